@@ -1,0 +1,25 @@
+"""The standard operators: ``pk.ops.NAME`` is any registered operator, yours too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# Importing a module registers its operators.
+from passkit.ops import elementwise, linalg, movement, nn, reduce, state
+from passkit.ops.movement import split
+
+from passkit.errors import RegistryError
+from passkit.op import get_op, list_ops
+
+__all__ = ["elementwise", "linalg", "movement", "nn", "reduce", "split", "state"]
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        return get_op(name)
+    except RegistryError as error:
+        raise AttributeError(str(error)) from None
+
+
+def __dir__() -> list[str]:
+    return [*list_ops(aliases=True), "split"]

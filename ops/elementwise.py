@@ -1,0 +1,471 @@
+"""Elementwise operators: element i of the result depends on element i of each input.
+
+Inputs broadcast as in NumPy and must share one dtype; `where` and `cast` say otherwise. A row of
+the table has the name, the kinds of dtype that it takes (b bool, i signed, u unsigned, f float),
+one element of the result, and what it means in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from passkit.ops.rules import alias, is_scalar, scalar, take, takes, unchanged
+
+from passkit import ast
+from passkit.ast import Const, Expr
+from passkit.dtype import DType, bool_, dtype_of
+from passkit.errors import DTypeError
+from passkit.infer import broadcast_shapes, same_dtype_rule
+from passkit.node import Entry, Node, convert, promote_operands
+from passkit.op import Op, OpPattern, get_op, op_group, register_op
+from passkit.size import Shape
+
+EXPENSIVE = frozenset(
+    [
+        "exp",
+        "log",
+        "log1p",
+        "expm1",
+        "tanh",
+        "sigmoid",
+        "erf",
+        "pow",
+        "sin",
+        "cos",
+        "sqrt",
+        "rsqrt",
+        "div",
+        "floor_div",
+        "mod",
+        "reciprocal",
+    ]
+)
+"""What costs as much as several loads, so that computing it twice may not pay."""
+
+ZERO_PRESERVING = frozenset(
+    [
+        "neg",
+        "abs",
+        "square",
+        "sign",
+        "sqrt",
+        "sin",
+        "tanh",
+        "erf",
+        "expm1",
+        "log1p",
+        "relu",
+        "floor",
+        "ceil",
+        "trunc",
+        "rint",
+        "identity",
+        "stop_gradient",
+    ]
+)
+
+
+def _shapes_back(
+    node: Node, shapes: Sequence[Shape | None], outs: Sequence[Shape | None]
+) -> Sequence[Shape | None]:
+    """An input of unknown rank has the shape of the result, or of what is known of it."""
+    known = [s for s in (*outs, *shapes) if s is not None]
+    if not known:
+        return shapes
+    whole = outs[0] if outs[0] is not None else broadcast_shapes(node, known)
+    return [whole if s is None else s for s in shapes]
+
+
+ELEMENTWISE = op_group("elementwise")
+ELEMENTWISE.set_attr("FInferShapeBack", _shapes_back)
+ELEMENTWISE.set_attr("FInplaceOption", lambda node: [(k, 0) for k in range(len(node.inputs))])
+
+
+def elementwise(
+    name: str,
+    kinds: str,
+    code: Callable[..., Expr],
+    doc: str,
+    *,
+    aliases: str = "",
+    operator: str = "",
+    simplify: Callable[..., Entry | None] | None = None,
+    infer_type: Callable[..., Any] | None = None,
+) -> Op:
+    """Register ``name`` with what all elementwise operators share; ``code`` has its arguments."""
+    arity = code.__code__.co_argcount
+    op = register_op(name, num_inputs=arity, doc=doc).include("elementwise")
+    op.set_attr("FCodeGen", lambda node, *x: code(*x))
+    op.set_attr("FInferType", infer_type or takes(kinds))
+    op.set_attr("TOpPattern", OpPattern.ELEMWISE if arity == 1 else OpPattern.BROADCAST)
+    op.set_attr("TOpCost", "expensive" if name in EXPENSIVE else "light")
+    if name in ZERO_PRESERVING:
+        op.set_attr("TZeroPreserving", True)
+    if operator:
+        op.set_attr("TOperator", operator)
+    if simplify is not None:
+        op.set_attr("FSimplify", lambda node: simplify(node, *node.inputs))
+    alias(op, aliases)
+    return op
+
+
+# Each rewriting is exact: the same bits for every input, NaN, inf and -0 among them.
+
+
+def _simplify_add(node: Node, x: Entry, y: Entry) -> Entry | None:
+    """``x + -0.0 -> x``, and for integers ``x + 0 -> x``; ``-0.0 + 0.0`` is 0.0, so no more."""
+    for kept, other in ((x, y), (y, x)):
+        value = scalar(other)
+        if value is not None and value == 0 and (value.dtype.kind in "iu" or np.signbit(value)):
+            return unchanged(node, kept)
+    return None
+
+
+def _simplify_sub(node: Node, x: Entry, y: Entry) -> Entry | None:
+    """``x - 0 -> x``."""
+    return unchanged(node, x) if is_scalar(y, 0) else None
+
+
+def _simplify_mul(node: Node, x: Entry, y: Entry) -> Entry | None:
+    """``x * 1 -> x``."""
+    if is_scalar(y, 1):
+        return unchanged(node, x)
+    return unchanged(node, y) if is_scalar(x, 1) else None
+
+
+def _simplify_div(node: Node, x: Entry, y: Entry) -> Entry | None:
+    """``x / 1 -> x``, and ``x / c -> x * (1/c)`` for a power of two."""
+    value = scalar(y)
+    if value is None:
+        return None
+    if value == 1:
+        return unchanged(node, x)
+    mantissa, exponent = np.frexp(np.float64(value))
+    if abs(mantissa) == 0.5 and abs(int(exponent)) < 14:  # the inverse is exact in 16 bits too
+        inverse = np.full(y.node.params["value"].shape, 1.0 / float(value), value.dtype)
+        return get_op("mul")(x, inverse)  # type: ignore[no-any-return]
+    return None
+
+
+def _simplify_pow(node: Node, x: Entry, y: Entry) -> Entry | None:
+    """``x**1 -> x``, ``x**2 -> x*x``, ``x**-1 -> 1/x``: correctly rounded, as pow need not be."""
+    if unchanged(node, x) is None:
+        return None
+    for value, name in ((1, "identity"), (2, "square"), (-1, "reciprocal")):
+        if is_scalar(y, value):
+            return get_op(name)(x)  # type: ignore[no-any-return]
+    return None
+
+
+def _simplify_twice(node: Node, x: Entry) -> Entry | None:
+    """``f(f(x)) -> x``."""
+    return x.node.inputs[0] if x.node.op is node.op else None
+
+
+def _simplify_again(node: Node, x: Entry) -> Entry | None:
+    """``f(f(x)) -> f(x)``."""
+    return x if x.node.op is node.op else None
+
+
+def _simplify_abs(node: Node, x: Entry) -> Entry | None:
+    """``abs(-x) -> abs(x)``, ``abs(abs(x)) -> abs(x)``."""
+    if x.node.op is get_op("neg"):
+        return get_op("abs")(x.node.inputs[0])  # type: ignore[no-any-return]
+    return _simplify_again(node, x)
+
+
+def _simplify_equal_sides(node: Node, x: Entry, y: Entry) -> Entry | None:
+    """``f(x, x) -> x``."""
+    return unchanged(node, x) if x is y else None
+
+
+def _simplify_where(node: Node, condition: Entry, x: Entry, y: Entry) -> Entry | None:
+    """``where(True, x, y) -> x``, ``where(c, x, x) -> x``."""
+    value = scalar(condition)
+    if value is not None:
+        return unchanged(node, x if value else y)
+    return unchanged(node, x) if x is y else None
+
+
+def _simplify_cast(node: Node) -> Entry | None:
+    """A cast to the same dtype goes, and one after a cast that loses nothing reads its input."""
+    x = node.inputs[0]
+    if x.dtype is node.entries[0].dtype:
+        return x if x.dtype is not None else None
+    if x.node.op is not node.op:
+        return None
+    first = x.node.inputs[0]
+    if first.dtype is None or x.dtype is None:
+        return None
+    lossless = np.can_cast(first.dtype.numpy, x.dtype.numpy, "safe")
+    wanted = dtype_of(node.params["dtype"])
+    if lossless and (first.dtype is wanted or first.dtype.kind == x.dtype.kind):
+        return convert(first, wanted)
+    return None
+
+
+def _truncating(x: Expr, y: Expr) -> Expr:
+    """``x // y`` toward zero, with x // 0 = 0 and the lowest // -1 wrapping."""
+    if isinstance(y, Const) and int(y.value) not in (0, -1):
+        return x // y
+    special = ast.equal(y, 0)
+    if x.dtype.kind == "i":
+        special = special | ast.equal(y, -1)
+    quotient = x // ast.where(special, 1, y)
+    if x.dtype.kind == "i":
+        quotient = ast.where(ast.equal(y, -1), -x, quotient)
+    return ast.where(ast.equal(y, 0), 0, quotient)
+
+
+def _floor_div(x: Expr, y: Expr) -> Expr:
+    quotient = _truncating(x, y)
+    if x.dtype.kind != "i":
+        return quotient
+    rest = x - quotient * y
+    opposite = (rest ^ y) < 0
+    return ast.where(
+        opposite & ast.not_equal(rest, 0) & ast.not_equal(y, 0), quotient - 1, quotient
+    )
+
+
+def _mod(x: Expr, y: Expr) -> Expr:
+    rest = x - _truncating(x, y) * y
+    if x.dtype.kind == "i":
+        rest = ast.where(((rest ^ y) < 0) & ast.not_equal(rest, 0), rest + y, rest)
+    return ast.where(ast.equal(y, 0), 0, rest)
+
+
+def _where_type(node: Node, condition: DType, x: DType, y: DType) -> DType:
+    if condition is not bool_:
+        raise DTypeError(
+            f"{node.where} needs a bool condition, got {condition}; pk.ops.not_equal(x, 0)"
+        )
+    return same_dtype_rule(node, x, y)
+
+
+def _sign(x: Expr) -> Expr:
+    if x.dtype.kind == "u":
+        return ast.where(x > 0, ast.const(1, x.dtype), 0)
+    return ast.where(
+        x > 0, ast.const(1, x.dtype), ast.where(x < 0, -1, ast.where(ast.equal(x, 0), 0, x))
+    )
+
+
+def _clip(x: Expr, low: Expr, high: Expr) -> Expr:
+    return ast.minimum(ast.maximum(x, low), high)
+
+
+# name, kinds, one element of the result, meaning; see the header
+elementwise("add", "iuf", lambda x, y: x + y, "x + y", operator="+", simplify=_simplify_add)
+elementwise(
+    "sub",
+    "iuf",
+    lambda x, y: x - y,
+    "x - y",
+    aliases="subtract",
+    operator="-",
+    simplify=_simplify_sub,
+)
+elementwise(
+    "mul",
+    "iuf",
+    lambda x, y: x * y,
+    "x * y",
+    aliases="multiply",
+    operator="*",
+    simplify=_simplify_mul,
+)
+elementwise(
+    "div", "f", lambda x, y: x / y, "x / y", aliases="divide true_divide", simplify=_simplify_div
+)
+elementwise(
+    "floor_div",
+    "iu",
+    _floor_div,
+    "x / y rounded down; x // 0 = 0",
+    aliases="floor_divide",
+    operator="//",
+)
+elementwise(
+    "mod",
+    "iu",
+    _mod,
+    "x - (x // y) * y, with y's sign; x % 0 = 0",
+    aliases="remainder",
+    operator="%",
+)
+elementwise(
+    "pow",
+    "f",
+    lambda x, y: ast.pow(x, y),
+    "x to the power y",
+    aliases="power",
+    simplify=_simplify_pow,
+)
+elementwise(
+    "neg", "iuf", lambda x: -x, "-x", aliases="negative", operator="neg", simplify=_simplify_twice
+)
+elementwise(
+    "abs",
+    "iuf",
+    lambda x: ast.abs(x),
+    "the magnitude of x",
+    aliases="absolute",
+    operator="abs",
+    simplify=_simplify_abs,
+)
+elementwise("sign", "iuf", _sign, "-1, 0 or 1; NaN stays", simplify=_simplify_again)
+elementwise("square", "iuf", lambda x: x * x, "x * x")
+elementwise("reciprocal", "f", lambda x: 1.0 / x, "1 / x")
+elementwise("sqrt", "f", lambda x: ast.sqrt(x), "the square root of x")
+elementwise("rsqrt", "f", lambda x: ast.rsqrt(x), "1 / sqrt(x)")
+elementwise("exp", "f", lambda x: ast.exp(x), "e to the power x")
+elementwise("expm1", "f", lambda x: ast.expm1(x), "exp(x) - 1, exact near 0")
+elementwise("log", "f", lambda x: ast.log(x), "the natural logarithm of x")
+elementwise("log1p", "f", lambda x: ast.log1p(x), "log(1 + x), exact near 0")
+elementwise("sin", "f", lambda x: ast.sin(x), "the sine of x in radians")
+elementwise("cos", "f", lambda x: ast.cos(x), "the cosine of x in radians")
+elementwise("tanh", "f", lambda x: ast.tanh(x), "the hyperbolic tangent of x")
+elementwise("erf", "f", lambda x: ast.erf(x), "the error function")
+elementwise("sigmoid", "f", lambda x: ast.sigmoid(x), "1 / (1 + exp(-x))")
+elementwise(
+    "relu",
+    "iuf",
+    lambda x: ast.where(x < 0, 0, x),
+    "x where it is positive, else 0; NaN stays",
+    simplify=_simplify_again,
+)
+elementwise("floor", "f", lambda x: ast.floor(x), "x rounded down", simplify=_simplify_again)
+elementwise("ceil", "f", lambda x: ast.ceil(x), "x rounded up", simplify=_simplify_again)
+elementwise("trunc", "f", lambda x: ast.trunc(x), "x rounded toward 0", simplify=_simplify_again)
+elementwise(
+    "rint",
+    "f",
+    lambda x: ast.rint(x),
+    "x rounded to the nearest integer, ties to even",
+    aliases="round",
+    simplify=_simplify_again,
+)
+elementwise(
+    "maximum",
+    "iuf",
+    lambda x, y: ast.maximum(x, y),
+    "the larger one; NaN if either is",
+    simplify=_simplify_equal_sides,
+)
+elementwise(
+    "minimum",
+    "iuf",
+    lambda x, y: ast.minimum(x, y),
+    "the smaller one; NaN if either is",
+    simplify=_simplify_equal_sides,
+)
+elementwise("clip", "iuf", _clip, "minimum(maximum(x, low), high)", aliases="clip_by_value")
+elementwise(
+    "where",
+    "biuf",
+    lambda condition, x, y: ast.where(condition, x, y),
+    "x where the condition holds, else y; only the chosen one counts",
+    aliases="select",
+    simplify=_simplify_where,
+    infer_type=_where_type,
+)
+elementwise("equal", "biuf", lambda x, y: ast.equal(x, y), "x == y, as bool")
+elementwise("not_equal", "biuf", lambda x, y: ast.not_equal(x, y), "x != y, as bool")
+elementwise("less", "biuf", lambda x, y: x < y, "x < y, as bool", operator="<")
+elementwise("less_equal", "biuf", lambda x, y: x <= y, "x <= y, as bool", operator="<=")
+elementwise("greater", "biuf", lambda x, y: x > y, "x > y, as bool", operator=">")
+elementwise("greater_equal", "biuf", lambda x, y: x >= y, "x >= y, as bool", operator=">=")
+elementwise("isnan", "f", lambda x: ast.not_equal(x, x), "whether x is NaN", aliases="is_nan")
+elementwise(
+    "bitwise_and",
+    "biu",
+    lambda x, y: x & y,
+    "both bits",
+    operator="&",
+    simplify=_simplify_equal_sides,
+)
+elementwise(
+    "bitwise_or",
+    "biu",
+    lambda x, y: x | y,
+    "either bit",
+    operator="|",
+    simplify=_simplify_equal_sides,
+)
+elementwise("bitwise_xor", "biu", lambda x, y: x ^ y, "bits that differ", operator="^")
+elementwise(
+    "bitwise_not",
+    "biu",
+    lambda x: ~x,
+    "bits inverted",
+    aliases="invert",
+    operator="~",
+    simplify=_simplify_twice,
+)
+elementwise("logical_and", "b", lambda x, y: x & y, "both hold", simplify=_simplify_equal_sides)
+elementwise("logical_or", "b", lambda x, y: x | y, "either holds", simplify=_simplify_equal_sides)
+elementwise("logical_xor", "b", lambda x, y: x ^ y, "exactly one holds")
+elementwise("logical_not", "b", lambda x: ~x, "it does not hold", simplify=_simplify_twice)
+elementwise("zeros_like", "biuf", lambda x: ast.const(0, x.dtype), "zeros of x's shape and dtype")
+elementwise("ones_like", "biuf", lambda x: ast.const(1, x.dtype), "ones of x's shape and dtype")
+elementwise("identity", "biuf", lambda x: x, "x", simplify=unchanged)
+elementwise(
+    "stop_gradient", "biuf", lambda x: x, "x, through which no gradient flows", simplify=unchanged
+)
+for _name in ("identity", "stop_gradient"):
+    get_op(_name).set_attr("FInplaceIdentity", lambda node: [True])
+
+cast = register_op(
+    "cast",
+    num_inputs=1,
+    params={"dtype": "float32"},
+    doc="x converted to dtype: float to integer saturates and NaN gives 0; integers wrap",
+).include("elementwise")
+cast.set_attr("FCodeGen", lambda node, x: ast.cast(x, node.params["dtype"]))
+cast.set_attr("TOpPattern", OpPattern.ELEMWISE)
+cast.set_attr("TOpCost", "light")
+cast.set_attr("TOperator", "cast")
+cast.set_attr("FSimplify", _simplify_cast)
+alias(cast, "astype")
+
+
+def _cast_type(node: Node, dtype: DType) -> DType:
+    take(node, "biuf", dtype, wanted := dtype_of(node.params["dtype"]))
+    return wanted
+
+
+cast.set_attr("FInferType", _cast_type)
+
+
+def _divide(x: Any, y: Any) -> Entry:
+    """``x / y`` in Python: integers and bools are divided as float64, as in NumPy."""
+    a, b = promote_operands("/", (x, y))
+    if a.dtype is not None and not a.dtype.is_float:
+        wider = dtype_of(float)
+        a, b = convert(a, wider), convert(b, wider)
+    return get_op("div")(a, b)  # type: ignore[no-any-return]
+
+
+def _power(x: Any, y: Any) -> Entry:
+    """``x ** y`` in Python; an integer to a small Python int is multiplied out."""
+    integer = isinstance(x, Entry) and x.dtype is not None and x.dtype.is_integer
+    if integer and isinstance(y, int) and not isinstance(y, bool):
+        if not 0 <= y <= 64:
+            raise DTypeError(
+                f"an integer to the power {y} needs floats; pk.ops.cast(x, 'float64') ** {y}"
+            )
+        factor, out = x, None
+        for bit in reversed(bin(y)[2:]):
+            if bit == "1":
+                out = factor if out is None else out * factor
+            factor = factor * factor
+        return get_op("ones_like")(x) if out is None else out  # type: ignore[no-any-return]
+    a, b = promote_operands("**", (x, y))
+    return get_op("pow")(a, b)  # type: ignore[no-any-return]
+
+
+get_op("div").set_attr("TOperator", "/").set_attr("FOperator", _divide)
+get_op("pow").set_attr("TOperator", "**").set_attr("FOperator", _power)

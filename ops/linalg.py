@@ -1,0 +1,155 @@
+"""Products of matrices: contractions that libraries run and kernels take up as epilogues."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from passkit.ops.rules import shapes_text, takes
+
+from passkit.ast import Contract
+from passkit.errors import ShapeError
+from passkit.infer import agree, broadcast_shapes, show_shape
+from passkit.node import Entry, Node, known_shape, promote_operands
+from passkit.op import OpPattern, get_op, register_op
+from passkit.size import Shape
+
+matmul = register_op(
+    "matmul",
+    num_inputs=2,
+    params={"transpose_a": False, "transpose_b": False},
+    doc="the product of matrices in the last two dimensions; those before broadcast",
+)
+
+
+def _contract(node: Node, a: Shape, b: Shape) -> Contract:
+    """Batch and extents of a product. Raises: ShapeError when the inner extents differ."""
+    if len(a) < 2 or len(b) < 2:
+        raise ShapeError(
+            f"{node.where} needs matrices of rank 2 or more, got {shapes_text((a, b))}; "
+            f"insert expand_dims"
+        )
+    flip_a, flip_b = node.params["transpose_a"], node.params["transpose_b"]
+    m, k = (a[-1], a[-2]) if flip_a else (a[-2], a[-1])
+    k_b, n = (b[-1], b[-2]) if flip_b else (b[-2], b[-1])
+    if isinstance(k, int) and isinstance(k_b, int) and k != k_b:
+        raise ShapeError(
+            f"{node.where} needs inner dimensions that agree, got {k} and {k_b} in "
+            f"{shapes_text((a, b))}; set transpose_a or transpose_b, or reshape"
+        )
+    inner = agree(node, k, k_b, "the inner dimension")
+    batch = broadcast_shapes(node, (a[:-2], b[:-2]))
+    return Contract(batch, m, n, inner, flip_a, flip_b)
+
+
+def _matmul_shape(node: Node, a: Shape, b: Shape) -> Shape:
+    """Shapes: (…, m, k), (…, k, n) -> (…, m, n)."""
+    found = _contract(node, a, b)
+    return (*found.batch, found.m, found.n)
+
+
+matmul.set_attr("FInferShape", _matmul_shape)
+matmul.set_attr("FInferType", takes("iuf"))
+matmul.set_attr("FContract", lambda node: _contract(node, *map(known_shape, node.inputs)))
+matmul.set_attr("TOpPattern", OpPattern.CONTRACT)
+matmul.set_attr("TOpCost", "expensive")
+matmul.set_attr("TLibraryCall", "gemm")
+matmul.set_attr("TOperator", "@")
+
+
+def _at(x: Any, y: Any) -> Entry:
+    """``x @ y`` in Python: vectors count as a row on the left and a column on the right."""
+    a, b = promote_operands("@", (x, y))
+    row, column = len(known_shape(a)) == 1, len(known_shape(b)) == 1
+    expand, squeeze = get_op("expand_dims"), get_op("squeeze")
+    a = expand(a, axis=0) if row else a
+    b = expand(b, axis=1) if column else b
+    out = matmul(a, b)
+    if row or column:
+        out = squeeze(out, axis=(-2,) * row + (-1,) * column)
+    return out  # type: ignore[no-any-return]
+
+
+matmul.set_attr("FOperator", _at)
+
+linear = register_op(
+    "linear",
+    num_inputs=-1,
+    params={"num_hidden": None, "no_bias": False},
+    doc="data times the transpose of weight, plus bias: a fully connected layer",
+)
+linear.set_attr(
+    "FListInputNames",
+    lambda params: ["data", "weight"] if params["no_bias"] else ["data", "weight", "bias"],
+)
+
+
+def _num_hidden(node: Node, shapes: Sequence[Shape | None]) -> Any:
+    """Rows of the weight, from the parameter or the weight itself."""
+    given, weight = node.params["num_hidden"], shapes[1]
+    if given is not None and (isinstance(given, bool) or not isinstance(given, int) or given < 0):
+        raise ShapeError(f"{node.where} needs an int >= 0 as num_hidden, got {given!r}")
+    if weight is None:
+        return given
+    if len(weight) != 2:
+        raise ShapeError(
+            f"{node.where} needs a weight of rank 2, got {show_shape(weight)}; reshape it to "
+            f"(num_hidden, inputs)"
+        )
+    return weight[0] if given is None else agree(node, given, weight[0], "num_hidden")
+
+
+def _linear_shape(node: Node, *shapes: Shape | None) -> Shape | None:
+    """Shapes: (…, k), (n, k), (n,) -> (…, n)."""
+    wanted = 2 if node.params["no_bias"] else 3
+    if len(shapes) != wanted:
+        raise ShapeError(f"{node.where} takes {wanted} inputs, got {len(shapes)}")
+    data, weight = shapes[:2]
+    hidden = _num_hidden(node, shapes)
+    if data is None:
+        return None
+    if not data:
+        raise ShapeError(f"{node.where} needs data of rank 1 or more, got (); insert expand_dims")
+    if weight is not None:
+        agree(node, data[-1], weight[1], "the last dimension of data and weight")
+    if wanted == 3 and shapes[2] is not None and hidden is not None:
+        if len(shapes[2]) != 1:
+            raise ShapeError(f"{node.where} needs a bias of rank 1, got {show_shape(shapes[2])}")
+        agree(node, hidden, shapes[2][0], "num_hidden and the length of bias")
+    return None if hidden is None else (*data[:-1], hidden)
+
+
+def _linear_back(
+    node: Node, shapes: Sequence[Shape | None], outs: Sequence[Shape | None]
+) -> list[Shape | None]:
+    """Weight and bias follow from data and num_hidden, data from weight and result."""
+    found = list(shapes)
+    data, weight = found[:2]
+    hidden = _num_hidden(node, shapes)
+    if hidden is None and outs[0]:
+        hidden = outs[0][-1]
+    if data is None and outs[0] and weight is not None:
+        found[0] = (*outs[0][:-1], weight[1])
+    if weight is None and data and hidden is not None:
+        found[1] = (hidden, data[-1])
+    if len(found) == 3 and found[2] is None and hidden is not None:
+        found[2] = (hidden,)
+    return found
+
+
+def _linear_expand(node: Node, data: Entry, weight: Entry, *bias: Entry) -> Entry:
+    rank = len(known_shape(data))
+    if rank == 1:
+        data = get_op("expand_dims")(data, axis=0)
+    out: Entry = matmul(data, weight, transpose_b=True)
+    if rank == 1:
+        out = get_op("squeeze")(out, axis=0)
+    return get_op("add")(out, bias[0]) if bias else out
+
+
+_linear_shape.__dict__["partial"] = True  # the weight's shape may be what is asked for
+linear.set_attr("FInferShape", _linear_shape)
+linear.set_attr("FInferShapeBack", _linear_back)
+linear.set_attr("FInferType", takes("f"))
+linear.set_attr("FExpand", _linear_expand)
+linear.set_attr("TOpCost", "expensive")

@@ -1,0 +1,124 @@
+"""Reductions: fold the elements along ``axis`` (None: all; an int; a tuple) into one.
+
+``keepdims`` leaves the folded axes in the shape, as 1. The result has the input's dtype: a sum of
+int32 is int32 and wraps. 16-bit floats are accumulated in float32 and rounded once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from passkit.ops.rules import alias, axes_of, takes, unchanged
+
+from passkit import ast
+from passkit.ast import Expr, Reduce
+from passkit.dtype import DType, float32
+from passkit.infer import demand
+from passkit.node import Entry, Node, known_shape
+from passkit.op import Op, OpPattern, register_op
+from passkit.size import Shape
+
+PARAMS = {"axis": None, "keepdims": False}
+
+
+def reduced_shape(node: Node, shape: Shape) -> Shape:
+    """The input's shape without the folded axes, or with 1 in their place."""
+    axes = axes_of(node, len(shape), node.params["axis"])
+    if node.params["keepdims"]:
+        return tuple(1 if k in axes else n for k, n in enumerate(shape))
+    return tuple(n for k, n in enumerate(shape) if k not in axes)
+
+
+def nonempty_shape(node: Node, shape: Shape) -> Shape:
+    """As `reduced_shape`. Raises: ShapeError when nothing is folded: there is no identity."""
+    for k in axes_of(node, len(shape), node.params["axis"]):
+        demand(node, shape[k], 1, f"axis {k} must not be empty, as {_name(node)} has no identity")
+    return reduced_shape(node, shape)
+
+
+def _name(node: Node) -> str:
+    return node.op.name if node.op else ""
+
+
+def _nothing_folded(node: Node) -> Entry | None:
+    """A fold over no axes is its input."""
+    return unchanged(node, node.inputs[0]) if node.params["axis"] == () else None
+
+
+def accumulator(dtype: DType) -> DType:
+    """The dtype in which values of ``dtype`` are summed."""
+    return float32 if dtype.is_float and dtype.nbytes < 4 else dtype
+
+
+def lowest(dtype: DType) -> Any:
+    """The smallest value of a dtype: -inf for floats."""
+    return -np.inf if dtype.is_float else np.iinfo(dtype.numpy).min
+
+
+def highest(dtype: DType) -> Any:
+    """The largest value of a dtype: inf for floats."""
+    return np.inf if dtype.is_float else np.iinfo(dtype.numpy).max
+
+
+def reduction(
+    name: str,
+    kinds: str,
+    identity: Callable[[DType], Any],
+    combine: Callable[[Expr, Expr], Expr],
+    doc: str,
+    *,
+    finish: Callable[[Expr, Expr], Expr] | None = None,
+    shape: Callable[..., Shape] = reduced_shape,
+    aliases: str = "",
+) -> Op:
+    """Register ``name`` with what all reductions share."""
+
+    def fold(node: Node) -> Reduce:
+        dtype = node.inputs[0].dtype
+        assert dtype is not None
+        acc = accumulator(dtype)
+
+        def ending(total: Expr, count: Expr) -> Expr:
+            return ast.cast(finish(total, count) if finish else total, dtype)
+
+        return Reduce(
+            axes=axes_of(node, len(known_shape(node.inputs[0])), node.params["axis"]),
+            keepdims=node.params["keepdims"],
+            identity=ast.const(identity(acc), acc),
+            combine=combine(ast.left(acc), ast.right(acc)),
+            prepare=None if acc is dtype else lambda x: ast.cast(x, acc),
+            finish=None if acc is dtype and finish is None else ending,
+        )
+
+    op = register_op(name, num_inputs=1, params=PARAMS, doc=doc)
+    op.set_attr("FReduce", fold)
+    op.set_attr("FInferShape", shape)
+    op.set_attr("FInferType", takes(kinds))
+    op.set_attr("FSimplify", _nothing_folded)
+    op.set_attr("TOpPattern", OpPattern.REDUCE)
+    op.set_attr("TOpCost", "expensive")
+    alias(op, aliases)
+    return op
+
+
+# name, kinds, identity, combination of two, meaning
+reduction("reduce_sum", "iuf", lambda d: 0, lambda a, b: a + b, "the sum; 0 of nothing")
+reduction("reduce_prod", "iuf", lambda d: 1, lambda a, b: a * b, "the product; 1 of nothing")
+reduction(
+    "reduce_mean",
+    "f",
+    lambda d: 0,
+    lambda a, b: a + b,
+    "the sum divided by the count; NaN of nothing",
+    finish=lambda total, count: total / ast.cast(count, total.dtype),
+)
+reduction(
+    "reduce_max", "iuf", lowest, ast.maximum, "the largest; NaN if any is", shape=nonempty_shape
+)
+reduction(
+    "reduce_min", "iuf", highest, ast.minimum, "the smallest; NaN if any is", shape=nonempty_shape
+)
+reduction("reduce_any", "b", lambda d: False, lambda a, b: a | b, "whether any holds")
+reduction("reduce_all", "b", lambda d: True, lambda a, b: a & b, "whether all hold")

@@ -1,0 +1,119 @@
+"""What operator files share: which dtypes an operator takes, axes, and exact rewriting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from passkit.dtype import DType
+from passkit.errors import DTypeError, ShapeError
+from passkit.infer import code_dtype_rule, same_dtype_rule, show_shape
+from passkit.node import CONSTANT, Entry, Node
+from passkit.op import Op
+from passkit.size import Extent, Shape, Size
+
+KINDS = {"b": "bools", "i": "signed integers", "u": "unsigned integers", "f": "floats"}
+"""The kinds of dtype as messages name them; an operator's row says which it takes."""
+
+INSTEAD = {"b": "bool", "i": "int32", "u": "uint32", "f": "float32"}
+
+
+def take(node: Node, kinds: str, *dtypes: DType) -> None:
+    """Check that all ``dtypes`` are of one of ``kinds``. Raises: DTypeError naming another."""
+    for k, d in enumerate(dtypes):
+        if d.kind not in kinds:
+            wanted = " or ".join(KINDS[kind] for kind in kinds)
+            way_out = INSTEAD["f" if "f" in kinds else kinds[0]]
+            which = f" as input {k}" if len(dtypes) > 1 else ""
+            raise DTypeError(
+                f"{node.where} needs {wanted}, got {d}{which}; pk.ops.cast(x, '{way_out}')"
+            )
+
+
+def takes(kinds: str) -> Callable[..., Any]:
+    """The FInferType of an operator of ``kinds`` whose inputs share one dtype."""
+
+    def infer_type(node: Node, *dtypes: DType) -> Any:
+        take(node, kinds, same_dtype_rule(node, *dtypes))
+        assert node.op is not None
+        return code_dtype_rule(node, *dtypes) if node.op.has_attr("FCodeGen") else dtypes[0]
+
+    return infer_type
+
+
+def axes_of(node: Node, rank: int, given: Any, what: str = "axis") -> tuple[int, ...]:
+    """``given`` as sorted axes below ``rank``: None is all of them.
+
+    Raises: ShapeError for an axis that is no int, out of range or given twice.
+    """
+    if given is None:
+        return tuple(range(rank))
+    axes = given if isinstance(given, tuple) else (given,)
+    found = [one_axis(node, rank, axis, what) for axis in axes]
+    if len(set(found)) < len(found):
+        twice = next(a for a, b in zip(axes, found, strict=True) if found.count(b) > 1)
+        raise ShapeError(f"{node.where}: {what}={given} has axis {twice} twice; name each once")
+    return tuple(sorted(found))
+
+
+def one_axis(node: Node, rank: int, axis: Any, what: str = "axis") -> int:
+    """An axis below ``rank``, from one that may be negative."""
+    if isinstance(axis, bool) or not isinstance(axis, int):
+        raise ShapeError(f"{node.where} needs an int as {what}, got {axis!r}")
+    if not -rank <= axis < rank:
+        span = f"{-rank} to {rank - 1}" if rank else "none: the input is a scalar"
+        raise ShapeError(f"{node.where}: {what} {axis} is out of range; there are axes {span}")
+    return axis % rank
+
+
+def extents(node: Node, given: Any, what: str) -> Shape:
+    """A parameter as extents: ints, and Sizes such as ``x.shape[0]``.
+
+    Raises: ShapeError for anything else.
+    """
+    parts = given if isinstance(given, tuple) else (given,)
+    found: list[Extent] = []
+    for d in parts:
+        if not isinstance(d, (int, Size)) or isinstance(d, bool):
+            raise ShapeError(f"{node.where} needs ints or sizes as {what}, got {given!r}")
+        found.append(d)
+    return tuple(found)
+
+
+def unchanged(node: Node, x: Entry) -> Entry | None:
+    """``x`` if it may stand for the node's result as to shape and dtype, else None."""
+    out = node.entries[0]
+    fits = out.shape is not None and x.shape == out.shape and x.dtype is out.dtype
+    return x if fits and x.dtype is not None else None
+
+
+def scalar(x: Entry) -> Any:
+    """The value of a constant of one element, as a NumPy scalar; else None."""
+    if x.node.op is not CONSTANT:
+        return None
+    value = x.node.params["value"]
+    return value.reshape(-1)[0] if value.size == 1 else None
+
+
+def is_scalar(x: Entry, value: float) -> bool:
+    """Whether ``x`` is the constant ``value``; 0.0 is not -0.0."""
+    found = scalar(x)
+    return found is not None and bool(found == value and np.signbit(found) == np.signbit(value))
+
+
+def alias(op: Op, names: str) -> None:
+    """Give ``op`` the other ``names``, separated by spaces."""
+    for name in names.split():
+        op.add_alias(name)
+
+
+def same_shape(node: Node, shape: Shape, *rest: Shape) -> Shape:
+    """The first input's shape."""
+    return shape
+
+
+def shapes_text(shapes: Sequence[Shape | None]) -> str:
+    """Shapes as messages show them."""
+    return " and ".join(show_shape(s) for s in shapes)

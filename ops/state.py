@@ -1,0 +1,42 @@
+"""Operators that write state variables; Functionalize turns them into values."""
+
+from __future__ import annotations
+
+from passkit.errors import GraphError, ShapeError
+from passkit.infer import agree, same_dtype_rule, show_shape
+from passkit.node import Node
+from passkit.op import OpPattern, register_op
+from passkit.size import Shape
+
+
+def _assign_shape(node: Node, old: Shape | None, new: Shape | None) -> Shape | None:
+    """The variable's shape. Raises: GraphError when the first input is no state variable."""
+    target = node.inputs[0].node
+    if not (target.is_variable and target.params.get("state")):
+        raise GraphError(
+            f"{node.where} writes state variables only, got {target.where}; make it with pk.state"
+        )
+    if old is None or new is None:
+        return old
+    if len(old) != len(new):
+        raise ShapeError(
+            f"{node.where} needs a value of shape {show_shape(old)} for '{target.name}', got "
+            f"{show_shape(new)}; insert broadcast_to or reshape"
+        )
+    return tuple(
+        agree(node, a, b, f"dimension {k}") for k, (a, b) in enumerate(zip(old, new, strict=True))
+    )
+
+
+_assign_shape.__dict__["partial"] = True
+
+assign = register_op(
+    "assign", num_inputs=2, doc="write a value into a state variable; the result is the new value"
+)
+assign.set_attr("FInferShape", _assign_shape)
+assign.set_attr("FInferType", same_dtype_rule)
+assign.set_attr("FInferShapeBack", lambda node, shapes, outs: [shapes[0], shapes[1] or shapes[0]])
+assign.set_attr("FCompute", lambda node, old, new: new)
+assign.set_attr("FExpand", lambda node, old, new: new)
+assign.set_attr("TStateful", True)
+assign.set_attr("TOpPattern", OpPattern.OPAQUE)

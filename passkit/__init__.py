@@ -1,0 +1,65 @@
+"""passkit turns a tensor program into a few fast kernels, by passes that anyone can add to.
+
+Public names are imported when they are first used, so that ``import passkit`` is cheap.
+"""
+
+from __future__ import annotations
+
+import os.path
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+# In a checkout, ops/ and frontends/ stand beside this folder; installed, they are inside it.
+_here = os.path.dirname(os.path.abspath(__file__))
+_beside = os.path.dirname(_here)
+if not os.path.isdir(os.path.join(_here, "ops")) and os.path.isfile(
+    os.path.join(_beside, "ops", "elementwise.py")
+):
+    __path__.append(_beside)
+
+# module: the public names that it defines
+_MODULES = {
+    "passkit.errors": (
+        "PasskitError RegistryError GraphError ShapeError DTypeError ParseError PassError "
+        "ScheduleError CodeGenError CompilerError CacheError FeedError SettingError ModelError "
+        "MissingDependencyError"
+    ),
+    "passkit.size": "Size",
+    "passkit.op": "Op OpPattern REQUIRED register_op op_group get_op list_ops",
+    "passkit.node": "Entry Node var state constant",
+    "passkit.graph": "Graph Annotation",
+    "passkit.text": "parse to_text",
+    "passkit.json": "to_json from_json",
+    "passkit.group": "Group",
+    "passkit.runtime.interpret": "interpret",
+    "passkit.runtime.state": "State",
+    "passkit.dialects.base": "Dialect register_dialect",
+    "passkit.passes.base": "Pass register_pass",
+    "passkit.passes.context": "PassContext",
+    "passkit.passes.apply": "ApplyPasses",
+    "passkit.compiler": "Executable compile jit load",
+    "passkit.explanation": "explain",
+}
+_NAMES = {name: module for module, names in _MODULES.items() for name in names.split()}
+_SUBMODULES = frozenset({"ast", "frontends", "ops", "viz"})
+_VALUES = frozenset({"passkit.errors", "passkit.size"})  # these need no operators
+
+__all__ = sorted([*_NAMES, *_SUBMODULES])  # noqa: PLE0604, RUF100
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return import_module(f"passkit.{name}")
+    module = _NAMES.get(name)
+    if module is None:
+        raise AttributeError(f"module 'passkit' has no attribute {name!r}")
+    if module not in _VALUES:
+        import_module("passkit.ops")  # whoever makes graphs expects the standard operators
+    value = globals()[name] = getattr(import_module(module), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,7 @@
+"""``python -m passkit`` is the command ``passkit``."""
+
+import sys
+
+from passkit.cli import main
+
+sys.exit(main())

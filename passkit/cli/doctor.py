@@ -1,0 +1,223 @@
+"""``passkit doctor``: what works on this machine, and what to install for the rest."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+from attrs import asdict, frozen
+
+import passkit.ops  # noqa: F401  (the trial programs need operators)
+from passkit.cli.answer import Answer
+from passkit.errors import PasskitError
+from passkit.graph import Graph
+from passkit.node import var
+from passkit.render import INSTALL, renderers
+from passkit.runtime.native.cache import KernelCache, cache_folder, trusted_folder
+from passkit.runtime.native.compiler import INSTALL_HINT, cpu_facts, find_compiler
+from passkit.runtime.native.launcher import num_threads_wanted
+from passkit.units import bytes_text, table
+
+
+@frozen
+class Check:
+    """One thing that may work: whether it does, what was found, and what to do if it does not."""
+
+    name: str
+    works: bool
+    found: str
+    way_out: str = ""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """None."""
+
+
+def run(options: argparse.Namespace) -> Answer:
+    """Try everything; 0 while programs can run at all."""
+    checks = [check() for check in CHECKS]
+    rows = [
+        (c.name, "yes" if c.works else "no", c.found, "" if c.works else c.way_out) for c in checks
+    ]
+    works = {c.name: c.works for c in checks}
+    text = table(("what", "works", "found", "to get it"), rows)
+    return Answer([asdict(c) for c in checks], text, 0 if works["cpu"] or works["interpret"] else 1)
+
+
+def _attempt(name: str, way_out: str, find: Callable[[], str]) -> Check:
+    """A check that works unless finding it fails in a way that tells why."""
+    try:
+        return Check(name, True, find())
+    except (PasskitError, ImportError, PackageNotFoundError, OSError, RuntimeError) as error:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        return Check(name, False, lines[0], way_out)
+
+
+def check_python() -> Check:
+    """The interpreter and the packages that decide what numbers come out."""
+    parts = [f"Python {platform.python_version()}", f"NumPy {np.__version__}"]
+    good = sys.version_info >= (3, 11)
+    return Check("python", good, f"{', '.join(parts)}, {platform.platform()}", "Python 3.11")
+
+
+def _trial(target: str) -> str:
+    """Compile and run ``x * 2 + 1`` on a target."""
+    from passkit.compiler import compile  # the checks before it must not depend on it
+
+    x = var("x", (1000,))
+    run = compile(Graph([x * 2.0 + 1.0]), target=target)
+    values = np.arange(1000, dtype=np.float32)
+    (out,) = run(x=values)
+    if not np.array_equal(out, values * 2 + 1):
+        raise RuntimeError(f"x * 2 + 1 at x = 3 came out as {out[3]}")
+    return f"ran {len(run.kernels)} kernel(s)" if run.kernels else "ran in NumPy"
+
+
+def check_cpu() -> Check:
+    """Whether a kernel compiles, loads and runs."""
+    if find_compiler() is None:
+        return Check("cpu", False, "no C++ compiler", INSTALL_HINT)
+    return _attempt("cpu", "see the compiler's message", lambda: _trial("cpu"))
+
+
+def check_interpret() -> Check:
+    """Whether programs run without a compiler."""
+    return _attempt("interpret", "pip install numpy", lambda: _trial("interpret"))
+
+
+def check_compiler() -> Check:
+    """The C++ compiler that kernels are given to."""
+    found = find_compiler()
+    if found is None:
+        return Check("compiler", False, os.environ.get("PASSKIT_CXX", "none found"), INSTALL_HINT)
+    return Check("compiler", True, f"{found.path} ({found.kind})")
+
+
+def check_threads() -> Check:
+    """How many threads kernels share."""
+    return _attempt(
+        "threads",
+        "set PASSKIT_THREADS to a number",
+        lambda: f"{num_threads_wanted()} of {os.cpu_count()} CPUs",
+    )
+
+
+def check_instructions() -> Check:
+    """The widest vectors that this CPU has."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            features = set(cpu_facts(file.read(1 << 14))[1])
+    except OSError:
+        features = set()
+    widest = next(
+        (
+            text
+            for text, needed in (
+                ("AVX-512: 16 floats at a time", {"avx512f"}),
+                ("AVX2 and FMA: 8 floats at a time", {"avx2", "fma"}),
+                ("AVX: 8 floats at a time", {"avx"}),
+                ("NEON: 4 floats at a time", {"asimd"}),
+            )
+            if needed <= features
+        ),
+        "4 floats at a time",
+    )
+    return Check("vectors", True, f"{platform.machine()}, {widest}")
+
+
+def check_blas() -> Check:
+    """The library that multiplies matrices."""
+
+    def find() -> str:
+        from passkit.runtime.native.blas import blas  # loads the launcher, which may need compiling
+
+        found = blas()
+        if not found.sgemm:
+            raise RuntimeError(found.name)
+        return found.name
+
+    return _attempt("blas", "pip install scipy-openblas32", find)
+
+
+def check_cache() -> Check:
+    """Whether compiled kernels can be kept."""
+
+    def find() -> str:
+        info = KernelCache(trusted_folder(cache_folder())).info()
+        return f"{info.folder}, {info.kernels} kernels, {bytes_text(info.nbytes)}"
+
+    return _attempt("cache", "set PASSKIT_CACHE_DIR to a folder of your own", find)
+
+
+def check_pictures() -> Check:
+    """What draws plans."""
+    names = [r.name for r in renderers()]
+    return Check("pictures", bool(names), ", ".join(names) or "no renderer", INSTALL)
+
+
+def _packages(*names: str) -> str:
+    return ", ".join(f"{n} {version(n)}" for n in names)
+
+
+def check_solver() -> Check:
+    """The solver of integer programs."""
+    return _attempt("solver", "pip install pulp highspy", lambda: _packages("pulp", "highspy"))
+
+
+def check_opencl() -> Check:
+    """OpenCL devices."""
+
+    def find() -> str:
+        opencl = import_module("pyopencl")
+        devices = [d.name.strip() for p in opencl.get_platforms() for d in p.get_devices()]
+        if not devices:
+            raise RuntimeError("pyopencl finds no device")
+        return ", ".join(devices)
+
+    return _attempt("opencl", "pip install 'passkit[opencl]'", find)
+
+
+def check_nvrtc() -> Check:
+    """NVIDIA's run-time compiler, which needs no device."""
+
+    def find() -> str:
+        error, major, minor = import_module("cuda.bindings.nvrtc").nvrtcVersion()
+        if int(error):
+            raise RuntimeError(f"nvrtcVersion failed with {error}")
+        return f"NVRTC {major}.{minor}"
+
+    return _attempt("nvrtc", "pip install cuda-bindings nvidia-cuda-nvrtc", find)
+
+
+def check_pycuda() -> Check:
+    """CUDA devices, through PyCUDA."""
+
+    def find() -> str:
+        driver = import_module("pycuda.driver")
+        driver.init()
+        return ", ".join(driver.Device(k).name() for k in range(driver.Device.count()))
+
+    return _attempt("cuda", "a CUDA driver and pip install 'passkit[cuda]'", find)
+
+
+CHECKS = (
+    check_python,
+    check_cpu,
+    check_interpret,
+    check_compiler,
+    check_threads,
+    check_instructions,
+    check_blas,
+    check_cache,
+    check_pictures,
+    check_solver,
+    check_opencl,
+    check_nvrtc,
+    check_pycuda,
+)

@@ -1,0 +1,32 @@
+"""``passkit explain``: each edge of a model's fusion plan, with the reason of its fate."""
+
+from __future__ import annotations
+
+import argparse
+
+from passkit.cli.answer import Answer
+from passkit.cli.model import add_model_arguments, load
+from passkit.planning import explain
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which model, which edges."""
+    add_model_arguments(parser)
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--why", nargs=2, metavar=("U", "V"), help="only the edge from U to V")
+    which.add_argument("--node", metavar="NAME", help="only the edges at one node")
+    parser.add_argument("--apart", action="store_true", help="only edges that are not fused")
+
+
+def run(options: argparse.Namespace) -> Answer:
+    """Plan the model and show what was decided."""
+    found = explain(load(options), target=options.target, fusion=options.fusion)
+    if options.why:
+        found = found.why(*options.why)
+    elif options.node:
+        found = found.filter(options.node)
+    if options.apart:
+        found = found.apart
+    fused = sum(d.fused for d in found)
+    text = f"{found}\n\n{fused} of {len(found)} edges are fused"
+    return Answer(found.rows(), text)

@@ -1,0 +1,146 @@
+"""Models on the command line: reading the file, its options, and values to feed it with."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import passkit.ops  # noqa: F401  (a model names operators)
+from passkit import json, text
+from passkit.errors import FeedError, ModelError, SettingError, nearest
+from passkit.frontends import tf_graphdef
+from passkit.graph import Graph
+from passkit.node import Node
+from passkit.passes.context import FUSIONS, TARGETS
+from passkit.size import Size, evaluate, symbols_of
+
+Array = np.ndarray[Any, Any]
+ROWS = 32
+"""What an unknown size is when neither data nor ``--shape`` tell."""
+
+
+def add_model_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of every command that reads a model."""
+    parser.add_argument("model", metavar="MODEL", type=Path, help=".pb, .pbtxt, a SavedModel "
+                        "folder, .json of passkit, or .txt in passkit's text form")  # fmt: skip
+    parser.add_argument("--outputs", metavar="NAMES", help="comma-separated; default: all results")
+    parser.add_argument("--shape", metavar="NAME=N,M", action="append", default=[],
+                        help="the shape of an input, where the model leaves it open")  # fmt: skip
+    parser.add_argument("--target", default="cpu", help=f"one of {', '.join(TARGETS)}")
+    parser.add_argument("--fusion", default="stitch", help=f"one of {', '.join(FUSIONS)}")
+
+
+def load(options: argparse.Namespace) -> Graph:
+    """The graph of a model file.
+
+    Raises: ModelError when there is no such file; ParseError and ModelError for its content.
+    """
+    path: Path = options.model
+    if not path.exists():
+        near = [p.name for p in path.parent.glob("*")] if path.parent.is_dir() else []
+        hint = f"; {nearest(path.name, near)}" if near else ""
+        raise ModelError(f"there is no model at '{path}'{hint}")
+    if path.suffix == ".json":
+        return json.from_json(path.read_text())
+    if path.suffix == ".txt":
+        return text.parse(path.read_text())
+    names = options.outputs.split(",") if options.outputs else None
+    return tf_graphdef.load(path, outputs=names, shapes=given_shapes(options.shape) or None)
+
+
+def given_shapes(settings: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    """The shapes in ``x=8,64`` settings.
+
+    Raises: SettingError for one that is no name and numbers.
+    """
+    found = {}
+    for setting in settings:
+        name, equals, sizes = setting.partition("=")
+        parts = [s for s in sizes.split(",") if s]
+        if not equals or not name or not all(p.isdigit() for p in parts):
+            raise SettingError(f"--shape needs NAME=N,M like x=8,64, got {setting!r}")
+        found[name] = tuple(int(p) for p in parts)
+    return found
+
+
+def companion(model: Path) -> dict[str, Array]:
+    """The arrays in ``MODEL.npz`` beside a model; none where there is no such file."""
+    path = model.with_suffix(".npz")
+    if model.is_dir() or not path.is_file():
+        return {}
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return dict(arrays)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"'{path}' is no file of arrays: {error}") from error
+
+
+def read_feeds(settings: Iterable[str], graph: Graph) -> dict[str, Array]:
+    """The arrays named in ``x=x.npy`` settings.
+
+    Raises: FeedError for an input that the model does not have or a file that is no array.
+    """
+    names = [n.name for n in graph.inputs]
+    found = {}
+    for setting in settings:
+        name, equals, file = setting.partition("=")
+        if not equals or name not in names:
+            raise FeedError(
+                f"--feed needs INPUT=FILE.npy, got {setting!r}: no input is called {name!r}; "
+                f"{nearest(name, names)}"
+            )
+        try:
+            found[name] = np.load(file, allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise FeedError(f"--feed {setting}: '{file}' is no array: {error}") from error
+    return found
+
+
+def complete_feeds(
+    graph: Graph, known: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]]
+) -> dict[str, Array]:
+    """Arrays for all inputs: those that are known, else random numbers of the right shape."""
+    sizes: dict[str, int] = {}
+    for node in graph.inputs:
+        shape = known[node.name].shape if node.name in known else shapes.get(node.name)
+        declared = node.entries[0].shape
+        for extent, size in zip(declared or (), shape or (), strict=False):
+            if isinstance(extent, Size) and len(extent.symbols) == 1:
+                sizes.setdefault(str(extent), size)
+    rng = np.random.default_rng(0)
+    return {
+        node.name: known[node.name]
+        if node.name in known
+        else random_array(rng, node, shapes.get(node.name), sizes)
+        for node in graph.inputs
+    }
+
+
+def random_array(
+    rng: np.random.Generator,
+    node: Node,
+    shape: tuple[int, ...] | None,
+    sizes: Mapping[str, int],
+) -> Array:
+    """Random values for an input; sizes that nobody gave are `ROWS`.
+
+    Raises: FeedError when not even the rank of the input is known.
+    """
+    entry = node.entries[0]
+    if shape is None:
+        if entry.shape is None:
+            raise FeedError(
+                f"the shape of input '{node.name}' is not known; give --shape {node.name}=N,M"
+            )
+        values = {s: sizes.get(s, ROWS) for s in symbols_of(entry.shape)}
+        shape = tuple(evaluate(d, values) for d in entry.shape)
+    dtype = (entry.dtype.numpy if entry.dtype else np.dtype("float32"))
+    if dtype.kind == "b":
+        return rng.integers(0, 2, shape).astype(bool)
+    if dtype.kind in "iu":
+        return rng.integers(0, 10, shape).astype(dtype)
+    return rng.standard_normal(shape).astype(dtype)

@@ -1,0 +1,55 @@
+"""``passkit ops``: the operators, and what each of them can do."""
+
+from __future__ import annotations
+
+import argparse
+
+import passkit.ops  # noqa: F401  (registers the standard operators)
+from passkit import registry
+from passkit.cli.answer import Answer
+from passkit.op import REQUIRED, Op, get_op, list_ops
+from passkit.units import table
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which operators."""
+    parser.add_argument("names", nargs="*", metavar="NAME", help="operators; default: all")
+
+
+def run(options: argparse.Namespace) -> Answer:
+    """List all operators, or tell all about some."""
+    aliases: dict[str, list[str]] = {}
+    for name in list_ops(aliases=True):
+        aliases.setdefault(get_op(name).name, []).append(name)
+    ops = [get_op(n) for n in options.names] or [get_op(n) for n in list_ops()]
+    data = [describe(op, [a for a in aliases[op.name] if a != op.name]) for op in ops]
+    rows = [
+        (d["name"], d["inputs"], d["pattern"], ", ".join(d["parameters"]), d["doc"]) for d in data
+    ]
+    text = table(("operator", "inputs", "pattern", "parameters", "what it is"), rows)
+    if options.names:
+        for d in data:
+            text += f"\n\n{d['name']}, registered at {d['place']}"
+            text += f"\n  also called {', '.join(d['aliases'])}" if d["aliases"] else ""
+            text += "".join(f"\n  {key}: {value}" for key, value in d["attributes"].items())
+    return Answer(data, text)
+
+
+def describe(op: Op, aliases: list[str]) -> dict[str, object]:
+    """An operator as JSON can hold it; functions by the place that registered them."""
+    attributes = {}
+    for column in registry.tables():
+        if op.name in column.rows:
+            row = column.rows[op.name]
+            attributes[column.key] = row.place if callable(row.value) else str(row.value)
+    return {
+        "name": op.name,
+        "inputs": "any" if op.num_inputs in (-1, None) else op.num_inputs,
+        "outputs": op.num_outputs,
+        "pattern": op.pattern.name.lower(),
+        "parameters": [k if v is REQUIRED else f"{k}={v}" for k, v in op.params.items()],
+        "doc": op.doc.strip().partition("\n")[0],
+        "aliases": aliases,
+        "place": op.place,
+        "attributes": attributes,
+    }

@@ -1,0 +1,220 @@
+"""``passkit run``: a model on real or random data, before and after fusion."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+from passkit import viz
+from passkit.cli.answer import Answer
+from passkit.cli.model import (
+    add_model_arguments,
+    companion,
+    complete_feeds,
+    given_shapes,
+    load,
+    read_feeds,
+)
+from passkit.compiler import Executable, compile
+from passkit.errors import MissingDependencyError
+from passkit.graph import Graph
+from passkit.passes.context import PassContext
+from passkit.runtime.interpret import interpret
+from passkit.units import bytes_text, seconds_text, table
+
+Array = np.ndarray[Any, Any]
+BUDGET = 0.3
+"""Seconds that each of the two executables is timed for."""
+
+RELATIVE, ABSOLUTE = 1e-4, 1e-5
+"""What ``--compare`` tolerates, relative to a result's largest value for the absolute part."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which model, on what, and what to tell about it."""
+    add_model_arguments(parser)
+    parser.add_argument("--feed", metavar="NAME=FILE.npy", action="append", default=[],
+                        help="an input's values; default: MODEL.npz beside the model, "
+                        "else random")  # fmt: skip
+    parser.add_argument("--plan", type=Path, metavar="FILE",
+                        help="where to draw the plan; default: MODEL.plan.svg here")  # fmt: skip
+    parser.add_argument("--profile", action="store_true", help="the time of each step")
+    parser.add_argument("--dump", type=Path, metavar="DIR", help="the graph after each pass")
+    parser.add_argument("--compare", action="store_true",
+                        help="check against the interpreter and stored results; exit 1 when "
+                        "they differ")  # fmt: skip
+    parser.add_argument("--report", type=Path, metavar="DIR",
+                        help="write plan.svg, kernels.cpp and report.json")  # fmt: skip
+
+
+@frozen
+class Error:
+    """How far a result is from what it should be."""
+
+    output: str
+    against: str
+    largest: float
+    good: bool
+
+
+def run(options: argparse.Namespace) -> Answer:
+    """Compile with and without fusion, run, compare, time, draw."""
+    graph = load(options)
+    stored = companion(options.model)
+    names = {n.name for n in graph.inputs}
+    known = {k: v for k, v in stored.items() if k in names} | read_feeds(options.feed, graph)
+    feeds = complete_feeds(graph, known, given_shapes(options.shape))
+    with PassContext(dump=options.dump):
+        fused = compile(graph, target=options.target, fusion=options.fusion)
+    unfused = compile(graph, target=options.target, fusion="none")
+    results = dict(zip([o.name for o in fused.outputs], fused(feeds), strict=True))
+    unfused(feeds)
+    own_feeds = options.feed and {"stored"}
+    errors = [] if own_feeds else compare(results, stored, "stored results")
+    if options.compare:
+        meaning = interpret(graph, feeds)
+        errors += compare(results, dict(zip(results, meaning, strict=True)), "the interpreter")
+    before, after = alternate(unfused, fused, feeds)
+    data: dict[str, object] = {
+        "model": str(options.model),
+        "target": options.target,
+        "fusion": options.fusion,
+        "operators": sum(not n.is_variable and not _is_constant(n) for n in graph.nodes),
+        "inputs": {k: f"{v.dtype}{list(v.shape)}" for k, v in feeds.items()},
+        "outputs": {k: f"{v.dtype}{list(v.shape)}" for k, v in results.items()},
+        "data": "given" if options.feed else "stored" if known else "random",
+        "accuracy": None if own_feeds else accuracy(results, stored.get("labels")),
+        "unfused": side(unfused, before),
+        "fused": side(fused, after),
+        "errors": [
+            {"output": e.output, "against": e.against, "largest": e.largest, "good": e.good}
+            for e in errors
+        ],
+    }
+    if options.profile:
+        data["profile"] = str(fused.profile())
+    data["plan"] = draw(fused.graph, options)
+    if options.report:
+        write_report(options.report, fused, data)
+    failed = options.compare and not all(e.good for e in errors)
+    return Answer(data, describe(data), 1 if failed else 0)
+
+
+def _is_constant(node: Any) -> bool:
+    return node.op is not None and node.op.name == "constant"
+
+
+def accuracy(results: Mapping[str, Array], labels: Array | None) -> float | None:
+    """The share of rows whose largest score is at the label; None without labels."""
+    scores = next(iter(results.values()))
+    if labels is None or scores.ndim < 2 or scores.shape[:-1] != labels.shape:
+        return None
+    return float(np.mean(scores.argmax(-1) == labels))
+
+
+def compare(results: Mapping[str, Array], wanted: Mapping[str, Array], against: str) -> list[Error]:
+    """The errors of the results that ``wanted`` has, by name."""
+    found = []
+    for name, got in results.items():
+        right = wanted.get(name, wanted.get(name.partition(":")[0]))
+        if right is None:
+            continue
+        if right.shape != got.shape:
+            found.append(Error(name, f"{against}, of shape {right.shape}", float("inf"), False))
+            continue
+        scale = float(np.max(np.abs(right), initial=0.0, where=np.isfinite(right)))
+        with np.errstate(invalid="ignore"):
+            away = np.abs(got.astype(np.float64) - right.astype(np.float64))
+        away = np.where((got == right) | (np.isnan(got) & np.isnan(right)), 0.0, away)
+        good = bool(np.all(away <= ABSOLUTE * scale + RELATIVE * np.abs(right)))
+        found.append(Error(name, against, float(np.max(away, initial=0.0)), good))
+    return found
+
+
+def alternate(
+    first: Executable, second: Executable, feeds: Mapping[str, Array]
+) -> tuple[float, float]:
+    """Median seconds of a call of each, measured in turns."""
+    times: tuple[list[float], list[float]] = ([], [])
+    while len(times[0]) < 5 or (sum(map(sum, times)) < 2 * BUDGET and len(times[0]) < 2000):
+        for run, kept in zip((first, second), times, strict=True):
+            begin = perf_counter()
+            run(feeds)
+            kept.append(perf_counter() - begin)
+    return median(times[0]), median(times[1])
+
+
+def side(run: Executable, seconds: float) -> dict[str, object]:
+    """What one of the two executables costs a call."""
+    stats = run.stats
+    return {
+        "kernels": stats["kernels"],
+        "steps": len(run.steps),
+        "bytes": stats["bytes_read"] + stats["bytes_written"],
+        "seconds": seconds,
+    }
+
+
+def draw(graph: Graph, options: argparse.Namespace) -> str:
+    """Draw the plan; where nothing renders, its DOT source is written instead."""
+    name = options.model.name.removesuffix(options.model.suffix)
+    path = options.plan or Path(f"{name}.plan.svg")
+    if options.report and not options.plan:
+        options.report.mkdir(parents=True, exist_ok=True)
+        path = options.report / "plan.svg"
+    drawing = viz.plan(graph)
+    try:
+        return str(viz.render(drawing, path))
+    except MissingDependencyError as error:
+        return f"{viz.render(drawing, path.with_suffix('.dot'))} ({error})"
+
+
+def write_report(folder: Path, fused: Executable, data: Mapping[str, object]) -> None:
+    """The kernels and the figures, beside the picture."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "kernels.cpp").write_text(fused.source + "\n")
+    (folder / "report.json").write_text(json.dumps(data, indent=2) + "\n")
+
+
+def describe(data: Mapping[str, Any]) -> str:
+    """The answer as people read it."""
+    before, after = data["unfused"], data["fused"]
+    facts: list[Sequence[object]] = [
+        ("model", f"{data['model']}, {data['operators']} operators"),
+        ("inputs", f"{_pairs(data['inputs'])}; {data['data']} values"),
+        ("outputs", _pairs(data["outputs"])),
+    ]
+    if data["accuracy"] is not None:
+        facts.append(("accuracy", f"{data['accuracy']:.2%}"))
+    for e in data["errors"]:
+        verdict = "" if e["good"] else ", too much"
+        where = f"in {e['output']} against {e['against']}{verdict}"
+        facts.append(("max error", f"{e['largest']:.2g} {where}"))
+    facts.append(("plan", data["plan"]))
+    rows = [
+        ("kernels", before["kernels"], after["kernels"], _ratio(before, after, "kernels")),
+        ("bytes moved", bytes_text(before["bytes"]), bytes_text(after["bytes"]),
+         _ratio(before, after, "bytes")),
+        ("time a run", seconds_text(before["seconds"]), seconds_text(after["seconds"]),
+         _ratio(before, after, "seconds")),
+    ]  # fmt: skip
+    parts = [table(("", ""), facts), table(("", "unfused", data["fusion"], ""), rows)]
+    if "profile" in data:
+        parts.append(data["profile"])
+    return "\n\n".join(parts)
+
+
+def _ratio(before: Mapping[str, float], after: Mapping[str, float], what: str) -> str:
+    return f"{before[what] / after[what]:.2f}x less" if after[what] else ""
+
+
+def _pairs(named: Mapping[str, str]) -> str:
+    return ", ".join(f"{k}: {v}" for k, v in named.items())

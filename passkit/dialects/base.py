@@ -1,0 +1,113 @@
+"""Dialects: how one C-like language spells what a kernel AST says. A dialect is a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
+from passkit.dtype import DType
+from passkit.errors import RegistryError, nearest
+
+SCALARS = {
+    "bool": "bool",
+    "int8": "int8_t",
+    "int16": "int16_t",
+    "int32": "int32_t",
+    "int64": "int64_t",
+    "uint8": "uint8_t",
+    "uint16": "uint16_t",
+    "uint32": "uint32_t",
+    "uint64": "uint64_t",
+    "float32": "float",
+    "float64": "double",
+}
+
+
+@frozen(kw_only=True)
+class Vectors:
+    """Spellings of a dialect in which one statement handles many lanes.
+
+    The lane loop's body is active under the mask ``m``; ``{type}`` is a scalar type.
+    """
+
+    type: str
+    bool_type: str
+    loop: str
+    loop_end: str
+    load: str
+    load_strided: str
+    gather: str
+    store: str
+    store_strided: str
+    select: str
+    lane_value: str
+    both: str
+    only: str
+    divisor: str
+    accumulator: str = "{vector} {name}({identity});"
+    accumulate: str
+
+
+@frozen(kw_only=True)
+class Dialect:
+    """The spellings of one language; `passkit.dialects.printer` does the printing.
+
+    ``kernel`` opens a kernel and gets {name} and {params}. Loops get {var}, {start}, {stop};
+    ``fold`` joins the partial results of all lanes in {acc} into {name} by {combine} of a and b.
+    ``unpack`` and ``unpack_size``, if given, fetch arguments in front of the body. ``calls`` maps
+    function names to spellings; where a language has one for each float type, use "exp/float32".
+    """
+
+    name: str
+    kernel: str
+    buffer: str
+    size: str = "const int64_t {name}"
+    unpack: str = ""
+    unpack_size: str = ""
+    scratch: str
+    scratch_base: str = ""
+    grid: str
+    warp: str = "for (int64_t {var} = {start}; {var} < {stop}; ++{var})"
+    lane: str
+    thread: str = "for (int64_t {var} = {start}; {var} < {stop}; ++{var})"
+    fold: str
+    local: str = "const {type} {name} = {value};"
+    cast: str = "({type})({value})"
+    infinity: str = "INFINITY"
+    bits: str = "{type}({bits})"
+    prologue: tuple[str, ...] = ()
+    scalars: Mapping[str, str] = field(factory=lambda: dict(SCALARS))
+    calls: Mapping[str, str] = field(factory=dict)
+    vectors: Vectors | None = None
+    headers: tuple[str, ...] = ()
+
+    def type_of(self, dtype: DType) -> str:
+        """The scalar type of a dtype. Raises: RegistryError when the language has none."""
+        if dtype.name not in self.scalars:
+            raise RegistryError(
+                f"dialect {self.name} has no type for {dtype}; cast to {nearest(dtype.name, self.scalars)}"
+            )
+        return self.scalars[dtype.name]
+
+    def call_of(self, name: str, dtype: DType) -> str:
+        """The spelling of a function for arguments of ``dtype``."""
+        return self.calls.get(f"{name}/{dtype.name}", self.calls.get(name, name))
+
+
+_dialects: dict[str, Dialect] = {}
+
+
+def register_dialect(dialect: Dialect) -> Dialect:
+    """Make a dialect known by its name; a later one of the same name replaces it."""
+    _dialects[dialect.name] = dialect
+    return dialect
+
+
+def dialect_of(what: str | Dialect) -> Dialect:
+    """A registered dialect. Raises: RegistryError with the nearest name."""
+    if isinstance(what, Dialect):
+        return what
+    if what not in _dialects:
+        raise RegistryError(f"dialect {what!r} is not registered; {nearest(what, _dialects)}")
+    return _dialects[what]

@@ -1,0 +1,51 @@
+"""OpenCL C 1.2. A CUDA block is a work-group here, shared memory is local memory.
+
+A work-group takes the rows of its tile one after the other, because sub-groups are optional.
+"""
+
+from passkit.dialects.base import SCALARS, Dialect, register_dialect
+
+OPENCL = register_dialect(
+    Dialect(
+        name="opencl",
+        kernel="__kernel void {name}({params}, __local uchar *scratch, __local void *joined)",
+        buffer="__global {const}{type} *restrict {name}",
+        size="const long {name}",
+        scratch="__local {type} *const {name} = (__local {type} *)(scratch + {offset});",
+        grid="for (long {var} = get_group_id(0); {var} < {stop}; {var} += get_num_groups(0))",
+        warp="for (long {var} = {start}; {var} < {stop}; ++{var})",
+        lane=(
+            "for (long {var} = {start} + get_local_id(0); {var} < {stop}; "
+            "{var} += get_local_size(0))"
+        ),
+        thread="for (long {var} = {start}; {var} < {stop}; ++{var})",
+        fold=(
+            "__local {type} *{name}_all = (__local {type} *)joined;\n"
+            "{name}_all[get_local_id(0)] = {acc};\n"
+            "for (uint o = get_local_size(0) / 2; o; o >>= 1) {{\n"
+            "  barrier(CLK_LOCAL_MEM_FENCE);\n"
+            "  if (get_local_id(0) < o) {{\n"
+            "    const {type} a = {name}_all[get_local_id(0)], b = {name}_all[get_local_id(0) + o];\n"
+            "    {name}_all[get_local_id(0)] = {combine};\n"
+            "  }}\n"
+            "}}\n"
+            "barrier(CLK_LOCAL_MEM_FENCE);\n"
+            "const {type} {name} = {name}_all[0];\n"
+            "barrier(CLK_LOCAL_MEM_FENCE);"
+        ),
+        cast="convert_{type}_sat({value})",
+        bits="as_{type}({bits})",
+        scalars={
+            **{k: v.removesuffix("_t") for k, v in SCALARS.items()},
+            "int8": "char",
+            "int16": "short",
+            "int32": "int",
+            "int64": "long",
+            "uint8": "uchar",
+            "uint16": "ushort",
+            "uint32": "uint",
+            "uint64": "ulong",
+        },
+        calls={"abs": "fabs"},
+    )
+)

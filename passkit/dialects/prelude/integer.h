@@ -1,0 +1,69 @@
+// Whole-number division: quotients and remainders, NumPy's and C's, and division by one divisor.
+#pragma once
+#include "core.h"
+
+namespace pk {
+// NumPy's floor division: rounds towards minus infinity, x / 0 = 0, the lowest / -1 wraps.
+template <class T> PK_FN T floor_quotient(T a, T b) {
+    if (b == 0) return 0;
+    if constexpr (traits<T>::is_signed) {
+        if (b == -1) return T(uint_of<T>(0) - uint_of<T>(a));
+        return T(a / b - (a % b != 0 && (a ^ b) < 0));
+    } else return T(a / b);
+}
+// a - floor(a / b) b, of the sign of b; 0 where b is 0.
+template <class T> PK_FN T floor_rest(T a, T b) {
+    if (b == 0) return 0;
+    if constexpr (traits<T>::is_signed) {
+        if (b == -1) return 0;
+        T r = T(a % b);
+        return T(r + (r != 0 && (r ^ b) < 0 ? b : T(0)));
+    } else return T(a % b);
+}
+template <class T> PK_FN T cut_rest(T a, T b) {
+    if (b == 0 || (traits<T>::is_signed && b == T(-1))) return 0;
+    return T(a % b);
+}
+PK_FN float cut_rest(float a, float b) { return __builtin_fmodf(a, b); }
+PK_FN double cut_rest(double a, double b) { return __builtin_fmod(a, b); }
+// NumPy's divmod of floats.
+template <class T> PK_FN T float_rest(T a, T b) {
+    T r = cut_rest(a, b);
+    if (b == 0) return r;
+    if (r != 0) return (b < 0) != (r < 0) ? r + b : r;
+    return copysign(T(0), b);
+}
+template <class T> PK_FN T float_quotient(T a, T b) {
+    if (b == 0) return a / b;
+    T r = cut_rest(a, b), q = (a - r) / b;
+    if (r != 0 && (b < 0) != (r < 0)) q -= 1;
+    if (q == 0) return copysign(T(0), a / b);
+    T f = floor(q);
+    return q - f > T(0.5) ? f + 1 : f;
+}
+PK_FN float floor_rest(float a, float b) { return float_rest(a, b); }
+PK_FN double floor_rest(double a, double b) { return float_rest(a, b); }
+PK_FN float floor_quotient(float a, float b) { return float_quotient(a, b); }
+PK_FN double floor_quotient(double a, double b) { return float_quotient(a, b); }
+
+// Lane by lane and out of line: a division is slow anyway, and 16 copies of it long to compile.
+template <class T, T (*f)(T, T)> static __attribute__((noinline, unused)) void each_pair(T *a, const T *b) {
+    for (int i = 0; i < 16; i++) a[i] = f(a[i], b[i]);
+}
+template <class T> struct same_as { typedef T type; };
+template <class T> using same = typename same_as<T>::type;    // not deduced, hence converted
+#define PK_PAIRWISE(name, f) \
+    template <class T> PK_FN scalar<T> name(T a, T b) { return f(a, b); } \
+    template <class T> PK_FN simd<T, 16> name(simd<T, 16> x, simd<T, 16> y) { \
+        T a[16], b[16]; \
+        store_whole(a, x); \
+        store_whole(b, y); \
+        each_pair<T, f>(a, b); \
+        return load_whole<T, 16>(a); \
+    } \
+    template <class T> PK_FN simd<T, 16> name(simd<T, 16> x, same<T> y) { return name(x, simd<T, 16>(y)); } \
+    template <class T> PK_FN simd<T, 16> name(same<T> x, simd<T, 16> y) { return name(simd<T, 16>(x), y); }
+PK_PAIRWISE(floor_divide, floor_quotient)
+PK_PAIRWISE(remainder, floor_rest)
+PK_PAIRWISE(fmod, cut_rest)
+}  // namespace pk

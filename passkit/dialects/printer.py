@@ -1,0 +1,501 @@
+"""The C printer: a kernel AST and a dialect's table give the text of a kernel.
+
+Parentheses are printed only where precedence needs them. Where the dialect has vectors, a value
+that changes along the lane loop is printed as a vector, every other one as a scalar.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from passkit import dtype as dt
+from passkit.ast import (
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    Fold,
+    KernelAST,
+    Let,
+    Level,
+    Load,
+    Loop,
+    Phase,
+    Select,
+    SizeOf,
+    Stage,
+    Statement,
+    Store,
+    Unary,
+    Var,
+    variables,
+)
+from passkit.dialects.base import Dialect, Vectors
+from passkit.dtype import DType
+from passkit.errors import CodeGenError
+from passkit.index import normal
+from passkit.shared import ALIGN
+from passkit.size import Extent
+from passkit.tidy import map_statement, replace_children
+
+PRECEDENCE = {
+    "|": 3,
+    "^": 4,
+    "&": 5,
+    "==": 6,
+    "!=": 6,
+    "<": 7,
+    "<=": 7,
+    ">": 7,
+    ">=": 7,
+    "+": 9,
+    "-": 9,
+    "*": 10,
+    "/": 10,
+    "%": 10,
+}
+TERNARY, UNARY, ATOM = 1, 11, 13
+INDENT = "  "
+
+
+def print_kernel(ast: KernelAST, name: str, dialect: Dialect) -> str:
+    """The text of one kernel, without the dialect's prelude."""
+    return _Printer(ast, dialect).kernel(name)
+
+
+def literal(x: Const, dialect: Dialect) -> str:
+    """A literal with the exact bits of its value."""
+    value, dtype = x.value, x.dtype
+    if dtype is dt.bool_:
+        return "true" if value else "false"
+    if dtype.is_integer:
+        return _integer(int(value), dtype)
+    if np.isnan(value) or dtype not in (dt.float32, dt.float64):
+        bits = int.from_bytes(x.bits, "little")
+        suffix = "ull" if dtype.nbytes == 8 else "u"
+        unsigned = "uint64_t" if dtype.nbytes == 8 else "uint32_t"
+        kind = dialect.type_of(dtype)
+        return dialect.bits.format(
+            type=kind, bits=f"0x{bits:x}{suffix}", unsigned=unsigned, short=dtype.short
+        )
+    if np.isinf(value):
+        return ("-" if value < 0 else "") + dialect.infinity
+    text = np.format_float_positional(value, unique=True, trim="0")
+    if len(text) > 12:
+        text = np.format_float_scientific(value, unique=True, trim="0")
+    return text + ("f" if dtype is dt.float32 else "")
+
+
+def _integer(value: int, dtype: DType) -> str:
+    if value == np.iinfo(dtype.numpy).min and dtype.kind == "i" and dtype.nbytes >= 4:
+        return f"({_integer(value + 1, dtype)} - 1)"
+    suffix = "u" if dtype.kind == "u" and dtype.nbytes >= 4 else ""
+    wide = "ll" if dtype.nbytes == 8 and abs(value) > 0x7FFFFFFF else ""
+    return f"{value}{suffix}{wide}"
+
+
+class _Printer:
+    def __init__(self, ast: KernelAST, dialect: Dialect) -> None:
+        self.ast, self.dialect = ast, dialect
+        self.vectors: Vectors | None = dialect.vectors
+        self.lines: list[str] = []
+        self.depth = 0
+        self.lane: Var | None = None
+        self.varying: set[Var] = set()
+        self.mask = "m"
+        self.front: list[str] = []
+        self.divisors: dict[Expr, str] = {}
+
+    def line(self, text: str) -> None:
+        self.lines.append(INDENT * self.depth + text if text else "")
+
+    def open(self, text: str) -> None:
+        self.line(text + " {")
+        self.depth += 1
+
+    def close(self, text: str = "}") -> None:
+        self.depth -= 1
+        self.line(text)
+
+    # The kernel and its loops.
+
+    def kernel(self, name: str) -> str:
+        d = self.dialect
+        params = []
+        for b in self.ast.params:
+            kind, const = d.type_of(b.dtype), "" if b.written else "const "
+            params.append(d.buffer.format(type=kind, const=const, name=b.name))
+        params += [d.size.format(name=n) for n in self.ast.sizes]
+        self.open(d.kernel.format(name=name, params=", ".join(params)))
+        for text in d.prologue:
+            self.line(text)
+        for k, b in enumerate(self.ast.params):
+            if d.unpack:
+                kind, const = d.type_of(b.dtype), "" if b.written else "const "
+                self.line(d.unpack.format(type=kind, const=const, name=b.name, k=k))
+        for k, n in enumerate(self.ast.sizes):
+            if d.unpack_size:
+                self.line(d.unpack_size.format(name=n, k=k))
+        self._scratch()
+        for phase in self.ast.phases:
+            self._phase(phase)
+        self.close()
+        return "\n".join(self._used(self.lines)) + "\n"
+
+    def _used(self, lines: list[str]) -> list[str]:
+        """The lines without fetched arguments that nothing reads."""
+        if not self.dialect.unpack_size:
+            return lines
+        fetched = {self.dialect.unpack_size.format(name=n, k=k): n for k, n in enumerate(self.ast.sizes)}
+        rest = "\n".join(x for x in lines if x.strip() not in fetched)
+        words = set(re.findall(r"\w+", rest))
+        return [x for x in lines if fetched.get(x.strip(), "") in words or x.strip() not in fetched]
+
+    def _scratch(self) -> None:
+        offset: list[str] = []
+        total = " + ".join(self._nbytes(b.extent, b.dtype) for b in self.ast.scratch)
+        if self.ast.scratch and self.dialect.scratch_base:
+            self.line(self.dialect.scratch_base)
+        for b in self.ast.scratch:
+            where = " + ".join(offset) or "0"
+            kind = self.dialect.type_of(b.dtype)
+            self.line(
+                self.dialect.scratch.format(type=kind, name=b.name, offset=where, total=total)
+            )
+            offset.append(self._nbytes(b.extent, b.dtype))
+
+    def _nbytes(self, extent: Extent, dtype: DType) -> str:
+        if isinstance(extent, int):
+            return str(-(-extent * dtype.nbytes // ALIGN) * ALIGN)
+        return f"({extent} * {dtype.nbytes} + {ALIGN - 1}) / {ALIGN} * {ALIGN}"
+
+    def _phase(self, phase: Phase) -> None:
+        self._for(self.dialect.grid, phase.tile)
+        if phase.rows is not None:
+            self._for(self.dialect.warp, phase.rows)
+        for let in phase.lets:
+            self._let(let)
+        for stage in phase.stages:
+            self._stage(stage)
+        if phase.rows is not None:
+            self.close()
+        self.close()
+
+    def _for(self, template: str, loop: Loop) -> None:
+        stop = self.expr(loop.stop)
+        if loop.limit is not None:
+            limit = self.expr(loop.limit)
+            name = f"{loop.var.name}_end"
+            self.line(f"const int64_t {name} = {stop} < {limit} ? {stop} : {limit};")
+            stop = name
+        self.open(
+            template.format(var=loop.var.name, start=self.expr(loop.start), stop=stop)
+        )
+
+    # Stages.
+
+    def _stage(self, stage: Stage) -> None:
+        lane = next((x for x in stage.loops if x.level is Level.CTA), None)
+        serial = [x for x in stage.loops if x.level is not Level.CTA]
+        folds = [s for s in stage.body if isinstance(s, Fold)]
+        for let in stage.before:
+            self._let(let)
+        if lane is None:
+            for s in stage.body:
+                self._statement(s)
+            return
+        self.lane, self.varying, self.divisors = lane.var, {lane.var}, {}
+        self._declare(folds, lane)
+        for loop in serial:
+            self._for(self.dialect.thread, loop)
+        self._lanes(stage, lane)
+        for _ in serial:
+            self.close()
+        self.lane, self.varying = None, set()
+        for f in folds:
+            if f.buffer is None:
+                self._finish(f)
+
+    def _declare(self, folds: list[Fold], lane: Loop) -> None:
+        for f in folds:
+            if f.buffer is not None:
+                assert f.index is not None
+                store = Store(f.buffer, f.index, f.identity)
+                self._lanes(Stage("identity", (lane,), (store,)), lane)
+            elif self.vectors is not None:
+                self.line(
+                    self.vectors.accumulator.format(
+                        vector=self._vector(f.var.dtype),
+                        name=f"{f.var.name}_lanes",
+                        identity=self.expr(f.identity),
+                    )
+                )
+            else:
+                kind = self.dialect.type_of(f.var.dtype)
+                self.line(f"{kind} {f.var.name}_lanes = {self.expr(f.identity)};")
+
+    def _finish(self, f: Fold) -> None:
+        text = self.dialect.fold.format(
+            type=self.dialect.type_of(f.var.dtype),
+            name=f.var.name,
+            acc=f"{f.var.name}_lanes",
+            combine=self.expr(f.combine),
+        )
+        for part in text.splitlines():
+            self.line(part)
+
+    def _lanes(self, stage: Stage, lane: Loop) -> None:
+        """The lane loop: what no lane changes stands in front of it."""
+        inside: list[Statement] = []
+        for s in stage.body:
+            if isinstance(s, Let) and not self._depends(s.value):
+                self._let(s)
+                continue
+            if isinstance(s, Let):
+                self.varying.add(s.var)
+            inside.append(s)
+        saved, self.lines = self.lines, []
+        self.front = []
+        self.depth += 1
+        for s in inside:
+            self._statement(s)
+        self.depth -= 1
+        body, self.lines = self.lines, saved
+        for text in self.front:
+            self.line(text)
+        template = self.dialect.lane if self.vectors is None else self.vectors.loop
+        self._for_lanes(template, lane)
+        self.lines += body
+        self.close("}" if self.vectors is None else self.vectors.loop_end)
+
+    def _for_lanes(self, template: str, lane: Loop) -> None:
+        start, stop = self.expr(lane.start), self.expr(lane.stop)
+        self.open(template.format(var=lane.var.name, start=start, stop=stop))
+
+    # Statements.
+
+    def _statement(self, s: Statement) -> None:
+        match s:
+            case Let():
+                self._let(s)
+            case Store():
+                self._store(s)
+            case Fold():
+                self._fold(s)
+
+    def _let(self, let: Let) -> None:
+        varies = self._varies(let.value)
+        kind = self._vector(let.var.dtype) if varies else self.dialect.type_of(let.var.dtype)
+        self.line(
+            self.dialect.local.format(type=kind, name=let.var.name, value=self.expr(let.value))
+        )
+
+    def _store(self, s: Store) -> None:
+        v = self.vectors
+        if v is None or self.lane is None:
+            self.line(f"{s.buffer}[{self.expr(s.index)}] = {self.expr(s.value)};")
+            return
+        step = self._step(s.index)
+        value = self.splat(s.value)
+        if step == 1:
+            at = self._address(s.buffer, s.index)
+            self.line(v.store.format(at=at, value=value, mask=self.mask))
+        elif step is not None and step != 0:
+            at = self._address(s.buffer, s.index)
+            self.line(
+                v.store_strided.format(
+                    at=at, value=value, stride=self._extent(step), mask=self.mask
+                )
+            )
+        else:
+            raise CodeGenError(
+                f"a store to {s.buffer} must step along the lanes, got index {s.index}"
+            )
+
+    def _fold(self, f: Fold) -> None:
+        if f.buffer is not None:
+            assert f.index is not None
+            old = Load(f.buffer, f.index, f.var.dtype)
+            value = _replace(f.combine, {"a": old, "b": f.value})
+            self._store(Store(f.buffer, f.index, value))
+            return
+        acc = Var(f"{f.var.name}_lanes", f.var.dtype)
+        self.varying.add(acc)
+        value = f.value
+        if not isinstance(value, Var):
+            var = Var(f"{f.var.name}_term", f.var.dtype)
+            if self._varies(value):
+                self.varying.add(var)
+            self._let(Let(var, value))
+            value = var
+        step = self.expr(_replace(f.combine, {"a": acc, "b": value}))
+        if self.vectors is None:
+            self.line(f"{acc.name} = {step};")
+        else:
+            self.line(self.vectors.accumulate.format(acc=acc.name, value=step, mask=self.mask))
+
+    # Expressions.
+
+    def _vector(self, dtype: DType) -> str:
+        v = self.vectors
+        if v is None:
+            return self.dialect.type_of(dtype)
+        return v.bool_type if dtype is dt.bool_ else v.type.format(short=dtype.short)
+
+    def _depends(self, x: Expr) -> bool:
+        """Whether a value changes along the lane loop."""
+        return self.lane is not None and any(v in self.varying for v in variables(x))
+
+    def _varies(self, x: Expr) -> bool:
+        """Whether a value is printed as a vector."""
+        return self.vectors is not None and self._depends(x)
+
+    def splat(self, x: Expr) -> str:
+        """An expression as a vector, even where all lanes agree."""
+        text = self.expr(x)
+        if self.vectors is None or self.lane is None or self._varies(x):
+            return text
+        return f"{self._vector(x.dtype)}({text})"
+
+    def expr(self, x: Expr, outer: int = 0) -> str:
+        """The text of an expression inside one of precedence ``outer``."""
+        text, inner = self._expr(x)
+        return f"({text})" if inner < outer else text
+
+    def _expr(self, x: Expr) -> tuple[str, int]:
+        match x:
+            case Const():
+                text = literal(x, self.dialect)
+                return text, UNARY if text.startswith("-") else ATOM
+            case Var():
+                if x == self.lane and self.vectors is not None:
+                    return self.vectors.lane_value.format(var=x.name), ATOM
+                return x.name, ATOM
+            case SizeOf(size):
+                return str(size), ATOM
+            case Load():
+                return self._load(x), ATOM
+            case Unary(op, a):
+                if op == "~" and x.dtype is dt.bool_ and not self._varies(x):
+                    op = "!"
+                return op + self.expr(a, UNARY + 1), UNARY
+            case Binary():
+                return self._binary(x)
+            case Call(name, args):
+                spelling = self.dialect.call_of(name, x.dtype)
+                varies = self._varies(x)
+                texts = [self.splat(a) if varies else self.expr(a) for a in args]
+                return f"{spelling}({', '.join(texts)})", ATOM
+            case Cast(a):
+                return self.dialect.cast.format(
+                    type=self.dialect.type_of(x.dtype), value=self.expr(a)
+                ), UNARY
+            case Select():
+                return self._select(x)
+        raise CodeGenError(f"the C printer does not know {type(x).__name__}")
+
+    def _binary(self, x: Binary) -> tuple[str, int]:
+        op = "/" if x.op == "//" else x.op
+        level = PRECEDENCE[op]
+        if op in ("/", "%") and x.a.dtype.is_integer and x.a.dtype is not dt.int64:
+            name = self.dialect.call_of("floor_divide" if op == "/" else "floor_modulo", x.dtype)
+            return f"{name}({self.expr(x.a)}, {self.expr(x.b)})", ATOM
+        if (
+            op == "/"
+            and x.dtype.is_float
+            and self.vectors is not None
+            and self._varies(x.a)
+            and not self._varies(x.b)
+            and not _is_power_of_two(x.b)
+        ):
+            return f"{self.expr(x.a, level)} / {self._divisor(x.b)}", level
+        right = level if op in "+*&|^" and not x.dtype.is_float else level + 1
+        return f"{self.expr(x.a, level)} {op} {self.expr(x.b, right)}", level
+
+    def _divisor(self, b: Expr) -> str:
+        """One divisor serves all lanes: its reciprocal is taken once, in front of the loop."""
+        assert self.vectors is not None
+        if b not in self.divisors:
+            name = self.divisors[b] = f"by{len(self.divisors)}"
+            kind = self.dialect.type_of(b.dtype)
+            self.front.append(self.vectors.divisor.format(type=kind, name=name, value=self.expr(b)))
+        return self.divisors[b]
+
+    def _select(self, x: Select) -> tuple[str, int]:
+        v = self.vectors
+        if v is None or not self._varies(x):
+            c, a, b = self.expr(x.condition, TERNARY + 1), self.expr(x.a), self.expr(x.b, TERNARY)
+            return f"{c} ? {self.expr(x.a, TERNARY + 1) if isinstance(x.a, Select) else a} : {b}", TERNARY
+        condition = self.splat(x.condition)
+        outer = self.mask
+        self.mask = v.both.format(mask=outer, condition=condition)
+        a = self.splat(x.a)
+        self.mask = v.only.format(mask=outer, condition=condition)
+        b = self.splat(x.b)
+        self.mask = outer
+        return v.select.format(condition=condition, a=a, b=b), ATOM
+
+    # Memory.
+
+    def _step(self, index: Expr) -> Extent | None:
+        """How far the index moves from one lane to the next; None when unevenly."""
+        assert self.lane is not None
+        total = normal(index, {})
+        for atom, _ in total.terms:
+            if atom != self.lane and self.lane in set(variables(atom)):
+                return None
+        for atom, c in total.terms:
+            if isinstance(atom, Binary) and self.lane in set(variables(atom)):
+                return None
+        return total.coefficient(self.lane)
+
+    def _extent(self, x: Extent) -> str:
+        return str(x)
+
+    def _load(self, x: Load) -> str:
+        v = self.vectors
+        if v is None or self.lane is None or not self._varies(x.index):
+            return f"{x.buffer}[{self._plain(x.index)}]"
+        step = self._step(x.index)
+        kind = self.dialect.type_of(x.dtype)
+        if step == 1:
+            return v.load.format(at=self._address(x.buffer, x.index), mask=self.mask)
+        if step is not None:
+            return v.load_strided.format(
+                at=self._address(x.buffer, x.index), stride=self._extent(step), mask=self.mask
+            )
+        return v.gather.format(
+            type=kind,
+            var=self.lane.name,
+            buffer=x.buffer,
+            index=self._plain(x.index),
+            mask=self.mask,
+        )
+
+    def _address(self, buffer: str, index: Expr) -> str:
+        text = self._plain(index)
+        return buffer if text == "0" else f"{buffer} + {text}"
+
+    def _plain(self, index: Expr) -> str:
+        """An index as a scalar: at the first lane of the vector."""
+        lane, self.lane = self.lane, None
+        text = self.expr(index)
+        self.lane = lane
+        return text
+
+
+def _is_power_of_two(x: Expr) -> bool:
+    """Whether dividing by a literal is exactly multiplying by its reciprocal."""
+    return isinstance(x, Const) and bool(x.value) and abs(np.frexp(x.value)[0]) == 0.5
+
+
+def _replace(x: Expr, values: dict[str, Expr]) -> Expr:
+    if isinstance(x, Var):
+        return values.get(x.name, x)
+    return replace_children(x, lambda child: _replace(child, values))
+
+
+__all__ = ["literal", "map_statement", "print_kernel"]

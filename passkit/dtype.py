@@ -1,0 +1,140 @@
+"""Element types: their names, bytes, kinds and NumPy's promotion, with weak Python scalars."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from attrs import field, frozen
+
+from passkit.errors import DTypeError, nearest
+
+
+@frozen(eq=False, repr=False)
+class DType:
+    """One element type; there is one object for each, so ``is`` compares them.
+
+    ``kind`` is 'b' (bool), 'i' (signed), 'u' (unsigned), 'f' (float) or 'c' (complex);
+    ``short`` is the name in the text form of a graph.
+    """
+
+    name: str
+    kind: str
+    nbytes: int
+    short: str
+    numpy: np.dtype[Any] = field(repr=False)
+
+    def __str__(self) -> str:
+        return self.name
+
+    __repr__ = __str__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dtype_of, (self.name,)
+
+    @property
+    def is_float(self) -> bool:
+        """Whether arithmetic rounds."""
+        return self.kind == "f"
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether arithmetic wraps."""
+        return self.kind in "iu"
+
+
+_BY_NAME: dict[str, DType] = {}
+
+
+def _define(name: str, kind: str, nbytes: int, short: str) -> DType:
+    if name == "bfloat16":
+        from ml_dtypes import bfloat16  # NumPy has no bfloat16 of its own
+
+        numpy = np.dtype(bfloat16)
+    else:
+        numpy = np.dtype(name)
+    made = _BY_NAME[name] = DType(name, kind, nbytes, short, numpy)
+    return made
+
+
+bool_ = _define("bool", "b", 1, "bool")
+int8 = _define("int8", "i", 1, "i8")
+int16 = _define("int16", "i", 2, "i16")
+int32 = _define("int32", "i", 4, "i32")
+int64 = _define("int64", "i", 8, "i64")
+uint8 = _define("uint8", "u", 1, "u8")
+uint16 = _define("uint16", "u", 2, "u16")
+uint32 = _define("uint32", "u", 4, "u32")
+uint64 = _define("uint64", "u", 8, "u64")
+float16 = _define("float16", "f", 2, "f16")
+float32 = _define("float32", "f", 4, "f32")
+float64 = _define("float64", "f", 8, "f64")
+complex64 = _define("complex64", "c", 8, "c64")
+complex128 = _define("complex128", "c", 16, "c128")
+
+_NAMES = ("bfloat16", *_BY_NAME)
+_SHORT = {d.short: d for d in _BY_NAME.values()} | {"pred": bool_}
+_BY_NUMPY = {d.numpy: d for d in _BY_NAME.values()}
+_PYTHON: dict[type, DType] = {bool: bool_, int: int64, float: float64, complex: complex128}
+
+
+def dtype_of(what: Any) -> DType:
+    """The DType that a name, NumPy dtype, scalar type or DType stands for.
+
+    Raises: DTypeError for what has no element type here.
+    """
+    if isinstance(what, DType):
+        return what
+    if isinstance(what, str):
+        if what in _BY_NAME:
+            return _BY_NAME[what]
+        if what in _SHORT:
+            return _SHORT[what]
+        if what in ("bfloat16", "bf16"):
+            return _define("bfloat16", "f", 2, "bf16")
+    elif isinstance(what, type) and what in _PYTHON:
+        return _PYTHON[what]
+    else:
+        found = _BY_NUMPY.get(what)
+        if found is not None:
+            return found
+    try:
+        name = np.dtype(what).name
+    except TypeError:
+        name = str(what)
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    if name == "bfloat16":
+        return _define("bfloat16", "f", 2, "bf16")
+    raise DTypeError(f"{name!r} is not an element type of passkit; {nearest(name, _NAMES)}")
+
+
+@cache
+def promote(a: DType, b: DType) -> DType:
+    """The type of ``a + b`` for two arrays, as NumPy 2 has it."""
+    return a if a is b else dtype_of(np.promote_types(a.numpy, b.numpy))
+
+
+def weak_scalar(value: Any, like: DType) -> DType:
+    """The type that an operation between an array of ``like`` and a Python scalar has.
+
+    A Python bool, int or float is weak: it takes the array's type, unless it is of a higher
+    kind (an int array and 0.5 give float64). A NumPy scalar keeps its own type.
+
+    Raises: DTypeError when a Python int does not fit the array's integer type.
+    """
+    if isinstance(value, (np.generic, np.ndarray)):
+        return promote(like, dtype_of(value.dtype))
+    if isinstance(value, (bool, int, float, complex)):
+        out = np.result_type(like.numpy, value)
+        if isinstance(value, int) and not isinstance(value, bool) and like.is_integer:
+            limits = np.iinfo(like.numpy)
+            if not limits.min <= value <= limits.max:
+                raise DTypeError(
+                    f"{value} does not fit {like}; cast the array to a wider type first"
+                )
+        return dtype_of(out)
+    raise DTypeError(
+        f"an operand must be an Entry, a number or an array, got {type(value).__name__}"
+    )

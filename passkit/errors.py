@@ -1,0 +1,79 @@
+"""The errors a user can meet: each says where, what was needed, what was found, the way out."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class PasskitError(Exception):
+    """The base of every error that passkit raises on purpose."""
+
+
+class RegistryError(PasskitError, LookupError):
+    """An operator, attribute, pass or dialect is unknown, or was registered twice."""
+
+
+class GraphError(PasskitError, ValueError):
+    """A graph is malformed: a cycle, a foreign entry, a wrong number of inputs."""
+
+
+class ShapeError(PasskitError, ValueError):
+    """Shapes do not fit together, or are not known where they must be."""
+
+
+class DTypeError(PasskitError, TypeError):
+    """Element types do not fit together, or an operator does not take one."""
+
+
+class ParseError(PasskitError, ValueError):
+    """Text or JSON does not describe a graph; the message has the line or the key."""
+
+
+class PassError(PasskitError, RuntimeError):
+    """A pass broke its contract, or what it depends on is missing."""
+
+
+class ScheduleError(PasskitError, ValueError):
+    """A schedule does not fit the group it was given to."""
+
+
+class CodeGenError(PasskitError, ValueError):
+    """A group cannot be lowered to a kernel, or a dialect cannot print it."""
+
+
+class CompilerError(PasskitError, RuntimeError):
+    """The native compiler refused a kernel; the message has its text and the numbered source."""
+
+
+class CacheError(PasskitError, OSError):
+    """The cache folder cannot be trusted or written."""
+
+
+class FeedError(PasskitError, ValueError):
+    """An input of a call is missing, unknown, or of the wrong rank, size or dtype."""
+
+
+class SettingError(PasskitError, ValueError):
+    """An option or environment variable has a value that passkit does not know."""
+
+
+class ModelError(PasskitError, ValueError):
+    """A model file is damaged, hostile, or uses what passkit does not support."""
+
+
+class MissingDependencyError(PasskitError, ImportError):
+    """An optional package or program is needed and not installed; the message names it."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A hint that offers the known name most like ``name``, or lists what there is.
+
+    >>> nearest("Fuson", ["Fusion", "CodeGen"])
+    "did you mean 'Fusion'?"
+    >>> nearest("zzz", ["b", "a"])
+    'known: a, b'
+    """
+    known = sorted(known)
+    close = difflib.get_close_matches(name, known, n=1)
+    if close:
+        return f"did you mean '{close[0]}'?"
+    return "known: " + ", ".join(known[:20]) + (", …" if len(known) > 20 else "")

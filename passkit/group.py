@@ -1,0 +1,102 @@
+"""Groups: what Fusion decides to run as one kernel, and why. A group is itself a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+from attrs import field, frozen
+
+from passkit.graph import Graph
+from passkit.node import Entry, Node
+from passkit.op import REQUIRED, register_op
+
+
+class Kind(Enum):
+    """What dominates a group, and so what shape its kernel has."""
+
+    ELEMWISE = "elementwise"
+    REDUCTION = "reduction"
+    GEMM = "gemm"
+    PACKED = "packed"
+    LIBRARY = "library"
+
+
+class Group:
+    """Operators that share one kernel: a closed graph whose variables are the inputs.
+
+    NNVM calls it SubGraph, FusionStitching a pattern. ``origin`` maps its nodes to the names they
+    had; ``key`` is a digest of structure, dtypes and extents, never of names.
+    """
+
+    def __init__(self, graph: Graph, kind: Kind, origin: Mapping[Node, str] | None = None) -> None:
+        self.graph = graph
+        self.kind = kind
+        self.origin = dict(origin or {})
+
+    @cached_property
+    def key(self) -> str:
+        """A digest that equal groups share, in any process."""
+        return self.graph.key
+
+    @cached_property
+    def ops(self) -> tuple[Node, ...]:
+        """The operators, in post-order, without constants."""
+        return tuple(
+            n for n in self.graph.nodes if n.op is not None and n.op.name != "constant"
+        )
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        """The variables that stand for the fused node's inputs, in its order."""
+        return self.graph.inputs
+
+    def __repr__(self) -> str:
+        return f"Group({self.kind.value}: {', '.join(n.label for n in self.ops)})"
+
+
+FUSED = register_op(
+    "fused",
+    num_inputs=-1,
+    params={"body": REQUIRED},
+    doc="A group of operators that runs as one kernel.",
+)
+
+
+def _group(node: Node) -> Group:
+    return node.params["body"]  # type: ignore[no-any-return]
+
+
+FUSED.set_attr(
+    "FInferShape", lambda node, *shapes: tuple(e.shape for e in _group(node).graph.outputs)
+)
+FUSED.set_attr(
+    "FInferType", lambda node, *dtypes: tuple(e.dtype for e in _group(node).graph.outputs)
+)
+
+
+def fused_node(group: Group, inputs: tuple[Entry, ...], name: str, control: Any = ()) -> Node:
+    """The node that stands for a group in the fused graph."""
+    return Node(FUSED, inputs, {"body": group}, name, control)
+
+
+@frozen
+class Decision:
+    """One edge's fate: fused, or the reason why not, with its data and the way out."""
+
+    producer: str
+    consumer: str
+    fused: bool
+    code: str
+    reason: str
+    data: Mapping[str, object] = field(factory=dict)
+    way_out: str = ""
+
+    def __str__(self) -> str:
+        fate = "fused" if self.fused else "apart"
+        detail = ", ".join(f"{k}={v}" for k, v in self.data.items())
+        tail = f" ({detail})" if detail else ""
+        out = f"; {self.way_out}" if self.way_out else ""
+        return f"{self.producer} -> {self.consumer}: {fate}, {self.reason}{tail}{out}"

@@ -1,0 +1,47 @@
+"""Kernels: what CodeGen makes of a group, and what RTCGen compiles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import field, frozen
+
+from passkit.ast import KernelAST
+from passkit.size import Extent
+
+
+@frozen(eq=False)
+class Kernel:
+    """One launch: its AST, its text, and the numbers that a call must supply.
+
+    ``sizes`` are the values of the AST's size arguments, ``grid`` the number of tiles, ``block``
+    the threads of one, ``shared_nbytes`` its scratch, all expressions over the graph's unknown
+    sizes. ``key`` names the content: equal kernels have equal keys in every process. ``ops``
+    are the names of the operators inside; ``seconds`` is one thread's time by the model.
+    """
+
+    name: str
+    key: str
+    ast: KernelAST = field(repr=False)
+    source: str = field(repr=False)
+    grid: Extent
+    block: Extent
+    shared_nbytes: Extent
+    sizes: tuple[Extent, ...]
+    ops: tuple[str, ...]
+    dialect: str = "cxx"
+    guard: tuple[tuple[Extent, Extent], ...] = ()
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        return self.source
+
+
+@frozen(eq=False)
+class RTC:
+    """A compiled kernel. ``entry`` is an address or a driver's handle; the rest if it is known."""
+
+    kernel: Kernel
+    entry: Any
+    registers: int | None = None
+    spills: int | None = None

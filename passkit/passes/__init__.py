@@ -1,0 +1,15 @@
+"""Passes: functions from graph to graph, and the contract that their running enforces."""
+
+from passkit.passes.apply import ApplyPasses
+from passkit.passes.base import Pass, find_pass, list_passes, register_pass
+from passkit.passes.context import PassContext, Timing
+
+__all__ = [
+    "ApplyPasses",
+    "Pass",
+    "PassContext",
+    "Timing",
+    "find_pass",
+    "list_passes",
+    "register_pass",
+]

@@ -1,0 +1,176 @@
+"""What a pass is: a function from graph to graph whose reads and writes are declared.
+
+The registry of passes is here; `passkit.passes.apply` runs them and enforces what they declare.
+A pass is a file, a function and a test of one name, so a pass is found by its name: the file of
+``InferShape`` is ``infer_shape.py``, and it is read when somebody first asks for it.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable
+from importlib import import_module
+from inspect import Parameter, signature
+from threading import Lock
+from typing import Any
+
+from attrs import field, frozen
+
+from passkit.errors import PassError, RegistryError, nearest
+from passkit.graph import Graph
+from passkit.registry import calling_place
+
+Body = Callable[..., Graph]
+_lock = Lock()
+
+
+def _names(value: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+@frozen(eq=False)
+class Pass:
+    """A function from graph to graph, with what it reads and writes declared.
+
+    ``body`` takes a Graph and, if it has a second parameter, the PassContext; it returns a Graph.
+    ``depends`` and ``provides`` are annotations of the graph, ``depends_op`` attributes that every
+    operator in it must have. A pass with ``changes_graph`` makes new nodes: annotations that it
+    neither provides nor, remapped by itself, ``preserves`` are dropped. An ``analysis`` is run for
+    whoever depends on what it provides; a ``required`` pass cannot be disabled. A
+    ``target_dependent`` pass binds its graph to the target.
+    """
+
+    name: str
+    body: Body = field(repr=False)
+    depends: tuple[str, ...] = field(default=(), converter=_names)
+    provides: tuple[str, ...] = field(default=(), converter=_names)
+    depends_op: tuple[str, ...] = field(default=(), converter=_names)
+    changes_graph: bool = False
+    target_dependent: bool = False
+    preserves: tuple[str, ...] = field(default=(), converter=_names)
+    analysis: bool = False
+    required: bool = False
+    place: str = field(default="", repr=False)
+    takes_context: bool = field(init=False, repr=False)
+
+    @takes_context.default
+    def _takes_context(self) -> bool:
+        kinds = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+        return sum(p.kind in kinds for p in signature(self.body).parameters.values()) > 1
+
+    @property
+    def doc(self) -> str:
+        """The first line of the body's docstring."""
+        return (self.body.__doc__ or "").strip().partition("\n")[0]
+
+    def __call__(self, graph: Graph, **options: Any) -> Graph:
+        """The graph that this pass makes of ``graph``, with its contract enforced."""
+        from passkit.passes.apply import ApplyPasses  # it runs passes, so it stands above them
+
+        return ApplyPasses(graph, self, **options)
+
+
+_passes: dict[str, Pass] = {}
+
+
+def register_pass(
+    name: str,
+    *,
+    depends: str | tuple[str, ...] = (),
+    provides: str | tuple[str, ...] = (),
+    depends_op: str | tuple[str, ...] = (),
+    changes_graph: bool = False,
+    target_dependent: bool = False,
+    preserves: str | tuple[str, ...] = (),
+    analysis: bool = False,
+    required: bool = False,
+) -> Callable[[Body], Pass]:
+    """Make the decorated function the pass called ``name``; the fields are those of `Pass`.
+
+    Registering from the same place again replaces the pass, so that a notebook cell can re-run.
+
+    Raises: RegistryError when the name was registered at another place.
+    """
+    place = calling_place()
+
+    def register(body: Body) -> Pass:
+        made = Pass(
+            name,
+            body,
+            depends,
+            provides,
+            depends_op,
+            changes_graph,
+            target_dependent,
+            preserves,
+            analysis,
+            required,
+            place,
+        )
+        if name not in _passes:
+            _load(name)
+        with _lock:
+            old = _passes.get(name)
+            if old is not None and old.place != place:
+                raise RegistryError(
+                    f"pass {name} is registered at {old.place} and now at {place}; "
+                    f"give one of them another name"
+                )
+            _passes[name] = made
+        return made
+
+    return register
+
+
+def find_pass(name: str) -> Pass:
+    """A registered pass by its name.
+
+    Raises: RegistryError with the nearest name.
+    """
+    if name not in _passes:
+        _load(name)
+    found = _passes.get(name)
+    if found is None:
+        raise RegistryError(f"pass {name!r} is not registered; {nearest(name, list_passes())}")
+    return found
+
+
+def list_passes() -> list[str]:
+    """The names of all passes, sorted."""
+    for file in _files():
+        import_module(file)
+    return sorted(_passes)
+
+
+def providers(annotation: str) -> list[Pass]:
+    """The passes that provide an annotation, by name."""
+    found = [p for p in list(_passes.values()) if annotation in p.provides]
+    if not found:
+        found = [p for p in map(find_pass, list_passes()) if annotation in p.provides]
+    return sorted(found, key=lambda p: p.name)
+
+
+def provider(annotation: str, wanted_by: str) -> Pass:
+    """The pass to run for an annotation that is not set; an analysis before others.
+
+    Raises: PassError when no pass provides it.
+    """
+    found = providers(annotation)
+    if not found:
+        known = {a for n in list_passes() for a in find_pass(n).provides}
+        raise PassError(
+            f"{wanted_by} depends on graph attribute '{annotation}', which is not set, and no pass "
+            f"provides it; {nearest(annotation, known)}"
+        )
+    return min(found, key=lambda p: (not p.analysis, p.name))
+
+
+def _files() -> list[str]:
+    package = import_module("passkit.passes")
+    return [f"passkit.passes.{m.name}" for m in pkgutil.iter_modules(package.__path__)]
+
+
+def _load(name: str) -> None:
+    for file in _files():
+        if file.rpartition(".")[2].replace("_", "") == name.lower():
+            import_module(file)

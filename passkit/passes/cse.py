@@ -1,0 +1,62 @@
+"""When two nodes compute the same: keys that are equal only then."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+
+from passkit.dtype import DType
+from passkit.node import CONSTANT, Node
+from passkit.op import TStateful
+from passkit.size import Size
+
+
+def node_key(node: Node) -> Hashable | None:
+    """What equal nodes share: operator, inputs, control dependences and parameters.
+
+    None for a variable and for an operator with state, which is like no other.
+    """
+    if node.op is None or TStateful.get(node.op.name):
+        return None
+    if node.op is CONSTANT:
+        return value_key(node.params["value"])
+    params = tuple(sorted((k, value_key(v)) for k, v in node.params.items()))
+    return node.op, node.inputs, node.control, params
+
+
+def value_key(value: Any) -> Hashable:
+    """A key of a parameter: equal for equal bits of equal types, and else by identity.
+
+    >>> value_key(0.0) == value_key(-0.0), value_key(1) == value_key(True), value_key((1, 2))
+    (False, False, ('tuple', (('int', '1'), ('int', '2'))))
+    """
+    if isinstance(value, (np.ndarray, np.generic)):
+        data = np.ascontiguousarray(value).tobytes()
+        short = data if len(data) <= 64 else hashlib.sha256(data).digest()
+        return "array", str(value.dtype), value.shape, short
+    if value is None or isinstance(value, (bool, int, str, bytes, float, complex)):
+        # The repr of a float has its sign and all its bits; 1, 1.0 and True stay apart.
+        return type(value).__name__, repr(value)
+    if isinstance(value, (tuple, list)):
+        return "tuple", tuple(value_key(v) for v in value)
+    if isinstance(value, Mapping):
+        return "mapping", tuple(sorted((str(k), value_key(v)) for k, v in value.items()))
+    if isinstance(value, (DType, Size)):
+        return type(value).__name__, str(value)
+    return _Same(value)
+
+
+class _Same:
+    """A key that only the same object has; sorts last."""
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)

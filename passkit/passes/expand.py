@@ -1,0 +1,122 @@
+"""Expand: composites become the primitives that they are made of.
+
+A softmax written as exp, sum and division fuses with what stands before and after it; as one
+operator it would stay a wall.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from passkit.errors import PassError
+from passkit.graph import Graph
+from passkit.infer import show_shape
+from passkit.node import CONSTANT, Entry, Node
+from passkit.op import (
+    FCodeGen,
+    FCompute,
+    FContract,
+    FElement,
+    FExpand,
+    FReduce,
+    TLibraryCall,
+    TStateful,
+)
+from passkit.passes.base import register_pass
+from passkit.passes.context import PassContext
+from passkit.registry import Table
+
+RUNS_ITSELF: tuple[Table, ...] = (FCodeGen, FElement, FReduce, FContract, FCompute, TLibraryCall)
+"""Attributes by which an operator runs without being expanded."""
+
+DEPTH = 64
+"""How often composites may stand within composites."""
+
+
+@register_pass("Expand", depends="complete", changes_graph=True)
+def expand(graph: Graph, context: PassContext) -> Graph:
+    """Replace every composite by its FExpand, until none is left.
+
+    With ``fusion="nnvm"`` only those that cannot run otherwise.
+
+    y = softmax(x)    becomes    e = exp(sub(x, reduce_max(x))); y = div(e, reduce_sum(e))
+
+    Raises: PassError when FExpand gives other results than the operator declares, or never ends.
+    """
+    for _ in range(DEPTH):
+        old = set(graph.nodes)
+        rebuilt = graph.rebuild(
+            lambda node, inputs, old=old: (  # type: ignore[misc]
+                expansion(node, inputs, old) if is_composite(node, context.fusion) else None
+            )
+        )
+        if rebuilt.heads == graph.heads:
+            return graph
+        graph = rebuilt
+    left = sorted({n.op.name for n in graph.nodes if n.op and is_composite(n, context.fusion)})
+    raise PassError(
+        f"Expand found composites after {DEPTH} rounds: {', '.join(left)}; FExpand must not "
+        f"come back to its own operator"
+    )
+
+
+def is_composite(node: Node, fusion: str) -> bool:
+    """Whether a node is to be expanded; what writes state is Functionalize's."""
+    if node.op is None or node.op.name not in FExpand.rows or TStateful.get(node.op.name):
+        return False
+    return fusion != "nnvm" or not any(node.op.name in t.rows for t in RUNS_ITSELF)
+
+
+def expansion(
+    node: Node, inputs: Sequence[Entry], old: Collection[Node] = ()
+) -> Sequence[Entry] | None:
+    """What a composite is made of; the last nodes take its name and its control dependences.
+
+    None when control dependences would be lost, because a result is an input.
+    """
+    assert node.op is not None
+    whole = node if tuple(inputs) == node.inputs else node.replaced(inputs)
+    found = FExpand.get(node.op.name)(whole, *whole.inputs)
+    entries = (found,) if isinstance(found, Entry) else tuple(found)
+    if len(entries) != len(node.entries):
+        raise PassError(
+            f"FExpand of {node.where} gives {len(entries)} result(s), and the operator has "
+            f"{len(node.entries)}"
+        )
+    for entry, wanted in zip(entries, whole.entries, strict=True):
+        if entry.shape != wanted.shape or entry.dtype is not wanted.dtype:
+            raise PassError(
+                f"FExpand of {node.where} gives {entry.dtype}{show_shape(entry.shape)}, and the "
+                f"operator declares {wanted.dtype}{show_shape(wanted.shape)}"
+            )
+    fresh = _made(entries, {*old, *(e.node for e in inputs)})
+    if node.control and not all(e.node in fresh for e in entries):
+        return None
+    last = {e.node for e in entries}
+    new: dict[Entry, Entry] = {}
+    for inner in fresh:
+        sources = tuple(new.get(e, e) for e in inner.inputs)
+        made = inner
+        if inner in last and inner.op is not CONSTANT:
+            control = dict.fromkeys((*inner.control, *node.control))
+            made = inner.replaced(sources, control, inner.name or node.name)
+        elif sources != inner.inputs:
+            made = inner.replaced(sources)
+        new.update(zip(inner.entries, made.entries, strict=True))
+    return [new.get(e, e) for e in entries]
+
+
+def _made(entries: Iterable[Entry], known: set[Node]) -> dict[Node, None]:
+    """The nodes that an expansion made, in post-order."""
+    order: dict[Node, None] = {}
+    stack = [e.node for e in reversed(list(entries))]
+    while stack:
+        node = stack[-1]
+        before = [e.node for e in node.inputs if e.node not in order and e.node not in known]
+        if node in known or node in order or not before:
+            stack.pop()
+            if node not in known:
+                order.setdefault(node)
+        else:
+            stack += reversed(before)
+    return order

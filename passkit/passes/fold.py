@@ -1,0 +1,57 @@
+"""Constant folding: what depends on constants only is computed once, by `interpret`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from passkit.graph import Graph
+from passkit.node import CONSTANT, Entry, Node, constant
+from passkit.op import OpPattern, TStateful
+from passkit.size import numel
+
+MOST = 64 << 20
+"""Bytes of the largest value that folding makes."""
+SMALL = 4 << 10
+"""Bytes up to which a value may be folded although it is larger than what it is made from."""
+
+
+def can_fold(node: Node) -> bool:
+    """Whether a node is to be computed now.
+
+    It has constant inputs and no state, and the result is at most 64 MiB. What only spreads a
+    value out (a broadcast, zeros of a shape) is left alone: reading it costs more than making it.
+    """
+    if node.op is None or node.op is CONSTANT or node.control or TStateful.get(node.op.name):
+        return False
+    if any(e.node.op is not CONSTANT for e in node.inputs):
+        return False
+    sizes = [nbytes(e) for e in node.entries]
+    total = 0
+    for size in sizes:
+        if size is None:
+            return False
+        total += size
+    if total <= SMALL:
+        return True
+    spreads = node.op.pattern <= OpPattern.INJECTIVE
+    return total <= MOST and not (spreads and total > sum(nbytes(e) or 0 for e in node.inputs))
+
+
+def nbytes(entry: Entry) -> int | None:
+    """The bytes of an entry, or None when they are not known before a call."""
+    if entry.shape is None or entry.dtype is None:
+        return None
+    count = numel(entry.shape)
+    return count * entry.dtype.nbytes if isinstance(count, int) else None
+
+
+def fold(node: Node) -> Sequence[Entry]:
+    """Constants with the values of a node's results."""
+    from passkit.runtime.interpret import interpret  # NumPy code that most graphs never need here
+
+    values = interpret(Graph(list(node.entries)))
+    many = len(values) > 1
+    return [
+        constant(v, name=f"{node.name}_{k}" if many and node.name else node.name)
+        for k, v in enumerate(values)
+    ]

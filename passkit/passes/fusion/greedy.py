@@ -1,0 +1,360 @@
+"""The strategy "stitch" in its greedy form: producers before consumers, each joins what it can.
+
+A group lies in one iteration space: its values are FULL, or ROW after a reduction. Every group has a
+depth; an edge between two groups always leads to a larger one, so that no cycle can arise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attrs import define, field
+
+from passkit.errors import PasskitError
+from passkit.graph import Graph
+from passkit.node import Entry, Node
+from passkit.op import FElement
+from passkit.passes.context import PassContext
+from passkit.passes.fusion.partition import Partition, why_opaque
+from passkit.schedule import is_expensive
+from passkit.size import Extent, Shape, numel
+from passkit.space import Layout, Role, Space, axes_of, is_free, reduce_of
+
+CHEAP = 8
+"""Groups of at most this many light operators may be repeated where they are broadcast."""
+
+
+@define(eq=False)
+class Draft:
+    """A group in the making; ``shape`` is its space, ``reduced`` the axes folded in it."""
+
+    depth: int
+    shape: Shape
+    members: dict[Node, Role] = field(factory=dict)
+    clones: dict[Node, None] = field(factory=dict)
+    reduced: tuple[int, ...] | None = None
+    reads: set[Entry] = field(factory=set)
+    _space: Space | None = None
+
+    @property
+    def space(self) -> Space:
+        """The iteration space."""
+        if self._space is None:
+            self._space = Space(axes_of(self.shape, self.reduced or ()))
+        return self._space
+
+    def fold(self, shape: Shape, axes: tuple[int, ...]) -> None:
+        """Let the first reduction of the group say which axes are folded."""
+        self.shape, self.reduced, self._space = shape, axes, None
+
+
+@define
+class Misfit:
+    """Why a node cannot join a group."""
+
+    code: str
+    reason: str
+    way_out: str = ""
+
+
+def greedy(graph: Graph, context: PassContext) -> Partition:
+    """Groups of elementwise, movement and row-reduction operators with several outputs."""
+    run = _Greedy(graph, context)
+    for node in graph.nodes:
+        run.visit(node)
+    return run.partition()
+
+
+class _Greedy:
+    def __init__(self, graph: Graph, context: PassContext) -> None:
+        self.graph, self.context = graph, context
+        self.target = context.target
+        self.of: dict[Node, Draft] = {}
+        self.depth: dict[Node, int] = {}
+        self.out = Partition()
+        self.apart = [{_name(n) for n in names} for names in context.keep_apart]
+        self.alone = {_name(n) for n in context.no_fuse}
+        self.drafts: dict[int, Draft] = {}
+
+    def visit(self, node: Node) -> None:
+        """Put ``node`` into a group, producers having been visited."""
+        g = self.graph
+        if is_free(node):
+            self.depth[node] = -1
+            return
+        opaque = why_opaque(g, node)
+        lowest = max((self.depth[n] + 1 for n in self._before(node) if n not in self.of), default=0)
+        if opaque is not None:
+            self.depth[node] = max((self.depth[n] + 1 for n in self._before(node)), default=0)
+            for n in self._producers(node):
+                self.out.note(g.names, n, node, "opaque", opaque)
+            return
+        self._place(node, lowest)
+
+    def _before(self, node: Node) -> Iterable[Node]:
+        yield from (e.node for e in node.inputs)
+        yield from node.control
+
+    def _producers(self, node: Node) -> list[Node]:
+        return [n for n in dict.fromkeys(e.node for e in node.inputs) if not is_free(n)]
+
+    def _place(self, node: Node, lowest: int) -> None:
+        near = list({id(d): d for n in self._producers(node) if (d := self.of.get(n))}.values())
+        depth = max([lowest, *(d.depth for d in near), *self._control_depth(node)])
+        home = next((d for d in near if d.depth == depth), None)
+        for n in self._producers(node):
+            if n not in self.of:
+                reason = why_opaque(self.graph, n) or "it is not in a group"
+                self.out.note(self.graph.names, n, node, "opaque", reason)
+        if home is not None:
+            misfit = self._join(home, node)
+            if misfit is None:
+                self._others(home, node, near, depth)
+                return
+            self._note(home, node, misfit)
+            taken = self._start(node, depth + 1)
+            self._others(taken, node, [d for d in near if d is not home], depth + 1)
+            return
+        taken = self._start(node, depth)
+        self._others(taken, node, near, depth)
+
+    def _control_depth(self, node: Node) -> list[int]:
+        return [self.depth[c] + 1 for c in node.control]
+
+    def _note(self, draft: Draft, node: Node, misfit: Misfit) -> None:
+        for n in self._producers(node):
+            if self.of.get(n) is draft:
+                self.out.note(self.graph.names, n, node, misfit.code, misfit.reason, misfit.way_out)
+
+    def _start(self, node: Node, depth: int) -> Draft:
+        found = reduce_of(node)
+        entry = node.inputs[0] if found is not None else node.entries[0]
+        draft = Draft(depth, self.graph.shape(entry))
+        if found is not None:
+            draft.reduced = found.axes
+        self.drafts[id(draft)] = draft
+        self._add(draft, node, Role.ROW if found is not None else Role.FULL)
+        return draft
+
+    def _add(self, draft: Draft, node: Node, role: Role) -> None:
+        draft.members[node] = role
+        draft.reads.update(e for e in node.inputs if e.node not in draft.members)
+        self.of[node] = draft
+        self.depth[node] = draft.depth
+
+    # One node and the group of its deepest producer.
+
+    def _join(self, draft: Draft, node: Node) -> Misfit | None:
+        misfit = self._allowed(draft, node) or self._fits(draft, node)
+        if misfit is None and not self.context.spend(f"fuse {self.graph.names[node]}"):
+            misfit = Misfit("fuel", "the fuel is used up", "raise fuel")
+        if misfit is not None:
+            return misfit
+        found = reduce_of(node)
+        if found is not None and draft.reduced is None:
+            draft.fold(self.graph.shape(node.inputs[0]), found.axes)
+        role = Role.ROW if found is not None else self._role(draft, node)
+        assert role is not None
+        self._add(draft, node, role)
+        for n in self._producers(node):
+            if self.of.get(n) is draft:
+                self.out.note(self.graph.names, n, node, "fused", "one iteration space")
+        return None
+
+    def _allowed(self, draft: Draft, node: Node, joining: int = 1) -> Misfit | None:
+        name = self.graph.names[node]
+        if self.alone and (
+            name in self.alone or any(self.graph.names[n] in self.alone for n in draft.members)
+        ):
+            return Misfit("no_fuse", "no_fuse names one of them", "take it out of no_fuse")
+        for names in self.apart:
+            if name in names and any(self.graph.names[n] in names for n in draft.members):
+                return Misfit("keep_apart", "keep_apart names both", "take them out of keep_apart")
+        if len(draft.members) + joining > self.target.max_ops:
+            return Misfit("ops", f"a group has at most {self.target.max_ops} operators")
+        reads = draft.reads | {e for e in node.inputs if e.node not in draft.members}
+        if len(reads) > self.target.max_buffers:
+            return Misfit("buffers", f"a kernel has at most {self.target.max_buffers} inputs")
+        return None
+
+    def _role(self, draft: Draft, node: Node) -> Role | None:
+        """FULL or ROW by number of elements; a value of row values only is a ROW."""
+        total = numel(self.graph.shape(node.entries[0]))
+        space = draft.space
+        inside = {draft.members[n] for n in self._producers(node) if n in draft.members}
+        if draft.reduced is not None and total == space.rows and Role.FULL not in inside:
+            return Role.ROW
+        return Role.FULL if total == space.size else None
+
+    def _fits(self, draft: Draft, node: Node) -> Misfit | None:
+        found = reduce_of(node)
+        if found is not None:
+            return self._fits_reduction(draft, node, found.axes)
+        role = self._role(draft, node)
+        shape = self.graph.shape(node.entries[0])
+        if role is None:
+            return Misfit(
+                "shape", f"its shape {_show(shape)} does not lie in the space {_show(draft.shape)}"
+            )
+        inside = [e for e in node.inputs if e.node in draft.members]
+        plain = node.op is not None and FElement.get(node.op.name) is None
+        if plain and all(
+            self.graph.shape(e) == shape and draft.members[e.node] is role for e in inside
+        ):
+            return None
+        return self._check_reads(draft, node, role)
+
+    def _check_reads(self, draft: Draft, node: Node, role: Role) -> Misfit | None:
+        """Every value of the group must be read at the point where it is computed."""
+        layout = Layout(self.graph, draft.space)
+        index = draft.space.index(role, self.graph.shape(node.entries[0]))
+        for entry, where in layout.reads(node, index):
+            known = draft.members.get(entry.node)
+            if known is not None and layout.role_at(entry, where) is not known:
+                return Misfit(
+                    "index",
+                    f"it reads {self.graph.names[entry.node]} at another index than its own",
+                )
+        return None
+
+    def _fits_reduction(self, draft: Draft, node: Node, axes: tuple[int, ...]) -> Misfit | None:
+        entry = node.inputs[0]
+        shape = self.graph.shape(entry)
+        if draft.members.get(entry.node) is not Role.FULL:
+            return Misfit("twice", "it reduces what a reduction left")
+        if draft.reduced is None:
+            if numel(shape[k] for k in axes) == 1:
+                return Misfit("unit", "it reduces axes of extent 1")
+            return None
+        return same_folding(draft.space, shape, axes)
+
+    # The groups of the other producers.
+
+    def _others(self, home: Draft, node: Node, near: list[Draft], depth: int) -> None:
+        for other in near:
+            if self.of.get(next(iter(other.members))) is home or other is home:
+                continue
+            misfit = (
+                self._merge(home, other, node)
+                if other.depth == home.depth
+                else Misfit("order", "other kernels stand between them")
+            )
+            if misfit is not None and self._repeat(home, other, node):
+                continue
+            if misfit is not None:
+                self._note(other, node, misfit)
+
+    def _merge(self, home: Draft, other: Draft, node: Node) -> Misfit | None:
+        """Join two groups of one depth whose spaces agree at ``node``."""
+        if home.space.size == other.space.size:
+            rows = False
+        elif other.reduced is None and home.reduced and other.space.size == home.space.rows:
+            rows = True
+        else:
+            return Misfit("space", f"spaces {_show(other.shape)} and {_show(home.shape)} differ")
+        if other.reduced is not None and home.reduced is not None:
+            misfit = same_folding(home.space, other.shape, other.reduced)
+            if misfit is not None:
+                return misfit
+        if other.reduced is not None and home.reduced is None:
+            if Role.ROW in home.members.values():
+                return Misfit("space", "row values of different spaces")
+            home_shape, home_reduced = home.shape, home.reduced
+            home.fold(other.shape, other.reduced)
+        else:
+            home_shape, home_reduced = home.shape, home.reduced
+        roles = {n: Role.ROW if rows else r for n, r in other.members.items()}
+        trial = Draft(home.depth, home.shape, {**home.members, **roles}, reduced=home.reduced)
+        misfit = self._allowed(home, node, len(other.members)) or self._reads_of(trial, node)
+        if misfit is None and len(home.reads | other.reads) > self.target.max_buffers:
+            misfit = Misfit("buffers", f"a kernel has at most {self.target.max_buffers} inputs")
+        if misfit is None and not self.context.spend(f"merge at {self.graph.names[node]}"):
+            misfit = Misfit("fuel", "the fuel is used up", "raise fuel")
+        if misfit is not None:
+            home.shape, home.reduced, home._space = home_shape, home_reduced, None
+            return misfit
+        for n, role in roles.items():
+            home.members[n] = role
+            self.of[n] = home
+        home.clones.update(other.clones)
+        home.reads |= other.reads
+        self.drafts.pop(id(other), None)
+        self._note_fused(home, node)
+        return None
+
+    def _reads_of(self, trial: Draft, node: Node) -> Misfit | None:
+        role = trial.members[node]
+        if reduce_of(node) is not None:
+            return (
+                None
+                if trial.members[node.inputs[0].node] is Role.FULL
+                else Misfit("twice", "it reduces what a reduction left")
+            )
+        return self._check_reads(trial, node, role)
+
+    def _note_fused(self, home: Draft, node: Node) -> None:
+        for n in self._producers(node):
+            if self.of.get(n) is home:
+                self.out.note(self.graph.names, n, node, "fused", "one iteration space")
+
+    def _repeat(self, home: Draft, other: Draft, node: Node) -> bool:
+        """Copy a cheap broadcast producer into the group that reads it."""
+        if reduce_of(node) is not None or other.reduced is not None:
+            return False
+        wanted = dict.fromkeys(n for n in self._producers(node) if self.of.get(n) is other)
+        todo = list(wanted)
+        while todo:
+            n = todo.pop()
+            for e in n.inputs:
+                if e.node in other.members and e.node not in wanted:
+                    wanted[e.node] = None
+                    todo.append(e.node)
+        if len(wanted) > CHEAP or any(is_expensive(n) for n in wanted):
+            return False
+        if any(self.depth[m] >= home.depth for n in wanted for m in self._outside(n, other)):
+            return False
+        if other.clones or not self._allowed_clone(home, wanted):
+            return False
+        home.clones.update(wanted)
+        home.reads |= {e for n in wanted for e in n.inputs if e.node not in wanted}
+        for n in self._producers(node):
+            if n in wanted:
+                self.out.note(self.graph.names, n, node, "fused", "repeated where it is read")
+        return True
+
+    def _outside(self, node: Node, draft: Draft) -> list[Node]:
+        return [m for m in self._before(node) if m not in draft.members]
+
+    def _allowed_clone(self, home: Draft, wanted: Iterable[Node]) -> bool:
+        names = {self.graph.names[n] for n in (*wanted, *home.members)}
+        return self.alone.isdisjoint(names) and not any(len(a & names) > 1 for a in self.apart)
+
+    def partition(self) -> Partition:
+        """The groups, in the order of their first members."""
+        position = self.graph.positions
+        drafts = sorted(self.drafts.values(), key=lambda d: position[next(iter(d.members))])
+        for draft in drafts:
+            self.out.groups.append(sorted(draft.members, key=position.__getitem__))
+            self.out.clones.append([n for n in draft.clones if n not in draft.members])
+        return self.out
+
+
+def same_folding(space: Space, shape: Shape, axes: tuple[int, ...]) -> Misfit | None:
+    """Whether reducing ``axes`` of a FULL value of ``shape`` folds just the reduced axes."""
+    if numel(shape) != space.size:
+        return Misfit("space", f"it reduces {_show(shape)}, not the group's space")
+    try:
+        index = space.index(Role.FULL, shape)
+    except PasskitError:
+        return Misfit("axes", "it reduces other axes than its group")
+    return (
+        None if space.folds(index, axes) else Misfit("axes", "it reduces other axes than its group")
+    )
+
+
+def _name(what: object) -> str:
+    return what if isinstance(what, str) else getattr(what, "name", str(what))
+
+
+def _show(shape: Iterable[Extent]) -> str:
+    return "(" + ", ".join(map(str, shape)) + ")"

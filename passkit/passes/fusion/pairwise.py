@@ -1,0 +1,82 @@
+"""The strategies "none" (every operator alone) and "nnvm" (nnvm-fusion's pairwise rule).
+
+Source: nnvm-fusion, src/fusion.cc, with its defects mended: graph outputs count as uses, control
+dependences are kept, a `FCodeGen` is what makes an operator fusible.
+"""
+
+from __future__ import annotations
+
+from passkit.graph import Graph
+from passkit.node import Node
+from passkit.op import FCodeGen, OpPattern
+from passkit.passes.context import PassContext
+from passkit.passes.fusion.partition import Partition, is_fusible, why_opaque
+from passkit.size import numel
+from passkit.space import is_free
+
+
+def singles(graph: Graph, context: PassContext) -> Partition:
+    """Every operator in a group of its own."""
+    out = Partition()
+    for node in graph.nodes:
+        if is_fusible(graph, node):
+            out.groups.append([node])
+        for entry in node.inputs:
+            if not is_free(entry.node):
+                out.note(
+                    graph.names, entry.node, node, "off", "fusion is 'none'", "fusion='stitch'"
+                )
+    return out
+
+
+def pairwise(graph: Graph, context: PassContext) -> Partition:
+    """A consumer absorbs an elementwise producer that nobody else reads, users first.
+
+    Both need one shape, or one element (nnvm-fusion's only broadcast).
+    """
+    out, root = Partition(), dict[Node, Node]()
+    uses = {e: len(ns) for e, ns in graph.users.items()}
+    for entry in graph.heads:
+        uses[entry] = uses.get(entry, 0) + 1
+    for user in reversed(graph.nodes):
+        if is_free(user) or not is_fusible(graph, user):
+            continue
+        root.setdefault(user, user)
+        for entry in dict.fromkeys(user.inputs):
+            node = entry.node
+            if is_free(node):
+                continue
+            reason = _why_not(graph, context, node, user, uses[entry])
+            if reason is None and not context.spend(f"fuse {graph.names[node]}"):
+                reason = ("fuel", "the fuel is used up", "raise fuel")
+            if reason is None:
+                root[node] = root[user]
+                out.note(graph.names, node, user, "fused", "single use, elementwise")
+            else:
+                out.note(graph.names, node, user, *reason)
+    members: dict[Node, list[Node]] = {}
+    for node in graph.nodes:
+        if node in root:
+            members.setdefault(root[node], []).append(node)
+    out.groups = list(members.values())
+    return out
+
+
+def _why_not(
+    graph: Graph, context: PassContext, node: Node, user: Node, uses: int
+) -> tuple[str, str, str] | None:
+    for n in (node, user):
+        opaque = why_opaque(graph, n)
+        if opaque is not None:
+            return "opaque", opaque, "set FCodeGen on the operator"
+        assert n.op is not None
+        if n.op.pattern > OpPattern.BROADCAST or FCodeGen.get(n.op.name) is None:
+            return "pattern", f"{n.op.name} is not elementwise", "fusion='stitch'"
+    if uses != 1:
+        return "uses", f"its value is read {uses} times", "fusion='stitch'"
+    if node in user.control or user.control:
+        return "control", f"{graph.names[user]} has control dependences", ""
+    shape, wanted = graph.shape(node.entries[0]), graph.shape(user.entries[0])
+    if shape != wanted and numel(shape) != 1:
+        return "shape", f"{shape} is not {wanted}", "fusion='stitch'"
+    return None

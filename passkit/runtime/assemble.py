@@ -1,0 +1,146 @@
+"""Assembly: the annotations of a planned graph become a `Program`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from passkit.graph import Graph
+from passkit.group import FUSED
+from passkit.node import Entry, Node
+from passkit.op import FContract, FCompute, TLibraryCall
+from passkit.runtime.interpret import derive
+from passkit.runtime.native.blas import blas
+from passkit.runtime.native.launcher import builtin
+from passkit.runtime.program import (
+    Alias,
+    Copy,
+    Launch,
+    Library,
+    Program,
+    Python,
+    Ref,
+    Step,
+    constant_array,
+)
+from passkit.runtime.state import State
+from passkit.size import Extent, numel
+from passkit.storage import Home, StoragePlan
+from passkit.target import Target
+
+GEMM = {"float32": "gemm_f32", "float64": "gemm_f64"}
+
+
+def assemble(graph: Graph, state: State, target: Target) -> Program:
+    """The program of a graph that has "rtc" and "storage"."""
+    return _Assembly(graph, state, target).program()
+
+
+class _Assembly:
+    def __init__(self, graph: Graph, state: State, target: Target) -> None:
+        self.graph, self.target = graph, target
+        self.storage: StoragePlan = graph.attrs["storage"]
+        constants = [n for n in graph.nodes if n.op is not None and n.op.name == "constant"]
+        self.constants = [constant_array(n.params["value"]) for n in constants]
+        self.first_state = len(self.constants)
+        self.constants += [state.arrays[n.name] for n in graph.states]
+
+    def program(self) -> Program:
+        g = self.graph
+        steps = [s for n in g.nodes if (s := self.step(n)) is not None]
+        for copy in self.storage.copies:
+            source, target = self.at(copy.source, copy.entry), self.at(copy.target, copy.entry)
+            if source != target:
+                steps.append(Copy(source, target))
+        return Program(
+            inputs=tuple((g.names[n], g.dtype(e), g.shape(e)) for n in g.inputs for e in n.entries),
+            outputs=tuple((g.dtype(e), g.shape(e)) for e in g.outputs),
+            steps=tuple(steps),
+            guards=tuple(g.attrs.get("shape_guards", ())),
+            storage=self.storage.bind,
+            constants=tuple(self.constants),
+            target=self.target,
+        )
+
+    def at(self, place: Any, entry: Entry) -> Ref:
+        """A reference to a storage place, with the shape of what lies there."""
+        kind, index = place.home.value, place.index
+        if place.home is Home.STATE:
+            kind, index = "constant", self.first_state + index
+        return Ref(kind, index, self.graph.shape(entry), self.graph.dtype(entry))
+
+    def ref(self, entry: Entry) -> Ref:
+        """Where an entry lives."""
+        return self.at(self.storage[entry], entry)
+
+    def step(self, node: Node) -> Step | None:
+        """What a node runs."""
+        if node.op is None or node.op.name == "constant":
+            return None
+        if all(e in self.storage.aliases for e in node.entries):
+            return Alias(node.label, self.ref(node.entries[0]))
+        if node.op is FUSED:
+            rtc = self.graph.attrs["rtc"][node]
+            refs = (*map(self.ref, node.inputs), *map(self.ref, node.entries))
+            return Launch(rtc.kernel, rtc.entry, refs)
+        if TLibraryCall.get(node.op.name) == "gemm" and self.dtype(node) in GEMM:
+            product = self.gemm(node)
+            if product is not None:
+                return product
+        return Python(
+            node.label,
+            python_function(node),
+            tuple(map(self.ref, node.inputs)),
+            tuple(map(self.ref, node.entries)),
+        )
+
+    def dtype(self, node: Node) -> str:
+        return self.graph.dtype(node.entries[0]).name
+
+    def gemm(self, node: Node) -> Library | None:
+        """A matrix product for BLAS; None where only one side has a batch that broadcasts."""
+        assert node.op is not None
+        contract = FContract.get(node.op.name)(node)
+        a, b = (self.graph.shape(e) for e in node.inputs)
+        batch = numel(contract.batch)
+        steps: list[Extent] = []
+        for shape in (a, b):
+            own = numel(shape[:-2])
+            if own != 1 and own != batch:
+                return None
+            steps.append(0 if own == 1 and batch != 1 else numel(shape[-2:]))
+        m, n, k = contract.m, contract.n, contract.k
+        if batch != 1 and steps[1] == 0 and not contract.transpose_a:
+            m, batch = m * batch, 1  # one matrix on the right serves all rows at once
+        library = blas()
+        name = GEMM[self.dtype(node)]
+        return Library(
+            library.name,
+            builtin(name),
+            library.sgemm if name == "gemm_f32" else library.dgemm,
+            (*map(self.ref, node.inputs), self.ref(node.entries[0])),
+            batch,
+            m,
+            n,
+            k,
+            (int(contract.transpose_a), int(contract.transpose_b), library.ilp64),
+            (steps[0], steps[1], m * n),
+        )
+
+
+def python_function(node: Node) -> Callable[..., None]:
+    """A function of input arrays and result arrays that fills the results by NumPy."""
+    assert node.op is not None
+    compute = FCompute.get(node.op.name)
+
+    def run(inputs: list[Any], outputs: list[Any]) -> None:
+        with np.errstate(all="ignore"):
+            found = derive(node, *inputs) if compute is None else compute(node, *inputs)
+        for target, value in zip(
+            outputs, found if isinstance(found, tuple) else (found,), strict=True
+        ):
+            target[...] = value
+
+    return run

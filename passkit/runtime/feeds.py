@@ -1,0 +1,124 @@
+"""What a call feeds: arrays by name, checked against a graph's inputs; the sizes found in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from passkit.dtype import DType, dtype_of
+from passkit.errors import DTypeError, FeedError, nearest
+from passkit.size import Extent, Shape, Size, evaluate
+
+
+def signature(dtype: DType | None, shape: Shape | None) -> str:
+    """A dtype and shape as messages show them: ``float32[?, 784]``."""
+    if shape is None:
+        return f"{dtype or '?'}[…]"
+    return f"{dtype or '?'}[{', '.join(map(_shown, shape))}]"
+
+
+def _shown(n: Extent) -> str:
+    """An extent; one that the user left open is a question mark."""
+    return "?" if isinstance(n, Size) and "." in str(n) else str(n)
+
+
+def as_array(value: Any, dtype: DType | None) -> Any:
+    """``value`` as an array; Python numbers and lists take the wanted dtype if no kind is lost."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return np.asarray(value)
+    found = np.asarray(value)
+    if hasattr(value, "dtype") or dtype is None or found.dtype.kind not in "biuf":
+        return found
+    weak = "biuf".index(found.dtype.kind) <= "biuf".index(dtype.kind) or found.size == 0
+    if not weak and not (found.dtype.kind in "iu" and dtype.is_integer):
+        return found
+    if dtype.is_integer and found.size:
+        limits = np.iinfo(dtype.numpy)
+        if found.min() < limits.min or found.max() > limits.max:
+            return found
+    return found.astype(dtype.numpy)
+
+
+def check_feed(name: str, dtype: DType | None, shape: Shape | None, value: Any) -> Any:
+    """``value`` as an array that fits the input ``name``.
+
+    Raises: FeedError saying what is needed, what was given, and how to convert it.
+    """
+    array = as_array(value, dtype)
+    wanted = signature(dtype, shape)
+    try:
+        found = dtype_of(array.dtype)
+    except DTypeError:
+        raise FeedError(f"input '{name}' needs {wanted}, got elements of {array.dtype}") from None
+    got = signature(found, array.shape)
+    if dtype is not None and found is not dtype:
+        raise FeedError(f"input '{name}' needs {wanted}, got {got}; x.astype('{dtype}')")
+    if shape is None:
+        return array
+    if len(shape) != array.ndim:
+        raise FeedError(
+            f"input '{name}' needs {wanted}, got {got}; reshape it to rank {len(shape)}"
+        )
+    for k, (n, found_n) in enumerate(zip(shape, array.shape, strict=True)):
+        if isinstance(n, int) and n != found_n:
+            raise FeedError(f"input '{name}' needs {wanted}, got {got}; axis {k} must be {n} long")
+    return array
+
+
+def check_feeds(
+    inputs: Iterable[tuple[str, DType | None, Shape | None]], feeds: Mapping[str, Any]
+) -> dict[str, Any]:
+    """All feeds as arrays, by name, in the order of the inputs.
+
+    Raises: FeedError for one that is missing or unknown, naming the nearest.
+    """
+    inputs = list(inputs)
+    known = [name for name, _, _ in inputs]
+    if not isinstance(feeds, Mapping):
+        raise FeedError(f"feeds must map names to arrays, got {type(feeds).__name__}")
+    for name in feeds:
+        if name not in known:
+            hint = nearest(str(name), known) if known else "the graph has no inputs"
+            raise FeedError(f"there is no input {name!r}; {hint}")
+    for name, dtype, shape in inputs:
+        if name not in feeds:
+            raise FeedError(
+                f"input '{name}' is missing: it needs {signature(dtype, shape)}; got "
+                f"{', '.join(map(repr, feeds)) or 'no feeds'}"
+            )
+    return {name: check_feed(name, dtype, shape, feeds[name]) for name, dtype, shape in inputs}
+
+
+def bind_sizes(
+    inputs: Iterable[tuple[str, Shape | None, tuple[int, ...]]], what: str = "input"
+) -> dict[str, int]:
+    """The value of every unknown extent, from (name, declared shape, actual shape) of the inputs.
+
+    Raises: FeedError when two inputs need different values, naming both.
+    """
+    sizes: dict[str, int] = {}
+    source: dict[str, str] = {}
+    later: list[tuple[str, int, Size, int]] = []
+    for name, shape, actual in inputs:
+        for k, (n, found) in enumerate(zip(shape or (), actual, strict=False)):
+            if not isinstance(n, Size):
+                continue
+            if n.terms != Size.symbol(str(n)).terms:
+                later.append((name, k, n, found))
+                continue
+            known = sizes.setdefault(str(n), found)
+            if known != found:
+                raise FeedError(
+                    f"{what} '{name}' needs {known} at axis {k}, where the size {n} stands, as "
+                    f"{what} '{source[str(n)]}' has it; got {found}"
+                )
+            source.setdefault(str(n), name)
+    for name, k, n, found in later:
+        if n.symbols <= sizes.keys() and evaluate(n, sizes) != found:
+            raise FeedError(
+                f"{what} '{name}' needs {evaluate(n, sizes)} at axis {k}, where the size {n} "
+                f"stands, got {found}"
+            )
+    return sizes

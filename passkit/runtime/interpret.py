@@ -1,0 +1,368 @@
+"""The meaning of a graph: NumPy, operator by operator, in post-order, unfused.
+
+An operator with FCompute is what that computes. For others the meaning is derived from FElement,
+FReduce, FContract, FCodeGen or FExpand, whichever comes first. Each operation rounds to its dtype;
+sums of floats are accumulated in float64 and rounded once.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from passkit import ast
+from passkit.ast import Binary, Call, Expr, Load, Reduce, Var, size_of
+from passkit.dtype import dtype_of, int64
+from passkit.errors import CodeGenError, DTypeError, FeedError, ShapeError
+from passkit.graph import Graph, post_order
+from passkit.group import FUSED
+from passkit.infer import show_shape
+from passkit.node import Entry, Node, known_shape
+from passkit.op import FCodeGen, FCompute, FContract, FElement, FExpand, FReduce, TStateful
+from passkit.reads import element
+from passkit.runtime.evaluate import cast_array, evaluate
+from passkit.runtime.feeds import bind_sizes, check_feeds
+from passkit.size import Shape, Size, numel, substitute
+
+Array = Any
+Arrays = list[Array]
+Sizes = Mapping[str, int]
+
+WIDE_PRODUCTS = 1 << 27
+"""Products of float32 matrices of up to so many multiplications are computed in float64."""
+
+
+def interpret(
+    graph: Graph,
+    feeds: Mapping[str, Any] | None = None,
+    state: MutableMapping[str, Any] | None = None,
+) -> Arrays:
+    """The outputs of ``graph`` for arrays by input name, as new arrays.
+
+    A read of a state variable sees the last assign before it in post-order; an output that is a
+    state variable is read when the outputs in front of it are done. ``state`` maps the names of
+    state variables to values and is updated; a variable that it lacks starts at its initial value.
+
+    Raises: FeedError for feeds that do not fit, and for a state variable read before it is set.
+    """
+    names = [(graph.names[n], n.entries[0].dtype, n.entries[0].shape) for n in graph.inputs]
+    arrays = check_feeds(names, {} if feeds is None else feeds)
+    sizes = bind_sizes((name, shape, arrays[name].shape) for name, _, shape in names)
+    memory = {} if state is None else state
+    run = _Run(graph, sizes, memory)
+    with np.errstate(all="ignore"):
+        return [np.array(x, order="C") for x in run([arrays[name] for name, _, _ in names])]
+
+
+def derive(node: Node, *arrays: Array) -> Array | tuple[Array, ...]:
+    """The results of ``node`` by its other attributes, as if it had no FCompute."""
+    assert node.op is not None
+    with np.errstate(all="ignore"):
+        for column, meaning in _DERIVED:
+            if column.get(node.op.name) is not None:
+                return meaning(node, *arrays)
+    raise CodeGenError(
+        f"{node.where} has no meaning: set FCompute, FElement, FReduce, FContract, FCodeGen or "
+        f"FExpand on op {node.op.name}"
+    )
+
+
+class _Run:
+    """One run of a graph: values of entries, freed after their last use, and the state."""
+
+    def __init__(self, graph: Graph, sizes: Sizes, state: MutableMapping[str, Any]) -> None:
+        self.graph, self.sizes, self.state = graph, sizes, state
+        self.values: dict[Entry, Array] = {}
+        self.uses = {e: len(users) for e, users in graph.users.items()}
+        for e in graph.heads:
+            self.uses[e] = self.uses.get(e, 0) + 1
+
+    def __call__(self, feeds: Sequence[Array]) -> Arrays:
+        given = iter(feeds)
+        positions = {node: k for k, node in enumerate(self.graph.nodes)}
+        due: dict[int, list[Entry]] = {}
+        last = 0
+        for e in self.graph.heads:  # a state variable is read once the heads before it are done
+            if _is_state(e):
+                due.setdefault(last, []).append(e)
+            last = max(last, positions[e.node] + 1)
+        read: dict[Entry, Array] = {}
+        for k, node in enumerate(self.graph.nodes):
+            for e in due.get(k, ()):
+                read.setdefault(e, self.value(e))
+            if not node.is_variable:
+                self.execute(node)
+            elif not node.params.get("state"):
+                self.values[node.entries[0]] = next(given)
+        for e in due.get(len(self.graph.nodes), ()):
+            read.setdefault(e, self.value(e))
+        results = [read[e] if e in read else self.values[e] for e in self.graph.heads]
+        for (variable, _), new in zip(
+            self.graph.updates, results[len(self.graph.outputs) :], strict=True
+        ):
+            self.state[variable.name] = np.array(new)
+        return results[: len(self.graph.outputs)]
+
+    def value(self, entry: Entry) -> Array:
+        """What ``entry`` has now."""
+        if not _is_state(entry):
+            return self.values[entry]
+        node = entry.node
+        if node.name not in self.state:
+            if node.params["initial"] is None:
+                raise FeedError(
+                    f"state variable '{node.name}' is read before it has a value; assign it first, "
+                    f"or give pk.state an initial array"
+                )
+            self.state[node.name] = node.params["initial"]
+        return self.state[node.name]
+
+    def execute(self, node: Node) -> None:
+        """Compute ``node``; free what it was the last to use."""
+        assert node.op is not None
+        stateful = bool(TStateful.get(node.op.name))
+        arrays = [self.value(e) if k or not stateful else None for k, e in enumerate(node.inputs)]
+        if node.op is FUSED:
+            body = node.params["body"].graph
+            results = _Run(body, self.inner_sizes(body, arrays), {})(arrays)
+        elif stateful:
+            results = _as_list(FCompute.get(node.op.name)(node, *arrays))
+            self.state[node.inputs[0].node.name] = np.array(results[0])
+        else:
+            results = compute(node, arrays, self.sizes)
+        self.values.update(zip(node.entries, results, strict=True))
+        for e in node.inputs:
+            self.uses[e] -= 1
+            if not self.uses[e]:
+                self.values.pop(e, None)
+
+    def inner_sizes(self, body: Graph, arrays: Arrays) -> Sizes:
+        """The sizes inside of a fused node: those outside, and what its inputs say."""
+        known = [
+            (v.name, v.entries[0].shape, a.shape) for v, a in zip(body.inputs, arrays, strict=True)
+        ]
+        return {**self.sizes, **bind_sizes(known, "fused input")}
+
+
+def _is_state(entry: Entry) -> bool:
+    return entry.node.is_variable and bool(entry.node.params.get("state"))
+
+
+def _as_list(results: Any) -> Arrays:
+    return list(results) if isinstance(results, (tuple, list)) else [results]
+
+
+def compute(node: Node, arrays: Sequence[Array], sizes: Sizes) -> Arrays:
+    """The results of one operator for these inputs, checked against its shapes and dtypes.
+
+    Raises: ShapeError or DTypeError when the operator's own rules do not allow the inputs, or when
+    its FCompute returns something else than it promised.
+    """
+    known = concrete(node, arrays, sizes)
+    assert node.op is not None
+    own = FCompute.get(node.op.name)
+    results = _as_list(own(known, *arrays) if own is not None else derive(known, *arrays))
+    if len(results) != len(node.entries):
+        raise ShapeError(
+            f"{node.where} promises {len(node.entries)} result(s), its meaning has {len(results)}"
+        )
+    return [_checked(e, r) for e, r in zip(known.entries, results, strict=True)]
+
+
+def _checked(entry: Entry, result: Any) -> Array:
+    array = np.asarray(result)
+    if entry.dtype is not None and array.dtype != entry.dtype.numpy:
+        raise DTypeError(
+            f"{entry.node.where} promises {entry.dtype} by FInferType, its FCompute gave "
+            f"{array.dtype}; make them agree"
+        )
+    if entry.shape is not None and array.shape != entry.shape:
+        if entry.node.op is not None and not FCompute.get(entry.node.op.name):
+            return np.broadcast_to(array, array_shape(entry.shape))
+        raise ShapeError(
+            f"{entry.node.where} promises shape {show_shape(entry.shape)} by FInferShape, its "
+            f"FCompute gave {show_shape(array.shape)}; make them agree"
+        )
+    return array
+
+
+def concrete(node: Node, arrays: Sequence[Array], sizes: Sizes) -> Node:
+    """``node`` with the shapes that ``arrays`` have, and numbers for unknown sizes."""
+    fits = all(e.shape == a.shape for e, a in zip(node.inputs, arrays, strict=True))
+    if fits and all(not _open(e.shape) for e in node.entries):
+        return node
+    inputs = [
+        Node(None, (), {"shape": a.shape, "dtype": e.dtype or dtype_of(a.dtype)}, e.node.name)
+        for e, a in zip(node.inputs, arrays, strict=True)
+    ]
+    params = {k: _numbers(v, sizes) for k, v in node.params.items()}
+    return Node(node.op, [n.entries[0] for n in inputs], params, node.name)
+
+
+def array_shape(shape: Shape) -> tuple[int, ...]:
+    """A shape as numbers. Raises: ShapeError when an extent is not known."""
+    return tuple(operator.index(n) for n in shape)
+
+
+def _open(shape: Any) -> bool:
+    return shape is None or any(isinstance(n, Size) for n in shape)
+
+
+def _numbers(value: Any, sizes: Sizes) -> Any:
+    """A parameter with every size that has a value replaced by it."""
+    if isinstance(value, Size):
+        return substitute(value, sizes)
+    if isinstance(value, tuple):
+        return tuple(_numbers(v, sizes) for v in value)
+    return value
+
+
+def by_element(node: Node, *arrays: Array) -> Any:
+    """FElement over the whole grid of indices."""
+    shape = array_shape(known_shape(node.entries[0]))
+    flat = {f"x{k}": np.ascontiguousarray(a).reshape(-1) for k, a in enumerate(arrays)}
+    index = tuple(Var(f"i{k}", int64) for k in range(len(shape)))
+    grid = np.ogrid[tuple(slice(0, n) for n in shape)] if shape else ()
+    values = {f"i{k}": g for k, g in enumerate(grid)}
+    found = element(node, index, [_reader(k, e) for k, e in enumerate(node.inputs)])
+    many = found if isinstance(found, tuple) else (found,)
+    if numel(shape) == 0:
+        results = [np.zeros(shape, x.dtype.numpy) for x in many]
+    else:
+        results = [np.broadcast_to(evaluate(x, values, flat), shape) for x in many]
+    return tuple(results) if isinstance(found, tuple) else results[0]
+
+
+def _reader(k: int, entry: Entry) -> Callable[..., Expr]:
+    shape, dtype = known_shape(entry), entry.dtype
+    assert dtype is not None
+
+    def read(*at: Expr) -> Expr:
+        if len(at) != len(shape):
+            raise CodeGenError(
+                f"FElement reads input {k} at {len(at)} indices; it has {len(shape)} axes"
+            )
+        linear: Expr = size_of(0)
+        for i, n in zip(at, shape, strict=True):
+            linear = linear * size_of(n) + i
+        return Load(f"x{k}", linear, dtype)
+
+    return read
+
+
+def by_code(node: Node, *arrays: Array) -> Any:
+    """FCodeGen on whole arrays, which broadcast."""
+    assert node.op is not None
+    dtypes = [e.dtype or dtype_of(a.dtype) for e, a in zip(node.inputs, arrays, strict=True)]
+    code = FCodeGen.get(node.op.name)(node, *(Var(f"x{k}", d) for k, d in enumerate(dtypes)))
+    values = {f"x{k}": a for k, a in enumerate(arrays)}
+    if isinstance(code, Expr):
+        return np.asarray(evaluate(code, values))
+    return tuple(np.asarray(evaluate(x, values)) for x in code)
+
+
+# combine: the ufunc that folds it, and whether float64 makes it more accurate
+KNOWN_FOLDS: dict[tuple[type, str], tuple[np.ufunc, bool]] = {
+    (Binary, "+"): (np.add, True),
+    (Binary, "*"): (np.multiply, False),
+    (Binary, "&"): (np.bitwise_and, False),
+    (Binary, "|"): (np.bitwise_or, False),
+    (Binary, "^"): (np.bitwise_xor, False),
+    (Call, "maximum"): (np.maximum, False),
+    (Call, "minimum"): (np.minimum, False),
+}
+
+
+def by_reduce(node: Node, x: Array) -> Array:
+    """FReduce: the known folds by NumPy, others pairwise in order."""
+    assert node.op is not None
+    fold: Reduce = FReduce.get(node.op.name)(node)
+    acc = fold.identity.dtype
+    dtype = dtype_of(x.dtype)
+    if fold.prepare is not None:
+        x = np.asarray(evaluate(fold.prepare(Var("x", dtype)), {"x": x}))
+    count = int(np.prod([x.shape[k] for k in fold.axes], dtype=np.int64))
+    known = _known_fold(fold.combine)
+    if known is not None:
+        ufunc, widen = known
+        wide = np.dtype(np.float64) if widen and acc.is_float else acc.numpy
+        total = ufunc.reduce(
+            x, axis=fold.axes, dtype=wide, keepdims=fold.keepdims, initial=fold.identity.value
+        )
+        total = np.asarray(total).astype(acc.numpy)
+    else:
+        total = _fold_pairs(fold, x)
+    if fold.finish is None:
+        return total
+    ending = fold.finish(Var("total", acc), Var("count", int64))
+    return np.asarray(evaluate(ending, {"total": total, "count": np.int64(count)}))
+
+
+def _known_fold(combine: Expr) -> tuple[np.ufunc, bool] | None:
+    a, b = ast.left(combine.dtype), ast.right(combine.dtype)
+    if isinstance(combine, Binary) and {combine.a, combine.b} == {a, b}:
+        return KNOWN_FOLDS.get((Binary, combine.op))
+    if isinstance(combine, Call) and set(combine.args) == {a, b}:
+        return KNOWN_FOLDS.get((Call, combine.name))
+    return None
+
+
+def _fold_pairs(fold: Reduce, x: Array) -> Array:
+    """Neighbours are combined until one is left: a tree, in order."""
+    kept = [k for k in range(x.ndim) if k not in fold.axes]
+    rest = tuple(x.shape[k] for k in kept)
+    x = np.transpose(x, (*fold.axes, *kept)).reshape(-1, *rest)
+    start = np.broadcast_to(fold.identity.value, (1, *rest))
+    x = x if len(x) else start
+    while len(x) > 1:
+        odd = x[-1:] if len(x) % 2 else x[:0]
+        pairs = evaluate(fold.combine, {"a": x[: len(x) - 1 : 2], "b": x[1::2]})
+        x = np.concatenate([pairs, odd])
+    total = evaluate(fold.combine, {"a": start, "b": x})[0]
+    if fold.keepdims:
+        total = np.expand_dims(total, fold.axes)
+    return np.asarray(total)
+
+
+def by_contract(node: Node, a: Array, b: Array) -> Array:
+    """FContract: a product of matrices; small ones and those of 16 bits in wider floats."""
+    assert node.op is not None
+    found = FContract.get(node.op.name)(node)
+    out = a.dtype
+    a = np.swapaxes(a, -1, -2) if found.transpose_a else a
+    b = np.swapaxes(b, -1, -2) if found.transpose_b else b
+    if dtype_of(out).is_float and out.itemsize < 8:
+        work = numel((*found.batch, found.m, found.n, found.k))
+        wide = np.float64 if isinstance(work, int) and work <= WIDE_PRODUCTS else np.float32
+        a, b = a.astype(wide), b.astype(wide)
+    return cast_array(np.matmul(a, b), dtype_of(out))
+
+
+def by_expand(node: Node, *arrays: Array) -> Any:
+    """FExpand: the primitives, one by one."""
+    assert node.op is not None
+    inputs = [
+        Node(None, (), {"shape": a.shape, "dtype": dtype_of(a.dtype)}, f"x{k}").entries[0]
+        for k, a in enumerate(arrays)
+    ]
+    made = FExpand.get(node.op.name)(node, *inputs)
+    heads = [made] if isinstance(made, Entry) else list(made)
+    values = dict(zip(inputs, arrays, strict=True))
+    for inner in post_order(e.node for e in heads):
+        if not inner.is_variable:
+            results = compute(inner, [values[e] for e in inner.inputs], {})
+            values.update(zip(inner.entries, results, strict=True))
+    found = tuple(values[e] for e in heads)
+    return found[0] if isinstance(made, Entry) else found
+
+
+_DERIVED = (
+    (FElement, by_element),
+    (FReduce, by_reduce),
+    (FContract, by_contract),
+    (FCodeGen, by_code),
+    (FExpand, by_expand),
+)

@@ -1,0 +1,1 @@
+"""Native programs: kernels compiled, cached, loaded, and run by one small extension."""

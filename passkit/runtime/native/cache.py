@@ -1,0 +1,269 @@
+"""Compiled kernels on disk, one entry a kernel, safe for many processes.
+
+``kernels/KEY.json`` names a function in ``libraries/SHA256.so``; several kernels may share a
+library. Files are written under a temporary name and renamed. What is torn, foreign or stale is
+not there: it is compiled again and replaced.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import time
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path
+
+from attrs import define, field, frozen
+
+from passkit.errors import CacheError
+from passkit.runtime.native.compiler import instruction_set
+
+FORMAT = 1
+DEFAULT_LIMIT = 1 << 29
+_TOUCH_SECONDS = 3600.0
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+@frozen
+class CacheInfo:
+    """What is in a cache folder."""
+
+    folder: Path
+    kernels: int
+    libraries: int
+    nbytes: int
+
+
+@frozen
+class Entry:
+    """Where a kernel is: a symbol in a library of the cache."""
+
+    library: Path
+    symbol: str
+
+
+def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
+    """PASSKIT_CACHE_DIR, else this user's cache folder; nothing is created."""
+    if named := environ.get("PASSKIT_CACHE_DIR"):
+        return Path(named)
+    import platformdirs  # imported only where no folder is named
+
+    return Path(platformdirs.user_cache_dir("passkit", appauthor=False))
+
+
+def trusted_folder(folder: Path) -> Path:
+    """The folder, created for this user alone if need be.
+
+    Raises: CacheError when others own it or may write to it, or when it is no folder.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except FileExistsError:
+        raise CacheError(
+            f"cache folder {folder} is a file; remove it, or set PASSKIT_CACHE_DIR"
+        ) from None
+    facts = folder.stat()
+    if facts.st_uid not in (os.geteuid(), 0):
+        raise CacheError(
+            f"cache folder {folder} belongs to user {facts.st_uid}, not to {os.geteuid()}, and "
+            "kernels in it would be run; set PASSKIT_CACHE_DIR to a folder of your own"
+        )
+    if facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        mode = stat.S_IMODE(facts.st_mode)
+        raise CacheError(
+            f"cache folder {folder} has mode {mode:04o}: others may write kernels that would be "
+            f"run; chmod 700 {folder}, or set PASSKIT_CACHE_DIR to a folder of your own"
+        )
+    return folder
+
+
+def open_cache() -> KernelCache:
+    """The cache of this user; one that cannot be created finds and keeps nothing.
+
+    Raises: CacheError when the folder is there and not to be trusted.
+    """
+    folder = cache_folder()
+    try:
+        trusted_folder(folder)
+    except CacheError:
+        raise
+    except OSError as error:
+        warn_unwritable(folder, error)
+    return KernelCache(folder)
+
+
+def warn_unwritable(folder: Path, error: OSError) -> None:
+    """Say in the log that kernels are compiled anew in each process."""
+    import logging  # not needed where all is well
+
+    logging.getLogger("passkit.cache").warning(
+        "cannot write to cache folder %s (%s); set PASSKIT_CACHE_DIR", folder, error
+    )
+
+
+@define
+class KernelCache:
+    """The kernels in one folder; ``limit`` bounds its bytes, least recently used first out."""
+
+    folder: Path
+    limit: int = DEFAULT_LIMIT
+    _verified: dict[str, bool] = field(factory=dict, init=False, repr=False)
+
+    @property
+    def kernels(self) -> Path:
+        """The folder of entries."""
+        return self.folder / "kernels"
+
+    @property
+    def libraries(self) -> Path:
+        """The folder of shared objects."""
+        return self.folder / "libraries"
+
+    def find(self, key: str, fingerprint: str | None) -> Entry | None:
+        """The entry of a kernel made by the compiler of that fingerprint (None: by any)."""
+        path = self.kernels / f"{key}.json"
+        try:
+            found = json.loads(path.read_bytes())
+            library, symbol = found["library"], found["symbol"]
+            good = (
+                found["format"] == FORMAT
+                and found["key"] == key
+                and found["isa"] == instruction_set()
+                and fingerprint in (None, found["compiler"])
+                and isinstance(symbol, str)
+                and _DIGEST.fullmatch(library) is not None
+            )
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return None
+        if not good or not self._is_whole(library):
+            return None
+        self._touch(path)
+        return Entry(self.libraries / f"{library}.so", symbol)
+
+    def _is_whole(self, digest: str) -> bool:
+        """Whether the library of that name has the bytes its name promises; read once a process."""
+        if not self._verified.get(digest):
+            try:
+                data = (self.libraries / f"{digest}.so").read_bytes()
+            except OSError:
+                return False
+            self._verified[digest] = sha256(data).hexdigest() == digest
+        return self._verified[digest]
+
+    def _touch(self, path: Path) -> None:
+        """Mark an entry and its library as used, at most once an hour."""
+        try:
+            if time.time() - path.stat().st_mtime > _TOUCH_SECONDS:
+                os.utime(path)
+        except OSError:
+            pass  # a read-only folder keeps no times
+
+    def store(self, library: Path, symbols: Mapping[str, str], fingerprint: str) -> Path:
+        """Take a compiled library for kernels key -> symbol; the path it has in the cache.
+
+        Raises: CacheError when the folder is not to be trusted; OSError when it cannot be written.
+        """
+        trusted_folder(self.folder)
+        for folder in (self.kernels, self.libraries):
+            folder.mkdir(mode=0o700, exist_ok=True)
+        data = library.read_bytes()
+        digest = sha256(data).hexdigest()
+        kept = self.libraries / f"{digest}.so"
+        _write(kept, data)
+        self._verified[digest] = True
+        for key, symbol in symbols.items():
+            entry = {"format": FORMAT, "key": key, "isa": instruction_set(), "symbol": symbol,
+                     "compiler": fingerprint, "library": digest}  # fmt: skip
+            _write(self.kernels / f"{key}.json", json.dumps(entry).encode())
+        self.shrink()
+        return kept
+
+    def keep(self, library: Path, symbols: Mapping[str, str], fingerprint: str) -> Path:
+        """As `store`, but where the folder cannot be written the library stays where it is."""
+        try:
+            return self.store(library, symbols, fingerprint)
+        except CacheError:
+            raise
+        except OSError as error:
+            warn_unwritable(self.folder, error)
+            return library
+
+    def info(self) -> CacheInfo:
+        """How many kernels and bytes there are."""
+        files = list(self._files())
+        libraries = sum(path.suffix == ".so" for path, _ in files)
+        kernels = sum(path.suffix == ".json" for path, _ in files)
+        nbytes = sum(facts.st_size for _, facts in files)
+        return CacheInfo(self.folder, kernels, libraries, nbytes)
+
+    def clear(self) -> int:
+        """Remove every kernel; the number of bytes that were freed."""
+        freed = 0
+        for path, facts in self._files():
+            freed += facts.st_size if _remove(path) else 0
+        self._verified.clear()
+        return freed
+
+    def shrink(self) -> None:
+        """Remove the kernels used longest ago until ``limit`` holds."""
+        files = list(self._files())
+        excess = sum(facts.st_size for _, facts in files) - self.limit
+        if excess <= 0:
+            return
+        users: dict[str, list[Path]] = {}
+        used: dict[str, float] = {}
+        for path, facts in files:
+            digest = path.stem if path.suffix == ".so" else _library_of(path)
+            users.setdefault(digest, []).append(path)
+            used[digest] = max(used.get(digest, 0.0), facts.st_mtime)
+        sizes = {path: facts.st_size for path, facts in files}
+        for digest in sorted(used, key=used.__getitem__):
+            if excess <= 0:
+                break
+            excess -= sum(sizes[path] for path in users[digest] if _remove(path))
+            self._verified.pop(digest, None)
+
+    def _files(self) -> Iterator[tuple[Path, os.stat_result]]:
+        for folder in (self.kernels, self.libraries):
+            try:
+                found = list(os.scandir(folder))
+            except OSError:
+                continue
+            for item in found:
+                try:
+                    if item.is_file(follow_symlinks=False):
+                        yield Path(item.path), item.stat(follow_symlinks=False)
+                except OSError:
+                    continue  # another process removed it
+
+
+def _library_of(entry: Path) -> str:
+    try:
+        return str(json.loads(entry.read_bytes())["library"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return ""
+
+
+def _remove(path: Path) -> bool:
+    try:
+        path.unlink()
+    except OSError:
+        return False
+    return True
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Put a whole file in place at once."""
+    import tempfile  # a warm start writes nothing
+
+    handle, name = tempfile.mkstemp(prefix=".new-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(name, path)
+    except BaseException:
+        _remove(Path(name))
+        raise

@@ -1,0 +1,130 @@
+"""The C++ compiler of this machine, found without starting a process."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import sys
+from collections.abc import Mapping
+from functools import cache
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+
+from attrs import frozen
+
+KERNEL_FLAGS = (
+    "-O3", "-march=native", "-std=c++17", "-fno-math-errno", "-fno-trapping-math",
+    "-ffp-contract=off", "-shared", "-fPIC", "-fno-exceptions", "-fno-rtti",
+)  # fmt: skip
+INSTALL_HINT = "install g++ or clang++ (or `pip install ziglang`), or set PASSKIT_CXX to a compiler"
+
+# What of /proc/cpuinfo decides the meaning of -march=native.
+_X86_FEATURES = re.compile(
+    "3dnowprefetch|abm|adx|aes|amx|avx|bmi|cx16|f16c|fma|fsgsbase|gfni|movbe|movdir|pclmul|popcnt"
+    "|prefetchw|rdrnd|rdseed|serialize|sha|sse|ssse|vaes|vpclmul|xsave"
+)
+_CPU_FIELDS = ("vendor_id", "cpu family", "model", "CPU implementer", "CPU part", "CPU variant")
+
+
+@frozen
+class Compiler:
+    """A command that compiles C++ (with ``-x c``, C), and what tells it from others."""
+
+    command: tuple[str, ...]
+    kind: str
+    fingerprint: str
+
+    @property
+    def path(self) -> str:
+        """The program, as messages show it."""
+        return " ".join(self.command)
+
+    def kernel_flags(self, extra: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """The flags that kernels are compiled with, ``extra`` last."""
+        return kernel_flags() + extra
+
+
+def kernel_flags() -> tuple[str, ...]:
+    """The flags of a kernel on this machine, whichever the compiler."""
+    if platform.machine() in ("x86_64", "AMD64"):
+        return (*KERNEL_FLAGS, "-mprefer-vector-width=512")
+    return KERNEL_FLAGS
+
+
+def find_compiler(environ: Mapping[str, str] = os.environ) -> Compiler | None:
+    """The first of PASSKIT_CXX, g++, clang++ and ziglang; None where there is none.
+
+    A PASSKIT_CXX that names no program means none: nothing else is tried then.
+    """
+    return _find(environ.get("PASSKIT_CXX"), environ.get("PATH", os.defpath))
+
+
+@cache
+def _find(wanted: str | None, path: str) -> Compiler | None:
+    if wanted:
+        words = [wanted] if os.path.exists(wanted) else wanted.split()
+        found = _which(words[0], path) if words else None
+        return _compiler((found, *words[1:]), found) if found else None
+    for name in ("g++", "clang++"):
+        if found := _which(name, path):
+            return _compiler((found,), found)
+    spec = find_spec("ziglang")
+    if spec and spec.submodule_search_locations:
+        program = Path(spec.submodule_search_locations[0]) / "zig"
+        if program.exists():
+            return _compiler((sys.executable, "-m", "ziglang", "c++"), str(program))
+    return None
+
+
+def _which(name: str, path: str) -> str | None:
+    """The program of that name, as `shutil.which`, whose import would cost more than the rest."""
+    folders = [""] if os.path.dirname(name) else path.split(os.pathsep)
+    for folder in folders:
+        program = os.path.join(folder, name)
+        if os.path.isfile(program) and os.access(program, os.X_OK):
+            return program
+    return None
+
+
+def _compiler(command: tuple[str, ...], program: str) -> Compiler:
+    real = os.path.realpath(program)
+    facts = os.stat(real)
+    text = f"{command} {real} {facts.st_size} {facts.st_mtime_ns}"
+    names = {os.path.basename(word) for word in (*command, real)}
+    kind = "zig" if "ziglang" in names or any(n.startswith("zig") for n in names) else "gcc"
+    if kind == "gcc" and any("clang" in name for name in names):
+        kind = "clang"
+    return Compiler(command, kind, sha256(text.encode()).hexdigest()[:16])
+
+
+@cache
+def instruction_set() -> str:
+    """A digest of what ``-march=native`` and the C library mean on this machine."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            text = file.read(1 << 14)
+    except OSError:
+        text = ""
+    libc = os.confstr("CS_GNU_LIBC_VERSION") if "CS_GNU_LIBC_VERSION" in os.confstr_names else ""
+    facts = cpu_facts(text)
+    return sha256(f"{platform.machine()} {libc} {facts}".encode()).hexdigest()[:16]
+
+
+def cpu_facts(cpuinfo: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    r"""The model and the sorted instruction features of the first processor in /proc/cpuinfo.
+
+    >>> cpu_facts("vendor_id : X\nmodel : 7\nflags : fpu avx2 tsc fma\n\nmodel : 9\n")
+    (('X', '7'), ('avx2', 'fma'))
+    """
+    first = cpuinfo.split("\n\n", 1)[0]
+    fields: dict[str, str] = {}
+    for line in first.splitlines():
+        name, _, value = line.partition(":")
+        fields[name.strip()] = value.strip()
+    flags = fields.get("flags", "").split()
+    features = [flag for flag in flags if _X86_FEATURES.match(flag)]
+    features += fields.get("Features", "").split()
+    model = tuple(fields[name] for name in _CPU_FIELDS if name in fields)
+    return model, tuple(sorted(features))

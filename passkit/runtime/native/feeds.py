@@ -1,0 +1,199 @@
+"""Programs, and what their feeds may be: the slow, friendly side of the launcher's checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+
+from passkit.errors import FeedError, nearest
+from passkit.runtime.native.launcher import launcher
+
+Array = NDArray[Any]
+Dims = tuple[int | str | None, ...]
+_KINDS = "biufc"
+
+
+@frozen
+class InputSpec:
+    """An input: its name, element type, and sizes; a size is a number, a name or None.
+
+    Sizes of one name must be equal; None is any size.
+
+    >>> str(InputSpec("x", np.dtype("float32"), (None, 784)))
+    'float32[?, 784]'
+    """
+
+    name: str
+    dtype: np.dtype[Any]
+    shape: Dims
+
+    def __str__(self) -> str:
+        return _type_text(self.dtype, self.shape)
+
+
+def make_program(
+    inputs: Sequence[InputSpec],
+    num_outputs: int,
+    bind: Callable[[tuple[tuple[int, ...], ...]], Any],
+    lock: Any = None,
+) -> Any:
+    """A `Program` of the launcher, whose feeds are converted and refused as `Feeds` says.
+
+    ``bind`` is asked for a `Bound` for shapes that fit the inputs; ``lock`` is held during a run.
+    """
+    feeds = Feeds(tuple(inputs))
+
+    def bind_checked(shapes: tuple[tuple[int, ...], ...]) -> Any:
+        feeds.check_shapes(shapes)
+        return bind(shapes)
+
+    table = [(spec.name, spec.dtype.num, len(spec.shape)) for spec in inputs]
+    return launcher().Program(table, num_outputs, bind_checked, feeds.repair, refuse_out, lock)
+
+
+@frozen
+class Feeds:
+    """What the inputs of a program need."""
+
+    inputs: tuple[InputSpec, ...]
+
+    def repair(self, feeds: Any, named: Mapping[str, Any]) -> tuple[Array, ...]:
+        """Arrays in the order of the inputs, from what a caller gave.
+
+        Raises: FeedError when a feed is missing, unknown, given twice or cannot be converted.
+        """
+        names = [spec.name for spec in self.inputs]
+        given = dict(named)
+        if isinstance(feeds, Mapping):
+            if twice := given.keys() & feeds.keys():
+                raise FeedError(f"input {min(twice)!r} is given twice; name it once")
+            given.update(feeds)
+        elif isinstance(feeds, (tuple, list)):
+            if given or len(feeds) != len(names):
+                raise FeedError(
+                    f"the program needs {len(names)} feeds ({', '.join(names)}), got {len(feeds)} "
+                    f"in a {type(feeds).__name__} and {len(given)} by name"
+                )
+            given = dict(zip(names, feeds, strict=True))
+        elif feeds is not None:
+            raise FeedError(
+                f"feeds must be a dict of arrays, got {_found(feeds)}; name it, as in "
+                f"{names[0] if names else 'x'}=…"
+            )
+        if unknown := [str(name) for name in given if name not in names]:
+            raise FeedError(f"there is no input {unknown[0]!r}; {nearest(unknown[0], names)}")
+        for spec in self.inputs:
+            if spec.name not in given:
+                raise FeedError(f"input {spec.name!r} is missing; it needs {spec}")
+        return tuple(spec_array(spec, given[spec.name]) for spec in self.inputs)
+
+    def check_shapes(self, shapes: tuple[tuple[int, ...], ...]) -> None:
+        """Raises: FeedError when a size is not the one that its input needs."""
+        known: dict[str, tuple[int, str]] = {}
+        for spec, shape in zip(self.inputs, shapes, strict=True):
+            for axis, (need, size) in enumerate(zip(spec.shape, shape, strict=True)):
+                if isinstance(need, int) and need != size:
+                    raise FeedError(
+                        f"input {spec.name!r} needs {spec}, got {_type_text(spec.dtype, shape)}; "
+                        f"axis {axis} must be {need}"
+                    )
+                if isinstance(need, str):
+                    first, where = known.setdefault(need, (size, spec.name))
+                    if first != size:
+                        raise FeedError(
+                            f"input {spec.name!r} needs {spec}, got "
+                            f"{_type_text(spec.dtype, shape)}; {need} is {first} in {where!r}"
+                        )
+
+
+def spec_array(spec: InputSpec, value: Any) -> Array:
+    """The value as an array of the input's type and rank; Python numbers and lists are converted.
+
+    Raises: FeedError when that would lose something, or the value is an array of another type.
+    """
+    if isinstance(value, (bool, int, float, complex, list, tuple)):
+        return _from_python(spec, value)
+    array = np.asarray(value)
+    dtype = spec.dtype.newbyteorder(array.dtype.byteorder)
+    if array.dtype != dtype or array.ndim != len(spec.shape):
+        refuse(spec, value, array)
+    return array
+
+
+def _from_python(spec: InputSpec, value: Any) -> Array:
+    """Python numbers are weak, as in NumPy: an integer may become a float, not the reverse."""
+    try:
+        array = np.asarray(value)
+        if array.size == 0:
+            array = array.astype(spec.dtype)
+        weak = array.dtype.kind in _KINDS and _rank(array.dtype) <= _rank(spec.dtype)
+        if weak and array.ndim == len(spec.shape):
+            if spec.dtype.kind in "iu":
+                return np.array(value, spec.dtype)  # raises where an integer is out of range
+            return array.astype(spec.dtype)
+    except (ValueError, OverflowError) as error:
+        raise FeedError(
+            f"input {spec.name!r} needs {spec}, got a {type(value).__name__} that is none: {error}"
+        ) from None
+    return refuse(spec, value, array)
+
+
+def _rank(dtype: np.dtype[Any]) -> int:
+    """Booleans, then integers, then floats, then complex numbers."""
+    kind = "f" if dtype.kind == "V" else dtype.kind  # ml_dtypes' bfloat16 has kind V
+    return {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}.get(kind, 4)
+
+
+def refuse(spec: InputSpec, value: Any, array: Array) -> NoReturn:
+    """Raises: FeedError saying what the input needs, what it got, and the way out."""
+    where = f"input {spec.name!r} needs {spec}, got {_found(value)}"
+    name = spec.name if spec.name.isidentifier() else "array"
+    if array.dtype != spec.dtype:
+        raise FeedError(f"{where}; {name}.astype({str(spec.dtype)!r})")
+    raise FeedError(f"{where}; reshape it to {len(spec.shape)} dimensions")
+
+
+def refuse_out(
+    out: Any, index: int, outputs: list[tuple[np.dtype[Any], tuple[int, ...]]], inputs: list[Array]
+) -> NoReturn:
+    """Raises: FeedError saying why a result cannot be written to ``out[index]``."""
+    if index < 0:
+        raise FeedError(
+            f"out must be a list of {len(outputs)} arrays or None, got {_found(out)}"
+            + (f" of {len(out)}" if isinstance(out, (list, tuple)) else "")
+        )
+    dtype, shape = outputs[index]
+    need, found = _type_text(dtype, shape), out[index]
+    like = isinstance(found, np.ndarray) and found.dtype == dtype and found.shape == shape
+    if like and any(np.shares_memory(found, other) for other in (*inputs, *out[:index])):
+        raise FeedError(
+            f"out[{index}] shares memory with an input or with another result; pass np.empty"
+            f"({shape}, {str(dtype)!r})"
+        )
+    flaws = "" if not like else " that is strided, read-only or unaligned"
+    raise FeedError(
+        f"out[{index}] needs a plain {need}, got {_found(found)}{flaws}; pass np.empty"
+        f"({shape}, {str(dtype)!r})"
+    )
+
+
+def _found(value: Any) -> str:
+    """What a value is, as messages show it."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _type_text(value.dtype, value.shape)
+    if isinstance(value, (bool, int, float, complex, list, tuple)):
+        try:
+            array = np.asarray(value)
+        except ValueError:
+            return f"a {type(value).__name__}"
+        return f"a {type(value).__name__} ({_type_text(array.dtype, array.shape)})"
+    return f"a {type(value).__name__}"
+
+
+def _type_text(dtype: np.dtype[Any], shape: Dims) -> str:
+    """An array's type: float32[?, 784]."""
+    return f"{dtype}[{', '.join('?' if size is None else str(size) for size in shape)}]"

@@ -1,0 +1,325 @@
+// A team of threads that walks the steps of a program together.
+//
+// One region serves a whole run of steps. Each step is cut into shares; a thread first takes its
+// own shares (so that its cache keeps them from call to call), then those nobody has begun: a
+// worker that sleeps, or that the system has put aside, holds nobody up. A step is over when all
+// its shares are done, which is the barrier before the next step.
+#pragma once
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef void (*Kernel)(void *const *buf, const int64_t *size, int64_t begin, int64_t end,
+                       unsigned char *scratch);
+
+typedef struct {                 // one launch; its pointers are ptrs[first_ptr...]
+    Kernel kernel;
+    int64_t tiles;
+    const int64_t *sizes;
+    int first_ptr;
+    bool parallel;
+} Step;
+
+#define MOST_THREADS 64
+#define SHARES_PER_THREAD 4
+#define SPIN_NS 80000
+#define CLOSED ((uint64_t)1 << 31)
+
+// Memory of one thread for the scratch of kernels: grows, page-aligned, freed with the thread.
+typedef struct {
+    unsigned char *data;
+    int64_t nbytes;
+    bool busy;                        // in use as the arena of a run further up this thread's stack
+} Scratch;
+
+typedef struct {                 // one step of the region in progress, on a cache line of its own
+    uint64_t claimed;            // a bit for each share that a thread has begun
+    int32_t shares, done;
+    char rest[48];
+} Sync;
+
+typedef struct {
+    const Step *steps;
+    void *const *ptrs;
+    int count;
+} Region;
+
+typedef struct Team Team;
+
+typedef struct {
+    pthread_t thread;
+    Team *team;
+    int index, cpu;
+    Scratch scratch;
+} Worker;
+
+struct Team {
+    uint64_t gate;               // region number << 32 | CLOSED | threads inside
+    char rest[56];
+    uint32_t sleepers;
+    bool stop;
+    int64_t spin_ns;
+    int size, spare_cpu;         // spare_cpu: the one no worker is bound to; -1 where none is bound
+    Worker *workers;             // workers[0] stands for the thread that calls
+    Region region;
+    Sync *sync;
+    int capacity;
+};
+
+static Team *team_current;       // NULL until needed, and again after fork
+static int team_size = 1;
+static int team_busy;            // 1 while a thread uses or changes the team
+
+static unsigned char *scratch_atleast(Scratch *scratch, int64_t wanted) {
+    if (wanted <= scratch->nbytes) return scratch->data;
+    free(scratch->data);
+    int64_t rounded = (wanted + 4095) & ~(int64_t)4095;
+    scratch->data = (unsigned char *)aligned_alloc(4096, (size_t)rounded);
+    scratch->nbytes = scratch->data ? rounded : 0;
+    return scratch->data;
+}
+
+static inline void relax(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static inline int64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
+}
+
+static inline uint32_t *epoch_word(Team *t) { return (uint32_t *)&t->gate + 1; }
+
+static inline void futex(uint32_t *word, int operation, uint32_t value) {
+    syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
+}
+
+static inline void run_share(const Region *region, int s, int k, int shares,
+                             unsigned char *scratch) {
+    const Step *step = &region->steps[s];
+    int64_t begin = step->tiles * k / shares, end = step->tiles * (k + 1) / shares;
+    if (begin < end)
+        step->kernel(region->ptrs + step->first_ptr, step->sizes, begin, end, scratch);
+}
+
+// Run what is left of the region. A step's own data is read only under a claimed share: its owner
+// may have finished the region otherwise.
+static void walk(Team *t, int index, unsigned char *scratch) {
+    Region region = t->region;
+    for (int s = 0; s < region.count; s++) {
+        Sync *sync = &t->sync[s];
+        int shares = sync->shares, own = index * shares / t->size;
+        uint64_t all = shares == 64 ? ~(uint64_t)0 : ((uint64_t)1 << shares) - 1;
+        uint64_t claimed = __atomic_load_n(&sync->claimed, __ATOMIC_ACQUIRE);
+        while (~claimed & all) {
+            uint64_t rest = ~claimed & all, mine = rest >> own << own;
+            int k = __builtin_ctzll(mine ? mine : rest);
+            uint64_t bit = (uint64_t)1 << k;
+            uint64_t before = __atomic_fetch_or(&sync->claimed, bit, __ATOMIC_ACQ_REL);
+            claimed = before | bit;
+            if (before & bit) continue;
+            run_share(&region, s, k, shares, scratch);
+            __atomic_fetch_add(&sync->done, 1, __ATOMIC_RELEASE);
+        }
+        for (int spins = 0; __atomic_load_n(&sync->done, __ATOMIC_ACQUIRE) != shares; spins++) {
+            if (spins < 2000 && t->spin_ns)
+                relax();
+            else
+                sched_yield();
+        }
+    }
+}
+
+// Wait until the region number differs from `seen`: spin for a while, then sleep.
+static uint64_t next_region(Team *t, uint32_t seen) {
+    int64_t deadline = 0;
+    for (int spins = 0;; spins++) {
+        uint64_t gate = __atomic_load_n(&t->gate, __ATOMIC_SEQ_CST);
+        if ((uint32_t)(gate >> 32) != seen) return gate;
+        relax();
+        if (spins % 32) continue;
+        int64_t now = now_ns();
+        if (!deadline) deadline = now + t->spin_ns;
+        if (now < deadline) continue;
+        __atomic_fetch_add(&t->sleepers, 1, __ATOMIC_SEQ_CST);
+        while ((uint32_t)(__atomic_load_n(&t->gate, __ATOMIC_SEQ_CST) >> 32) == seen)
+            futex(epoch_word(t), FUTEX_WAIT, seen);
+        __atomic_fetch_sub(&t->sleepers, 1, __ATOMIC_SEQ_CST);
+    }
+}
+
+static void *work(void *argument) {
+    Worker *self = (Worker *)argument;
+    Team *t = self->team;
+    uint32_t seen = 0;
+    for (;;) {
+        uint64_t gate = next_region(t, seen);
+        if (__atomic_load_n(&t->stop, __ATOMIC_SEQ_CST)) break;
+        bool inside = false;
+        while (!(gate & CLOSED) && !inside)
+            inside = __atomic_compare_exchange_n(&t->gate, &gate, gate + 1, false,
+                                                 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+        seen = (uint32_t)(gate >> 32);
+        if (!inside) continue;
+        walk(t, self->index, self->scratch.data);
+        __atomic_fetch_sub(&t->gate, 1, __ATOMIC_RELEASE);
+    }
+    free(self->scratch.data);
+    return NULL;
+}
+
+// Bind each worker to a CPU of its own, the caller's CPU left to the caller; none where threads
+// outnumber CPUs.
+COLD static void choose_cpus(Team *t) {
+    cpu_set_t allowed;
+    t->spare_cpu = -1;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) || CPU_COUNT(&allowed) < t->size) {
+        t->spin_ns = 0;
+        return;
+    }
+    t->spin_ns = SPIN_NS;
+    int here = sched_getcpu();
+    if (here < 0 || !CPU_ISSET(here, &allowed)) return;
+    t->spare_cpu = here;
+    for (int i = 1, cpu = here; i < t->size; i++) {
+        do cpu = (cpu + 1) % CPU_SETSIZE; while (!CPU_ISSET(cpu, &allowed));
+        t->workers[i].cpu = cpu;
+    }
+}
+
+COLD static void bind_worker(Worker *w, int cpu) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    if (!pthread_setaffinity_np(w->thread, sizeof one, &one)) w->cpu = cpu;
+}
+
+COLD static Team *team_create(int size) {
+    Team *t = (Team *)aligned_alloc(64, sizeof(Team));
+    if (!t) return NULL;
+    memset((void *)t, 0, sizeof *t);
+    t->gate = CLOSED;
+    t->size = size;
+    t->workers = (Worker *)calloc((size_t)size, sizeof(Worker));
+    if (!t->workers) {
+        free(t);
+        return NULL;
+    }
+    choose_cpus(t);
+    sigset_t every, before;
+    sigfillset(&every);
+    pthread_sigmask(SIG_SETMASK, &every, &before);
+    for (int i = 1; i < size; i++) {
+        Worker *w = &t->workers[i];
+        w->team = t;
+        w->index = i;
+        if (pthread_create(&w->thread, NULL, work, w)) {
+            t->size = i;             // workers already started see the smaller size from now on
+            break;
+        }
+        if (t->spare_cpu >= 0) bind_worker(w, w->cpu);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return t;
+}
+
+COLD static void team_destroy(Team *t) {
+    __atomic_store_n(&t->stop, true, __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&t->gate, (uint64_t)1 << 32, __ATOMIC_SEQ_CST);
+    futex(epoch_word(t), FUTEX_WAKE, INT_MAX);
+    for (int i = 1; i < t->size; i++) pthread_join(t->workers[i].thread, NULL);
+    free(t->sync);
+    free(t->workers);
+    free(t);
+}
+
+// A waking worker must not find its CPU taken by the caller, who may have moved: swap the two.
+COLD static void make_way(Team *t) {
+    int here = t->spare_cpu < 0 ? -1 : sched_getcpu();
+    if (here < 0 || here == t->spare_cpu) return;
+    for (int i = 1; i < t->size; i++) {
+        if (t->workers[i].cpu != here) continue;
+        bind_worker(&t->workers[i], t->spare_cpu);
+        t->spare_cpu = here;
+        return;
+    }
+}
+
+static bool team_prepare(Team *t, const Region *region, int64_t scratch_nbytes) {
+    for (int spins = 0; __atomic_load_n(&t->gate, __ATOMIC_ACQUIRE) & (CLOSED - 1); spins++) {
+        if (spins > 2000) return false;          // a straggler of the last region was put aside
+        relax();
+    }
+    if (region->count > t->capacity) {
+        free(t->sync);
+        t->sync = (Sync *)aligned_alloc(64, sizeof(Sync) * (size_t)region->count);
+        t->capacity = t->sync ? region->count : 0;
+        if (!t->sync) return false;
+    }
+    for (int i = 1; scratch_nbytes && i < t->size; i++)
+        if (!scratch_atleast(&t->workers[i].scratch, scratch_nbytes)) return false;
+    for (int s = 0; s < region->count; s++) {
+        const Step *step = &region->steps[s];
+        int64_t shares = step->parallel ? (int64_t)t->size : 1;
+        if (step->parallel && t->size * SHARES_PER_THREAD <= 64 &&
+            step->tiles >= 8 * t->size * SHARES_PER_THREAD)
+            shares *= SHARES_PER_THREAD;
+        if (shares > step->tiles) shares = step->tiles > 0 ? step->tiles : 1;
+        t->sync[s].claimed = 0;
+        t->sync[s].done = 0;
+        t->sync[s].shares = (int32_t)shares;
+    }
+    t->region = *region;
+    return true;
+}
+
+// Run the region on the whole team; false where the team is not to be had, and nothing was run.
+static bool team_run(const Region *region, int64_t scratch_nbytes, unsigned char *scratch) {
+    if (team_size < 2 || __atomic_exchange_n(&team_busy, 1, __ATOMIC_ACQUIRE)) return false;
+    if (!team_current) team_current = team_create(team_size);
+    Team *t = team_current;
+    bool ready = t && t->size > 1 && team_prepare(t, region, scratch_nbytes);
+    if (ready) {
+        uint64_t epoch = (t->gate >> 32) + 1;
+        __atomic_store_n(&t->gate, epoch << 32, __ATOMIC_SEQ_CST);
+        if (__atomic_load_n(&t->sleepers, __ATOMIC_SEQ_CST)) {
+            make_way(t);
+            futex(epoch_word(t), FUTEX_WAKE, INT_MAX);
+        }
+        walk(t, 0, scratch);
+        __atomic_fetch_or(&t->gate, CLOSED, __ATOMIC_ACQ_REL);
+    }
+    __atomic_store_n(&team_busy, 0, __ATOMIC_RELEASE);
+    return ready;
+}
+
+// Change the number of threads; the team itself is made when it is first needed.
+COLD static void team_resize(int size) {
+    while (__atomic_exchange_n(&team_busy, 1, __ATOMIC_ACQUIRE)) sched_yield();
+    if (team_current && team_current->size != size) {
+        team_destroy(team_current);
+        team_current = NULL;
+    }
+    team_size = size;
+    __atomic_store_n(&team_busy, 0, __ATOMIC_RELEASE);
+}
+
+// The child of a fork has no workers: it forgets the team and makes one when it needs it.
+COLD static void team_after_fork(void) {
+    team_current = NULL;
+    team_busy = 0;
+}

@@ -1,0 +1,81 @@
+"""State: the arrays of variables that keep their values between calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+import numpy as np
+
+from passkit.errors import FeedError, nearest
+from passkit.graph import Graph
+
+
+class State:
+    """Arrays by variable name, which executables share. Their memory stays where it is.
+
+    ``lock`` is held by a call that reads or writes them.
+    """
+
+    def __init__(self, arrays: Mapping[str, Any] | None = None) -> None:
+        self.arrays: dict[str, Any] = {k: _own(v) for k, v in (arrays or {}).items()}
+        self.unset: set[str] = set()
+        self.lock = RLock()
+
+    @classmethod
+    def of(cls, graph: Graph) -> State:
+        """The initial state of a graph's variables; one without a value is zero and unset."""
+        made = cls()
+        for node in graph.states:
+            initial = node.params["initial"]
+            if initial is None:
+                shape = tuple(int(n) for n in node.params["shape"])
+                initial = np.zeros(shape, node.params["dtype"].numpy)
+                made.unset.add(node.name)
+            made.arrays[node.name] = _own(initial)
+        return made
+
+    def __getitem__(self, name: str) -> Any:
+        """A copy of a variable's value. Raises: FeedError for an unknown name."""
+        return self._find(name).copy()
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        """Give a variable a value of its shape and dtype."""
+        array, given = self._find(name), np.asarray(value)
+        if given.shape != array.shape or given.dtype != array.dtype:
+            raise FeedError(
+                f"variable '{name}' needs {array.dtype}{list(array.shape)}, got "
+                f"{given.dtype}{list(given.shape)}"
+            )
+        with self.lock:
+            array[...] = given
+            self.unset.discard(name)
+
+    def _find(self, name: str) -> Any:
+        if name not in self.arrays:
+            raise FeedError(f"there is no variable '{name}'; {nearest(name, self.arrays)}")
+        return self.arrays[name]
+
+    def save(self, path: str | Path) -> None:
+        """Write all variables to an ``.npz`` file."""
+        with self.lock:
+            np.savez(path, **self.arrays)
+
+    def load(self, path: str | Path) -> None:
+        """Read all variables from an ``.npz`` file. Raises: FeedError where one is missing."""
+        with np.load(path, allow_pickle=False) as file:
+            for name in self.arrays:
+                if name not in file:
+                    raise FeedError(f"{path} has no variable '{name}'; {nearest(name, file.files)}")
+            for name in self.arrays:
+                self[name] = file[name]
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{k}: {v.dtype}{list(v.shape)}" for k, v in self.arrays.items())
+        return f"State({shown})"
+
+
+def _own(value: Any) -> Any:
+    return np.array(value, order="C", copy=True)

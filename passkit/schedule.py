@@ -1,0 +1,321 @@
+"""Schedules: the stages a group's kernel runs in, made by `plan_group`, obeyed by CodeGen."""
+
+from __future__ import annotations
+
+from enum import Enum
+from functools import lru_cache
+
+from attrs import field, frozen
+
+from passkit.ast import Place
+from passkit.group import FUSED, Group
+from passkit.node import Node, known_shape
+from passkit.op import OpPattern, TOpCost
+from passkit.size import Extent, numel
+from passkit.space import Axis, Infeasible, Layout, Role, Space, is_free, lay_out, reduce_of
+from passkit.split import Split, SplitKind
+from passkit.target import Target
+
+
+class Source(Enum):
+    """Where the seconds of a schedule come from."""
+
+    MODEL = "model"
+    MEASURED = "measured"
+    USER = "user"
+
+
+class Composition(Enum):
+    """How a tile's points map to lanes: FusionStitching's compositions, as far as built.
+
+    THREAD: independent points. ROW: lanes along the reduced axis of one row at a time.
+    COLUMN: lanes along the last kept axis, the reduction a serial loop.
+    """
+
+    THREAD = "thread"
+    ROW = "row"
+    COLUMN = "column"
+
+
+@frozen
+class StagePlan:
+    """One pass over the points of a tile: what it folds, keeps for later stages, and stores.
+
+    Numbers are positions in the group graph's post-order; ``stores`` are output positions;
+    ``rows`` are row values computed when the pass is over.
+    """
+
+    folds: tuple[int, ...] = ()
+    keeps: tuple[int, ...] = ()
+    stores: tuple[int, ...] = ()
+    rows: tuple[int, ...] = ()
+
+
+@frozen
+class Kept:
+    """Where a value stays between stages: an output's buffer (GLOBAL) or scratch (SHARED)."""
+
+    value: int
+    place: Place
+    output: int = -1
+
+
+@frozen
+class Schedule:
+    """How one group runs: axes, the split over tiles, and the stages.
+
+    ``width`` is the number of lanes-axis points of a tile, None for the whole axis. ``seconds``
+    is one thread's time for the whole group at its known sizes, 0 when they are unknown.
+    """
+
+    composition: Composition
+    axes: tuple[Axis, ...]
+    split: Split
+    width: Extent | None
+    stages: tuple[StagePlan, ...]
+    kept: tuple[Kept, ...]
+    seconds: float = 0.0
+    source: Source = Source.MODEL
+    label: str = field(default="", eq=False)
+
+    @property
+    def space(self) -> Space:
+        """The iteration space."""
+        return Space(self.axes)
+
+    def __str__(self) -> str:
+        axes = ", ".join(f"{a.var.name}<{a.extent}{' reduced' if a.reduced else ''}" for a in self.axes)
+        return f"{self.composition.value}[{axes}] split {self.split}, {len(self.stages)} stage(s)"
+
+
+RECOMPUTE = 4
+"""The number of light operations that a stage rather repeats than reads back."""
+
+
+def plan_group(group: Group, target: Target) -> Schedule | Infeasible:
+    """The schedule of a group on a target, or why it has none. Pure, and memoised by group key."""
+    return _plan(group.key, _Held(group), target)
+
+
+class _Held:
+    """A group that does not take part in the memo's key: its digest does."""
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Held)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+@lru_cache(maxsize=4096)
+def _plan(key: str, held: _Held, target: Target) -> Schedule | Infeasible:
+    group = held.group
+    layout = lay_out(group.graph)
+    if isinstance(layout, Infeasible):
+        return layout
+    levels = _levels(layout)
+    stages, kept = _stages(layout, levels)
+    composition, split, width = _tiling(layout.space, target)
+    return Schedule(
+        composition,
+        layout.space.axes,
+        split,
+        width,
+        stages,
+        kept,
+        seconds=estimate(layout, target),
+    )
+
+
+def _tiling(space: Space, target: Target) -> tuple[Composition, Split, Extent | None]:
+    last = space.axes[-1]
+    where = max(0, len(space.kept) - 1)
+    if last.reduced:
+        length = numel(a.extent for a in space.reduced)
+        return Composition.ROW, Split(where, _chunk(target.tile, length), SplitKind.ROW), None
+    if space.reduced:
+        return Composition.COLUMN, Split(where, 1, SplitKind.COLUMN), _width(last.extent, 512)
+    if len(space.axes) == 1:
+        return Composition.THREAD, Split(0, target.tile, SplitKind.ROW), target.tile
+    return Composition.THREAD, Split(where, _chunk(target.tile, last.extent), SplitKind.ROW), None
+
+
+def _chunk(tile: int, length: Extent) -> Extent:
+    """Rows of ``length`` points that make about ``tile`` points."""
+    if isinstance(length, int):
+        return max(1, tile // max(1, length))
+    return tile // length + 1
+
+
+def _width(extent: Extent, most: int) -> int:
+    return min(extent, most) if isinstance(extent, int) and extent else most
+
+
+def _levels(layout: Layout) -> dict[Node, int]:
+    """For each node the number of passes that must be over before its value can be computed."""
+    level: dict[Node, int] = {}
+    for node in layout.graph.nodes:
+        if is_free(node):
+            level[node] = 0
+        else:
+            before = max((level[e.node] for e in node.inputs), default=0)
+            level[node] = before + (reduce_of(node) is not None)
+    return level
+
+
+def is_expensive(node: Node) -> bool:
+    """Whether an operator costs more than a few light ones."""
+    assert node.op is not None
+    cost = TOpCost.get(node.op.name)
+    return cost == "expensive" or (cost is None and node.op.pattern > OpPattern.INJECTIVE)
+
+
+def _stages(
+    layout: Layout, level: dict[Node, int]
+) -> tuple[tuple[StagePlan, ...], tuple[Kept, ...]]:
+    graph, nodes = layout.graph, layout.graph.nodes
+    number = {n: k for k, n in enumerate(nodes)}
+    full = [n for n, r in layout.roles.items() if Role.FULL in r and reduce_of(n) is None]
+    reductions = [n for n in nodes if reduce_of(n) is not None]
+    outputs = list(enumerate(graph.outputs))
+    last = max(
+        [level[n.inputs[0].node] for n in reductions]
+        + [level[e.node] for _, e in outputs if Role.FULL in layout.roles[e.node]]
+        + [0]
+    )
+    keep: dict[Node, int] = {}  # value -> the last stage that reads it back
+    for s in range(last + 1):
+        roots = [n.inputs[0].node for n in reductions if level[n.inputs[0].node] == s]
+        roots += [e.node for _, e in outputs if e.node in full and level[e.node] == s]
+        for value in _crossing(layout, level, roots, s, keep):
+            keep[value] = s
+    plans = []
+    for s in range(last + 1):
+        rows = [
+            number[n]
+            for n in nodes
+            if Role.ROW in layout.roles.get(n, Role.INLINE)
+            and n not in full
+            and level[n] == s + 1
+        ]
+        plans.append(
+            StagePlan(
+                folds=tuple(number[n] for n in reductions if level[n.inputs[0].node] == s),
+                keeps=tuple(sorted(number[n] for n in keep if level[n] == s)),
+                stores=tuple(k for k, e in outputs if e.node in full and level[e.node] == s),
+                rows=tuple(rows),
+            )
+        )
+    early = tuple(
+        number[n]
+        for n in nodes
+        if Role.ROW in layout.roles.get(n, Role.INLINE) and n not in full and level[n] == 0
+    )
+    stages = (StagePlan(rows=early), *plans) if early else tuple(plans)
+    return stages, _places(layout, level, keep, number)
+
+
+def _crossing(
+    layout: Layout, level: dict[Node, int], roots: list[Node], stage: int, keep: dict[Node, int]
+) -> list[Node]:
+    """The values of earlier stages that ``stage`` reads back instead of computing them again."""
+    found: list[Node] = []
+    seen: set[Node] = set()
+    todo = list(roots)
+    while todo:
+        node = todo.pop()
+        if is_free(node) or node in seen or reduce_of(node) is not None:
+            continue
+        seen.add(node)
+        if Role.FULL not in layout.roles[node]:
+            continue
+        if level[node] < stage and (node in keep or _recompute_cost(node, RECOMPUTE) > RECOMPUTE):
+            found.append(node)
+            continue
+        todo += [e.node for e in node.inputs]
+    return found
+
+
+def _recompute_cost(node: Node, limit: int) -> int:
+    """Light operations it takes to compute a value again; stops counting above ``limit``."""
+    total, todo, seen = 0, [node], set[Node]()
+    while todo and total <= limit:
+        n = todo.pop()
+        if is_free(n) or n in seen or reduce_of(n) is not None:
+            continue
+        seen.add(n)
+        total += limit + 1 if is_expensive(n) else 1
+        todo += [e.node for e in n.inputs]
+    return total
+
+
+def _places(
+    layout: Layout, level: dict[Node, int], keep: dict[Node, int], number: dict[Node, int]
+) -> tuple[Kept, ...]:
+    """A kept value lies in an output that is stored after its last reader, else in scratch."""
+    taken: set[int] = set()
+    out = []
+    for node, last in keep.items():
+        entry = node.entries[0]
+        place = Kept(number[node], Place.SHARED)
+        for k, o in enumerate(layout.graph.outputs):
+            same = o.node is node
+            fits = (
+                o.dtype is entry.dtype
+                and Role.FULL in layout.roles[o.node]
+                and level[o.node] >= last
+                and numel(known_shape(o)) == layout.space.size
+            )
+            if k not in taken and (same or fits):
+                taken.add(k)
+                place = Kept(number[node], Place.GLOBAL, k)
+                break
+        out.append(place)
+    return tuple(out)
+
+
+def estimate(layout: Layout, target: Target) -> float:
+    """Seconds of one thread by the model: bytes over bandwidth, or operations, the larger."""
+    size = layout.space.size
+    if not isinstance(size, int):
+        return 0.0
+    per_point = 0.0
+    for node, role in layout.roles.items():
+        if role is not Role.ROW:
+            per_point += target.expensive if is_expensive(node) else target.light
+    return max(per_point * size, layout_bytes(layout) / target.bandwidth)
+
+
+def layout_bytes(layout: Layout) -> int:
+    """Bytes that the group must read and write at least, where sizes are known."""
+    entries = [n.entries[0] for n in layout.graph.inputs] + list(layout.graph.outputs)
+    total = 0
+    for e in entries:
+        size = numel(known_shape(e))
+        assert e.dtype is not None
+        total += size * e.dtype.nbytes if isinstance(size, int) else 0
+    return total
+
+
+
+def inplace_pairs(node: Node) -> list[tuple[int, int]]:
+    """Which results of a fused node may overwrite which inputs: FInplaceOption.
+
+    One pass over the points, every read of the input at the point that is written.
+    """
+    group: Group = node.params["body"]
+    layout = lay_out(group.graph)
+    if isinstance(layout, Infeasible) or layout.space.reduced:
+        return []
+    inputs = [
+        i
+        for i, n in enumerate(group.graph.inputs)
+        if all(a == layout.space.full for a in layout.input_reads.get(n, []))
+    ]
+    return [(i, o) for i in inputs for o in range(len(group.graph.outputs))]
+
+
+FUSED.set_attr("FInplaceOption", inplace_pairs)

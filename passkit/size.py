@@ -1,0 +1,235 @@
+"""Sizes: polynomials over named unknown extents, such as ``4*n + 1``.
+
+A known extent is a plain ``int``; `Size` stands only for what is not known before a call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import prod
+from typing import TypeAlias, Union
+
+from attrs import frozen
+
+from passkit.errors import ShapeError
+
+Extent: TypeAlias = Union[int, "Size"]
+Shape: TypeAlias = tuple[Extent, ...]
+
+
+@frozen
+class Quotient:
+    """``numerator // denominator`` where the division is not known to be exact."""
+
+    numerator: Extent
+    denominator: Extent
+
+    def __str__(self) -> str:
+        return f"({self.numerator})//({self.denominator})"
+
+
+Atom: TypeAlias = Union[str, Quotient]
+Monomial: TypeAlias = tuple[Atom, ...]
+
+
+class Size:
+    """An integer polynomial; equal values written alike are equal and hash alike.
+
+    >>> n, m = Size.symbol("n"), Size.symbol("m")
+    >>> (n + 1) * 4 - 4, n * m // m, (n * 6) // 4
+    (4*n, n, (6*n)//(4))
+    """
+
+    __slots__ = ("_hash", "terms")
+
+    terms: tuple[tuple[Monomial, int], ...]
+
+    def __init__(self, terms: Mapping[Monomial, int]) -> None:
+        self.terms = tuple(
+            sorted(((m, c) for m, c in terms.items() if c), key=lambda t: [str(a) for a in t[0]])
+        )
+        self._hash = hash(self.terms)
+
+    @staticmethod
+    def symbol(name: str) -> Size:
+        """The unknown extent called ``name``."""
+        return Size({(name,): 1})
+
+    @staticmethod
+    def _make(terms: Mapping[Monomial, int]) -> Extent:
+        kept = {m: c for m, c in terms.items() if c}
+        if not kept:
+            return 0
+        if len(kept) == 1 and () in kept:
+            return kept[()]
+        return Size(kept)
+
+    def __add__(self, other: Extent) -> Extent:
+        total = dict(self.terms)
+        for m, c in _terms(other):
+            total[m] = total.get(m, 0) + c
+        return Size._make(total)
+
+    def __mul__(self, other: Extent) -> Extent:
+        total: dict[Monomial, int] = {}
+        for m, c in self.terms:
+            for k, d in _terms(other):
+                key = tuple(sorted((*m, *k), key=str))
+                total[key] = total.get(key, 0) + c * d
+        return Size._make(total)
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Extent:
+        return self * -1
+
+    def __sub__(self, other: Extent) -> Extent:
+        return self + other * -1
+
+    def __rsub__(self, other: Extent) -> Extent:
+        return self * -1 + other
+
+    def __floordiv__(self, other: Extent) -> Extent:
+        exact = divide_exactly(self, other)
+        return Size({(Quotient(self, other),): 1}) if exact is None else exact
+
+    def __rfloordiv__(self, other: Extent) -> Extent:
+        return Size({(Quotient(other, self),): 1})
+
+    def __mod__(self, other: Extent) -> Extent:
+        return self - (self // other) * other
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Size) and self.terms == other.terms
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __str__(self) -> str:
+        return " + ".join(_show(m, c) for m, c in self.terms).replace("+ -", "- ")
+
+    __repr__ = __str__
+
+    def __bool__(self) -> bool:
+        raise ShapeError(f"the size {self} is not known before a call; compare it with == instead")
+
+    def __index__(self) -> int:
+        raise ShapeError(f"the size {self} is not known before a call; give the variable a shape")
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        """The unknown extents that this size depends on."""
+        found: set[str] = set()
+        for monomial, _ in self.terms:
+            for atom in monomial:
+                if isinstance(atom, str):
+                    found.add(atom)
+                else:
+                    found |= symbols_of((atom.numerator, atom.denominator))
+        return frozenset(found)
+
+
+def _terms(size: Extent) -> Iterable[tuple[Monomial, int]]:
+    return size.terms if isinstance(size, Size) else (((), int(size)),)
+
+
+def _show(monomial: Monomial, coefficient: int) -> str:
+    factors = [str(a) for a in monomial]
+    if coefficient != 1 or not factors:
+        factors.insert(0, str(coefficient))
+    if factors[:2] and factors[0] == "-1" and len(factors) > 1:
+        factors[:2] = ["-" + factors[1]]
+    return "*".join(factors)
+
+
+def symbols_of(sizes: Iterable[Extent]) -> frozenset[str]:
+    """All unknown extents in ``sizes``."""
+    return frozenset().union(*(s.symbols for s in sizes if isinstance(s, Size)))
+
+
+def divide_exactly(a: Extent, b: Extent) -> Extent | None:
+    """``a / b`` when it is known to be whole, else None."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a // b if b and a % b == 0 else None
+    if isinstance(a, int):
+        return 0 if a == 0 else None
+    if a == b:
+        return 1
+    divisor = list(_terms(b))
+    if len(divisor) > 1:
+        # A sum divides exactly only what is a multiple of it by one monomial.
+        lead_m, lead_c = divisor[0]
+        for m, c in a.terms:
+            factor = _over(m, c, lead_m, lead_c)
+            if factor is not None and b * factor == a:
+                return factor
+        return None
+    bm, bc = divisor[0]
+    total: Extent = 0
+    for m, c in a.terms:
+        factor = _over(m, c, bm, bc)
+        if factor is None:
+            return None
+        total = factor + total
+    return total
+
+
+def _over(m: Monomial, c: int, bm: Monomial, bc: int) -> Extent | None:
+    rest = list(m)
+    for atom in bm:
+        if atom not in rest:
+            return None
+        rest.remove(atom)
+    return Size._make({tuple(rest): c // bc}) if bc and c % bc == 0 else None
+
+
+def substitute(size: Extent, values: Mapping[str, Extent]) -> Extent:
+    """``size`` with some of its symbols replaced."""
+    if isinstance(size, int):
+        return size
+    total: Extent = 0
+    for monomial, coefficient in size.terms:
+        product: Extent = coefficient
+        for atom in monomial:
+            if isinstance(atom, str):
+                product = product * values.get(atom, Size.symbol(atom))
+            else:
+                below = substitute(atom.denominator, values)
+                if below == 0:
+                    raise ShapeError(f"the size {size} divides by zero at {dict(values)}")
+                product = product * (substitute(atom.numerator, values) // below)
+        total = total + product
+    return total
+
+
+def evaluate(size: Extent, values: Mapping[str, int]) -> int:
+    """The number that ``size`` is at these values.
+
+    Raises: ShapeError naming the first symbol without a value.
+    """
+    out = substitute(size, values)
+    if isinstance(out, Size):
+        missing = min(out.symbols)
+        raise ShapeError(f"the size {size} needs a value for '{missing}', got {dict(values)}")
+    return out
+
+
+def numel(shape: Iterable[Extent]) -> Extent:
+    """The number of elements of ``shape``; 1 for rank 0."""
+    return prod(shape)
+
+
+def at_least(a: Extent, b: Extent) -> bool:
+    """Whether a >= b is certain when every symbol is at least 1.
+
+    With each symbol written as 1 + t, all coefficients of a - b must be non-negative.
+    """
+    difference = a - b
+    if isinstance(difference, int):
+        return difference >= 0
+    shifted = {s: Size.symbol(s) + 1 for s in difference.symbols}
+    moved = substitute(difference, shifted)
+    return all(
+        c >= 0 for m, c in _terms(moved) if not any(isinstance(a, Quotient) for a in m)
+    ) and not any(isinstance(a, Quotient) and c < 0 for m, c in _terms(moved) for a in m)

@@ -1,0 +1,98 @@
+"""Targets: what a machine is called and the numbers that plans are made from."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+
+from attrs import evolve, frozen
+
+from passkit.errors import SettingError, nearest
+
+KIB = 1 << 10
+MIB = 1 << 20
+
+
+@frozen
+class Target:
+    """A machine as numbers. Every threshold of a plan is a field here.
+
+    Units: bytes, seconds, bytes per second. ``scratch`` is the limit of SHARED per tile;
+    ``tile`` the elements a tile should have; ``parallel`` the seconds of serial work above which
+    threads pay; ``library_flop`` the size of one matrix product from which a library runs it.
+    """
+
+    name: str
+    dialect: str
+    lanes: int
+    scratch: int
+    tile: int = 8192
+    short_row: int = 64
+    max_ops: int = 256
+    max_buffers: int = 48
+    parallel: float = 6e-6
+    bandwidth: float = 2e10
+    light: float = 6e-11
+    expensive: float = 4e-10
+    launch: float = 2e-7
+    stream_bytes: int = 32 * MIB
+    warp: int = 32
+    block: int = 256
+
+
+def _cache_bytes(level: int, default: int) -> int:
+    """The size of one core's cache, as Linux tells it."""
+    folder = Path("/sys/devices/system/cpu/cpu0/cache")
+    try:
+        for index in folder.glob("index*"):
+            kind = (index / "type").read_text().strip()
+            if (index / "level").read_text().strip() == str(level) and kind != "Instruction":
+                text = (index / "size").read_text().strip()
+                return int(text.rstrip("KM")) * (MIB if text.endswith("M") else KIB)
+    except (OSError, ValueError):
+        pass
+    return default
+
+
+@cache
+def cpu() -> Target:
+    """This machine's CPU: half of one core's L2 is scratch."""
+    return Target("cpu", "cxx", lanes=16, scratch=_cache_bytes(2, MIB) // 2)
+
+
+@cache
+def _targets() -> dict[str, Target]:
+    return {
+        "cpu": cpu(),
+        "interpret": evolve(cpu(), name="interpret"),
+        "blocks": evolve(cpu(), name="blocks"),
+        "opencl": Target("opencl", "opencl", lanes=1, scratch=32 * KIB, launch=1e-5),
+        "cuda": Target("cuda", "cuda", lanes=1, scratch=48 * KIB, launch=8e-6, bandwidth=3e12),
+    }
+
+
+def target_of(what: str | Target) -> Target:
+    """The target of a name, or the target given. Raises: SettingError with the nearest name."""
+    if isinstance(what, Target):
+        return what
+    known = _targets()
+    if what not in known:
+        raise SettingError(f"target {what!r} is not known; {nearest(str(what), known)}")
+    return known[what]
+
+
+def register_target(target: Target) -> Target:
+    """Make a target of your own known by its name."""
+    _targets()[target.name] = target
+    return target
+
+
+def num_threads() -> int:
+    """How many threads a kernel may use: PASSKIT_THREADS, else the CPUs this process may use."""
+    setting = os.environ.get("PASSKIT_THREADS")
+    if setting is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    if not setting.isdigit() or int(setting) < 1:
+        raise SettingError(f"PASSKIT_THREADS must be a number of at least 1, got {setting!r}")
+    return int(setting)

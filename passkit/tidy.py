@@ -1,0 +1,137 @@
+"""Tidying of stages: locals used once go back into their user, invariant ones to the front."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from attrs import evolve
+
+from passkit.ast import (
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    Fold,
+    Let,
+    Load,
+    Select,
+    Stage,
+    Statement,
+    Store,
+    Unary,
+    Var,
+    children,
+    variables,
+)
+
+LONGEST = 12
+"""Expressions of more parts than this stay in lines of their own."""
+
+
+def replace_children(x: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """``x`` with ``change`` applied to its direct operands."""
+    match x:
+        case Binary(op, a, b):
+            return Binary(op, change(a), change(b), x.dtype)
+        case Unary(op, a):
+            return Unary(op, change(a), x.dtype)
+        case Call(name, args):
+            return Call(name, tuple(map(change, args)), x.dtype)
+        case Cast(a):
+            return Cast(change(a), x.dtype)
+        case Select(c, a, b):
+            return Select(change(c), change(a), change(b), x.dtype)
+        case Load(buffer, index):
+            return Load(buffer, change(index), x.dtype)
+    return x
+
+
+def map_statement(s: Statement, change: Callable[[Expr], Expr]) -> Statement:
+    """A statement with ``change`` applied to its expressions."""
+    match s:
+        case Let(var, value):
+            return Let(var, change(value))
+        case Store(buffer, index, value):
+            return Store(buffer, change(index), change(value))
+    index = None if s.index is None else change(s.index)
+    return evolve(s, value=change(s.value), index=index)
+
+
+def expressions(s: Statement) -> Iterator[Expr]:
+    """The expressions of a statement."""
+    yield s.value
+    if isinstance(s, (Store, Fold)) and s.index is not None:
+        yield s.index
+
+
+def parts(x: Expr) -> int:
+    """The number of operators and leaves of an expression."""
+    return 1 + sum(map(parts, children(x)))
+
+
+def tidy_stage(stage: Stage, lane: Var) -> Stage:
+    """The stage with single-use locals inlined and loop-invariant ones in front of the loops."""
+    return _hoist(_inline(stage, lane), lane)
+
+
+def _inline(stage: Stage, lane: Var) -> Stage:
+    uses: Counter[Var] = Counter()
+    for s in stage.body:
+        for x in expressions(s):
+            uses.update(v for v in variables(x))
+    writes = sum(isinstance(s, Store) for s in stage.body)
+    values: dict[Var, Expr] = {}
+    body: list[Statement] = []
+    varying = {lane}
+
+    def change(x: Expr) -> Expr:
+        if isinstance(x, Var):
+            return values.get(x, x)
+        return replace_children(x, change)
+
+    for s in stage.body:
+        s = map_statement(s, change) if values else s
+        if isinstance(s, Let):
+            if uses[s.var] == 0:
+                continue
+            varies = not varying.isdisjoint(variables(s.value))
+            if varies:
+                varying.add(s.var)
+            # A load may not move past the first of several stores: buffers may share memory.
+            movable = writes <= 1 or not any(isinstance(x, Load) for x in _walk(s.value))
+            short = parts(s.value) <= LONGEST if varies else not children(s.value)
+            if isinstance(s.value, Const) or (uses[s.var] == 1 and movable and short):
+                values[s.var] = s.value
+                continue
+        body.append(s)
+    return evolve(stage, body=tuple(body))
+
+
+def _walk(x: Expr) -> Iterator[Expr]:
+    yield x
+    for child in children(x):
+        yield from _walk(child)
+
+
+def _hoist(stage: Stage, lane: Var) -> Stage:
+    """Move locals that no loop of the stage changes to ``before``."""
+    moving = {loop.var for loop in stage.loops}
+    before: list[Let] = list(stage.before)
+    body: list[Statement] = []
+    written = {s.buffer for s in stage.body if isinstance(s, Store)}
+    for s in stage.body:
+        fixed = (
+            isinstance(s, Let)
+            and moving.isdisjoint(variables(s.value))
+            and not any(isinstance(x, Load) and x.buffer in written for x in _walk(s.value))
+        )
+        if fixed:
+            assert isinstance(s, Let)
+            before.append(s)
+        else:
+            if isinstance(s, Let):
+                moving.add(s.var)
+            body.append(s)
+    return evolve(stage, before=tuple(before), body=tuple(body))

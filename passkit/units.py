@@ -1,0 +1,52 @@
+"""Bytes and seconds as people read them, and text tables that show them."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+
+
+def bytes_text(count: float) -> str:
+    """A number of bytes with three digits and its unit.
+
+    >>> bytes_text(0), bytes_text(1536), bytes_text(3 << 30)
+    ('0 B', '1.5 KiB', '3 GiB')
+    """
+    unit = 0
+    while count >= 1000 and unit < 4:
+        count, unit = count / 1024, unit + 1
+    return f"{count:.3g} {('B', 'KiB', 'MiB', 'GiB', 'TiB')[unit]}"
+
+
+def seconds_text(seconds: float) -> str:
+    """A time with three digits and its unit.
+
+    >>> seconds_text(1.5), seconds_text(0.0123), seconds_text(4.2e-6), seconds_text(3e-8)
+    ('1.5 s', '12.3 ms', '4.2 µs', '30 ns')
+    """
+    for limit, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
+        if seconds >= limit:
+            return f"{seconds / limit:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]], width: int | None = None) -> str:
+    """Rows under a header, in columns; long cells are wrapped to fit ``width``.
+
+    By default the terminal's width, and 160 where there is none.
+    """
+    from rich.console import Console  # costs 50 ms, and only readers of tables pay it
+    from rich.table import Table
+
+    if width is None:
+        width = shutil.get_terminal_size((160, 24)).columns if sys.stdout.isatty() else 160
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=any(header))
+    for name in header:
+        made.add_column(name, overflow="fold")
+    for row in rows:
+        made.add_row(*("" if cell is None else str(cell) for cell in row))
+    text = io.StringIO()
+    Console(file=text, width=width, markup=False, emoji=False, highlight=False).print(made)
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
