@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 # Importing a module registers its operators.
-from passkit.ops import elementwise, linalg, movement, nn, reduce, state
-from passkit.ops.movement import split
+from passkit.ops import elementwise, linalg, movement, nn, reduce, slicing, state
+from passkit.ops.slicing import split
 
 from passkit.errors import RegistryError
 from passkit.op import get_op, list_ops
 
-__all__ = ["elementwise", "linalg", "movement", "nn", "reduce", "split", "state"]
+__all__ = ["elementwise", "linalg", "movement", "nn", "reduce", "slicing", "split", "state"]
 
 
 def __getattr__(name: str) -> Any:

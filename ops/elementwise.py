@@ -22,48 +22,15 @@ from passkit.node import Entry, Node, convert, promote_operands
 from passkit.op import Op, OpPattern, get_op, op_group, register_op
 from passkit.size import Shape
 
-EXPENSIVE = frozenset(
-    [
-        "exp",
-        "log",
-        "log1p",
-        "expm1",
-        "tanh",
-        "sigmoid",
-        "erf",
-        "pow",
-        "sin",
-        "cos",
-        "sqrt",
-        "rsqrt",
-        "div",
-        "floor_div",
-        "mod",
-        "reciprocal",
-    ]
+EXPENSIVE = (
+    *("exp", "log", "log1p", "expm1", "tanh", "sigmoid", "erf", "pow", "sin", "cos", "sqrt"),
+    *("rsqrt", "div", "floor_div", "mod", "reciprocal"),
 )
 """What costs as much as several loads, so that computing it twice may not pay."""
 
-ZERO_PRESERVING = frozenset(
-    [
-        "neg",
-        "abs",
-        "square",
-        "sign",
-        "sqrt",
-        "sin",
-        "tanh",
-        "erf",
-        "expm1",
-        "log1p",
-        "relu",
-        "floor",
-        "ceil",
-        "trunc",
-        "rint",
-        "identity",
-        "stop_gradient",
-    ]
+ZERO_PRESERVING = (
+    *("neg", "abs", "square", "sign", "sqrt", "sin", "tanh", "erf", "expm1", "log1p", "relu"),
+    *("floor", "ceil", "trunc", "rint", "identity", "stop_gradient"),
 )
 
 
@@ -88,10 +55,6 @@ def elementwise(
     kinds: str,
     code: Callable[..., Expr],
     doc: str,
-    *,
-    aliases: str = "",
-    operator: str = "",
-    simplify: Callable[..., Entry | None] | None = None,
     infer_type: Callable[..., Any] | None = None,
 ) -> Op:
     """Register ``name`` with what all elementwise operators share; ``code`` has its arguments."""
@@ -101,13 +64,6 @@ def elementwise(
     op.set_attr("FInferType", infer_type or takes(kinds))
     op.set_attr("TOpPattern", OpPattern.ELEMWISE if arity == 1 else OpPattern.BROADCAST)
     op.set_attr("TOpCost", "expensive" if name in EXPENSIVE else "light")
-    if name in ZERO_PRESERVING:
-        op.set_attr("TZeroPreserving", True)
-    if operator:
-        op.set_attr("TOperator", operator)
-    if simplify is not None:
-        op.set_attr("FSimplify", lambda node: simplify(node, *node.inputs))
-    alias(op, aliases)
     return op
 
 
@@ -253,70 +209,25 @@ def _sign(x: Expr) -> Expr:
     )
 
 
+def _where(condition: Expr, x: Expr, y: Expr) -> Expr:
+    return ast.where(condition, x, y)
+
+
 def _clip(x: Expr, low: Expr, high: Expr) -> Expr:
     return ast.minimum(ast.maximum(x, low), high)
 
 
 # name, kinds, one element of the result, meaning; see the header
-elementwise("add", "iuf", lambda x, y: x + y, "x + y", operator="+", simplify=_simplify_add)
-elementwise(
-    "sub",
-    "iuf",
-    lambda x, y: x - y,
-    "x - y",
-    aliases="subtract",
-    operator="-",
-    simplify=_simplify_sub,
-)
-elementwise(
-    "mul",
-    "iuf",
-    lambda x, y: x * y,
-    "x * y",
-    aliases="multiply",
-    operator="*",
-    simplify=_simplify_mul,
-)
-elementwise(
-    "div", "f", lambda x, y: x / y, "x / y", aliases="divide true_divide", simplify=_simplify_div
-)
-elementwise(
-    "floor_div",
-    "iu",
-    _floor_div,
-    "x / y rounded down; x // 0 = 0",
-    aliases="floor_divide",
-    operator="//",
-)
-elementwise(
-    "mod",
-    "iu",
-    _mod,
-    "x - (x // y) * y, with y's sign; x % 0 = 0",
-    aliases="remainder",
-    operator="%",
-)
-elementwise(
-    "pow",
-    "f",
-    lambda x, y: ast.pow(x, y),
-    "x to the power y",
-    aliases="power",
-    simplify=_simplify_pow,
-)
-elementwise(
-    "neg", "iuf", lambda x: -x, "-x", aliases="negative", operator="neg", simplify=_simplify_twice
-)
-elementwise(
-    "abs",
-    "iuf",
-    lambda x: ast.abs(x),
-    "the magnitude of x",
-    aliases="absolute",
-    operator="abs",
-    simplify=_simplify_abs,
-)
-elementwise("sign", "iuf", _sign, "-1, 0 or 1; NaN stays", simplify=_simplify_again)
+elementwise("add", "iuf", lambda x, y: x + y, "x + y")
+elementwise("sub", "iuf", lambda x, y: x - y, "x - y")
+elementwise("mul", "iuf", lambda x, y: x * y, "x * y")
+elementwise("div", "f", lambda x, y: x / y, "x / y")
+elementwise("floor_div", "iu", _floor_div, "x / y rounded down; x // 0 = 0")
+elementwise("mod", "iu", _mod, "x - (x // y) * y, with the sign of y; x % 0 = 0")
+elementwise("pow", "f", lambda x, y: ast.pow(x, y), "x to the power y")
+elementwise("neg", "iuf", lambda x: -x, "-x")
+elementwise("abs", "iuf", lambda x: ast.abs(x), "the magnitude of x")
+elementwise("sign", "iuf", _sign, "-1, 0 or 1; NaN stays")
 elementwise("square", "iuf", lambda x: x * x, "x * x")
 elementwise("reciprocal", "f", lambda x: 1.0 / x, "1 / x")
 elementwise("sqrt", "f", lambda x: ast.sqrt(x), "the square root of x")
@@ -330,91 +241,70 @@ elementwise("cos", "f", lambda x: ast.cos(x), "the cosine of x in radians")
 elementwise("tanh", "f", lambda x: ast.tanh(x), "the hyperbolic tangent of x")
 elementwise("erf", "f", lambda x: ast.erf(x), "the error function")
 elementwise("sigmoid", "f", lambda x: ast.sigmoid(x), "1 / (1 + exp(-x))")
-elementwise(
-    "relu",
-    "iuf",
-    lambda x: ast.where(x < 0, 0, x),
-    "x where it is positive, else 0; NaN stays",
-    simplify=_simplify_again,
-)
-elementwise("floor", "f", lambda x: ast.floor(x), "x rounded down", simplify=_simplify_again)
-elementwise("ceil", "f", lambda x: ast.ceil(x), "x rounded up", simplify=_simplify_again)
-elementwise("trunc", "f", lambda x: ast.trunc(x), "x rounded toward 0", simplify=_simplify_again)
-elementwise(
-    "rint",
-    "f",
-    lambda x: ast.rint(x),
-    "x rounded to the nearest integer, ties to even",
-    aliases="round",
-    simplify=_simplify_again,
-)
-elementwise(
-    "maximum",
-    "iuf",
-    lambda x, y: ast.maximum(x, y),
-    "the larger one; NaN if either is",
-    simplify=_simplify_equal_sides,
-)
-elementwise(
-    "minimum",
-    "iuf",
-    lambda x, y: ast.minimum(x, y),
-    "the smaller one; NaN if either is",
-    simplify=_simplify_equal_sides,
-)
-elementwise("clip", "iuf", _clip, "minimum(maximum(x, low), high)", aliases="clip_by_value")
-elementwise(
-    "where",
-    "biuf",
-    lambda condition, x, y: ast.where(condition, x, y),
-    "x where the condition holds, else y; only the chosen one counts",
-    aliases="select",
-    simplify=_simplify_where,
-    infer_type=_where_type,
-)
+elementwise("relu", "iuf", lambda x: ast.where(x < 0, 0, x), "x if positive, else 0; NaN stays")
+elementwise("floor", "f", lambda x: ast.floor(x), "x rounded down")
+elementwise("ceil", "f", lambda x: ast.ceil(x), "x rounded up")
+elementwise("trunc", "f", lambda x: ast.trunc(x), "x rounded toward 0")
+elementwise("rint", "f", lambda x: ast.rint(x), "the nearest integer, ties to even")
+elementwise("maximum", "iuf", lambda x, y: ast.maximum(x, y), "the larger; NaN if either is")
+elementwise("minimum", "iuf", lambda x, y: ast.minimum(x, y), "the smaller; NaN if either is")
+elementwise("clip", "iuf", _clip, "minimum(maximum(x, low), high)")
+elementwise("where", "", _where, "x where the condition holds, else y", _where_type)
 elementwise("equal", "biuf", lambda x, y: ast.equal(x, y), "x == y, as bool")
 elementwise("not_equal", "biuf", lambda x, y: ast.not_equal(x, y), "x != y, as bool")
-elementwise("less", "biuf", lambda x, y: x < y, "x < y, as bool", operator="<")
-elementwise("less_equal", "biuf", lambda x, y: x <= y, "x <= y, as bool", operator="<=")
-elementwise("greater", "biuf", lambda x, y: x > y, "x > y, as bool", operator=">")
-elementwise("greater_equal", "biuf", lambda x, y: x >= y, "x >= y, as bool", operator=">=")
-elementwise("isnan", "f", lambda x: ast.not_equal(x, x), "whether x is NaN", aliases="is_nan")
-elementwise(
-    "bitwise_and",
-    "biu",
-    lambda x, y: x & y,
-    "both bits",
-    operator="&",
-    simplify=_simplify_equal_sides,
-)
-elementwise(
-    "bitwise_or",
-    "biu",
-    lambda x, y: x | y,
-    "either bit",
-    operator="|",
-    simplify=_simplify_equal_sides,
-)
-elementwise("bitwise_xor", "biu", lambda x, y: x ^ y, "bits that differ", operator="^")
-elementwise(
-    "bitwise_not",
-    "biu",
-    lambda x: ~x,
-    "bits inverted",
-    aliases="invert",
-    operator="~",
-    simplify=_simplify_twice,
-)
-elementwise("logical_and", "b", lambda x, y: x & y, "both hold", simplify=_simplify_equal_sides)
-elementwise("logical_or", "b", lambda x, y: x | y, "either holds", simplify=_simplify_equal_sides)
+elementwise("less", "biuf", lambda x, y: x < y, "x < y, as bool")
+elementwise("less_equal", "biuf", lambda x, y: x <= y, "x <= y, as bool")
+elementwise("greater", "biuf", lambda x, y: x > y, "x > y, as bool")
+elementwise("greater_equal", "biuf", lambda x, y: x >= y, "x >= y, as bool")
+elementwise("isnan", "f", lambda x: ast.not_equal(x, x), "whether x is NaN")
+elementwise("bitwise_and", "biu", lambda x, y: x & y, "both bits")
+elementwise("bitwise_or", "biu", lambda x, y: x | y, "either bit")
+elementwise("bitwise_xor", "biu", lambda x, y: x ^ y, "bits that differ")
+elementwise("bitwise_not", "biu", lambda x: ~x, "bits inverted")
+elementwise("logical_and", "b", lambda x, y: x & y, "both hold")
+elementwise("logical_or", "b", lambda x, y: x | y, "either holds")
 elementwise("logical_xor", "b", lambda x, y: x ^ y, "exactly one holds")
-elementwise("logical_not", "b", lambda x: ~x, "it does not hold", simplify=_simplify_twice)
-elementwise("zeros_like", "biuf", lambda x: ast.const(0, x.dtype), "zeros of x's shape and dtype")
-elementwise("ones_like", "biuf", lambda x: ast.const(1, x.dtype), "ones of x's shape and dtype")
-elementwise("identity", "biuf", lambda x: x, "x", simplify=unchanged)
-elementwise(
-    "stop_gradient", "biuf", lambda x: x, "x, through which no gradient flows", simplify=unchanged
-)
+elementwise("logical_not", "b", lambda x: ~x, "it does not hold")
+elementwise("zeros_like", "biuf", lambda x: ast.const(0, x.dtype), "zeros like x")
+elementwise("ones_like", "biuf", lambda x: ast.const(1, x.dtype), "ones like x")
+elementwise("identity", "biuf", lambda x: x, "x")
+elementwise("stop_gradient", "biuf", lambda x: x, "x, through which no gradient flows")
+
+OPERATORS = {
+    **{"+": "add", "-": "sub", "*": "mul", "//": "floor_div", "%": "mod", "neg": "neg"},
+    **{"abs": "abs", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"},
+    **{"&": "bitwise_and", "|": "bitwise_or", "^": "bitwise_xor", "~": "bitwise_not"},
+}
+ALIASES = {
+    **{"sub": "subtract", "mul": "multiply", "div": "divide true_divide", "pow": "power"},
+    **{"neg": "negative", "abs": "absolute", "floor_div": "floor_divide", "mod": "remainder"},
+    **{"rint": "round", "clip": "clip_by_value", "where": "select", "isnan": "is_nan"},
+    "bitwise_not": "invert",
+}
+SIMPLIFY: dict[str, Callable[..., Entry | None]] = {
+    **{"add": _simplify_add, "sub": _simplify_sub, "mul": _simplify_mul, "div": _simplify_div},
+    **{"pow": _simplify_pow, "abs": _simplify_abs, "where": _simplify_where},
+    **dict.fromkeys(["neg", "bitwise_not", "logical_not"], _simplify_twice),
+    **dict.fromkeys(["sign", "relu", "floor", "ceil", "trunc", "rint"], _simplify_again),
+    **dict.fromkeys(["maximum", "minimum"], _simplify_equal_sides),
+    **dict.fromkeys(["bitwise_and", "bitwise_or"], _simplify_equal_sides),
+    **dict.fromkeys(["logical_and", "logical_or"], _simplify_equal_sides),
+    **dict.fromkeys(["identity", "stop_gradient"], unchanged),
+}
+
+
+def _on_inputs(rule: Callable[..., Entry | None]) -> Callable[[Node], Entry | None]:
+    return lambda node: rule(node, *node.inputs)
+
+
+for _symbol, _name in OPERATORS.items():
+    get_op(_name).set_attr("TOperator", _symbol)
+for _name, _other in ALIASES.items():
+    alias(get_op(_name), _other)
+for _name, _rule in SIMPLIFY.items():
+    get_op(_name).set_attr("FSimplify", _on_inputs(_rule))
+for _name in ZERO_PRESERVING:
+    get_op(_name).set_attr("TZeroPreserving", True)
 for _name in ("identity", "stop_gradient"):
     get_op(_name).set_attr("FInplaceIdentity", lambda node: [True])
 

@@ -60,6 +60,8 @@ matmul.set_attr("TOperator", "@")
 def _at(x: Any, y: Any) -> Entry:
     """``x @ y`` in Python: vectors count as a row on the left and a column on the right."""
     a, b = promote_operands("@", (x, y))
+    if a.shape is None or b.shape is None:  # as in a pattern: taken to be matrices
+        return matmul(a, b)  # type: ignore[no-any-return]
     row, column = len(known_shape(a)) == 1, len(known_shape(b)) == 1
     expand, squeeze = get_op("expand_dims"), get_op("squeeze")
     a = expand(a, axis=0) if row else a

@@ -30,7 +30,8 @@ _MODULES = {
     "passkit.op": "Op OpPattern REQUIRED register_op op_group get_op list_ops",
     "passkit.node": "Entry Node var state constant",
     "passkit.graph": "Graph Annotation",
-    "passkit.text": "parse to_text",
+    "passkit.parser": "parse",
+    "passkit.text": "to_text",
     "passkit.json": "to_json from_json",
     "passkit.group": "Group",
     "passkit.runtime.interpret": "interpret",
@@ -39,7 +40,8 @@ _MODULES = {
     "passkit.passes.base": "Pass register_pass",
     "passkit.passes.context": "PassContext",
     "passkit.passes.apply": "ApplyPasses",
-    "passkit.compiler": "Executable compile jit load",
+    "passkit.compiler": "Executable compile",
+    "passkit.tracing": "jit",
     "passkit.explanation": "explain",
 }
 _NAMES = {name: module for module, names in _MODULES.items() for name in names.split()}
@@ -56,7 +58,8 @@ def __getattr__(name: str) -> Any:
     if module is None:
         raise AttributeError(f"module 'passkit' has no attribute {name!r}")
     if module not in _VALUES:
-        import_module("passkit.ops")  # whoever makes graphs expects the standard operators
+        import_module("passkit.ops")  # whoever makes or reads graphs expects the operators
+        import_module("passkit.group")
     value = globals()[name] = getattr(import_module(module), name)
     return value
 

@@ -360,11 +360,20 @@ class Let:
 
 @frozen
 class Store:
-    """``buffer[index] = value``."""
+    """``buffer[index] = value``; one that streams may go past the caches."""
 
     buffer: str
     index: Expr
     value: Expr
+    stream: bool = False
+
+
+@frozen
+class Prefetch:
+    """A hint that ``buffer[index]`` is read soon. It has no meaning, so it may lie past the end."""
+
+    buffer: str
+    index: Expr
 
 
 @frozen
@@ -394,7 +403,7 @@ def right(dtype: DType) -> Var:
     return Var("b", dtype)
 
 
-Statement = Let | Store | Fold
+Statement = Let | Store | Fold | Prefetch
 
 
 @frozen

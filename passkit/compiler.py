@@ -1,15 +1,15 @@
-"""The ladder: from a graph to an `Executable`; and `jit`, which traces functions of arrays."""
+"""The ladder: from a graph to an `Executable`."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attrs import frozen
 
 from passkit.dtype import DType
-from passkit.errors import CompilerError, PasskitError
+from passkit.errors import CompilerError
 from passkit.graph import Graph
 from passkit.kernel import Kernel
 from passkit.node import Entry, Node
@@ -125,6 +125,7 @@ class Executable:
         specs = [InputSpec(s.name, s.dtype.numpy, tuple(map(_dim, s.shape))) for s in self.inputs]
         lock = self.state.lock if self.state.arrays else None
         self._run = make_program(specs, len(self.outputs), self._bind, lock)
+        self.run_positional = self._run.run_positional
 
     def _interpreted(self, graph: Graph) -> None:
         self.graph = ApplyPasses(graph, ["InferShape", "InferType"], target="interpret")
@@ -291,19 +292,3 @@ def with_shapes(graph: Graph, shapes: Mapping[str, Shape]) -> Graph:
         return Node(None, (), params, graph.names[node]).entries
 
     return graph.rebuild(change)
-
-
-def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """A function of arrays, traced once for each structure of its arguments and compiled.
-
-    ``function`` gets entries and returns entries; other arguments than arrays are constants of the
-    trace. New sizes of an axis reuse the compiled program.
-    """
-    if function is None:
-        return lambda f: jit(f, **options)
-    from passkit.jit import Jit
-
-    return Jit(function, options)
-
-
-__all__ = ["Executable", "PasskitError", "compile", "jit", "ladder", "with_shapes"]

@@ -143,16 +143,33 @@ class Graph:
 
     def with_attrs(self, **attrs: Any) -> Graph:
         """This graph with annotations added or replaced."""
-        out = Graph(self.outputs, self.updates, {**self.attrs, **attrs})
+        return self._annotated({**self.attrs, **attrs})
+
+    def _annotated(self, attrs: Mapping[str, Any]) -> Graph:
+        out = Graph(self.outputs, self.updates, attrs)
         for name in ("nodes", "positions", "inputs", "states", "users", "names", "key"):
             if name in self.__dict__:  # the structure is the same, so what was derived holds
                 out.__dict__[name] = self.__dict__[name]
         return out
 
+    def with_inputs(self, order: Sequence[Node]) -> Graph:
+        """This graph with its inputs in another order: that of a call's arguments.
+
+        Raises: GraphError when ``order`` is no permutation of the inputs.
+        """
+        if set(order) != set(self.inputs) or len(order) != len(self.inputs):
+            raise GraphError(
+                f"the inputs are {', '.join(n.label for n in self.inputs)}, not "
+                f"{', '.join(n.label for n in order)}"
+            )
+        out = Graph(self.outputs, self.updates, self.attrs)
+        out.__dict__["inputs"] = tuple(order)
+        return out
+
     def without_attrs(self, keep: Iterable[str] = ()) -> Graph:
         """This graph with only the annotations in ``keep``."""
-        kept = {k: v for k, v in self.attrs.items() if k in set(keep)}
-        return Graph(self.outputs, self.updates, kept)
+        wanted = set(keep)
+        return self._annotated({k: v for k, v in self.attrs.items() if k in wanted})
 
     def rebuild(self, change: Callable[[Node, tuple[Entry, ...]], Sequence[Entry] | None]) -> Graph:
         """The graph in which each node is what ``change(node, new inputs)`` returns for it.
@@ -175,6 +192,8 @@ class Graph:
                 control = tuple(moved[c] for c in node.control)
                 same = inputs == node.inputs and control == node.control
                 entries = (node if same else node.replaced(inputs, control)).entries
+            elif node.control:
+                entries = _follow(entries, moved)
             if len(entries) < len(node.entries):
                 raise GraphError(
                     f"{node.where} has {len(node.entries)} result(s) and was replaced by "
@@ -184,6 +203,25 @@ class Graph:
             moved[node] = entries[0].node
         updates = [(moved[v], new[e]) for v, e in self.updates]
         return Graph([new[e] for e in self.outputs], updates), new
+
+    def transform(self, change: Callable[[Node], Sequence[Entry] | None]) -> Graph:
+        """The graph in which each node is what ``change(node)`` returns for it; None keeps it.
+
+        As `rebuild`, but the node it is given has its new inputs and control dependences already.
+        """
+        new: dict[Entry, Entry] = {}
+        moved: dict[Node, Node] = {}
+        for node in self.nodes:
+            inputs = tuple(new[e] for e in node.inputs)
+            control = tuple(moved[c] for c in node.control)
+            same = inputs == node.inputs and control == node.control
+            whole = node if same else node.replaced(inputs, control)
+            found = change(whole)
+            entries = whole.entries if found is None else found
+            new.update(zip(node.entries, entries, strict=True))
+            moved[node] = entries[0].node
+        updates = [(moved[v], new[e]) for v, e in self.updates]
+        return Graph([new[e] for e in self.outputs], updates)
 
     def replace(self, values: Mapping[Entry, Entry]) -> Graph:
         """The graph in which every use of a key reads its value instead.
@@ -230,6 +268,15 @@ class Graph:
 
 def _kept(node: Node, inputs: tuple[Entry, ...]) -> tuple[Entry, ...]:
     return node.entries if inputs == node.inputs else node.replaced(inputs).entries
+
+
+def _follow(entries: Sequence[Entry], moved: Mapping[Node, Node]) -> list[Entry]:
+    """``entries`` of nodes whose control dependences are the new ones."""
+    made: dict[Node, Node] = {}
+    for node in dict.fromkeys(e.node for e in entries):
+        control = tuple(moved.get(c, c) for c in node.control)
+        made[node] = node if control == node.control else node.replaced(control=control)
+    return [made[e.node].entries[e.index] for e in entries]
 
 
 def post_order(heads: Iterable[Node]) -> list[Node]:

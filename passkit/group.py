@@ -9,7 +9,9 @@ from typing import Any
 
 from attrs import field, frozen
 
+from passkit.errors import ParseError, nearest
 from passkit.graph import Graph
+from passkit.json import register_nested
 from passkit.node import Entry, Node
 from passkit.op import REQUIRED, register_op
 
@@ -100,3 +102,28 @@ class Decision:
         tail = f" ({detail})" if detail else ""
         out = f"; {self.way_out}" if self.way_out else ""
         return f"{self.producer} -> {self.consumer}: {fate}, {self.reason}{tail}{out}"
+
+
+def _take(group: Group) -> tuple[Graph, dict[str, Any]]:
+    """A group's graph, and its kind and origins by the positions of nodes."""
+    position = {n: k for k, n in enumerate(group.graph.nodes)}
+    origin = sorted((position[n], name) for n, name in group.origin.items() if n in position)
+    return group.graph, {"kind": group.kind.value, "origin": tuple(origin)}
+
+
+def _make(graph: Graph, rest: Mapping[str, Any]) -> Group:
+    """The group that `_take` took apart. Raises: ParseError for what it would not have made."""
+    kinds = {kind.value: kind for kind in Kind}
+    kind, origin = rest.get("kind"), rest.get("origin", ())
+    if not isinstance(kind, str) or kind not in kinds:
+        raise ParseError(f"a group has no kind {kind!r}; {nearest(str(kind), kinds)}")
+    nodes = graph.nodes
+    pairs = origin if isinstance(origin, tuple) else (origin,)
+    for pair in pairs:
+        good = isinstance(pair, tuple) and len(pair) == 2 and type(pair[0]) is int
+        if not good or not 0 <= pair[0] < len(nodes) or not isinstance(pair[1], str):
+            raise ParseError(f"an origin in a group is (node, name), got {pair!r}")
+    return Group(graph, kinds[kind], {nodes[k]: name for k, name in pairs})
+
+
+register_nested("group", Group, _take, _make)

@@ -69,7 +69,7 @@ def same_dtype_rule(node: Node, *dtypes: DType) -> DType:
 _guards: ContextVar[list[tuple[Extent, Extent, str]] | None] = ContextVar("guards", default=None)
 
 
-class collect_guards:
+class collect_guards:  # noqa: N801 – used like a function: with collect_guards() as found
     """Within it, `agree` records the equalities that only a call can check."""
 
     def __enter__(self) -> list[tuple[Extent, Extent, str]]:

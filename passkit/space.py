@@ -111,16 +111,20 @@ def reduce_of(node: Node) -> Reduce | None:
     return None if rule is None else rule(node)
 
 
-def axes_of(shape: Shape, reduced: tuple[int, ...]) -> tuple[Axis, ...]:
-    """An axis for each dimension of ``shape`` that is not 1, and one folded axis in any case."""
-    kept = [(n, k in reduced) for k, n in enumerate(shape) if n != 1]
-    if reduced and not any(r for _, r in kept):
+def axes_of(shape: Shape, reduced: tuple[int, ...] | None) -> tuple[Axis, ...]:
+    """An axis for each dimension of ``shape`` that is not 1; where something is folded (reduced is
+    not None), a folded axis in any case.
+    """
+    kept = [(n, k in (reduced or ())) for k, n in enumerate(shape) if n != 1]
+    if reduced is not None and not any(r for _, r in kept):
         kept.append((1, True))
     kept = kept or [(1, False)]
     return tuple(Axis(Var(f"i{k}", dt.int64), n, r) for k, (n, r) in enumerate(kept))
 
 
-def _refined(shape: Shape, reduced: tuple[int, ...], shapes: list[Shape]) -> tuple[Axis, ...]:
+def _refined(
+    shape: Shape, reduced: tuple[int, ...] | None, shapes: list[Shape]
+) -> tuple[Axis, ...]:
     """Axes of ``shape``, cut finer where other shapes of the group have dimensions of their own."""
     finer = common_refinement([shape, *shapes])
     if finer is None or not finer:
@@ -131,9 +135,9 @@ def _refined(shape: Shape, reduced: tuple[int, ...], shapes: list[Shape]) -> tup
         product: Extent = 1
         while product != shape[k]:
             product = parts.pop() * product
-            if k in reduced:
+            if reduced is not None and k in reduced:
                 flags.append(len(parts))
-    return axes_of(finer, tuple(flags))
+    return axes_of(finer, None if reduced is None else tuple(flags))
 
 
 class Layout:
@@ -158,11 +162,15 @@ class Layout:
         return [(node.inputs[k], i) for k, i in found_at.at]
 
     def role_at(self, entry: Entry, index: Index) -> Role:
-        """Whether this read meets the value at the current point, or row, or elsewhere."""
+        """Whether this read meets the value at the current point, or row, or elsewhere.
+
+        What a reduction leaves is a row even where every row has one point.
+        """
         shape = known_shape(entry)
         total = numel(shape)
         linear = ravel(index, shape, self.space.extents)
-        if total == self.space.size and linear == self.space.full:
+        full = total == self.space.size and linear == self.space.full
+        if full and reduce_of(entry.node) is None:
             return Role.FULL
         if self.space.reduced and total == self.space.rows and linear == self.space.row:
             return Role.ROW
@@ -177,13 +185,14 @@ def is_free(node: Node) -> bool:
 def lay_out(graph: Graph) -> Layout | Infeasible:
     """Where every value of a group lives, or why the group has no common space."""
     reductions = [n for n in graph.nodes if reduce_of(n) is not None]
+    reduced: tuple[int, ...] | None
     if reductions:
         anchor = known_shape(reductions[0].inputs[0])
         found = reduce_of(reductions[0])
         assert found is not None
         reduced = found.axes
     else:
-        anchor, reduced = _largest(graph), ()
+        anchor, reduced = _largest(graph), None
         if _is_flat(graph, anchor):
             return _flat(graph, anchor)
     total = numel(anchor)
@@ -197,8 +206,6 @@ def lay_out(graph: Graph) -> Layout | Infeasible:
         )
     )
     space = Space(_refined(anchor, reduced, others))
-    if reductions and space.rows == space.size and len(reductions) > 1:
-        return Infeasible("unit_reduction", "reductions over axes of extent 1", reductions[0])
     layout = Layout(graph, space)
     problem = _demand(layout)
     if problem is not None:

@@ -16,6 +16,7 @@ from passkit.ast import (
     Fold,
     Let,
     Load,
+    Prefetch,
     Select,
     Stage,
     Statement,
@@ -53,16 +54,19 @@ def map_statement(s: Statement, change: Callable[[Expr], Expr]) -> Statement:
     match s:
         case Let(var, value):
             return Let(var, change(value))
-        case Store(buffer, index, value):
-            return Store(buffer, change(index), change(value))
+        case Store(buffer, index, value, stream):
+            return Store(buffer, change(index), change(value), stream)
+        case Prefetch(buffer, index):
+            return Prefetch(buffer, change(index))
     index = None if s.index is None else change(s.index)
     return evolve(s, value=change(s.value), index=index)
 
 
 def expressions(s: Statement) -> Iterator[Expr]:
     """The expressions of a statement."""
-    yield s.value
-    if isinstance(s, (Store, Fold)) and s.index is not None:
+    if not isinstance(s, Prefetch):
+        yield s.value
+    if not isinstance(s, Let) and s.index is not None:
         yield s.index
 
 
@@ -100,7 +104,7 @@ def _inline(stage: Stage, lane: Var) -> Stage:
             if varies:
                 varying.add(s.var)
             # A load may not move past the first of several stores: buffers may share memory.
-            movable = writes <= 1 or not any(isinstance(x, Load) for x in _walk(s.value))
+            movable = writes <= 1 or not any(isinstance(x, Load) for x in walk(s.value))
             short = parts(s.value) <= LONGEST if varies else not children(s.value)
             if isinstance(s.value, Const) or (uses[s.var] == 1 and movable and short):
                 values[s.var] = s.value
@@ -109,10 +113,11 @@ def _inline(stage: Stage, lane: Var) -> Stage:
     return evolve(stage, body=tuple(body))
 
 
-def _walk(x: Expr) -> Iterator[Expr]:
+def walk(x: Expr) -> Iterator[Expr]:
+    """An expression and everything inside it."""
     yield x
     for child in children(x):
-        yield from _walk(child)
+        yield from walk(child)
 
 
 def _hoist(stage: Stage, lane: Var) -> Stage:
@@ -125,7 +130,7 @@ def _hoist(stage: Stage, lane: Var) -> Stage:
         fixed = (
             isinstance(s, Let)
             and moving.isdisjoint(variables(s.value))
-            and not any(isinstance(x, Load) and x.buffer in written for x in _walk(s.value))
+            and not any(isinstance(x, Load) and x.buffer in written for x in walk(s.value))
         )
         if fixed:
             assert isinstance(s, Let)

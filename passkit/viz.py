@@ -76,12 +76,17 @@ class _Drawing:
 
     def add(self, where: graphviz.Digraph, node: Node, label: str, **style: str) -> str:
         key = self.ids.setdefault(node, f"n{len(self.ids)}")
-        where.node(key, graphviz.nohtml(graphviz.escape(label)), **style)
+        where.node(key, _quoted(label), tooltip=_quoted(node.where), **style)
         return key
 
     def edge(self, tail: str, head: str, label: str = "", **style: str) -> None:
         text = graphviz.escape(label).replace("\n", "\\l") + ("\\l" if label else "")
         self.dot.edge(tail, head, text, **style)
+
+
+def _quoted(text: str) -> str:
+    quoted: str = graphviz.nohtml(graphviz.escape(text))
+    return quoted
 
 
 def _digraph(name: str) -> graphviz.Digraph:
@@ -116,12 +121,12 @@ def _label(node: Node, name: str) -> str:
         if v is not None and v is not False and v != node.op.params.get(k)
     ]
     call = f"{node.op.name}({', '.join(parts)})" if parts else node.op.name
-    return call if name.startswith(node.op.name) else f"{name}\n{call}"
+    return call if name.startswith(node.op.name) else f"{_brief(name)}\n{call}"
 
 
 def _brief(value: object) -> str:
     text = str(value)
-    return text if len(text) <= 24 else text[:23] + "…"
+    return text if len(text) <= 28 else f"{text[:20]}…{text[-7:]}"
 
 
 def plan(graph: Graph, detail: bool | None = None) -> graphviz.Digraph:
@@ -156,10 +161,10 @@ def plan(graph: Graph, detail: bool | None = None) -> graphviz.Digraph:
 
 def _title(node: Node, name: str, body: Group | None) -> str:
     if node.op is None or node.op.name == "constant":
-        return name
+        return _brief(name)
     if body is None:
         return _label(node, name)
-    return f"{name}\n{body.kind.value}, {len(body.ops)} operators"
+    return f"{_brief(name)}\n{body.kind.value}, {len(body.ops)} operators"
 
 
 def _style(node: Node) -> dict[str, str]:
@@ -180,7 +185,7 @@ def _draw_group(
     names = body.graph.names
     with drawing.dot.subgraph(name=f"cluster_{len(drawing.ids)}") as cluster:
         cluster.attr(
-            label=graphviz.nohtml(graphviz.escape(f"{name} · {body.kind.value}")),
+            label=_quoted(f"{_brief(name)} · {body.kind.value}"),
             style="rounded,filled",
             fillcolor=FILL[body.kind],
             color=LINE[body.kind],

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 import passkit.ops  # noqa: F401  (a model names operators)
-from passkit import json, text
+from passkit import json
 from passkit.errors import FeedError, ModelError, SettingError, nearest
 from passkit.frontends import tf_graphdef
 from passkit.graph import Graph
 from passkit.node import Node
-from passkit.passes.context import FUSIONS, TARGETS
+from passkit.parser import parse
+from passkit.passes.context import FUSIONS
 from passkit.size import Size, evaluate, symbols_of
 
 Array = np.ndarray[Any, Any]
@@ -30,7 +31,7 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--outputs", metavar="NAMES", help="comma-separated; default: all results")
     parser.add_argument("--shape", metavar="NAME=N,M", action="append", default=[],
                         help="the shape of an input, where the model leaves it open")  # fmt: skip
-    parser.add_argument("--target", default="cpu", help=f"one of {', '.join(TARGETS)}")
+    parser.add_argument("--target", default="cpu", help="cpu, cuda, opencl or interpret")
     parser.add_argument("--fusion", default="stitch", help=f"one of {', '.join(FUSIONS)}")
 
 
@@ -47,7 +48,7 @@ def load(options: argparse.Namespace) -> Graph:
     if path.suffix == ".json":
         return json.from_json(path.read_text())
     if path.suffix == ".txt":
-        return text.parse(path.read_text())
+        return parse(path.read_text())
     names = options.outputs.split(",") if options.outputs else None
     return tf_graphdef.load(path, outputs=names, shapes=given_shapes(options.shape) or None)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 import passkit.ops  # noqa: F401  (registers the standard operators)
 from passkit import registry
@@ -35,7 +36,7 @@ def run(options: argparse.Namespace) -> Answer:
     return Answer(data, text)
 
 
-def describe(op: Op, aliases: list[str]) -> dict[str, object]:
+def describe(op: Op, aliases: list[str]) -> dict[str, Any]:
     """An operator as JSON can hold it; functions by the place that registered them."""
     attributes = {}
     for column in registry.tables():

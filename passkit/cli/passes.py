@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from passkit.cli.answer import Answer
 from passkit.passes.base import Pass, find_pass, list_passes
@@ -30,7 +31,7 @@ def run(options: argparse.Namespace) -> Answer:
     return Answer(data, table(("pass", "reads", "writes", "new graph", "what it does"), rows))
 
 
-def describe(found: Pass) -> dict[str, object]:
+def describe(found: Pass) -> dict[str, Any]:
     """A pass as JSON can hold it."""
     return {
         "name": found.name,

@@ -24,15 +24,18 @@ from passkit.cli.model import (
     read_feeds,
 )
 from passkit.compiler import Executable, compile
-from passkit.errors import MissingDependencyError
+from passkit.errors import MissingDependencyError, SettingError
 from passkit.graph import Graph
 from passkit.passes.context import PassContext
+from passkit.render import ending
 from passkit.runtime.interpret import interpret
 from passkit.units import bytes_text, seconds_text, table
 
 Array = np.ndarray[Any, Any]
 BUDGET = 0.3
 """Seconds that each of the two executables is timed for."""
+DRAWING = 20.0
+"""Seconds after which a plan that is too large to lay out is left as DOT source."""
 
 RELATIVE, ABSOLUTE = 1e-4, 1e-5
 """What ``--compare`` tolerates, relative to a result's largest value for the absolute part."""
@@ -67,6 +70,7 @@ class Error:
 
 def run(options: argparse.Namespace) -> Answer:
     """Compile with and without fusion, run, compare, time, draw."""
+    picture = picture_path(options)
     graph = load(options)
     stored = companion(options.model)
     names = {n.name for n in graph.inputs}
@@ -101,7 +105,7 @@ def run(options: argparse.Namespace) -> Answer:
     }
     if options.profile:
         data["profile"] = str(fused.profile())
-    data["plan"] = draw(fused.graph, options)
+    data["plan"] = draw(fused.graph, picture)
     if options.report:
         write_report(options.report, fused, data)
     failed = options.compare and not all(e.good for e in errors)
@@ -157,24 +161,31 @@ def side(run: Executable, seconds: float) -> dict[str, object]:
     stats = run.stats
     return {
         "kernels": stats["kernels"],
+        "library_calls": stats["library_calls"],
         "steps": len(run.steps),
         "bytes": stats["bytes_read"] + stats["bytes_written"],
         "seconds": seconds,
     }
 
 
-def draw(graph: Graph, options: argparse.Namespace) -> str:
-    """Draw the plan; where nothing renders, its DOT source is written instead."""
-    name = options.model.name.removesuffix(options.model.suffix)
-    path = options.plan or Path(f"{name}.plan.svg")
-    if options.report and not options.plan:
-        options.report.mkdir(parents=True, exist_ok=True)
-        path = options.report / "plan.svg"
+def picture_path(options: argparse.Namespace) -> Path:
+    """Where the plan will be drawn. Raises: SettingError when its ending is no format."""
+    if options.plan:
+        ending(options.plan)
+        return Path(options.plan)
+    if options.report:
+        return Path(options.report) / "plan.svg"
+    return Path(f"{options.model.name.removesuffix(options.model.suffix)}.plan.svg")
+
+
+def draw(graph: Graph, path: Path) -> str:
+    """Draw the plan; where that cannot be done, its DOT source is written, and the reason told."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     drawing = viz.plan(graph)
     try:
-        return str(viz.render(drawing, path))
-    except MissingDependencyError as error:
-        return f"{viz.render(drawing, path.with_suffix('.dot'))} ({error})"
+        return str(viz.render(drawing, path, timeout=DRAWING))
+    except (MissingDependencyError, SettingError) as error:
+        return f"{viz.render(drawing, path.with_suffix('.dot'))}; {error}"
 
 
 def write_report(folder: Path, fused: Executable, data: Mapping[str, object]) -> None:
@@ -201,6 +212,7 @@ def describe(data: Mapping[str, Any]) -> str:
     facts.append(("plan", data["plan"]))
     rows = [
         ("kernels", before["kernels"], after["kernels"], _ratio(before, after, "kernels")),
+        ("library calls", before["library_calls"], after["library_calls"], ""),
         ("bytes moved", bytes_text(before["bytes"]), bytes_text(after["bytes"]),
          _ratio(before, after, "bytes")),
         ("time a run", seconds_text(before["seconds"]), seconds_text(after["seconds"]),

@@ -28,7 +28,9 @@ SCALARS = {
 class Vectors:
     """Spellings of a dialect in which one statement handles many lanes.
 
-    The lane loop's body is active under the mask ``m``; ``{type}`` is a scalar type.
+    The lane loop's body is active under the mask ``m``; ``{type}`` is a scalar type. ``loop4``, if
+    given, takes four vectors a turn, the k-th of which is folded into accumulator k; ``fixed`` is
+    the loop of a known short extent, whose vectors are numbered by k and may stay in an ``array``.
     """
 
     type: str
@@ -39,6 +41,7 @@ class Vectors:
     load_strided: str
     gather: str
     store: str
+    stream: str
     store_strided: str
     select: str
     lane_value: str
@@ -47,6 +50,10 @@ class Vectors:
     divisor: str
     accumulator: str = "{vector} {name}({identity});"
     accumulate: str
+    loop4: str = ""
+    fixed: str = ""
+    array: str = "{vector} {name}[{count}];"
+    accumulator4: str = "{vector} {name}[4] = {{{identity}, {identity}, {identity}, {identity}}};"
 
 
 @frozen(kw_only=True)
@@ -55,7 +62,8 @@ class Dialect:
 
     ``kernel`` opens a kernel and gets {name} and {params}. Loops get {var}, {start}, {stop};
     ``fold`` joins the partial results of all lanes in {acc} into {name} by {combine} of a and b.
-    ``unpack`` and ``unpack_size``, if given, fetch arguments in front of the body. ``calls`` maps
+    ``unpack`` and ``unpack_size``, if given, fetch arguments in front of the body; ``fence`` ends a
+    kernel that streams. ``calls`` maps
     function names to spellings; where a language has one for each float type, use "exp/float32".
     """
 
@@ -80,7 +88,8 @@ class Dialect:
     scalars: Mapping[str, str] = field(factory=lambda: dict(SCALARS))
     calls: Mapping[str, str] = field(factory=dict)
     vectors: Vectors | None = None
-    headers: tuple[str, ...] = ()
+    prefetch: str = ""
+    fence: str = ""
 
     def type_of(self, dtype: DType) -> str:
         """The scalar type of a dtype. Raises: RegistryError when the language has none."""

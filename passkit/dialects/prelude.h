@@ -1,7 +1,25 @@
-// The whole prelude; see prelude/core.h and its neighbours for the sections.
-#pragma once
+// The prelude of every C++ kernel: vectors of 16 lanes and the functions on them, in namespace pk.
+//
+// A kernel needs core.h and the sections whose names it uses, included by path or pasted in this
+// order (each has its own guard):
+//   prelude/core.h      vec<T> and its names f32x16 ... u64x16, mask; load store load_strided
+//                       store_strided gather lane_index first all_lanes; select convert; abs sqrt
+//                       rsqrt floor ceil trunc rint maximum minimum max_ignore_nan min_ignore_nan
+//                       fma copysign isnan isinf isfinite signbit; fold lanes lanes4; any all
+//   prelude/math_f32.h  float: exp exp2 expm1 log log2 log10 log1p sin cos tan tanh sigmoid erf
+//                       erfc sinh cosh asin acos atan asinh acosh atanh pow atan2
+//   prelude/math_f64.h  double: the same names
+//   prelude/integer.h   floor_divide remainder fmod of integers and floats
+//   prelude/divisor.h   divisor<T>
+// All are overloaded for scalars, which give the bits that a lane gives. Every function of floats
+// gives the same bits in every lane, at every width and on every instruction set, and is right on
+// NaN, infinities, zeros and denormals; nothing here reads or writes the rounding mode.
+// Compile with -std=c++17 -ffp-contract=off -fno-math-errno -fno-trapping-math.
+#ifndef PK_PRELUDE_H
+#define PK_PRELUDE_H
 #include "prelude/core.h"
 #include "prelude/math_f32.h"
 #include "prelude/math_f64.h"
 #include "prelude/integer.h"
 #include "prelude/divisor.h"
+#endif

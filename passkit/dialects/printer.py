@@ -12,7 +12,9 @@ import numpy as np
 
 from passkit import dtype as dt
 from passkit.ast import (
+    FUNCTIONS,
     Binary,
+    Buffer,
     Call,
     Cast,
     Const,
@@ -24,6 +26,8 @@ from passkit.ast import (
     Load,
     Loop,
     Phase,
+    Place,
+    Prefetch,
     Select,
     SizeOf,
     Stage,
@@ -39,7 +43,7 @@ from passkit.errors import CodeGenError
 from passkit.index import normal
 from passkit.shared import ALIGN
 from passkit.size import Extent
-from passkit.tidy import map_statement, replace_children
+from passkit.tidy import expressions, replace_children, walk
 
 PRECEDENCE = {
     "|": 3,
@@ -57,8 +61,12 @@ PRECEDENCE = {
     "/": 10,
     "%": 10,
 }
+SLOW = frozenset(FUNCTIONS) - frozenset("maximum minimum abs floor ceil trunc rint".split())
+"""Functions that take longer than folding does."""
 TERNARY, UNARY, ATOM = 1, 11, 13
 INDENT = "  "
+LANES, SHORT = 16, 64
+"""Lanes of a vector, and the longest row that is printed without a loop."""
 
 
 def print_kernel(ast: KernelAST, name: str, dialect: Dialect) -> str:
@@ -106,7 +114,11 @@ class _Printer:
         self.lane: Var | None = None
         self.varying: set[Var] = set()
         self.mask = "m"
+        self.arrays = {b.name: b for b in ast.scratch if b.place is Place.LANES}
+        self.shared = tuple(b for b in ast.scratch if b.place is Place.SHARED)
+        self.streams = False
         self.front: list[str] = []
+        self.fourfold = False
         self.divisors: dict[Expr, str] = {}
 
     def line(self, text: str) -> None:
@@ -142,6 +154,8 @@ class _Printer:
         self._scratch()
         for phase in self.ast.phases:
             self._phase(phase)
+        if self.streams and self.dialect.fence:
+            self.line(self.dialect.fence)
         self.close()
         return "\n".join(self._used(self.lines)) + "\n"
 
@@ -156,10 +170,10 @@ class _Printer:
 
     def _scratch(self) -> None:
         offset: list[str] = []
-        total = " + ".join(self._nbytes(b.extent, b.dtype) for b in self.ast.scratch)
-        if self.ast.scratch and self.dialect.scratch_base:
+        total = " + ".join(self._nbytes(b.extent, b.dtype) for b in self.shared)
+        if self.shared and self.dialect.scratch_base:
             self.line(self.dialect.scratch_base)
-        for b in self.ast.scratch:
+        for b in self.shared:
             where = " + ".join(offset) or "0"
             kind = self.dialect.type_of(b.dtype)
             self.line(
@@ -178,11 +192,23 @@ class _Printer:
             self._for(self.dialect.warp, phase.rows)
         for let in phase.lets:
             self._let(let)
+        for b in self.arrays.values():
+            self._array(b)
         for stage in phase.stages:
             self._stage(stage)
         if phase.rows is not None:
             self.close()
         self.close()
+
+    def _array(self, b: Buffer) -> None:
+        """The registers that hold a row's vectors between its stages."""
+        if self.vectors is None or not isinstance(b.extent, int):
+            raise CodeGenError(
+                f"dialect {self.dialect.name} keeps no row in registers; plan for its own target"
+            )
+        count = -(-b.extent // LANES)
+        kind = self._vector(b.dtype)
+        self.line(self.vectors.array.format(vector=kind, name=b.name, count=count))
 
     def _for(self, template: str, loop: Loop) -> None:
         stop = self.expr(loop.stop)
@@ -208,16 +234,32 @@ class _Printer:
                 self._statement(s)
             return
         self.lane, self.varying, self.divisors = lane.var, {lane.var}, {}
+        self.fourfold = self._is_cheap(stage) and not self._is_fixed(lane)
         self._declare(folds, lane)
         for loop in serial:
             self._for(self.dialect.thread, loop)
         self._lanes(stage, lane)
         for _ in serial:
             self.close()
-        self.lane, self.varying = None, set()
+        self.lane, self.varying, self.fourfold = None, set(), False
         for f in folds:
             if f.buffer is None:
                 self._finish(f)
+
+    def _is_fixed(self, lane: Loop) -> bool:
+        """Whether the lane loop is short and known, so that it is no loop."""
+        known = isinstance(lane.stop, Const) and int(lane.stop.value) <= SHORT
+        return self.vectors is not None and bool(self.vectors.fixed) and known
+
+    def _is_cheap(self, stage: Stage) -> bool:
+        """Whether a fold would wait for itself: then four accumulators take turns."""
+        folds = [s for s in stage.body if isinstance(s, Fold)]
+        if self.vectors is None or not self.vectors.loop4 or not folds or folds[0].buffer:
+            return False
+        return not any(
+            isinstance(x, Call) and x.name in SLOW for s in stage.body for e in expressions(s)
+            for x in walk(e)
+        )
 
     def _declare(self, folds: list[Fold], lane: Loop) -> None:
         for f in folds:
@@ -226,8 +268,10 @@ class _Printer:
                 store = Store(f.buffer, f.index, f.identity)
                 self._lanes(Stage("identity", (lane,), (store,)), lane)
             elif self.vectors is not None:
+                v = self.vectors
+                template = v.accumulator4 if self.fourfold else v.accumulator
                 self.line(
-                    self.vectors.accumulator.format(
+                    template.format(
                         vector=self._vector(f.var.dtype),
                         name=f"{f.var.name}_lanes",
                         identity=self.expr(f.identity),
@@ -267,6 +311,10 @@ class _Printer:
         for text in self.front:
             self.line(text)
         template = self.dialect.lane if self.vectors is None else self.vectors.loop
+        if self.vectors is not None and self._is_fixed(lane):
+            template = self.vectors.fixed
+        elif self.vectors is not None and self.fourfold:
+            template = self.vectors.loop4
         self._for_lanes(template, lane)
         self.lines += body
         self.close("}" if self.vectors is None else self.vectors.loop_end)
@@ -285,6 +333,9 @@ class _Printer:
                 self._store(s)
             case Fold():
                 self._fold(s)
+            case Prefetch(buffer, index):
+                if self.dialect.prefetch:
+                    self.line(self.dialect.prefetch.format(at=self._address(buffer, index)))
 
     def _let(self, let: Let) -> None:
         varies = self._varies(let.value)
@@ -295,6 +346,9 @@ class _Printer:
 
     def _store(self, s: Store) -> None:
         v = self.vectors
+        if s.buffer in self.arrays:
+            self.line(f"{s.buffer}[k] = {self.splat(s.value)};")
+            return
         if v is None or self.lane is None:
             self.line(f"{s.buffer}[{self.expr(s.index)}] = {self.expr(s.value)};")
             return
@@ -302,7 +356,9 @@ class _Printer:
         value = self.splat(s.value)
         if step == 1:
             at = self._address(s.buffer, s.index)
-            self.line(v.store.format(at=at, value=value, mask=self.mask))
+            self.streams |= s.stream
+            template = v.stream if s.stream else v.store
+            self.line(template.format(at=at, value=value, mask=self.mask))
         elif step is not None and step != 0:
             at = self._address(s.buffer, s.index)
             self.line(
@@ -322,7 +378,7 @@ class _Printer:
             value = _replace(f.combine, {"a": old, "b": f.value})
             self._store(Store(f.buffer, f.index, value))
             return
-        acc = Var(f"{f.var.name}_lanes", f.var.dtype)
+        acc = Var(f"{f.var.name}_lanes{'[k]' if self.fourfold else ''}", f.var.dtype)
         self.varying.add(acc)
         value = f.value
         if not isinstance(value, Var):
@@ -387,7 +443,7 @@ class _Printer:
             case Call(name, args):
                 spelling = self.dialect.call_of(name, x.dtype)
                 varies = self._varies(x)
-                texts = [self.splat(a) if varies else self.expr(a) for a in args]
+                texts = [self.splat(a) if varies else self._typed(a) for a in args]
                 return f"{spelling}({', '.join(texts)})", ATOM
             case Cast(a):
                 return self.dialect.cast.format(
@@ -396,6 +452,14 @@ class _Printer:
             case Select():
                 return self._select(x)
         raise CodeGenError(f"the C printer does not know {type(x).__name__}")
+
+    def _typed(self, x: Expr) -> str:
+        """An expression whose type the language cannot mistake: a literal says its own."""
+        text = self.expr(x)
+        plain = not x.dtype.is_integer or x.dtype is dt.int32
+        if not isinstance(x, Const) or (plain and not (x.dtype.is_float and np.isinf(x.value))):
+            return text
+        return self.dialect.cast.format(type=self.dialect.type_of(x.dtype), value=text)
 
     def _binary(self, x: Binary) -> tuple[str, int]:
         op = "/" if x.op == "//" else x.op
@@ -457,6 +521,8 @@ class _Printer:
 
     def _load(self, x: Load) -> str:
         v = self.vectors
+        if x.buffer in self.arrays:
+            return f"{x.buffer}[k]"
         if v is None or self.lane is None or not self._varies(x.index):
             return f"{x.buffer}[{self._plain(x.index)}]"
         step = self._step(x.index)
@@ -496,6 +562,3 @@ def _replace(x: Expr, values: dict[str, Expr]) -> Expr:
     if isinstance(x, Var):
         return values.get(x.name, x)
     return replace_children(x, lambda child: _replace(child, values))
-
-
-__all__ = ["literal", "map_statement", "print_kernel"]

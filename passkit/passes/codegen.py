@@ -99,6 +99,6 @@ def _stem(group: Group) -> str:
 def _scratch_nbytes(ast: KernelAST) -> Extent:
     total: Extent = 0
     for b in ast.scratch:
-        assert b.place is Place.SHARED
-        total = total + (b.extent * b.dtype.nbytes + 63) // 64 * 64
+        if b.place is Place.SHARED:
+            total = total + (b.extent * b.dtype.nbytes + 63) // 64 * 64
     return total

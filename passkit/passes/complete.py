@@ -12,7 +12,7 @@ from passkit.errors import DTypeError, PasskitError, ShapeError
 from passkit.graph import Graph
 from passkit.node import Entry, Node
 from passkit.passes.base import register_pass
-from passkit.passes.infer_shape import find_shapes, infer_shape
+from passkit.passes.infer_shape import find_shapes, infer_shape, with_values
 from passkit.passes.infer_type import infer_type
 from passkit.size import substitute
 
@@ -39,16 +39,19 @@ def complete(graph: Graph) -> Graph:
         return graph.with_attrs(complete=True)
     _, guards, values = find_shapes(graph)
 
-    def change(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
-        entry = node.entries[0] if node.entries else None
-        if node.op is not None or entry is None:
-            return None
+    def change(node: Node) -> Sequence[Entry] | None:
+        if node.op is not None:
+            return with_values(node, values).entries
+        entry = node.entries[0]
         if entry.shape == shapes[entry] and entry.dtype is dtypes[entry]:
             return None
         found = {"shape": shapes[entry], "dtype": dtypes[entry]}
         return Node(None, (), {**node.params, **found}, node.name).entries
 
-    out = graph.rebuild(change)
+    out = graph.transform(change)
+    entries = [e for n in out.nodes for e in n.entries]
+    _demand(out, "shape", [e for e in entries if e.shape is None], ShapeError)
+    _demand(out, "dtype", [e for e in entries if e.dtype is None], DTypeError)
     left = [
         guard
         for a, b, where in guards

@@ -45,11 +45,11 @@ def expand(graph: Graph, context: PassContext) -> Graph:
     """
     for _ in range(DEPTH):
         old = set(graph.nodes)
-        rebuilt = graph.rebuild(
-            lambda node, inputs, old=old: (  # type: ignore[misc]
-                expansion(node, inputs, old) if is_composite(node, context.fusion) else None
-            )
-        )
+
+        def change(node: Node, old: set[Node] = old) -> Sequence[Entry] | None:
+            return expansion(node, old) if is_composite(node, context.fusion) else None
+
+        rebuilt = graph.transform(change)
         if rebuilt.heads == graph.heads:
             return graph
         graph = rebuilt
@@ -67,29 +67,27 @@ def is_composite(node: Node, fusion: str) -> bool:
     return fusion != "nnvm" or not any(node.op.name in t.rows for t in RUNS_ITSELF)
 
 
-def expansion(
-    node: Node, inputs: Sequence[Entry], old: Collection[Node] = ()
-) -> Sequence[Entry] | None:
+def expansion(node: Node, old: Collection[Node] = ()) -> Sequence[Entry] | None:
     """What a composite is made of; the last nodes take its name and its control dependences.
 
-    None when control dependences would be lost, because a result is an input.
+    None when control dependences would be lost, because a result is an input. ``old`` are nodes
+    that were there before.
     """
     assert node.op is not None
-    whole = node if tuple(inputs) == node.inputs else node.replaced(inputs)
-    found = FExpand.get(node.op.name)(whole, *whole.inputs)
+    found = FExpand.get(node.op.name)(node, *node.inputs)
     entries = (found,) if isinstance(found, Entry) else tuple(found)
     if len(entries) != len(node.entries):
         raise PassError(
             f"FExpand of {node.where} gives {len(entries)} result(s), and the operator has "
             f"{len(node.entries)}"
         )
-    for entry, wanted in zip(entries, whole.entries, strict=True):
+    for entry, wanted in zip(entries, node.entries, strict=True):
         if entry.shape != wanted.shape or entry.dtype is not wanted.dtype:
             raise PassError(
                 f"FExpand of {node.where} gives {entry.dtype}{show_shape(entry.shape)}, and the "
                 f"operator declares {wanted.dtype}{show_shape(wanted.shape)}"
             )
-    fresh = _made(entries, {*old, *(e.node for e in inputs)})
+    fresh = _made(entries, {*old, *(e.node for e in node.inputs)})
     if node.control and not all(e.node in fresh for e in entries):
         return None
     last = {e.node for e in entries}

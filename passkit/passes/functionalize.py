@@ -69,7 +69,8 @@ class _Walk:
 
     def read(self, entry: Entry) -> Entry:
         """What ``entry`` stands for at this point of the program."""
-        return self.latest.get(entry.node) or self.value.get(entry, entry)
+        found = self.latest.get(entry.node)
+        return self.value.get(entry, entry) if found is None else found
 
     def visit(self, node: Node) -> None:
         """Take the next node in program order."""
@@ -96,7 +97,8 @@ class _Walk:
                 f"pk.state(name, value) makes one"
             )
         assert node.op is not None
-        found = FExpand.get(node.op.name)(node.replaced(inputs), *inputs)
+        whole = node.replaced((node.inputs[0], *inputs[1:]))
+        found = FExpand.get(node.op.name)(whole, *inputs)
         entries = (found,) if isinstance(found, Entry) else tuple(found)
         self.latest[target] = entries[0]
         self.value.update(zip(node.entries, entries, strict=True))

@@ -8,6 +8,7 @@ that a call checks.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from passkit.errors import ShapeError
 from passkit.graph import Annotation, Graph
@@ -64,22 +65,28 @@ def _find_ranks(graph: Graph, known: dict[Entry, Shape | None]) -> None:
         shapes = [known[e] for e in node.inputs]
         for entry, shape in zip(node.entries, infer_shapes(node, shapes), strict=False):
             spread.learn(entry, shape)
-        if None in shapes:
-            outs = [known[e] for e in node.entries]
-            for entry, shape in zip(node.inputs, _backward(node, shapes, outs), strict=True):
-                spread.learn(entry, shape)
+        if None in shapes and not joins(node):
+            conclude(node, shapes)
 
     def guess(node: Node) -> None:
-        # What is joined elementwise has one shape, if nothing says otherwise (NNVM).
-        assert node.op is not None
-        if node.op.pattern > OpPattern.BROADCAST or FInferShapeBack.get(node.op.name):
-            return
-        shapes = [s for e in node.inputs if (s := known[e]) is not None]
-        whole = known[node.entries[0]] or (broadcast_shapes(node, shapes) if shapes else None)
-        for entry in node.inputs:
-            spread.learn(entry, whole)
+        if joins(node):
+            conclude(node, [known[e] for e in node.inputs])
+
+    def conclude(node: Node, shapes: Sequence[Shape | None]) -> None:
+        outs = [known[e] for e in node.entries]
+        for entry, shape in zip(node.inputs, _backward(node, shapes, outs), strict=True):
+            spread.learn(entry, shape)
 
     spread.settle(visit, guess)
+
+
+def joins(node: Node) -> bool:
+    """Whether a node joins several inputs elementwise: any of them may be broadcast.
+
+    What it says of an input of unknown rank is a guess, so that whatever is certain goes first.
+    """
+    assert node.op is not None
+    return node.op.pattern <= OpPattern.BROADCAST and len(node.inputs) > 1
 
 
 def _backward(
@@ -95,9 +102,12 @@ def _backward(
                 f"input, got {len(found)}"
             )
         return found  # type: ignore[no-any-return]
-    if node.op.pattern is OpPattern.ELEMWISE and len(shapes) == 1:
-        return outs[:1]
-    return [None] * len(shapes)
+    if node.op.pattern is not OpPattern.ELEMWISE and not joins(node):
+        return [None] * len(shapes)
+    # What is joined elementwise has one shape, if nothing says otherwise (NNVM).
+    known = [s for s in shapes if s is not None]
+    whole = outs[0] if outs[0] is not None or not known else broadcast_shapes(node, known)
+    return [whole if s is None else s for s in shapes]
 
 
 def _forward(
@@ -117,7 +127,7 @@ def _forward(
                 shapes[entry] = put_in(known[entry], values)
             continue
         with collect_guards() as found:
-            outs = infer_shapes(node, inputs)
+            outs = infer_shapes(with_values(node, values), inputs)
             for k, entry in enumerate(node.entries):
                 told = put_in(known[entry], values)
                 shapes[entry] = _both(entry, outs[k] if k < len(outs) else None, told, found)
@@ -134,6 +144,25 @@ def put_in(shape: Shape | None, values: dict[str, Extent]) -> Shape | None:
     if not values or shape is None or _is_static(shape):
         return shape
     return tuple(substitute(d, values) for d in shape)
+
+
+def with_values(node: Node, values: dict[str, Extent]) -> Node:
+    """``node`` with values put in for symbols in its parameters."""
+    params = {k: _put(v, values) for k, v in node.params.items()} if values else node.params
+    if all(params[k] is v for k, v in node.params.items()):
+        return node
+    return Node(node.op, node.inputs, params, node.name, node.control)
+
+
+def _put(value: Any, values: dict[str, Extent]) -> Any:
+    """A parameter with values put in; the same object when there are none."""
+    if isinstance(value, Size):
+        found = substitute(value, values)
+        return value if found == value else found
+    if isinstance(value, tuple):
+        parts = tuple(_put(v, values) for v in value)
+        return value if all(a is b for a, b in zip(parts, value, strict=True)) else parts
+    return value
 
 
 def _both(entry: Entry, a: Shape | None, b: Shape | None, guards: list[Guard]) -> Shape | None:

@@ -50,6 +50,7 @@ class _Best:
         self.rounds: dict[Node, int] = {}
         self.equal: dict[Hashable, Node] = {}
         self.active: dict[Hashable, Node] = {}
+        self.key: dict[Node, Hashable] = {}
 
     def of(self, entry: Entry) -> Entry:
         """What stands for an entry."""
@@ -79,6 +80,9 @@ class _Best:
                 stack += reversed(waiting)
             elif goal is not None:
                 self.final[top] = [self.of(e) for e in goal]
+                if top in self.key:
+                    key = self.key.pop(top)
+                    self.equal[key] = self.active.pop(key)
             else:
                 self.step(top)
 
@@ -105,7 +109,7 @@ class _Best:
             self.equal[key] = node
             self.final[node] = node.entries
         else:
-            self.active[key] = node
+            self.active[key], self.key[node] = node, key
             self.aim(node, found)
 
     def aim(self, node: Node, entries: Sequence[Entry]) -> None:

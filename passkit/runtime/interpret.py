@@ -83,23 +83,22 @@ class _Run:
     def __call__(self, feeds: Sequence[Array]) -> Arrays:
         given = iter(feeds)
         positions = {node: k for k, node in enumerate(self.graph.nodes)}
-        due: dict[int, list[Entry]] = {}
-        last = 0
-        for e in self.graph.heads:  # a state variable is read once the heads before it are done
+        heads = self.graph.heads
+        due: dict[int, list[int]] = {}
+        done = 0
+        for h, e in enumerate(heads):  # a state variable is read once the heads before it are done
             if _is_state(e):
-                due.setdefault(last, []).append(e)
-            last = max(last, positions[e.node] + 1)
-        read: dict[Entry, Array] = {}
+                due.setdefault(done, []).append(h)
+            done = max(done, positions[e.node] + 1)
+        read: dict[int, Array] = {}
         for k, node in enumerate(self.graph.nodes):
-            for e in due.get(k, ()):
-                read.setdefault(e, self.value(e))
+            read.update((h, self.value(heads[h])) for h in due.get(k, ()))
             if not node.is_variable:
                 self.execute(node)
             elif not node.params.get("state"):
                 self.values[node.entries[0]] = next(given)
-        for e in due.get(len(self.graph.nodes), ()):
-            read.setdefault(e, self.value(e))
-        results = [read[e] if e in read else self.values[e] for e in self.graph.heads]
+        read.update((h, self.value(heads[h])) for h in due.get(len(positions), ()))
+        results = [read[h] if h in read else self.values[e] for h, e in enumerate(heads)]
         for (variable, _), new in zip(
             self.graph.updates, results[len(self.graph.outputs) :], strict=True
         ):

@@ -1,8 +1,10 @@
 // Vectors of sixteen lanes: types, operators, masks, memory, conversion, loops.
 //
-// vec<T> has 16 lanes for every element type: one zmm, two ymm, four xmm or NEON registers for 4-byte
-// elements, and twice or half of that for others. simd<T, L> halves itself until a part fits a register.
-#pragma once
+// vec<T> has 16 lanes for every element type: one zmm, two ymm, four xmm or NEON registers for
+// 4-byte elements, and twice or half of that for others. simd<T, L> halves itself until a part fits
+// a register.
+#ifndef PK_CORE_H
+#define PK_CORE_H
 #include <stdint.h>
 
 #pragma GCC diagnostic ignored "-Wpsabi"
@@ -10,8 +12,8 @@
 #define PK_FN static inline __attribute__((always_inline))
 #define PK_MEMBER inline __attribute__((always_inline))
 
-#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) \
-    && !defined(__clang__)
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) &&                      \
+    defined(__AVX512VL__) && !defined(__clang__)
 #define PK_AVX512 1
 #define PK_BYTES 64
 #elif defined(__AVX2__)
@@ -26,10 +28,22 @@
 namespace pk {
 
 template <int bytes> struct sized;
-template <> struct sized<1> { typedef int8_t sint; typedef uint8_t uint; };
-template <> struct sized<2> { typedef int16_t sint; typedef uint16_t uint; };
-template <> struct sized<4> { typedef int32_t sint; typedef uint32_t uint; };
-template <> struct sized<8> { typedef int64_t sint; typedef uint64_t uint; };
+template <> struct sized<1> {
+    typedef int8_t sint;
+    typedef uint8_t uint;
+};
+template <> struct sized<2> {
+    typedef int16_t sint;
+    typedef uint16_t uint;
+};
+template <> struct sized<4> {
+    typedef int32_t sint;
+    typedef uint32_t uint;
+};
+template <> struct sized<8> {
+    typedef int64_t sint;
+    typedef uint64_t uint;
+};
 template <class T> using sint_of = typename sized<sizeof(T)>::sint;
 template <class T> using uint_of = typename sized<sizeof(T)>::uint;
 
@@ -38,19 +52,35 @@ template <class T> struct traits {
     static constexpr bool is_signed = T(-1) < T(0);
     static constexpr T highest = is_signed ? T(uint_of<T>(-1) >> 1) : T(-1);
     static constexpr T lowest = is_signed ? T(-highest - 1) : T(0);
-    typedef uint_of<T> wrap;              // the type in which + - * wrap around
+    typedef uint_of<T> wrap;  // the type in which + - * wrap around
 };
-template <> struct traits<float> { static constexpr bool is_float = true, is_signed = true; typedef float wrap; };
-template <> struct traits<double> { static constexpr bool is_float = true, is_signed = true; typedef double wrap; };
+template <> struct traits<float> {
+    static constexpr bool is_float = true, is_signed = true;
+    typedef float wrap;
+};
+template <> struct traits<double> {
+    static constexpr bool is_float = true, is_signed = true;
+    typedef double wrap;
+};
 
 template <class T, int L> struct simd;
 template <class T, int L> inline constexpr bool whole = sizeof(T) * L <= PK_BYTES;
-template <class T, int L> struct native { typedef T type __attribute__((vector_size(sizeof(T) * L))); };
+template <class T, int L> struct native {
+    typedef T type __attribute__((vector_size(sizeof(T) * L)));
+};
 template <class T, int L> using native_t = typename native<T, L>::type;
-template <class T, int L> struct loose { typedef T type __attribute__((vector_size(sizeof(T) * L), aligned(1), may_alias)); };
-template <class T, int L> struct halves { simd<T, L / 2> lo, hi; };
-template <bool whole, class T, int L> struct storage { typedef native_t<T, L> type; };
-template <class T, int L> struct storage<false, T, L> { typedef halves<T, L> type; };
+template <class T, int L> struct loose {
+    typedef T type __attribute__((vector_size(sizeof(T) * L), aligned(1), may_alias));
+};
+template <class T, int L> struct halves {
+    simd<T, L / 2> lo, hi;
+};
+template <bool whole, class T, int L> struct storage {
+    typedef native_t<T, L> type;
+};
+template <class T, int L> struct storage<false, T, L> {
+    typedef halves<T, L> type;
+};
 
 // Masks: the bits of a mask register, or a vector of 0 and -1.
 template <int L> struct mask_t;
@@ -76,19 +106,28 @@ template <class T, int L> struct simd {
         if constexpr (whole<T, L>) s = x - S{};
         else s.lo = x, s.hi = x;
     }
-    static PK_MEMBER simd of(S s) { simd r; r.s = s; return r; }
-    static PK_MEMBER simd of(simd<T, L / 2> lo, simd<T, L / 2> hi) { simd r; r.s.lo = lo; r.s.hi = hi; return r; }
+    static PK_MEMBER simd of(S s) {
+        simd r;
+        r.s = s;
+        return r;
+    }
+    static PK_MEMBER simd of(simd<T, L / 2> lo, simd<T, L / 2> hi) {
+        simd r;
+        r.s.lo = lo;
+        r.s.hi = hi;
+        return r;
+    }
     PK_MEMBER T operator[](int i) const {
         if constexpr (whole<T, L>) return s[i];
         else return i < L / 2 ? s.lo[i] : s.hi[i - L / 2];
     }
 
-#define PK_ARITHMETIC(op) \
-    friend PK_MEMBER simd operator op(simd a, simd b) { \
-        if constexpr (whole<T, L>) return of((S)((W)a.s op (W)b.s)); \
-        else return of(a.s.lo op b.s.lo, a.s.hi op b.s.hi); \
-    } \
-    PK_MEMBER simd &operator op##=(simd b) { return *this = *this op b; }
+#define PK_ARITHMETIC(op)                                                                          \
+    friend PK_MEMBER simd operator op(simd a, simd b) {                                            \
+        if constexpr (whole<T, L>) return of((S)((W)a.s op(W) b.s));                               \
+        else return of(a.s.lo op b.s.lo, a.s.hi op b.s.hi);                                        \
+    }                                                                                              \
+    PK_MEMBER simd &operator op## = (simd b) { return *this = *this op b; }
     PK_ARITHMETIC(+)
     PK_ARITHMETIC(-)
     PK_ARITHMETIC(*)
@@ -107,10 +146,12 @@ template <class T, int L> struct simd {
     friend PK_MEMBER simd operator/(simd a, simd b) {
         if constexpr (!whole<T, L>) return of(a.s.lo / b.s.lo, a.s.hi / b.s.hi);
         else if constexpr (traits<T>::is_float) return of(a.s / b.s);
-        else {                            // as C, but x / 0 = 0 and the lowest / -1 wraps
+        else {  // as C, but x / 0 = 0 and the lowest / -1 wraps
             S r = a.s;
             for (int i = 0; i < L; i++)
-                r[i] = b.s[i] == 0 ? T(0) : b.s[i] == T(-1) && traits<T>::is_signed ? T(-(uint_of<T>)a.s[i]) : T(a.s[i] / b.s[i]);
+                r[i] = b.s[i] == 0                               ? T(0)
+                       : b.s[i] == T(-1) && traits<T>::is_signed ? T(-(uint_of<T>)a.s[i])
+                                                                 : T(a.s[i] / b.s[i]);
             return of(r);
         }
     }
@@ -118,15 +159,17 @@ template <class T, int L> struct simd {
     friend PK_MEMBER simd operator<<(simd a, simd n) {
         typedef native_t<uint_of<T>, L> U;
         if constexpr (!whole<T, L>) return of(a.s.lo << n.s.lo, a.s.hi << n.s.hi);
-        else return of((S)(((U)a.s << ((U)n.s & U(simd<uint_of<T>, L>(8 * sizeof(T) - 1).s)))
-                           & (U)((U)n.s < U(simd<uint_of<T>, L>(8 * sizeof(T)).s))));
+        else
+            return of((S)(((U)a.s << ((U)n.s & U(simd<uint_of<T>, L>(8 * sizeof(T) - 1).s))) &
+                          (U)((U)n.s < U(simd<uint_of<T>, L>(8 * sizeof(T)).s))));
     }
     friend PK_MEMBER simd operator>>(simd a, simd n) {
         typedef native_t<uint_of<T>, L> U;
         if constexpr (!whole<T, L>) return of(a.s.lo >> n.s.lo, a.s.hi >> n.s.hi);
         else {
             U last = simd<uint_of<T>, L>(8 * sizeof(T) - 1).s, over = (U)((U)n.s > last);
-            if constexpr (traits<T>::is_signed) return of(a.s >> (S)(((U)n.s & ~over) | (last & over)));
+            if constexpr (traits<T>::is_signed)
+                return of(a.s >> (S)(((U)n.s & ~over) | (last & over)));
             else return of((S)(((U)a.s >> ((U)n.s & last)) & ~over));
         }
     }
@@ -153,14 +196,16 @@ template <class T, int L> struct simd {
 template <class T, int L> PK_FN simd<T, L / 2> lower(simd<T, L> x) {
     typedef simd<T, L / 2> H;
     if constexpr (!whole<T, L>) return x.s.lo;
-    else if constexpr (L == 16) return H::of(__builtin_shufflevector(x.s, x.s, 0, 1, 2, 3, 4, 5, 6, 7));
+    else if constexpr (L == 16)
+        return H::of(__builtin_shufflevector(x.s, x.s, 0, 1, 2, 3, 4, 5, 6, 7));
     else if constexpr (L == 8) return H::of(__builtin_shufflevector(x.s, x.s, 0, 1, 2, 3));
     else return H::of(__builtin_shufflevector(x.s, x.s, 0, 1));
 }
 template <class T, int L> PK_FN simd<T, L / 2> upper(simd<T, L> x) {
     typedef simd<T, L / 2> H;
     if constexpr (!whole<T, L>) return x.s.hi;
-    else if constexpr (L == 16) return H::of(__builtin_shufflevector(x.s, x.s, 8, 9, 10, 11, 12, 13, 14, 15));
+    else if constexpr (L == 16)
+        return H::of(__builtin_shufflevector(x.s, x.s, 8, 9, 10, 11, 12, 13, 14, 15));
     else if constexpr (L == 8) return H::of(__builtin_shufflevector(x.s, x.s, 4, 5, 6, 7));
     else return H::of(__builtin_shufflevector(x.s, x.s, 2, 3));
 }
@@ -168,14 +213,24 @@ template <class T, int H> PK_FN simd<T, 2 * H> join(simd<T, H> a, simd<T, H> b) 
     typedef simd<T, 2 * H> R;
     if constexpr (!whole<T, 2 * H>) return R::of(a, b);
     else if constexpr (H == 8)
-        return R::of(__builtin_shufflevector(a.s, b.s, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
-    else if constexpr (H == 4) return R::of(__builtin_shufflevector(a.s, b.s, 0, 1, 2, 3, 4, 5, 6, 7));
+        return R::of(__builtin_shufflevector(a.s, b.s, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13,
+                                             14, 15));
+    else if constexpr (H == 4)
+        return R::of(__builtin_shufflevector(a.s, b.s, 0, 1, 2, 3, 4, 5, 6, 7));
     else return R::of(__builtin_shufflevector(a.s, b.s, 0, 1, 2, 3));
 }
 
 // The lanes converted as C does it (no saturation); and the same bits under another type.
 template <class To, class T, int L> PK_FN simd<To, L> cast(simd<T, L> x) {
-    if constexpr (whole<T, L> && whole<To, L>)
+#if PK_AVX512  // GCC takes four instructions for these
+    if constexpr (L == 8 && __is_same(T, float) && __is_same(To, double))
+        return simd<To, L>::of(
+            __builtin_ia32_cvtps2pd512_mask(x.s, native_t<To, L>{}, (char)-1, 4));
+    else if constexpr (L == 8 && __is_same(T, int32_t) && __is_same(To, double))
+        return simd<To, L>::of(__builtin_ia32_cvtdq2pd512_mask(x.s, native_t<To, L>{}, (char)-1));
+    else
+#endif
+        if constexpr (whole<T, L> && whole<To, L>)
         return simd<To, L>::of(__builtin_convertvector(x.s, native_t<To, L>));
     else return join(cast<To>(lower(x)), cast<To>(upper(x)));
 }
@@ -184,12 +239,25 @@ template <class To, class T, int L> PK_FN simd<To, L> bits(simd<T, L> x) {
     else return simd<To, L>::of(bits<To>(x.s.lo), bits<To>(x.s.hi));
 }
 
+// Shifts by a constant less than the width.
+template <int n, class T, int L> PK_FN simd<T, L> shift_left(simd<T, L> x) {
+    if constexpr (whole<T, L>)
+        return simd<T, L>::of((native_t<T, L>)((native_t<uint_of<T>, L>)x.s << n));
+    else return simd<T, L>::of(shift_left<n>(x.s.lo), shift_left<n>(x.s.hi));
+}
+template <int n, class T, int L> PK_FN simd<T, L> shift_right(simd<T, L> x) {
+    if constexpr (whole<T, L>) return simd<T, L>::of(x.s >> n);
+    else return simd<T, L>::of(shift_right<n>(x.s.lo), shift_right<n>(x.s.hi));
+}
+
 template <class T, int L, int b = 0> PK_FN simd<T, L> iota() {
     typedef simd<T, L> R;
     if constexpr (!whole<T, L>) return R::of(iota<T, L / 2, b>(), iota<T, L / 2, b + L / 2>());
     else if constexpr (L == 16)
-        return R::of(typename R::S{b, b + 1, b + 2, b + 3, b + 4, b + 5, b + 6, b + 7, b + 8, b + 9, b + 10, b + 11, b + 12, b + 13, b + 14, b + 15});
-    else if constexpr (L == 8) return R::of(typename R::S{b, b + 1, b + 2, b + 3, b + 4, b + 5, b + 6, b + 7});
+        return R::of(typename R::S{b, b + 1, b + 2, b + 3, b + 4, b + 5, b + 6, b + 7, b + 8, b + 9,
+                                   b + 10, b + 11, b + 12, b + 13, b + 14, b + 15});
+    else if constexpr (L == 8)
+        return R::of(typename R::S{b, b + 1, b + 2, b + 3, b + 4, b + 5, b + 6, b + 7});
     else if constexpr (L == 4) return R::of(typename R::S{b, b + 1, b + 2, b + 3});
     else return R::of(typename R::S{b, b + 1});
 }
@@ -200,7 +268,11 @@ template <int L> struct mask_t {
     B k;
     mask_t() = default;
     PK_MEMBER mask_t(bool b) : k(b ? B((1u << L) - 1) : B(0)) {}
-    static PK_MEMBER mask_t of(unsigned k) { mask_t r; r.k = B(k); return r; }
+    static PK_MEMBER mask_t of(unsigned k) {
+        mask_t r;
+        r.k = B(k);
+        return r;
+    }
     PK_MEMBER bool operator[](int i) const { return k >> i & 1; }
     friend PK_MEMBER mask_t operator&(mask_t a, mask_t b) { return of(a.k & b.k); }
     friend PK_MEMBER mask_t operator|(mask_t a, mask_t b) { return of(a.k | b.k); }
@@ -208,19 +280,25 @@ template <int L> struct mask_t {
     friend PK_MEMBER mask_t operator~(mask_t a) { return of(~a.k & ((1u << L) - 1)); }
     friend PK_MEMBER bool any(mask_t a) { return a.k != 0; }
     friend PK_MEMBER bool all(mask_t a) { return a.k == B((1u << L) - 1); }
-    friend PK_MEMBER mask_t<L / 2> lower(mask_t a) { return mask_t<L / 2>::of(a.k & ((1u << L / 2) - 1)); }
-    friend PK_MEMBER mask_t<L / 2> upper(mask_t a) { return mask_t<L / 2>::of(unsigned(a.k) >> L / 2); }
+    friend PK_MEMBER mask_t<L / 2> lower(mask_t a) {
+        return mask_t<L / 2>::of(a.k & ((1u << L / 2) - 1));
+    }
+    friend PK_MEMBER mask_t<L / 2> upper(mask_t a) {
+        return mask_t<L / 2>::of(unsigned(a.k) >> L / 2);
+    }
 };
-template <int H> PK_FN mask_t<2 * H> join(mask_t<H> a, mask_t<H> b) { return mask_t<2 * H>::of(a.k | unsigned(b.k) << H); }
+template <int H> PK_FN mask_t<2 * H> join(mask_t<H> a, mask_t<H> b) {
+    return mask_t<2 * H>::of(a.k | unsigned(b.k) << H);
+}
 
-namespace isa {                           // the native types under the names that builtins take
+namespace isa {  // the native types under the names that builtins take
 typedef char qi16 __attribute__((vector_size(16)));
 typedef short hi16 __attribute__((vector_size(32)));
 typedef int si16 __attribute__((vector_size(64)));
 typedef long long di8 __attribute__((vector_size(64)));
 typedef float sf16 __attribute__((vector_size(64)));
 typedef double df8 __attribute__((vector_size(64)));
-}
+}  // namespace isa
 
 template <int P, class T, int L> PK_FN mask_t<L> compare(simd<T, L> a, simd<T, L> b) {
     using namespace isa;
@@ -231,27 +309,49 @@ template <int P, class T, int L> PK_FN mask_t<L> compare(simd<T, L> a, simd<T, L
     else if constexpr (traits<T>::is_float)
         return mask_t<L>::of((uint8_t)__builtin_ia32_cmppd512_mask(a.s, b.s, F, (char)-1, 4));
     else if constexpr (traits<T>::is_signed) {
-        if constexpr (sizeof(T) == 1) return mask_t<L>::of((uint16_t)__builtin_ia32_cmpb128_mask((qi16)a.s, (qi16)b.s, P, (short)-1));
-        else if constexpr (sizeof(T) == 2) return mask_t<L>::of((uint16_t)__builtin_ia32_cmpw256_mask((hi16)a.s, (hi16)b.s, P, (short)-1));
-        else if constexpr (sizeof(T) == 4) return mask_t<L>::of((uint16_t)__builtin_ia32_cmpd512_mask((si16)a.s, (si16)b.s, P, (short)-1));
-        else return mask_t<L>::of((uint8_t)__builtin_ia32_cmpq512_mask((di8)a.s, (di8)b.s, P, (char)-1));
+        if constexpr (sizeof(T) == 1)
+            return mask_t<L>::of(
+                (uint16_t)__builtin_ia32_cmpb128_mask((qi16)a.s, (qi16)b.s, P, (short)-1));
+        else if constexpr (sizeof(T) == 2)
+            return mask_t<L>::of(
+                (uint16_t)__builtin_ia32_cmpw256_mask((hi16)a.s, (hi16)b.s, P, (short)-1));
+        else if constexpr (sizeof(T) == 4)
+            return mask_t<L>::of(
+                (uint16_t)__builtin_ia32_cmpd512_mask((si16)a.s, (si16)b.s, P, (short)-1));
+        else
+            return mask_t<L>::of(
+                (uint8_t)__builtin_ia32_cmpq512_mask((di8)a.s, (di8)b.s, P, (char)-1));
     } else {
-        if constexpr (sizeof(T) == 1) return mask_t<L>::of((uint16_t)__builtin_ia32_ucmpb128_mask((qi16)a.s, (qi16)b.s, P, (short)-1));
-        else if constexpr (sizeof(T) == 2) return mask_t<L>::of((uint16_t)__builtin_ia32_ucmpw256_mask((hi16)a.s, (hi16)b.s, P, (short)-1));
-        else if constexpr (sizeof(T) == 4) return mask_t<L>::of((uint16_t)__builtin_ia32_ucmpd512_mask((si16)a.s, (si16)b.s, P, (short)-1));
-        else return mask_t<L>::of((uint8_t)__builtin_ia32_ucmpq512_mask((di8)a.s, (di8)b.s, P, (char)-1));
+        if constexpr (sizeof(T) == 1)
+            return mask_t<L>::of(
+                (uint16_t)__builtin_ia32_ucmpb128_mask((qi16)a.s, (qi16)b.s, P, (short)-1));
+        else if constexpr (sizeof(T) == 2)
+            return mask_t<L>::of(
+                (uint16_t)__builtin_ia32_ucmpw256_mask((hi16)a.s, (hi16)b.s, P, (short)-1));
+        else if constexpr (sizeof(T) == 4)
+            return mask_t<L>::of(
+                (uint16_t)__builtin_ia32_ucmpd512_mask((si16)a.s, (si16)b.s, P, (short)-1));
+        else
+            return mask_t<L>::of(
+                (uint8_t)__builtin_ia32_ucmpq512_mask((di8)a.s, (di8)b.s, P, (char)-1));
     }
 }
 template <class T, int L> PK_FN simd<T, L> choose(mask_t<L> m, simd<T, L> a, simd<T, L> b) {
     using namespace isa;
     typedef simd<T, L> R;
     typedef typename R::S S;
-    if constexpr (!whole<T, L>) return R::of(choose(lower(m), a.s.lo, b.s.lo), choose(upper(m), a.s.hi, b.s.hi));
-    else if constexpr (sizeof(T) == 1) return R::of((S)__builtin_ia32_blendmb_128_mask((qi16)b.s, (qi16)a.s, m.k));
-    else if constexpr (sizeof(T) == 2) return R::of((S)__builtin_ia32_blendmw_256_mask((hi16)b.s, (hi16)a.s, m.k));
-    else if constexpr (traits<T>::is_float && sizeof(T) == 4) return R::of(__builtin_ia32_blendmps_512_mask(b.s, a.s, m.k));
-    else if constexpr (traits<T>::is_float) return R::of(__builtin_ia32_blendmpd_512_mask(b.s, a.s, m.k));
-    else if constexpr (sizeof(T) == 4) return R::of((S)__builtin_ia32_blendmd_512_mask((si16)b.s, (si16)a.s, m.k));
+    if constexpr (!whole<T, L>)
+        return R::of(choose(lower(m), a.s.lo, b.s.lo), choose(upper(m), a.s.hi, b.s.hi));
+    else if constexpr (sizeof(T) == 1)
+        return R::of((S)__builtin_ia32_blendmb_128_mask((qi16)b.s, (qi16)a.s, m.k));
+    else if constexpr (sizeof(T) == 2)
+        return R::of((S)__builtin_ia32_blendmw_256_mask((hi16)b.s, (hi16)a.s, m.k));
+    else if constexpr (traits<T>::is_float && sizeof(T) == 4)
+        return R::of(__builtin_ia32_blendmps_512_mask(b.s, a.s, m.k));
+    else if constexpr (traits<T>::is_float)
+        return R::of(__builtin_ia32_blendmpd_512_mask(b.s, a.s, m.k));
+    else if constexpr (sizeof(T) == 4)
+        return R::of((S)__builtin_ia32_blendmd_512_mask((si16)b.s, (si16)a.s, m.k));
     else return R::of((S)__builtin_ia32_blendmq_512_mask((di8)b.s, (di8)a.s, m.k));
 }
 template <int L> PK_FN bool any_of(mask_t<L> a, mask_t<L> b) {
@@ -262,7 +362,11 @@ template <int L> struct mask_t {
     simd<int32_t, L> m;
     mask_t() = default;
     PK_MEMBER mask_t(bool b) : m(b ? -1 : 0) {}
-    static PK_MEMBER mask_t of(simd<int32_t, L> m) { mask_t r; r.m = m; return r; }
+    static PK_MEMBER mask_t of(simd<int32_t, L> m) {
+        mask_t r;
+        r.m = m;
+        return r;
+    }
     PK_MEMBER bool operator[](int i) const { return m[i] != 0; }
     friend PK_MEMBER mask_t operator&(mask_t a, mask_t b) { return of(a.m & b.m); }
     friend PK_MEMBER mask_t operator|(mask_t a, mask_t b) { return of(a.m | b.m); }
@@ -271,7 +375,8 @@ template <int L> struct mask_t {
     friend PK_MEMBER bool any(mask_t a) {
         if constexpr (!whole<int32_t, L>) return any(mask_t<L / 2>::of(lower(a.m) | upper(a.m)));
 #if __AVX__
-        else if constexpr (L == 8) return __builtin_ia32_movmskps256((native_t<float, L>)a.m.s) != 0;
+        else if constexpr (L == 8)
+            return __builtin_ia32_movmskps256((native_t<float, L>)a.m.s) != 0;
 #endif
 #if __SSE2__
         else if constexpr (L == 4) return __builtin_ia32_movmskps((native_t<float, L>)a.m.s) != 0;
@@ -285,14 +390,18 @@ template <int L> struct mask_t {
     friend PK_MEMBER bool all(mask_t a) { return !any(~a); }
 };
 template <int L> PK_FN bool any_of(mask_t<L> a, mask_t<L> b) { return any(a | b); }
-template <int H> PK_FN mask_t<2 * H> join(mask_t<H> a, mask_t<H> b) { return mask_t<2 * H>::of(join(a.m, b.m)); }
+template <int H> PK_FN mask_t<2 * H> join(mask_t<H> a, mask_t<H> b) {
+    return mask_t<2 * H>::of(join(a.m, b.m));
+}
 template <int L> PK_FN mask_t<L / 2> lower(mask_t<L> a) { return mask_t<L / 2>::of(lower(a.m)); }
 template <int L> PK_FN mask_t<L / 2> upper(mask_t<L> a) { return mask_t<L / 2>::of(upper(a.m)); }
 
-template <int P, class T, int L> PK_FN simd<sint_of<T>, L> compare_lanes(simd<T, L> a, simd<T, L> b) {
+template <int P, class T, int L>
+PK_FN simd<sint_of<T>, L> compare_lanes(simd<T, L> a, simd<T, L> b) {
     typedef simd<sint_of<T>, L> R;
     typedef typename R::S S;
-    if constexpr (!whole<T, L>) return R::of(compare_lanes<P>(a.s.lo, b.s.lo), compare_lanes<P>(a.s.hi, b.s.hi));
+    if constexpr (!whole<T, L>)
+        return R::of(compare_lanes<P>(a.s.lo, b.s.lo), compare_lanes<P>(a.s.hi, b.s.hi));
     else if constexpr (P == EQ) return R::of((S)(a.s == b.s));
     else if constexpr (P == NE) return R::of((S)(a.s != b.s));
     else if constexpr (P == LT) return R::of((S)(a.s < b.s));
@@ -303,9 +412,11 @@ template <int P, class T, int L> PK_FN simd<sint_of<T>, L> compare_lanes(simd<T,
 template <int P, class T, int L> PK_FN mask_t<L> compare(simd<T, L> a, simd<T, L> b) {
     return mask_t<L>::of(cast<int32_t>(compare_lanes<P>(a, b)));
 }
-template <class T, int L> PK_FN simd<T, L> choose_lanes(simd<sint_of<T>, L> m, simd<T, L> a, simd<T, L> b) {
+template <class T, int L>
+PK_FN simd<T, L> choose_lanes(simd<sint_of<T>, L> m, simd<T, L> a, simd<T, L> b) {
     if constexpr (!whole<T, L>)
-        return simd<T, L>::of(choose_lanes(m.s.lo, a.s.lo, b.s.lo), choose_lanes(m.s.hi, a.s.hi, b.s.hi));
+        return simd<T, L>::of(choose_lanes(m.s.lo, a.s.lo, b.s.lo),
+                              choose_lanes(m.s.hi, a.s.hi, b.s.hi));
     else return simd<T, L>::of(m.s ? a.s : b.s);
 }
 template <class T, int L> PK_FN simd<T, L> choose(mask_t<L> m, simd<T, L> a, simd<T, L> b) {
@@ -332,8 +443,12 @@ typedef simd<uint8_t, 16> u8x16;
 typedef simd<uint16_t, 16> u16x16;
 typedef simd<uint32_t, 16> u32x16;
 typedef simd<uint64_t, 16> u64x16;
-template <class T> struct vec_of { typedef simd<T, 16> type; };
-template <> struct vec_of<bool> { typedef mask type; };
+template <class T> struct vec_of {
+    typedef simd<T, 16> type;
+};
+template <> struct vec_of<bool> {
+    typedef mask type;
+};
 template <class T> using vec = typename vec_of<T>::type;
 
 // All lanes on, known when the kernel is compiled.
@@ -369,7 +484,8 @@ PK_LAZY mask first_few(int64_t n) {
 // Memory. A lane that is off is not touched, and loads as 0.
 template <class T, int L> PK_FN simd<T, L> load_whole(const T *p) {
     typedef simd<T, L> R;
-    if constexpr (whole<T, L>) return R::of((typename R::S)*(const typename loose<T, L>::type *)p);
+    if constexpr (whole<T, L>)
+        return R::of((typename R::S) * (const typename loose<T, L>::type *)p);
     else return R::of(load_whole<T, L / 2>(p), load_whole<T, L / 2>(p + L / 2));
 }
 template <class T, int L> PK_FN void store_whole(T *p, simd<T, L> v) {
@@ -381,21 +497,30 @@ template <class T, int L> PK_FN simd<T, L> load_masked(const T *p, mask_t<L> m) 
     typedef typename R::S S;
 #if PK_AVX512
     using namespace isa;
-    if constexpr (!whole<T, L>) return R::of(load_masked<T, L / 2>(p, lower(m)), load_masked<T, L / 2>(p + L / 2, upper(m)));
-    else if constexpr (sizeof(T) == 1) return R::of((S)__builtin_ia32_loaddquqi128_mask((const char *)p, qi16{}, m.k));
-    else if constexpr (sizeof(T) == 2) return R::of((S)__builtin_ia32_loaddquhi256_mask((const short *)p, hi16{}, m.k));
-    else if constexpr (sizeof(T) == 4) return R::of((S)__builtin_ia32_loadups512_mask((const float *)p, sf16{}, m.k));
+    if constexpr (!whole<T, L>)
+        return R::of(load_masked<T, L / 2>(p, lower(m)),
+                     load_masked<T, L / 2>(p + L / 2, upper(m)));
+    else if constexpr (sizeof(T) == 1)
+        return R::of((S)__builtin_ia32_loaddquqi128_mask((const char *)p, qi16{}, m.k));
+    else if constexpr (sizeof(T) == 2)
+        return R::of((S)__builtin_ia32_loaddquhi256_mask((const short *)p, hi16{}, m.k));
+    else if constexpr (sizeof(T) == 4)
+        return R::of((S)__builtin_ia32_loadups512_mask((const float *)p, sf16{}, m.k));
     else return R::of((S)__builtin_ia32_loadupd512_mask((const double *)p, df8{}, m.k));
 #else
 #if __AVX2__
     if constexpr (whole<T, L> && sizeof(T) * L == 32 && sizeof(T) >= 4) {
         typedef int si8 __attribute__((vector_size(32)));
         typedef long long di4 __attribute__((vector_size(32)));
-        if constexpr (sizeof(T) == 4) return R::of((S)__builtin_ia32_maskloadd256((const si8 *)p, (si8)m.m.s));
-        else return R::of((S)__builtin_ia32_maskloadq256((const di4 *)p, (di4)cast<int64_t>(m.m).s));
+        if constexpr (sizeof(T) == 4)
+            return R::of((S)__builtin_ia32_maskloadd256((const si8 *)p, (si8)m.m.s));
+        else
+            return R::of((S)__builtin_ia32_maskloadq256((const di4 *)p, (di4)cast<int64_t>(m.m).s));
     } else
 #endif
-    if constexpr (!whole<T, L>) return R::of(load_masked<T, L / 2>(p, lower(m)), load_masked<T, L / 2>(p + L / 2, upper(m)));
+        if constexpr (!whole<T, L>)
+        return R::of(load_masked<T, L / 2>(p, lower(m)),
+                     load_masked<T, L / 2>(p + L / 2, upper(m)));
     else {
         S r = {};
         for (int i = 0; i < L; i++)
@@ -407,9 +532,11 @@ template <class T, int L> PK_FN simd<T, L> load_masked(const T *p, mask_t<L> m) 
 template <class T, int L> PK_FN void store_masked(T *p, simd<T, L> v, mask_t<L> m) {
 #if PK_AVX512
     using namespace isa;
-    if constexpr (!whole<T, L>) store_masked(p, v.s.lo, lower(m)), store_masked(p + L / 2, v.s.hi, upper(m));
+    if constexpr (!whole<T, L>)
+        store_masked(p, v.s.lo, lower(m)), store_masked(p + L / 2, v.s.hi, upper(m));
     else if constexpr (sizeof(T) == 1) __builtin_ia32_storedquqi128_mask((char *)p, (qi16)v.s, m.k);
-    else if constexpr (sizeof(T) == 2) __builtin_ia32_storedquhi256_mask((short *)p, (hi16)v.s, m.k);
+    else if constexpr (sizeof(T) == 2)
+        __builtin_ia32_storedquhi256_mask((short *)p, (hi16)v.s, m.k);
     else if constexpr (sizeof(T) == 4) __builtin_ia32_storeups512_mask((float *)p, (sf16)v.s, m.k);
     else __builtin_ia32_storeupd512_mask((double *)p, (df8)v.s, m.k);
 #else
@@ -421,7 +548,8 @@ template <class T, int L> PK_FN void store_masked(T *p, simd<T, L> v, mask_t<L> 
         else __builtin_ia32_maskstoreq256((di4 *)p, (di4)cast<int64_t>(m.m).s, (di4)v.s);
     } else
 #endif
-    if constexpr (!whole<T, L>) store_masked(p, lower(v), lower(m)), store_masked(p + L / 2, upper(v), upper(m));
+        if constexpr (!whole<T, L>)
+        store_masked(p, lower(v), lower(m)), store_masked(p + L / 2, upper(v), upper(m));
     else
         for (int i = 0; i < L; i++)
             if (m[i]) ((typename loose<T, 1>::type *)p)[i][0] = v.s[i];
@@ -439,6 +567,34 @@ PK_LAZY mask load(const bool *p, mask m) { return load((const uint8_t *)p, m) !=
 PK_LAZY void store(bool *p, mask v, all_lanes m) { store((uint8_t *)p, mask_bytes(v), m); }
 PK_LAZY void store(bool *p, mask v, mask m) { store((uint8_t *)p, mask_bytes(v), m); }
 
+// A store past the caches, where the address allows it; stream_fence() orders those before what follows.
+template <class T, int L> PK_FN void stream_whole(T *p, simd<T, L> v) {
+    if constexpr (!whole<T, L>) {
+        stream_whole(p, v.s.lo);
+        stream_whole(p + L / 2, v.s.hi);
+    } else {
+#if PK_AVX512
+        typedef long long words __attribute__((vector_size(64), may_alias));
+        if constexpr (sizeof(T) * L == 64) {
+            if (!((uintptr_t)p & 63)) {
+                __builtin_ia32_movntdq512((words *)p, (words)v.s);
+                return;
+            }
+        }
+#endif
+        store_whole<T, L>(p, v);
+    }
+}
+template <class T> PK_FN void stream(T *p, vec<T> v, all_lanes) { stream_whole<T, 16>(p, v); }
+template <class T> PK_FN void stream(T *p, vec<T> v, mask m) { store(p, v, m); }
+PK_FN void stream(bool *p, mask v, all_lanes m) { store(p, v, m); }
+PK_FN void stream(bool *p, mask v, mask m) { store(p, v, m); }
+PK_FN void stream_fence() {
+#if PK_AVX512
+    __builtin_ia32_sfence();
+#endif
+}
+
 // Lane i is f(i) where the mask is on, else 0; f is not called for lanes that are off.
 template <class T, class F> PK_FN vec<T> gather(F f, mask m) {
     T r[16];
@@ -451,7 +607,25 @@ template <class T, class F> PK_FN vec<T> gather(F f, all_lanes) {
     return load((const T *)r, all_lanes{});
 }
 template <class T, class M> PK_FN vec<T> load_strided(const T *p, int64_t stride, M m) {
-    return gather<T>([&](int i) PK_INLINE { return p[i * stride]; }, m);
+#if PK_AVX512
+    if constexpr (sizeof(T) >= 4) {
+        mask on = m;
+        auto at = simd<int64_t, 16>(stride) * lane_index();
+        auto lo = (isa::di8)at.s.lo.s, hi = (isa::di8)at.s.hi.s;
+        auto first_half = (char)lower(on).k, last_half = (char)upper(on).k;
+        if constexpr (sizeof(T) == 8)
+            return bits<T>(simd<double, 16>::of(
+                simd<double, 8>::of(__builtin_ia32_gatherdiv8df(isa::df8{}, p, lo, first_half, 8)),
+                simd<double, 8>::of(__builtin_ia32_gatherdiv8df(isa::df8{}, p, hi, last_half, 8))));
+        else {
+            typedef native_t<float, 8> F;
+            return bits<T>(
+                join(simd<float, 8>::of(__builtin_ia32_gatherdiv16sf(F{}, p, lo, first_half, 4)),
+                     simd<float, 8>::of(__builtin_ia32_gatherdiv16sf(F{}, p, hi, last_half, 4))));
+        }
+    } else
+#endif
+        return gather<T>([&](int i) PK_INLINE { return p[i * stride]; }, m);
 }
 template <class T> PK_FN void store_strided(T *p, int64_t stride, vec<T> v, mask m) {
     for (int i = 0; i < 16; i++)
@@ -464,11 +638,15 @@ template <int n, class T, int L> PK_FN simd<T, L> shift_lanes(simd<T, L> x) {
     if constexpr (!whole<T, L>) {
         if constexpr (n == L / 2) return R::of(x.s.hi, x.s.hi);
         else return R::of(shift_lanes<n>(x.s.lo), x.s.hi);
-    } else if constexpr (L == 16)         // i ^ n: one shuffle instruction without a constant in memory
-        return R::of(__builtin_shufflevector(x.s, x.s, n, 1 ^ n, 2 ^ n, 3 ^ n, 4 ^ n, 5 ^ n, 6 ^ n, 7 ^ n, 8 ^ n, 9 ^ n, 10 ^ n,
-                                             11 ^ n, 12 ^ n, 13 ^ n, 14 ^ n, 15 ^ n));
-    else if constexpr (L == 8) return R::of(__builtin_shufflevector(x.s, x.s, n, 1 ^ n, 2 ^ n, 3 ^ n, 4 ^ n, 5 ^ n, 6 ^ n, 7 ^ n));
-    else if constexpr (L == 4) return R::of(__builtin_shufflevector(x.s, x.s, n, 1 ^ n, 2 ^ n, 3 ^ n));
+    } else if constexpr (L == 16)  // i ^ n: one shuffle instruction without a constant in memory
+        return R::of(__builtin_shufflevector(x.s, x.s, n, 1 ^ n, 2 ^ n, 3 ^ n, 4 ^ n, 5 ^ n, 6 ^ n,
+                                             7 ^ n, 8 ^ n, 9 ^ n, 10 ^ n, 11 ^ n, 12 ^ n, 13 ^ n,
+                                             14 ^ n, 15 ^ n));
+    else if constexpr (L == 8)
+        return R::of(
+            __builtin_shufflevector(x.s, x.s, n, 1 ^ n, 2 ^ n, 3 ^ n, 4 ^ n, 5 ^ n, 6 ^ n, 7 ^ n));
+    else if constexpr (L == 4)
+        return R::of(__builtin_shufflevector(x.s, x.s, n, 1 ^ n, 2 ^ n, 3 ^ n));
     else return R::of(__builtin_shufflevector(x.s, x.s, n, n));
 }
 template <class T, class F> PK_FN T fold(simd<T, 16> v, F f) {
@@ -486,6 +664,11 @@ template <class F> PK_FN bool fold(mask v, F f) {
     b = mask_bytes(f(mask_of(b), mask_of(shift_lanes<2>(b))));
     b = mask_bytes(f(mask_of(b), mask_of(shift_lanes<1>(b))));
     return b[0];
+}
+
+// Four partial results: pairs first, then the lanes.
+template <class V, class F> PK_FN auto fold(const V (&v)[4], F f) {
+    return fold(f(f(v[0], v[1]), f(v[2], v[3])), f);
 }
 
 // body(i, all_lanes{}) for each full vector of [begin, end), then body(i, first(rest)).
@@ -512,42 +695,62 @@ template <class F> PK_FN void lanes4(int64_t begin, int64_t end, F body) {
     if (i < end) body(i, first_few(end - i), lane_set<1>{});
 }
 
+// The vectors of a row of n elements, n known: body(i, m, lane_set<k>{}) with no loop, so that
+// values of vector k can stay in a register of their own.
+template <int n, int k = 0, class F> PK_FN void fixed_lanes(F body) {
+    if constexpr (16 * k + 16 <= n) {
+        body(int64_t(16 * k), all_lanes{}, lane_set<k>{});
+        fixed_lanes<n, k + 1>(body);
+    } else if constexpr (16 * k < n) body(int64_t(16 * k), first(n - 16 * k), lane_set<k>{});
+}
+
 // Arithmetic with one rounding, on one part or on all lanes.
-#define PK_BY_PARTS1(f) if constexpr (!whole<T, L>) return simd<T, L>::of(f(x.s.lo), f(x.s.hi)); else
-#define PK_BY_LANES1(f) { simd<T, L> r; for (int i = 0; i < L; i++) r.s[i] = f(x.s[i]); return r; }
-#define PK_ROUND(name, imm, scalar) \
-    template <class T, int L> PK_FN simd<T, L> name(simd<T, L> x) { \
-        PK_BY_PARTS1(name) \
-        PK_ROUND512(imm) \
-        PK_ROUND256(imm) \
-        PK_ROUND128(imm) \
-        if constexpr (sizeof(T) == 4) PK_BY_LANES1(__builtin_##scalar##f) \
-        else PK_BY_LANES1(__builtin_##scalar) \
-    } \
-    PK_FN float name(float x) { return __builtin_##scalar##f(x); } \
+#define PK_BY_PARTS1(f)                                                                            \
+    if constexpr (!whole<T, L>) return simd<T, L>::of(f(x.s.lo), f(x.s.hi));                       \
+    else
+#define PK_BY_LANES1(f)                                                                            \
+    {                                                                                              \
+        simd<T, L> r;                                                                              \
+        for (int i = 0; i < L; i++) r.s[i] = f(x.s[i]);                                            \
+        return r;                                                                                  \
+    }
+#define PK_ROUND(name, imm, scalar)                                                                \
+    template <class T, int L> PK_FN simd<T, L> name(simd<T, L> x) {                                \
+        PK_BY_PARTS1(name)                                                                         \
+        PK_ROUND512(imm)                                                                           \
+        PK_ROUND256(imm)                                                                           \
+        PK_ROUND128(imm)                                                                           \
+        if constexpr (sizeof(T) == 4) PK_BY_LANES1(__builtin_##scalar##f)                          \
+        else PK_BY_LANES1(__builtin_##scalar)                                                      \
+    }                                                                                              \
+    PK_FN float name(float x) { return __builtin_##scalar##f(x); }                                 \
     PK_FN double name(double x) { return __builtin_##scalar(x); }
 #if PK_AVX512
-#define PK_ROUND512(imm) \
-    if constexpr (sizeof(T) * L == 64 && sizeof(T) == 4) \
-        return simd<T, L>::of(__builtin_ia32_rndscaleps_mask(x.s, imm, x.s, (short)-1, 4)); \
-    else if constexpr (sizeof(T) * L == 64) \
-        return simd<T, L>::of(__builtin_ia32_rndscalepd_mask(x.s, imm, x.s, (char)-1, 4)); \
+#define PK_ROUND512(imm)                                                                           \
+    if constexpr (sizeof(T) * L == 64 && sizeof(T) == 4)                                           \
+        return simd<T, L>::of(__builtin_ia32_rndscaleps_mask(x.s, imm, x.s, (short)-1, 4));        \
+    else if constexpr (sizeof(T) * L == 64)                                                        \
+        return simd<T, L>::of(__builtin_ia32_rndscalepd_mask(x.s, imm, x.s, (char)-1, 4));         \
     else
 #else
 #define PK_ROUND512(imm)
 #endif
 #if __AVX__
-#define PK_ROUND256(imm) \
-    if constexpr (sizeof(T) * L == 32 && sizeof(T) == 4) return simd<T, L>::of(__builtin_ia32_roundps256(x.s, imm)); \
-    else if constexpr (sizeof(T) * L == 32) return simd<T, L>::of(__builtin_ia32_roundpd256(x.s, imm)); \
+#define PK_ROUND256(imm)                                                                           \
+    if constexpr (sizeof(T) * L == 32 && sizeof(T) == 4)                                           \
+        return simd<T, L>::of(__builtin_ia32_roundps256(x.s, imm));                                \
+    else if constexpr (sizeof(T) * L == 32)                                                        \
+        return simd<T, L>::of(__builtin_ia32_roundpd256(x.s, imm));                                \
     else
 #else
 #define PK_ROUND256(imm)
 #endif
 #if __SSE4_1__
-#define PK_ROUND128(imm) \
-    if constexpr (sizeof(T) * L == 16 && sizeof(T) == 4) return simd<T, L>::of(__builtin_ia32_roundps(x.s, imm)); \
-    else if constexpr (sizeof(T) * L == 16) return simd<T, L>::of(__builtin_ia32_roundpd(x.s, imm)); \
+#define PK_ROUND128(imm)                                                                           \
+    if constexpr (sizeof(T) * L == 16 && sizeof(T) == 4)                                           \
+        return simd<T, L>::of(__builtin_ia32_roundps(x.s, imm));                                   \
+    else if constexpr (sizeof(T) * L == 16)                                                        \
+        return simd<T, L>::of(__builtin_ia32_roundpd(x.s, imm));                                   \
     else
 #else
 #define PK_ROUND128(imm)
@@ -563,54 +766,64 @@ template <class T, int L> PK_FN simd<T, L> sqrt(simd<T, L> x) {
     return simd<T, L>::of(__builtin_elementwise_sqrt(x.s));
 #else
 #if PK_AVX512
-    if constexpr (sizeof(T) * L == 64 && sizeof(T) == 4) return simd<T, L>::of(__builtin_ia32_sqrtps512_mask(x.s, x.s, (short)-1, 4));
-    else if constexpr (sizeof(T) * L == 64) return simd<T, L>::of(__builtin_ia32_sqrtpd512_mask(x.s, x.s, (char)-1, 4));
+    if constexpr (sizeof(T) * L == 64 && sizeof(T) == 4)
+        return simd<T, L>::of(__builtin_ia32_sqrtps512_mask(x.s, x.s, (short)-1, 4));
+    else if constexpr (sizeof(T) * L == 64)
+        return simd<T, L>::of(__builtin_ia32_sqrtpd512_mask(x.s, x.s, (char)-1, 4));
     else
 #endif
 #if __AVX__
-    if constexpr (sizeof(T) * L == 32 && sizeof(T) == 4) return simd<T, L>::of(__builtin_ia32_sqrtps256(x.s));
+        if constexpr (sizeof(T) * L == 32 && sizeof(T) == 4)
+        return simd<T, L>::of(__builtin_ia32_sqrtps256(x.s));
     else if constexpr (sizeof(T) * L == 32) return simd<T, L>::of(__builtin_ia32_sqrtpd256(x.s));
     else
 #endif
 #if __SSE2__
-    if constexpr (sizeof(T) * L == 16 && sizeof(T) == 4) return simd<T, L>::of(__builtin_ia32_sqrtps(x.s));
+        if constexpr (sizeof(T) * L == 16 && sizeof(T) == 4)
+        return simd<T, L>::of(__builtin_ia32_sqrtps(x.s));
     else if constexpr (sizeof(T) * L == 16) return simd<T, L>::of(__builtin_ia32_sqrtpd(x.s));
     else
 #endif
-    if constexpr (sizeof(T) == 4) PK_BY_LANES1(__builtin_sqrtf)
+        if constexpr (sizeof(T) == 4)
+        PK_BY_LANES1(__builtin_sqrtf)
     else PK_BY_LANES1(__builtin_sqrt)
 #endif
 }
 PK_FN float sqrt(float x) { return __builtin_sqrtf(x); }
 PK_FN double sqrt(double x) { return __builtin_sqrt(x); }
 
-template <class T, int L>
-static __attribute__((noinline, unused)) simd<T, L> fused_lanes(simd<T, L> x, simd<T, L> y, simd<T, L> z) {
+template <class T, int L> static __attribute__((noinline, unused)) simd<T, L>
+fused_lanes(simd<T, L> x, simd<T, L> y, simd<T, L> z) {
     for (int i = 0; i < L; i++)
         if constexpr (sizeof(T) == 4) z.s[i] = __builtin_fmaf(x.s[i], y.s[i], z.s[i]);
         else z.s[i] = __builtin_fma(x.s[i], y.s[i], z.s[i]);
     return z;
 }
 template <class T, int L> PK_FN simd<T, L> fused(simd<T, L> x, simd<T, L> y, simd<T, L> z) {
-    if constexpr (!whole<T, L>) return simd<T, L>::of(fused(x.s.lo, y.s.lo, z.s.lo), fused(x.s.hi, y.s.hi, z.s.hi));
+    if constexpr (!whole<T, L>)
+        return simd<T, L>::of(fused(x.s.lo, y.s.lo, z.s.lo), fused(x.s.hi, y.s.hi, z.s.hi));
     else {
 #if PK_AVX512
-    if constexpr (sizeof(T) * L == 64 && sizeof(T) == 4)
-        return simd<T, L>::of(__builtin_ia32_vfmaddps512_mask(x.s, y.s, z.s, (short)-1, 4));
-    else if constexpr (sizeof(T) * L == 64)
-        return simd<T, L>::of(__builtin_ia32_vfmaddpd512_mask(x.s, y.s, z.s, (char)-1, 4));
-    else
+        if constexpr (sizeof(T) * L == 64 && sizeof(T) == 4)
+            return simd<T, L>::of(__builtin_ia32_vfmaddps512_mask(x.s, y.s, z.s, (short)-1, 4));
+        else if constexpr (sizeof(T) * L == 64)
+            return simd<T, L>::of(__builtin_ia32_vfmaddpd512_mask(x.s, y.s, z.s, (char)-1, 4));
+        else
 #endif
 #if __clang__
-    return simd<T, L>::of(__builtin_elementwise_fma(x.s, y.s, z.s));
+            return simd<T, L>::of(__builtin_elementwise_fma(x.s, y.s, z.s));
 #elif __FMA__
-    if constexpr (sizeof(T) * L == 32 && sizeof(T) == 4) return simd<T, L>::of(__builtin_ia32_vfmaddps256(x.s, y.s, z.s));
-    else if constexpr (sizeof(T) * L == 32) return simd<T, L>::of(__builtin_ia32_vfmaddpd256(x.s, y.s, z.s));
-    else if constexpr (sizeof(T) * L == 16 && sizeof(T) == 4) return simd<T, L>::of(__builtin_ia32_vfmaddps(x.s, y.s, z.s));
-    else if constexpr (sizeof(T) * L == 16) return simd<T, L>::of(__builtin_ia32_vfmaddpd(x.s, y.s, z.s));
-    else
+        if constexpr (sizeof(T) * L == 32 && sizeof(T) == 4)
+            return simd<T, L>::of(__builtin_ia32_vfmaddps256(x.s, y.s, z.s));
+        else if constexpr (sizeof(T) * L == 32)
+            return simd<T, L>::of(__builtin_ia32_vfmaddpd256(x.s, y.s, z.s));
+        else if constexpr (sizeof(T) * L == 16 && sizeof(T) == 4)
+            return simd<T, L>::of(__builtin_ia32_vfmaddps(x.s, y.s, z.s));
+        else if constexpr (sizeof(T) * L == 16)
+            return simd<T, L>::of(__builtin_ia32_vfmaddpd(x.s, y.s, z.s));
+        else
 #endif
-    return fused_lanes(x, y, z);
+        return fused_lanes(x, y, z);
     }
 }
 PK_LAZY f32x16 fma(f32x16 x, f32x16 y, f32x16 z) { return fused(x, y, z); }
@@ -618,35 +831,44 @@ PK_LAZY f64x16 fma(f64x16 x, f64x16 y, f64x16 z) { return fused(x, y, z); }
 PK_FN float fma(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
 PK_FN double fma(double x, double y, double z) { return __builtin_fma(x, y, z); }
 
-// a < b ? a : b and a > b ? a : b: one instruction for floats; where either is NaN, and for two zeros, b.
-#define PK_MINMAX(name, op, x86, order) \
-    template <class T, int L> PK_FN simd<T, L> name(simd<T, L> a, simd<T, L> b) { \
-        if constexpr (!whole<T, L>) return simd<T, L>::of(name(a.s.lo, b.s.lo), name(a.s.hi, b.s.hi)); \
-        else if constexpr (!traits<T>::is_float) return simd<T, L>::of(a.s op b.s ? a.s : b.s); \
-        else { PK_MINMAX512(x86) PK_MINMAX256(x86) PK_MINMAX128(x86) return simd<T, L>::of(a.s op b.s ? a.s : b.s); } \
+// a < b ? a : b and a > b ? a : b: one instruction for floats; where either is NaN, and for two
+// zeros, b.
+#define PK_MINMAX(name, op, x86, order)                                                            \
+    template <class T, int L> PK_FN simd<T, L> name(simd<T, L> a, simd<T, L> b) {                  \
+        if constexpr (!whole<T, L>)                                                                \
+            return simd<T, L>::of(name(a.s.lo, b.s.lo), name(a.s.hi, b.s.hi));                     \
+        else if constexpr (!traits<T>::is_float) return simd<T, L>::of(a.s op b.s ? a.s : b.s);    \
+        else {                                                                                     \
+            PK_MINMAX512(x86)                                                                      \
+            PK_MINMAX256(x86) PK_MINMAX128(x86) return simd<T, L>::of(a.s op b.s ? a.s : b.s);     \
+        }                                                                                          \
     }
 #if PK_AVX512
-#define PK_MINMAX512(x86) \
-    if constexpr (sizeof(T) * L == 64 && sizeof(T) == 4) \
-        return simd<T, L>::of(__builtin_ia32_##x86##ps512_mask(a.s, b.s, b.s, (short)-1, 4)); \
-    else if constexpr (sizeof(T) * L == 64) \
-        return simd<T, L>::of(__builtin_ia32_##x86##pd512_mask(a.s, b.s, b.s, (char)-1, 4)); \
+#define PK_MINMAX512(x86)                                                                          \
+    if constexpr (sizeof(T) * L == 64 && sizeof(T) == 4)                                           \
+        return simd<T, L>::of(__builtin_ia32_##x86##ps512_mask(a.s, b.s, b.s, (short)-1, 4));      \
+    else if constexpr (sizeof(T) * L == 64)                                                        \
+        return simd<T, L>::of(__builtin_ia32_##x86##pd512_mask(a.s, b.s, b.s, (char)-1, 4));       \
     else
 #else
 #define PK_MINMAX512(x86)
 #endif
 #if __AVX__
-#define PK_MINMAX256(x86) \
-    if constexpr (sizeof(T) * L == 32 && sizeof(T) == 4) return simd<T, L>::of(__builtin_ia32_##x86##ps256(a.s, b.s)); \
-    else if constexpr (sizeof(T) * L == 32) return simd<T, L>::of(__builtin_ia32_##x86##pd256(a.s, b.s)); \
+#define PK_MINMAX256(x86)                                                                          \
+    if constexpr (sizeof(T) * L == 32 && sizeof(T) == 4)                                           \
+        return simd<T, L>::of(__builtin_ia32_##x86##ps256(a.s, b.s));                              \
+    else if constexpr (sizeof(T) * L == 32)                                                        \
+        return simd<T, L>::of(__builtin_ia32_##x86##pd256(a.s, b.s));                              \
     else
 #else
 #define PK_MINMAX256(x86)
 #endif
 #if __SSE2__
-#define PK_MINMAX128(x86) \
-    if constexpr (sizeof(T) * L == 16 && sizeof(T) == 4) return simd<T, L>::of(__builtin_ia32_##x86##ps(a.s, b.s)); \
-    else if constexpr (sizeof(T) * L == 16) return simd<T, L>::of(__builtin_ia32_##x86##pd(a.s, b.s)); \
+#define PK_MINMAX128(x86)                                                                          \
+    if constexpr (sizeof(T) * L == 16 && sizeof(T) == 4)                                           \
+        return simd<T, L>::of(__builtin_ia32_##x86##ps(a.s, b.s));                                 \
+    else if constexpr (sizeof(T) * L == 16)                                                        \
+        return simd<T, L>::of(__builtin_ia32_##x86##pd(a.s, b.s));                                 \
     else
 #else
 #define PK_MINMAX128(x86)
@@ -664,7 +886,8 @@ template <class T, int L> PK_FN simd<T, L> minimum_of(simd<T, L> a, simd<T, L> b
 }
 
 template <class T, int L> PK_FN simd<T, L> abs(simd<T, L> x) {
-    if constexpr (traits<T>::is_float) return bits<T>(bits<uint_of<T>>(x) & simd<uint_of<T>, L>(uint_of<T>(-1) >> 1));
+    if constexpr (traits<T>::is_float)
+        return bits<T>(bits<uint_of<T>>(x) & simd<uint_of<T>, L>(uint_of<T>(-1) >> 1));
     else if constexpr (traits<T>::is_signed) return choose(compare<LT>(x, simd<T, L>(0)), -x, x);
     else return x;
 }
@@ -673,13 +896,15 @@ template <class T, int L> PK_FN simd<T, L> sign_from(simd<T, L> x, simd<T, L> s)
     typedef simd<uint_of<T>, L> U;
     U sign = uint_of<T>(1) << (8 * sizeof(T) - 1);
 #if PK_AVX512
-    if constexpr (!whole<T, L>) return simd<T, L>::of(sign_from(x.s.lo, s.s.lo), sign_from(x.s.hi, s.s.hi));
+    if constexpr (!whole<T, L>)
+        return simd<T, L>::of(sign_from(x.s.lo, s.s.lo), sign_from(x.s.hi, s.s.hi));
     else if constexpr (sizeof(T) * L == 64) {
         typedef isa::si16 I;
-        return simd<T, L>::of((native_t<T, L>)__builtin_ia32_pternlogd512_mask((I)sign.s, (I)s.s, (I)x.s, 0xca, (short)-1));
+        return simd<T, L>::of((native_t<T, L>)__builtin_ia32_pternlogd512_mask(
+            (I)sign.s, (I)s.s, (I)x.s, 0xca, (short)-1));
     } else
 #endif
-    return bits<T>((bits<uint_of<T>>(x) & ~sign) | (bits<uint_of<T>>(s) & sign));
+        return bits<T>((bits<uint_of<T>>(x) & ~sign) | (bits<uint_of<T>>(s) & sign));
 }
 template <class T, int L> PK_FN mask_t<L> isnan(simd<T, L> x) {
     if constexpr (traits<T>::is_float) return compare<NE>(x, x);
@@ -704,13 +929,18 @@ template <class To, class T, int L> PK_FN auto convert(simd<T, L> x) {
     else if constexpr (__is_same(To, bool)) return compare<NE>(x, simd<T, L>(0));
     else if constexpr (!traits<T>::is_float || traits<To>::is_float) return cast<To>(x);
     else {
-        constexpr int digits = sizeof(T) == 4 ? 24 : 53, width = 8 * sizeof(To) - traits<To>::is_signed;
-        constexpr To top = width <= digits ? traits<To>::highest : To(traits<To>::highest >> (width - digits) << (width - digits));
+        constexpr int digits = sizeof(T) == 4 ? 24 : 53,
+                      width = 8 * sizeof(To) - traits<To>::is_signed;
+        constexpr To top = width <= digits
+                               ? traits<To>::highest
+                               : To(traits<To>::highest >> (width - digits) << (width - digits));
         auto z = choose(compare<EQ>(x, x), x, simd<T, L>(0));
         auto in = lesser(simd<T, L>(T(top)), greater(simd<T, L>(T(traits<To>::lowest)), z));
         if constexpr (sizeof(To) < 4) return cast<To>(cast<int32_t>(in));
         else if constexpr (width <= digits) return cast<To>(in);
-        else return choose(compare<GT>(z, simd<T, L>(T(top))), simd<To, L>(traits<To>::highest), cast<To>(in));
+        else
+            return choose(compare<GT>(z, simd<T, L>(T(top))), simd<To, L>(traits<To>::highest),
+                          cast<To>(in));
     }
 }
 template <class To> PK_FN vec<To> convert(mask m) {
@@ -719,7 +949,9 @@ template <class To> PK_FN vec<To> convert(mask m) {
 }
 
 // The same for scalars.
-template <class T> struct is_simd { typedef T scalar; };
+template <class T> struct is_simd {
+    typedef T scalar;
+};
 template <class T, int L> struct is_simd<simd<T, L>> {};
 template <int L> struct is_simd<mask_t<L>> {};
 template <> struct is_simd<all_lanes> {};
@@ -729,7 +961,9 @@ template <class T> PK_FN scalar<T> minimum(T a, T b) { return a != a || a < b ? 
 template <class T> PK_FN scalar<T> max_ignore_nan(T a, T b) { return a > b ? a : b; }
 template <class T> PK_FN scalar<T> min_ignore_nan(T a, T b) { return a < b ? a : b; }
 template <class T> PK_FN scalar<T> select(bool m, T a, T b) { return m ? a : b; }
-template <class T> PK_FN simd<scalar<T>, 16> select(mask m, T a, T b) { return choose<T, 16>(m, a, b); }
+template <class T> PK_FN simd<scalar<T>, 16> select(mask m, T a, T b) {
+    return choose<T, 16>(m, a, b);
+}
 template <class To, class T> PK_FN decltype(To(scalar<T>())) convert(T x) {
     if constexpr (!traits<T>::is_float || traits<To>::is_float || __is_same(To, bool)) return To(x);
     else return convert<To>(simd<T, 16>(x))[0];
@@ -753,10 +987,12 @@ PK_FN bool signbit(double x) { return __builtin_signbit(x); }
 
 // Horner's rule by fma; the coefficient of the highest power comes first.
 template <class T, int L> PK_FN simd<T, L> horner_from(simd<T, L>, simd<T, L> p) { return p; }
-template <class T, int L, class... C> PK_FN simd<T, L> horner_from(simd<T, L> x, simd<T, L> p, T c, C... rest) {
+template <class T, int L, class... C>
+PK_FN simd<T, L> horner_from(simd<T, L> x, simd<T, L> p, T c, C... rest) {
     return horner_from(x, fused(p, x, simd<T, L>(c)), T(rest)...);
 }
 template <class T, int L, class... C> PK_FN simd<T, L> horner(simd<T, L> x, T c, C... rest) {
     return horner_from(x, simd<T, L>(c), T(rest)...);
 }
 }  // namespace pk
+#endif

@@ -1,11 +1,16 @@
-// Division of many numbers by one: bit-equal to the division, at the price of a few multiplications.
-#pragma once
+// Division of many numbers by one: bit-equal to the division, at the price of a few
+// multiplications.
+#ifndef PK_DIVISOR_H
+#define PK_DIVISOR_H
+#ifndef PK_CORE_H
 #include "core.h"
+#endif
 
 namespace pk {
-// 1 / s = high + low to twice the precision makes q = x high + x low faithful, the remainder x - s q
-// exact, and q + (x - s q) high correctly rounded (Markstein 1990, theorem on faithful quotients), as long
-// as no step leaves the normal numbers. Vectors with a lane that could, and other divisors, are divided.
+// 1 / s = high + low to twice the precision makes q = x high + x low faithful, the remainder x - s
+// q exact, and q + (x - s q) high correctly rounded (Markstein 1990, theorem on faithful
+// quotients), as long as no step leaves the normal numbers. Vectors with a lane that could, and
+// other divisors, are divided.
 template <class T> struct divisor {
     T s, high, low;
     bool fast;
@@ -25,7 +30,9 @@ template <class T> struct divisor {
             q = sign_from(fused(fused(V(-s), q, x), V(high), q), x);
             // 0 and the normal numbers with room for 2^+-32 (2^+-256) and a remainder below them
             constexpr sint_of<T> unit = sint_of<T>(1) << (sizeof(T) == 4 ? 23 : 52);
-            constexpr sint_of<T> bias = sizeof(T) == 4 ? 127 : 1023, low_end = sizeof(T) == 4 ? 60 : 600, high_end = sizeof(T) == 4 ? 90 : 700;
+            constexpr sint_of<T> bias = sizeof(T) == 4 ? 127 : 1023,
+                                 low_end = sizeof(T) == 4 ? 60 : 600,
+                                 high_end = sizeof(T) == 4 ? 90 : 700;
             auto a = bits<sint_of<T>>(x) & I(traits<sint_of<T>>::highest);
             auto big = compare<GE>(a, I((bias + high_end) * unit));
             auto small = compare<LT>(a, I((bias - low_end) * unit)) & compare<NE>(a, I(0));
@@ -36,10 +43,11 @@ template <class T> struct divisor {
     friend PK_MEMBER simd<T, 16> operator/(simd<T, 16> x, const divisor &d) {
 #if PK_AVX512
         return __builtin_expect(d.fast, 1) ? d.of(x) : x / simd<T, 16>(d.s);
-#else                                     // a division of 8 or 4 lanes costs no more than the detour
+#else  // a division of 8 or 4 lanes costs no more than the detour
         return x / simd<T, 16>(d.s);
 #endif
     }
     friend PK_MEMBER T operator/(T x, const divisor &d) { return x / d.s; }
 };
 }  // namespace pk
+#endif

@@ -1,6 +1,9 @@
 // Whole-number division: quotients and remainders, NumPy's and C's, and division by one divisor.
-#pragma once
+#ifndef PK_INTEGER_H
+#define PK_INTEGER_H
+#ifndef PK_CORE_H
 #include "core.h"
+#endif
 
 namespace pk {
 // NumPy's floor division: rounds towards minus infinity, x / 0 = 0, the lowest / -1 wraps.
@@ -47,23 +50,31 @@ PK_FN float floor_quotient(float a, float b) { return float_quotient(a, b); }
 PK_FN double floor_quotient(double a, double b) { return float_quotient(a, b); }
 
 // Lane by lane and out of line: a division is slow anyway, and 16 copies of it long to compile.
-template <class T, T (*f)(T, T)> static __attribute__((noinline, unused)) void each_pair(T *a, const T *b) {
+template <class T, T (*f)(T, T)>
+static __attribute__((noinline, unused)) void each_pair(T *a, const T *b) {
     for (int i = 0; i < 16; i++) a[i] = f(a[i], b[i]);
 }
-template <class T> struct same_as { typedef T type; };
-template <class T> using same = typename same_as<T>::type;    // not deduced, hence converted
-#define PK_PAIRWISE(name, f) \
-    template <class T> PK_FN scalar<T> name(T a, T b) { return f(a, b); } \
-    template <class T> PK_FN simd<T, 16> name(simd<T, 16> x, simd<T, 16> y) { \
-        T a[16], b[16]; \
-        store_whole(a, x); \
-        store_whole(b, y); \
-        each_pair<T, f>(a, b); \
-        return load_whole<T, 16>(a); \
-    } \
-    template <class T> PK_FN simd<T, 16> name(simd<T, 16> x, same<T> y) { return name(x, simd<T, 16>(y)); } \
-    template <class T> PK_FN simd<T, 16> name(same<T> x, simd<T, 16> y) { return name(simd<T, 16>(x), y); }
+template <class T> struct same_as {
+    typedef T type;
+};
+template <class T> using same = typename same_as<T>::type;  // not deduced, hence converted
+#define PK_PAIRWISE(name, f)                                                                       \
+    template <class T> PK_FN scalar<T> name(T a, T b) { return f(a, b); }                          \
+    template <class T> PK_FN simd<T, 16> name(simd<T, 16> x, simd<T, 16> y) {                      \
+        T a[16], b[16];                                                                            \
+        store_whole(a, x);                                                                         \
+        store_whole(b, y);                                                                         \
+        each_pair<T, f>(a, b);                                                                     \
+        return load_whole<T, 16>(a);                                                               \
+    }                                                                                              \
+    template <class T> PK_FN simd<T, 16> name(simd<T, 16> x, same<T> y) {                          \
+        return name(x, simd<T, 16>(y));                                                            \
+    }                                                                                              \
+    template <class T> PK_FN simd<T, 16> name(same<T> x, simd<T, 16> y) {                          \
+        return name(simd<T, 16>(x), y);                                                            \
+    }
 PK_PAIRWISE(floor_divide, floor_quotient)
 PK_PAIRWISE(remainder, floor_rest)
 PK_PAIRWISE(fmod, cut_rest)
 }  // namespace pk
+#endif

@@ -40,7 +40,7 @@ class Draft:
     def space(self) -> Space:
         """The iteration space."""
         if self._space is None:
-            self._space = Space(axes_of(self.shape, self.reduced or ()))
+            self._space = Space(axes_of(self.shape, self.reduced))
         return self._space
 
     def fold(self, shape: Shape, axes: tuple[int, ...]) -> None:

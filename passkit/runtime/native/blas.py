@@ -35,17 +35,25 @@ NONE = Blas("the launcher's own loops", 0, 0, 0)
 def blas() -> Blas:
     """OpenBLAS of scipy-openblas32, set to one thread; else NumPy's own; else `NONE`."""
     for library, ilp64 in _libraries():
-        suffix = "64_" if ilp64 else ""
         try:
-            handle = open_library(str(library))
-            sgemm = find_symbol(handle, f"scipy_cblas_sgemm{suffix}")
-            dgemm = find_symbol(handle, f"scipy_cblas_dgemm{suffix}")
+            found = load(library, ilp64)
         except (OSError, LookupError):
             continue
         if not ilp64:  # our threads share the rows out; NumPy's own library is left as it is
             CDLL(str(library)).scipy_openblas_set_num_threads(c_int(1))
-        return Blas(library.name, sgemm, dgemm, ilp64)
+        return found
     return NONE
+
+
+def load(library: Path, ilp64: int) -> Blas:
+    """The functions of an OpenBLAS of SciPy's making.
+
+    Raises: OSError or LookupError when it is none.
+    """
+    handle, suffix = open_library(str(library)), "64_" if ilp64 else ""
+    sgemm = find_symbol(handle, f"scipy_cblas_sgemm{suffix}")
+    dgemm = find_symbol(handle, f"scipy_cblas_dgemm{suffix}")
+    return Blas(library.name, sgemm, dgemm, ilp64)
 
 
 def _libraries() -> Iterator[tuple[Path, int]]:

@@ -151,7 +151,7 @@ def _compile(
                     running[number - cores].finish()
                 source = Path(name, f"{number}.cpp")
                 source.write_text(unit_text(unit))
-                arguments = [*compiler.kernel_flags(flags), str(source)]
+                arguments = [*kernel_flags(), *flags, str(source), *compiler.libraries]
                 what = ", ".join(kernel.symbol for kernel in unit)
                 output = source.with_suffix(".so")
                 running.append(begin(compiler, arguments, output, what, _kernel_text(unit)))

@@ -41,9 +41,10 @@ class Compiler:
         """The program, as messages show it."""
         return " ".join(self.command)
 
-    def kernel_flags(self, extra: tuple[str, ...] = ()) -> tuple[str, ...]:
-        """The flags that kernels are compiled with, ``extra`` last."""
-        return kernel_flags() + extra
+    @property
+    def libraries(self) -> tuple[str, ...]:
+        """What kernels are linked with: no C++ library, which would cost a fifth of the time."""
+        return ("-nostdlib", "-lm", "-lc", "-lgcc") if self.kind == "gcc" else ("-lm",)
 
 
 def kernel_flags() -> tuple[str, ...]:

@@ -7,14 +7,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 from attrs import frozen
-from numpy.typing import NDArray
 
 from passkit.errors import FeedError, nearest
 from passkit.runtime.native.launcher import launcher
 
-Array = NDArray[Any]
+Array = np.ndarray[Any, np.dtype[Any]]
 Dims = tuple[int | str | None, ...]
 _KINDS = "biufc"
+_PYTHON = (bool, int, float, complex, list, tuple)
 
 
 @frozen
@@ -115,7 +115,7 @@ def spec_array(spec: InputSpec, value: Any) -> Array:
 
     Raises: FeedError when that would lose something, or the value is an array of another type.
     """
-    if isinstance(value, (bool, int, float, complex, list, tuple)):
+    if isinstance(value, _PYTHON) and not isinstance(value, np.generic):
         return _from_python(spec, value)
     array = np.asarray(value)
     dtype = spec.dtype.newbyteorder(array.dtype.byteorder)
@@ -185,7 +185,7 @@ def _found(value: Any) -> str:
     """What a value is, as messages show it."""
     if isinstance(value, (np.ndarray, np.generic)):
         return _type_text(value.dtype, value.shape)
-    if isinstance(value, (bool, int, float, complex, list, tuple)):
+    if isinstance(value, _PYTHON):
         try:
             array = np.asarray(value)
         except ValueError:

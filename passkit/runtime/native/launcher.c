@@ -19,7 +19,9 @@
 #include "gemm.h"
 #include "pool.h"
 #include "team.h"
+#include "memory.h"
 #include "bound.h"
+#include "parse.h"
 #include "run.h"
 
 // Feeds that are not plainly right: Python converts them to a tuple of arrays, or raises.

@@ -29,7 +29,9 @@ NAME = "_passkit_launcher"
 MOST_THREADS = 64
 FLAGS = ("-x", "c", "-std=gnu11", "-O1", "-D_GNU_SOURCE", "-shared", "-fPIC", "-fvisibility=hidden")
 _HERE = Path(__file__).parent
-_SOURCES = ("launcher.c", "run.h", "bound.h", "team.h", "pool.h", "gemm.h")
+_SOURCES = (
+    "launcher.c", "gemm.h", "pool.h", "team.h", "memory.h", "bound.h", "parse.h", "run.h"
+)  # fmt: skip
 
 
 _lock = threading.RLock()

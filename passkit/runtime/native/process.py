@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -40,7 +41,7 @@ class Compilation:
         if status:
             raise CompilerError(
                 f"{self.compiler.path} refused {self.what} with status {status}; PASSKIT_CXX may "
-                f"name another compiler. It says:\n{self._log()}\n{numbered(self.source)}"
+                f"name another compiler. It says:\n{self._log()}\n\n{numbered(self.source)}"
             )
         return self.output
 
@@ -62,10 +63,11 @@ def begin(
     Raises: CompilerError when the program cannot be run.
     """
     command = [*compiler.command, *arguments, "-o", str(output)]
+    environ = os.environ | {"LC_ALL": "C"}  # messages in one language
     with open(output.with_suffix(".log"), "wb") as log:
         try:
             process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
+                command, env=environ, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
             )
         except OSError as error:
             raise CompilerError(

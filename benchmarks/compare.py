@@ -1,0 +1,356 @@
+"""Compares passkit with PyTorch, JAX and hand-written kernels, alternating in one run.
+
+    python benchmarks/compare.py [--quick] [--only passkit,torch,jax,hand] [--rows softmax]
+
+Prints a table and writes ``benchmarks/results/NAME.json``. What is measured and why: README.md.
+"""
+
+import argparse
+import gc
+import json
+import math
+import os
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from attrs import Factory, define, frozen
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT))  # a checkout that is not installed
+
+import hand  # noqa: E402  (after the path)
+import peers  # noqa: E402
+from workloads import WORKLOADS, Workload  # noqa: E402
+
+MODES = ("dropped", "kept")
+KEPT_NBYTES = 640 << 20  # results of a series that are held at once
+LARGE_NBYTES = 1 << 20
+SMALL_SECONDS = 50e-6  # calls shorter than this are timed many at a time
+PAUSE_SECONDS = 0.02  # longer than the thread pools of the competitors spin
+GROUPS = {"torch": ("eager", "compile")}
+
+LOOPS = {
+    "dropped": """
+def series(f, chunks, clock, deadline):
+    times = []
+    for chunk in chunks:
+        start = clock()
+        if start > deadline and len(times) > 3:
+            break
+        for ({names},) in chunk:
+            {call}
+        times.append(clock() - start)
+    return times
+""",
+    "kept": """
+def series(f, chunks, clock, deadline):
+    times, results = [], []
+    hold = results.append
+    for chunk in chunks:
+        start = clock()
+        if start > deadline and len(times) > 3:
+            break
+        for ({names},) in chunk:
+            hold({call})
+        times.append(clock() - start)
+    return times
+""",
+}
+
+
+@frozen
+class Effort:
+    """How long a run measures.
+
+    seconds: of one series; rounds: series of each competitor; samples: fewest in a series.
+    """
+
+    rounds: int
+    seconds: float
+    samples: int
+
+
+FULL, QUICK = Effort(5, 0.04, 5), Effort(3, 0.02, 4)
+
+
+@define
+class Entrant:
+    """A competitor on one workload, ready to be timed.
+
+    medians: seconds of a call, one per series and mode; minima likewise.
+    """
+
+    name: str
+    competitor: peers.Competitor
+    sets: list[tuple[Any, ...]]
+    result_nbytes: int
+    error: float
+    medians: dict[str, list[float]] = Factory(lambda: {mode: [] for mode in MODES})
+    minima: dict[str, list[float]] = Factory(lambda: {mode: [] for mode in MODES})
+
+    def median(self, mode: str) -> float:
+        """The best of the series' medians."""
+        return min(self.medians[mode])
+
+    def loop(self, mode: str, names: tuple[str, ...]) -> Callable[..., list[int]]:
+        """The compiled timing loop of this competitor's call."""
+        space: dict[str, Any] = {}
+        exec(LOOPS[mode].format(names=", ".join(names), call=self.competitor.call), space)
+        return space["series"]
+
+    def measure(self, mode: str, names: tuple[str, ...], effort: Effort) -> None:
+        """Times one series: a pause, calls to warm up, then the samples."""
+        loop, f, clock = self.loop(mode, names), self.competitor.function, time.perf_counter_ns
+        time.sleep(PAUSE_SECONDS)
+        spent, begin = [], time.perf_counter()
+        while len(spent) < 3 or time.perf_counter() - begin < effort.seconds / 3:
+            spent += self.warm(f, clock, names)
+            if time.perf_counter() - begin > 1.0:
+                break
+        estimate = max(statistics.median(spent) / 1e9, 1e-7)
+        inner = 1 if estimate > SMALL_SECONDS else max(1, int(2e-4 / estimate))
+        samples = max(effort.samples, min(400, int(effort.seconds / (estimate * inner))))
+        if mode == "kept":
+            samples = min(samples, max(2, KEPT_NBYTES // (self.result_nbytes * inner)))
+        cycle = [self.sets[i % len(self.sets)] for i in range(samples * inner)]
+        chunks = [cycle[i * inner:(i + 1) * inner] for i in range(samples)]
+        deadline = clock() + int(effort.seconds * 5e9)  # other work on the CPUs may stall calls
+        times = loop(f, chunks, clock, deadline)
+        self.medians[mode].append(statistics.median(times) / inner / 1e9)
+        self.minima[mode].append(min(times) / inner / 1e9)
+
+    def warm(self, f: Any, clock: Any, names: tuple[str, ...]) -> list[int]:
+        """Nanoseconds of one call on each set of inputs, results dropped."""
+        return self.loop("dropped", names)(f, [[one] for one in self.sets], clock, clock())
+
+
+def enter(name: str, work: Workload, threads: int, arrays: list[tuple[np.ndarray, ...]],
+          references: list[np.ndarray]) -> Entrant | None:
+    """Builds a competitor and checks its results on every set of inputs."""
+    competitor = peers.BUILDERS[name](work, threads)
+    if competitor is None:
+        return None
+    sets = [tuple(competitor.prepare(a) for a in one) for one in arrays]
+    call = eval(f"lambda f, {', '.join(work.names)}: {competitor.call}")
+    worst, nbytes = 0.0, 4
+    for one, reference in zip(sets, references, strict=True):
+        found = competitor.numpy(call(competitor.function, *one))
+        worst, nbytes = max(worst, work.error(found, reference)), max(nbytes, found.nbytes)
+    return Entrant(name, competitor, sets, nbytes, worst)
+
+
+def compare(work: Workload, names: list[str], threads: int, effort: Effort) -> dict[str, Any]:
+    """One row: every competitor checked, then timed in turn."""
+    hand.POOL.clear()
+    gc.collect()
+    gc.disable()  # a collection costs 0.1 s with PyTorch and JAX loaded
+    count = 2 if work.nbytes > (64 << 20) else 3
+    arrays = [work.arrays(seed) for seed in range(count)]
+    references = [work.reference(one) for one in arrays[:2]]
+    row: dict[str, Any] = {"name": work.label, "core": work.core, "nbytes": work.nbytes,
+                           "failed": {}, "competitors": {}}
+    entrants = []
+    for name in names:
+        try:
+            entrant = enter(name, work, threads, arrays[:2], references)
+        except Exception as error:  # the other rows and competitors still count
+            row["failed"][name] = f"{type(error).__name__}: {error}"
+            continue
+        if entrant is None:
+            continue
+        if entrant.error > work.tolerance:
+            row["failed"][name] = f"error {entrant.error:.1e} > {work.tolerance:.0e}"
+        entrant.sets += [tuple(entrant.competitor.prepare(a) for a in one) for one in arrays[2:]]
+        entrants.append(entrant)
+    del references
+    kernel_seconds = []
+    for turn in range(effort.rounds if entrants else 0):
+        for mode in MODES:
+            for entrant in entrants[turn % len(entrants):] + entrants[:turn % len(entrants)]:
+                entrant.measure(mode, work.names, effort)
+                if mode == "dropped" and entrant.name == "hand":
+                    kernel_seconds.append(time_kernel(work, arrays, effort))
+    for entrant in entrants:
+        row["competitors"][entrant.name] = {"error": entrant.error} | {
+            mode: {"median": entrant.median(mode), "minimum": min(entrant.minima[mode]),
+                   "medians": entrant.medians[mode]} for mode in MODES}
+    if kernel_seconds:
+        row["hand_kernel"] = min(kernel_seconds)
+    return row | ratios(row)
+
+
+def time_kernel(work: Workload, arrays: list[tuple[np.ndarray, ...]], effort: Effort) -> float:
+    """Seconds of the hand-written kernel alone: the best of three C loops."""
+    kernel = hand.kernel(work.hand or "")
+    calls = max(3, int(effort.seconds / 4 / max(kernel.seconds(arrays, 3), 1e-7)))
+    return min(kernel.seconds(arrays, calls) for _ in range(3))
+
+
+def ratios(row: dict[str, Any]) -> dict[str, Any]:
+    """Best peer over passkit (or over hand where passkit did not run), and passkit over hand."""
+    entries = row["competitors"]
+    subject = "passkit" if "passkit" in entries else "hand"
+    found: dict[str, Any] = {"subject": subject, "best_peer": {}, "speedup": {}, "over_hand": {}}
+    for mode in MODES:
+        times = {n: entries[n][mode]["median"] for n in peers.PEERS
+                 if n in entries and n not in row["failed"]}
+        if times and subject in entries:
+            best = min(times, key=lambda n: times[n])
+            found["best_peer"][mode] = best
+            found["speedup"][mode] = times[best] / entries[subject][mode]["median"]
+        if "passkit" in entries and row.get("hand_kernel", 0.0) > SMALL_SECONDS:
+            found["over_hand"][mode] = (entries["passkit"][mode]["median"]
+                                        / entries["hand"][mode]["median"])
+    if "passkit" in entries and "hand_kernel" in row:
+        found["over_hand_kernel"] = entries["passkit"]["dropped"]["median"] / row["hand_kernel"]
+    return found
+
+
+def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Geometric means and the least of the speedups over the best peer."""
+    groups = {
+        "core rows": [r for r in rows if r["core"]],
+        "core rows of 1 MB and more": [r for r in rows if r["core"]
+                                       and r["nbytes"] >= LARGE_NBYTES],
+        "all rows": rows,
+        "all rows of 1 MB and more": [r for r in rows if r["nbytes"] >= LARGE_NBYTES],
+    }
+    found: dict[str, Any] = {}
+    for mode in MODES:
+        for title, members in groups.items():
+            values = [r["speedup"][mode] for r in members if mode in r["speedup"]]
+            if values:
+                found.setdefault(mode, {})[title] = {
+                    "geometric_mean": math.exp(statistics.fmean(map(math.log, values))),
+                    "least": min(values), "rows": len(values)}
+    return found
+
+
+def text(rows: list[dict[str, Any]], names: list[str], totals: dict[str, Any]) -> str:
+    """The printed table: medians (minima) in microseconds."""
+    lines = []
+    for mode in MODES:
+        lines.append(f"\nresults {mode}: best median (minimum) of a call, microseconds")
+        head = "".join(f"{name:>21}" for name in names)
+        lines.append(f"{'':31}{head}{'kernel alone':>14}{'best peer /':>13}{'passkit /':>11}")
+        lines.append(f"{'':31}{'':{21 * len(names)}}{'(hand)':>14}{'passkit':>13}{'hand':>11}")
+        for row in rows:
+            cells = "".join(f"{cell(row, name, mode):>21}" for name in names)
+            alone = f"{row['hand_kernel'] * 1e6:.2f}" if "hand_kernel" in row else ""
+            speedup = row["speedup"].get(mode)
+            mark = "" if row["subject"] == "passkit" else " (hand)"
+            over = row["over_hand"].get(mode)
+            lines.append(f"{'*' if row['core'] else ' '} {row['name']:29}{cells}{alone:>14}"
+                         + (f"{speedup:>13.2f}{mark}" if speedup else f"{'':13}")
+                         + (f"{over:>11.2f}" if over else ""))
+        for title, total in totals.get(mode, {}).items():
+            lines.append(f"  {title} ({total['rows']}): geometric mean "
+                         f"{total['geometric_mean']:.2f}, least {total['least']:.2f}")
+    for row in rows:
+        for name, why in row["failed"].items():
+            lines.append(f"FAILED {row['name']}, {name}: {why.splitlines()[0][:160]}")
+    return "\n".join(lines)
+
+
+def cell(row: dict[str, Any], name: str, mode: str) -> str:
+    """One competitor's median and minimum."""
+    entry = row["competitors"].get(name)
+    if entry is None:
+        return "-"
+    digits = 3 if entry[mode]["median"] < 1e-5 else 1
+    return f"{entry[mode]['median'] * 1e6:.{digits}f} ({entry[mode]['minimum'] * 1e6:.{digits}f})"
+
+
+def cpu_model() -> str:
+    """The CPU's name, from Linux where it can be asked."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = {key.strip(): value.strip() for key, _, value in (x.partition(":") for x in lines)}
+    return names.get("model name") or platform.processor() or platform.machine()
+
+
+def available(wanted: list[str], threads: int) -> list[str]:
+    """The wanted competitors that can be imported; says which cannot, and why."""
+    needs = {"passkit": "passkit", "eager": "torch", "compile": "torch", "jax": "jax"}
+    found = []
+    for name in wanted:
+        try:
+            if name == "hand":
+                hand.library()
+            else:
+                __import__(needs[name])
+        except (ImportError, hand.UnavailableError) as error:
+            print(f"without {name}: {str(error).splitlines()[0]}", file=sys.stderr)
+            continue
+        found.append(name)
+    return found
+
+
+def run(wanted: list[str], rows: list[Workload], threads: int, effort: Effort,
+        name: str) -> dict[str, Any]:
+    """Measures the rows, writes the report and returns it."""
+    threads = peers.confine(threads)
+    names = available(wanted, threads)
+    begin, measured, load = time.time(), [], os.getloadavg()
+    if load[0] > 0.5:
+        print(f"the machine is busy (load {load[0]:.1f}): figures of thread teams will not hold",
+              file=sys.stderr)
+    for work in rows:
+        started = time.time()
+        measured.append(compare(work, names, threads, effort))
+        print(f"{work.label}: {time.time() - started:.1f} s", file=sys.stderr, flush=True)
+    totals = summary(measured)
+    report = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"), "seconds": time.time() - begin,
+        "cpu": cpu_model(), "threads": threads, "system": platform.platform(),
+        "python": platform.python_version(), "load_before": load,
+        "versions": peers.versions(["passkit", "numpy", "torch", "jax", "jaxlib"]),
+        "settings": {n: peers.SETTINGS[n] for n in names},
+        "effort": {"rounds": effort.rounds, "seconds": effort.seconds},
+        "summary": totals, "rows": measured,
+    }
+    folder = Path(__file__).parent / "results"
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.json").write_text(json.dumps(report, indent=1) + "\n")
+    print(f"{report['cpu']}, {threads} threads, {report['date']}, "
+          + ", ".join(f"{k} {v}" for k, v in report["versions"].items()))
+    print(text(measured, names, totals))
+    return report
+
+
+def main() -> int:
+    """The command line; 1 if passkit or a hand-written kernel failed on a row."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="ten rows, shorter series")
+    parser.add_argument("--only", default="passkit,torch,jax,hand", help="competitors, by comma")
+    parser.add_argument("--rows", default="", help="only rows whose label contains this")
+    parser.add_argument("--rounds", type=int, help="series of each competitor and row")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--name", help="name of the report in benchmarks/results/")
+    options = parser.parse_args()
+    wanted = [n for part in options.only.split(",") for n in GROUPS.get(part, (part,))]
+    if unknown := set(wanted) - set(peers.NAMES):
+        parser.error(f"unknown competitor {', '.join(sorted(unknown))}; "
+                     f"there are {', '.join([*peers.NAMES, *GROUPS])}")
+    rows = [w for w in WORKLOADS if options.rows in w.label and (w.quick or not options.quick)]
+    if not rows:
+        parser.error(f"no row contains {options.rows!r}; there are "
+                     + ", ".join(w.label for w in WORKLOADS))
+    effort = QUICK if options.quick else FULL
+    if options.rounds:
+        effort = Effort(options.rounds, effort.seconds, effort.samples)
+    name = options.name or ("compare-quick" if options.quick else "compare")
+    report = run(wanted, rows, options.threads, effort, name)
+    broken = any(n in row["failed"] for row in report["rows"] for n in ("passkit", "hand"))
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,141 @@
+"""Fits the coefficients of prelude/math_f32.h and math_f64.h, and prints them.
+
+A float32 polynomial is the Lawson (weighted least squares) fit that makes the greatest error in
+units of the result's last place least; its coefficients are rounded one by one, lowest first, the
+others being fitted again after each. A float64 polynomial interpolates at Chebyshev points.
+
+Needs mpmath.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+Function = Callable[[Any], Any]
+mp.mp.prec = 200
+
+
+def last_place(y: Array) -> Array:
+    """The value of the last bit of float32 numbers as large as y."""
+    return np.exp2(np.floor(np.log2(np.abs(y))) - 23)
+
+
+def lawson(columns: Array, y: Array, weight: Array) -> Array:
+    """The coefficients that make the greatest weight * |columns @ c - y| least."""
+    share, best, least = np.full(len(y), 1 / len(y)), np.zeros(columns.shape[1]), np.inf
+    for _ in range(60):
+        scale = np.sqrt(share) * weight
+        c = np.linalg.lstsq(columns * scale[:, None], y * scale, rcond=None)[0]
+        error = weight * np.abs(columns @ c - y)
+        if error.max() < least:
+            best, least = c, error.max()
+        share *= error + 1e-30
+        share /= share.sum()
+    return best
+
+
+def fit32(x: Array, y: Array, weight: Array, degree: int) -> list[float]:
+    """Float32 coefficients of a polynomial in x close to y, lowest first."""
+    columns = np.vander(x, degree + 1, increasing=True)
+    rest, found = y.copy(), []
+    for k in range(degree + 1):
+        found.append(float(np.float32(lawson(columns[:, k:], rest, weight)[0])))
+        rest -= found[-1] * columns[:, k]
+    return found
+
+
+def points(low: float, high: float, count: int = 1000) -> Array:
+    """Chebyshev points of an interval, without those next to 0."""
+    x = np.cos(np.pi * (np.arange(count) + 0.5) / count)
+    x = low + (high - low) * (x + 1) / 2
+    return x[np.abs(x) > 1e-5]
+
+
+def values(f: Function, x: Array) -> Array:
+    """f of each element, computed by mpmath and rounded to float64."""
+    return np.array([float(f(mp.mpf(float(v)))) for v in x])
+
+
+def tail(f: Function, first: int, low: float, high: float, degree: int, odd: bool) -> list[float]:
+    """The polynomial q of f(t) = t + t^(first) q(t), or q(t^2) where f is odd."""
+    t = points(low, high)
+    q = values(lambda v: (f(v) - v) / v**first, t)
+    weight = np.abs(t) ** first / last_place(values(f, t))
+    return fit32(t * t if odd else t, q, weight, degree)
+
+
+def table(f: Function, step: float, degree: int, top: float, over_t: bool) -> list[list[float]]:
+    """Rows of 16 coefficients of f(t), or f(t) / t, about t = k step, k = 0..15."""
+    columns = []
+    for k in range(16):
+        low, high = max((k - 0.5) * step, 0.0), min((k + 0.5) * step, top)
+        t = points(low, high, 400)
+        if k == 0 and over_t:
+            t = np.concatenate([t, -t])
+        true = values(f, np.abs(t))
+        size = np.abs(t) if over_t else np.ones_like(t)
+        columns.append(fit32(t - k * step, true / size, size / last_place(true), degree))
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def show(name: str, coefficients: list[float]) -> None:
+    """Prints coefficients as hexadecimal constants."""
+    print(f"{name}: " + ", ".join(float(c).hex() for c in coefficients))
+
+
+def ratio(f: Function, limit: Any) -> Function:
+    """f, or its limit next to 0, where f divides 0 by 0."""
+    return lambda v: f(v) if abs(v) > mp.mpf(2) ** -50 else limit
+
+
+def main() -> None:
+    """Prints every polynomial: those of Horner's rule highest power first, tables by rows."""
+    half = float(mp.log(2)) / 2 + 2e-4
+    show("expm1 f32", tail(mp.expm1, 2, -half, half, 5, odd=False)[::-1])
+    x = points(-0.5, 0.5)
+    exp2 = values(lambda v: mp.mpf(2) ** v, x)
+    show("exp2 f32", fit32(x, exp2, 1 / last_place(exp2), 6)[::-1])
+    show("log f32", tail(mp.log1p, 2, -0.25, 0.5, 8, odd=False)[::-1])
+    f = points(-0.25, 0.5)
+    for base in (2, 10):
+        q = values(lambda v, b=base: (mp.log1p(v) - v) / v**2 / mp.log(b), f)
+        weight = f**2 / last_place(values(lambda v, b=base: mp.log1p(v) / mp.log(b), f))
+        show(f"log{base} f32", fit32(f, q, weight, 8)[::-1])
+    show("sin f32", tail(mp.sin, 3, 0, 1.61, 4, odd=True)[::-1])
+    show("tan f32", tail(mp.tan, 3, 0, 0.8, 6, odd=True)[::-1])
+    show("atan f32", tail(mp.atan, 3, 0, 1, 8, odd=True)[::-1])
+    show("asin f32", tail(mp.asin, 3, 0, 0.5, 4, odd=True)[::-1])
+    show("sinh f32", tail(mp.sinh, 3, 0, 1, 3, odd=True)[::-1])
+    erfcx: Function = lambda v: mp.erfc(v) * mp.exp(v * v)  # noqa: E731
+    for name, rows in (
+        ("erf f32", table(mp.erf, 0.25, 5, 3.8749, over_t=True)),
+        ("tanh f32", table(mp.tanh, 149 / 256, 6, 9.02, over_t=True)),
+        ("erfcx f32", table(erfcx, 0.65625, 7, 99, over_t=False)),
+    ):
+        for k, row in enumerate(rows):
+            show(f"{name} [{k}]", row)
+
+    cheb: Any = mp.chebyfit
+    expm1 = ratio(lambda r: (mp.expm1(r) - r) / r**2, mp.mpf(0.5))
+    log = ratio(lambda r: (mp.log1p(r) - r) / r**2, mp.mpf(-0.5))
+    sin = ratio(lambda z: (mp.sin(mp.sqrt(z)) - mp.sqrt(z)) / mp.sqrt(z) ** 3, -mp.mpf(1) / 6)
+    show("expm1 f64", cheb(expm1, [-half, half], 10))
+    show("log f64", cheb(log, [mp.mpf(-0.25), mp.mpf(0.5)], 21))
+    show("sin f64", cheb(sin, [0, mp.mpf(1.6) ** 2], 8))
+    log2 = ratio(lambda v: mp.log1p(v) / v / mp.log(2), 1 / mp.log(2))
+    show("log2 of pow", cheb(log2, [mp.mpf(-0.25), mp.mpf(0.5)], 14))
+    show("exp2 of pow", cheb(lambda v: mp.mpf(2) ** v, [mp.mpf(-0.5), mp.mpf(0.5)], 7))
+    erf = ratio(lambda t: mp.erf(t) / t, 2 / mp.sqrt(mp.pi))
+    for k in range(16):
+        step = mp.mpf(3) / 8
+        about = cheb(lambda u, c=k * step: erf(u + c), [-step / 2, step / 2], 13)
+        show(f"erf f64, column {k}", about[::-1])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,224 @@
+"""Hand-written kernels of the workloads, compiled at first use: what a generator is measured by.
+
+``kernel(name)`` is a callable on NumPy arrays that returns a fresh array; ``Kernel.seconds`` times
+the kernel alone, in a C loop. Results of 1 MB and more come from recycled huge-page slabs, as the
+best figures need; smaller ones and all scratch from NumPy.
+"""
+
+import ctypes
+import hashlib
+import math
+import mmap
+import os
+import subprocess
+import tempfile
+import weakref
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from attrs import field, frozen, mutable
+
+FOLDER = Path(__file__).parent
+SOURCES = ("threads.cpp", "elementwise.cpp", "rows.cpp")
+FLAGS = ("-O3", "-march=native", "-std=c++17", "-fopenmp", "-shared", "-fPIC",
+         "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off",
+         "-mprefer-vector-width=512")
+NEEDS = frozenset({"avx512f", "avx512dq"})
+HUGE_PAGE = 2 << 20
+SLAB_NBYTES = 1 << 20  # from here on results are slabs
+KEEP_NBYTES = 1 << 30  # free slabs kept at most
+
+Shape = tuple[int, ...]
+
+
+class UnavailableError(RuntimeError):
+    """The kernels cannot be built or run on this machine; the message says why."""
+
+
+@cache
+def library() -> ctypes.CDLL:
+    """The shared library of all kernels, compiled into the temporary folder once per source."""
+    flags = next((line for line in Path("/proc/cpuinfo").read_text().splitlines()
+                  if line.startswith("flags")), "")
+    if missing := NEEDS - set(flags.split()):
+        raise UnavailableError(f"the hand-written kernels need {' and '.join(sorted(missing))}, "
+                          "which this CPU lacks")
+    compiler = os.environ.get("CXX", "g++")
+    texts = [(FOLDER / name).read_bytes() for name in (*SOURCES, "vector.h", "tables.h")]
+    digest = hashlib.sha256(b"\0".join([*texts, compiler.encode(), *map(str.encode, FLAGS),
+                                        flags.encode()])).hexdigest()[:16]
+    folder = Path(tempfile.gettempdir()) / f"passkit-hand-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.stat().st_uid != os.getuid() or folder.stat().st_mode & 0o022:
+        raise UnavailableError(f"{folder} may be written by others; remove it or set TMPDIR")
+    built = folder / f"{digest}.so"
+    if not built.exists():
+        draft = folder / f"{digest}.{os.getpid()}.so"
+        command = [compiler, *FLAGS, *(str(FOLDER / name) for name in SOURCES), "-o", str(draft)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        except FileNotFoundError as error:
+            message = f"no compiler named {compiler!r}; install g++ or set CXX"
+            raise UnavailableError(message) from error
+        if done.returncode:
+            raise UnavailableError(f"{compiler} failed:\n{done.stderr}")
+        draft.rename(built)
+    return ctypes.CDLL(str(built))
+
+
+def set_threads(count: int) -> None:
+    """Runs the kernels on ``count`` threads, the workers pinned to CPUs of this process."""
+    cpus = sorted(os.sched_getaffinity(0))
+    places = (ctypes.c_int64 * count)(*(cpus[t % len(cpus)] for t in range(count)))
+    library().hand_threads(ctypes.c_int64(count), places)
+    for one in KERNELS.values():  # their scratch is a share for each thread
+        one.forget()
+
+
+@mutable
+class SlabPool:
+    """Huge-page memory that is handed out again when the arrays on it are gone."""
+
+    free: dict[int, list[mmap.mmap]] = field(factory=dict)
+    free_nbytes: int = 0
+
+    def empty(self, shape: Shape) -> np.ndarray:
+        """A float32 array whose memory comes back to the pool when its last view is dropped."""
+        nbytes = math.prod(shape) * 4
+        if nbytes < SLAB_NBYTES:
+            return np.empty(shape, np.float32)
+        length = -(-nbytes // HUGE_PAGE) * HUGE_PAGE + HUGE_PAGE
+        stock = self.free.get(length)
+        if stock:
+            slab = stock.pop()
+            self.free_nbytes -= length
+        else:
+            slab = mmap.mmap(-1, length)
+            slab.madvise(mmap.MADV_HUGEPAGE)
+        # The raw buffer is the base of every view; its end is the end of the last one.
+        raw = (ctypes.c_char * length).from_buffer(slab)
+        weakref.finalize(raw, self._give_back, slab, length).atexit = False
+        offset = -ctypes.addressof(raw) % HUGE_PAGE
+        return np.frombuffer(raw, np.float32, nbytes // 4, offset).reshape(shape)
+
+    def clear(self) -> None:
+        """Gives the free slabs back to the system."""
+        self.free.clear()
+        self.free_nbytes = 0
+
+    def _give_back(self, slab: mmap.mmap, length: int) -> None:
+        if self.free_nbytes + length <= KEEP_NBYTES:
+            self.free.setdefault(length, []).append(slab)
+            self.free_nbytes += length
+
+
+POOL = SlabPool()
+
+
+@frozen
+class Plan:
+    """What a kernel needs besides pointers, for given shapes."""
+
+    result: Shape
+    sizes: Any
+    scratch: np.ndarray | None
+
+
+@frozen
+class Kernel:
+    """One kernel: its C name, the sizes it takes, its result's shape and its scratch.
+
+    A call costs about 2 us of Python and ctypes besides the kernel; ``seconds`` leaves that out.
+    """
+
+    name: str
+    result: Callable[[list[Shape]], Shape]
+    sizes: Callable[[list[Shape]], tuple[int, ...]]
+    scratch: Callable[[list[Shape]], int] = lambda shapes: 0
+    _plans: dict[tuple[Shape, ...], Plan] = field(factory=dict, init=False, repr=False, eq=False)
+
+    def forget(self) -> None:
+        """Drops what is kept for shapes seen before."""
+        self._plans.clear()
+
+    def _plan(self, arrays: tuple[np.ndarray, ...]) -> Plan:
+        key = tuple(a.shape for a in arrays)
+        plan = self._plans.get(key)
+        if plan is None:
+            shapes = list(key)
+            sizes, elements = self.sizes(shapes), self.scratch(shapes)
+            scratch = np.empty(elements, np.float32) if elements else None
+            plan = Plan(self.result(shapes), (ctypes.c_int64 * len(sizes))(*sizes), scratch)
+            self._plans[key] = plan
+        return plan
+
+    def __call__(self, *arrays: np.ndarray) -> np.ndarray:
+        """The result for contiguous, writable float32 arrays, in fresh memory."""
+        plan = self._plan(arrays)
+        out = POOL.empty(plan.result)
+        _function(self.name)(_pointers(arrays, out, plan.scratch), plan.sizes)
+        return out
+
+    def seconds(self, sets: list[tuple[np.ndarray, ...]], calls: int) -> float:
+        """Seconds of one call in a C loop over the sets of inputs, each with its own result."""
+        plan = self._plan(sets[0])
+        outs = [POOL.empty(plan.result) for _ in sets]
+        lists = [_pointers(one, out, plan.scratch) for one, out in zip(sets, outs, strict=True)]
+        table = (ctypes.c_void_p * len(lists))(*(ctypes.addressof(p) for p in lists))
+        timer = library().hand_time
+        timer.restype = ctypes.c_double
+        spent = timer(_function(self.name), table, ctypes.c_int64(len(lists)), plan.sizes,
+                      ctypes.c_int64(calls))
+        return float(spent) / calls / 1e9
+
+
+@cache
+def _function(name: str) -> Any:
+    function = getattr(library(), name)
+    function.restype = None
+    return function
+
+
+def _pointers(arrays: tuple[np.ndarray, ...], out: np.ndarray, scratch: np.ndarray | None) -> Any:
+    """The array of addresses that a kernel takes."""
+    buffers = (*arrays, out) if scratch is None else (*arrays, out, scratch)
+    address, view = ctypes.addressof, ctypes.c_char.from_buffer
+    return (ctypes.c_void_p * len(buffers))(*[address(view(b)) for b in buffers])
+
+
+def _elements(shapes: list[Shape]) -> tuple[int, ...]:
+    return (math.prod(shapes[0]),)
+
+
+def _rows(shapes: list[Shape]) -> tuple[int, ...]:
+    return (math.prod(shapes[0][:-1]), shapes[0][-1])
+
+
+def _same(shapes: list[Shape]) -> Shape:
+    return shapes[0]
+
+
+def _threads() -> int:
+    return int(library().omp_get_max_threads())
+
+
+KERNELS = {k.name: k for k in (
+    Kernel("gelu_erf", _same, _elements),
+    Kernel("gelu_custom_erf", _same, _elements),
+    Kernel("chain", _same, _rows),
+    Kernel("small20", _same, _elements),
+    Kernel("softmax", _same, _rows, lambda shapes: 2 * _threads() * shapes[0][-1] + 16),
+    Kernel("layer_norm", _same, _rows),
+    Kernel("bias_gelu", _same, _rows),
+    Kernel("column_sum", lambda shapes: shapes[0][1:], _rows,
+           lambda shapes: _threads() * shapes[0][-1]),
+    Kernel("full_sum", lambda shapes: (), _elements),
+)}
+
+
+def kernel(name: str) -> Kernel:
+    """The kernel of that name."""
+    return KERNELS[name]

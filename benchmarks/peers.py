@@ -1,0 +1,211 @@
+"""The competitors: how each is set up, compiled and called. All their settings stand here.
+
+Every competitor is given its own native arrays, prepared before the clock starts: PyTorch tensors,
+JAX arrays on the CPU device, NumPy arrays for passkit and the hand-written kernels. A call is the
+public call, ends when the result can be read, and leaves it in memory of its own.
+"""
+
+import importlib.metadata
+import os
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any
+
+import hand
+import numpy as np
+from attrs import frozen
+from workloads import Workload
+
+SETTINGS = {
+    "passkit": "pk.compile(graph), target cpu, fusion stitch, numerics strict; exe(x=...)[0]; "
+               "PASSKIT_THREADS = threads",
+    "eager": "torch.set_num_threads(threads), inference_mode, operators one by one",
+    "compile": "torch.compile(fullgraph=True, dynamic=False), default mode (Inductor C++), "
+               "inference_mode, torch.set_num_threads(threads)",
+    "jax": "jax.jit, CPU device, float32, the call followed by block_until_ready(); the process "
+           "may use `threads` CPUs, from which XLA sizes its pool",
+    "hand": "g++ " + " ".join(hand.FLAGS) + "; OpenMP static, workers pinned, pooled results",
+}
+NAMES = tuple(SETTINGS)
+PEERS = ("eager", "compile", "jax")
+
+
+@frozen
+class Competitor:
+    """One way to run a workload.
+
+    call: source of the call, on the function ``f`` and the inputs' names.
+    prepare: makes the native input of a NumPy array.
+    numpy: makes a NumPy array of a result.
+    """
+
+    function: Callable[..., Any]
+    call: str
+    prepare: Callable[[np.ndarray], Any]
+    numpy: Callable[[Any], np.ndarray]
+
+
+def confine(threads: int) -> int:
+    """Gives this process ``threads`` CPUs and tells every library so; call before they load.
+
+    The number of CPUs it got, which is less on a smaller machine.
+    """
+    cpus = sorted(os.sched_getaffinity(0))[:threads]
+    os.sched_setaffinity(0, cpus)
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "PASSKIT_THREADS"):
+        os.environ[name] = str(len(cpus))
+    os.environ["JAX_PLATFORMS"] = "cpu"
+    return len(cpus)
+
+
+def versions(names: Iterable[str]) -> dict[str, str]:
+    """Installed versions of packages, where they are installed."""
+    found = {}
+    for name in names:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def passkit(work: Workload, threads: int) -> Competitor:
+    """passkit, from primitives."""
+    import passkit as pk
+
+    ops = pk.ops
+
+    class Functions:
+        """pk.ops under the names of `workloads`."""
+
+        abs, exp, tanh, erf, where = ops.abs, ops.exp, ops.tanh, ops.erf, ops.where
+        matmul, rsqrt = ops.matmul, ops.rsqrt
+        maximum, minimum = ops.maximum, ops.minimum
+
+        @staticmethod
+        def max(x: Any, axis: int) -> Any:
+            return ops.reduce_max(x, axis=axis, keepdims=True)
+
+        @staticmethod
+        def sum(x: Any, axis: int) -> Any:
+            return ops.reduce_sum(x, axis=axis, keepdims=True)
+
+        @staticmethod
+        def mean(x: Any, axis: int) -> Any:
+            return ops.reduce_mean(x, axis=axis, keepdims=True)
+
+        @staticmethod
+        def total(x: Any, axis: int | None) -> Any:
+            return ops.reduce_sum(x, axis=axis, keepdims=False)
+
+    names = [pk.var(name, shape, "float32") for name, shape in work.inputs]
+    executable = pk.compile(pk.Graph([work.formula(Functions, *names)]))
+    arguments = ", ".join(f"{name}={name}" for name in work.names)
+    return Competitor(executable, f"f({arguments})", lambda a: a, lambda r: r[0])
+
+
+@cache
+def _torch(threads: int) -> Any:
+    import torch
+
+    torch.set_num_threads(threads)
+    torch.inference_mode().__enter__()  # for the whole process: a wrapper would cost each call
+
+    class Functions:
+        """torch under the names of `workloads`."""
+
+        abs, exp, tanh, erf, where = torch.abs, torch.exp, torch.tanh, torch.erf, torch.where
+        matmul, rsqrt = torch.matmul, torch.rsqrt
+
+        @staticmethod
+        def maximum(x: Any, y: Any) -> Any:
+            return torch.clamp_min(x, y) if isinstance(y, float) else torch.maximum(x, y)
+
+        @staticmethod
+        def minimum(x: Any, y: Any) -> Any:
+            return torch.clamp_max(x, y) if isinstance(y, float) else torch.minimum(x, y)
+
+        @staticmethod
+        def max(x: Any, axis: int) -> Any:
+            return torch.amax(x, axis, keepdim=True)
+
+        @staticmethod
+        def sum(x: Any, axis: int) -> Any:
+            return torch.sum(x, axis, keepdim=True)
+
+        @staticmethod
+        def mean(x: Any, axis: int) -> Any:
+            return torch.mean(x, axis, keepdim=True)
+
+        @staticmethod
+        def total(x: Any, axis: int | None) -> Any:
+            return torch.sum(x) if axis is None else torch.sum(x, axis)
+
+    return torch, Functions
+
+
+def _torch_competitor(torch: Any, function: Callable[..., Any],
+                      names: tuple[str, ...]) -> Competitor:
+    return Competitor(function, f"f({', '.join(names)})", torch.from_numpy, lambda r: r.numpy())
+
+
+def eager(work: Workload, threads: int) -> Competitor:
+    """PyTorch, operator by operator."""
+    torch, functions = _torch(threads)
+    return _torch_competitor(torch, lambda *xs: work.formula(functions, *xs), work.names)
+
+
+def compiled(work: Workload, threads: int) -> Competitor:
+    """torch.compile."""
+    torch, functions = _torch(threads)
+    torch.compiler.reset()
+    function = torch.compile(lambda *xs: work.formula(functions, *xs), fullgraph=True,
+                             dynamic=False)
+    return _torch_competitor(torch, function, work.names)
+
+
+def jax(work: Workload, threads: int) -> Competitor:
+    """jax.jit."""
+    import jax
+    import jax.numpy as jnp
+
+    class Functions:
+        """jax under the names of `workloads`."""
+
+        abs, exp, tanh, where, matmul = jnp.abs, jnp.exp, jnp.tanh, jnp.where, jnp.matmul
+        maximum, minimum = jnp.maximum, jnp.minimum
+        erf, rsqrt = staticmethod(jax.lax.erf), staticmethod(jax.lax.rsqrt)
+
+        @staticmethod
+        def max(x: Any, axis: int) -> Any:
+            return jnp.max(x, axis, keepdims=True)
+
+        @staticmethod
+        def sum(x: Any, axis: int) -> Any:
+            return jnp.sum(x, axis, keepdims=True)
+
+        @staticmethod
+        def mean(x: Any, axis: int) -> Any:
+            return jnp.mean(x, axis, keepdims=True)
+
+        @staticmethod
+        def total(x: Any, axis: int | None) -> Any:
+            return jnp.sum(x, axis)
+
+    function = jax.jit(lambda *xs: work.formula(Functions, *xs))
+    return Competitor(function, f"f({', '.join(work.names)}).block_until_ready()",
+                      lambda a: jax.device_put(a, jax.devices("cpu")[0]), np.asarray)
+
+
+def by_hand(work: Workload, threads: int) -> Competitor | None:
+    """The hand-written kernel, where the workload has one."""
+    if work.hand is None:
+        return None
+    hand.set_threads(threads)
+    return Competitor(hand.kernel(work.hand), f"f({', '.join(work.names)})", lambda a: a,
+                      lambda r: r)
+
+
+BUILDERS: dict[str, Callable[[Workload, int], Competitor | None]] = {
+    "passkit": passkit, "eager": eager, "compile": compiled, "jax": jax, "hand": by_hand,
+}

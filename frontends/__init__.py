@@ -1,0 +1,1 @@
+"""The ways in: each package here turns programs written elsewhere into graphs."""

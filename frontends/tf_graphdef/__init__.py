@@ -1,0 +1,11 @@
+"""TensorFlow models in GraphDef form, read without TensorFlow.
+
+>>> from passkit.frontends import tf_graphdef
+>>> graph = tf_graphdef.load("examples/models/digits.pb")
+>>> [node.name for node in graph.inputs], [entry.name for entry in graph.outputs]
+(['x'], ['probabilities'])
+"""
+
+from passkit.frontends.tf_graphdef.importer import load
+
+__all__ = ["load"]

@@ -1,0 +1,138 @@
+"""Arrays and shapes out of TensorFlow's TensorProto and TensorShapeProto."""
+
+from __future__ import annotations
+
+import sys
+from math import prod
+from typing import Any
+
+import numpy as np
+from passkit.frontends.tf_graphdef.proto import Budget, dtype_name
+
+from passkit.dtype import DType, dtype_of
+from passkit.errors import ModelError
+
+# DataType number, passkit's name, the field that holds elements one by one
+_TABLE = (
+    (1, "float32", "float_val"),
+    (2, "float64", "double_val"),
+    (3, "int32", "int_val"),
+    (4, "uint8", "int_val"),
+    (5, "int16", "int_val"),
+    (6, "int8", "int_val"),
+    (8, "complex64", "scomplex_val"),
+    (9, "int64", "int64_val"),
+    (10, "bool", "bool_val"),
+    (14, "bfloat16", "half_val"),
+    (17, "uint16", "int_val"),
+    (18, "complex128", "dcomplex_val"),
+    (19, "float16", "half_val"),
+    (22, "uint32", "uint32_val"),
+    (23, "uint64", "uint64_val"),
+)
+_NAMES = {number: name for number, name, _ in _TABLE}
+_FIELDS = {number: field for number, _, field in _TABLE}
+_MAX_RANK = 64  # NumPy's
+
+
+def dtype_from(number: int, where: str) -> DType:
+    """The element type with TensorFlow's number. Raises: ModelError where passkit has none."""
+    if number not in _NAMES:
+        raise ModelError(
+            f"{where} has element type {dtype_name(number)}, which passkit does not have; "
+            f"known: {', '.join(sorted(_NAMES.values()))}"
+        )
+    return dtype_of(_NAMES[number])
+
+
+def shape_from(shape: Any, where: str) -> tuple[int | None, ...] | None:
+    """The dimensions of a TensorShapeProto, None where unknown; None for an unknown rank."""
+    if shape.unknown_rank:
+        return None
+    if len(shape.dim) > _MAX_RANK:
+        raise ModelError(f"{where} needs a rank of at most {_MAX_RANK}, got {len(shape.dim)}")
+    sizes = tuple(d.size for d in shape.dim)
+    if any(not -1 <= size < 1 << 48 for size in sizes):
+        raise ModelError(f"{where} needs dimensions from -1 (unknown) to 2**48, got {sizes}")
+    return tuple(None if size == -1 else size for size in sizes)
+
+
+def array_from(tensor: Any, where: str, budget: Budget) -> np.ndarray[Any, Any]:
+    """The array in a TensorProto; its size is checked before memory is taken.
+
+    As in TensorFlow, too few elements are filled up with the last one, and none means zeros.
+
+    Raises: ModelError on a size that does not fit the data, or on values that do not fit the
+    element type.
+    """
+    dtype = dtype_from(tensor.dtype, where)
+    sizes = shape_from(tensor.tensor_shape, where)
+    if sizes is None or None in sizes:
+        raise ModelError(f"{where} needs a known shape, got {_shown(sizes)}")
+    shape = tuple(size for size in sizes if size is not None)
+    if prod(size or 1 for size in shape) >= 1 << 59:
+        raise ModelError(f"{where} has the shape {shape}, which no memory holds")
+    nbytes = prod(shape) * dtype.nbytes
+    budget.take(nbytes, f"{where} of shape {shape}")
+    if tensor.tensor_content:
+        array = _from_content(tensor.tensor_content, dtype, nbytes, f"{where} of shape {shape}")
+    else:
+        array = _from_values(tensor, dtype, prod(shape), f"{where} of shape {shape}")
+    array.flags.writeable = False
+    return array.reshape(shape)
+
+
+def _shown(sizes: tuple[int | None, ...] | None) -> str:
+    return "an unknown rank" if sizes is None else str(sizes).replace("None", "?")
+
+
+def _from_content(content: bytes, dtype: DType, nbytes: int, where: str) -> np.ndarray[Any, Any]:
+    if len(content) != nbytes:
+        raise ModelError(f"{where} needs {nbytes} bytes of {dtype}, got {len(content)}")
+    if dtype.kind == "b":
+        content = (np.frombuffer(content, np.uint8) != 0).tobytes()  # a bool is 0 or 1
+    array = np.frombuffer(content, dtype.numpy)
+    return array.byteswap() if sys.byteorder == "big" else array
+
+
+def _from_values(tensor: Any, dtype: DType, count: int, where: str) -> np.ndarray[Any, Any]:
+    name = _FIELDS[tensor.dtype]
+    values = getattr(tensor, name)
+    found = len(values)
+    if dtype.kind == "c":
+        if found % 2:
+            raise ModelError(f"{where} needs pairs of numbers in {name}, got {found} numbers")
+        found //= 2
+    if found > count:
+        raise ModelError(f"{where} needs {count} elements, got {found} in {name}")
+    if not found:
+        return np.zeros(count, dtype.numpy)
+    raw = np.fromiter(values, _raw_type(dtype, name), len(values))
+    array = np.empty(count, dtype.numpy)
+    array[:found] = _narrowed(raw, dtype, name, where)
+    array[found:] = array[found - 1]
+    return array
+
+
+def _raw_type(dtype: DType, name: str) -> np.dtype[Any]:
+    """The type that a list of values is read as: what the message holds."""
+    if name in ("int_val", "half_val"):
+        return np.dtype(np.int32)
+    if dtype.kind == "c":
+        return np.dtype(np.float32 if dtype.nbytes == 8 else np.float64)
+    return dtype.numpy
+
+
+def _narrowed(
+    raw: np.ndarray[Any, Any], dtype: DType, name: str, where: str
+) -> np.ndarray[Any, Any]:
+    if dtype.kind == "c":
+        return raw.view(dtype.numpy)
+    if name not in ("int_val", "half_val"):
+        return raw
+    held = np.dtype(np.uint16) if name == "half_val" else dtype.numpy
+    limits = np.iinfo(held)
+    wrong = (raw < limits.min) | (raw > limits.max)
+    if wrong.any():
+        raise ModelError(f"{where} has {int(raw[wrong][0])} in {name}, which is no {dtype}")
+    return raw.astype(held).view(dtype.numpy)

@@ -1,0 +1,58 @@
+// Memory that arrays and threads own: slabs of the pool, scratch, small arenas.
+#pragma once
+
+// Memory of the pool that lives as long as an array, or a view of one, refers to it.
+typedef struct {
+    PyObject_HEAD
+    Slab *slab;
+} Owner;
+
+static PyTypeObject *Owner_type;
+
+static void owner_dealloc(PyObject *self) {
+    if (((Owner *)self)->slab) pool_give(((Owner *)self)->slab);
+    PyTypeObject *type = Py_TYPE(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static Owner *owner_new(int64_t nbytes) {
+    Owner *owner = (Owner *)Owner_type->tp_alloc(Owner_type, 0);
+    if (!owner) return NULL;
+    owner->slab = pool_take(nbytes);
+    if (owner->slab) return owner;
+    Py_DECREF(owner);
+    PyErr_Format(PyExc_MemoryError, "no memory for an array of %lld bytes", (long long)nbytes);
+    return NULL;
+}
+
+static PyType_Slot owner_slots[] = {
+    {Py_tp_doc, (void *)"Memory of the pool, given back when nothing refers to it any more."},
+    {Py_tp_dealloc, (void *)owner_dealloc},
+    {0, NULL}};
+
+static PyType_Spec owner_spec = {"_passkit_launcher.Owner", sizeof(Owner), 0,
+                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                                 owner_slots};
+
+// Scratch and small arenas of the calling thread.
+typedef struct {
+    Scratch scratch, arena;
+} ThreadMemory;
+
+static pthread_key_t thread_key;
+
+COLD static void free_thread_memory(void *memory) {
+    ThreadMemory *mine = (ThreadMemory *)memory;
+    free(mine->scratch.data);
+    free(mine->arena.data);
+    free(mine);
+}
+
+static ThreadMemory *thread_memory(void) {
+    ThreadMemory *mine = (ThreadMemory *)pthread_getspecific(thread_key);
+    if (mine) return mine;
+    mine = (ThreadMemory *)calloc(1, sizeof(ThreadMemory));
+    if (mine) pthread_setspecific(thread_key, mine);
+    return mine;
+}

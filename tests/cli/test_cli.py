@@ -1,0 +1,116 @@
+"""The command line: text and JSON, exit codes, and errors without tracebacks."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from passkit.cli import COMMANDS, main
+
+ROOT = Path(__file__).resolve().parents[2]
+Capture = pytest.CaptureFixture[str]
+
+
+def answer(capsys: Capture, *arguments: str, code: int = 0) -> Any:
+    """What a command prints as JSON."""
+    assert main([*arguments, "--json"]) == code
+    return json.loads(capsys.readouterr().out)
+
+
+def test_help_names_every_command(capsys: Capture) -> None:
+    """Without a command the help is shown, and that is no error."""
+    assert main([]) == 0
+
+    out = capsys.readouterr().out
+    assert all(name in out for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(name: str, capsys: Capture) -> None:
+    """`passkit COMMAND --help` works and offers JSON."""
+    with pytest.raises(SystemExit, match="^0$"):
+        main([name, "--help"])
+
+    assert "--json" in capsys.readouterr().out
+
+
+def test_an_unknown_command_is_wrong_usage(capsys: Capture) -> None:
+    """The message lists the commands there are, and the code is 2."""
+    with pytest.raises(SystemExit, match="^2$"):
+        main(["rnu"])
+
+    assert "explain" in capsys.readouterr().err
+
+
+def test_errors_have_no_traceback(capsys: Capture) -> None:
+    """An error of passkit is one line on stderr, and the code is 1."""
+    assert main(["ops", "gleu"]) == 1
+
+    out, err = capsys.readouterr()
+    assert err == "passkit: operator 'gleu' is not registered; did you mean 'gelu'?\n"
+    assert out == ""
+
+
+def test_errors_as_json(capsys: Capture) -> None:
+    """With --json the error is JSON too."""
+    data = answer(capsys, "passes", "Fuson", code=1)
+
+    assert data["kind"] == "RegistryError"
+    assert "did you mean 'Fusion'?" in data["error"]
+
+
+def test_python_m_passkit(tmp_path: Path) -> None:
+    """`python -m passkit` is the same command; a closed pipe is no error."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = f"{sys.executable} -m passkit ops | head -1"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], cwd=tmp_path, env=env, capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("operator")
+    assert done.stderr == ""
+
+
+def test_ops(capsys: Capture) -> None:
+    """All operators are listed; one that is named is told in full."""
+    names = {row["name"] for row in answer(capsys, "ops")}
+    (erf,) = answer(capsys, "ops", "erf")
+
+    assert {"add", "matmul", "softmax", "reshape", "reduce_sum"} <= names
+    assert erf["pattern"] == "elemwise"
+    assert "FCodeGen" in erf["attributes"]
+    assert main(["ops", "erf"]) == 0
+    assert "FCodeGen: " in capsys.readouterr().out
+
+
+def test_passes(capsys: Capture) -> None:
+    """Each pass with what it reads and writes."""
+    rows = {row["name"]: row for row in answer(capsys, "passes")}
+
+    assert rows["Fusion"]["changes_graph"]
+    assert "subgraph" in rows["Fusion"]["provides"]
+    assert rows["CodeGen"]["depends"] == ["subgraph"]
+    assert main(["passes"]) == 0
+    assert "SharedMemPlan" in capsys.readouterr().out
+
+
+def test_cache(capsys: Capture, fresh_cache: Path) -> None:
+    """The cache tells its size, and is empty once it was cleared."""
+    main(["run", str(ROOT / "examples/models/digits.pb"), "--plan", str(fresh_cache / "p.dot")])
+    capsys.readouterr()
+    before = answer(capsys, "cache", "info")
+    cleared = answer(capsys, "cache", "clear")
+    after = answer(capsys, "cache")
+
+    assert before["folder"] == str(fresh_cache)
+    assert before["kernels"] > 0
+    assert cleared["freed_nbytes"] == before["nbytes"] > 0
+    assert after["kernels"] == after["nbytes"] == 0

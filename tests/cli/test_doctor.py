@@ -1,0 +1,125 @@
+"""The doctor: every part is asked, and what is missing is answered with a command."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace as Fake
+
+import pytest
+
+import passkit.compiler
+from passkit.cli import doctor, main
+from passkit.errors import PasskitError
+
+Capture = pytest.CaptureFixture[str]
+
+
+def checks(capsys: Capture, code: int = 0) -> dict[str, dict[str, object]]:
+    """What the doctor found, by name."""
+    assert main(["doctor", "--json"]) == code
+    return {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+
+
+def test_a_healthy_machine(capsys: Capture) -> None:
+    """With a compiler all that needs no device works."""
+    found = checks(capsys)
+
+    for name in ("python", "cpu", "interpret", "compiler", "threads", "blas", "cache", "solver"):
+        assert found[name]["works"], found[name]
+    assert str(found["cpu"]["found"]).startswith("ran 1 kernel")
+
+
+def test_each_missing_part_has_a_way_out(capsys: Capture) -> None:
+    """No check that fails leaves the user without a next step."""
+    assert all(row["way_out"] for row in checks(capsys).values() if not row["works"])
+
+
+def test_without_a_compiler(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The interpreter is enough for code 0; the table says how to get a compiler."""
+    monkeypatch.setenv("PASSKIT_CXX", "/nonexistent/c++")
+    found = checks(capsys)
+
+    assert not found["cpu"]["works"]
+    assert found["interpret"]["works"]
+    assert "g++" in str(found["compiler"]["way_out"])
+    assert "/nonexistent/c++" in str(found["compiler"]["found"])
+
+
+def test_nothing_works(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When neither target runs, the code is 1 and the table says what was wrong."""
+
+    def broken(target: str) -> str:
+        raise PasskitError(f"no {target} today")
+
+    monkeypatch.setattr(doctor, "_trial", broken)
+    found = checks(capsys, code=1)
+
+    assert found["interpret"]["found"] == "no interpret today"
+
+
+def test_a_wrong_number_of_threads(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A setting that passkit does not understand is a finding, not a crash."""
+    monkeypatch.setenv("PASSKIT_THREADS", "many")
+
+    assert "many" in str(checks(capsys)["threads"]["found"])
+
+
+def test_wrong_results_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A target that computes something else does not work, whatever it says."""
+
+    class Wrong:
+        kernels = ()
+
+        def __call__(self, x: object) -> list[object]:
+            return [x]
+
+    monkeypatch.setattr(passkit.compiler, "compile", lambda graph, target: Wrong())
+
+    with pytest.raises(RuntimeError, match=r"at x = 3 came out as 3\.0"):
+        doctor._trial("cpu")
+
+
+class Device:
+    """What PyCUDA has for a device."""
+
+    def __init__(self, ordinal: int) -> None:
+        self.ordinal = ordinal
+
+    @staticmethod
+    def count() -> int:
+        """One device."""
+        return 1
+
+    def name(self) -> str:
+        """Its name."""
+        return f"H{self.ordinal}"
+
+
+def test_devices_and_compilers_of_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is installed is shown; a platform without devices is not enough."""
+    devices = [Fake(name="PoCL ")]
+    found = {
+        "pyopencl": Fake(get_platforms=lambda: [Fake(get_devices=lambda: devices)]),
+        "cuda.bindings.nvrtc": Fake(nvrtcVersion=lambda: (0, 13, 0)),
+        "pycuda.driver": Fake(init=lambda: None, Device=Device),
+    }
+    monkeypatch.setattr(doctor, "import_module", found.__getitem__)
+
+    assert doctor.check_opencl().found == "PoCL"
+    assert doctor.check_nvrtc().found == "NVRTC 13.0"
+    assert doctor.check_pycuda().found == "H0"
+
+    devices.clear()
+    assert doctor.check_opencl() == doctor.Check(
+        "opencl", False, "pyopencl finds no device", "pip install 'passkit[opencl]'"
+    )
+
+
+def test_products_without_a_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Matrix products that run on the launcher's own loops work, and count as missing."""
+    import passkit.runtime.native.blas as native
+
+    monkeypatch.setattr(native, "blas", lambda: native.NONE)
+
+    assert not doctor.check_blas().works
+    assert doctor.check_blas().found == native.NONE.name

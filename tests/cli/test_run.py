@@ -1,0 +1,189 @@
+"""`passkit run`: the shipped model end to end, reports, comparisons, and feeds of every kind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from passkit.cli import main
+from passkit.cli import run as command
+
+ROOT = Path(__file__).resolve().parents[2]
+DIGITS = str(ROOT / "examples/models/digits.pb")
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(command, "BUDGET", 0.001)
+
+
+def run(capsys: Capture, *arguments: str, code: int = 0) -> Any:
+    """The answer of ``passkit run ... --json``."""
+    assert main(["run", *arguments, "--json"]) == code
+    return json.loads(capsys.readouterr().out)
+
+
+def write_model(path: Path, text: str) -> str:
+    """A model file in text form."""
+    path.write_text(text)
+    return str(path)
+
+
+def test_the_shipped_model(capsys: Capture, tmp_path: Path) -> None:
+    """Real digits are recognised, by fewer kernels that move fewer bytes; the plan is drawn."""
+    data = run(capsys, DIGITS)
+
+    assert data["accuracy"] > 0.97
+    assert data["fused"]["kernels"] < data["unfused"]["kernels"]
+    assert data["fused"]["bytes"] < data["unfused"]["bytes"]
+    assert data["errors"][0]["against"] == "stored results"
+    assert data["errors"][0]["largest"] < 1e-5
+    assert "reduction" in (tmp_path / "digits.plan.svg").read_text()
+
+
+def test_the_text(capsys: Capture) -> None:
+    """People read the same: accuracy, kernels, bytes, times, error, and where the plan is."""
+    assert main(["run", DIGITS]) == 0
+
+    out = capsys.readouterr().out
+    words = ("accuracy", "kernels", "bytes moved", "time a run", "max error", "digits.plan.svg")
+    assert all(word in out for word in words)
+    assert "unfused" in out
+    assert "stitch" in out
+
+
+def test_a_report(capsys: Capture, tmp_path: Path) -> None:
+    """A folder with the picture, the kernels and the figures."""
+    data = run(capsys, DIGITS, "--report", "deep/report")
+    folder = tmp_path / "deep/report"
+
+    assert sorted(p.name for p in folder.iterdir()) == ["kernels.cpp", "plan.svg", "report.json"]
+    assert 'extern "C" void' in (folder / "kernels.cpp").read_text()
+    assert json.loads((folder / "report.json").read_text()) == data
+
+
+def test_compare_finds_equal_results(capsys: Capture) -> None:
+    """Against the interpreter and the stored results, with code 0."""
+    data = run(capsys, DIGITS, "--compare")
+
+    assert [e["against"] for e in data["errors"]] == ["stored results", "the interpreter"]
+    assert all(e["good"] for e in data["errors"])
+
+
+def test_compare_finds_a_difference(capsys: Capture, tmp_path: Path) -> None:
+    """Stored results that are not these end with code 1, and the text says which."""
+    model = write_model(tmp_path / "m.txt", "x: f32[4]; y = exp(x); return y")
+    np.savez(tmp_path / "m.npz", x=np.zeros(4, "float32"), y=np.full(4, 1.5, "float32"))
+    data = run(capsys, model, "--compare", code=1)
+
+    assert [e["good"] for e in data["errors"]] == [False, True]
+    assert data["errors"][0]["largest"] == 0.5
+    assert main(["run", model, "--compare"]) == 1
+    assert "too much" in capsys.readouterr().out
+    assert main(["run", model]) == 0
+
+
+def test_a_stored_result_of_another_shape(capsys: Capture, tmp_path: Path) -> None:
+    """It counts as a difference without end instead of being broadcast."""
+    model = write_model(tmp_path / "m.txt", "x: f32[4]; y = exp(x); return y")
+    np.savez(tmp_path / "m.npz", x=np.zeros(4, "float32"), y=np.ones((2, 4), "float32"))
+
+    (error, _) = run(capsys, model, "--compare", code=1)["errors"]
+    assert "of shape (2, 4)" in error["against"]
+
+
+def test_feeds_from_files(capsys: Capture, tmp_path: Path) -> None:
+    """A given input replaces the stored one; stored labels are then not asked."""
+    np.save(tmp_path / "three.npy", np.zeros((3, 8, 8), "float32"))
+    data = run(capsys, DIGITS, "--feed", "x=three.npy")
+
+    assert data["inputs"] == {"x": "float32[3, 8, 8]"}
+    assert data["data"] == "given"
+    assert data["accuracy"] is None
+    assert data["errors"] == []
+
+
+def test_random_values(capsys: Capture, tmp_path: Path) -> None:
+    """Without data each input gets random values of its dtype; sizes are shared by name."""
+    text = 'a: f32[n, 4]; b: i32[n]; c: bool[n]; s = cast(b, dtype="float32"); '
+    text += "w = where(c, s, 0.0); t = reshape(w, shape=(-1, 1)); y = add(a, t); return y"
+    model = write_model(tmp_path / "m.txt", text)
+    data = run(capsys, model)
+    named = run(capsys, model, "--shape", "a=7,4")
+
+    assert data["data"] == "random"
+    assert data["inputs"] == {"a": "float32[32, 4]", "b": "int32[32]", "c": "bool[32]"}
+    assert named["inputs"]["c"] == "bool[7]"
+    assert data["accuracy"] is None
+
+
+def test_other_targets_and_modes(capsys: Capture) -> None:
+    """Target and fusion mode are those that were asked for."""
+    data = run(capsys, DIGITS, "--fusion", "nnvm")
+    plain = run(capsys, DIGITS, "--target", "interpret")
+
+    assert data["fusion"] == "nnvm"
+    assert plain["fused"]["kernels"] == 0
+    assert plain["accuracy"] == data["accuracy"]
+
+
+def test_profile_and_dump(capsys: Capture, tmp_path: Path) -> None:
+    """The time of each step, and the graph after each pass."""
+    assert main(["run", DIGITS, "--profile", "--dump", "passes"]) == 0
+
+    names = [p.name for p in (tmp_path / "passes").iterdir()]
+    assert any("Fusion" in n and n.endswith(".txt") for n in names)
+    assert "launch" in capsys.readouterr().out
+
+
+def test_a_machine_without_a_renderer(
+    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The plan is written as DOT, and the answer says what would draw it."""
+    from passkit import render
+
+    monkeypatch.setattr(render, "renderers", lambda: iter(()))
+    data = run(capsys, DIGITS)
+
+    assert (tmp_path / "digits.plan.dot").read_text().startswith("digraph")
+    assert "pip install graphviz-pure" in data["plan"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["digits.pb"], "there is no model at 'digits.pb'"),
+        ([DIGITS[:-1] + "x"], "did you mean 'digits.pb'?"),
+        ([DIGITS, "--shape", "x=a,b"], "--shape needs NAME=N,M like x=8,64, got 'x=a,b'"),
+        ([DIGITS, "--feed", "z=a.npy"], "no input is called 'z'"),
+        ([DIGITS, "--feed", "x=a.npy"], "'a.npy' is no array"),
+        ([DIGITS, "--target", "cpuu"], "did you mean 'cpu'?"),
+        ([DIGITS, "--fusion", "stich"], "got 'stich'"),
+        ([DIGITS, "--plan", "plan.sgv"], "did you mean 'svg'?"),
+    ],
+)
+def test_wrong_arguments(arguments: list[str], message: str, capsys: Capture) -> None:
+    """Each mistake is answered in one line that has the way out, with code 1."""
+    assert main(["run", *arguments]) == 1
+
+    err = capsys.readouterr().err
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_a_plan_too_large_to_lay_out(
+    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A layout that takes too long is stopped; the answer is there, with the plan as DOT."""
+    monkeypatch.setattr(command, "DRAWING", 0.0)
+    data = run(capsys, DIGITS)
+
+    assert (tmp_path / "digits.plan.dot").exists()
+    assert "more than 0 s" in data["plan"]
+    assert data["accuracy"] > 0.97

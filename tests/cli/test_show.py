@@ -1,0 +1,111 @@
+"""`passkit show` and `passkit explain`: plans as text, kernels, pictures and reasons."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import passkit as pk
+from passkit.cli import main
+from passkit.planning import explain, lower
+
+ROOT = Path(__file__).resolve().parents[2]
+DIGITS = str(ROOT / "examples/models/digits.pb")
+Capture = pytest.CaptureFixture[str]
+
+
+def printed(capsys: Capture, *arguments: str) -> str:
+    """What a command prints."""
+    assert main([*arguments]) == 0
+    return capsys.readouterr().out
+
+
+def answer(capsys: Capture, *arguments: str) -> Any:
+    """What a command prints as JSON."""
+    return json.loads(printed(capsys, *arguments, "--json"))
+
+
+def test_the_fused_graph_as_text(capsys: Capture) -> None:
+    """By default the plan is printed; the model as it was read on request."""
+    assert "fused" in printed(capsys, "show", DIGITS)
+    assert "fused" not in printed(capsys, "show", DIGITS, "--unfused")
+
+
+def test_the_kernels(capsys: Capture) -> None:
+    """All kernels in C++; in JSON by name."""
+    kernels = answer(capsys, "show", DIGITS, "--kernels")["kernels"]
+
+    assert all(f"void {name}(" in text for name, text in kernels.items())
+    assert 'extern "C" void' in printed(capsys, "show", DIGITS, "--kernels")
+
+
+@pytest.mark.parametrize(("target", "word"), [("cuda", "__global__"), ("opencl", "__kernel")])
+def test_kernels_of_targets_that_are_not_here(target: str, word: str, capsys: Capture) -> None:
+    """Printing needs no device."""
+    assert word in printed(capsys, "show", DIGITS, "--kernels", "--target", target)
+
+
+def test_the_picture(capsys: Capture, tmp_path: Path) -> None:
+    """The plan goes to the named file."""
+    path = tmp_path / "plan.svg"
+
+    assert f"plan drawn to {path}" in printed(capsys, "show", DIGITS, "-o", str(path))
+    assert "reduction" in path.read_text()
+
+
+def test_models_in_text_and_json(capsys: Capture, tmp_path: Path) -> None:
+    """A graph of passkit's own is a model too."""
+    text = tmp_path / "m.txt"
+    text.write_text("x: f32[n, 8]; e = exp(x); y = add(e, x); return y")
+    data = answer(capsys, "show", str(text), "--unfused")["graph"]
+    (tmp_path / "m.json").write_text(data if isinstance(data, str) else json.dumps(data))
+
+    assert "exp" in printed(capsys, "show", str(tmp_path / "m.json"), "--unfused")
+
+
+def test_explain_lists_every_edge(capsys: Capture) -> None:
+    """Each row has its reason; the last line counts."""
+    rows = answer(capsys, "explain", DIGITS)
+    out = printed(capsys, "explain", DIGITS)
+    apart = answer(capsys, "explain", DIGITS, "--apart")
+
+    assert all(row["reason"] for row in rows)
+    fused = sum(row["fused"] for row in rows)
+    assert out.splitlines()[-1] == f"{fused} of {len(rows)} edges are fused"
+    assert len(apart) == len(rows) - fused > 0
+
+
+def test_explain_one_edge(capsys: Capture) -> None:
+    """`--why U V` and `--node N` ask for a part of the table."""
+    rows = answer(capsys, "explain", DIGITS)
+    first = rows[0]
+    (why,) = answer(capsys, "explain", DIGITS, "--why", first["producer"], first["consumer"])
+    near = answer(capsys, "explain", DIGITS, "--node", first["consumer"])
+
+    assert why == first
+    assert first in near
+    assert all(first["consumer"] in (r["producer"], r["consumer"]) for r in near)
+
+
+def test_explain_an_unknown_edge(capsys: Capture) -> None:
+    """A name that is not there is answered with one that is."""
+    assert main(["explain", DIGITS, "--node", "no such"]) == 1
+    assert "begins or ends at 'no such'" in capsys.readouterr().err
+
+
+def test_lower_goes_as_far_as_asked() -> None:
+    """What a graph has been through is not repeated; an unknown pass offers the nearest."""
+    graph = pk.Graph([pk.ops.exp(pk.var("x", ("n",))) + 1.0])
+    fused = lower(graph, "Fusion")
+    printed = lower(fused, "CodeGen", target="cpu")
+
+    assert "subgraph" in fused.attrs
+    assert "kernel" not in fused.attrs
+    assert printed.nodes == fused.nodes
+    assert "rtc" not in printed.attrs
+    assert len(explain(printed)) == len(explain(graph)) == 1
+    with pytest.raises(pk.PassError, match="'Codegen' is not a pass of the ladder; did you mean"):
+        lower(graph, "Codegen")

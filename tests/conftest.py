@@ -1,0 +1,63 @@
+"""What every test gets: a cache folder of its own session, fixed seeds, and a record of errors."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import tempfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests import raised
+
+raised.record(pytest)
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give this session an empty kernel cache, before anything reads the environment."""
+    folder = tempfile.mkdtemp(prefix="passkit-tests-")
+    os.environ["PASSKIT_CACHE_DIR"] = folder
+    config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Run the test that asks what the others raised last, and only after all of them."""
+    closing = [i for i in items if i.get_closest_marker("closing")]
+    others = [i for i in items if i not in closing]
+    whole = not config.getoption("keyword") and {Path(a).resolve() for a in config.args} <= {
+        ROOT,
+        ROOT / "tests",
+    }
+    if closing and not whole:
+        config.hook.pytest_deselected(items=closing)
+    items[:] = others + closing if whole else others
+
+
+@pytest.fixture(autouse=True)
+def _seeds(request: pytest.FixtureRequest) -> None:
+    """Start each test from a seed that only its name decides."""
+    seed = zlib.crc32(request.node.nodeid.encode())
+    random.seed(seed)
+    np.random.seed(seed)
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> np.random.Generator:
+    """A generator of random numbers that only the test's name decides."""
+    return np.random.default_rng(zlib.crc32(request.node.nodeid.encode()))
+
+
+@pytest.fixture
+def fresh_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty cache folder for one test."""
+    folder = tmp_path / "cache"
+    folder.mkdir(mode=0o700)
+    monkeypatch.setenv("PASSKIT_CACHE_DIR", str(folder))
+    yield folder

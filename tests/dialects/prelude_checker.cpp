@@ -1,0 +1,168 @@
+// One exported loop per function of the prelude, for test_prelude.py and
+// benchmarks/vector_functions.py.
+#include "prelude.h"
+
+using namespace pk;
+
+#define UNARY(name, T)                                                                             \
+    extern "C" void name##_##T(const T *x, T *y, int64_t n) {                                      \
+        lanes(0, n, [&](int64_t i, auto m) PK_INLINE { store(y + i, name(load(x + i, m)), m); });  \
+    }                                                                                              \
+    extern "C" T name##_##T##_scalar(T x) { return name(x); }
+#define BINARY(name, T)                                                                            \
+    extern "C" void name##_##T(const T *x, const T *z, T *y, int64_t n) {                          \
+        lanes(0, n, [&](int64_t i, auto m) PK_INLINE {                                             \
+            store(y + i, name(load(x + i, m), load(z + i, m)), m);                                 \
+        });                                                                                        \
+    }                                                                                              \
+    extern "C" T name##_##T##_scalar(T x, T y) { return name(x, y); }
+#define EACH_FUNCTION(f, T)                                                                        \
+    f(exp, T) f(exp2, T) f(expm1, T) f(log, T) f(log2, T) f(log10, T) f(log1p, T) f(sin, T)        \
+        f(cos, T) f(tan, T) f(tanh, T) f(sigmoid, T) f(erf, T) f(erfc, T) f(sinh, T) f(cosh, T)    \
+            f(asin, T) f(acos, T) f(atan, T) f(asinh, T) f(acosh, T) f(atanh, T) f(sqrt, T)        \
+                f(rsqrt, T) f(abs, T) f(floor, T) f(ceil, T) f(trunc, T) f(rint, T)
+#define EACH_PAIR_FUNCTION(f, T) f(pow, T) f(atan2, T) f(maximum, T) f(minimum, T) f(copysign, T)
+
+#if defined(PK_CHECK_FLOAT)
+EACH_FUNCTION(UNARY, float)
+EACH_PAIR_FUNCTION(BINARY, float)
+#endif
+#if defined(PK_CHECK_DOUBLE)
+EACH_FUNCTION(UNARY, double)
+EACH_PAIR_FUNCTION(BINARY, double)
+#endif
+
+#if defined(PK_CHECK_CORE) || defined(PK_CHECK_CONVERT)
+typedef float float32;
+typedef double float64;
+typedef int8_t int8;
+typedef int16_t int16;
+typedef int32_t int32;
+typedef int64_t int64;
+typedef uint8_t uint8;
+typedef uint16_t uint16;
+typedef uint32_t uint32;
+typedef uint64_t uint64;
+#define EACH_INTEGER(f) f(int8) f(int16) f(int32) f(int64) f(uint8) f(uint16) f(uint32) f(uint64)
+#define EACH_NUMBER(f) EACH_INTEGER(f) f(float32) f(float64)
+#endif
+
+#if defined(PK_CHECK_CONVERT)
+#define CONVERT(A, B)                                                                              \
+    extern "C" void convert_##A##_##B(const A *x, B *y, int64_t n) {                               \
+        lanes(0, n,                                                                                \
+              [&](int64_t i, auto m) PK_INLINE { store(y + i, convert<B>(load(x + i, m)), m); });  \
+    }
+#define CONVERT_FROM(A)                                                                            \
+    CONVERT(A, bool)                                                                               \
+    CONVERT(A, int8) CONVERT(A, int16) CONVERT(A, int32) CONVERT(A, int64) CONVERT(A, uint8)       \
+        CONVERT(A, uint16) CONVERT(A, uint32) CONVERT(A, uint64) CONVERT(A, float32)               \
+            CONVERT(A, float64)
+EACH_NUMBER(CONVERT_FROM)
+CONVERT_FROM(bool)
+#endif
+
+#if defined(PK_CHECK_CORE)
+// Arithmetic of one element type; the results of one call lie behind each other, n elements each.
+#define ARITHMETIC(T)                                                                              \
+    extern "C" void arithmetic_##T(const T *x, const T *z, T *y, int64_t n) {                      \
+        lanes(0, n, [&](int64_t i, auto m) PK_INLINE {                                             \
+            auto a = load(x + i, m), b = load(z + i, m);                                           \
+            store(y + i, a + b, m);                                                                \
+            store(y + n + i, a - b, m);                                                            \
+            store(y + 2 * n + i, a * b, m);                                                        \
+            store(y + 3 * n + i, -a, m);                                                           \
+            store(y + 4 * n + i, maximum(a, b), m);                                                \
+            store(y + 5 * n + i, minimum(a, b), m);                                                \
+            store(y + 6 * n + i, abs(a), m);                                                       \
+            store(y + 7 * n + i, select(a < b, a, b), m);                                          \
+            store(y + 8 * n + i, floor_divide(a, b), m);                                           \
+            store(y + 9 * n + i, remainder(a, b), m);                                              \
+            store(y + 10 * n + i, a * T(3) + T(1), m);                                             \
+        });                                                                                        \
+    }                                                                                              \
+    extern "C" void compare_##T(const T *x, const T *z, bool *y, int64_t n) {                      \
+        lanes(0, n, [&](int64_t i, auto m) PK_INLINE {                                             \
+            auto a = load(x + i, m), b = load(z + i, m);                                           \
+            store(y + i, a < b, m);                                                                \
+            store(y + n + i, a <= b, m);                                                           \
+            store(y + 2 * n + i, a > b, m);                                                        \
+            store(y + 3 * n + i, a >= b, m);                                                       \
+            store(y + 4 * n + i, a == b, m);                                                       \
+            store(y + 5 * n + i, a != b, m);                                                       \
+            store(y + 6 * n + i, (a < b) | (~(a == b) & (b < a)), m);                              \
+        });                                                                                        \
+    }                                                                                              \
+    extern "C" void sum_##T(const T *x, T *y, int64_t n) {                                         \
+        vec<T> s[4] = {T(0), T(0), T(0), T(0)};                                                    \
+        lanes4(0, n, [&](int64_t i, auto m, auto k) PK_INLINE { s[k] += load(x + i, m); });        \
+        *y = fold((s[0] + s[1]) + (s[2] + s[3]), [](auto a, auto b) PK_INLINE { return a + b; });  \
+    }                                                                                              \
+    extern "C" void strided_##T(const T *x, int64_t stride, T *y, int64_t n) {                     \
+        lanes(0, n, [&](int64_t i, auto m) PK_INLINE {                                             \
+            store(y + i, load_strided(x + i * stride, stride, m), m);                              \
+        });                                                                                        \
+    }                                                                                              \
+    extern "C" void gather_##T(const T *x, const int64_t *index, T *y, int64_t n) {                \
+        lanes(0, n, [&](int64_t i, auto m) PK_INLINE {                                             \
+            store(y + i, gather<T>([&](int k) PK_INLINE { return x[index[i + k]]; }, m), m);       \
+        });                                                                                        \
+    }
+#define BITS(T)                                                                                    \
+    extern "C" void bits_##T(const T *x, const T *z, T *y, int64_t n) {                            \
+        lanes(0, n, [&](int64_t i, auto m) PK_INLINE {                                             \
+            auto a = load(x + i, m), b = load(z + i, m);                                           \
+            store(y + i, a & b, m);                                                                \
+            store(y + n + i, a | b, m);                                                            \
+            store(y + 2 * n + i, a ^ b, m);                                                        \
+            store(y + 3 * n + i, ~a, m);                                                           \
+            store(y + 4 * n + i, a << b, m);                                                       \
+            store(y + 5 * n + i, a >> b, m);                                                       \
+        });                                                                                        \
+    }
+#define DIVISOR(T)                                                                                 \
+    extern "C" void divisor_##T(const T *x, T *y, int64_t n, const T *s) {                         \
+        divisor<T> d(*s);                                                                          \
+        lanes(0, n, [&](int64_t i, auto m) PK_INLINE { store(y + i, load(x + i, m) / d, m); });    \
+    }                                                                                              \
+    extern "C" void divide_##T(const T *x, T *y, int64_t n, const T *s) {                          \
+        T d = *s;                                                                                  \
+        lanes(0, n, [&](int64_t i, auto m) PK_INLINE { store(y + i, load(x + i, m) / d, m); });    \
+    }                                                                                              \
+    extern "C" void maximum_of_##T(const T *x, T *y, int64_t n) {                                  \
+        vec<T> s = T(-__builtin_inf());                                                            \
+        lanes(0, n,                                                                                \
+              [&](int64_t i, auto m) PK_INLINE { s = select(m, maximum(s, load(x + i, m)), s); }); \
+        *y = fold(s, [](auto a, auto b) PK_INLINE { return maximum(a, b); });                      \
+    }
+#define COPY(T)                                                                                    \
+    extern "C" void copy_##T(const T *x, T *y, int64_t n) {                                        \
+        lanes(0, n, [&](int64_t i, auto m) PK_INLINE { store(y + i, load(x + i, m), m); });        \
+    }
+EACH_NUMBER(ARITHMETIC)
+EACH_NUMBER(COPY)
+EACH_INTEGER(BITS)
+COPY(bool)
+DIVISOR(float32)
+DIVISOR(float64)
+
+extern "C" void masks(const bool *x, const bool *z, bool *y, int64_t n) {
+    lanes(0, n, [&](int64_t i, auto m) PK_INLINE {
+        mask a = load(x + i, m), b = load(z + i, m);
+        store(y + i, a & b, m);
+        store(y + n + i, a | b, m);
+        store(y + 2 * n + i, a ^ b, m);
+        store(y + 3 * n + i, !a, m);
+        store(y + 4 * n + i, select(a, b, !b), m);
+        store(y + 5 * n + i, a == b, m);
+    });
+}
+extern "C" bool any_true(const bool *x, int64_t n) {
+    mask s = false;
+    lanes(0, n, [&](int64_t i, auto m) PK_INLINE { s |= load(x + i, m); });
+    return fold(s, [](auto a, auto b) PK_INLINE { return a | b; });
+}
+extern "C" void indices(int64_t *y, int64_t n) {
+    lanes(0, n, [&](int64_t i, auto m) PK_INLINE { store(y + i, lane_index() + i, m); });
+}
+#endif

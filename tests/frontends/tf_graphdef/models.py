@@ -1,0 +1,89 @@
+"""GraphDefs for the tests, made without TensorFlow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from passkit.frontends.tf_graphdef.proto import AttrValue, GraphDef, NodeDef, TensorProto
+
+ROOT = Path(__file__).resolve().parents[3]
+DIGITS = ROOT / "examples" / "models" / "digits.pb"
+
+NUMBERS = {
+    "float32": 1,
+    "float64": 2,
+    "int32": 3,
+    "uint8": 4,
+    "int16": 5,
+    "int8": 6,
+    "complex64": 8,
+    "int64": 9,
+    "bool": 10,
+    "bfloat16": 14,
+    "uint16": 17,
+    "complex128": 18,
+    "float16": 19,
+    "uint32": 22,
+    "uint64": 23,
+}
+"""TensorFlow's DataType of each dtype."""
+
+
+def tensor(array: Any) -> Any:
+    """A TensorProto that holds the bytes of an array."""
+    array = np.asarray(array)
+    out = TensorProto(dtype=NUMBERS[array.dtype.name], tensor_content=array.tobytes())
+    for size in array.shape:
+        out.tensor_shape.dim.add(size=size)
+    return out
+
+
+def attr(value: Any) -> Any:
+    """An AttrValue of the kind that a Python value has; a dtype is a NumPy dtype."""
+    match value:
+        case bool():
+            return AttrValue(b=value)
+        case int():
+            return AttrValue(i=value)
+        case str():
+            return AttrValue(s=value.encode())
+        case list():
+            return AttrValue(list={"i": value})
+        case np.dtype():
+            return AttrValue(type=NUMBERS[value.name])
+        case tuple():
+            dims = [{"size": -1 if d is None else d} for d in value]
+            return AttrValue(shape={"dim": dims})
+        case np.ndarray():
+            return AttrValue(tensor=tensor(value))
+    return AttrValue(**value)
+
+
+def node(op: str, name: str, *inputs: str, **attrs: Any) -> Any:
+    """A NodeDef."""
+    out = NodeDef(op=op, name=name, input=inputs)
+    for key, value in attrs.items():
+        out.attr[key].CopyFrom(attr(value))
+    return out
+
+
+def placeholder(name: str, *shape: int | None, dtype: str = "float32") -> Any:
+    """An input; None is an unknown dimension."""
+    return node("Placeholder", name, dtype=np.dtype(dtype), shape=shape)
+
+
+def const(name: str, value: Any, dtype: str | None = None) -> Any:
+    """A constant; ints are int32 unless told otherwise."""
+    array = np.asarray(value, dtype)
+    if dtype is None and array.dtype == np.int64:
+        array = array.astype(np.int32)
+    if dtype is None and array.dtype == np.float64:
+        array = array.astype(np.float32)
+    return node("Const", name, dtype=array.dtype, value=array)
+
+
+def model(*nodes: Any) -> Any:
+    """A GraphDef as TensorFlow 2 writes it."""
+    return GraphDef(node=nodes, versions={"producer": 2000})

@@ -1,0 +1,322 @@
+"""Models become graphs: sources, names, edges, outputs, shapes, and what can be wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from google.protobuf import text_format
+from passkit.frontends import tf_graphdef
+
+import passkit as pk
+from passkit.errors import ModelError
+from tests.frontends.tf_graphdef.models import const, model, node, placeholder
+
+X = placeholder("x", None, 3)
+SMALL = model(X, const("c", [1.0, 2.0, 3.0]), node("Mul", "y", "x", "c"))
+FEED = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
+
+
+def result(graph: pk.Graph) -> list[Any]:
+    """The first result for the feed, as a list."""
+    return pk.interpret(graph, {"x": FEED})[0].tolist()  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("kind", ["pb", "pbtxt", "str", "bytes", "bytearray", "message"])
+def test_every_source(kind: str, tmp_path: Path) -> None:
+    """Files, bytes and messages hold the same model."""
+    file = tmp_path / ("m.pbtxt" if kind == "pbtxt" else "m.pb")
+    data = SMALL.SerializeToString()
+    file.write_bytes(text_format.MessageToString(SMALL).encode() if kind == "pbtxt" else data)
+    source = {"str": str(file), "bytes": data, "bytearray": bytearray(data), "message": SMALL}
+
+    graph = tf_graphdef.load(source.get(kind, file))
+
+    assert result(graph) == [[1, 4, 9], [4, 10, 18]]
+
+
+class GraphDef:
+    """A GraphDef of TensorFlow's own package."""
+
+    class DESCRIPTOR:
+        """What protobuf says about the message."""
+
+        full_name = "tensorflow.GraphDef"
+
+    def SerializeToString(self) -> bytes:  # noqa: N802 - protobuf's name
+        """The message as bytes."""
+        data: bytes = SMALL.SerializeToString()
+        return data
+
+
+def test_messages_of_tensorflow() -> None:
+    """A GraphDef of another package is read through its bytes."""
+    assert result(tf_graphdef.load(GraphDef())) == [[1, 4, 9], [4, 10, 18]]
+
+
+@pytest.mark.parametrize(("source", "found"), [(3, "int"), (None, "NoneType"), ([b""], "list")])
+def test_other_sources_are_an_error(source: Any, found: str) -> None:
+    """What is no model is named."""
+    with pytest.raises(ModelError, match=f"bytes or a GraphDef, got {found}"):
+        tf_graphdef.load(source)
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    """A missing file, a SavedModel folder and a name too long each say so."""
+    with pytest.raises(ModelError, match=r"nothing\.pb' is not a file"):
+        tf_graphdef.load(tmp_path / "nothing.pb")
+    with pytest.raises(ModelError, match=r"' is a folder, and a frozen GraphDef is needed"):
+        tf_graphdef.load(tmp_path)
+    (tmp_path / "saved_model.pb").write_bytes(b"")
+    with pytest.raises(ModelError, match=r"saved_model\.pb' is part of a SavedModel"):
+        tf_graphdef.load(tmp_path / "saved_model.pb")
+    with pytest.raises(ModelError, match="x…' cannot be read: File name too long"):
+        tf_graphdef.load("x" * 5000)
+
+
+def test_names_are_kept() -> None:
+    """Nodes, inputs and outputs are called as in the model."""
+    graph = tf_graphdef.load(model(X, node("Neg", "scope/neg", "x"), node("Exp", "e", "scope/neg")))
+
+    assert [n.name for n in graph.nodes] == ["x", "scope/neg", "e"]
+    assert graph.outputs[0].name == "e"
+
+
+def test_a_batch_size_stays_free() -> None:
+    """An unknown dimension is a size of its own."""
+    graph = tf_graphdef.load(SMALL)
+
+    assert str(graph.inputs[0].entries[0].shape) == "(x.0, 3)"
+    assert str(graph.outputs[0].shape) == "(x.0, 3)"
+
+
+@pytest.mark.parametrize(
+    ("shape", "found"), [((8, 3), "(8, 3)"), (("n", None), "(n, 3)"), ((None, 3), "(x.0, 3)")]
+)
+def test_shapes_make_inputs_more_precise(shape: Any, found: str) -> None:
+    """A caller's shape fills in what the model leaves open."""
+    graph = tf_graphdef.load(SMALL, shapes={"x:0": shape})
+
+    assert str(graph.outputs[0].shape) == found
+
+
+@pytest.mark.parametrize(("shape", "shown"), [((2, 4), r"\(2, 4\)"), ((None,), r"\(\?\)")])
+def test_shapes_cannot_contradict_the_model(shape: Any, shown: str) -> None:
+    """A known dimension stays what it is."""
+    with pytest.raises(ModelError, match=rf"'x' has the shape \(\?, 3\), got {shown} in shapes="):
+        tf_graphdef.load(SMALL, shapes={"x": shape})
+
+
+def test_shapes_are_of_inputs() -> None:
+    """A shape for something else offers the nearest input."""
+    with pytest.raises(ModelError, match=r"no input 'xx' to give the shape \(2,\); did you .*'x'"):
+        tf_graphdef.load(SMALL, shapes={"xx": (2,)})
+    with pytest.raises(ModelError, match="no input 'y' to give"):
+        tf_graphdef.load(SMALL, shapes={"y": (2,)})
+
+
+def test_a_default_becomes_an_input_when_it_gets_a_shape() -> None:
+    """PlaceholderWithDefault is its default, or an input of the caller's shape."""
+    nodes = [
+        const("d", [[1.0, 2.0, 3.0]]),
+        node("PlaceholderWithDefault", "p", "d", shape=(None, 3)),
+        node("Neg", "y", "p"),
+    ]
+
+    assert not tf_graphdef.load(model(*nodes)).inputs
+    assert tf_graphdef.load(model(*nodes), shapes={"p": (4, 3)}).outputs[0].shape == (4, 3)
+
+
+def test_old_scalar_placeholders_have_an_unknown_rank() -> None:
+    """Before producer 24 a scalar shape meant that none was known."""
+    old = model(placeholder("x"), node("Neg", "y", "x"))
+    assert tf_graphdef.load(old).outputs[0].shape == ()
+    old.versions.producer = 23
+
+    assert tf_graphdef.load(old).outputs[0].shape is None
+    assert tf_graphdef.load(old, shapes={"x": (2, 3)}).outputs[0].shape == (2, 3)
+
+
+def test_default_outputs_are_what_nobody_reads() -> None:
+    """Constants, inputs and NoOps that nobody reads are no results."""
+    idle = [const("c", 1.0), node("NoOp", "init"), node("Exp", "b", "x"), node("Neg", "a", "x")]
+
+    assert [e.name for e in tf_graphdef.load(model(X, *idle)).outputs] == ["b", "a"]
+
+
+def test_outputs_by_name() -> None:
+    """Any node can be asked for, in any order, with or without an index."""
+    nodes = [node("Exp", "a", "x"), node("Neg", "b", "a")]
+
+    graph = tf_graphdef.load(model(X, *nodes), outputs=["b:0", "a"])
+
+    assert [e.name for e in graph.outputs] == ["b", "a"]
+    assert tf_graphdef.load(model(X, *nodes), outputs="a").outputs[0].name == "a"
+
+
+def test_an_output_that_only_passes_on_gives_its_name() -> None:
+    """The operator behind an Identity takes over its name, so that no copy is made."""
+    nodes = [node("Exp", "e", "x"), node("Identity", "i", "e"), node("Identity", "Identity", "i")]
+
+    graph = tf_graphdef.load(model(X, *nodes))
+
+    assert [(n.op.name, n.name) for n in graph.nodes if n.op] == [("exp", "Identity")]
+
+
+def test_two_names_for_one_result() -> None:
+    """Outputs keep their names also where they are the same value, or an input."""
+    nodes = [node("Exp", "e", "x"), node("Identity", "i", "e"), node("Identity", "j", "x")]
+
+    graph = tf_graphdef.load(model(X, *nodes), outputs=["e", "i", "j"])
+
+    assert [e.name for e in graph.outputs] == ["e", "i", "j"]
+    assert [n.name for n in graph.inputs] == ["x"]
+
+
+def test_unused_outputs_are_not_needed() -> None:
+    """What does not lead to an output may be unsupported."""
+    nodes = [node("Neg", "y", "x"), node("Unheard", "z", "x")]
+
+    assert tf_graphdef.load(model(X, *nodes), outputs="y").outputs[0].name == "y"
+
+
+def test_control_inputs_order_nothing_here() -> None:
+    """Effects that inference has none of are dropped: NoOp, Assert and what leads to them."""
+    nodes = [
+        node("Assert", "check", "x"),
+        node("NoOp", "group", "^check"),
+        node("Neg", "y", "x", "^group"),
+    ]
+
+    graph = tf_graphdef.load(model(X, *nodes))
+
+    assert [n.op.name for n in graph.nodes if n.op] == ["neg"]
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("", "''"),
+        ('a"b', "'a\"b'"),
+        ("a\nb", r"'a\\nb'"),
+        ("$(rm -rf ~)", r"'\$\(rm -rf ~\)'"),
+        ("a:0", "'a:0'"),
+        ("^a", r"'\^a'"),
+        ("-a", "'-a'"),
+        ("ä", "'ä'"),
+    ],
+)
+def test_names_that_tensorflow_does_not_allow(name: str, shown: str) -> None:
+    """Such a name never gets into a graph, and is shown on one line."""
+    with pytest.raises(ModelError, match=f"node 1 of the GraphDef is called {shown}; a name") as e:
+        tf_graphdef.load(model(X, node("Neg", name, "x")))
+    assert "\n" not in str(e.value)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        ([node("Neg", "x", "x")], "two nodes called 'x', number 0 and 1"),
+        ([node("Neg", "y", "z")], "Neg 'y' of the GraphDef reads 'z', and there is no"),
+        ([node("Neg", "y", "x", "^z")], r"reads '\^z', and there is no"),
+        ([node("Neg", "y", "")], "reads '', and"),
+        ([node("Neg", "y", "x:-1")], "reads 'x:-1', and"),
+        ([node("Neg", "y", "x:99999999999")], "reads 'x:99999999999', and"),
+        ([node("Neg", "y", "x:1")], r"Placeholder 'x' of the GraphDef has 1 output.* output 1 is"),
+        ([node("Neg", "y", "x:999999999")], "output 999999999 is asked for"),
+    ],
+)
+def test_edges_and_names_must_fit(nodes: list[Any], message: str) -> None:
+    """Each edge leads from a node, and each name stands for one."""
+    with pytest.raises(ModelError, match=message):
+        tf_graphdef.load(model(X, *nodes))
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        [node("Neg", "a", "b"), node("Neg", "b", "a")],
+        [node("Identity", "b", "b")],
+        [node("Identity", "a", "b"), node("Identity", "b", "a")],
+        [node("Neg", "b", "x", "^a"), node("NoOp", "a", "^b")],
+    ],
+)
+def test_cycles_are_an_error(nodes: list[Any]) -> None:
+    """A node cannot depend on itself, through data or control."""
+    with pytest.raises(ModelError, match=r"node '[ab]' reads '[ab]', which depends on it: a cycle"):
+        tf_graphdef.load(model(X, *nodes), outputs="b")
+
+
+def test_a_model_of_nothing_is_an_error() -> None:
+    """Neither an empty file nor a closed circle has a result."""
+    with pytest.raises(ModelError, match="the GraphDef holds no nodes"):
+        tf_graphdef.load(b"")
+    circle = model(node("Neg", "a", "b"), node("Neg", "b", "a"))
+    with pytest.raises(ModelError, match="has 2 nodes and no operator that nobody reads"):
+        tf_graphdef.load(circle)
+    with pytest.raises(ModelError, match=r"outputs=\[\] names nothing"):
+        tf_graphdef.load(SMALL, outputs=[])
+
+
+def test_unknown_outputs_offer_the_nearest() -> None:
+    """A typing error in a name is answered with the right one."""
+    graph = model(X, node("Softmax", "probabilities", "x"))
+
+    with pytest.raises(ModelError, match=r"no node 'probabilites:0' .* 'probabilities'"):
+        tf_graphdef.load(graph, outputs=["probabilites:0"])
+
+
+def test_all_unsupported_operators_come_in_one_error() -> None:
+    """The message counts them and names some of their nodes."""
+    nodes = [node("Conv9D", f"c{k}", "x") for k in range(5)] + [node("Warp", "w", "c0")]
+    total = node("Pack", "y", "w", *(f"c{k}" for k in range(5)))
+
+    with pytest.raises(ModelError, match=r"6 node\(s\) of 2 operator") as caught:
+        tf_graphdef.load(model(X, *nodes, total))
+    assert "Conv9D × 5 ('c0', 'c1', 'c2', …); Warp × 1 ('w')" in str(caught.value)
+
+
+def test_very_many_unsupported_operators_make_a_short_message() -> None:
+    """A message stays readable whatever the model holds."""
+    nodes = [node("No" + "o" * 500 + str(k), f"n{k}", "x") for k in range(99)]
+
+    with pytest.raises(ModelError, match="99 node.s. of 99 .* and 49 more operators") as caught:
+        tf_graphdef.load(model(X, *nodes))
+    assert len(str(caught.value)) < 10_000
+
+
+def test_long_chains_are_ordinary() -> None:
+    """Nothing here is recursive."""
+    nodes = [node("Neg", f"n{k}", f"n{k - 1}" if k else "x") for k in range(20_000)]
+
+    assert len(tf_graphdef.load(model(X, *nodes)).nodes) == 20_001
+
+
+def test_order_in_the_file_does_not_matter() -> None:
+    """A node may stand before those it reads."""
+    graph = tf_graphdef.load(model(node("Neg", "b", "a"), node("Neg", "a", "x"), X))
+
+    assert [n.name for n in graph.nodes] == ["x", "a", "b"]
+
+
+def test_more_memory_can_be_allowed() -> None:
+    """A zero that repeats a million times needs leave to do so."""
+    zeros = const("c", 0.0)
+    for size in (1 << 10, 1 << 15):
+        zeros.attr["value"].tensor.tensor_shape.dim.add(size=size)
+    zeros.attr["value"].tensor.tensor_content = b""
+    large = model(zeros, node("Neg", "y", "c")).SerializeToString()
+
+    with pytest.raises(ModelError, match=r"Const 'c' of shape \(1024, 32768\) needs 134,217,728"):
+        tf_graphdef.load(large)
+    assert tf_graphdef.load(large, max_nbytes=1 << 28).outputs[0].shape == (1 << 10, 1 << 15)
+
+
+def test_many_inputs_have_a_budget() -> None:
+    """A node that names its input a million times is refused before they are all looked up."""
+    wide = model(const("c", 1.0), node("Pack", "y", *["c"] * 1_000_000)).SerializeToString()
+
+    with pytest.raises(ModelError, match=r"(inputs of Pack 'y'|Pack 'y') needs [\d,]+ bytes"):
+        tf_graphdef.load(wide)

@@ -1,0 +1,224 @@
+"""Arithmetic on shapes is done at load, with sizes for what is not known yet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from passkit.frontends import tf_graphdef
+from passkit.frontends.tf_graphdef.value import Value, known_value
+
+import passkit as pk
+from passkit.dtype import dtype_of
+from passkit.errors import ModelError
+from passkit.size import Size
+from tests.frontends.tf_graphdef.models import const, model, node, placeholder
+
+X = placeholder("x", None, 3, 5)
+SHAPE = node("Shape", "shape", "x")
+
+
+def reshaped(*nodes: Any, shape: str = "s") -> pk.Graph:
+    """The graph that reshapes x to what the nodes compute."""
+    return tf_graphdef.load(model(X, SHAPE, *nodes, node("Reshape", "y", "x", shape)), "y")
+
+
+def vector(name: str, *values: int) -> Any:
+    """A known list."""
+    return const(name, list(values))
+
+
+FIRST = [
+    vector("b", 0),
+    vector("e", 1),
+    vector("one", 1),
+    node("StridedSlice", "first", "shape", "b", "e", "one", shrink_axis_mask=1),
+]
+
+SPELLINGS: dict[str, tuple[list[Any], str]] = {
+    "pack": ([*FIRST, const("k", 15), node("Pack", "s", "first", "k")], "(x.0, 15)"),
+    "pack -1": ([*FIRST, const("k", -1), node("Pack", "s", "first", "k")], "(x.0, 15)"),
+    "product": (
+        [
+            *FIRST,
+            const("k", 3),
+            node("Mul", "m", "first", "k"),
+            const("j", 5),
+            node("Pack", "s", "m", "j"),
+        ],
+        "(3*x.0, 5)",
+    ),
+    "concat": (
+        [
+            vector("b", 0),
+            vector("n", 1),
+            node("Slice", "h", "shape", "b", "n"),
+            vector("t", 15),
+            const("k", 0),
+            node("ConcatV2", "s", "h", "t", "k"),
+        ],
+        "(x.0, 15)",
+    ),
+    "reduce": (
+        [
+            vector("b", 1),
+            vector("n", -1),
+            node("Slice", "h", "shape", "b", "n"),
+            vector("k", 0),
+            node("Prod", "p", "h", "k"),
+            const("m", -1),
+            node("Pack", "s", "m", "p"),
+        ],
+        "(x.0, 15)",
+    ),
+    "gather": (
+        [vector("i", 0, 2, 1), const("k", 0), node("GatherV2", "s", "shape", "i", "k")],
+        "(x.0, 5, 3)",
+    ),
+    "size": (
+        [
+            node("Size", "n", "x"),
+            const("k", 5),
+            node("FloorDiv", "d", "n", "k"),
+            node("Pack", "s", "d", "k"),
+        ],
+        "(3*x.0, 5)",
+    ),
+    "cast and reshape": (
+        [
+            node("Cast", "c", "shape", DstT=np.dtype("int64")),
+            vector("one", 3),
+            node("Reshape", "s", "c", "one"),
+        ],
+        "(x.0, 3, 5)",
+    ),
+    "there and back": (
+        [
+            vector("k", 1, 1, 1),
+            node("Add", "a", "shape", "k"),
+            node("Sub", "m", "a", "k"),
+            node("Neg", "n", "m"),
+            node("Neg", "s", "n"),
+        ],
+        "(x.0, 3, 5)",
+    ),
+    "expand and squeeze": (
+        [
+            const("k", 0),
+            node("ExpandDims", "e", "shape", "k"),
+            node("Squeeze", "s", "e", squeeze_dims=[0]),
+        ],
+        "(x.0, 3, 5)",
+    ),
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_unknown_sizes_go_through(spelling: str) -> None:
+    """Flattening is spelled in many ways; each keeps the batch size free."""
+    nodes, shape = SPELLINGS[spelling]
+
+    graph = reshaped(*nodes)
+
+    assert str(graph.outputs[0].shape).replace("'", "") == shape
+    assert {n.op.name for n in graph.nodes if n.op} == {"reshape"}
+
+
+def test_ranges_of_ranks_are_axes() -> None:
+    """TensorFlow 1 reduces over all axes by a range up to the rank."""
+    axes = [const("a", 0), const("d", 1), node("Rank", "r", "x"), node("Range", "k", "a", "r", "d")]
+    graph = tf_graphdef.load(model(X, *axes, node("Sum", "y", "x", "k")))
+
+    assert graph.outputs[0].shape == ()
+
+
+def test_known_shapes_become_constants() -> None:
+    """A shape that is all known is data like any other."""
+    graph = tf_graphdef.load(model(X, SHAPE), outputs="shape", shapes={"x": (2, 3, 5)})
+
+    assert pk.interpret(graph, {})[0].tolist() == [2, 3, 5]
+
+
+def test_integers_wrap_as_their_dtype_does() -> None:
+    """2**31 is no int32."""
+    value = known_value("k", dtype_of("int32"), [2**31, -(2**31) - 1])
+
+    assert value.known is not None
+    assert value.known.tolist() == [-(2**31), 2**31 - 1]
+
+
+def test_large_arrays_are_data() -> None:
+    """Only small values are computed at load; the rest is left to the compiler."""
+    numbers = const("c", np.arange(1000))
+    graph = tf_graphdef.load(model(numbers, node("Neg", "y", "c")))
+
+    assert [n.op.name for n in graph.nodes if n.op] == ["constant", "neg"]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        (
+            [vector("k", 1, 2), node("Add", "s", "shape", "k")],
+            r"Add 's' cannot work on the shapes 'shape' = \[x\.0, 3, 5\], 'k' = \[1, 2\]: operands",
+        ),
+        (
+            [const("k", 0), node("FloorDiv", "s", "k", "k")],
+            r"FloorDiv 's' cannot work on the shapes 'k' = \[0\], 'k' = \[0\]: .*zero",
+        ),
+        (
+            [vector("i", 3), const("k", 0), node("GatherV2", "s", "shape", "i", "k")],
+            r"cannot take \[3\] of the shape \(3,\)",
+        ),
+        (
+            [vector("b", 2), vector("n", 2), node("Slice", "s", "shape", "b", "n")],
+            r"cannot take \(2,\) from \(2,\) of the shape \(3,\)",
+        ),
+        (
+            [const("a", 0), const("n", 10**9), const("d", 1), node("Range", "s", "a", "n", "d")],
+            "Range 's' needs at most 256 elements, got 1000000000",
+        ),
+        (
+            [vector("b", 0), vector("e", 1, 2), node("StridedSlice", "s", "shape", "b", "e", "b")],
+            "of one length, got 1, 2 and 1",
+        ),
+        (
+            [vector("b", 1, 1), node("StridedSlice", "s", "shape", "b", "b", "b", ellipsis_mask=3)],
+            "more than one ellipsis, ellipsis_mask=3",
+        ),
+        (
+            [
+                vector("b", 7),
+                vector("e", 8),
+                node("StridedSlice", "s", "shape", "b", "e", "e", shrink_axis_mask=1),
+            ],
+            "StridedSlice 's' cannot work on the shapes .* index 7 is out of bounds",
+        ),
+    ],
+)
+def test_shapes_that_do_not_fit(nodes: list[Any], message: str) -> None:
+    """Errors show the values that were computed with."""
+    with pytest.raises(ModelError, match=message):
+        reshaped(*nodes)
+
+
+def test_a_size_as_data_is_an_error() -> None:
+    """A number that only a call knows cannot be a constant of the graph."""
+    nodes = [node("Cast", "f", "shape", DstT=np.dtype("float32")), node("Neg", "y", "f")]
+
+    with pytest.raises(ModelError, match=r"'shape' is computed from the sizes x\.0, 3, 5, which"):
+        tf_graphdef.load(model(X, SHAPE, *nodes))
+
+
+def test_sizes_stay_simple() -> None:
+    """A polynomial of many terms is no shape, and would grow without bound."""
+    many = Size({(f"n{k}",): 1 for k in range(65)})
+
+    with pytest.raises(ModelError, match="'k' is a size of 65 terms"):
+        known_value("k", dtype_of("int64"), [many])
+
+
+def test_the_shape_of_a_known_value() -> None:
+    """A known value has its array's shape before any entry is made for it."""
+    assert Value("k", dtype_of("int32"), known=np.zeros((2, 3), np.int32)).shape == (2, 3)

@@ -1,0 +1,65 @@
+"""Attributes and known inputs are checked where an operator reads them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from passkit.frontends import tf_graphdef
+
+from passkit.errors import ModelError
+from tests.frontends.tf_graphdef.models import const, model, node, placeholder
+
+X = placeholder("x", None, 3)
+N = placeholder("n", 2, dtype="int32")
+
+
+def with_axes(op: str, axes: Any, **attrs: Any) -> list[Any]:
+    """Nodes that give an operator a constant as its second input."""
+    return [const("k", axes), node(op, "y", "x", "k", **attrs)]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        ([node("Cast", "y", "x")], "Cast 'y' needs the attribute 'DstT', and has none"),
+        ([node("Cast", "y", "x", DstT=3)], "needs 'type' as attribute 'DstT', got 'i'"),
+        ([node("Cast", "y", "x", DstT={"type": 7})], "Cast 'y' has element type DT_STRING"),
+        ([node("Cast", "y", "x", DstT={})], "needs 'type' as attribute 'DstT', got None"),
+        ([node("Const", "k"), node("Neg", "y", "k")], "Const 'k' needs the attribute 'value'"),
+        (with_axes("Sum", [0], keep_dims="yes"), "needs 'b' as attribute 'keep_dims', got 's'"),
+        ([node("Squeeze", "y", "x", squeeze_dims=1)], "'squeeze_dims', got 'i'"),
+        (with_axes("Sum", [0.5]), r"a list of integers as its axes, got float32 of shape \(1,\)"),
+        (with_axes("Sum", [[0]]), r"a list of integers as its axes, got int32 of shape \(1, 1\)"),
+        (with_axes("Sum", [0] * 65), "at most 64 integers as its axes, got 65"),
+        (with_axes("ExpandDims", [0, 1]), r"one integer as its axis, got \[0, 1\]"),
+        ([node("Reshape", "y", "x", "n")], "needs its shape 'n' known when the model is loaded"),
+        ([node("Shape", "s", "x"), node("Sum", "y", "x", "s")], r"got the unknown size x\.0"),
+        ([node("Shape", "y", "x", out_type=np.dtype("uint8"))], "'out_type', got uint8"),
+    ],
+)
+def test_what_a_node_says_is_checked(nodes: list[Any], message: str) -> None:
+    """An attribute or a list that an operator cannot use is an error with its value."""
+    with pytest.raises(ModelError, match=message):
+        tf_graphdef.load(model(X, N, *nodes))
+
+
+def test_ranks_must_be_known_where_they_matter() -> None:
+    """A placeholder of unknown rank takes its shape from the caller."""
+    free = node("Placeholder", "x", dtype=np.dtype("float32"))
+    flat = [node("Shape", "s", "x"), const("k", 6), node("Fill", "y", "s", "k")]
+
+    with pytest.raises(ModelError, match="Shape 's' needs to know the rank of 'x'; give"):
+        tf_graphdef.load(model(free, *flat))
+    graph = tf_graphdef.load(model(free, *flat), shapes={"x": (2, 3)})
+    assert graph.outputs[0].shape == (2, 3)
+
+
+def test_shape_arithmetic_has_a_budget() -> None:
+    """Values computed at load count as memory, however small the nodes that ask for them."""
+    many = [const("a", np.ones((128, 1), np.int32)), const("b", np.ones((1, 128), np.int32))]
+    nodes = [node("Add", f"y{k}", "a", "b") for k in range(100)]
+
+    with pytest.raises(ModelError, match=r"Add 'y\d+' needs 1,048,576 bytes, .* 67,"):
+        tf_graphdef.load(model(*many, *nodes))

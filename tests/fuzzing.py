@@ -1,0 +1,322 @@
+"""Checking random graphs: what is compiled must be what is interpreted, however it is called.
+
+Many graphs are planned first and their kernels compiled in one go, so that one compiler process
+serves dozens of them. A graph that fails is made smaller while it still does.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from attrs import evolve, frozen
+
+import passkit as pk
+from passkit.compiler import LADDER, Executable
+from passkit.errors import PasskitError
+from passkit.graph import Graph
+from passkit.node import Entry, Node, constant
+from passkit.passes.rtcgen import sections_of
+from passkit.runtime.feeds import bind_sizes
+from passkit.runtime.native import launcher
+from passkit.runtime.native.build import build
+from passkit.size import Size
+from passkit.target import Target, cpu
+from tests.error_bounds import Value, bounded, mismatch, openness
+from tests.random_graphs import Case
+
+PLAN = LADDER[: LADDER.index("CodeGen") + 1]
+
+
+@frozen
+class Failure:
+    """A case that went wrong, and how."""
+
+    case: Case
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.what}\n{self.case}"
+
+
+class Unequal(Exception):
+    """What was found about a case that is wrong."""
+
+
+def target_of(case: Case) -> Target:
+    """The CPU, with tiles so small that small arrays have several, and threads share them."""
+    if case.tile == cpu().tile:
+        return cpu()
+    return evolve(cpu(), tile=case.tile, parallel=0.0)
+
+
+def options(case: Case) -> dict[str, Any]:
+    """How a case is compiled."""
+    return {"target": target_of(case), "fusion": case.fusion}
+
+
+def check_all(cases: Iterable[Case]) -> tuple[list[Failure], np.ndarray]:
+    """The failures of cases, compiled together; and how many elements were compared how."""
+    cases, failures, compared = list(cases), [], np.zeros(3, np.int64)
+    kernels = {}
+    for case in cases:
+        try:
+            planned = pk.ApplyPasses(case.graph, PLAN, **options(case))
+            kernels.update({k.key: k for k in planned.attrs["kernel"].values()})
+        except Exception as error:  # noqa: BLE001, RUF100
+            failures.append(Failure(case, _said(error)))
+    sources = [
+        (k.key, k.name, f"namespace pk {{\n{k.source}}}\n", sections_of(k.source))
+        for k in kernels.values()
+    ]
+    try:
+        build(sources, flags=("-fwrapv",))
+    except PasskitError:
+        pass  # one bad kernel spoils its unit; each case says so by itself
+    failed = {f.case.seed for f in failures}
+    for case in cases:
+        if case.seed in failed:
+            continue
+        what = check(case, compared)
+        if what is not None:
+            failures.append(Failure(case, what))
+    return failures, compared
+
+
+def check(case: Case, compared: Any = None) -> str | None:
+    """What is wrong with a case, or None."""
+    try:
+        _check(case, compared)
+    except Unequal as found:
+        return str(found)
+    except Exception as error:  # noqa: BLE001, RUF100
+        return _said(error)
+    return None
+
+
+def _said(error: BaseException) -> str:
+    import traceback
+
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({last.filename}:{last.lineno})"
+
+
+def _check(case: Case, compared: Any) -> None:
+    exe = pk.compile(case.graph, **options(case))
+    pure = pk.ApplyPasses(case.graph, ["Functionalize"])
+    wanted_state: dict[str, Any] = {}
+    bounds = {n.name: Value(n.params["initial"]) for n in case.graph.states}
+    for number, feeds in enumerate(case.feeds):
+        where = f"run {number}"
+        before = {n: v.copy() for n, v in exe.state.arrays.items()}
+        try:
+            wanted = pk.interpret(case.graph, feeds, wanted_state)
+        except PasskitError as error:
+            _must_refuse(exe, feeds, where, error)
+            continue
+        found = _run(exe, feeds, where)
+        sizes = bind_sizes(
+            (n.name, n.entries[0].shape, feeds[n.name].shape) for n in case.graph.inputs
+        )
+        values = bounded(pure, feeds, sizes, bounds)
+        _compare(where, found, wanted, values, compared)
+        _compare_state(exe, wanted_state, bounds, where)
+        after = {n: v.copy() for n, v in exe.state.arrays.items()}
+        for how, again in _variants(exe, feeds, found, before):
+            _same(f"{where}, {how}", again, found)
+            _same(f"{where}, {how}: state", list(exe.state.arrays.values()), list(after.values()))
+
+
+def _must_refuse(exe: Executable, feeds: Any, where: str, error: PasskitError) -> None:
+    try:
+        exe(feeds)
+    except PasskitError:
+        return
+    raise Unequal(f"{where}: interpret refuses, and the executable does not: {error}")
+
+
+def _run(exe: Executable, feeds: Any, where: str, **more: Any) -> list[Any]:
+    kept = {k: v.copy() for k, v in feeds.items()}
+    found = exe(feeds, **more)
+    for name, array in feeds.items():
+        if array.tobytes() != kept[name].tobytes():
+            raise Unequal(f"{where}: input '{name}' was written")
+    return found
+
+
+def _compare(
+    where: str, found: Sequence[Any], wanted: Sequence[Any], values: Sequence[Value], compared: Any
+) -> None:
+    for k, (a, b, value) in enumerate(zip(found, wanted, values, strict=True)):
+        own = mismatch(value.array, Value(b))
+        if own is not None:
+            raise Unequal(f"{where}: bounds of output {k} are not about interpret's: {own}")
+        what = mismatch(a, value)
+        if what is not None:
+            raise Unequal(f"{where}: output {k} {what}")
+        if compared is not None:
+            compared += openness(value)
+
+
+def _compare_state(
+    exe: Executable, wanted: dict[str, Any], bounds: dict[str, Value], where: str
+) -> None:
+    for name, array in wanted.items():
+        what = mismatch(exe.state[name], evolve(bounds[name], array=array))
+        if what is not None:
+            raise Unequal(f"{where}: state '{name}' {what}")
+
+
+def _same(where: str, found: Sequence[Any], wanted: Sequence[Any]) -> None:
+    for k, (a, b) in enumerate(zip(found, wanted, strict=True)):
+        if a.tobytes() != b.tobytes():
+            raise Unequal(f"{where}: output {k} {mismatch(a, Value(b)) or 'has other bits'}")
+
+
+def _variants(
+    exe: Executable, feeds: Any, found: list[Any], before: dict[str, Any]
+) -> Iterable[tuple[str, list[Any]]]:
+    """The same run in other ways, each from the same state."""
+
+    def run(how: str, given: Any, **more: Any) -> tuple[str, list[Any]]:
+        for name, array in before.items():
+            exe.state[name] = array
+        return how, _run(exe, given, how, **more)
+
+    usual = launcher.num_threads()
+    for number in (1, 2, 4):
+        launcher.set_num_threads(number)
+        try:
+            yield run(f"{number} thread(s)", feeds)
+        finally:
+            launcher.set_num_threads(usual)
+    yield run("strided inputs", {k: _strided(v) for k, v in feeds.items()})
+    guarded = [_guarded(a) for a in found]
+    how, again = run("out=", feeds, out=[inner for inner, _ in guarded])
+    for k, (inner, whole) in enumerate(guarded):
+        if again[k] is not inner:
+            raise Unequal(f"out={k} is not what is returned")
+        size = inner.nbytes
+        if (whole[:64] != 0xA5).any() or (whole[64 + size :] != 0xA5).any():
+            raise Unequal(f"output {k} is written past its ends")
+    yield how, again
+    yield run("guarded inputs", {k: _poisoned(v) for k, v in feeds.items()})
+
+
+def _strided(array: Any) -> Any:
+    """The same elements, not contiguous in memory."""
+    if array.ndim == 0 or array.size == 0:
+        return array
+    wide = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)
+    wide[..., ::2] = array
+    return wide[..., ::2] if array.size % 2 else np.asfortranarray(array)
+
+
+def _guarded(like: Any) -> tuple[Any, Any]:
+    """An array for a result, and the bytes around it."""
+    whole = np.full(like.nbytes + 128, 0xA5, np.uint8)
+    return whole[64 : 64 + like.nbytes].view(like.dtype).reshape(like.shape), whole
+
+
+def _poisoned(array: Any) -> Any:
+    """The same array between elements that no result can hide: what is read there is seen."""
+    if array.dtype == np.bool_:
+        return array
+    whole = np.full(array.nbytes + 256, 0x7F, np.uint8)
+    inner = whole[128 : 128 + array.nbytes].view(array.dtype).reshape(array.shape)
+    inner[...] = array
+    return inner
+
+
+# Making a failing case smaller.
+
+
+def minimised(failure: Failure, seconds: float = 60.0) -> Failure:
+    """The failure of a smaller graph: fewer runs, outputs and operators, as far as time allows."""
+    end = time.monotonic() + seconds
+    best = failure
+
+    def attempt(case: Case) -> bool:
+        nonlocal best
+        if time.monotonic() > end:
+            return False
+        what = check(case)
+        if what is None or (kind_of(what) != kind_of(best.what)):
+            return False
+        best = Failure(case, what)
+        return True
+
+    for k in range(len(best.case.feeds)):
+        if attempt(evolve(best.case, feeds=(best.case.feeds[k],))):
+            break
+    progress = True
+    while progress and time.monotonic() < end:
+        progress = any(attempt(case) for case in _smaller(best.case))
+    return best
+
+
+def kind_of(what: str) -> str:
+    """What two failures must share to be taken for one: the error's type, or that values differ."""
+    return what.split(":", 1)[0] if "Error" in what.split(":", 1)[0] else "unequal"
+
+
+def _smaller(case: Case) -> Iterable[Case]:
+    """Graphs with something left out, those with most left out first."""
+    graph = case.graph
+    outputs = graph.outputs
+    if len(outputs) > 1:
+        for k in range(len(outputs)):
+            yield _with(case, Graph([outputs[k]]))
+        for k in range(len(outputs)):
+            yield _with(case, Graph([*outputs[:k], *outputs[k + 1 :]]))
+    for node in reversed(graph.nodes):
+        if node.op is None or node.op.name == "constant":
+            continue
+        entry = node.entries[0]
+        for inner in node.inputs:
+            if inner.shape == entry.shape and inner.dtype is entry.dtype:
+                yield _with(case, graph.replace({entry: inner}))
+    for node in graph.nodes:
+        if node.op is not None and node.op.name not in ("constant", "assign"):
+            cut = _cut(case, node)
+            if cut is not None:
+                yield cut
+    for node in graph.nodes:
+        if node.control:
+            yield _with(case, graph.rebuild(lambda n, i, gone=node: _free(n, i, gone)))
+
+
+def _free(node: Node, inputs: Sequence[Entry], gone: Node) -> Sequence[Entry] | None:
+    return node.replaced(inputs, ()).entries if node is gone else None
+
+
+def _with(case: Case, graph: Graph) -> Case:
+    names = {n.name for n in graph.inputs}
+    feeds = tuple({k: v for k, v in f.items() if k in names} for f in case.feeds)
+    return evolve(case, graph=graph, feeds=feeds)
+
+
+def _cut(case: Case, node: Node) -> Case | None:
+    """A graph that is fed the value of ``node``, a constant where it is a single element."""
+    from passkit.node import var
+
+    entry = node.entries[0]
+    shape = entry.shape
+    assert shape is not None
+    if any(isinstance(n, Size) and not str(n).isidentifier() for n in shape):
+        return None
+    name = f"v{sum(n.is_variable for n in case.graph.nodes)}_{node.op.name if node.op else ''}"
+    try:
+        values = [pk.interpret(Graph([entry]), _with(case, Graph([entry])).feeds[k])[0]
+                  for k in range(len(case.feeds))]  # fmt: skip
+    except PasskitError:
+        return None
+    made = constant(values[0]) if values[0].shape == () else var(name, shape, entry.dtype)
+    out = _with(case, case.graph.replace({entry: made}))
+    feeds = tuple({**f, name: v} for f, v in zip(out.feeds, values, strict=True))
+    return _with(evolve(out, feeds=feeds), out.graph)
+
+
+Check = Callable[[Case], str | None]

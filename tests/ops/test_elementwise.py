@@ -1,0 +1,302 @@
+"""Elementwise operators against NumPy, at the shapes and values where kernels go wrong."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.op import FCodeGen, FSimplify
+from tests.ops.harness import TARGETS, TRANSCENDENTAL, Case, case, check, exact_in_double
+
+erf = np.vectorize(math.erf, otypes=[np.float64])
+inf, nan = np.inf, np.nan
+
+# name: the NumPy function, how near, and the kinds of dtype
+UNARY: dict[str, tuple[Any, int, str]] = {
+    "neg": (np.negative, 0, "if"),
+    "abs": (np.abs, 0, "if"),
+    "sign": (np.sign, 0, "if"),
+    "square": (np.square, 0, "if"),
+    "relu": (lambda x: np.where(x < 0, x.dtype.type(0), x), 0, "if"),
+    "reciprocal": (lambda x: x.dtype.type(1) / x, 0, "f"),
+    "sqrt": (np.sqrt, 0, "f"),
+    "floor": (np.floor, 0, "f"),
+    "ceil": (np.ceil, 0, "f"),
+    "trunc": (np.trunc, 0, "f"),
+    "rint": (np.rint, 0, "f"),
+    "rsqrt": (exact_in_double(lambda x: 1 / np.sqrt(x)), TRANSCENDENTAL, "f"),
+    "exp": (exact_in_double(np.exp), TRANSCENDENTAL, "f"),
+    "expm1": (exact_in_double(np.expm1), TRANSCENDENTAL, "f"),
+    "log": (exact_in_double(np.log), TRANSCENDENTAL, "f"),
+    "log1p": (exact_in_double(np.log1p), TRANSCENDENTAL, "f"),
+    "sin": (exact_in_double(np.sin), TRANSCENDENTAL, "f"),
+    "cos": (exact_in_double(np.cos), TRANSCENDENTAL, "f"),
+    "tanh": (exact_in_double(np.tanh), TRANSCENDENTAL, "f"),
+    "erf": (exact_in_double(erf), TRANSCENDENTAL, "f"),
+    "sigmoid": (exact_in_double(lambda x: np.where(
+        x < 0, np.exp(-np.abs(x)), 1) / (1 + np.exp(-np.abs(x)))), TRANSCENDENTAL, "f"),
+    "isnan": (np.isnan, 0, "f"),
+    "bitwise_not": (np.invert, 0, "bi"),
+    "logical_not": (np.logical_not, 0, "b"),
+    "zeros_like": (np.zeros_like, 0, "bif"),
+    "ones_like": (np.ones_like, 0, "bif"),
+    "identity": (np.copy, 0, "bif"),
+    "stop_gradient": (np.copy, 0, "bif"),
+}
+BINARY: dict[str, tuple[Any, int, str]] = {
+    "add": (np.add, 0, "if"),
+    "sub": (np.subtract, 0, "if"),
+    "mul": (np.multiply, 0, "if"),
+    "div": (np.divide, 0, "f"),
+    "floor_div": (np.floor_divide, 0, "i"),
+    "mod": (np.remainder, 0, "i"),
+    "pow": (exact_in_double(np.power), TRANSCENDENTAL, "f"),
+    "maximum": (np.maximum, 0, "if"),
+    "minimum": (np.minimum, 0, "if"),
+    "equal": (np.equal, 0, "bif"),
+    "not_equal": (np.not_equal, 0, "bif"),
+    "less": (np.less, 0, "bif"),
+    "less_equal": (np.less_equal, 0, "bif"),
+    "greater": (np.greater, 0, "bif"),
+    "greater_equal": (np.greater_equal, 0, "bif"),
+    "bitwise_and": (np.bitwise_and, 0, "bi"),
+    "bitwise_or": (np.bitwise_or, 0, "bi"),
+    "bitwise_xor": (np.bitwise_xor, 0, "bi"),
+    "logical_and": (np.logical_and, 0, "b"),
+    "logical_or": (np.logical_or, 0, "b"),
+    "logical_xor": (np.logical_xor, 0, "b"),
+}
+DTYPES = {"b": [np.bool_], "i": [np.int32, np.int64], "f": [np.float32, np.float64]}
+SHAPES = [(), (1,), (0, 3), (33,)]
+PAIRS = [((), (5,)), ((3, 1), (4,)), ((2, 0), (1, 1)), ((2, 3, 1), (1, 3, 4))]
+
+
+def special(dtype: Any) -> Any:
+    """The values where meanings differ: limits, zeros of both signs, infinities, NaN, halves."""
+    d = np.dtype(dtype)
+    if d.kind == "b":
+        return np.array([False, True])
+    if d.kind == "i":
+        limits = np.iinfo(d)
+        return np.array([0, 1, -1, 2, 7, -7, 100, limits.max, limits.min], d)
+    tiny, huge = np.finfo(d).smallest_subnormal, np.finfo(d).max
+    values = [0.0, -0.0, 1, -1, 0.5, 1.5, 2.5, -2.5, 3.7, 20, -30, 1e-4, tiny, huge, inf, -inf, nan]
+    return np.array(values, d)
+
+
+def filled(dtype: Any, shape: tuple[int, ...], seed: int) -> Any:
+    """Ordinary values of a shape."""
+    values = np.random.default_rng(seed).normal(size=shape) * 3
+    return values.astype(dtype) if np.dtype(dtype).kind != "b" else values > 0
+
+
+def unary_cases(name: str) -> Iterator[Case]:
+    """All shapes and special values for an operator of one input."""
+    reference, ulps, kinds = UNARY[name]
+    op = pk.get_op(name)
+    for dtype in (d for kind in kinds for d in DTYPES[kind]):
+        for k, array in enumerate([special(dtype), *(filled(dtype, s, 1) for s in SHAPES)]):
+            yield case(f"{name} {k}", op, reference, array, ulps=ulps)
+
+
+def binary_cases(name: str) -> Iterator[Case]:
+    """All pairs of special values, and shapes that broadcast."""
+    reference, ulps, kinds = BINARY[name]
+    op = pk.get_op(name)
+    for dtype in (d for kind in kinds for d in DTYPES[kind]):
+        pairs = np.array(list(product(special(dtype), repeat=2)), dtype).T
+        yield case(name, op, reference, pairs[0].copy(), pairs[1].copy(), ulps=ulps)
+        for s in SHAPES:
+            yield case(name, op, reference, filled(dtype, s, 1), filled(dtype, s, 2), ulps=ulps)
+        for s, t in PAIRS:
+            yield case(name, op, reference, filled(dtype, s, 1), filled(dtype, t, 2), ulps=ulps)
+
+
+def other_cases() -> Iterator[Case]:
+    """Operators of three inputs, and casts between all dtypes."""
+    for dtype in DTYPES["i"] + DTYPES["f"]:
+        x, y, c = filled(dtype, (3, 4), 1), filled(dtype, (4,), 2), filled(np.bool_, (3, 1), 3)
+        yield case("where", pk.ops.where, np.where, c, x, y)
+        low, high = np.array(-1, dtype), np.array(2, dtype)
+        yield case("clip", pk.ops.clip, np.clip, special(dtype), low, high)
+        yield case("clip", pk.ops.clip, np.clip, x, y, y + 1)
+    known = [d for kind in "bif" for d in DTYPES[kind]]
+    for source, target in product(known, known):
+        name = np.dtype(target).name
+        yield case(f"cast to {name}", lambda x, name=name: pk.ops.cast(x, name),
+                   lambda x, target=target: saturated(x, target), special(source))
+
+
+def saturated(x: Any, target: Any) -> Any:
+    """NumPy's cast where it is defined; floats out of range stop at the limits, NaN gives 0."""
+    if x.dtype.kind != "f" or np.dtype(target).kind != "i":
+        return x.astype(target)
+    limits = np.iinfo(target)
+    out = [0 if v != v else limits.max if v >= limits.max else limits.min if v <= limits.min
+           else int(v) for v in x.tolist()]
+    return np.array(out, target)
+
+
+def all_cases() -> list[Case]:
+    """Every case of this file."""
+    found = [c for name in UNARY for c in unary_cases(name)]
+    found += [c for name in BINARY for c in binary_cases(name)]
+    return found + list(other_cases())
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_unary(name: str) -> None:
+    """An operator of one input means what NumPy's function means."""
+    check("interpret", list(unary_cases(name)))
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_binary(name: str) -> None:
+    """An operator of two inputs means what NumPy's function means, and broadcasts."""
+    check("interpret", list(binary_cases(name)))
+
+
+def test_others() -> None:
+    """Operators of three inputs and casts mean what they say."""
+    check("interpret", list(other_cases()))
+
+
+@pytest.mark.parametrize("target", [t for t in TARGETS if t != "interpret"])
+def test_natively(target: str) -> None:
+    """A target runs all cases, in one graph, and comes as near as it promises."""
+    check(target, all_cases())
+
+
+def test_every_operator_has_a_row() -> None:
+    """No elementwise operator is without cases."""
+    named = {*UNARY, *BINARY, "where", "clip", "cast"}
+    standard = {n for n in FCodeGen.rows if "elementwise.py" in pk.get_op(n).place}
+
+    assert standard - named == set()
+
+
+OPERATORS: list[tuple[Any, Any]] = [
+    (lambda x: x + 1, lambda x: x + 1),
+    (lambda x: 2 - x, lambda x: 2 - x),
+    (lambda x: x * x / 3, lambda x: x * x / 3),
+    (lambda x: 1 / x, lambda x: 1 / x),
+    (lambda x: x**2, lambda x: x**2),
+    (lambda x: 2**x, lambda x: np.power(2.0, x.astype(np.float64)).astype(np.float32)),
+    (lambda x: -abs(x), lambda x: -np.abs(x)),
+    (lambda x: (x > 1) & ~(x >= 2) | (x < 0) ^ (x <= -1),
+     lambda x: (x > 1) & ~(x >= 2) | (x < 0) ^ (x <= -1)),
+]
+
+
+@pytest.mark.parametrize("k", range(len(OPERATORS)))
+def test_python_operators(k: int) -> None:
+    """Python's operators build operators; numbers are weak, as in NumPy."""
+    ours, numpys = OPERATORS[k]
+    x = np.array([0.5, -1.5, 2.0], np.float32)
+
+    check("interpret", [case("operators", ours, numpys, x, ulps=1)])
+
+
+def test_integers_divide_as_in_numpy() -> None:
+    """``/`` of integers is float64, ``//`` and ``%`` round down, small powers are multiplied."""
+    x = np.array([7, -7, 3], np.int32)
+
+    check("interpret", [
+        case("div", lambda e: e / 2, lambda a: a / 2, x),
+        case("floor", lambda e: e // 2 + e % 3, lambda a: a // 2 + a % 3, x),
+        case("power", lambda e: e**5 + e**0 + e**1, lambda a: a**5 + a**0 + a, x),
+    ])
+
+
+def test_operands_are_promoted() -> None:
+    """Different dtypes meet in the one NumPy would choose, through casts."""
+    x, y = np.array([1, 2], np.int32), np.array([0.5, 1.5], np.float32)
+
+    check("interpret", [case("promote", lambda a, b: a + b, lambda a, b: a + b, x, y)])
+
+
+def test_numpy_scalars_on_the_left() -> None:
+    """NumPy leaves ``np.float32(2) * entry`` to the entry, and its scalars are not weak."""
+    x = pk.var("x", (2,), "float32")
+
+    assert (np.float32(2) * x).dtype.name == "float32"
+    assert (np.float64(2) * x).dtype.name == "float64"
+
+
+BAD = [
+    (lambda: pk.ops.exp(pk.var("i", (2,), "int32")), pk.DTypeError,
+     r"exp needs floats, got int32; pk.ops.cast\(x, 'float32'\)"),
+    (lambda: pk.ops.bitwise_and(pk.var("a", (), "float32"), pk.var("b", (), "float32")),
+     pk.DTypeError, r"bitwise_and needs bools or signed integers or unsigned integers, got float32"),
+    (lambda: pk.ops.add(pk.var("a", (), "float32"), pk.var("b", (), "float64")), pk.DTypeError,
+     r"add needs inputs of one dtype, got float32 and float64; insert pk.ops.cast\(x, 'float64'\)"),
+    (lambda: pk.ops.where(pk.var("c", (), "int32"), 1.0, 2.0), pk.DTypeError,
+     "where needs a bool condition, got int32"),
+    (lambda: pk.ops.add(pk.var("a", (2, 3)), pk.var("b", (4,))), pk.ShapeError,
+     r"broadcast together, got \(2, 3\) and \(4,\); insert expand_dims"),
+    (lambda: pk.var("i", (2,), "int32") ** -1, pk.DTypeError, "an integer to the power -1 needs"),
+    (lambda: pk.ops.cast(pk.var("x", ()), "float31"), pk.DTypeError, "'float31' is not an element"),
+    (lambda: pk.ops.cast(pk.var("x", ()), "complex64"), pk.DTypeError, "got complex64 as input 1"),
+]
+
+
+@pytest.mark.parametrize("build, error, message", BAD)
+def test_what_is_refused(build: Any, error: type[Exception], message: str) -> None:
+    """What cannot be computed is refused when the node is made, with the way out."""
+    with pytest.raises(error, match=message):
+        build()
+
+
+def simplified(entry: Any) -> str:
+    """What one step of FSimplify makes of an entry: its name, or 'kept'."""
+    found = FSimplify.get(entry.node.op.name)(entry.node)
+    return "kept" if found is None else found.name
+
+
+x = pk.var("x", (3,), "float32")
+i = pk.var("i", (3,), "int32")
+EXACT: list[tuple[Any, str]] = [
+    (x + 0.0, "kept"),
+    (x + -0.0, "x"),
+    (i + 0, "i"),
+    (x - 0.0, "x"),
+    (x - -0.0, "kept"),
+    (x * 1.0, "x"),
+    (1.0 * x, "x"),
+    (x * 0.0, "kept"),
+    (x * np.ones((2, 1), np.float32), "kept"),
+    (x * np.ones((2, 3), np.float32), "kept"),
+    (x / 1.0, "x"),
+    (x / 2.0, "mul"),
+    (x / 3.0, "kept"),
+    (x**1.0, "identity"),
+    (x**2.0, "square"),
+    (x**-1.0, "reciprocal"),
+    (x**0.5, "kept"),
+    (-(-x), "x"),
+    (abs(-x), "abs"),
+    (abs(abs(x)), "abs"),
+    (pk.ops.relu(pk.ops.relu(x)), "relu"),
+    (pk.ops.maximum(x, x), "x"),
+    (pk.ops.where(np.array(True), x, x * 2.0), "x"),
+    (pk.ops.where(x > 0, x, x), "x"),
+    (pk.ops.cast(x, "float32"), "x"),
+    (pk.ops.cast(pk.ops.cast(x, "float64"), "float32"), "x"),
+    (pk.ops.cast(pk.ops.cast(x, "float16"), "float32"), "kept"),
+    (pk.ops.cast(pk.ops.cast(i, "float64"), "int8"), "kept"),
+    (pk.ops.identity(x), "x"),
+]
+
+
+@pytest.mark.parametrize("k", range(len(EXACT)))
+def test_only_exact_algebra(k: int) -> None:
+    """FSimplify rewrites what keeps every bit, and nothing else."""
+    entry, wanted = EXACT[k]
+
+    assert simplified(entry) == wanted

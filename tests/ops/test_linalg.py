@@ -1,0 +1,147 @@
+"""Products of matrices against NumPy: transposes, batches, broadcasting, empty extents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.op import FInferShapeBack
+from tests.ops.harness import TARGETS, Case, case, check
+
+ops = pk.ops
+
+
+def filled(*shape: int, dtype: Any = np.float32) -> Any:
+    """Values of both signs."""
+    return (np.random.default_rng(len(shape)).normal(size=shape) * 4).astype(dtype)
+
+
+def reference(a: Any, b: Any) -> Any:
+    """The product in float64, rounded once; integers wrap."""
+    if a.dtype.kind == "i":
+        return a @ b
+    return (a.astype(np.float64) @ b.astype(np.float64)).astype(a.dtype)
+
+
+SHAPES = [
+    ((2, 3), (3, 4)), ((1, 1), (1, 1)), ((17, 33), (33, 9)), ((0, 3), (3, 2)), ((2, 0), (0, 3)),
+    ((5, 2, 3), (5, 3, 4)), ((5, 2, 3), (3, 4)), ((1, 2, 3), (5, 3, 4)), ((2, 1, 2, 3), (3, 3, 1)),
+]
+
+
+def cases() -> Iterator[Case]:
+    """Shapes with every choice of transposes, in two dtypes."""
+    for (s, t), dtype in product(SHAPES, [np.float32, np.float64]):
+        a, b = filled(*s, dtype=dtype), filled(*t, dtype=dtype)
+        for flip_a, flip_b in product([False, True], repeat=2):
+            x = np.swapaxes(a, -1, -2).copy() if flip_a else a
+            y = np.swapaxes(b, -1, -2).copy() if flip_b else b
+            yield case(
+                f"matmul {flip_a} {flip_b}",
+                lambda p, q, f=flip_a, g=flip_b: ops.matmul(p, q, transpose_a=f, transpose_b=g),
+                lambda p, q, a=a, b=b: reference(a, b), x, y, rtol=1e-5,
+            )
+    for s, t in [((3,), (3, 4)), ((2, 3), (3,)), ((3,), (3,)), ((5, 2, 3), (3,))]:
+        yield case("x @ y", lambda p, q: p @ q, reference, filled(*s), filled(*t), rtol=1e-5)
+    for s in [(4, 3), (3,), (2, 4, 3), (0, 3)]:
+        yield case(
+            "linear", lambda x, w, b: ops.linear(x, w, b),
+            lambda x, w, b: (x.astype(np.float64) @ w.T + b).astype(np.float32),
+            filled(*s), filled(5, 3), filled(5), rtol=1e-5,
+        )
+    yield case("no bias", lambda x, w: ops.linear(x, w, no_bias=True),
+               lambda x, w: reference(x, w.T), filled(4, 3), filled(5, 3), rtol=1e-5)
+
+
+def test_products() -> None:
+    """A product means what NumPy's means."""
+    check("interpret", list(cases()))
+
+
+def test_integers_wrap() -> None:
+    """A product of integers is one of integers."""
+    a = np.full((2, 3), 2**30, np.int32)
+
+    check("interpret", [case("int", lambda x, y: x @ y, reference, a, a.T.copy())])
+
+
+def test_large_products_in_their_own_width() -> None:
+    """Beyond a size, float32 is multiplied as float32: as fast as NumPy, and nearly as exact."""
+    a = filled(600, 600)
+
+    check("interpret", [case("large", lambda x, y: x @ y, reference, a, a, rtol=1e-4)])
+
+
+@pytest.mark.parametrize("target", [t for t in TARGETS if t != "interpret"])
+def test_natively(target: str) -> None:
+    """A target runs all cases, in one graph."""
+    check(target, list(cases()))
+
+
+def test_missing_inputs_are_made() -> None:
+    """Weight and bias that are not given become variables named after the node (NNVM)."""
+    out = ops.linear(pk.var("x", (8, 3)), num_hidden=5, name="fc")
+    names = [e.node.name for e in out.node.inputs]
+    back = FInferShapeBack.get("linear")(out.node, [e.shape for e in out.node.inputs], [out.shape])
+
+    assert names == ["x", "fc_weight", "fc_bias"]
+    assert out.shape == (8, 5)
+    assert back == [(8, 3), (5, 3), (5,)]
+
+
+def test_data_follows_from_weight_and_result() -> None:
+    """Inference runs backwards too."""
+    out = ops.linear(pk.var("x", None), pk.var("w", (5, 3)), pk.var("b", None))
+
+    assert FInferShapeBack.get("linear")(out.node, [None, (5, 3), None], [(8, 5)]) == [
+        (8, 3), (5, 3), (5,)
+    ]
+
+
+def test_inputs_by_name() -> None:
+    """Inputs may be given by name, each once."""
+    x, w, b = pk.var("x", (2, 3)), pk.var("w", (5, 3)), pk.var("b", (5,))
+    out = ops.linear(bias=b, weight=w, data=x)
+
+    assert out.node.inputs == (x, w, b)
+    with pytest.raises(pk.GraphError, match="linear 'l': input 'data' is given twice"):
+        ops.linear(x, data=x, weight=w, bias=b, name="l")
+
+
+def x(*shape: int) -> Any:
+    """An input of a shape."""
+    return pk.var("x", shape)
+
+
+BAD: list[tuple[Callable[[], Any], str]] = [
+    (lambda: x(2, 3) @ x(4, 5), r"inner dimensions that agree, got 3 and 4 in \(2, 3\) and \(4, 5"),
+    (lambda: ops.matmul(x(3), x(3, 2)), r"rank 2 or more, got \(3,\) and \(3, 2\); insert expand"),
+    (lambda: x(2, 3, 4) @ x(3, 4, 5), r"broadcast together, got \(2,\) and \(3,\)"),
+    (lambda: ops.linear(x(2, 3), x(5, 4), x(5)), "last dimension of data and weight must agree, go"),
+    (lambda: ops.linear(x(2, 3), x(5), x(5)), r"a weight of rank 2, got \(5,\)"),
+    (lambda: ops.linear(x(2, 3), x(5, 3), x(1, 5)), r"a bias of rank 1, got \(1, 5\)"),
+    (lambda: ops.linear(x(2, 3), x(5, 3), x(4)), "num_hidden and the length of bias must agree, g"),
+    (lambda: ops.linear(x(2, 3), x(5, 3), x(5), num_hidden=4), "num_hidden must agree, got 4 and 5"),
+    (lambda: ops.linear(x(2, 3), num_hidden=-1), "an int >= 0 as num_hidden, got -1"),
+    (lambda: ops.linear(x(), num_hidden=1), r"linear needs data of rank 1 or more, got \(\)"),
+]
+
+
+@pytest.mark.parametrize("build, message", BAD)
+def test_what_is_refused(build: Callable[[], Any], message: str) -> None:
+    """Shapes that do not fit are refused when the node is made, with what was given."""
+    with pytest.raises(pk.ShapeError, match=message):
+        build()
+
+
+def test_a_wrong_number_of_inputs() -> None:
+    """An op with named inputs takes no more than it names."""
+    with pytest.raises(pk.GraphError, match="linear takes data, weight, bias, got 4 inputs"):
+        ops.linear(x(2), x(2), x(2), x(2))
+    with pytest.raises(pk.ShapeError, match="linear takes 2 inputs, got 3"):
+        pk.Node(pk.get_op("linear"), [x(2)] * 3, {"num_hidden": 1, "no_bias": True})

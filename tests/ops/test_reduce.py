@@ -1,0 +1,177 @@
+"""Reductions against NumPy: axes, shapes with zeros, NaN, limits of integers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.runtime.evaluate import evaluate
+from passkit.runtime.interpret import derive
+from tests.ops.harness import TARGETS, Case, case, check
+
+# name: the NumPy function, its relative error in sums of rounded values, the kinds of dtype
+REDUCTIONS: dict[str, tuple[Any, float, str]] = {
+    "reduce_sum": (lambda x, **k: np.sum(x, dtype=x.dtype, **k), 1e-6, "if"),
+    "reduce_prod": (lambda x, **k: np.prod(x, dtype=x.dtype, **k), 1e-5, "if"),
+    "reduce_mean": (np.mean, 1e-6, "f"),
+    "reduce_max": (np.max, 0, "if"),
+    "reduce_min": (np.min, 0, "if"),
+    "reduce_any": (np.any, 0, "b"),
+    "reduce_all": (np.all, 0, "b"),
+}
+DTYPES = {"b": [np.bool_], "i": [np.int32, np.int64], "f": [np.float32, np.float64]}
+SHAPES: list[tuple[tuple[int, ...], list[Any]]] = [
+    ((), [None, ()]),
+    ((1,), [None, 0]),
+    ((33,), [None, -1]),
+    ((4, 5), [None, 0, 1, (0, 1), ()]),
+    ((2, 3, 7), [0, 1, 2, (0, 2), (-1, 1)]),
+    ((3, 1000), [0, 1]),
+]
+EMPTY: list[tuple[tuple[int, ...], Any]] = [((0,), 0), ((0, 3), 0), ((3, 0), 1)]
+
+
+def values(dtype: Any, shape: tuple[int, ...]) -> Any:
+    """Ordinary values; a tenth of the bools are True."""
+    found = np.random.default_rng(5).normal(size=shape) * 2
+    return np.asarray(found > 1 if np.dtype(dtype).kind == "b" else found.astype(dtype))
+
+
+def reduce_cases(name: str) -> Iterator[Case]:
+    """All shapes and axes of one reduction, with and without keepdims."""
+    reference, rtol, kinds = REDUCTIONS[name]
+    op = pk.get_op(name)
+
+    def one(array: Any, axis: Any, keepdims: bool) -> Case:
+        return case(
+            f"{name} axis={axis} keepdims={keepdims}",
+            lambda x: op(x, axis=axis, keepdims=keepdims),
+            lambda x: reference(x, axis=axis, keepdims=keepdims),
+            array,
+            rtol=rtol if array.dtype.kind == "f" else 0,
+        )
+
+    for dtype in (d for kind in kinds for d in DTYPES[kind]):
+        for shape, axes in SHAPES:
+            for axis in axes:
+                yield one(values(dtype, shape), axis, len(shape) % 2 == 0)
+        if name not in ("reduce_max", "reduce_min", "reduce_mean"):
+            for shape, axis in EMPTY:
+                yield one(np.zeros(shape, dtype), axis, False)
+        yield one(np.zeros((3, 0), dtype), 0, True)
+        if np.dtype(dtype).kind == "f":
+            for special in ([1, np.nan, 2], [np.inf, 1], [-np.inf, np.nan], [-0.0, -0.0]):
+                yield one(np.array([special * 9], dtype), 1, False)
+        if np.dtype(dtype).kind == "i":
+            limits = np.iinfo(dtype)
+            yield one(np.array([limits.max, 1, limits.min, limits.max], dtype), 0, False)
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reduction(name: str) -> None:
+    """A reduction means what NumPy's means, in the dtype of its input."""
+    check("interpret", list(reduce_cases(name)))
+
+
+@pytest.mark.parametrize("target", [t for t in TARGETS if t != "interpret"])
+def test_natively(target: str) -> None:
+    """A target runs all cases, in one graph."""
+    check(target, [c for name in REDUCTIONS for c in reduce_cases(name)])
+
+
+def test_sixteen_bits_accumulate_in_32() -> None:
+    """A sum of 16-bit floats is rounded once: 4096 ones are 4096, and no step stops at 2048."""
+    ones = np.ones(4096, np.float16)
+
+    check("interpret", [case("sum", pk.ops.reduce_sum, lambda x: np.float16(4096), ones)])
+    check("interpret", [case("mean", pk.ops.reduce_mean, lambda x: np.float16(1), ones)])
+
+
+def test_a_sum_is_accumulated_in_double() -> None:
+    """The meaning of a float32 sum is the rounded float64 sum."""
+    x = np.full(10_000_000 // 64, 0.1, np.float32)
+    graph = pk.Graph([pk.ops.reduce_sum(pk.var("x", x.shape))])
+
+    assert pk.interpret(graph, {"x": x})[0] == np.float32(np.sum(x, dtype=np.float64))
+
+
+def test_a_fold_of_your_own() -> None:
+    """A combine that NumPy does not know is folded pairwise, in order."""
+    op = pk.register_op("test_fold_last", num_inputs=1)
+    op.set_attr("FInferShape", lambda node, shape: shape[:-1])
+    op.set_attr("FReduce", lambda node: pk.ast.Reduce(
+        axes=(1,), keepdims=False, identity=pk.ast.const(0, pk.ast.dt.float32),
+        combine=pk.ast.right(pk.ast.dt.float32) + 0.0 * pk.ast.left(pk.ast.dt.float32)))
+    x = np.arange(15, dtype=np.float32).reshape(3, 5)
+
+    check("interpret", [case("last", op, lambda a: a[:, -1], x)])
+
+
+def test_a_fold_keeps_its_dimensions() -> None:
+    """keepdims holds for a fold of your own, and for one over nothing."""
+    op = pk.register_op("test_fold_keep", num_inputs=1)
+    f32 = pk.ast.dt.float32
+    op.set_attr("FInferShape", lambda node, shape: (1, *shape[1:]))
+    op.set_attr("FReduce", lambda node: pk.ast.Reduce(
+        axes=(0,), keepdims=True, identity=pk.ast.const(1, f32),
+        combine=pk.ast.left(f32) * pk.ast.right(f32) + 0.0))
+
+    for n in (0, 3):
+        x = np.full((n, 2), 2, np.float32)
+        check("interpret", [case("keep", op, lambda a: np.prod(a, axis=0, keepdims=True), x)])
+
+
+def test_known_folds_are_derived_from_freduce() -> None:
+    """What interpret computes for a reduction is what its FReduce says, step by step."""
+    node = pk.ops.reduce_max(pk.var("x", (4,))).node
+    fold = pk.get_op("reduce_max").get_attr("FReduce")(node)
+    total = fold.identity.value
+    array = np.array([3, 9, 1, 4], np.float32)
+    for v in array:
+        total = evaluate(fold.combine, {"a": total, "b": v})
+
+    assert derive(node, array) == total == 9
+
+
+BAD = [
+    (lambda x: pk.ops.reduce_sum(x, axis=2), r"axis 2 is out of range; there are axes -2 to 1"),
+    (lambda x: pk.ops.reduce_sum(x, axis=(0, -2)), r"axis=\(0, -2\) has axis 0 twice"),
+    (lambda x: pk.ops.reduce_sum(x, axis=0.5), "needs an int as axis, got 0.5"),
+    (lambda x: pk.ops.reduce_sum(pk.var("s", ()), axis=0), "there are axes none: the input is a"),
+    (lambda x: pk.ops.reduce_max(pk.var("e", (2, 0)), axis=1, name="m"),
+     "reduce_max 'm': axis 1 must not be empty, as reduce_max has no identity, got 0"),
+]
+
+
+@pytest.mark.parametrize("build, message", BAD)
+def test_what_is_refused(build: Any, message: str) -> None:
+    """Axes that are none, and the largest of nothing, are refused with what was given."""
+    with pytest.raises(pk.ShapeError, match=message):
+        build(pk.var("x", (2, 3)))
+
+
+def test_the_largest_of_nothing_at_a_call() -> None:
+    """Where the size is not known before, the call is refused."""
+    graph = pk.Graph([pk.ops.reduce_max(pk.var("x", (None,)), name="top")])
+
+    with pytest.raises(pk.ShapeError, match="reduce_max 'top': axis 0 must not be empty"):
+        pk.interpret(graph, {"x": np.zeros(0, np.float32)})
+
+
+def test_keepdims_is_a_bool() -> None:
+    """A parameter is of its default's type."""
+    with pytest.raises(pk.GraphError, match="reduce_sum needs a bool as keepdims, got 1"):
+        pk.ops.reduce_sum(pk.var("x", (2,)), keepdims=1)
+
+
+def test_no_axes_no_fold() -> None:
+    """A fold over no axes is simplified away."""
+    x = pk.var("x", (2, 3))
+    node = pk.ops.reduce_sum(x, axis=()).node
+
+    assert node.op.get_attr("FSimplify")(node) is x
+    assert node.op.get_attr("FSimplify")(pk.ops.reduce_sum(x, axis=0).node) is None

@@ -1,0 +1,322 @@
+"""The contract of passes, enforced: names, dependences, promises, targets, and what is stale."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.passes.base import find_pass, register_pass
+
+
+def graph_of_exp() -> pk.Graph:
+    """y = exp(x)."""
+    return pk.Graph([pk.ops.exp(pk.var("x", (2, 3)), name="y")])
+
+
+def note(name: str, value: Any = True, **declared: Any) -> pk.Pass:
+    """A pass that sets the annotation of its own name in lower letters."""
+
+    def body(graph: pk.Graph) -> pk.Graph:
+        return graph.with_attrs(**{name.lower(): value})
+
+    return register_pass(name, provides=(name.lower(),), **declared)(body)
+
+
+TestFirst = note("TestFirst")
+TestSecond = note("TestSecond", depends="testfirst")
+TestOnCpu = note("TestOnCpu", target_dependent=True)
+TestLater = note("TestLater", target_dependent=True)
+TestCircle = note("TestCircle", depends="testround", analysis=True)
+TestRound = note("TestRound", depends="testcircle", analysis=True)
+
+
+@register_pass("TestNegate", changes_graph=True, preserves=("kept",))
+def negate(graph: pk.Graph) -> pk.Graph:
+    """y -> -y."""
+    return pk.Graph([pk.ops.neg(e) for e in graph.outputs], attrs=graph.attrs)
+
+
+def test_passes_run_in_order_by_name_object_and_string() -> None:
+    """Names, passes and one string are all ways to say what to run."""
+    out = pk.ApplyPasses(graph_of_exp(), ["TestFirst", TestSecond])
+
+    assert out.attrs["testfirst"] and out.attrs["testsecond"]
+    assert pk.ApplyPasses(out, "TestNegate").outputs[0].node.op is pk.ops.neg
+
+
+def test_the_graph_given_is_untouched() -> None:
+    """Passes return new graphs; structure and annotations of the old one stay."""
+    graph = graph_of_exp()
+    key, attrs = graph.key, dict(graph.attrs)
+    pk.ApplyPasses(graph, ["InferShape", negate, "Simplify"])
+
+    assert (graph.key, dict(graph.attrs)) == (key, attrs)
+
+
+def test_names_resolve_before_anything_runs() -> None:
+    """An unknown name fails although a pass before it could have run."""
+    ran: list[int] = []
+
+    @register_pass("TestRuns")
+    def runs(graph: pk.Graph) -> pk.Graph:
+        ran.append(1)
+        return graph
+
+    with pytest.raises(pk.RegistryError, match=r"'TestNegat' is not registered; .*'TestNegate'"):
+        pk.ApplyPasses(graph_of_exp(), [runs, "TestNegat"])
+    assert ran == []
+
+
+def test_what_is_no_pass_is_refused() -> None:
+    """A plain function must be registered first."""
+    with pytest.raises(pk.PassError, match="by name or as a Pass, got function"):
+        pk.ApplyPasses(graph_of_exp(), [lambda g: g])  # type: ignore[list-item]
+    with pytest.raises(pk.PassError, match="passes work on a Graph, got Entry"):
+        pk.ApplyPasses(pk.var("x", (3,)), "InferShape")  # type: ignore[arg-type]
+
+
+def test_missing_analyses_are_run() -> None:
+    """A pass that depends on shapes gets them."""
+
+    @register_pass("TestRanks", depends=("shape", "dtype"), provides="ranks")
+    def ranks(graph: pk.Graph) -> pk.Graph:
+        return graph.with_attrs(ranks=[len(graph.attrs["shape"][e]) for e in graph.outputs])
+
+    out = pk.ApplyPasses(graph_of_exp(), ranks)
+
+    assert out.attrs["ranks"] == [2]
+    assert set(out.attrs) >= {"shape", "dtype"}
+
+
+def test_missing_transformations_raise() -> None:
+    """Annotation, pass and provider are named; nothing is guessed."""
+    with pytest.raises(
+        pk.PassError,
+        match="TestSecond depends on graph attribute 'testfirst', which is not set; run TestFirst",
+    ):
+        pk.ApplyPasses(graph_of_exp(), "TestSecond")
+
+
+def test_a_dropped_annotation_is_told_as_such() -> None:
+    """If a pass in between changed the graph, the message says which."""
+    with pytest.raises(
+        pk.PassError, match="TestNegate changed the graph and dropped it; run TestF"
+    ):
+        pk.ApplyPasses(graph_of_exp(), [TestFirst, negate, TestSecond])
+
+
+def test_analyses_in_a_circle_are_found() -> None:
+    """Two analyses that need each other are an error, not a loop."""
+    with pytest.raises(pk.PassError, match="in a circle: TestCircle, TestRound"):
+        pk.ApplyPasses(graph_of_exp(), "TestCircle")
+
+
+def test_operator_attributes_are_checked() -> None:
+    """depends_op lists the operators that lack one; variables and constants are exempt."""
+    strict = note("TestHasCode", depends_op="FCodeGen")
+    y = pk.ops.exp(pk.var("x", (2, 2))) + pk.constant(np.ones(2, "float32"))
+    pk.ApplyPasses(pk.Graph([y]), strict)
+
+    with pytest.raises(
+        pk.PassError, match=r"TestHasCode needs attribute FCodeGen .* it: matmul, tran"
+    ):
+        pk.ApplyPasses(pk.Graph([pk.ops.matmul(y, pk.ops.transpose(y))]), strict)
+
+
+def test_an_undeclared_operator_attribute_is_an_error() -> None:
+    """A misspelt attribute offers the nearest."""
+    strict = note("TestHasCod", depends_op="FCodeGenn")
+    with pytest.raises(
+        pk.PassError, match=r"TestHasCod depends on operator attribute FCodeGenn: .*'FCo"
+    ):
+        pk.ApplyPasses(graph_of_exp(), strict)
+
+
+def test_promises_are_verified() -> None:
+    """A pass must provide what it declares, and return a graph."""
+    silent = register_pass("TestSilent", provides=("a", "b"))(lambda g: g.with_attrs(a=1))
+    with pytest.raises(pk.PassError, match="TestSilent declares that it provides 'b' and did not"):
+        pk.ApplyPasses(graph_of_exp(), silent)
+
+    nothing = register_pass("TestNothing")(lambda g: None)  # type: ignore[arg-type,return-value]
+    with pytest.raises(pk.PassError, match="TestNothing must return a Graph, got NoneType"):
+        pk.ApplyPasses(graph_of_exp(), nothing)
+
+
+def test_an_undeclared_change_is_an_error() -> None:
+    """A pass that makes new nodes must say so, else stale annotations would stay."""
+    sneaky = register_pass("TestSneaky")(negate.body)
+    with pytest.raises(pk.PassError, match="TestSneaky changed the graph without declaring it"):
+        pk.ApplyPasses(graph_of_exp(), sneaky)
+
+
+def test_a_change_drops_what_it_does_not_provide_or_remap() -> None:
+    """After a change nothing of the old structure can be read."""
+    graph = pk.ApplyPasses(graph_of_exp(), ["InferShape", TestFirst]).with_attrs(kept=7)
+    out = pk.ApplyPasses(graph, negate)
+
+    assert "shape" not in out.attrs and "testfirst" not in out.attrs
+    assert out.attrs["kept"] == 7
+
+
+def test_a_preserved_annotation_must_be_remapped() -> None:
+    """An annotation of old nodes is refused, instead of being read for new ones."""
+    graph = graph_of_exp()
+    old = pk.Annotation("kept", {graph.outputs[0].node: 1})
+
+    @register_pass("TestForgets", changes_graph=True, preserves=("kept",))
+    def forgets(graph: pk.Graph) -> pk.Graph:
+        x = graph.inputs[0].entries[0]
+        return pk.Graph([pk.ops.tanh(x)], attrs=graph.attrs)
+
+    with pytest.raises(pk.PassError, match="TestForgets left 'kept' with exp 'y', which is not"):
+        pk.ApplyPasses(graph.with_attrs(kept=old), forgets)
+
+
+def test_annotations_of_another_graph_raise() -> None:
+    """Reading an annotation for a node that it does not know is an error, not another's value."""
+    shapes = pk.ApplyPasses(graph_of_exp(), "InferShape").attrs["shape"]
+    with pytest.raises(pk.PassError, match=r"annotation 'shape' has nothing for Entry\(z"):
+        shapes[pk.var("z", (3,))]
+
+
+def test_errors_tell_which_pass_failed_after_which() -> None:
+    """A note says in which pass an error arose, and what had run."""
+
+    @register_pass("TestFails")
+    def fails(graph: pk.Graph) -> pk.Graph:
+        raise ZeroDivisionError("oh")
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        pk.ApplyPasses(graph_of_exp(), [TestFirst, "InferShape", fails])
+    assert caught.value.__notes__ == ["in pass TestFails, after TestFirst, InferShape"]
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        pk.ApplyPasses(graph_of_exp(), fails)
+    assert caught.value.__notes__ == ["in pass TestFails"]
+
+
+def test_the_first_pass_for_a_target_binds_the_graph() -> None:
+    """Target and options are recorded; later passes take them over unless told otherwise."""
+    out = pk.ApplyPasses(graph_of_exp(), TestOnCpu, target="cuda", fusion="xla")
+    options = out.attrs["options"]
+
+    assert (options["target"].name, options["fusion"], options["by"]) == (
+        "cuda",
+        "xla",
+        "TestOnCpu",
+    )
+    assert pk.ApplyPasses(out, TestLater).attrs["options"] == options
+    with pytest.raises(
+        pk.PassError, match="target 'cpu', and the graph is planned for 'cuda' by T"
+    ):
+        pk.ApplyPasses(out, TestLater, target="cpu")
+
+
+def test_options_outlive_a_change_of_the_graph() -> None:
+    """A planned graph stays bound to its target when later passes change it."""
+    out = pk.ApplyPasses(graph_of_exp(), [TestOnCpu, negate], target="opencl")
+
+    assert out.attrs["options"]["target"].name == "opencl"
+
+
+def test_a_context_in_force_is_used() -> None:
+    """Options come from keywords first, then from the with block."""
+    with pk.PassContext(target="cuda", fusion="xla"):
+        out = pk.ApplyPasses(graph_of_exp(), TestOnCpu, fusion="none")
+
+    assert out.attrs["options"]["target"].name == "cuda"
+    assert out.attrs["options"]["fusion"] == "none"
+
+
+def test_disabled_passes_are_skipped() -> None:
+    """An optional pass that is disabled does not run."""
+    x = pk.var("x", (3,))
+    graph = pk.Graph([pk.ops.exp(x) + pk.ops.exp(x)])
+
+    assert len(pk.ApplyPasses(graph, "Simplify", disabled=["Simplify"]).nodes) == 4
+    assert len(pk.ApplyPasses(graph, "Simplify").nodes) == 3
+
+
+def test_a_disabled_provider_is_named() -> None:
+    """Disabling what a later pass needs is an error that says so."""
+    with pytest.raises(pk.PassError, match="its provider TestFirst is disabled; enable TestFirst"):
+        pk.ApplyPasses(graph_of_exp(), [TestFirst, TestSecond], disabled=["TestFirst"])
+    with pytest.raises(
+        pk.PassError, match="'complete', which is not set: its provider Complete is"
+    ):
+        pk.ApplyPasses(graph_of_exp(), "Simplify", disabled="Complete")
+
+
+def test_passes_can_run_again() -> None:
+    """Providing an annotation that is there already replaces it."""
+    graph = pk.ApplyPasses(graph_of_exp(), ["InferShape", "PlanMemory", "PlanMemory"])
+    again = pk.ApplyPasses(graph, ["InferShape", "PlanMemory"])
+
+    assert again.attrs["storage"] is not graph.attrs["storage"]
+
+
+def test_timing_is_kept_with_the_graph() -> None:
+    """With timing the result says how long each pass took, analyses too."""
+    out = pk.ApplyPasses(graph_of_exp(), ["Simplify", "PlanMemory"], timing=True)
+
+    names = [t.name for t in out.attrs["timing"].children]
+    assert names.index("InferShape") < names.index("Simplify") < names.index("PlanMemory")
+
+
+def test_a_pass_called_inside_a_pass_is_its_child() -> None:
+    """The tree of times follows calls."""
+
+    @register_pass("TestCalls")
+    def calls(graph: pk.Graph) -> pk.Graph:
+        return pk.ApplyPasses(graph, "TestFirst")
+
+    with pk.PassContext(timing=True) as context:
+        pk.ApplyPasses(graph_of_exp(), calls)
+
+    assert context.times is not None
+    (outer,) = context.times.children
+    assert [c.name for c in outer.children] == ["TestFirst"]
+
+
+def test_dumps_are_numbered_text_and_pictures(tmp_path: Path) -> None:
+    """Each pass that was asked for leaves the graph as text and picture; analyses do not."""
+    pk.ApplyPasses(graph_of_exp(), ["Simplify", negate], dump=tmp_path)
+
+    names = sorted(p.name for p in tmp_path.iterdir())
+    assert [n.partition(".")[0] for n in names] == ["000_Simplify"] * 2 + ["001_TestNegate"] * 2
+    assert "exp" in (tmp_path / "000_Simplify.txt").read_text()
+    assert "neg" in (tmp_path / "001_TestNegate.txt").read_text()
+
+
+def test_a_dump_without_a_renderer_keeps_the_drawing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nothing can draw, the drawing's source is written."""
+
+    def nothing(*_: object) -> None:
+        raise pk.MissingDependencyError("no renderer")
+
+    monkeypatch.setattr("passkit.viz.render", nothing)
+    pk.ApplyPasses(graph_of_exp(), "Simplify", dump=tmp_path)
+
+    assert "digraph" in (tmp_path / "000_Simplify.dot").read_text()
+
+
+def test_context_is_in_force_inside_a_pass() -> None:
+    """A context made inside a pass has the options that the pass was run with."""
+    seen: list[str] = []
+
+    @register_pass("TestSeesContext")
+    def sees(graph: pk.Graph) -> pk.Graph:
+        seen.append(pk.PassContext().numerics)
+        return graph
+
+    pk.ApplyPasses(graph_of_exp(), sees, numerics="fast")
+
+    assert seen == ["fast"]
+    assert find_pass("TestSeesContext") is sees

@@ -1,0 +1,121 @@
+"""Passes as declared things: registering, finding, naming."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+import passkit as pk
+from passkit.passes.base import Pass, find_pass, list_passes, provider, providers, register_pass
+
+
+def keep(graph: pk.Graph) -> pk.Graph:
+    """Return the graph."""
+    return graph
+
+
+def test_a_registered_function_becomes_a_pass() -> None:
+    """The decorator gives a Pass that can be called like the function."""
+
+    @register_pass("TestCountNodes", provides=("count",))
+    def count(graph: pk.Graph) -> pk.Graph:
+        """How many nodes there are."""
+        return graph.with_attrs(count=len(graph.nodes))
+
+    graph = pk.Graph([pk.ops.exp(pk.var("x", (3,)))])
+
+    assert isinstance(count, Pass)
+    assert find_pass("TestCountNodes") is count
+    assert count(graph).attrs["count"] == 2
+    assert count.doc == "How many nodes there are."
+
+
+def test_the_same_place_replaces() -> None:
+    """A notebook cell that runs again registers its pass again."""
+    made = [register_pass("TestAgain")(keep) for _ in range(2)]
+
+    assert find_pass("TestAgain") is made[1] is not made[0]
+
+
+def test_two_places_clash_and_are_named() -> None:
+    """Two passes of one name are an error that names both files and lines."""
+    register_pass("TestTwice")(keep)
+
+    with pytest.raises(
+        pk.RegistryError, match=r"TestTwice is registered at \S+test_base.py:\d+"
+    ) as e:
+        register_pass("TestTwice")(keep)
+    assert str(e.value).count("test_base.py:") == 2
+
+
+def test_a_name_of_the_project_is_taken_before_its_file_is_read() -> None:
+    """A pass of one's own cannot take the name of a shipped one that nobody has used yet."""
+    with pytest.raises(
+        pk.RegistryError, match=r"pass InferShape is registered at .*infer_shape.py"
+    ):
+        register_pass("InferShape")(keep)
+
+
+def test_an_unknown_pass_offers_the_nearest() -> None:
+    """A misspelt name is answered with the one that was meant."""
+    with pytest.raises(
+        pk.RegistryError, match="'InferShap' is not registered; did you mean 'InferShape'"
+    ):
+        find_pass("InferShap")
+
+
+def test_every_pass_of_the_project_is_found_by_its_file() -> None:
+    """A pass is a file of one name, so that asking for it reads that file only."""
+    folder = Path(pk.__file__).parent / "passes"
+    for name in ("InferShape", "InferType", "Simplify", "PlanMemory", "Functionalize", "Expand"):
+        place = find_pass(name).place
+
+        assert Path(place.rpartition(":")[0]).parent == folder
+        assert name in list_passes()
+
+
+def test_a_body_with_two_parameters_gets_the_context() -> None:
+    """Only a pass that asks for the settings is given them."""
+    seen: list[str] = []
+
+    def body(graph: pk.Graph, context: pk.PassContext) -> pk.Graph:
+        seen.append(context.fusion)
+        return graph
+
+    takes = register_pass("TestTakesContext")(body)
+    takes(pk.Graph([pk.var("x", (3,))]), fusion="nnvm")
+
+    assert takes.takes_context and not register_pass("TestTakesNone")(keep).takes_context
+    assert seen == ["nnvm"]
+
+
+def test_one_string_stands_for_a_tuple() -> None:
+    """depends="shape" is depends=("shape",), not five letters."""
+    made = register_pass("TestOneString", depends="shape", provides="x")(keep)
+
+    assert (made.depends, made.provides) == (("shape",), ("x",))
+
+
+def test_an_analysis_is_preferred_as_provider() -> None:
+    """Of two providers the one that may be run for the user is named."""
+    register_pass("TestAProvider", provides="test_colour")(keep)
+    analysis = register_pass("TestZProvider", provides="test_colour", analysis=True)(keep)
+
+    assert len(providers("test_colour")) == 2
+    assert provider("test_colour", "Painting") is analysis
+
+
+def test_an_annotation_of_nobody_is_an_error() -> None:
+    """What no pass provides is named, with the nearest that some pass does."""
+    with pytest.raises(pk.PassError, match=r"Painting depends on graph attribute 'shap'.*'shape'"):
+        provider("shap", "Painting")
+
+
+def test_a_file_named_after_a_pass_is_needed_for_nothing_else() -> None:
+    """Finding a pass that somebody registered by hand reads no files."""
+    register_pass("TestByHand")(keep)
+
+    assert importlib.util.find_spec("passkit.passes.testbyhand") is None
+    assert find_pass("TestByHand").name == "TestByHand"

@@ -1,0 +1,208 @@
+"""Shapes in both directions, with unknown ranks and sizes, and guards for a call to check."""
+
+from __future__ import annotations
+
+import pytest
+
+import passkit as pk
+from passkit.passes import infer_shape
+from passkit.passes.infer_shape import find_shapes, solve
+from passkit.size import Extent, Size
+
+n, m = Size.symbol("n"), Size.symbol("m")
+
+
+def shapes(*outputs: pk.Entry) -> dict[str, object]:
+    """The inferred shape of every named node's first entry."""
+    graph = pk.ApplyPasses(pk.Graph(outputs), "InferShape")
+    return {v.name: graph.attrs["shape"][v.entries[0]] for v in graph.nodes if v.name}
+
+
+def test_shapes_flow_backward() -> None:
+    """exp(x) + y with only y known gives all four entries a shape (NNVM)."""
+    x, y = pk.var("x", None), pk.var("y", (2, 3))
+    e = pk.ops.exp(x, name="e")
+
+    assert shapes(pk.ops.add(e, y, name="z")) == dict.fromkeys("xyez", (2, 3))
+
+
+def annotations(text: str, *names: str) -> list[str]:
+    """What InferShape finds for some names of a graph in text."""
+    graph = pk.ApplyPasses(pk.parse(text), "InferShape")
+    found = {graph.names[e.node]: str(s) for e, s in graph.attrs["shape"].items()}
+    return [found[name] for name in names]
+
+
+def test_text_in_shapes_out() -> None:
+    """Forward through a product and a reduction, backward through a sum."""
+    text = "x: f32[n, 4]; w: f32[4, 8]; b: f32[...]; m = matmul(x, w); r = reduce_sum(m, axis=1)"
+    found = annotations(f"{text}; y = add(r, b); return y", "m", "r", "b", "y")
+
+    assert found == ["(n, 8)", "(n,)", "(n,)", "(n,)"]
+
+
+def test_a_known_result_tells_its_only_input() -> None:
+    """Backward through a chain of elementwise operators."""
+    x = pk.var("x", None)
+    y = pk.ops.exp(pk.ops.tanh(x)) + pk.var("y", ("n", 4))
+
+    assert shapes(y)["x"] == (n, 4)
+
+
+def test_a_layer_tells_its_weights() -> None:
+    """linear(num_hidden) infers weight and bias that nobody declared (NNVM)."""
+    y = pk.ops.linear(pk.var("x", (8, 20)), num_hidden=5, no_bias=False, name="fc")
+
+    found = shapes(y)
+
+    assert (found["fc_weight"], found["fc_bias"], found["fc"]) == ((5, 20), (5,), (8, 5))
+
+
+def test_unknown_shapes_are_counted() -> None:
+    """What cannot be known stays None, and is counted."""
+    x, y = pk.var("x", None), pk.var("y", (2,))
+    graph = pk.ApplyPasses(pk.Graph([pk.ops.exp(x), pk.ops.exp(y)]), "InferShape")
+
+    assert graph.attrs["shape_num_unknown"] == 2
+    assert list(graph.attrs["shape"].values()) == [None, None, (2,), (2,)]
+
+
+def test_sizes_that_meet_are_unified() -> None:
+    """n + 8 makes n an 8 everywhere, also where it was used before, and keeps the guard."""
+    x = pk.var("x", ("n", 3))
+    e = pk.ops.exp(x, name="e")
+    graph = pk.ApplyPasses(pk.Graph([e, x + pk.var("y", (8, 3))]), "InferShape")
+
+    assert [graph.attrs["shape"][v] for v in (x, e)] == [(8, 3), (8, 3)]
+    assert graph.attrs["shape_guards"] == ((n, 8, "add: dimension 0"),)
+
+
+def test_symbols_that_meet_are_one() -> None:
+    """Of two unknown sizes one stands for both."""
+    x, y = pk.var("x", ("n",)), pk.var("y", ("m",))
+
+    found = shapes(pk.ops.add(x, y, name="z"))
+
+    assert found["x"] == found["y"] == found["z"] == (m,)
+
+
+def test_unification_goes_on_until_nothing_changes() -> None:
+    """A size that becomes known makes others known."""
+    x, y, z = (pk.var(v, (s,)) for v, s in (("x", "n"), ("y", "m"), ("z", 5)))
+
+    assert shapes(x + y, y + z) == {"x": (5,), "y": (5,), "z": (5,)}
+
+
+def test_static_graphs_have_no_guards() -> None:
+    """Nothing is left to a call when every size is known."""
+    graph = pk.ApplyPasses(pk.Graph([pk.var("x", (3,)) + pk.var("y", (3,))]), "InferShape")
+
+    assert graph.attrs["shape_guards"] == ()
+
+
+def test_guards_outlive_changes_of_the_graph() -> None:
+    """A guard of a node that is rewritten or fused away must still be checked by a call."""
+    x, y = pk.var("x", (Size.symbol("n") * 2,)), pk.var("y", (Size.symbol("m") * 3,))
+    graph = pk.ApplyPasses(pk.Graph([x + y]), ["InferShape", "Simplify", "InferShape"])
+
+    assert [(a, b) for a, b, _ in graph.attrs["shape_guards"]] == [(n * 2, m * 3)]
+
+
+def test_shapes_of_both_directions_must_agree() -> None:
+    """The message has operator, node and both shapes."""
+    hidden = pk.register_op("test_wants_rank_2")
+    hidden.set_attr("FInferShape", lambda node, shape: shape)
+    hidden.set_attr("FInferShapeBack", lambda node, shapes, outs: [(2, 3)])
+    x = pk.var("x", None)
+    y = hidden(pk.ops.exp(x, name="e"), name="h")
+
+    with pytest.raises(pk.ShapeError, match=r"add 's'.*, got \(2, 3\) and \(4,\)"):
+        shapes(y, pk.ops.add(x, pk.var("z", (4,)), name="s"))
+
+
+def test_a_result_cannot_have_two_shapes() -> None:
+    """What inputs say and what uses say is compared, with both shapes in the message."""
+    odd = pk.register_op("test_halves")
+    odd.set_attr("FInferShape", lambda node, s: None if s is None else (s[0] // 2, *s[1:]))
+    odd.set_attr("FInferShapeBack", lambda node, shapes, outs: [(4, 3)])
+    x = pk.var("x", None)
+    y = odd(x, name="h")
+    user = pk.register_op("test_wants_3_3")
+    user.set_attr("FInferShape", lambda node, s: s)
+    user.set_attr("FInferShapeBack", lambda node, shapes, outs: [(3, 3)])
+
+    with pytest.raises(
+        pk.ShapeError, match=r"test_halves 'h' has shape \(2, 3\) by its inputs and \(3"
+    ):
+        shapes(user(y))
+
+
+def test_a_backward_rule_answers_for_every_input() -> None:
+    """FInferShapeBack with a wrong number of shapes is named."""
+    bad = pk.register_op("test_bad_back")
+    bad.set_attr("FInferShapeBack", lambda node, shapes, outs: [(2,), (2,)])
+
+    with pytest.raises(
+        pk.ShapeError, match=r"test_bad_back 'b': FInferShapeBack must give 1 .* got 2"
+    ):
+        shapes(bad(pk.var("x", None), name="b"))
+
+
+@pytest.mark.parametrize(
+    ("guards", "found"),
+    [
+        ([(n, 8)], {"n": 8}),
+        ([(n, m)], {"n": m}),
+        ([(n, m), (m, 4)], {"n": 4, "m": 4}),
+        ([(n * 2 + 1, 9)], {"n": 4}),
+        ([(n * m, 12), (m, 3)], {"m": 3}),
+        ([(m, 3), (n * m, 12)], {"m": 3, "n": 4}),
+        ([(n * 2, m * 2)], {"n": m}),
+        ([(n * 2, m * 3)], {}),
+        ([(n // m, 4)], {}),
+        ([(n + m, n + 2)], {"m": 2}),
+    ],
+)
+def test_equalities_are_solved(
+    guards: list[tuple[Extent, Extent]], found: dict[str, Extent]
+) -> None:
+    """Symbols that stand alone in an equality get a value; products and quotients wait."""
+    assert solve([(a, b, "here") for a, b in guards], {}) == found
+
+
+@pytest.mark.parametrize(
+    ("guards", "message"),
+    [
+        ([(n, 8), (n, 9)], r"here must agree, got n \(= 8\) and 9"),
+        ([(n * 2, 9)], r"here must agree, which needs n = 9/2: no such size"),
+        ([(n + 9, 2)], r"here must agree, which needs n = -7/1: no such size"),
+    ],
+)
+def test_equalities_that_cannot_hold_raise(
+    guards: list[tuple[Extent, Extent]], message: str
+) -> None:
+    """A contradiction is found before any call."""
+    with pytest.raises(pk.ShapeError, match=message):
+        solve([(a, b, "here") for a, b in guards], {})
+
+
+@pytest.mark.parametrize("shape", [(4, 8), ("n", 8), None])
+def test_inference_is_linear(
+    shape: tuple[int | str, ...] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each operator is asked a few times at most, however long the chain is."""
+    asked: list[pk.Node] = []
+    rule = infer_shape.infer_shapes
+
+    def count(node: pk.Node, shapes: list[object]) -> object:
+        asked.append(node)
+        return rule(node, shapes)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(infer_shape, "infer_shapes", count)
+    y = x = pk.var("x", shape)
+    for k in range(3000):
+        y = pk.ops.exp(y) if k % 2 else y + x
+    found, _, _ = find_shapes(pk.Graph([y + pk.var("z", (4, 8))]))
+
+    assert set(found.values()) == {(4, 8)}
+    assert len(asked) <= 4 * 3001

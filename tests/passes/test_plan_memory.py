@@ -1,0 +1,305 @@
+"""Memory plans: slots, in place, aliases, results and state."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.passes import plan_memory
+from passkit.passes.check_storage import check_storage
+from passkit.passes.plan_memory import storage_plan, typical
+from passkit.size import Size
+from passkit.storage import Home, StoragePlan
+from tests.passes.storage_graphs import random_graph
+
+ops = pk.ops
+
+
+def plan(graph: pk.Graph) -> StoragePlan:
+    """The checked plan of a graph at n = 3."""
+    out = pk.ApplyPasses(graph, "PlanMemory")
+    check_storage(out, out.attrs["storage"], {"n": 3})
+    return out.attrs["storage"]  # type: ignore[no-any-return]
+
+
+def nnvm(*outputs: pk.Entry) -> tuple[list[int], list[int], int]:
+    """NNVM's storage ids, in-place indices, and bytes of the arena; results are in it too."""
+    graph = pk.ApplyPasses(pk.Graph(outputs), "Complete")
+    found = storage_plan(graph, share_outputs=True)
+    ids, taken = [], []
+    for node in graph.nodes:
+        for entry in node.entries:
+            place = found[entry]
+            ids.append(place.index if place.home is Home.ARENA else -1)
+            source = found.inplace.get(entry)
+            taken.append(-1 if source is None else node.inputs.index(source))
+    return ids, taken, found.bind({})[1]
+
+
+def test_a_chain_lives_in_one_slot() -> None:
+    """exp -> log -> sqrt of 4x4: NNVM's ids [-1, 0, 0, 0], in place [-1, -1, 0, 0], 64 bytes."""
+    x = pk.var("x", (4, 4))
+
+    assert nnvm(ops.sqrt(ops.log(ops.exp(x)))) == ([-1, 0, 0, 0], [-1, -1, 0, 0], 64)
+
+
+def test_a_diamond_needs_two_slots() -> None:
+    """log(s) + sqrt(s): NNVM's ids [-1, 0, 1, 0, 1], 128 bytes."""
+    s = ops.exp(pk.var("x", (4, 4)))
+    ids, _, total = nnvm(ops.log(s) + ops.sqrt(s))
+
+    assert (ids, total) == ([-1, 0, 1, 0, 1], 128)
+
+
+def test_bytes_of_elements_count() -> None:
+    """Doubles need twice the memory (NNVM took every element for four bytes)."""
+    x = pk.var("x", (4, 4), "float64")
+
+    assert nnvm(ops.sqrt(ops.log(ops.exp(x))))[2] == 128
+
+
+def test_results_have_buffers_of_their_own() -> None:
+    """A result is the caller's: nothing shares its bytes."""
+    e = ops.exp(pk.var("x", (4,)), name="e")
+    found = plan(pk.Graph([ops.tanh(e), e, ops.sqrt(ops.tanh(e))]))
+
+    assert str(found[e]) == "output 1"
+    assert len(found.slots) == 1
+
+
+def test_a_result_that_is_an_input_is_copied() -> None:
+    """The caller gets an array of its own, also twice the same."""
+    x = pk.var("x", (4,))
+    e = ops.exp(x)
+    found = plan(pk.Graph([x, e, e, ops.reshape(e, shape=(2, 2)), pk.constant(np.ones(3))]))
+
+    assert [f"{c.source} -> {c.target}, {c.nbytes}" for c in found.copies] == [
+        "input 0 -> output 0, 16",
+        "output 1 -> output 2, 16",
+        "output 1 -> output 3, 16",
+        "constant 0 -> output 4, 24",
+    ]
+
+
+def test_a_reshape_is_an_alias() -> None:
+    """It has the bytes of its input, wherever these are, and lives as long."""
+    x = pk.var("x", (2, 3))
+    r = ops.reshape(x, shape=(6,))
+    e = ops.exp(r)
+    back = ops.reshape(e, shape=(2, 3))
+    found = plan(pk.Graph([back]))
+
+    assert found.aliases == {r: x, back: e}
+    assert (str(found[r]), str(found[e]), str(found[back])) == ("input 0", "output 0", "output 0")
+    assert found.slots == ()
+
+
+def test_a_broadcast_input_is_not_overwritten() -> None:
+    """Only an input with as many elements as the result gives its place to it."""
+    x, row = pk.var("x", (3, 4)), ops.exp(pk.var("r", (1, 4)))
+    found = plan(pk.Graph([ops.tanh(ops.add(x, row))]))
+
+    assert len(found.slots) == 2 and found.inplace == {}
+
+
+def test_equal_bytes_are_not_enough() -> None:
+    """A row of doubles has the bytes of two rows of floats, but is read twice."""
+    op = pk.register_op("test_mixed", num_inputs=2)
+    op.set_attr("FCodeGen", lambda node, a, b: a)
+    op.set_attr("TOpPattern", pk.OpPattern.BROADCAST)
+    a, b = ops.exp(pk.var("a", (2, 4))), ops.exp(pk.var("b", (1, 4), "float64"))
+    found = plan(pk.Graph([ops.neg(op(a, b)), ops.neg(a)]))
+
+    assert found.inplace == {}
+
+
+def test_one_value_read_twice() -> None:
+    """x * x may take the place of x: both reads are of the element that is written."""
+    e = ops.exp(pk.var("x", (4,)))
+    square = ops.mul(e, e)
+    found = plan(pk.Graph([ops.tanh(square)]))
+
+    assert found.inplace == {square: e}
+
+
+def test_what_is_read_again_is_not_overwritten() -> None:
+    """A value gives up its place only to its last reader."""
+    e = ops.exp(pk.var("x", (4,)))
+    t = ops.tanh(e)
+    found = plan(pk.Graph([ops.mul(ops.sqrt(t), e)]))
+
+    assert t not in found.inplace
+
+
+def test_the_largest_result_chooses_first() -> None:
+    """Of several results the largest gets the best slot, so that no slot grows for nothing."""
+    op = pk.register_op("test_small_large", num_outputs=2)
+    op.set_attr("FInferShape", lambda node, s: ((1,), s))
+    op.set_attr("FInferType", lambda node, d: (d, d))
+    a = ops.tanh(ops.transpose(ops.exp(pk.var("x", (64, 64)))))
+    small, large = op(ops.reduce_sum(a))
+    wide = op(ops.transpose(a))[1]
+    found = plan(pk.Graph([ops.neg(small), ops.neg(large), ops.neg(wide)]))
+
+    assert found.bind({})[1] <= 3 * 64 * 64 * 4
+
+
+def test_unused_results_have_room() -> None:
+    """A result that nobody reads is written nevertheless, and not over something that lives."""
+    op = pk.register_op("test_two_out", num_outputs=2)
+    op.set_attr("FInferShape", lambda node, s: (s, s))
+    op.set_attr("FInferType", lambda node, d: (d, d))
+    e = ops.exp(pk.var("x", (4,)))
+    a, _ = op(e)
+    found = plan(pk.Graph([ops.mul(a, e)]))
+
+    assert len(found.slots) == 3
+
+
+def test_state_is_updated_in_place() -> None:
+    """a <- a + x writes over a, when nobody reads the old a any more."""
+    a, x = pk.state("a", np.ones(4, "float32")), pk.var("x", (4,))
+    new = ops.add(a, x)
+    found = plan(pk.Graph([ops.exp(new)], [(a.node, new)]))
+
+    assert str(found[new]) == "state 0"
+    assert found.copies == () and found.inplace == {new: a}
+
+
+def test_state_that_is_read_later_is_updated_last() -> None:
+    """The old value is kept until its last reader is done."""
+    a, x = pk.state("a", np.ones(4, "float32")), pk.var("x", (4,))
+    new = ops.add(a, x)
+    found = plan(pk.Graph([ops.mul(ops.exp(new), a)], [(a.node, new)]))
+
+    assert str(found[new]) == "arena 0"
+    assert [str(c.target) for c in found.copies] == ["state 0"]
+
+
+def test_state_is_not_overwritten_while_it_is_transposed() -> None:
+    """Only an elementwise reader may be the writer."""
+    a = pk.state("a", np.ones((4, 4), "float32"))
+    found = plan(pk.Graph([], [(a.node, ops.transpose(a))]))
+
+    assert [str(c.target) for c in found.copies] == ["state 0"]
+
+
+def test_state_read_before_may_be_overwritten_by_anything() -> None:
+    """When all readers are done, a product is made in the state's own buffer."""
+    a = pk.state("a", np.ones((4, 4), "float32"))
+    e = ops.exp(a)
+    new = ops.matmul(e, e)
+    found = plan(pk.Graph([], [(a.node, new)]))
+
+    assert str(found[new]) == "state 0" and found.copies == ()
+
+
+def test_states_are_swapped() -> None:
+    """a <- b and b <- a: the old values are saved before either is written."""
+    a, b = (pk.state(s, np.ones(4, "float32")) for s in "ab")
+    found = plan(pk.Graph([], [(a.node, b), (b.node, a)]))
+
+    assert [f"{c.source} -> {c.target}" for c in found.copies] == [
+        "state 0 -> arena 0",
+        "state 1 -> arena 1",
+        "arena 0 -> state 1",
+        "arena 1 -> state 0",
+    ]
+
+
+def test_a_result_and_new_state_are_two_arrays() -> None:
+    """What the caller keeps is not what the next call changes."""
+    a = pk.state("a", np.ones(4, "float32"))
+    new = ops.add(a, 1.0)
+    found = plan(pk.Graph([new], [(a.node, new)]))
+
+    assert [f"{c.source} -> {c.target}" for c in found.copies] == ["output 0 -> state 0"]
+
+
+def test_sizes_may_be_unknown() -> None:
+    """A slot has room for the largest of its values; bytes are known when sizes are."""
+    n, m = Size.symbol("n"), Size.symbol("m")
+    x, y = pk.var("x", (n, 4)), pk.var("y", (m, 4))
+    a = ops.reduce_sum(ops.exp(x), axis=0)
+    b = ops.reduce_sum(ops.exp(y), axis=0)
+    graph = pk.ApplyPasses(pk.Graph([a + b]), "PlanMemory")
+    found = graph.attrs["storage"]
+
+    small, large = (check_storage(graph, found, {"n": 3, "m": k}) for k in (2, 50))
+    assert (small, large) == (3 * 64, 832 + 2 * 64)
+    assert {s for slot in found.slots for s in slot} >= {n * 16, m * 16}
+
+
+def test_slots_of_unlike_sizes_are_not_shared() -> None:
+    """A scalar does not take a slot that is more than sixteen times as large."""
+    big = ops.transpose(ops.exp(pk.var("x", (64, 64))))
+    small = ops.transpose(ops.exp(pk.var("y", (2, 2))))
+    late = ops.exp(ops.reduce_sum(big)) * ops.exp(small)
+    found = plan(pk.Graph([ops.neg(late)]))
+
+    assert max(len(slot) for slot in found.slots) == 1
+
+
+def test_typical_sizes_compare_slots() -> None:
+    """An unknown extent counts as 1024."""
+    assert typical(Size.symbol("n") * 4) == 4096
+    assert typical(7) == 7
+
+
+def test_writes_of_state_must_be_values() -> None:
+    """An assign that is still a node is refused."""
+    a = pk.state("a", np.ones(4, "float32"))
+    with pytest.raises(pk.PassError, match="assign 'w' writes state; run Functionalize first"):
+        plan(pk.Graph([ops.assign(a, a, name="w")]))
+
+
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_random_graphs_have_sound_plans(symbolic: bool, rng: np.random.Generator) -> None:
+    """An independent checker runs the bytes of 300 random graphs, at several sizes."""
+    seen: Counter[str] = Counter()
+    for _ in range(150):
+        graph = random_graph(rng, seen, symbolic)
+        out = pk.ApplyPasses(graph, "PlanMemory")
+        found = out.attrs["storage"]
+        for n in (0, 1, 7) if symbolic else (0,):
+            check_storage(out, found, {"n": n})
+        seen["in place"] += len(found.inplace)
+        seen["alias"] += len(found.aliases)
+        seen["copy"] += len(found.copies)
+        seen["state in place"] += any(
+            found[e].home is Home.STATE for _, e in out.updates if not e.node.is_variable
+        )
+        shared = Counter(found[e].index for e in found.places if found[e].home is Home.ARENA)
+        seen["shared slot"] += any(count > 1 for count in shared.values())
+    print(dict(seen))
+    assert min(seen.values()) > 0 and len(seen) == 17
+
+
+def test_a_planted_bug_is_found(monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -> None:
+    """A planner that frees values one reader too early is caught within a few graphs."""
+    read = plan_memory._Planner.find_values
+
+    def too_early(self: plan_memory._Planner) -> None:
+        read(self)
+        for value in set(self.value.values()):
+            if value.last < self.end:
+                value.last = max(value.start, value.last - 1)
+
+    monkeypatch.setattr(plan_memory._Planner, "find_values", too_early)
+    with pytest.raises(pk.PassError, match=r"reads \w+ at bytes|over its input \w+"):
+        for _ in range(50):
+            plan(random_graph(rng, Counter()))
+
+
+def test_any_pair_in_place_is_found(
+    monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
+    """A planner that writes over broadcast inputs is caught, too."""
+    monkeypatch.setattr(plan_memory._Planner, "alike", lambda self, a, b: True)
+    op = pk.register_op("test_mixed", num_inputs=2)
+    a, b = ops.exp(pk.var("a", (2, 4))), ops.exp(pk.var("b", (1, 4), "float64"))
+    with pytest.raises(pk.PassError, match="over its input exp, .* 8 elements of float32 over 4"):
+        plan(pk.Graph([ops.neg(op(a, b)), ops.neg(a)]))

@@ -1,0 +1,67 @@
+"""Facts spread over a graph, each node asked only when it may know more."""
+
+from __future__ import annotations
+
+import passkit as pk
+from passkit.passes.spread import Spread
+
+ops = pk.ops
+
+
+def test_facts_reach_everything_once() -> None:
+    """From one known entry a chain becomes known, with two visits a node at most."""
+    x = pk.var("x", None)
+    y = x
+    for _ in range(100):
+        y = ops.exp(y)
+    graph = pk.Graph([y])
+    known: dict[pk.Entry, int | None] = {e: None for v in graph.nodes for e in v.entries}
+    known[y] = 7
+    spread = Spread(graph, known)
+    visits: list[pk.Node] = []
+
+    def visit(node: pk.Node) -> None:
+        visits.append(node)
+        spread.learn(node.inputs[0], known[node.entries[0]])
+
+    spread.settle(visit, lambda node: None)
+
+    assert set(known.values()) == {7}
+    assert len(visits) <= 2 * 100
+
+
+def test_guesses_come_last() -> None:
+    """What can be concluded is concluded before anything is guessed; one guess goes on."""
+    a, b = pk.var("a", None), pk.var("b", None)
+    y = ops.add(ops.exp(a), ops.exp(b))
+    graph = pk.Graph([y])
+    known: dict[pk.Entry, str | None] = {e: None for v in graph.nodes for e in v.entries}
+    known[a] = "sure"
+    spread = Spread(graph, known)
+
+    def visit(node: pk.Node) -> None:
+        if len(node.inputs) == 1:
+            spread.learn(node.entries[0], known[node.inputs[0]])
+            spread.learn(node.inputs[0], known[node.entries[0]])
+
+    def guess(node: pk.Node) -> None:
+        if len(node.inputs) == 2:
+            spread.learn(node.inputs[1], "guess")
+
+    spread.settle(visit, guess)
+
+    assert known[a] == known[y.node.inputs[0]] == "sure"
+    assert known[b] == known[y.node.inputs[1]] == "guess"
+    assert known[y] is None
+
+
+def test_what_is_known_stays() -> None:
+    """A fact is learnt once; later ones do not replace it."""
+    x = pk.var("x", None)
+    known: dict[pk.Entry, int | None] = {x: None}
+    spread = Spread(pk.Graph([x]), known)
+    spread.learn(x, None)
+    spread.learn(x, 1)
+    spread.learn(x, 2)
+
+    assert known[x] == 1

@@ -1,0 +1,283 @@
+"""Building kernels: compiled once, found again here and elsewhere, refused with reasons."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from passkit.errors import CompilerError
+from passkit.runtime.native import build as module
+from passkit.runtime.native import launcher, process
+from passkit.runtime.native.build import KernelText, build, kernel_digest, stats, unit_text
+from passkit.runtime.native.cache import open_cache
+from passkit.runtime.native.compiler import Compiler, find_compiler
+from tests.runtime.native.sample import HEAD, text
+
+ROOT = Path(__file__).resolve().parents[3]
+PROGRAM = """
+import sys
+sys.path.insert(0, {root!r})
+import numpy as np
+from passkit.runtime.native.build import stats
+from tests.runtime.native.sample import binary_program
+x = np.arange(1000, dtype=np.float32) / 7
+z, = binary_program(parallel=True)(x=x, y=x[::-1].copy())
+print(stats.compiled, stats.loaded, z.tobytes().hex())
+"""
+
+
+@pytest.fixture
+def fresh(fresh_cache: Path) -> Iterator[Path]:
+    """An empty cache, and a process that remembers no kernel."""
+    before = dict(module._addresses)
+    module._addresses.clear()
+    yield fresh_cache
+    module._addresses.update(before)
+
+
+def start(**environ: str) -> subprocess.Popen[str]:
+    """Another process that builds and runs the sample program."""
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM.format(root=str(ROOT))],
+        env=os.environ | environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def answer(running: subprocess.Popen[str]) -> tuple[int, int, str]:
+    """What it compiled, what it loaded, and its result."""
+    out, err = running.communicate(timeout=120)
+    assert running.returncode == 0, err
+    compiled, loaded, bits = out.split()
+    return int(compiled), int(loaded), bits
+
+
+def constant(value: int, symbol: str = "constant", **more: Any) -> KernelText:
+    """A kernel that writes a number; its text differs for each."""
+    return text(symbol, f"    *(int64_t *)buf[0] = {value};", key=f"{symbol}{value}", **more)
+
+
+def test_a_kernel_is_compiled_once(fresh: Path) -> None:
+    """Again in this process it is remembered; from the cache it is loaded."""
+    before = stats.as_dict()
+    kernel = constant(1)
+
+    first = build([kernel])
+    again = build([kernel, kernel._replace(key="another name")])
+    module._addresses.clear()
+    loaded = build([kernel])
+
+    after = stats.as_dict()
+    assert list(first) == ["constant1"] and set(again) == {"constant1", "another name"}
+    assert set(again.values()) == {first["constant1"]} == set(loaded.values())
+    changes = {k: after[k] - before[k] for k in ("compiled", "reused", "loaded", "processes")}
+    assert changes == {"compiled": 1, "reused": 2, "loaded": 1, "processes": 1}
+    assert after["seconds"] > before["seconds"]
+
+
+def test_few_processes_compile_many_kernels(fresh: Path) -> None:
+    """Kernels are put together in units, one a core; a name is in a unit once."""
+    before = stats.processes
+    kernels = [constant(k, f"constant_{k}") for k in range(10)]
+
+    addresses = build([*kernels, constant(99, "constant_0")])
+
+    assert len(set(addresses.values())) == 11
+    cores = len(os.sched_getaffinity(0))
+    assert stats.processes - before <= max(2, min(cores, 2)) + 1
+    assert len(list((fresh / "kernels").iterdir())) >= 11
+
+
+def test_units_are_even_and_bounded() -> None:
+    """No unit has more than 40 kernels, or a name twice; every kernel is in one."""
+    kernels = {str(k): constant(k, f"f{k % 90}") for k in range(100)}
+
+    units = module._share_out(kernels)
+
+    assert sum(len(u) for u in units) == 100
+    assert all(len(u) <= 40 and len({k.symbol for k in u}) == len(u) for u in units)
+
+
+def test_sections_come_once_and_in_order() -> None:
+    """A unit has every section that a kernel needs, each after those before it."""
+    a = text("a", "", sections=("base\n", "exp\n"))
+    b = text("b", "", sections=("base\n", "table\n", "log\n"))
+
+    whole = unit_text([a, b])
+
+    parts = ["base", "exp", "table", "log", '#line 1 "kernels.cpp"', "void a(", "void b("]
+    assert [whole.count(part) for part in parts] == [1] * 7
+    assert sorted(parts, key=whole.index) == parts
+
+
+def test_what_the_machine_code_depends_on() -> None:
+    """Text, symbol, sections and flags are in the digest; the caller's key is not."""
+    kernel = constant(1)
+    others = [constant(2), kernel._replace(symbol="g"), kernel._replace(sections=(HEAD, HEAD))]
+
+    digests = {kernel_digest(k) for k in [kernel, *others]}
+
+    assert len(digests | {kernel_digest(kernel, ("-mno-avx2",))}) == 5
+    assert kernel_digest(kernel._replace(key="other")) == kernel_digest(kernel)
+
+
+def test_extra_flags_reach_the_compiler(fresh: Path) -> None:
+    """Kernels can be compiled for narrower vectors, or with definitions, and are kept apart."""
+    kernel = text("defined", "    *(int64_t *)buf[0] = VALUE;")
+
+    one, two = (build([kernel], flags=(f"-DVALUE={k}",))["defined"] for k in (1, 2))
+
+    assert one != two
+
+
+def test_a_refused_kernel_is_shown(fresh: Path) -> None:
+    """The error has the compiler's text and the numbered source; its lines agree."""
+    kernel = text("broken", "    int64_t a = 1;\n    undeclared += a;")
+    with pytest.raises(
+        CompilerError,
+        match=r"(?s)refused broken with status 1; .*kernels\.cpp:3.*'undeclared'.*"
+        r"\n   3     undeclared \+= a;",
+    ):
+        build([kernel])
+    good = constant(5)
+    assert build([good]) and not list(fresh.rglob(".new-*"))
+
+
+def test_without_a_compiler_only_the_cache_serves(
+    fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is not in the cache needs a compiler; the message says what to install."""
+    build([constant(1)])
+    module._addresses.clear()
+    monkeypatch.setenv("PASSKIT_CXX", "/nonexistent")
+
+    assert build([constant(1)])
+    with pytest.raises(CompilerError, match=rf"kernel constant is not in the cache {fresh}, and"):
+        build([constant(2)])
+
+
+def test_another_compiler_compiles_again(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels of a compiler that was replaced are stale."""
+    build([constant(1)])
+    found = find_compiler()
+    assert found is not None
+    other = Compiler(found.command, found.kind, "newer")
+    monkeypatch.setattr(module, "find_compiler", lambda: other)
+    module._addresses.clear()
+    before = stats.compiled
+
+    build([constant(1)])
+
+    assert stats.compiled == before + 1
+
+
+def test_damaged_entries_are_compiled_again(fresh: Path) -> None:
+    """A torn library, a torn entry, and an entry with a wrong symbol are all replaced."""
+    kernel, before = constant(1), stats.compiled
+    build([kernel])
+    for count, damage in enumerate(("library", "entry", "symbol", "garbage"), 2):
+        entry = fresh / "kernels" / f"{kernel_digest(kernel)}.json"
+        if damage == "library":
+            for path in (fresh / "libraries").glob("*.so"):
+                half = path.read_bytes()[: path.stat().st_size // 2]
+                path.unlink()  # this process has the whole file in memory
+                path.write_bytes(half)
+        elif damage == "entry":
+            os.truncate(entry, 20)
+        elif damage == "symbol":
+            entry.write_text(entry.read_text().replace('"constant"', '"absent"'))
+        else:
+            (entry.parent / "foreign.json").write_bytes(os.urandom(100))
+            entry.unlink()
+        module._addresses.clear()
+        build([kernel])
+        assert stats.compiled == before + count, damage
+
+
+def test_a_cache_that_cannot_be_written_still_builds(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In a read-only place kernels are compiled for this process only, and the log says so."""
+    monkeypatch.setenv("PASSKIT_CACHE_DIR", "/sys/kernel/passkit")
+
+    assert build([constant(4711)])["constant4711"]
+    assert "set PASSKIT_CACHE_DIR" in caplog.text
+
+
+def test_two_processes_share_a_cache(fresh_cache: Path) -> None:
+    """Both begin with nothing, at once; both are right, and a third compiles nothing."""
+    first, second = start(), start()
+    bits = {answer(first)[2], answer(second)[2]}
+
+    assert len(bits) == 1
+    assert answer(start()) == (0, 6, *bits)
+    assert answer(start(PASSKIT_CXX="/nonexistent", PASSKIT_THREADS="1")) == (0, 6, *bits)
+    assert all(stat.S_IMODE(p.stat().st_mode) & 0o077 == 0 for p in fresh_cache.rglob("*"))
+
+
+def test_a_launcher_without_a_compiler_or_headers(
+    fresh_cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What the launcher needs and does not find is named."""
+    cache = open_cache()
+    with pytest.raises(CompilerError, match=rf"launcher is not in the cache {fresh_cache}, and no"):
+        launcher._start(None, cache)
+    monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path))
+    with pytest.raises(CompilerError, match=rf"{tmp_path} has no Python\.h; install them"):
+        launcher._start(find_compiler(), cache)
+
+
+def test_a_damaged_launcher_is_compiled_again(fresh_cache: Path) -> None:
+    """An entry for the launcher that is no extension module is replaced."""
+    cache = open_cache()
+    fake = fresh_cache / "fake.so"
+    fake.write_bytes(b"not an extension")
+    cache.store(fake, {launcher._key(): "PyInit__passkit_launcher"}, "gcc")
+
+    assert launcher._load(cache).builtin("gemm_f32")
+    entry = cache.find(launcher._key(), None)
+    assert entry is not None and entry.library.stat().st_size > 10_000
+
+
+def test_prefetch_begins_and_load_waits(fresh_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The launcher compiles in the background while kernels do."""
+    monkeypatch.setattr(launcher, "_module", None)
+
+    launcher.prefetch()
+    pending = launcher._pending
+    launcher.prefetch()
+
+    assert pending is not None and launcher._pending is pending
+    assert launcher._load(open_cache()).num_threads() >= 1
+    assert pending[1].process.returncode == 0
+    launcher.prefetch()
+    assert vars(launcher)["_pending"] is None, "it is in the cache now"
+
+
+def script(folder: Path, body: str) -> Compiler:
+    """A compiler that is a shell script."""
+    path = folder / "c++"
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+    return Compiler((str(path),), "gcc", "x")
+
+
+def test_compilers_that_hang_or_cannot_run(tmp_path: Path) -> None:
+    """A compiler is given up after a time, and one that cannot be started is named."""
+    slow = process.begin(script(tmp_path, "sleep 60"), [], tmp_path / "a.so", "f, g")
+    with pytest.raises(CompilerError, match=r"took more than 0\.1 seconds for f, g; set"):
+        slow.finish(0.1)
+    assert slow.process.returncode is not None
+    absent = Compiler((str(tmp_path / "absent"),), "gcc", "x")
+    with pytest.raises(CompilerError, match=r"absent cannot be run for f: .*No such file"):
+        process.begin(absent, [], tmp_path / "b.so", "f")
+    failing = process.begin(script(tmp_path, "echo no; exit 3"), [], tmp_path / "c.so", "h", "a\nb")
+    with pytest.raises(CompilerError, match=r"(?s)refused h with status 3; .*no\n\n   1 a\n   2 b"):
+        failing.finish()

@@ -1,0 +1,227 @@
+"""The kernel cache: trusted folders only, whole entries only, bounded, shared by processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+from passkit.errors import CacheError
+from passkit.runtime.native import cache as module
+from passkit.runtime.native.cache import KernelCache, cache_folder, open_cache, trusted_folder
+
+KEY = "k" * 64
+OTHER = "o" * 64
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    """A file that plays a shared object."""
+    path = tmp_path / "made.so"
+    path.write_bytes(b"machine code" * 100)
+    return path
+
+
+def entry_path(cache: KernelCache, key: str = KEY) -> Path:
+    """Where an entry is."""
+    return cache.kernels / f"{key}.json"
+
+
+def test_the_folder_is_named_or_this_users(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """PASSKIT_CACHE_DIR names it; else it is the platform's cache folder."""
+    assert cache_folder({"PASSKIT_CACHE_DIR": "/somewhere"}) == Path("/somewhere")
+    monkeypatch.delenv("PASSKIT_CACHE_DIR")
+    for home in (str(tmp_path), "", "  "):
+        monkeypatch.setenv("XDG_CACHE_HOME", home)
+        wanted = Path(platformdirs.user_cache_dir("passkit", appauthor=False))
+        assert cache_folder() == wanted
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert cache_folder({}) == wanted, "elsewhere platformdirs is asked"
+
+
+def test_a_new_folder_is_private(tmp_path: Path) -> None:
+    """A folder that is created is for its user alone, whatever the umask."""
+    before = os.umask(0)
+    try:
+        folder = trusted_folder(tmp_path / "a" / "b")
+    finally:
+        os.umask(before)
+
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o702, 0o777])
+def test_a_folder_that_others_may_write_is_refused(
+    mode: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever can write there could run code here; the message says how to close it."""
+    folder = tmp_path / "open"
+    folder.mkdir()
+    folder.chmod(mode)
+    monkeypatch.setenv("PASSKIT_CACHE_DIR", str(folder))
+
+    with pytest.raises(CacheError, match=rf"{folder} has mode {mode:04o}: .*chmod 700 {folder}"):
+        trusted_folder(folder)
+    with pytest.raises(CacheError, match=f"{mode:04o}"):
+        open_cache()
+
+
+def test_a_folder_of_someone_else_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only this user's folders, and the system's, are trusted."""
+    tmp_path.chmod(0o755)
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    real = os.stat(tmp_path)
+    if real.st_uid == 0:
+        assert trusted_folder(tmp_path) == tmp_path
+        os.chown(tmp_path, 4321, -1)
+
+    with pytest.raises(CacheError, match=r"belongs to user \d+, not to 12345"):
+        trusted_folder(tmp_path)
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    """A file where the folder should be is told."""
+    path = tmp_path / "file"
+    path.touch()
+
+    with pytest.raises(CacheError, match=f"cache folder {path} is a file"):
+        trusted_folder(path)
+
+
+def test_what_was_stored_is_found(tmp_path: Path, library: Path) -> None:
+    """Entries of one library are found one by one, by their compiler or by anyone without one."""
+    cache = KernelCache(tmp_path / "c")
+
+    kept = cache.store(library, {KEY: "f", OTHER: "g"}, "gcc")
+    found = cache.find(KEY, "gcc")
+
+    assert found is not None and (found.library, found.symbol) == (kept, "f")
+    assert cache.find(OTHER, None) is not None
+    assert cache.find(KEY, "another compiler") is None
+    assert cache.find("never stored", None) is None
+    assert kept.stat().st_mode & 0o077 == 0
+    assert list(cache.kernels.glob(".new-*")) == list(cache.libraries.glob(".new-*")) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"", b"{", b"[]", b"3", b'"x"', b"\xff\xfe", b"{}", b"[" * 100_000, b"null"],
+)
+def test_entries_that_are_no_entries_are_not_there(
+    text: bytes, tmp_path: Path, library: Path
+) -> None:
+    """Torn and foreign files are misses, and storing replaces them."""
+    cache = KernelCache(tmp_path)
+    cache.store(library, {KEY: "f"}, "gcc")
+    entry_path(cache).write_bytes(text)
+
+    assert cache.find(KEY, "gcc") is None
+    cache.store(library, {KEY: "f"}, "gcc")
+    assert cache.find(KEY, "gcc") is not None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"format": 0}, {"key": OTHER}, {"isa": "other"}, {"symbol": 3}, {"library": "../../evil"},
+     {"library": None}, {"library": "0" * 64}, {"compiler": "other"}],
+)  # fmt: skip
+def test_stale_entries_are_not_there(
+    change: dict[str, object], tmp_path: Path, library: Path
+) -> None:
+    """Another format, machine, kernel or compiler, and a library elsewhere, are misses."""
+    cache = KernelCache(tmp_path)
+    cache.store(library, {KEY: "f"}, "gcc")
+    path = entry_path(cache)
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+
+    assert cache.find(KEY, "gcc") is None
+
+
+def test_a_torn_library_is_not_there(tmp_path: Path, library: Path) -> None:
+    """A library must have the bytes that its name promises."""
+    cache = KernelCache(tmp_path)
+    kept = cache.store(library, {KEY: "f"}, "gcc")
+    kept.write_bytes(kept.read_bytes()[:-1])
+
+    assert KernelCache(tmp_path).find(KEY, "gcc") is None
+    kept.unlink()
+    assert KernelCache(tmp_path).find(KEY, "gcc") is None
+
+
+def test_a_folder_in_place_of_an_entry(tmp_path: Path, library: Path) -> None:
+    """What cannot be read is a miss; what cannot be replaced leaves the library where it is."""
+    cache = KernelCache(tmp_path)
+    entry_path(cache).mkdir(parents=True)
+
+    assert cache.find(KEY, "gcc") is None
+    assert cache.keep(library, {KEY: "f"}, "gcc") == library
+    assert list(cache.kernels.glob(".new-*")) == []
+
+
+def test_info_and_clear(tmp_path: Path, library: Path) -> None:
+    """info counts kernels, libraries and bytes; clear removes them and nothing else."""
+    cache = KernelCache(tmp_path / "c")
+    assert (cache.info().kernels, cache.info().nbytes, cache.clear()) == (0, 0, 0)
+    cache.store(library, {KEY: "f", OTHER: "g"}, "gcc")
+    (cache.folder / "plans").mkdir()
+    (cache.folder / "plans" / "mine").write_text("kept")
+
+    info = cache.info()
+
+    assert (info.kernels, info.libraries, info.folder) == (2, 1, cache.folder)
+    assert info.nbytes > 1200 and cache.clear() == info.nbytes
+    assert cache.info().kernels == 0 and cache.find(KEY, None) is None
+    assert (cache.folder / "plans" / "mine").exists()
+
+
+def test_the_least_recently_used_go_first(tmp_path: Path) -> None:
+    """Beyond the limit the kernels used longest ago are removed, with their library."""
+    cache = KernelCache(tmp_path / "c", limit=10_000)
+    now = time.time()
+    for k in range(6):
+        path = tmp_path / f"{k}.so"
+        path.write_bytes(bytes([k]) * 1500)
+        kept = cache.store(path, {f"{k}": "f"}, "gcc")
+        for file in (kept, entry_path(cache, f"{k}")):
+            os.utime(file, (now - 100_000 + k, now - 100_000 + k))
+    assert cache.find("0", "gcc") is not None  # used again: now the newest
+
+    path.write_bytes(b"x" * 1500)
+    cache.store(path, {"x": "f"}, "gcc")
+
+    left = [k for k in "012345x" if cache.find(k, "gcc") is not None]
+    assert left == ["0", "3", "4", "5", "x"] or left == ["0", "2", "3", "4", "5", "x"]
+    assert cache.info().nbytes <= 10_000
+    assert cache.info().kernels == cache.info().libraries == len(left)
+
+
+def test_files_that_vanish_are_no_trouble(
+    tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process may remove what this one is looking at."""
+    cache = KernelCache(tmp_path)
+    kept = cache.store(library, {KEY: "f"}, "gcc")
+    monkeypatch.setattr(Path, "unlink", lambda self, **_: (_ for _ in ()).throw(FileNotFoundError))
+
+    assert cache.clear() == 0 and kept.exists()
+    assert module._library_of(tmp_path / "gone") == ""
+
+
+def test_a_folder_that_cannot_be_written_is_told_in_the_log(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, library: Path
+) -> None:
+    """A read-only place is no error: nothing is found there, and nothing kept."""
+    monkeypatch.setenv("PASSKIT_CACHE_DIR", "/sys/kernel/passkit")
+
+    cache = open_cache()
+
+    assert cache.find(KEY, None) is None
+    assert cache.keep(library, {KEY: "f"}, "gcc") == library
+    assert "cannot write to cache folder /sys/kernel/passkit" in caplog.text

@@ -1,0 +1,148 @@
+"""Memory of results: recycled when nobody can see it any more, bounded, aligned."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from passkit.runtime.native.feeds import make_program
+from passkit.runtime.native.launcher import launcher, pool_limit, pool_stats, set_pool_limit
+from tests.runtime.native.sample import launch, program
+
+MB = 1 << 20
+U8 = np.dtype("uint8")
+
+
+@pytest.fixture(autouse=True)
+def _empty_pool() -> Iterator[None]:
+    """Start and end with nothing idle."""
+    set_pool_limit(0)
+    set_pool_limit(64 * MB)
+    yield
+    set_pool_limit(pool_limit())
+
+
+def results(nbytes: int, count: int = 1) -> Any:
+    """A program that does nothing and returns arrays of that many bytes."""
+    return program([launch("nothing", 1, [])], [(U8.num, (nbytes,))] * count)
+
+
+def test_small_results_are_numpys() -> None:
+    """Below 1 MB an array owns its memory."""
+    (small,) = results(MB - 1)()
+
+    assert small.flags.owndata and small.base is None
+    assert pool_stats()["live_slabs"] == 0
+
+
+def test_large_results_are_recycled_once_no_view_lives() -> None:
+    """A view keeps the memory; when the last one goes, the next result has it again."""
+    run = results(MB)
+    (first,) = run()
+    address = first.ctypes.data
+    view = first[10:].reshape(-1, 2)[:, ::-1].T
+    first[...] = 7
+
+    del first
+    (second,) = run()
+    assert second.ctypes.data != address and (view == 7).all()
+    assert pool_stats()["live_slabs"] == 2
+    del view
+    (third,) = run()
+
+    assert third.ctypes.data == address
+    assert address % (2 * MB) == 0
+    assert third.flags.c_contiguous and third.flags.writeable and third.flags.aligned
+
+
+def test_idle_memory_is_bounded() -> None:
+    """Beyond the limit the slab idle longest is unmapped; live ones are never touched."""
+    run = results(10 * MB, 10)
+    arrays = run()
+    for k, a in enumerate(arrays):
+        a[...] = k
+
+    kept = arrays[3]
+    del arrays, a
+    gc.collect()
+    stats = pool_stats()
+
+    assert (kept == 3).all()
+    assert stats["live_slabs"] == 1
+    assert stats["idle_bytes"] <= 64 * MB
+    assert stats["idle_slabs"] == 6
+    set_pool_limit(0)
+    assert pool_stats()["idle_slabs"] == 0
+
+
+def test_size_classes_waste_little() -> None:
+    """A slab is at most a page of 2 MB or an eighth larger than asked for, and is found again."""
+    for nbytes in [MB, 2 * MB, 2 * MB + 1, 15 * MB, 17 * MB, 33 * MB, 64 * MB - 1, 100 * MB]:
+        set_pool_limit(0)
+        set_pool_limit(200 * MB)
+        before = pool_stats()
+        run = results(nbytes)
+        kept = run()
+        slab = pool_stats()["live_bytes"] - before["live_bytes"]
+        del kept
+
+        assert nbytes <= slab <= max(nbytes + 2 * MB, nbytes * 9 // 8 + 1)
+        run()
+        assert pool_stats()["reused"] == before["reused"] + 1
+
+
+def test_large_arenas_are_recycled() -> None:
+    """Temporaries of 1 MB and more come from the pool and go back after each run."""
+    step = launch("nothing", 1, [("arena", 0)])
+    run = program([step], [], arena=3 * MB)
+    before = pool_stats()
+
+    for _ in range(5):
+        run()
+
+    after = pool_stats()
+    assert after["live_slabs"] == before["live_slabs"]
+    assert after["mapped"] == before["mapped"] + 1
+    assert after["reused"] == before["reused"] + 4
+
+
+def test_memory_that_cannot_be_had_is_an_error() -> None:
+    """A result larger than the address space raises and leaves nothing behind."""
+    before = pool_stats()["live_slabs"]
+    for nbytes in (1 << 50, 1 << 57):
+        with pytest.raises(MemoryError, match=f"no memory for an array of {nbytes} bytes"):
+            results(nbytes)()
+
+    assert pool_stats()["live_slabs"] == before
+
+
+def test_a_failed_run_gives_its_memory_back() -> None:
+    """Results and temporaries of a run that raises are recycled."""
+
+    def fail(ins: list[Any], outs: list[Any]) -> None:
+        raise ValueError(f"after {len(ins)} inputs")
+
+    def bind(shapes: Any) -> Any:
+        return launcher().Bound(
+            shapes, [(U8.num, (4 * MB,))], 2 * MB, 0, [("python", fail, [], [])]
+        )
+
+    run = make_program([], 1, bind)
+    before = pool_stats()["live_slabs"]
+    for _ in range(3):
+        with pytest.raises(ValueError, match="after 0 inputs"):
+            run()
+    gc.collect()
+
+    assert pool_stats()["live_slabs"] == before
+
+
+def test_limits_that_make_no_sense() -> None:
+    """A negative limit is told; the default is at most 1 GiB."""
+    with pytest.raises(ValueError, match="at least 0 bytes, got -1"):
+        set_pool_limit(-1)
+    assert 0 < pool_limit() <= 1 << 30

@@ -1,0 +1,179 @@
+"""The team of threads: every tile once, the same bits for every size, asleep, forked, contended."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from passkit.errors import SettingError
+from passkit.runtime.native.launcher import (
+    num_threads,
+    num_threads_wanted,
+    set_num_threads,
+)
+from tests.runtime.native.sample import F32, binary_program, launch, program
+
+I64 = np.dtype("int64")
+
+
+@pytest.fixture(autouse=True)
+def _threads() -> Iterator[None]:
+    """Give every test the team that the next test expects."""
+    before = num_threads()
+    yield
+    set_num_threads(before)
+
+
+def counting(tiles: int, spins: int, steps: int = 1) -> tuple[Any, Any]:
+    """A program whose kernels add one to a cell for each tile, and the cells."""
+    cells = np.zeros(tiles, np.int64)
+    ref = [("address", cells.ctypes.data, cells)]
+    step = launch("spend", tiles, ref, spins, parallel=True)
+    return program([step] * steps, [], seconds=1.0), cells
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4, 7])
+@pytest.mark.parametrize("tiles", [0, 1, 2, 3, 64, 1000])
+def test_every_tile_runs_once(threads: int, tiles: int) -> None:
+    """However many threads and tiles there are, each tile of each step runs exactly once a call."""
+    set_num_threads(threads)
+    run, cells = counting(tiles, 20, steps=5)
+
+    for _ in range(20):
+        run()
+
+    assert (cells == 100).all()
+
+
+def test_bits_do_not_depend_on_threads(rng: np.random.Generator) -> None:
+    """1, 2 and 4 threads give the same bits, on fewer CPUs too."""
+    x, y = rng.random(100_003, np.float32), rng.random(100_003, np.float32)
+    p, results = binary_program(parallel=True), []
+    for threads in (1, 2, 4):
+        set_num_threads(threads)
+        results += [p(x=x, y=y)[0].tobytes() for _ in range(20)]
+
+    assert len(set(results)) == 1 and num_threads() == 4
+
+
+def test_steps_wait_for_each_other() -> None:
+    """A parallel step sees all of the step before it, and serial steps stand between."""
+    n, rounds = 20_000, 30
+    refs = [("arena", 0), ("input", 0), ("arena", 0)]
+    add = launch("axpy", -(-n // 256), refs, n, parallel=True)  # t = 2 t + x
+    serial = launch("axpy", -(-n // 256), refs, n)
+    steps = [("copy", ("input", 0), ("arena", 0), 4 * n), *[add, add, serial] * rounds,
+             ("copy", ("arena", 0), ("output", 0), 4 * n)]  # fmt: skip
+    from passkit.runtime.native.feeds import InputSpec
+
+    p = program(steps, [(F32.num, (n,))], [InputSpec("x", F32, (n,))], arena=4 * n)
+    x = np.zeros(n, "f4")
+    x[::7] = 1e-25
+    wanted = x.copy()
+    for _ in range(3 * rounds):
+        wanted = 2 * wanted + x
+
+    for threads in (2, 4):
+        set_num_threads(threads)
+        for _ in range(10):
+            assert np.array_equal(p(x=x)[0], wanted)
+    assert p.native_calls == 20 and p.launches == 20 * 3 * rounds
+
+
+def test_a_sleeping_team_wakes() -> None:
+    """After a pause the team still runs everything, and shares large work."""
+    set_num_threads(2)
+    run, cells = counting(64, 20_000)
+
+    for _ in range(5):
+        time.sleep(0.005)
+        run()
+
+    assert (cells == 5).all()
+
+
+def test_the_team_serves_one_thread_at_a_time() -> None:
+    """A Python thread that finds the team busy runs alone; all results are right."""
+    set_num_threads(2)
+    programs = [counting(100, 200) for _ in range(4)]
+
+    def work(run: Any) -> None:
+        for _ in range(100):
+            run()
+
+    threads = [threading.Thread(target=work, args=(run,)) for run, _ in programs]
+    for t in threads:
+        t.start()
+    for k in (1, 3, 2):
+        set_num_threads(k)
+    for t in threads:
+        t.join()
+
+    assert all((cells == 100).all() for _, cells in programs)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_fork_has_a_team_of_its_own() -> None:
+    """The child of a fork, even of a busy process, runs programs in parallel and exits."""
+    set_num_threads(3)
+    run, cells = counting(64, 2_000)
+    run()
+    stop = threading.Event()
+
+    def keep_busy() -> None:
+        other, _ = counting(64, 2_000)
+        while not stop.is_set():
+            other()
+
+    busy = threading.Thread(target=keep_busy)
+    busy.start()
+    try:
+        for _ in range(5):
+            child = os.fork()
+            if child == 0:
+                cells[:] = 0
+                run()
+                run()
+                os._exit(0 if (cells == 2).all() else 1)
+            assert os.waitpid(child, 0)[1] == 0
+    finally:
+        stop.set()
+        busy.join()
+    run()
+
+    assert (cells == 2).all()
+
+
+def test_workers_leave_signals_to_python() -> None:
+    """A process that ends while workers sleep or spin ends at once."""
+    code = (
+        "import sys, time; sys.path.insert(0, '.')\n"
+        "from tests.runtime.native.test_team import counting, set_num_threads\n"
+        "set_num_threads(4); run, cells = counting(64, 1000); run(); time.sleep(0.01); run()\n"
+        "print(int(cells.sum()))"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "128", "")
+
+
+def test_settings_of_the_team() -> None:
+    """PASSKIT_THREADS is a number from 1 to 64; without it there is a thread for each CPU."""
+    assert num_threads_wanted({"PASSKIT_THREADS": " 3 "}) == 3
+    assert num_threads_wanted({}) == min(64, len(os.sched_getaffinity(0)))
+    for bad in ("0", "65", "-1", "two"):
+        with pytest.raises(SettingError, match=rf"needs a number from 1 to 64, got '{bad}'"):
+            num_threads_wanted({"PASSKIT_THREADS": bad})
+    with pytest.raises(ValueError, match="must be 1 to 64, got 65"):
+        set_num_threads(65)
+    with pytest.raises(TypeError, match="str"):
+        set_num_threads("2")  # type: ignore[arg-type]

@@ -1,0 +1,120 @@
+"""Kernel expressions in NumPy: accuracy, casts, integers, lazy arms, depth."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from passkit import ast
+from passkit import dtype as dt
+from passkit.ast import Expr, Load, Var
+from passkit.errors import CodeGenError
+from passkit.runtime.evaluate import cast_array, evaluate
+from passkit.size import Size
+
+x, i = Var("x", dt.float32), Var("i", dt.int64)
+
+
+def test_transcendental_functions_are_rounded_once() -> None:
+    """float32 functions are computed in float64: at most half an ulp and a bit away."""
+    values = np.linspace(-5, 5, 1001, dtype=np.float32)
+    for name in ("exp", "tanh", "erf", "sin", "cos", "expm1", "erfc", "atan"):
+        exact = np.array([getattr(math, name)(float(v)) for v in values])
+        found = evaluate(ast.call(name, x), {"x": values})
+
+        assert found.dtype == np.float32
+        assert (np.abs(found - exact) <= 0.5001 * np.spacing(np.abs(exact.astype(np.float32)))).all()
+
+
+@pytest.mark.parametrize("name", sorted(ast.FUNCTIONS))
+def test_every_function_has_a_meaning(name: str) -> None:
+    """No function that dialects have is unknown here; results keep the dtype."""
+    args = [x] * ast.FUNCTIONS[name]
+
+    assert evaluate(ast.call(name, *args), {"x": np.full(3, 0.5, np.float32)}).dtype == np.float32
+
+
+def test_integer_division_rounds_toward_zero() -> None:
+    """As in C, but by zero it is 0, and the lowest by -1 wraps."""
+    low = np.iinfo(np.int64).min
+    a, b = np.array([7, -7, 7, -7, 5, low]), np.array([2, 2, -2, -2, 0, -1])
+    values = {"i": a, "j": b}
+
+    assert evaluate(i // Var("j", dt.int64), values).tolist() == [3, -3, -3, 3, 0, low]
+    assert evaluate(i % Var("j", dt.int64), values).tolist() == [1, -1, 1, -1, 0, 0]
+
+
+@pytest.mark.parametrize("target", [dt.int8, dt.uint8, dt.int32, dt.int64, dt.uint64])
+def test_casts_saturate(target: dt.DType) -> None:
+    """Floats out of range stop at the limits, NaN gives 0, fractions are cut."""
+    limits = np.iinfo(target.numpy)
+    values = np.array([np.nan, np.inf, -np.inf, 1e30, -1e30, 2.9, 0.0])
+
+    assert cast_array(values, target).tolist() == [
+        0, limits.max, limits.min, limits.max, limits.min, 2, 0
+    ]
+
+
+def test_casts_between_integers_wrap() -> None:
+    """An integer keeps its low bits; bool is whether it is not 0."""
+    assert cast_array(np.array([300, -1]), dt.uint8).tolist() == [44, 255]
+    assert cast_array(np.array([0.0, np.nan, -0.5]), dt.bool_).tolist() == [False, True, True]
+
+
+def test_sixteen_bit_floats() -> None:
+    """bfloat16 is computed in float64 and rounded."""
+    b = dt.dtype_of("bfloat16")
+    found = evaluate(ast.exp(Var("x", b)) + 1, {"x": np.ones(2, b.numpy)})
+
+    assert found.dtype == b.numpy
+    assert float(found[0]) == pytest.approx(3.71875)
+
+
+def test_arms_are_lazy() -> None:
+    """Only the chosen arm loads; its index may be anything elsewhere."""
+    inner = ast.where(i < 2, Load("b", i, dt.float32), ast.const(9, dt.float32))
+    outer = ast.where(i >= 0, inner, Load("b", i + 3, dt.float32))
+    found = evaluate(outer, {"i": np.arange(-3, 4)}, {"b": np.array([1, 2, 5], np.float32)})
+
+    assert found.tolist() == [1, 2, 5, 1, 2, 9, 9]
+    assert evaluate(outer, {"i": np.array([5])}, {"b": np.zeros(0, np.float32)}).tolist() == [9]
+
+
+def test_sizes() -> None:
+    """Extents are looked up among the sizes."""
+    n = Size.symbol("n")
+
+    assert evaluate(ast.size_of(n * 2 + 1), sizes={"n": 5}) == 11
+
+
+def test_deep_expressions() -> None:
+    """An expression of 20,000 operations is evaluated without recursion."""
+    deep: Expr = x
+    for _ in range(20_000):
+        deep = deep + 1.0
+
+    assert evaluate(deep, {"x": np.float32(0)}) == 20_000
+
+
+UNKNOWN: list[tuple[Expr, str]] = [
+    (Var("y", dt.float32), "variable 'y' has no value; known: x"),
+    (Load("c", i, dt.float32), "buffer 'c' does not exist; known: b"),
+    (ast.call("expp", x), "function 'expp' is not known; did you mean 'exp'"),
+    (Load("b", i + 5, dt.float32), "a load reads element 5 of 'b', which has 2"),
+    (Load("b", i - 1, dt.float32), "a load reads element -1 of 'b', which has 2"),
+    (Expr(), "Expr is no expression that can be evaluated"),
+]
+
+
+@pytest.mark.parametrize("k", range(len(UNKNOWN)))
+def test_what_has_no_meaning(k: int) -> None:
+    """Unknown names and loads outside of a buffer are named."""
+    expr, message = UNKNOWN[k]
+    values: dict[str, Any] = {"x": np.float32(0)}
+    if "y" not in message:
+        values["i"] = np.int64(0)
+    with pytest.raises(CodeGenError, match=message):
+        evaluate(expr, values, {"b": np.zeros(2, np.float32)})

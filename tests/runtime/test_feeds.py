@@ -1,0 +1,96 @@
+"""Feeds: what fits, what is converted, and how the rest is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from passkit import dtype as dt
+from passkit.errors import FeedError
+from passkit.runtime.feeds import bind_sizes, check_feed, check_feeds
+from passkit.size import Size
+
+n, m = Size.symbol("n"), Size.symbol("x.0")
+SHAPE = (m, 784)
+
+
+def test_what_fits() -> None:
+    """An array of the right dtype and shape is taken as it is, strided or not."""
+    x = np.zeros((16, 784), np.float32)[::2]
+
+    assert check_feed("x", dt.float32, SHAPE, x) is x
+
+
+@pytest.mark.parametrize("value", [3, 2.5, [1, 2], [[True]], [], np.float32(1)])
+def test_python_numbers_are_weak(value: Any) -> None:
+    """Numbers and lists take the wanted dtype where no kind is lost."""
+    assert check_feed("x", dt.float32, None, value).dtype == np.float32
+
+
+BAD: list[tuple[Any, Any, Any, str]] = [
+    (dt.float32, SHAPE, np.zeros((8, 784)),
+     r"input 'x' needs float32\[\?, 784\], got float64\[8, 784\]; x.astype\('float32'\)"),
+    (dt.float32, SHAPE, np.zeros(8, np.float32),
+     r"needs float32\[\?, 784\], got float32\[8\]; reshape it to rank 2"),
+    (dt.float32, (n, 4), np.zeros((8, 5), np.float32),
+     r"needs float32\[n, 4\], got float32\[8, 5\]; axis 1 must be 4 long"),
+    (dt.int32, (), 2.5, r"needs int32\[\], got float64\[\]; x.astype\('int32'\)"),
+    (dt.uint8, (), 300, r"needs uint8\[\], got int64\[\]"),
+    (dt.bool_, (), 1, r"needs bool\[\], got int64\[\]"),
+    (dt.float32, None, np.zeros(2), r"needs float32\[…\], got float64\[2\]"),
+    (dt.float32, (), "text", r"input 'x' needs float32\[\], got elements of <U4"),
+    (dt.float32, (), None, r"input 'x' needs float32\[\], got elements of object"),
+]
+
+
+@pytest.mark.parametrize("dtype, shape, value, message", BAD)
+def test_what_does_not_fit(dtype: Any, shape: Any, value: Any, message: str) -> None:
+    """The message has what is needed, what was given, and the way out."""
+    with pytest.raises(FeedError, match=message):
+        check_feed("x", dtype, shape, value)
+
+
+INPUTS: list[tuple[str, Any, Any]] = [("image", dt.float32, (2,)), ("label", dt.int32, ())]
+
+
+@pytest.mark.parametrize(
+    "feeds, message",
+    [
+        ({"imag": 0, "label": 1}, "there is no input 'imag'; did you mean 'image'"),
+        ({"image": [1, 2]}, r"input 'label' is missing: it needs int32\[\]; got 'image'"),
+        ({}, r"input 'image' is missing: it needs float32\[2\]; got no feeds"),
+        ([1], "feeds must map names to arrays, got list"),
+    ],
+)
+def test_names_of_feeds(feeds: Any, message: str) -> None:
+    """A feed that is missing or unknown is named, with the nearest input."""
+    with pytest.raises(FeedError, match=message):
+        check_feeds(INPUTS, feeds)
+
+
+def test_a_graph_without_inputs() -> None:
+    """Nothing is to be fed."""
+    with pytest.raises(FeedError, match="there is no input 'x'; the graph has no inputs"):
+        check_feeds([], {"x": 1})
+
+
+def test_sizes_are_bound() -> None:
+    """Every symbol has the value of the first input that shows it; polynomials are checked."""
+    assert bind_sizes([("x", (n, 4), (3, 4)), ("y", (n * 2,), (6,)), ("z", None, (1,))]) == {"n": 3}
+
+
+@pytest.mark.parametrize(
+    "shapes, message",
+    [
+        ([("x", (n,), (3,)), ("y", (4, n), (4, 5))],
+         "input 'y' needs 3 at axis 1, where the size n stands, as input 'x' has it; got 5"),
+        ([("x", (n,), (3,)), ("y", (n * 2,), (7,))],
+         r"input 'y' needs 6 at axis 0, where the size 2\*n stands, got 7"),
+    ],
+)
+def test_sizes_that_differ(shapes: Any, message: str) -> None:
+    """Two inputs that share a size must agree on it; both are named."""
+    with pytest.raises(FeedError, match=message):
+        bind_sizes(shapes)

@@ -1,0 +1,224 @@
+"""The interpreter: what a graph means, state, sizes, fused nodes, and what it refuses."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.group import Group, Kind, fused_node
+from passkit.node import Entry
+from passkit.runtime.interpret import derive
+
+f32 = np.float32
+
+
+def run(text: str, **feeds: Any) -> list[Any]:
+    """The outputs of a graph given as text."""
+    return pk.interpret(pk.parse(text), feeds)
+
+
+def custom(name: str, **attrs: Any) -> pk.Op:
+    """An operator of one input with some attributes."""
+    op = pk.register_op(name, num_inputs=1)
+    for key, value in attrs.items():
+        op.set_attr(key, value)
+    return op
+
+
+def test_outputs_are_new_arrays() -> None:
+    """An output that is an input, a constant or twice the same is the caller's to change."""
+    x = np.ones(2, f32)
+    a, b, c = run("x: f32[2]; c: f32[2] = [1, 2]; return x, x, c", x=x)
+    a[0] = c[0] = 9
+
+    assert x[0] == b[0] == 1
+    assert run("c: f32[2] = [1, 2]; return c")[0][0] == 1
+
+
+def test_no_warnings() -> None:
+    """Divisions by zero, NaN and overflow are values, not warnings."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        out = run("x: f32[2]; y = div(x, 0.0); z = log(y); e = exp(1e9); return z, y, e",
+                  x=np.array([-1, 0], f32))
+
+    np.testing.assert_array_equal(out[1], [-np.inf, np.nan])
+
+
+def test_each_operation_rounds() -> None:
+    """float16 arithmetic rounds after every operation, not at the end."""
+    text = "x: f16[]; a = add(x, 1.0); b = sub(a, x); return b"
+
+    assert run(text, x=np.float16(2048))[0] == np.float16(np.float16(2048 + 1) - np.float16(2048))
+
+
+def test_a_read_sees_the_last_assign_before_it() -> None:
+    """Program order is post-order: exp(a) in front of the assign keeps the old value."""
+    text = """state a: f32[1] = [1]; c: f32[1] = [0]
+              e = exp(a); w = assign(a, c); y = add(e, 1.0) after(w); z = exp(a) after(w)
+              return y, z, a"""
+    state: dict[str, Any] = {}
+    y, z, a = pk.interpret(pk.parse(text), {}, state)
+
+    np.testing.assert_allclose([y[0], z[0], a[0]], [np.e + 1, 1, 0], rtol=1e-6)
+    assert state["a"][0] == 0
+
+
+def test_outputs_that_are_variables_are_read_in_order() -> None:
+    """A variable in front of the write that changes it is returned as it was."""
+    text = "state a: f32[] = 1; w = assign(a, {}); return {}"
+
+    assert [float(v) for v in run(text.format(2.0, "a, w, a"))] == [1, 2, 2]
+
+
+def test_state_is_kept_between_calls() -> None:
+    """The caller's mapping has the state; without one, each call starts anew."""
+    graph = pk.parse("state n: i64[] = 0; m = add(n, 1); w = assign(n, m); return w")
+    state: dict[str, Any] = {}
+
+    assert [int(pk.interpret(graph, {}, state)[0]) for _ in range(3)] == [1, 2, 3]
+    assert [int(pk.interpret(graph)[0]) for _ in range(2)] == [1, 1]
+
+
+def test_updates_are_written_after_all_reads() -> None:
+    """After Functionalize: a swap of two variables reads both before it writes."""
+    state = {"a": np.array(1, f32), "b": np.array(2, f32)}
+    pk.interpret(pk.parse("state a: f32[]; state b: f32[]; update a = b; update b = a; return"),
+                 {}, state)
+
+    assert (float(state["a"]), float(state["b"])) == (2, 1)
+
+
+def test_an_unset_variable() -> None:
+    """A read before the first write names the variable."""
+    with pytest.raises(pk.FeedError, match="state variable 'w' is read before it has a value"):
+        run("state w: f32[2]; y = exp(w); return y")
+
+
+def test_fused_nodes_mean_their_bodies() -> None:
+    """A fused node is interpreted as its group, sizes of the outside included."""
+    inner = pk.var("v", ("n",))
+    body = pk.Graph([pk.ops.reshape(inner, (1, inner.shape[0])), pk.ops.exp(inner) + 1])
+    x = pk.var("x", ("n",))
+    fused = fused_node(Group(body, Kind.ELEMWISE), (x * 2,), "f")
+    found = pk.interpret(pk.Graph(fused.entries), {"x": np.zeros(3, f32)})
+
+    np.testing.assert_array_equal(found[0], np.zeros((1, 3)))
+    np.testing.assert_array_equal(found[1], np.full(3, 2))
+
+
+def test_control_dependences_run_first() -> None:
+    """A node named in after(…) runs even if nobody reads it."""
+    state: dict[str, Any] = {}
+    text = "state a: f32[]; x: f32[]; w = assign(a, x); y = exp(x) after(w); return y"
+    pk.interpret(pk.parse(text), {"x": f32(3)}, state)
+
+    assert state["a"] == 3
+
+
+def test_your_operator_by_fcodegen() -> None:
+    """FCodeGen and a pattern are enough for shape, dtype and meaning; several results too."""
+    op = pk.register_op("test_sincos", num_inputs=1, num_outputs=2)
+    op.set_attr("FCodeGen", lambda node, x: (pk.ast.sin(x), pk.ast.cos(x)))
+    op.set_attr("TOpPattern", pk.OpPattern.ELEMWISE)
+    s, c = op(pk.var("x", (2,), "float64"))
+    found = pk.interpret(pk.Graph([s, c]), {"x": np.array([0.0, 1.0])})
+
+    np.testing.assert_array_equal(found, [np.sin([0.0, 1]), np.cos([0.0, 1])])
+
+
+def test_your_operator_by_felement() -> None:
+    """FElement is evaluated over the grid of indices; arms of a choice load lazily."""
+
+    def shifted(node: pk.Node, index: Any, read: Any) -> Any:
+        (i,) = index
+        return pk.ast.where(i < 1, pk.ast.const(-1, pk.ast.dt.float32), read(i - 1))
+
+    op = custom("test_shift", FElement=shifted, FInferShape=lambda node, s: s)
+    x = pk.var("x", (4,))
+
+    assert pk.interpret(pk.Graph([op(x)]), {"x": np.arange(4, dtype=f32)})[0].tolist() == [
+        -1, 0, 1, 2
+    ]
+    empty = pk.Graph([op(pk.var("x", (0,)))])
+    assert pk.interpret(empty, {"x": np.zeros(0, f32)})[0].shape == (0,)
+
+
+def test_your_operator_by_fcompute() -> None:
+    """FCompute wins over everything else."""
+    op = custom("test_computed", FCompute=lambda node, x: x * 2, FCodeGen=lambda node, x: x,
+                TOpPattern=pk.OpPattern.ELEMWISE)
+
+    assert pk.interpret(pk.Graph([op(pk.var("x", ()))]), {"x": f32(3)})[0] == 6
+
+
+def test_a_pair_by_fexpand() -> None:
+    """A composite of two results."""
+    op = pk.register_op("test_pair", num_inputs=1, num_outputs=2)
+    op.set_attr("FExpand", lambda node, x: (x + 1, x * 2))
+    op.set_attr("FInferShape", lambda node, s: (s, s))
+    found = pk.interpret(pk.Graph(op(pk.var("x", (1,)))), {"x": np.array([3], f32)})
+
+    assert [v.tolist() for v in found] == [[4], [6]]
+
+
+BROKEN: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({}, pk.CodeGenError, "test_broken_0 'y' has no meaning: set FCompute, FElement"),
+    ({"FCompute": lambda node, x: x.astype(np.float64)}, pk.DTypeError,
+     "test_broken_1 'y' promises float32 by FInferType, its FCompute gave float64"),
+    ({"FCompute": lambda node, x: x[:1]}, pk.ShapeError,
+     r"test_broken_2 'y' promises shape \(2,\) by FInferShape, its FCompute gave \(1,\)"),
+    ({"FCompute": lambda node, x: (x, x)}, pk.ShapeError,
+     r"test_broken_3 'y' promises 1 result\(s\), its meaning has 2"),
+    ({"FElement": lambda node, index, read: read()}, pk.CodeGenError,
+     "FElement reads input 0 at 0 indices; it has 1 axes"),
+    ({"FElement": lambda node, index, read: read(index[0] + 1)}, pk.CodeGenError,
+     "a load reads element 2 of 'x0', which has 2"),
+]
+
+
+@pytest.mark.parametrize("k", range(len(BROKEN)))
+def test_broken_operators(k: int) -> None:
+    """An operator that does not keep its promises is named, with what it gave."""
+    attrs, error, message = BROKEN[k]
+    same = {"FInferShape": lambda node, s: s}
+    op = custom(f"test_broken_{k}", **{**same, **attrs})
+    graph = pk.Graph([op(pk.var("x", (2,)), name="y")])
+
+    with pytest.raises(error, match=message):
+        pk.interpret(graph, {"x": np.zeros(2, f32)})
+
+
+def test_shapes_are_checked_at_the_call() -> None:
+    """Sizes that were unknown must fit: the operator says which did not."""
+    text = "x: f32[?]; y: f32[?]; z = add(x, y); return z"
+
+    with pytest.raises(pk.ShapeError, match=r"broadcast together, got \(2,\) and \(3,\)"):
+        run(text, x=np.zeros(2, f32), y=np.zeros(3, f32))
+
+
+def test_long_chains() -> None:
+    """100,000 operators are interpreted without recursion, and values are freed on the way."""
+    x: Entry = pk.var("x", (1,))
+    y = x
+    op = pk.get_op("neg")
+    for _ in range(100_000):
+        y = op(y)
+    start = time.perf_counter()
+    found = pk.interpret(pk.Graph([y]), {"x": np.ones(1, f32)})
+
+    assert found[0][0] == 1
+    assert time.perf_counter() - start < 30
+
+
+def test_derive_ignores_fcompute() -> None:
+    """What the other attributes say can be compared with FCompute."""
+    node = pk.ops.transpose(pk.var("x", (2, 3))).node
+    x = np.arange(6, dtype=f32).reshape(2, 3)
+
+    np.testing.assert_array_equal(derive(node, x), x.T)

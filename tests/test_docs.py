@@ -1,0 +1,33 @@
+"""The examples inside docstrings are true.
+
+Modules are asked for by import name: read by path, a file of ops/ would register its ops twice.
+"""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+
+import pytest
+
+from tests.raised import ROOT, source_files
+from tests.test_floors import module_of
+
+MODULES = [module_of(p) for p in source_files() if ">>> " in p.read_text()]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_docstrings(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a docstring shows is what happens, in the checkout's root."""
+    monkeypatch.chdir(ROOT)
+    found = doctest.testmod(
+        importlib.import_module(module), optionflags=doctest.NORMALIZE_WHITESPACE
+    )
+
+    assert found.attempted > 0
+    assert found.failed == 0
+
+
+def test_there_are_docstrings_to_test() -> None:
+    """The search finds the modules that teach."""
+    assert {"passkit.size", "passkit.op", "passkit.errors"} <= set(MODULES)
