@@ -40,9 +40,9 @@ _MODULES = {
     "passkit.passes.base": "Pass register_pass",
     "passkit.passes.context": "PassContext",
     "passkit.passes.apply": "ApplyPasses",
-    "passkit.compiler": "Executable compile",
+    "passkit.compiler": "Executable compile explain",
+    "passkit.saved": "load",
     "passkit.tracing": "jit",
-    "passkit.explanation": "explain",
 }
 _NAMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 _SUBMODULES = frozenset({"ast", "frontends", "ops", "viz"})

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from attrs import frozen
 
 from passkit.dtype import DType
-from passkit.errors import CompilerError
+from passkit.errors import CompilerError, PassError
+from passkit.explanation import Explanation
+from passkit.explanation import explain as explained
 from passkit.graph import Graph
 from passkit.kernel import Kernel
 from passkit.node import Entry, Node
 from passkit.passes.apply import ApplyPasses
 from passkit.passes.context import PassContext, current
-from passkit.runtime.assemble import assemble
-from passkit.runtime.interpret import interpret
+from passkit.runtime.assemble import Input, assemble
+from passkit.runtime.feeds import bind_sizes
+from passkit.runtime.interpret import interpret, numbers
 from passkit.runtime.native.build import stats as build_stats
 from passkit.runtime.native.compiler import INSTALL_HINT
 from passkit.runtime.native.feeds import InputSpec, make_program
+from passkit.runtime.profile import Profile, profile_program, random_feeds
 from passkit.runtime.program import Library, Program, Python, Step
 from passkit.runtime.state import State
-from passkit.size import Shape, Size, evaluate, numel
+from passkit.size import Shape, Size, evaluate, numel, symbols_of
 from passkit.target import Target
 
 LADDER = (
@@ -75,18 +81,34 @@ def ladder(graph: Graph, context: PassContext) -> Graph:
     start = LADDER.index(done[-1]) + 1 if done else 0
     skipped = set(context.disabled)
     passes = [p for p in LADDER[start:] if p not in skipped or p in PROVIDES]
-    return ApplyPasses(graph, passes, **_options(context))
+    with context:
+        return ApplyPasses(graph, passes)
 
 
-def _options(context: PassContext) -> dict[str, Any]:
-    return {"target": context.target, "fusion": context.fusion, "numerics": context.numerics}
+def explain(graph: Graph, name: str | None = None, **options: Any) -> Explanation:
+    """Each edge between two operators: fused, or why not, with data and a way out, as a table.
+
+    A graph without a fusion plan is planned first, under ``options`` as in `compile`. ``name`` keeps
+    the edges at one node.
+    """
+    passes = LADDER[: LADDER.index("Fusion") + 1]
+    return explained(graph, name, lambda g: ApplyPasses(g, passes, **options))
 
 
 class Executable:
     """A compiled graph: call it with arrays, by name or as a dict; it returns a list of arrays.
 
-    May be called from several threads. Results are the caller's to keep.
+    ``exe(x=array)`` or ``exe({"x": array}, out=None)``; ``out`` may list arrays of the results'
+    shapes and dtypes, to be written and returned. May be called from several threads. Results are
+    the caller's to keep. Raises: FeedError for feeds that do not fit.
     """
+
+    # The launcher's callable itself sits in the slot, so that a call runs no Python code: 0.3 us.
+    __slots__ = ("__call__", "__dict__", "__weakref__")
+
+    if TYPE_CHECKING:
+
+        def __call__(self, *feeds: Any, **named: Any) -> list[Any]: ...
 
     def __init__(self, graph: Graph, context: PassContext) -> None:
         self.source_graph = graph
@@ -116,7 +138,8 @@ class Executable:
 
     def _compiled(self, graph: Graph, context: PassContext) -> None:
         self.graph = ladder(graph, context)
-        self._program = assemble(self.graph, self.state, context.target)
+        fed = signature(graph, self.graph)
+        self._program = assemble(self.graph, self.state, context.target, fed)
         names = _outputs(graph)
         self.inputs = tuple(Signature(n, s, d) for n, d, s in self._program.inputs)
         self.outputs = tuple(
@@ -126,6 +149,7 @@ class Executable:
         lock = self.state.lock if self.state.arrays else None
         self._run = make_program(specs, len(self.outputs), self._bind, lock)
         self.run_positional = self._run.run_positional
+        self.__call__ = self._run  # type: ignore[method-assign]
 
     def _interpreted(self, graph: Graph) -> None:
         self.graph = ApplyPasses(graph, ["InferShape", "InferType"], target="interpret")
@@ -139,26 +163,22 @@ class Executable:
             for n, e in zip(_outputs(graph), g.outputs, strict=True)
         )
         self._run = _Interpreted(graph, self.state)
-
-    def __call__(self, *feeds: Any, **named: Any) -> list[Any]:
-        """Run on arrays: ``exe(x=array)`` or ``exe({"x": array}, out=None)``.
-
-        ``out`` may list arrays of the results' shapes and dtypes, to be written and returned.
-
-        Raises: FeedError for feeds that do not fit.
-        """
-        return self._run(*feeds, **named)  # type: ignore[no-any-return]
+        self.__call__ = self._run  # type: ignore[method-assign]
 
     def _bind(self, shapes: tuple[tuple[int, ...], ...]) -> Any:
         """The launcher asks for shapes it has not seen: numbers for every size."""
+        program, sizes = self._fitting(shapes)
+        self._shapes, self._sizes = shapes, sizes
+        return program.bind(shapes, sizes)
+
+    def _fitting(self, shapes: tuple[tuple[int, ...], ...]) -> tuple[Program, dict[str, int]]:
+        """The program that serves these shapes, and the number of every size in it."""
         program = self._program
         assert program is not None
         sizes = program.sizes(shapes)
-        if program.broken(sizes) is not None:
-            program = self._variants.get(shapes) or self._variant(shapes)
-            sizes = {}
-        self._sizes = sizes
-        return program.bind(shapes, sizes)
+        if program.broken(sizes) is None:
+            return program, sizes
+        return self._variants.get(shapes) or self._variant(shapes), {}
 
     def _variant(self, shapes: tuple[tuple[int, ...], ...]) -> Program:
         """A program for shapes whose sizes are not related as planned: planned anew for them."""
@@ -166,7 +186,8 @@ class Executable:
         graph = with_shapes(self.source_graph, dict(zip(names, shapes, strict=True)))
         with self.context:
             planned = ladder(graph, self.context)
-        made = self._variants[shapes] = assemble(planned, self.state, self.target)
+        made = assemble(planned, self.state, self.target, signature(graph, planned))
+        self._variants[shapes] = made
         return made
 
     @property
@@ -244,6 +265,34 @@ class Executable:
                 total += sum(self._number(r.nbytes) for r in step.refs)
         return total
 
+    def profile(self, feeds: Mapping[str, Any] | None = None, runs: int = 20) -> Profile:
+        """The seconds of each step: medians over ``runs`` calls, steps timed one by one.
+
+        Without ``feeds``, random arrays of the shapes last called with; an unknown size is 64.
+
+        Raises: PassError on an executable that interprets.
+        """
+        if self._program is None:
+            raise PassError(
+                f"{self!r} interprets operator by operator; compile for target 'cpu' to profile it"
+            )
+        if feeds is None:
+            shapes = getattr(self, "_shapes", None) or tuple(
+                tuple(evaluate(n, dict.fromkeys(symbols_of([n]), 64)) for n in s.shape)
+                for s in self.inputs
+            )
+            feeds = random_feeds([(s.name, s.dtype) for s in self.inputs], shapes)
+        arrays = [np.asarray(feeds[s.name]) for s in self.inputs]
+        shapes = tuple(a.shape for a in arrays)
+        program, sizes = self._fitting(shapes)
+        return profile_program(program, sizes, arrays, runs)
+
+    def save(self, folder: str | Path) -> None:
+        """Write graph, options, state and compiled kernels into a folder, for `pk.load`."""
+        from passkit.saved import save  # it loads, so it stands above this
+
+        save(self, folder)
+
     def __repr__(self) -> str:
         return f"Executable({len(self.kernels)} kernels on {self.target.name})"
 
@@ -282,11 +331,34 @@ def _outputs(graph: Graph) -> list[str]:
     ]
 
 
+def signature(graph: Graph, planned: Graph) -> tuple[Input, ...]:
+    """What every input of ``graph`` must be, as declared and as planned.
+
+    The planned graph may lack some of them, and knows more of the shapes of the others.
+    """
+    names = [graph.names[n] for n in graph.inputs]
+    if names != [planned.names[n] for n in planned.inputs]:
+        planned = ApplyPasses(graph, "Complete")
+    entries = {planned.names[n]: n.entries[0] for n in planned.inputs}
+    found = []
+    for node, name in zip(graph.inputs, names, strict=True):
+        shape, declared = planned.shape(entries[name]), node.entries[0].shape
+        found.append(Input(name, planned.dtype(entries[name]), declared or shape, shape))
+    return tuple(found)
+
+
 def with_shapes(graph: Graph, shapes: Mapping[str, Shape]) -> Graph:
     """The graph with other shapes for some of its inputs; everything else is inferred anew."""
+    declared = [(graph.names[n], n.entries[0].shape) for n in graph.inputs]
+    sizes = bind_sizes((name, s, shapes[name]) for name, s in declared if name in shapes)
 
     def change(node: Node, inputs: tuple[Entry, ...]) -> tuple[Entry, ...] | None:
-        if not node.is_variable or node.params.get("state") or graph.names[node] not in shapes:
+        if not node.is_variable:
+            params = {k: numbers(v, sizes) for k, v in node.params.items()}
+            if params == dict(node.params):
+                return None
+            return Node(node.op, inputs, params, node.name, node.control).entries
+        if node.params.get("state") or graph.names[node] not in shapes:
             return None
         params = {**node.params, "shape": tuple(shapes[graph.names[node]])}
         return Node(None, (), params, graph.names[node]).entries

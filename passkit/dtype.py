@@ -93,12 +93,13 @@ def dtype_of(what: Any) -> DType:
             return _SHORT[what]
         if what in ("bfloat16", "bf16"):
             return _define("bfloat16", "f", 2, "bf16")
-    elif isinstance(what, type) and what in _PYTHON:
+        # NumPy reads "f4,f4" and evaluates parts of such strings; names from files stay here.
+        raise DTypeError(f"{what!r} is not an element type of passkit; {nearest(what, _NAMES)}")
+    if isinstance(what, type) and what in _PYTHON:
         return _PYTHON[what]
-    else:
-        found = _BY_NUMPY.get(what)
-        if found is not None:
-            return found
+    known = _BY_NUMPY.get(what)
+    if known is not None:
+        return known
     try:
         name = np.dtype(what).name
     except TypeError:

@@ -109,6 +109,8 @@ def divide(a: Sum, d: Extent, extents: Extents) -> Sum:
     """``a // d`` for a non-negative ``a``: whole multiples of d leave, the rest stays below."""
     if d == 1:
         return a
+    if d == 0:
+        return Sum(())  # an index into nothing
     whole, rest = _split(a, d)
     if within(rest, d, extents):
         return whole
@@ -123,8 +125,8 @@ def divide(a: Sum, d: Extent, extents: Extents) -> Sum:
 
 def modulo(a: Sum, d: Extent, extents: Extents) -> Sum:
     """``a % d`` for a non-negative ``a``."""
-    if d == 1:
-        return Sum((), 0)
+    if d == 1 or d == 0:
+        return Sum(())
     _, rest = _split(a, d)
     if within(rest, d, extents):
         return rest
@@ -158,13 +160,19 @@ def _split(a: Sum, d: Extent) -> tuple[Sum, Sum]:
 
 def within(a: Sum, limit: Extent, extents: Extents) -> bool:
     """Whether 0 <= a < limit is certain."""
+    highest = _highest(a, extents)
+    return highest is not None and at_least(a.constant, 0) and at_least(limit, highest + 1)
+
+
+def _highest(a: Sum, extents: Extents) -> Extent | None:
+    """The largest value that a sum of non-negative terms may have, where that is known."""
     highest: Extent = a.constant
     for atom, c in a.terms:
         top = _top(atom, extents)
         if top is None or not at_least(c, 0):
-            return False
+            return None
         highest = highest + c * top
-    return at_least(a.constant, 0) and at_least(limit, highest + 1)
+    return highest
 
 
 def _top(atom: Expr, extents: Extents) -> Extent | None:
@@ -173,6 +181,15 @@ def _top(atom: Expr, extents: Extents) -> Extent | None:
             return extents[name] - 1
         case Binary("%", _, b) if isinstance(b, (Const, SizeOf)):
             return _extent(b) - 1
+        case Binary("//", a, b) if isinstance(b, (Const, SizeOf)):
+            above = _highest(normal(a, extents), extents)
+            if above is None:
+                return None
+            d = _extent(b)
+            if isinstance(above, int) and isinstance(d, int):
+                return above // d
+            exact = divide_exactly(above + 1, d)
+            return None if exact is None else exact - 1
     return None
 
 
@@ -221,16 +238,15 @@ def unravel(linear: Sum, shape: Shape, extents: Extents) -> tuple[Expr, ...]:
     """The index in ``shape`` whose row-major linear index is ``linear``."""
     out: list[Expr] = []
     rest = linear
-    for k, n in enumerate(reversed(shape)):
-        if k == len(shape) - 1:
-            out.append(expression(rest))
-        elif n == 1:
+    outermost = next((k for k, n in enumerate(shape) if n != 1), None)
+    for k in range(len(shape) - 1, -1, -1):
+        if shape[k] == 1:
             out.append(size_of(0))
+        elif k == outermost:
+            out.append(expression(rest))
         else:
-            out.append(expression(modulo(rest, n, extents)))
-            rest = divide(rest, n, extents)
-    if shape and shape[0] == 1:
-        out[-1] = size_of(0)
+            out.append(expression(modulo(rest, shape[k], extents)))
+            rest = divide(rest, shape[k], extents)
     return tuple(reversed(out))
 
 

@@ -39,7 +39,7 @@ def infer_dtypes(node: Node, dtypes: Sequence[DType | None]) -> Sequence[DType |
     op = node.op
     assert op is not None
     rule = FInferType.get(op.name)
-    if any(d is None for d in dtypes):
+    if any(d is None for d in dtypes) or (rule is None and not dtypes):
         return (None,) * op.num_outputs
     if rule is None:
         rule = code_dtype_rule if op.has_attr("FCodeGen") else same_dtype_rule

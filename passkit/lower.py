@@ -82,6 +82,7 @@ class _Lowering:
         self.kept = {self.nodes[k.value]: k for k in schedule.kept}
         self.column = schedule.composition is Composition.COLUMN
         self.lane = self.space.axes[-1]
+        self.locals: dict[str, int] = {}
         self.row_values: dict[Entry, Expr] = {}
         self.written: set[Node] = set()
         passes = [p for p in schedule.stages if p.folds or p.keeps or p.stores]
@@ -228,9 +229,9 @@ class _Lowering:
             node, entry = self.nodes[k], self.nodes[k].entries[0]
             value = self._row_value(node, values)
             if value is not self.row_values.get(entry):
-                var = Var(self.names[node], value.dtype)
-                if reduce_of(node) is not None:
-                    var = Var(f"{var.name}_row", value.dtype)
+                name = self.names[node]
+                name = name if reduce_of(node) is None else f"{name}_row"
+                var = Var(self.local(name), value.dtype)
                 body.append(Let(var, value))
                 computed.append(k)
                 value = var
@@ -270,6 +271,11 @@ class _Lowering:
                 f"run SharedMemPlan after SchedulePlan"
             )
         return f"s{k}"
+
+    def local(self, name: str) -> str:
+        """A name for a local, numbered where another stage has taken it: both may be hoisted."""
+        count = self.locals[name] = self.locals.get(name, 0) + 1
+        return name if count == 1 else f"{name}_{count}"
 
     def _point(self, at: Sum) -> Expr:
         """An index that steps along the lanes, even where there is only one."""
@@ -387,7 +393,7 @@ class _Values:
     def _let(self, name: str, value: Expr) -> Expr:
         if isinstance(value, Var):
             return value
-        var = Var(name, value.dtype)
+        var = Var(self.of.local(name), value.dtype)
         self.lets.append(Let(var, value))
         return var
 

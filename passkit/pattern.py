@@ -13,7 +13,7 @@ from passkit.errors import DTypeError, GraphError, ShapeError
 from passkit.graph import Graph, freeze, post_order
 from passkit.infer import show_shape
 from passkit.node import CONSTANT, Entry, Node, var
-from passkit.op import TStateful
+from passkit.op import Op, TStateful
 
 Maker = Callable[..., Entry]
 
@@ -31,14 +31,7 @@ class Pattern:
 
         Raises: GraphError when it does not return one result of an operator.
         """
-        kinds = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-        found = list(signature(function).parameters.values())
-        for p in found:
-            if p.kind not in kinds:
-                raise GraphError(
-                    f"a pattern takes plain arguments, one for each matched value, got '{p}'"
-                )
-        arguments = tuple(var(p.name, None, None) for p in found)
+        arguments = tuple(var(name, None, None) for name in _argument_names(function))
         root = function(*arguments)
         if not isinstance(root, Entry) or root.node.op is None or root.node.op is CONSTANT:
             raise GraphError(
@@ -85,6 +78,18 @@ class Pattern:
                 return None
             todo.extend(zip(p.inputs, n.inputs, strict=True))
         return tuple(bound[a] for a in self.arguments)
+
+
+def _argument_names(function: Maker | Op) -> list[str]:
+    if isinstance(function, Op):
+        return [f"x{k}" for k in range(max(function.num_inputs or 0, 0))]
+    found = list(signature(function).parameters.values())
+    for p in found:
+        if p.kind not in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD):
+            raise GraphError(
+                f"a pattern takes plain arguments, one for each matched value, got '{p}'"
+            )
+    return [p.name for p in found]
 
 
 def _same_constant(wanted: Node, found: Node) -> bool:

@@ -1,18 +1,16 @@
-"""Planning without running: a graph lowered as far as asked, and the reasons of its plan."""
+"""Planning without running: a graph taken up the ladder as far as asked, and no further."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from passkit import explanation
 from passkit.compiler import LADDER, PROVIDES
 from passkit.errors import PassError, nearest
-from passkit.explanation import Explanation
 from passkit.graph import Graph
 from passkit.passes.apply import ApplyPasses
 
 
-def lower(graph: Graph, last: str, **options: Any) -> Graph:
+def planned(graph: Graph, last: str, **options: Any) -> Graph:
     """The graph after the passes of the ladder up to ``last``.
 
     Those that it has been through are not repeated. Before RTCGen nothing is compiled, so no device
@@ -24,12 +22,3 @@ def lower(graph: Graph, last: str, **options: Any) -> Graph:
         raise PassError(f"{last!r} is not a pass of the ladder; {nearest(last, LADDER)}")
     done = [LADDER.index(p) for p, what in PROVIDES.items() if what in graph.attrs]
     return ApplyPasses(graph, LADDER[max(done, default=-1) + 1 : LADDER.index(last) + 1], **options)
-
-
-def explain(graph: Graph, name: str | None = None, **options: Any) -> Explanation:
-    """Each edge between two operators: fused, or the reason why not, with data and a way out.
-
-    ``name`` keeps the edges at one node. A graph without a fusion plan is planned first, under
-    ``options``, which are those of `PassContext`.
-    """
-    return explanation.explain(graph, name, lambda g: lower(g, "Fusion", **options))

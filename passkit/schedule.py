@@ -164,7 +164,7 @@ def _chunk(tile: int, length: Extent) -> Extent:
     """Rows of ``length`` points that make about ``tile`` points."""
     if isinstance(length, int):
         return max(1, tile // max(1, length))
-    return tile // length + 1
+    return tile // (length + 1) + 1  # the length may turn out to be 0
 
 
 def _width(extent: Extent, most: int) -> int:

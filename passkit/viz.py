@@ -118,7 +118,7 @@ def _label(node: Node, name: str) -> str:
     parts += [
         f"{k}={_brief(v)}"
         for k, v in node.params.items()
-        if v is not None and v is not False and v != node.op.params.get(k)
+        if v is not None and v is not False and repr(v) != repr(node.op.params.get(k))
     ]
     call = f"{node.op.name}({', '.join(parts)})" if parts else node.op.name
     return call if name.startswith(node.op.name) else f"{_brief(name)}\n{call}"

@@ -7,7 +7,7 @@ import random
 import shutil
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,13 @@ from tests import raised
 raised.record(pytest)
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let texts that are kept beside the tests be written anew."""
+    parser.addoption(
+        "--update-golden", action="store_true", help="write golden files and the README's blocks"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -52,6 +59,19 @@ def _seeds(request: pytest.FixtureRequest) -> None:
 def rng(request: pytest.FixtureRequest) -> np.random.Generator:
     """A generator of random numbers that only the test's name decides."""
     return np.random.default_rng(zlib.crc32(request.node.nodeid.encode()))
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
+    """A check that a file holds a text; with --update-golden the file is written first."""
+
+    def check(path: Path, text: str) -> None:
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        assert path.read_text() == text
+
+    return check
 
 
 @pytest.fixture

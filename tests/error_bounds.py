@@ -194,7 +194,8 @@ def _primitive(name: str, args: list[Value], dtype: DType, unary: bool = False) 
     off = np.where(reduce(np.maximum, errors) == np.inf, np.inf, off)
     if array.dtype.kind == "f":
         touched = reduce(np.maximum, errors) > 0
-        rounding = np.where(touched, max(ulps, 1), ulps) * _spacing(np.abs(array) + off)
+        most = (np.abs(array) + off).astype(array.dtype)
+        rounding = np.where(touched, max(ulps, 1), ulps) * _spacing(most)
         off = np.where(np.isfinite(array), off + rounding, off)
     else:
         off = np.where(off > 0, np.inf, 0.0)

@@ -17,7 +17,7 @@ FLOORS = {
     "graph": "registry op infer node graph pattern text parser json",
     "plan": "index target group split space reads schedule shared kernel lower tidy storage",
     "parts": "dialects runtime render viz explanation ops",
-    "passes": "passes compiler tracing planning",
+    "passes": "passes compiler tracing planning saved",
     "faces": "cli frontends __main__",
 }
 """Low to high. A folder stands for all its files."""

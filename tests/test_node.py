@@ -1,126 +1,136 @@
-"""Nodes and entries: what calling an operator makes, and what it refuses."""
+"""Nodes and entries: immutable, compared by identity, shape and dtype known at once."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.errors import DTypeError, GraphError, RegistryError, ShapeError
-from passkit.node import find_operator, known_shape, promote_operands
+from passkit.node import as_entry, find_operator, plain, promote_operands
+from passkit.size import Size
+
+x = pk.var("x", (None, 4))
 
 
-def test_shapes_and_dtypes_are_known_at_once() -> None:
-    """An entry tells what it is as soon as it is made, unknown sizes by name."""
-    x, y = pk.var("x", ("n", 3)), pk.var("y", (None, 1), "int32")
+def test_entries_know_shape_and_dtype() -> None:
+    """What can be inferred is inferred when the node is made."""
+    y = pk.ops.reduce_sum(x * 2.0, axis=1)
 
-    assert str((x + 1).shape) == "(n, 3)"
-    assert (x + 1).dtype.name == "float32"
-    assert (y + y).dtype.name == "int32"
-    assert str(y.shape[0]) == "y.0"
-    assert x.ndim == 2
+    assert (y.shape, y.dtype.name, y.ndim) == ((Size.symbol("x.0"),), "float32", 1)
+    assert repr(y) == "Entry(reduce_sum: float32[x.0])"
+    assert repr(pk.var("u", None, None)) == "Entry(u: None[?])"
 
 
-@pytest.mark.parametrize("value", [2, 2.5, True, np.float32(2), np.int64(2), np.ones(3)])
-def test_python_operators_promote_as_numpy_does(value: object) -> None:
-    """Scalars are weak, arrays are not; both sides, every operator."""
-    x = pk.var("x", (3,), "float32")
-    a = np.ones(3, np.float32)
-
-    for f in (lambda p, q: p + q, lambda p, q: q - p, lambda p, q: p * q, lambda p, q: q / p,
-              lambda p, q: p ** q, lambda p, q: p < q, lambda p, q: q >= p):  # fmt: skip
-        assert f(x, value).dtype.numpy == f(a, value).dtype
+def test_equality_is_identity() -> None:
+    """Entries are keys; values are compared by pk.ops.equal."""
+    assert x == x and x != pk.var("x", (None, 4))
+    assert pk.ops.equal(x, x).dtype.name == "bool"
 
 
-def test_nodes_are_immutable() -> None:
-    """Nothing can be changed after it was made."""
-    x = pk.var("x", (3,))
-
-    with pytest.raises(AttributeError, match="cannot set 'dtype'"):
-        x.dtype = None
-    with pytest.raises(AttributeError, match="cannot set 'name'"):
+def test_nothing_changes() -> None:
+    """Nodes and entries refuse assignment."""
+    with pytest.raises(AttributeError, match="an Entry is immutable; cannot set 'shape'"):
+        x.shape = ()
+    with pytest.raises(AttributeError, match="a Node is immutable; cannot set 'name'"):
         x.node.name = "y"
-    with pytest.raises(TypeError, match="does not support item assignment"):
-        x.node.params["shape"] = ()  # type: ignore[index]
+    with pytest.raises(TypeError):
+        x.node.params["shape"] = ()
 
 
-def test_an_entry_has_no_value_yet() -> None:
-    """It is neither true nor a sequence; == compares identity, as sets and dicts need."""
-    x = pk.var("x", (3,))
+def test_a_changed_copy() -> None:
+    """A node with other inputs, control dependences or name; what is not said stays."""
+    y = (x + 1.0).node
+    z = y.replaced(control=[x.node], name="z")
 
-    with pytest.raises(GraphError, match="x has no value before the graph runs"):
-        bool(x > 0 if False else x)
-    with pytest.raises(GraphError, match="x cannot be iterated"):
+    assert (z.inputs, z.control, z.name, z.op) == (y.inputs, (x.node,), "z", y.op)
+    assert repr(z) == "Node(add 'z')"
+
+
+def test_sizes_of_variables() -> None:
+    """None is a size of its own, a name is shared, a Size is itself."""
+    n = Size.symbol("n")
+
+    assert pk.var("a", (None, "n", n * 2, np.int64(3))).shape == (Size.symbol("a.0"), n, n * 2, 3)
+
+
+@pytest.mark.parametrize("shape, message", [
+    (("a b",), "variable 'v': a size's name must be an identifier, got 'a b'"),
+    ((-1,), "variable 'v': dimension 0 must be an int >= 0, a name or None, got -1"),
+    ((3, True), "dimension 1 must be an int >= 0, a name or None, got True"),
+    ((2.5,), "dimension 0 must be an int >= 0, a name or None, got 2.5"),
+])
+def test_shapes_that_are_none(shape: Any, message: str) -> None:
+    """The dimension that is wrong is named."""
+    with pytest.raises(pk.ShapeError, match=message):
+        pk.var("v", shape)
+
+
+def test_constants_are_frozen_copies() -> None:
+    """A constant does not follow the array that it was made of."""
+    array = np.ones(2)
+    entry = pk.constant(array, "float32")
+    array[0] = 5
+
+    value = entry.node.params["value"]
+    assert (value.tolist(), value.dtype, value.flags.writeable) == ([1, 1], np.float32, False)
+
+
+def test_state() -> None:
+    """A state variable has an initial array, or starts unset."""
+    w, u = pk.state("w", [1.5]), pk.state("u", ((2,), "int32"))
+
+    assert (w.shape, w.dtype.name, w.node.params["initial"].tolist()) == ((1,), "float64", [1.5])
+    assert (u.shape, u.dtype.name, u.node.params["initial"]) == ((2,), "int32", None)
+
+
+def test_python_protocols_that_have_no_meaning() -> None:
+    """Truth, iteration and tuples of results raise, and say what to do."""
+    with pytest.raises(pk.GraphError, match="x has no value before the graph runs; use pk.ops.whe"):
+        bool(x)
+    with pytest.raises(pk.GraphError, match="x cannot be iterated; use pk.ops.slice or pk.ops.spl"):
         list(x)
-    assert x == x  # noqa: PLR0124
-    assert x != pk.var("x", (3,))
+    with pytest.raises(pk.ShapeError, match="the rank of u is not known here"):
+        _ = pk.var("u", None).ndim
+    with pytest.raises(pk.GraphError, match="variable 'x' has 2 results and one is needed here; i"):
+        as_entry((x, x))
 
 
-def test_wrong_numbers_of_inputs_and_parameters() -> None:
-    """The operator, its name in the graph, what it takes and what it got."""
-    x = pk.var("x", (3,))
-
-    with pytest.raises(GraphError, match=r"add 'sum' takes 2 input\(s\), got 1"):
-        pk.ops.add(x, name="sum")
-    with pytest.raises(GraphError, match="reduce_sum has no parameter 'axes'; did you mean 'axis"):
-        pk.ops.reduce_sum(x, axes=0)
-    with pytest.raises(GraphError, match="exp has no parameter 'axis'; it takes none"):
-        pk.ops.exp(x, axis=0)
-    with pytest.raises(GraphError, match="reshape needs the parameter 'shape'"):
-        pk.ops.reshape(x)
+def test_operands() -> None:
+    """Without an entry or array there is nothing to operate on; unknown dtypes are left alone."""
+    with pytest.raises(pk.DTypeError, match=r"'\+' needs an entry or array, got \[1, 2\]"):
+        promote_operands("+", [1, 2])
+    with pytest.raises(pk.DTypeError, match="'str32' is not an element type of passkit"):
+        _ = x + "a"
+    unknown = pk.var("u", None, None)
+    assert (unknown + unknown).dtype is None
 
 
-def test_a_tuple_of_results_is_not_one() -> None:
-    """Several results must be told apart before they are used."""
-    two = pk.register_op("node_two", num_inputs=1, num_outputs=2)
-    two.set_attr("FCodeGen", lambda node, x: (x, x + 1.0))
-    two.set_attr("TOpPattern", pk.OpPattern.ELEMWISE)
-    a, b = two(pk.var("x", (3,)))
-
-    assert (a.name, b.name) == ("node_two:0", "node_two:1")
-    with pytest.raises(GraphError, match="node_two has 2 results and one is needed here"):
-        pk.ops.exp((a, b))
-
-
-def test_missing_inputs_become_variables() -> None:
-    """An operator that names its inputs makes those that a call leaves out (NNVM)."""
-    x = pk.var("x", ("n", 8))
-    y = pk.ops.linear(x, num_hidden=4, name="fc")
-
-    assert [n.name for n in pk.Graph([y]).inputs] == ["x", "fc_weight", "fc_bias"]
-    assert known_shape(y)[1] == 4
-    with pytest.raises(GraphError, match="linear 'fc': input 'data' is given twice"):
-        pk.ops.linear(x, data=x, num_hidden=4, name="fc")
-
-
-def test_variables() -> None:
-    """Dimensions are sizes, names or None; anything else is refused, with the variable's name."""
-    assert pk.var("x", (np.int64(3),)).shape == (3,)
-    assert pk.var("x").shape is None
-    for wrong in (-1, 2.5, True):
-        with pytest.raises(ShapeError, match=rf"variable 'x': dimension 1 must .* got {wrong}"):
-            pk.var("x", (2, wrong))  # type: ignore[arg-type]
-    with pytest.raises(ShapeError, match="name must be an identifier, got 'a b'"):
-        pk.var("x", ("a b",))
-    with pytest.raises(ShapeError, match="the rank of open is not known here"):
-        known_shape(pk.var("open"))
-
-
-def test_state_has_an_initial_value_or_none() -> None:
-    """A state is an array, copied and frozen, or only a shape and dtype."""
-    value = np.zeros(3, np.float32)
-    made, unset = pk.state("a", value), pk.state("b", ((2,), "int32"))
-    value += 1
-
-    assert made.node.params["initial"].sum() == 0
-    assert not made.node.params["initial"].flags.writeable
-    assert unset.node.params["initial"] is None
-    assert unset.shape == (2,)
-
-
-def test_operators_without_an_implementation() -> None:
-    """A symbol that no operator implements, and operands that are no arrays."""
-    with pytest.raises(RegistryError, match="no operator implements '<=>'"):
+def test_an_operator_nobody_implements() -> None:
+    """The message says how to give it one."""
+    with pytest.raises(pk.RegistryError, match="no operator implements '<=>'; import passkit.ops"):
         find_operator("<=>")
-    with pytest.raises(DTypeError, match=r"'\+' needs an entry or array, got \[1, 2\]"):
-        promote_operands("+", (1, 2))
+
+
+def test_numbers_among_inputs_are_weak() -> None:
+    """They take the dtype that the entries have together."""
+    mask = pk.var("m", (2,), "bool")
+
+    assert pk.ops.where(mask, x[0, :2], 0).dtype.name == "float32"
+    assert pk.ops.maximum(pk.var("i", (), "int8"), 3).dtype.name == "int8"
+    with pytest.raises(pk.DTypeError, match="300 does not fit int8; cast the array to a wider typ"):
+        pk.ops.maximum(pk.var("i", (), "int8"), 300)
+
+
+def test_parameters_are_plain() -> None:
+    """Lists, NumPy numbers and dtypes become what text and JSON can write."""
+    given = [np.int64(1), (2.5, np.float32), np.dtype("int8"), pk.node.dtype_of("bool"), float]
+
+    assert plain(given) == (1, (2.5, "float32"), "int8", "bool", "float64")
+
+
+def test_unnamed_inputs_are_made() -> None:
+    """FListInputNames completes a call; unknown keywords offer names of inputs too."""
+    with pytest.raises(pk.GraphError, match="linear has no parameter 'wieght'; did you mean 'weig"):
+        pk.ops.linear(x, wieght=x)

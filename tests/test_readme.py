@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import io
 import re
 import subprocess
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
+
+from tests.test_floors import FLOORS
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
@@ -18,21 +23,25 @@ def blocks(language: str) -> list[str]:
     return [text for name, text in BLOCKS if name == language]
 
 
-def test_python_blocks_print_what_follows_them() -> None:
+def printed(code: str, names: dict[str, object]) -> str:
+    """What a block of Python prints."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(code, "README.md", "exec"), names)
+    return out.getvalue()
+
+
+def test_python_blocks_print_what_follows_them(golden: Callable[[Path, str], None]) -> None:
     """Each Python block runs, and prints the block of another language that stands after it."""
     names: dict[str, object] = {}
-    shown = 0
-    for (language, code), (after, text) in zip(BLOCKS, [*BLOCKS[1:], ("", "")], strict=True):
-        if language == "python":
-            out = io.StringIO()
-            with contextlib.redirect_stdout(out):
-                exec(compile(code, "README.md", "exec"), names)
-            if out.getvalue():
-                assert after in ("cpp", "text")
-                assert out.getvalue().strip() == text.strip()
-                shown += 1
+    wanted = README
+    for (language, code), (after, text) in pairwise([*BLOCKS, ("", "")]):
+        if language == "python" and (out := printed(code, names).strip()):
+            assert after in ("cpp", "text")
+            wanted = wanted.replace(f"```{after}\n{text}```", f"```{after}\n{out}\n```")
 
-    assert shown >= 1
+    assert names
+    golden(ROOT / "README.md", wanted)
 
 
 def test_the_first_block_is_short() -> None:
@@ -75,29 +84,41 @@ def entries(folder: Path) -> set[str]:
     }
 
 
-def mapped() -> dict[str, set[str]]:
-    """The map's lines: what stands at the root, and what stands below each folder."""
-    found: dict[str, set[str]] = {"": set()}
+def tree() -> Iterator[tuple[str, str, str]]:
+    """The map's lines: folder, name in it, and what it says."""
     top = ""
     for line in blocks("text")[-1].splitlines():
-        if line.strip():
-            indent, name = len(line) - len(line.lstrip()), line.split()[0]
-            if indent == 0:
-                top = name
-                found[""].add(name)
-            else:
-                found.setdefault(top, set()).add(name)
-    return found
+        name, _, says = line.strip().partition(" ")
+        top = top if line.startswith(" ") else name
+        yield ("", name, says.strip()) if name == top else (top, name, says.strip())
 
 
 def test_the_map_is_complete() -> None:
     """One line for every file and folder at the root and inside those that the map opens."""
-    lines = mapped()
+    lines: dict[str, list[str]] = {}
+    for folder, name, _ in tree():
+        lines.setdefault(folder, []).append(name)
     skipped = {"CHANGELOG.md", "LICENSE", "README.md", "MANIFEST.in"}
 
-    assert lines.pop("") == entries(ROOT) - skipped
+    assert sorted(lines.pop("")) == sorted(entries(ROOT) - skipped)
     for folder, names in lines.items():
-        assert names == entries(ROOT / folder), folder
+        assert sorted(names) == sorted(entries(ROOT / folder)), folder
+
+
+def test_the_map_follows_the_floors() -> None:
+    """The core is listed from the lowest floor to the highest."""
+    rooms = [name.removesuffix(".py").rstrip("/") for top, name, _ in tree() if top == "passkit/"]
+    order = [r for floor in FLOORS.values() for r in floor.split() if r in rooms]
+
+    assert rooms == order
+
+
+def test_the_map_says_what_the_files_say() -> None:
+    """A file's line is the first sentence of its docstring."""
+    for folder, name, says in tree():
+        if folder and name.endswith(".py"):
+            text = ast.get_docstring(ast.parse((ROOT / folder / name).read_text())) or ""
+            assert says == " ".join(text.partition("\n\n")[0].split()).rstrip("."), name
 
 
 def test_links_lead_somewhere() -> None:

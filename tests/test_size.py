@@ -1,64 +1,85 @@
-"""Sizes: exact arithmetic on extents that only a call knows."""
+"""Sizes: polynomials over unknown extents."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
 from passkit.errors import ShapeError
-from passkit.size import Size, at_least, divide_exactly, evaluate, numel, substitute, symbols_of
+from passkit.size import (
+    Size,
+    at_least,
+    divide_exactly,
+    evaluate,
+    numel,
+    substitute,
+    symbols_of,
+)
 
-N, M = Size.symbol("n"), Size.symbol("m")
-
-
-def test_equal_sizes_are_equal_however_they_were_made() -> None:
-    """Polynomials have one form, so that equality and hashes are those of values."""
-    assert (N + 1) * (N - 1) == N * N - 1
-    assert hash(N * M * 2) == hash(M * 2 * N)
-    assert N - N == 0
-    assert (N + 3) - N == 3
-    assert N != M
-
-
-def test_division_is_exact_where_it_can_be() -> None:
-    """Known factors cancel; the rest stays a quotient, and a remainder is what is left."""
-    assert (N * 64) // 64 == N
-    assert (N * M) // M == N
-    assert (N * N + N) // (N + 1) == N
-    assert divide_exactly(N * 6, 4) is None
-    assert evaluate((N * 6) // 4, {"n": 3}) == 4
-    assert evaluate((N * 6) % 4, {"n": 3}) == 2
-    assert evaluate(10 // N, {"n": 3}) == 3
-    assert divide_exactly(7, 2) is None
-    assert divide_exactly(0, N) == 0
+n, m = Size.symbol("n"), Size.symbol("m")
 
 
-def test_what_a_size_depends_on() -> None:
-    """Symbols are found in sums, products and quotients."""
-    assert symbols_of((4, N * M, (N + 1) // (M + 2))) == {"n", "m"}
-    assert substitute(N * M + N, {"m": 3}) == N * 4
-    assert numel((N, 3, M)) == N * M * 3
-    assert numel(()) == 1
+def test_arithmetic() -> None:
+    """Equal polynomials are equal and hash alike; constants come out as ints."""
+    assert (n + 1) * (n - 1) == n * n - 1
+    assert hash(n * m) == hash(m * n)
+    assert (n + 1 - n, n - n, 3 - (3 - n), 2 * n - n) == (1, 0, n, n)
+    assert n != 1 and n != "n"
 
 
-def test_what_is_certain_for_every_positive_size() -> None:
-    """a >= b is certain only when no size of at least 1 breaks it."""
-    assert at_least(N * 2, N + 1)
-    assert at_least(N, 1)
-    assert not at_least(N, 2)
-    assert not at_least(N, M)
+@pytest.mark.parametrize("a, b, wanted", [
+    (n * 6, 3, n * 2), (n * 6, 4, None), (n * m, m, n), (n, m, None), (0, n, 0), (7, n, None),
+    ((n + 1) * 4, n + 1, 4), (n * n + n, n + 1, n), (n * n, n + 1, None), (n, 0, None),
+    (6, 4, None),
+    (6, 3, 2), (6, 0, None), (n, n, 1), (n * 4 + 2, 2, n * 2 + 1), (n * 4 + 1, 2, None),
+])
+def test_exact_division(a: Any, b: Any, wanted: Any) -> None:
+    """A quotient is given where it is known to be whole."""
+    assert divide_exactly(a, b) == wanted
 
 
-def test_an_unknown_size_is_no_number() -> None:
-    """Where Python needs a bool or an int, the message names the size."""
-    with pytest.raises(ShapeError, match="the size 2\\*n is not known before a call; compare"):
-        bool(N * 2)
-    with pytest.raises(ShapeError, match="the size n is not known before a call; give the var"):
-        range(N)  # type: ignore[arg-type]
+def test_floor_division() -> None:
+    """What does not divide stays a quotient; remainders follow."""
+    assert str((n * 6) // 4) == "(6*n)//(4)"
+    assert (n * 4) % 4 == 0
+    assert evaluate((n + 1) // 2 * 3 - n % 4, {"n": 6}) == 7
+    assert evaluate(7 // n, {"n": 2}) == 3
 
 
-def test_values_that_are_missing_or_zero() -> None:
-    """Evaluation names the symbol that has no value, and the size that divides by zero."""
-    with pytest.raises(ShapeError, match=r"size m \+ n needs a value for 'm', got {'n': 2}"):
-        evaluate(N + M, {"n": 2})
-    with pytest.raises(ShapeError, match=r"divides by zero at {'n': 0, 'm': 5}"):
-        evaluate(M // N, {"n": 0, "m": 5})
+def test_numbers() -> None:
+    """Symbols are found through quotients and replaced by numbers or other sizes."""
+    size = n * 2 + (m + 1) // 4
+
+    assert symbols_of([size, 3]) == {"n", "m"}
+    assert substitute(size, {"m": 7}) == n * 2 + 2
+    assert substitute(n * n, {"n": m + 1}) == m * m + m * 2 + 1
+    assert (numel(()), numel((2, n, 3)), numel((0, n))) == (1, n * 6, 0)
+
+
+def test_what_is_not_known() -> None:
+    """Truth, index and evaluation of an unknown size raise and name it."""
+    with pytest.raises(ShapeError, match="the size n is not known before a call; compare it with"):
+        bool(n)
+    with pytest.raises(ShapeError, match=r"the size 2\*n is not known before a call; give the var"):
+        range(n * 2)
+    with pytest.raises(ShapeError, match="the size m.* needs a value for 'm', got {'n': 2}"):
+        evaluate(n * m, {"n": 2})
+    with pytest.raises(ShapeError, match=r"divides by zero at {'n': 0}"):
+        substitute(m // n, {"n": 0})
+
+
+@pytest.mark.parametrize("a, b, wanted", [
+    (n, 1, True), (n, 2, False), (n * 2, n, True), (n, n * 2, False), (n * m, n, True),
+    (n + 3, n + 3, True), (5, 4, True), (4, n, False), (n, n // 2, False), (n + n // 2, n, True),
+])
+def test_certain_order(a: Any, b: Any, wanted: bool) -> None:
+    """a >= b for all sizes of at least 1, as far as it is certain."""
+    assert at_least(a, b) is wanted
+
+
+def test_text() -> None:
+    """Sizes read like formulas."""
+    assert [str(s) for s in (n, n * 4 + 1, n - 1, n * -1, n * m)] == [
+        "n", "1 + 4*n", "-1 + n", "-n", "m*n"
+    ]

@@ -53,6 +53,19 @@ def test_small_constants_stand_in_their_users() -> None:
     assert source.count("shape=note") == 1
 
 
+def test_parameters_that_differ_from_their_defaults() -> None:
+    """They stand in the label, shortened; arrays among them do no harm."""
+    op = pk.register_op("viz_params", num_inputs=1, params={"table": None, "on": False, "k": 3})
+    op.set_attr("FCodeGen", lambda node, x: x)
+    op.set_attr("TOpPattern", pk.OpPattern.ELEMWISE)
+    x = pk.var("x", (4,))
+
+    source = pk.viz.plan(pk.Graph([op(x, table=np.zeros(99), on=True)])).source
+    assert "on=True" in source
+    assert "table=[0. 0." in source
+    assert "k=3" not in source
+
+
 def test_an_unfused_graph_has_no_clusters() -> None:
     """Without a plan each operator stands alone."""
     source = pk.viz.plan(gelu()).source

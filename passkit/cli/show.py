@@ -9,7 +9,7 @@ from passkit import json, viz
 from passkit.cli.answer import Answer
 from passkit.cli.model import add_model_arguments, load
 from passkit.graph import Graph
-from passkit.planning import lower
+from passkit.planning import planned
 from passkit.text import to_text
 
 
@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> Answer:
     graph = load(options)
     if not options.unfused:
         last = "CodeGen" if options.kernels else "Fusion"
-        graph = lower(graph, last, target=options.target, fusion=options.fusion)
+        graph = planned(graph, last, target=options.target, fusion=options.fusion)
     data: dict[str, object] = {"graph": json.to_json(graph.without_attrs())}
     text = []
     if options.kernels and not options.unfused:

@@ -120,6 +120,7 @@ class _Printer:
         self.front: list[str] = []
         self.fourfold = False
         self.divisors: dict[Expr, str] = {}
+        self.num_divisors = 0
 
     def line(self, text: str) -> None:
         self.lines.append(INDENT * self.depth + text if text else "")
@@ -477,13 +478,18 @@ class _Printer:
         ):
             return f"{self.expr(x.a, level)} / {self._divisor(x.b)}", level
         right = level if op in "+*&|^" and not x.dtype.is_float else level + 1
+        if x.a.dtype is dt.bool_ and self._varies(x):  # masks do not mix with scalars
+            sides = (x.a, level), (x.b, right)
+            a, b = (self.expr(s, n) if self._varies(s) else self.splat(s) for s, n in sides)
+            return f"{a} {op} {b}", level
         return f"{self.expr(x.a, level)} {op} {self.expr(x.b, right)}", level
 
     def _divisor(self, b: Expr) -> str:
         """One divisor serves all lanes: its reciprocal is taken once, in front of the loop."""
         assert self.vectors is not None
         if b not in self.divisors:
-            name = self.divisors[b] = f"by{len(self.divisors)}"
+            name = self.divisors[b] = f"by{self.num_divisors}"
+            self.num_divisors += 1
             kind = self.dialect.type_of(b.dtype)
             self.front.append(self.vectors.divisor.format(type=kind, name=name, value=self.expr(b)))
         return self.divisors[b]

@@ -13,7 +13,7 @@ from passkit.graph import Annotation, Graph
 from passkit.kernel import RTC, Kernel
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
-from passkit.runtime.native.build import build
+from passkit.runtime.native.build import KernelText, build
 
 
 @register_pass("RTCGen", depends=("kernel",), provides=("rtc",), target_dependent=True)
@@ -28,15 +28,22 @@ def rtcgen(graph: Graph, context: PassContext) -> Graph:
             f"stop at CodeGen to read the {context.target.dialect} text"
         )
     kernels: dict[str, Kernel] = {k.key: k for k in graph.attrs["kernel"].values()}
-    entries = build(
-        [(k.key, k.name, f"namespace pk {{\n{k.source}}}\n", sections_of(k.source)) for k in kernels.values()],
-        flags=("-fwrapv",),
-    )
+    entries = build(map(kernel_text, kernels.values()), FLAGS)
     return graph.with_attrs(
         rtc=Annotation(
             "rtc", {n: RTC(k, entries[k.key]) for n, k in graph.attrs["kernel"].items()}
         )
     )
+
+
+FLAGS = ("-fwrapv",)
+"""What kernels need besides the usual flags: scalar integers wrap as the vector ones do."""
+
+
+def kernel_text(kernel: Kernel) -> KernelText:
+    """What is compiled for a kernel: its source in the prelude's namespace."""
+    source = f"namespace pk {{\n{kernel.source}}}\n"
+    return KernelText(kernel.key, kernel.name, source, sections_of(kernel.source))
 
 
 CORE = frozenset("sqrt abs maximum minimum floor ceil trunc rint".split())

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from passkit.dtype import DType
 from passkit.graph import Graph
 from passkit.group import FUSED
 from passkit.node import Entry, Node
@@ -26,21 +27,45 @@ from passkit.runtime.program import (
     constant_array,
 )
 from passkit.runtime.state import State
-from passkit.size import Extent, numel
+from passkit.size import Extent, Shape, numel
 from passkit.storage import Home, StoragePlan
 from passkit.target import Target
 
 GEMM = {"float32": "gemm_f32", "float64": "gemm_f64"}
 
 
-def assemble(graph: Graph, state: State, target: Target) -> Program:
-    """The program of a graph that has "rtc" and "storage"."""
-    return _Assembly(graph, state, target).program()
+class Input(NamedTuple):
+    """An input as it was declared, and the shape that the plan relies on."""
+
+    name: str
+    dtype: DType
+    declared: Shape
+    planned: Shape
+
+    @property
+    def guards(self) -> list[tuple[Extent, Extent, str]]:
+        """The sizes that were taken to be equal, because operators join them."""
+        pairs = zip(self.declared, self.planned, strict=True)
+        return [
+            (a, b, f"input '{self.name}': dimension {k}") for k, (a, b) in enumerate(pairs) if a != b
+        ]
+
+
+def assemble(graph: Graph, state: State, target: Target, inputs: Sequence[Input]) -> Program:
+    """The program of a graph that has "rtc" and "storage".
+
+    ``inputs`` are what a call feeds, in order, also those that no operator is left to read.
+    """
+    return _Assembly(graph, state, target, inputs).program()
 
 
 class _Assembly:
-    def __init__(self, graph: Graph, state: State, target: Target) -> None:
-        self.graph, self.target = graph, target
+    def __init__(
+        self, graph: Graph, state: State, target: Target, inputs: Sequence[Input]
+    ) -> None:
+        self.graph, self.target, self.inputs = graph, target, tuple(inputs)
+        names = [i.name for i in inputs]
+        self.fed = [names.index(graph.names[n]) for n in graph.inputs]
         self.storage: StoragePlan = graph.attrs["storage"]
         constants = [n for n in graph.nodes if n.op is not None and n.op.name == "constant"]
         self.constants = [constant_array(n.params["value"]) for n in constants]
@@ -55,10 +80,10 @@ class _Assembly:
             if source != target:
                 steps.append(Copy(source, target))
         return Program(
-            inputs=tuple((g.names[n], g.dtype(e), g.shape(e)) for n in g.inputs for e in n.entries),
+            inputs=tuple((i.name, i.dtype, i.declared) for i in self.inputs),
             outputs=tuple((g.dtype(e), g.shape(e)) for e in g.outputs),
             steps=tuple(steps),
-            guards=tuple(g.attrs.get("shape_guards", ())),
+            guards=(*(x for i in self.inputs for x in i.guards), *g.attrs.get("shape_guards", ())),
             storage=self.storage.bind,
             constants=tuple(self.constants),
             target=self.target,
@@ -69,6 +94,8 @@ class _Assembly:
         kind, index = place.home.value, place.index
         if place.home is Home.STATE:
             kind, index = "constant", self.first_state + index
+        elif place.home is Home.INPUT:
+            index = self.fed[index]
         return Ref(kind, index, self.graph.shape(entry), self.graph.dtype(entry))
 
     def ref(self, entry: Entry) -> Ref:

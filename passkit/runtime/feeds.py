@@ -55,6 +55,7 @@ def check_feed(name: str, dtype: DType | None, shape: Shape | None, value: Any) 
     got = signature(found, array.shape)
     if dtype is not None and found is not dtype:
         raise FeedError(f"input '{name}' needs {wanted}, got {got}; x.astype('{dtype}')")
+    array = array.astype(found.numpy, copy=False)  # the other byte order, if it had that
     if shape is None:
         return array
     if len(shape) != array.ndim:

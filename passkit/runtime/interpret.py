@@ -197,7 +197,7 @@ def concrete(node: Node, arrays: Sequence[Array], sizes: Sizes) -> Node:
         Node(None, (), {"shape": a.shape, "dtype": e.dtype or dtype_of(a.dtype)}, e.node.name)
         for e, a in zip(node.inputs, arrays, strict=True)
     ]
-    params = {k: _numbers(v, sizes) for k, v in node.params.items()}
+    params = {k: numbers(v, sizes) for k, v in node.params.items()}
     return Node(node.op, [n.entries[0] for n in inputs], params, node.name)
 
 
@@ -210,12 +210,12 @@ def _open(shape: Any) -> bool:
     return shape is None or any(isinstance(n, Size) for n in shape)
 
 
-def _numbers(value: Any, sizes: Sizes) -> Any:
+def numbers(value: Any, sizes: Sizes) -> Any:
     """A parameter with every size that has a value replaced by it."""
     if isinstance(value, Size):
         return substitute(value, sizes)
     if isinstance(value, tuple):
-        return tuple(_numbers(v, sizes) for v in value)
+        return tuple(numbers(v, sizes) for v in value)
     return value
 
 

@@ -150,11 +150,26 @@ class Program:
                 return what
         return None
 
-    def bind(self, shapes: Sequence[tuple[int, ...]], sizes: Mapping[str, int]) -> Any:
-        """The launcher's `Bound` for these shapes: every size a number, every slot an offset."""
+    def bind(
+        self,
+        shapes: Sequence[tuple[int, ...]],
+        sizes: Mapping[str, int],
+        between: Callable[[int], Callable[..., None]] | None = None,
+    ) -> Any:
+        """The launcher's `Bound` for these shapes: every size a number, every slot an offset.
+
+        ``between(k)``, if given, makes a function that is called after step k; it ends up in
+        Python between any two steps, which costs the single native call.
+        """
         offsets, arena = self.storage(sizes)
         binder = _Binder(self, offsets, sizes)
-        table = [made for step in self.steps if (made := binder.step(step)) is not None]
+        table: list[tuple[Any, ...]] = []
+        for k, step in enumerate(self.steps):
+            made = binder.step(step)
+            if made is not None:
+                table.append(made)
+            if between is not None:
+                table.append(("python", between(k), [], []))
         outputs = [(d.numpy.num, binder.shape(s)) for d, s in self.outputs]
         return launcher().Bound(
             tuple(shapes), outputs, arena, binder.scratch, table, seconds=binder.seconds

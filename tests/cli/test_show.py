@@ -10,7 +10,7 @@ import pytest
 
 import passkit as pk
 from passkit.cli import main
-from passkit.planning import explain, lower
+from passkit.planning import planned
 
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = str(ROOT / "examples/models/digits.pb")
@@ -96,16 +96,16 @@ def test_explain_an_unknown_edge(capsys: Capture) -> None:
     assert "begins or ends at 'no such'" in capsys.readouterr().err
 
 
-def test_lower_goes_as_far_as_asked() -> None:
+def test_planning_goes_as_far_as_asked() -> None:
     """What a graph has been through is not repeated; an unknown pass offers the nearest."""
     graph = pk.Graph([pk.ops.exp(pk.var("x", ("n",))) + 1.0])
-    fused = lower(graph, "Fusion")
-    printed = lower(fused, "CodeGen", target="cpu")
+    fused = planned(graph, "Fusion")
+    printed = planned(fused, "CodeGen", target="cpu")
 
     assert "subgraph" in fused.attrs
     assert "kernel" not in fused.attrs
     assert printed.nodes == fused.nodes
     assert "rtc" not in printed.attrs
-    assert len(explain(printed)) == len(explain(graph)) == 1
+    assert len(pk.explain(printed)) == len(pk.explain(graph)) == 1
     with pytest.raises(pk.PassError, match="'Codegen' is not a pass of the ladder; did you mean"):
-        lower(graph, "Codegen")
+        planned(graph, "Codegen")

@@ -122,11 +122,11 @@ BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: x(2, 3) @ x(4, 5), r"inner dimensions that agree, got 3 and 4 in \(2, 3\) and \(4, 5"),
     (lambda: ops.matmul(x(3), x(3, 2)), r"rank 2 or more, got \(3,\) and \(3, 2\); insert expand"),
     (lambda: x(2, 3, 4) @ x(3, 4, 5), r"broadcast together, got \(2,\) and \(3,\)"),
-    (lambda: ops.linear(x(2, 3), x(5, 4), x(5)), "last dimension of data and weight must agree, go"),
+    (lambda: ops.linear(x(2, 3), x(5, 4), x(5)), "last dimension of data and weight must agree, g"),
     (lambda: ops.linear(x(2, 3), x(5), x(5)), r"a weight of rank 2, got \(5,\)"),
     (lambda: ops.linear(x(2, 3), x(5, 3), x(1, 5)), r"a bias of rank 1, got \(1, 5\)"),
     (lambda: ops.linear(x(2, 3), x(5, 3), x(4)), "num_hidden and the length of bias must agree, g"),
-    (lambda: ops.linear(x(2, 3), x(5, 3), x(5), num_hidden=4), "num_hidden must agree, got 4 and 5"),
+    (lambda: ops.linear(x(2, 3), x(5, 3), x(5), num_hidden=4), "num_hidden must agree, got 4 and"),
     (lambda: ops.linear(x(2, 3), num_hidden=-1), "an int >= 0 as num_hidden, got -1"),
     (lambda: ops.linear(x(), num_hidden=1), r"linear needs data of rank 1 or more, got \(\)"),
 ]

@@ -23,6 +23,14 @@ def test_what_fits() -> None:
     assert check_feed("x", dt.float32, SHAPE, x) is x
 
 
+def test_the_other_byte_order() -> None:
+    """Arrays of foreign byte order are converted."""
+    found = check_feed("x", dt.float32, None, np.array([1, 2], ">f4"))
+
+    assert found.dtype == np.float32 and found.dtype.isnative
+    assert found.tolist() == [1, 2]
+
+
 @pytest.mark.parametrize("value", [3, 2.5, [1, 2], [[True]], [], np.float32(1)])
 def test_python_numbers_are_weak(value: Any) -> None:
     """Numbers and lists take the wanted dtype where no kind is lost."""

@@ -427,6 +427,10 @@ template <class T, int L> PK_FN simd<T, L> choose(mask_t<L> m, simd<T, L> a, sim
 typedef mask_t<16> mask;
 template <int L> PK_FN mask_t<L> operator!(mask_t<L> a) { return ~a; }
 template <int L> PK_FN mask_t<L> operator==(mask_t<L> a, mask_t<L> b) { return ~(a ^ b); }
+template <int L> PK_FN mask_t<L> operator<(mask_t<L> a, mask_t<L> b) { return ~a & b; }
+template <int L> PK_FN mask_t<L> operator<=(mask_t<L> a, mask_t<L> b) { return ~a | b; }
+template <int L> PK_FN mask_t<L> operator>(mask_t<L> a, mask_t<L> b) { return a & ~b; }
+template <int L> PK_FN mask_t<L> operator>=(mask_t<L> a, mask_t<L> b) { return a | ~b; }
 template <int L> PK_FN mask_t<L> operator!=(mask_t<L> a, mask_t<L> b) { return a ^ b; }
 template <int L> PK_FN mask_t<L> &operator&=(mask_t<L> &a, mask_t<L> b) { return a = a & b; }
 template <int L> PK_FN mask_t<L> &operator|=(mask_t<L> &a, mask_t<L> b) { return a = a | b; }

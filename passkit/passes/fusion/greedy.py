@@ -170,6 +170,8 @@ class _Greedy:
         for names in self.apart:
             if name in names and any(self.graph.names[n] in names for n in draft.members):
                 return Misfit("keep_apart", "keep_apart names both", "take them out of keep_apart")
+        if 0 in (numel(self.graph.shape(node.entries[0])), draft.space.size):
+            return Misfit("empty", "it has no elements")
         if len(draft.members) + joining > self.target.max_ops:
             return Misfit("ops", f"a group has at most {self.target.max_ops} operators")
         reads = draft.reads | {e for e in node.inputs if e.node not in draft.members}

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
 import stat
-import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 
@@ -50,7 +50,7 @@ def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
     """PASSKIT_CACHE_DIR, else this user's cache folder; nothing is created."""
     if named := environ.get("PASSKIT_CACHE_DIR"):
         return Path(named)
-    if sys.platform == "linux":  # platformdirs' rule; its import is a fifth of a warm start
+    if platform.system() == "Linux":  # platformdirs' rule; its import is a fifth of a warm start
         return Path(environ.get("XDG_CACHE_HOME", "").strip() or "~/.cache", "passkit").expanduser()
     import platformdirs
 
@@ -193,6 +193,24 @@ class KernelCache:
         except OSError as error:
             warn_unwritable(self.folder, error)
             return library
+
+    def copy_to(self, other: KernelCache, keys: Iterable[str] | None = None) -> int:
+        """Put the kernels of ``keys``, or all, into another cache; how many it took.
+
+        Raises: CacheError when either folder is not to be trusted.
+        """
+        if not self.kernels.is_dir():
+            return 0
+        trusted_folder(self.folder)
+        names = [p.stem for p in self.kernels.glob("*.json")] if keys is None else keys
+        taken = 0
+        for key in names:
+            entry = self.find(key, None)
+            if entry is not None and other.find(key, None) is None:
+                found = json.loads((self.kernels / f"{key}.json").read_bytes())
+                other.keep(entry.library, {key: entry.symbol}, found["compiler"])
+                taken += 1
+        return taken
 
     def info(self) -> CacheInfo:
         """How many kernels and bytes there are."""

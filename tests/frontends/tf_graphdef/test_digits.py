@@ -119,7 +119,7 @@ def rewired(rng: random.Random) -> Any:
 
 
 def outcome(source: Any) -> str:
-    """ "graph", or the kind of passkit's error; any other error goes through."""
+    """The kind of passkit's error, or "graph"; any other error goes through."""
     try:
         tf_graphdef.load(source)
     except PasskitError as error:

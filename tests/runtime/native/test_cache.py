@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import sys
+import platform
 import time
 from pathlib import Path
 
@@ -40,7 +40,7 @@ def test_the_folder_is_named_or_this_users(monkeypatch: pytest.MonkeyPatch, tmp_
         monkeypatch.setenv("XDG_CACHE_HOME", home)
         wanted = Path(platformdirs.user_cache_dir("passkit", appauthor=False))
         assert cache_folder() == wanted
-    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(platform, "system", lambda: "Darwin")
     assert cache_folder({}) == wanted, "elsewhere platformdirs is asked"
 
 

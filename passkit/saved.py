@@ -1,0 +1,60 @@
+"""Executables on disk: the graph, its options, its state, and the compiled kernels."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from passkit.compiler import Executable, compile
+from passkit.errors import ModelError
+from passkit.json import from_json, to_json
+from passkit.passes.rtcgen import FLAGS, kernel_text
+from passkit.runtime.native.build import kernel_digest
+from passkit.runtime.native.cache import KernelCache, open_cache, trusted_folder
+
+FORMAT = 1
+
+
+def save(executable: Executable, folder: str | Path) -> None:
+    """Write an executable into a folder: `load` makes an equal one, without a compiler.
+
+    The kernels in it serve machines with the same instruction set; others compile them again.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "graph.json").write_text(to_json(executable.source_graph), encoding="utf-8")
+    context = executable.context
+    options = {
+        "format": FORMAT,
+        "target": context.target.name,
+        "fusion": context.fusion,
+        "numerics": context.numerics,
+    }
+    (folder / "options.json").write_text(json.dumps(options), encoding="utf-8")
+    executable.state.save(folder / "state.npz")
+    kernels = [kernel_digest(kernel_text(k), FLAGS) for k in executable.kernels]
+    open_cache().copy_to(KernelCache(trusted_folder(folder / "cache")), kernels)
+
+
+def load(folder: str | Path) -> Executable:
+    """The executable that was saved in a folder, with its state.
+
+    The folder holds machine code, so load only what you trust.
+
+    Raises: ModelError when the folder holds none; CacheError when others may write to it.
+    """
+    folder = Path(folder)
+    try:
+        options: dict[str, Any] = json.loads((folder / "options.json").read_text(encoding="utf-8"))
+        text = (folder / "graph.json").read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise ModelError(
+            f"{folder} holds no saved executable ({error}); exe.save(folder) writes one"
+        ) from None
+    if options.pop("format", None) != FORMAT:
+        raise ModelError(f"{folder} was saved by another version of passkit; save it again")
+    KernelCache(folder / "cache").copy_to(open_cache())
+    executable = compile(from_json(text), **options)
+    executable.state.load(folder / "state.npz")
+    return executable
