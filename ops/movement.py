@@ -15,7 +15,7 @@ from passkit.infer import agree, same_dtype_rule, show_shape
 from passkit.node import Entry, Node, known_shape
 from passkit.op import REQUIRED, Op, OpPattern, register_op
 from passkit.reads import Index, Reader, aligned
-from passkit.size import Extent, Shape, divide_exactly, numel
+from passkit.size import Extent, Shape, Size, divide_exactly, numel
 
 
 def movement(
@@ -169,6 +169,11 @@ def _squeezed(node: Node, shape: Shape) -> tuple[int, ...]:
 
 
 def _squeeze_shape(node: Node, shape: Shape) -> Shape:
+    if node.params["axis"] is None and any(isinstance(n, Size) for n in shape):
+        raise ShapeError(
+            f"{node.where} needs to know which axes have length 1, got {show_shape(shape)}; name "
+            f"them in axis"
+        )
     gone = _squeezed(node, shape)
     for k in gone:
         if isinstance(shape[k], int) and shape[k] != 1:

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import os.path
 from importlib import import_module
-from typing import Any
+
+TYPE_CHECKING = False  # known to type checkers; importing typing costs more than all of this
+if TYPE_CHECKING:
+    from typing import Any
 
 __version__ = "0.1.0"
 

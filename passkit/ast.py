@@ -410,13 +410,15 @@ Statement = Let | Store | Fold | Prefetch
 class Stage:
     """Loops over one fused body; no local of it is seen by another stage, but folds are.
 
-    ``before`` are locals computed once in front of the loops; the loops run outermost first.
+    ``before`` are locals computed once in front of the loops; the loops run outermost first. A
+    WARP loop runs over rows: each row folds by itself, and ``after`` stores what it folded to.
     """
 
     name: str
     loops: tuple[Loop, ...]
     body: tuple[Statement, ...]
     before: tuple[Let, ...] = ()
+    after: tuple[Store, ...] = ()
 
 
 @frozen

@@ -63,7 +63,7 @@ class Signature:
     dtype: DType
 
 
-def compile(graph: Graph | Entry | Sequence[Entry], **options: Any) -> Executable:  # noqa: A001
+def compile(graph: Graph | Entry | Sequence[Entry], **options: Any) -> Executable:
     """An `Executable` of a graph: what of the ladder is still missing is run.
 
     ``options`` are those of `PassContext`: target="cpu", fusion="stitch", numerics="strict", ….
@@ -88,8 +88,8 @@ def ladder(graph: Graph, context: PassContext) -> Graph:
 def explain(graph: Graph, name: str | None = None, **options: Any) -> Explanation:
     """Each edge between two operators: fused, or why not, with data and a way out, as a table.
 
-    A graph without a fusion plan is planned first, under ``options`` as in `compile`. ``name`` keeps
-    the edges at one node.
+    A graph without a fusion plan is planned first, under ``options`` as in `compile`. ``name``
+    keeps the edges at one node.
     """
     passes = LADDER[: LADDER.index("Fusion") + 1]
     return explained(graph, name, lambda g: ApplyPasses(g, passes, **options))
@@ -108,7 +108,9 @@ class Executable:
 
     if TYPE_CHECKING:
 
-        def __call__(self, *feeds: Any, **named: Any) -> list[Any]: ...
+        def __call__(self, *feeds: Any, **named: Any) -> list[Any]:
+            """Run on arrays."""
+            ...
 
     def __init__(self, graph: Graph, context: PassContext) -> None:
         self.source_graph = graph
@@ -135,6 +137,8 @@ class Executable:
         else:
             self._interpreted(graph)
         self._newly_compiled = build_stats.compiled - before
+
+    _program: Program | None
 
     def _compiled(self, graph: Graph, context: PassContext) -> None:
         self.graph = ladder(graph, context)
@@ -214,7 +218,6 @@ class Executable:
         what the operators would move one by one. They are 0 until sizes are known.
         """
         steps = self.steps
-        read, written = self._moved()
         return {
             "target": self.target.name if self._program is not None else "interpret",
             "native_calls": getattr(self._run, "native_calls", 0),
@@ -225,8 +228,8 @@ class Executable:
             "library_calls": sum(isinstance(s, Library) for s in steps),
             "python_calls": sum(isinstance(s, Python) for s in steps),
             "copies": getattr(self._run, "copies", 0),
-            "bytes_read": read,
-            "bytes_written": written,
+            "bytes_read": sum(self._number(r.nbytes) for s in steps for r in s.reads),
+            "bytes_written": sum(self._number(r.nbytes) for s in steps for r in s.writes),
             "bytes_unfused": self._unfused(),
         }
 
@@ -235,23 +238,6 @@ class Executable:
         if isinstance(size, Size):
             return evaluate(size, sizes) if size.symbols <= set(sizes) else 0
         return int(size)
-
-    def _moved(self) -> tuple[int, int]:
-        read = written = 0
-        for step in self.steps:
-            match step:
-                case Python(_, _, inputs, outputs):
-                    read += sum(self._number(r.nbytes) for r in inputs)
-                    written += sum(self._number(r.nbytes) for r in outputs)
-                case Library(refs=refs):
-                    read += sum(self._number(r.nbytes) for r in refs[:-1])
-                    written += self._number(refs[-1].nbytes)
-                case _ if hasattr(step, "kernel"):
-                    for ref, buffer in zip(step.refs, step.kernel.ast.params, strict=True):
-                        nbytes = self._number(ref.nbytes)
-                        written += nbytes if buffer.written else 0
-                        read += 0 if buffer.written else nbytes
-        return read, written
 
     def _unfused(self) -> int:
         """Bytes that the operators of the groups would move, each reading and writing memory."""
@@ -262,7 +248,7 @@ class Executable:
                     total += self._number(numel(e.shape)) * e.dtype.nbytes
         for step in self.steps:
             if isinstance(step, Library):
-                total += sum(self._number(r.nbytes) for r in step.refs)
+                total += sum(self._number(r.nbytes) for r in (*step.reads, *step.writes))
         return total
 
     def profile(self, feeds: Mapping[str, Any] | None = None, runs: int = 20) -> Profile:
@@ -347,7 +333,7 @@ def signature(graph: Graph, planned: Graph) -> tuple[Input, ...]:
     return tuple(found)
 
 
-def with_shapes(graph: Graph, shapes: Mapping[str, Shape]) -> Graph:
+def with_shapes(graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> Graph:
     """The graph with other shapes for some of its inputs; everything else is inferred anew."""
     declared = [(graph.names[n], n.entries[0].shape) for n in graph.inputs]
     sizes = bind_sizes((name, s, shapes[name]) for name, s in declared if name in shapes)

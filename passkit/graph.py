@@ -21,7 +21,9 @@ Update = tuple[Node, Entry]
 class Annotation(dict[Any, Any]):
     """What a pass found out about nodes or entries of one graph, and of no other."""
 
-    def __init__(self, name: str, items: Mapping[Any, Any] | Iterable[tuple[Any, Any]] = ()) -> None:
+    def __init__(
+        self, name: str, items: Mapping[Any, Any] | Iterable[tuple[Any, Any]] = ()
+    ) -> None:
         super().__init__(items)
         self.name = name
 

@@ -7,6 +7,7 @@ remainder or any other expression that cannot be taken apart. Extents of variabl
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import frozen
@@ -32,8 +33,8 @@ class Sum:
 
 def _sum(terms: Mapping[Expr, Extent], constant: Extent) -> Sum:
     kept = {a: c for a, c in terms.items() if c != 0}
-    merged = _recombine(kept)
-    return Sum(tuple(sorted(merged.items(), key=_order)), constant)
+    merged, more = _recombine(kept)
+    return Sum(tuple(sorted(merged.items(), key=_order)), constant + more)
 
 
 def _order(term: tuple[Expr, Extent]) -> str:
@@ -41,8 +42,8 @@ def _order(term: tuple[Expr, Extent]) -> str:
     return atom.name if isinstance(atom, Var) else repr(atom)
 
 
-def _recombine(terms: dict[Expr, Extent]) -> dict[Expr, Extent]:
-    """Put ``(x // d)*d*c + (x % d)*c`` together again as ``x*c``."""
+def _recombine(terms: dict[Expr, Extent]) -> tuple[dict[Expr, Extent], Extent]:
+    """Put ``(x // d)*d*c + (x % d)*c`` together again as ``x*c``; its constant comes apart."""
     for atom, c in list(terms.items()):
         if isinstance(atom, Binary) and atom.op == "%" and isinstance(atom.b, (Const, SizeOf)):
             quotient = Binary("//", atom.a, atom.b, dt.int64)
@@ -51,9 +52,9 @@ def _recombine(terms: dict[Expr, Extent]) -> dict[Expr, Extent]:
                 inner = normal(atom.a, {})
                 for a, k in inner.terms:
                     terms[a] = terms.get(a, 0) + k * c
-                assert inner.constant == 0
-                return _recombine({a: k for a, k in terms.items() if k != 0})
-    return terms
+                rest, more = _recombine({a: k for a, k in terms.items() if k != 0})
+                return rest, inner.constant * c + more
+    return terms, 0
 
 
 def _extent(x: Expr) -> Extent:
@@ -289,7 +290,5 @@ def common_refinement(shapes: Iterable[Shape]) -> Shape | None:
             return None
         ordered.append(ready[0])
         cuts.remove(ready[0])
-    factors = [
-        divide_exactly(high, low) for low, high in zip(ordered, ordered[1:], strict=False)
-    ]
+    factors = [divide_exactly(high, low) for low, high in itertools.pairwise(ordered)]
     return tuple(f for f in reversed(factors) if f is not None)

@@ -42,10 +42,10 @@ from passkit.index import Sum, add, expression, normal, ravel, times
 from passkit.node import Entry, Node, known_shape
 from passkit.op import FElement
 from passkit.reads import Index, Reader, element
-from passkit.schedule import Composition, Infeasible, Schedule, StagePlan
-from passkit.shared import SharedPlan
+from passkit.schedule import Composition, Schedule, StagePlan
+from passkit.shared import SharedPlan, padded
 from passkit.size import Extent, Size, numel
-from passkit.space import Axis, Layout, Role, is_free, lay_out, reduce_of
+from passkit.space import Axis, Infeasible, Layout, Role, is_free, lay_out, reduce_of
 from passkit.tidy import map_statement, replace_children, tidy_stage
 
 TILE = Var("tile", dt.int64)
@@ -81,7 +81,10 @@ class _Lowering:
         self.inputs = {n: f"x{k}" for k, n in enumerate(self.graph.inputs)}
         self.kept = {self.nodes[k.value]: k for k in schedule.kept}
         self.column = schedule.composition is Composition.COLUMN
+        self.short = schedule.composition is Composition.SHORT
         self.lane = self.space.axes[-1]
+        # The axis along which row values have lanes of their own; None where they are scalars.
+        self.across = self.lane if self.column else self.space.kept[0] if self.short else None
         self.locals: dict[str, int] = {}
         self.row_values: dict[Entry, Expr] = {}
         self.written: set[Node] = set()
@@ -116,13 +119,16 @@ class _Lowering:
         s, chunk, width = self.space, self.schedule.split.chunk, self.schedule.width
         grid = [a for a in s.kept if a is not self.lane]
         count = numel(a.extent for a in grid)
+        if self.short:
+            tiles = _ceil(count, chunk)
+            return self._grid(tiles), None, self._range(TILE, chunk, count), tiles
         if self.column or (not grid and not self.lane.reduced):
             assert width is not None
             blocks = _ceil(self.lane.extent, width)
             tiles = count * blocks
             several = argument(blocks)
             block = Binary("%", TILE, several, dt.int64) if grid else TILE
-            lets = [*self._range(block, width), *_decode(TILE // several, grid)]
+            lets = [*self._range(block, width, self.lane.extent), *_decode(TILE // several, grid)]
             return self._grid(tiles), None, lets, tiles
         tiles = _ceil(count, chunk)
         var = grid[0].var if len(grid) == 1 else ROW
@@ -131,11 +137,11 @@ class _Lowering:
         lets = [] if len(grid) == 1 else _decode(ROW, grid)
         return self._grid(tiles), rows, lets, tiles
 
-    def _range(self, block: Expr, width: Extent) -> list[Let]:
-        """The lanes of a tile: from ``low`` to ``high``."""
+    def _range(self, block: Expr, width: Extent, extent: Extent) -> list[Let]:
+        """The lanes, or rows, of a tile: from ``low`` to ``high``."""
         step = size_of(width, Fixed.LITERAL)
         end = LOW + step
-        last = argument(self.lane.extent)
+        last = argument(extent)
         return [Let(LOW, block * step), Let(HIGH, where(end < last, end, last))]
 
     def _grid(self, tiles: Extent) -> Loop:
@@ -179,10 +185,20 @@ class _Lowering:
             stream = int(buffer[1:]) in self.schedule.stream
             body.append(Store(buffer, self._point(self.space.full), values.full(entry), stream))
         body += self._prefetches(plan)
-        loops = (*self._serial_loops(), self._lane_loop())
+        loops = (*self._row_loops(Level.WARP), *self._serial_loops(), self._lane_loop())
         for node in folds:
             self._after_fold(node)
-        return tidy_stage(Stage(name, loops, (*values.lets, *body)), self.lane.var)
+        after = tuple(self._keep_total(n) for n in folds) if self.short else ()
+        stage = Stage(name, loops, (*values.lets, *body), after=after)
+        return tidy_stage(stage, self.lane.var)
+
+    def _row_loops(self, level: Level) -> list[Loop]:
+        """The rows of a tile of short rows."""
+        return [Loop(self.across.var, LOW, HIGH, level)] if self.short and self.across else []
+
+    def _keep_total(self, node: Node) -> Store:
+        total = Var(self.names[node], _reduction(node).identity.dtype)
+        return Store(self._scratch(-1 - self.number[node]), self._offset(), total)
 
     def _prefetches(self, plan: StagePlan) -> list[Statement]:
         """In the stage after the first, ask for the next row of what is read row by row.
@@ -209,19 +225,18 @@ class _Lowering:
         if not self.column:
             return Fold(var, value, found.identity, found.combine)
         buffer = self._scratch(-1 - self.number[node])
-        return Fold(var, value, found.identity, found.combine, buffer, self._lane_offset())
+        return Fold(var, value, found.identity, found.combine, buffer, self._offset())
 
     def _after_fold(self, node: Node) -> None:
         found = _reduction(node)
         total: Expr = Var(self.names[node], found.identity.dtype)
-        if self.column:
-            total = Load(
-                self._scratch(-1 - self.number[node]), self._lane_offset(), found.identity.dtype
-            )
+        if self.across is not None:
+            buffer = self._scratch(-1 - self.number[node])
+            total = Load(buffer, self._offset(), found.identity.dtype)
         self.row_values[node.entries[0]] = total
 
     def _row_stage(self, plan: StagePlan, name: str) -> Stage:
-        """Row values in scalars (ROW), or lane by lane through scratch (COLUMN)."""
+        """Row values in scalars (ROW), or lane by lane through scratch (COLUMN, SHORT)."""
         values = _Values(self, rows=True)
         body: list[Statement] = []
         computed: list[int] = []
@@ -238,18 +253,24 @@ class _Lowering:
             self.row_values[entry] = value
         for j, entry in enumerate(self.graph.outputs):
             if self.number[entry.node] in plan.rows:
-                at = self._point(self.space.row) if self.column else expression(self.space.row)
+                at = self._row_point() if self.across else expression(self.space.row)
                 body.append(Store(f"y{j}", at, self.row_values[entry]))
-        if not self.column:
+        if self.across is None:
             # Scalars stay visible to the later stages of the row, so none may be put back.
             return Stage(f"{name}_rows", (), tuple(body))
         for k in computed:
             entry = self.nodes[k].entries[0]
             buffer = self._scratch(k)
-            body.append(Store(buffer, self._lane_offset(), self.row_values[entry]))
-            self.row_values[entry] = Load(buffer, self._lane_offset(), _dtype(entry))
-        stage = Stage(f"{name}_rows", (self._lane_loop(),), tuple(body))
-        return tidy_stage(stage, self.lane.var)
+            body.append(Store(buffer, self._offset(), self.row_values[entry]))
+            self.row_values[entry] = Load(buffer, self._offset(), _dtype(entry))
+        loop = self._row_loops(Level.CTA) or [self._lane_loop()]
+        return tidy_stage(Stage(f"{name}_rows", tuple(loop), tuple(body)), self.across.var)
+
+    def _row_point(self) -> Expr:
+        """Where a row value is stored, stepping along the lanes even where there is one row."""
+        assert self.across is not None
+        one = Sum(((self.across.var, 1),)) if self.across.extent == 1 else Sum(())
+        return expression(add(self.space.row, one))
 
     def _row_value(self, node: Node, values: _Values) -> Expr:
         """A reduction's total as it is, or finished and rounded; any other row value computed."""
@@ -282,8 +303,10 @@ class _Lowering:
         one = Sum(((self.lane.var, 1),)) if self.lane.extent == 1 else Sum(())
         return expression(add(at, one))
 
-    def _lane_offset(self) -> Expr:
-        return Binary("-", self.lane.var, LOW, dt.int64)
+    def _offset(self) -> Expr:
+        """The place of the current lane, or short row, in the tile."""
+        assert self.across is not None
+        return Binary("-", self.across.var, LOW, dt.int64)
 
     def _kept_at(self, node: Node) -> tuple[str, Expr]:
         kept = self.kept[node]
@@ -295,8 +318,10 @@ class _Lowering:
         point = ravel([a.var for a in folded], tuple(a.extent for a in folded), self.space.extents)
         if self.column:
             assert self.schedule.width is not None
-            offset = normal(self._lane_offset(), {})
-            point = add(times(point, self.schedule.width), offset)
+            point = add(times(point, self.schedule.width), normal(self._offset(), {}))
+        if self.short:
+            row = self._offset() * size_of(padded(numel(a.extent for a in folded)))
+            return self._scratch(kept.value), row + expression(point)
         return self._scratch(kept.value), expression(point)
 
 
@@ -368,12 +393,22 @@ class _Values:
                 return self._leaf(entry, index, lazy)
             role = self.of.layout.role_at(entry, index)
             if role is Role.ROW and entry in self.of.row_values:
-                return self.of.row_values[entry]
+                return self._row(entry)
             if role is Role.FULL and not self.rows:
                 return self.full(entry)
             return self.at(entry.node, index)  # small enough to be repeated at another index
 
         return read
+
+    def _row(self, entry: Entry) -> Expr:
+        """A row value; a short row's is fetched once, in front of its lanes."""
+        value = self.of.row_values[entry]
+        if not self.of.short or self.rows or not isinstance(value, Load):
+            return value
+        key = (entry, ())
+        if key not in self.bound:
+            self.bound[key] = self._let(f"{self.of.names[entry.node]}_row", value)
+        return self.bound[key]
 
     def _leaf(self, entry: Entry, index: Index, lazy: bool) -> Expr:
         """A load or a literal. Lazy loads stay inside the arm that asks for them."""
@@ -471,9 +506,15 @@ def pool_sizes(ast: KernelAST) -> tuple[KernelAST, tuple[Extent, ...]]:
             return pool.setdefault(x.size, Var(f"n{len(pool)}", dt.int64))
         return const(x.size, dt.int64)
 
+    def argument_of(extent: Extent) -> Extent:
+        if isinstance(extent, int):
+            return extent
+        return Size.symbol(pool.setdefault(extent, Var(f"n{len(pool)}", dt.int64)).name)
+
     phases = tuple(_map_phase(p, swap) for p in ast.phases)
+    scratch = tuple(evolve(b, extent=argument_of(b.extent)) for b in ast.scratch)
     names = tuple(v.name for v in pool.values())
-    return evolve(ast, phases=phases, sizes=names), tuple(pool)
+    return evolve(ast, phases=phases, scratch=scratch, sizes=names), tuple(pool)
 
 
 def _map_phase(phase: Phase, change: Callable[[Expr], Expr]) -> Phase:
@@ -486,7 +527,9 @@ def _map_phase(phase: Phase, change: Callable[[Expr], Expr]) -> Phase:
 
     def stage(x: Stage) -> Stage:
         body = tuple(map_statement(s, change) for s in x.body)
-        return Stage(x.name, tuple(map(loop, x.loops)), body, tuple(map(let, x.before)))
+        before = tuple(map(let, x.before))
+        after = tuple(Store(s.buffer, change(s.index), change(s.value)) for s in x.after)
+        return Stage(x.name, tuple(map(loop, x.loops)), body, before, after)
 
     rows = None if phase.rows is None else loop(phase.rows)
     lets, stages = tuple(map(let, phase.lets)), tuple(map(stage, phase.stages))

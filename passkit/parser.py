@@ -306,8 +306,9 @@ class _Parser:
 
     def from_base64(self, dtype: DType, shape: tuple[int, ...], count: int) -> Any:
         token = self.next
+        text = self.string()
         try:
-            raw = base64.b64decode(self.string(), validate=True)
+            raw = base64.b64decode(text, validate=True)
         except (binascii.Error, ValueError) as error:
             raise self.fail(f"this is not base64: {error}", token) from None
         if len(raw) != count * dtype.nbytes:

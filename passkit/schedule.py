@@ -28,12 +28,15 @@ class Source(Enum):
 class Composition(Enum):
     """How a tile's points map to lanes: FusionStitching's compositions, as far as built.
 
-    THREAD: independent points. ROW: lanes along the reduced axis of one row at a time.
-    COLUMN: lanes along the last kept axis, the reduction a serial loop.
+    THREAD: independent points. ROW: lanes along the reduced axis of one row at a time. SHORT: the
+    same for a tile of short rows, stage by stage, so that no row waits for its own folds; row
+    values are computed with lanes across rows. COLUMN: lanes along the last kept axis, the reduction a
+    serial loop.
     """
 
     THREAD = "thread"
     ROW = "row"
+    SHORT = "short"
     COLUMN = "column"
 
 
@@ -89,7 +92,9 @@ class Schedule:
         return Space(self.axes)
 
     def __str__(self) -> str:
-        axes = ", ".join(f"{a.var.name}<{a.extent}{' reduced' if a.reduced else ''}" for a in self.axes)
+        axes = ", ".join(
+            f"{a.var.name}<{a.extent}{' reduced' if a.reduced else ''}" for a in self.axes
+        )
         return f"{self.composition.value}[{axes}] split {self.split}, {len(self.stages)} stage(s)"
 
 
@@ -123,7 +128,7 @@ def _plan(key: str, held: _Held, target: Target) -> Schedule | Infeasible:
         return layout
     levels = _levels(layout)
     composition, split, width = _tiling(layout.space, target)
-    stages, kept = _stages(layout, levels, _keeps_rows(layout.space, target))
+    stages, kept = _stages(layout, levels, _row_place(layout.space, composition, target))
     return Schedule(
         composition,
         layout.space.axes,
@@ -138,6 +143,10 @@ def _plan(key: str, held: _Held, target: Target) -> Schedule | Infeasible:
 def _tiling(space: Space, target: Target) -> tuple[Composition, Split, Extent | None]:
     last = space.axes[-1]
     where = max(0, len(space.kept) - 1)
+    if _keeps_rows(space, target) and len(space.kept) == 1:
+        assert isinstance(last.extent, int)
+        rows = max(16, min(256, target.short_tile // max(1, last.extent) // 16 * 16))
+        return Composition.SHORT, Split(0, rows, SplitKind.ROW), None
     if last.reduced:
         length = numel(a.extent for a in space.reduced)
         return Composition.ROW, Split(where, _chunk(target.tile, length), SplitKind.ROW), None
@@ -149,7 +158,7 @@ def _tiling(space: Space, target: Target) -> tuple[Composition, Split, Extent | 
 
 
 def _keeps_rows(space: Space, target: Target) -> bool:
-    """Whether a row is so short that its vectors stay in registers between stages."""
+    """Whether a row is a few vectors that need no loop."""
     length = space.axes[-1].extent
     return (
         target.lanes > 1
@@ -158,6 +167,13 @@ def _keeps_rows(space: Space, target: Target) -> bool:
         and isinstance(length, int)
         and length <= target.short_row
     )
+
+
+def _row_place(space: Space, composition: Composition, target: Target) -> Place | None:
+    """Where a short row's values stay between stages; None for longer rows."""
+    if composition is Composition.SHORT:
+        return Place.SHARED
+    return Place.LANES if _keeps_rows(space, target) else None
 
 
 def _chunk(tile: int, length: Extent) -> Extent:
@@ -191,7 +207,7 @@ def is_expensive(node: Node) -> bool:
 
 
 def _stages(
-    layout: Layout, level: dict[Node, int], in_lanes: bool
+    layout: Layout, level: dict[Node, int], short: Place | None
 ) -> tuple[tuple[StagePlan, ...], tuple[Kept, ...]]:
     graph, nodes = layout.graph, layout.graph.nodes
     number = {n: k for k, n in enumerate(nodes)}
@@ -214,9 +230,7 @@ def _stages(
         rows = [
             number[n]
             for n in nodes
-            if Role.ROW in layout.roles.get(n, Role.INLINE)
-            and n not in full
-            and level[n] == s + 1
+            if Role.ROW in layout.roles.get(n, Role.INLINE) and n not in full and level[n] == s + 1
         ]
         plans.append(
             StagePlan(
@@ -232,8 +246,8 @@ def _stages(
         if Role.ROW in layout.roles.get(n, Role.INLINE) and n not in full and level[n] == 0
     )
     stages = (StagePlan(rows=early), *plans) if early else tuple(plans)
-    if in_lanes:
-        return stages, tuple(Kept(number[n], Place.LANES) for n in keep)
+    if short is not None:
+        return stages, tuple(Kept(number[n], short) for n in keep)
     return stages, _places(layout, level, keep, number)
 
 
@@ -334,7 +348,6 @@ def layout_bytes(layout: Layout) -> int:
         assert e.dtype is not None
         total += size * e.dtype.nbytes if isinstance(size, int) else 0
     return total
-
 
 
 def inplace_pairs(node: Node) -> list[tuple[int, int]]:

@@ -51,22 +51,29 @@ def plan_shared(group: Group, schedule: Schedule) -> SharedPlan:
     """The scratch that a schedule needs.
 
     A value kept for a later stage takes one element for each point of a row (ROW) or of a tile
-    (COLUMN); in COLUMN every row value has one element for each lane.
+    (COLUMN, SHORT); there every row value has one element for each lane, or row. Short rows begin
+    at multiples of 16.
     """
     nodes = group.graph.nodes
     space = schedule.space
     folded = numel(a.extent for a in space.reduced)
-    column = schedule.composition is Composition.COLUMN
-    width = schedule.width if column and schedule.width is not None else 1
+    width: Extent = 1
+    if schedule.composition is Composition.COLUMN and schedule.width is not None:
+        width = schedule.width
+    elif schedule.composition is Composition.SHORT:
+        width = schedule.split.chunk
+        folded = padded(folded)
     arrays = [
         Scratch(k.value, _dtype(nodes[k.value]), folded * width)
         for k in schedule.kept
         if k.place is Place.SHARED
     ]
-    if column:
+    if schedule.composition in (Composition.COLUMN, Composition.SHORT):
         for stage in schedule.stages:
             arrays += [Scratch(-1 - f, _total_dtype(nodes[f]), width) for f in stage.folds]
-            arrays += [Scratch(r, _dtype(nodes[r]), width) for r in stage.rows if _finished(nodes[r])]
+            arrays += [
+                Scratch(r, _dtype(nodes[r]), width) for r in stage.rows if _finished(nodes[r])
+            ]
     offsets: list[Extent] = []
     total: Extent = 0
     for array in arrays:
@@ -74,6 +81,11 @@ def plan_shared(group: Group, schedule: Schedule) -> SharedPlan:
         nbytes = array.extent * array.dtype.nbytes
         total = total + (nbytes + (ALIGN - 1)) // ALIGN * ALIGN
     return SharedPlan(tuple(arrays), tuple(offsets), total)
+
+
+def padded(length: Extent) -> Extent:
+    """The elements from one short row to the next in scratch."""
+    return (length + 15) // 16 * 16
 
 
 def _dtype(node: Node) -> DType:

@@ -215,6 +215,16 @@ def evaluate(size: Extent, values: Mapping[str, int]) -> int:
     return out
 
 
+def solved(size: Size, symbol: str, number: int, values: Mapping[str, int]) -> int:
+    """The value of ``symbol`` that makes a size that is linear in it ``number``, or near to it.
+
+    Other symbols that have no value yet are taken to be 0.
+    """
+    known = {**dict.fromkeys(size.symbols, 0), **values}
+    low, high = (evaluate(size, {**known, symbol: k}) for k in (0, 1))
+    return (number - low) // (high - low) if high != low else 0
+
+
 def numel(shape: Iterable[Extent]) -> Extent:
     """The number of elements of ``shape``; 1 for rank 0."""
     return prod(shape)

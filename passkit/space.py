@@ -112,8 +112,9 @@ def reduce_of(node: Node) -> Reduce | None:
 
 
 def axes_of(shape: Shape, reduced: tuple[int, ...] | None) -> tuple[Axis, ...]:
-    """An axis for each dimension of ``shape`` that is not 1; where something is folded (reduced is
-    not None), a folded axis in any case.
+    """An axis for each dimension of ``shape`` that is not 1.
+
+    Where something is folded (``reduced`` is not None) there is a folded axis in any case.
     """
     kept = [(n, k in (reduced or ())) for k, n in enumerate(shape) if n != 1]
     if reduced is not None and not any(r for _, r in kept):
@@ -223,7 +224,7 @@ def _is_flat(graph: Graph, shape: Shape) -> bool:
         (s := known_shape(e)) == shape or (is_free(n) and numel(s) == 1)
         for n in graph.nodes
         for e in n.entries
-    ) and all(is_free(n) or n.op is not None and not n.op.has_attr("FElement") for n in graph.nodes)
+    ) and not any(n.op is not None and n.op.has_attr("FElement") for n in graph.nodes)
 
 
 def _flat(graph: Graph, shape: Shape) -> Layout:

@@ -18,9 +18,10 @@ MIB = 1 << 20
 class Target:
     """A machine as numbers. Every threshold of a plan is a field here.
 
-    Units: bytes, seconds, bytes per second. ``scratch`` is the limit of SHARED per tile;
-    ``tile`` the elements a tile should have; ``parallel`` the seconds of serial work above which
-    threads pay; ``library_flop`` the size of one matrix product from which a library runs it.
+    Units: bytes, seconds, bytes per second. ``scratch`` is the limit of SHARED per tile; ``tile``
+    the elements a tile should have, ``short_tile`` one of rows of at most ``short_row``;
+    ``parallel`` the seconds of serial work above which threads pay; ``stream_bytes`` the bytes of
+    results from which on they go past the caches.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Target:
     scratch: int
     tile: int = 8192
     short_row: int = 64
+    short_tile: int = 2048
     max_ops: int = 256
     max_buffers: int = 48
     parallel: float = 6e-6

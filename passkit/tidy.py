@@ -13,7 +13,6 @@ from passkit.ast import (
     Cast,
     Const,
     Expr,
-    Fold,
     Let,
     Load,
     Prefetch,
@@ -58,8 +57,7 @@ def map_statement(s: Statement, change: Callable[[Expr], Expr]) -> Statement:
             return Store(buffer, change(index), change(value), stream)
         case Prefetch(buffer, index):
             return Prefetch(buffer, change(index))
-    index = None if s.index is None else change(s.index)
-    return evolve(s, value=change(s.value), index=index)
+    return evolve(s, value=change(s.value), index=None if s.index is None else change(s.index))
 
 
 def expressions(s: Statement) -> Iterator[Expr]:

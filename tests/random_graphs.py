@@ -175,7 +175,8 @@ class _Growth:
         name = entry.node.name
         rng = np.random.default_rng(zlib.crc32(f"{self.seed} {name} {run}".encode()))
         assert entry.dtype is not None
-        return draw(rng, self.styles[name], self.shape_of(entry, run), entry.dtype)
+        shape = tuple(max(n, 0) for n in self.shape_of(entry, run))  # n - 1 at n = 0
+        return draw(rng, self.styles[name], shape, entry.dtype)
 
     def literal(self, shape: tuple[int, ...], dtype: DType) -> Entry:
         """A constant array."""

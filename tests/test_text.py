@@ -194,7 +194,7 @@ BAD = [
     ("x: f32[n] = [1]; return x", "an array needs a dtype and a known shape"),
     ("x: f32[2] = base64(\"AAAA\"); return x", r"f32\[2\] has 8 bytes, got 3"),
     ("x: f32[2] = base64(\"A!\"); return x", "line 1, column 20: this is not base64"),
-    ("x: f32[2] = base64(3); return x", "expected a string, got '3'"),
+    ("x: f32[2] = base64(3); return x", "line 1, column 20: expected a string, got '3'"),
     ("x: f32[] = y; return x", "expected a number, got 'y'"),
     ("x: i64[] = " + "9" * 500 + "; return x", "a number has 500 digits"),
     ("state x: f32[?]; return x", "state variable 'x' needs a dtype and a known shape"),

@@ -104,7 +104,7 @@ def run(options: argparse.Namespace) -> Answer:
         ],
     }
     if options.profile:
-        data["profile"] = str(fused.profile())
+        data["profile"] = str(fused.profile(feeds))
     data["plan"] = draw(fused.graph, picture)
     if options.report:
         write_report(options.report, fused, data)

@@ -226,8 +226,11 @@ class _Printer:
 
     def _stage(self, stage: Stage) -> None:
         lane = next((x for x in stage.loops if x.level is Level.CTA), None)
-        serial = [x for x in stage.loops if x.level is not Level.CTA]
+        rows = [x for x in stage.loops if x.level is Level.WARP]
+        serial = [x for x in stage.loops if x.level is Level.THREAD]
         folds = [s for s in stage.body if isinstance(s, Fold)]
+        for loop in rows:
+            self._for(self.dialect.warp, loop)
         for let in stage.before:
             self._let(let)
         if lane is None:
@@ -246,6 +249,10 @@ class _Printer:
         for f in folds:
             if f.buffer is None:
                 self._finish(f)
+        for store in stage.after:
+            self._store(store)
+        for _ in rows:
+            self.close()
 
     def _is_fixed(self, lane: Loop) -> bool:
         """Whether the lane loop is short and known, so that it is no loop."""

@@ -82,7 +82,7 @@ def _kernel(
         source=text.replace("KERNEL", name, 1),
         grid=tiles,
         block=1,
-        shared_nbytes=_scratch_nbytes(ast),
+        shared_nbytes=_scratch_nbytes(raw),
         sizes=sizes,
         ops=tuple(n.op.name for n in group.ops if n.op is not None),
         dialect=dialect,

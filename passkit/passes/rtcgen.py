@@ -30,9 +30,7 @@ def rtcgen(graph: Graph, context: PassContext) -> Graph:
     kernels: dict[str, Kernel] = {k.key: k for k in graph.attrs["kernel"].values()}
     entries = build(map(kernel_text, kernels.values()), FLAGS)
     return graph.with_attrs(
-        rtc=Annotation(
-            "rtc", {n: RTC(k, entries[k.key]) for n, k in graph.attrs["kernel"].items()}
-        )
+        rtc=Annotation("rtc", {n: RTC(k, entries[k.key]) for n, k in graph.attrs["kernel"].items()})
     )
 
 
@@ -46,7 +44,7 @@ def kernel_text(kernel: Kernel) -> KernelText:
     return KernelText(kernel.key, kernel.name, source, sections_of(kernel.source))
 
 
-CORE = frozenset("sqrt abs maximum minimum floor ceil trunc rint".split())
+CORE = frozenset(["sqrt", "abs", "maximum", "minimum", "floor", "ceil", "trunc", "rint"])
 """Functions that the prelude's core has for every type."""
 
 
@@ -80,4 +78,3 @@ def _needs(path: Path) -> tuple[str, ...]:
     for name in re.findall(r'^#include "(\w+\.h)"', path.read_text(encoding="utf-8"), re.M):
         found.update(dict.fromkeys((*_needs(path.with_name(name)), name)))
     return tuple(found)
-

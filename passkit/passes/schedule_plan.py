@@ -13,7 +13,12 @@ from passkit.space import Infeasible
 from passkit.target import Target
 
 
-@register_pass("SchedulePlan", depends=("subgraph", "shape", "dtype"), provides=("schedule",), target_dependent=True)
+@register_pass(
+    "SchedulePlan",
+    depends=("subgraph", "shape", "dtype"),
+    provides=("schedule",),
+    target_dependent=True,
+)
 def schedule_plan(graph: Graph, context: PassContext) -> Graph:
     """Annotate each fused node with its `Schedule`.
 

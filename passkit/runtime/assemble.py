@@ -11,7 +11,7 @@ from passkit.dtype import DType
 from passkit.graph import Graph
 from passkit.group import FUSED
 from passkit.node import Entry, Node
-from passkit.op import FContract, FCompute, TLibraryCall
+from passkit.op import FCompute, FContract, TLibraryCall
 from passkit.runtime.interpret import derive
 from passkit.runtime.native.blas import blas
 from passkit.runtime.native.launcher import builtin
@@ -47,7 +47,9 @@ class Input(NamedTuple):
         """The sizes that were taken to be equal, because operators join them."""
         pairs = zip(self.declared, self.planned, strict=True)
         return [
-            (a, b, f"input '{self.name}': dimension {k}") for k, (a, b) in enumerate(pairs) if a != b
+            (a, b, f"input '{self.name}': dimension {k}")
+            for k, (a, b) in enumerate(pairs)
+            if a != b
         ]
 
 
@@ -60,9 +62,7 @@ def assemble(graph: Graph, state: State, target: Target, inputs: Sequence[Input]
 
 
 class _Assembly:
-    def __init__(
-        self, graph: Graph, state: State, target: Target, inputs: Sequence[Input]
-    ) -> None:
+    def __init__(self, graph: Graph, state: State, target: Target, inputs: Sequence[Input]) -> None:
         self.graph, self.target, self.inputs = graph, target, tuple(inputs)
         names = [i.name for i in inputs]
         self.fed = [names.index(graph.names[n]) for n in graph.inputs]

@@ -12,7 +12,7 @@ from attrs import frozen
 
 from passkit.dtype import DType
 from passkit.runtime.native.launcher import launcher
-from passkit.runtime.program import Copy, Launch, Library, Program, Python, Ref, Step
+from passkit.runtime.program import Program, Step
 from passkit.size import evaluate
 
 
@@ -85,15 +85,7 @@ def profile_program(
 
 
 def _nbytes(step: Step, sizes: Mapping[str, int]) -> int:
-    refs: tuple[Ref, ...] = ()
-    match step:
-        case Launch(refs=found) | Library(refs=found):
-            refs = found
-        case Python(_, _, inputs, outputs):
-            refs = (*inputs, *outputs)
-        case Copy(source, target):
-            refs = (source, target)
-    return sum(evaluate(r.nbytes, sizes) for r in refs)
+    return sum(evaluate(r.nbytes, sizes) for r in (*step.reads, *step.writes))
 
 
 def random_feeds(

@@ -12,7 +12,7 @@ from passkit.dtype import DType
 from passkit.errors import FeedError
 from passkit.kernel import Kernel
 from passkit.runtime.native.launcher import launcher
-from passkit.size import Extent, Shape, evaluate, numel
+from passkit.size import Extent, Shape, Size, evaluate, numel, solved
 from passkit.target import Target
 
 
@@ -42,6 +42,18 @@ class Launch:
     entry: int
     refs: tuple[Ref, ...]
 
+    @property
+    def reads(self) -> tuple[Ref, ...]:
+        """The arrays read."""
+        params = self.kernel.ast.params
+        return tuple(r for r, b in zip(self.refs, params, strict=True) if not b.written)
+
+    @property
+    def writes(self) -> tuple[Ref, ...]:
+        """The arrays written."""
+        params = self.kernel.ast.params
+        return tuple(r for r, b in zip(self.refs, params, strict=True) if b.written)
+
     def __str__(self) -> str:
         return f"launch {self.kernel.name}"
 
@@ -64,6 +76,16 @@ class Library:
     flags: tuple[int, int, int]
     strides: tuple[Extent, Extent, Extent]
 
+    @property
+    def reads(self) -> tuple[Ref, ...]:
+        """The operands."""
+        return self.refs[:-1]
+
+    @property
+    def writes(self) -> tuple[Ref, ...]:
+        """The product."""
+        return self.refs[-1:]
+
     def __str__(self) -> str:
         return f"library {self.routine} ({self.batch}, {self.m}, {self.k}) x ({self.k}, {self.n})"
 
@@ -74,8 +96,8 @@ class Python:
 
     name: str
     function: Callable[..., Any] = field(repr=False)
-    inputs: tuple[Ref, ...]
-    outputs: tuple[Ref, ...]
+    reads: tuple[Ref, ...]
+    writes: tuple[Ref, ...]
 
     def __str__(self) -> str:
         return f"python {self.name}"
@@ -88,8 +110,20 @@ class Copy:
     source: Ref
     target: Ref
 
+    @property
+    def reads(self) -> tuple[Ref, ...]:
+        """What is copied."""
+        return (self.source,)
+
+    @property
+    def writes(self) -> tuple[Ref, ...]:
+        """Where it is copied to."""
+        return (self.target,)
+
     def __str__(self) -> str:
-        return f"copy {self.source.kind} {self.source.index} -> {self.target.kind} {self.target.index}"
+        return (
+            f"copy {self.source.kind} {self.source.index} -> {self.target.kind} {self.target.index}"
+        )
 
 
 @frozen
@@ -98,6 +132,8 @@ class Alias:
 
     name: str
     of: Ref
+    reads: tuple[Ref, ...] = ()
+    writes: tuple[Ref, ...] = ()
 
     def __str__(self) -> str:
         return f"alias {self.name}"
@@ -129,6 +165,7 @@ class Program:
         Raises: FeedError when a shape does not fit, naming the input.
         """
         found: dict[str, int] = {}
+        derived: list[tuple[str, int, Size, int]] = []
         for (name, _, shape), given in zip(self.inputs, shapes, strict=True):
             for axis, (wanted, number) in enumerate(zip(shape, given, strict=True)):
                 if isinstance(wanted, int):
@@ -136,11 +173,20 @@ class Program:
                 elif len(wanted.terms) == 1 and wanted.terms[0] == ((str(wanted),), 1):
                     value = found.setdefault(str(wanted), number)
                 else:
-                    continue  # checked as a guard: it follows from other sizes
+                    derived.append((name, axis, wanted, number))
+                    continue
                 if value != number:
                     raise FeedError(
                         f"input '{name}' needs {value} in dimension {axis}, got {number}"
                     )
+        for name, axis, wanted, number in derived:
+            for symbol in wanted.symbols - found.keys():
+                found[symbol] = solved(wanted, symbol, number, found)
+            if evaluate(wanted, found) != number:
+                raise FeedError(
+                    f"input '{name}' needs {evaluate(wanted, found)} in dimension {axis}, where "
+                    f"the size {wanted} stands, got {number}"
+                )
         return found
 
     def broken(self, sizes: Mapping[str, int]) -> str | None:
@@ -247,8 +293,12 @@ class _Binder:
         rows = m if batch > 1 else max(1, -(-m // 8))
         seconds = 2e-11 * m * n * max(k, 1) * batch
         self.seconds += seconds
-        sizes = (m, n, k, trans_a, trans_b, m if trans_a else k, k if trans_b else n, n, batch)
-        sizes += (*map(self.number, step.strides), rows, ilp64)
+        sizes = (
+            *(m, n, k, trans_a, trans_b),
+            *(m if trans_a else k, k if trans_b else n, n, batch),
+            *map(self.number, step.strides),
+            *(rows, ilp64),
+        )
         tiles = batch * -(-m // rows)
         refs = [("address", step.function), *map(self.ref, step.refs)]
         parallel = tiles > 1 and seconds > self.program.target.parallel

@@ -123,7 +123,7 @@ def test_control_dependences_run_first() -> None:
 
 def test_your_operator_by_fcodegen() -> None:
     """FCodeGen and a pattern are enough for shape, dtype and meaning; several results too."""
-    op = pk.register_op("test_sincos", num_inputs=1, num_outputs=2)
+    op = pk.register_op("test_interpret_sincos", num_inputs=1, num_outputs=2)
     op.set_attr("FCodeGen", lambda node, x: (pk.ast.sin(x), pk.ast.cos(x)))
     op.set_attr("TOpPattern", pk.OpPattern.ELEMWISE)
     s, c = op(pk.var("x", (2,), "float64"))
@@ -139,7 +139,7 @@ def test_your_operator_by_felement() -> None:
         (i,) = index
         return pk.ast.where(i < 1, pk.ast.const(-1, pk.ast.dt.float32), read(i - 1))
 
-    op = custom("test_shift", FElement=shifted, FInferShape=lambda node, s: s)
+    op = custom("test_interpret_shift", FElement=shifted, FInferShape=lambda node, s: s)
     x = pk.var("x", (4,))
 
     assert pk.interpret(pk.Graph([op(x)]), {"x": np.arange(4, dtype=f32)})[0].tolist() == [
@@ -151,7 +151,7 @@ def test_your_operator_by_felement() -> None:
 
 def test_your_operator_by_fcompute() -> None:
     """FCompute wins over everything else."""
-    op = custom("test_computed", FCompute=lambda node, x: x * 2, FCodeGen=lambda node, x: x,
+    op = custom("test_interpret_computed", FCompute=lambda node, x: x * 2, FCodeGen=lambda node, x: x,
                 TOpPattern=pk.OpPattern.ELEMWISE)
 
     assert pk.interpret(pk.Graph([op(pk.var("x", ()))]), {"x": f32(3)})[0] == 6
@@ -159,7 +159,7 @@ def test_your_operator_by_fcompute() -> None:
 
 def test_a_pair_by_fexpand() -> None:
     """A composite of two results."""
-    op = pk.register_op("test_pair", num_inputs=1, num_outputs=2)
+    op = pk.register_op("test_interpret_pair", num_inputs=1, num_outputs=2)
     op.set_attr("FExpand", lambda node, x: (x + 1, x * 2))
     op.set_attr("FInferShape", lambda node, s: (s, s))
     found = pk.interpret(pk.Graph(op(pk.var("x", (1,)))), {"x": np.array([3], f32)})

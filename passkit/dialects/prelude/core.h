@@ -2,7 +2,8 @@
 //
 // vec<T> has 16 lanes for every element type: one zmm, two ymm, four xmm or NEON registers for
 // 4-byte elements, and twice or half of that for others. simd<T, L> halves itself until a part fits
-// a register.
+// a register. A pack of 32 or 64 lanes goes through a formula operation by operation, so that the
+// operands of the next one are ready; with one vector at a time a long formula waits for itself.
 #ifndef PK_CORE_H
 #define PK_CORE_H
 #include <stdint.h>
@@ -64,7 +65,7 @@ template <> struct traits<double> {
 };
 
 template <class T, int L> struct simd;
-template <class T, int L> inline constexpr bool whole = sizeof(T) * L <= PK_BYTES;
+template <class T, int L> inline constexpr bool whole = sizeof(T) * L <= PK_BYTES && L <= 16;
 template <class T, int L> struct native {
     typedef T type __attribute__((vector_size(sizeof(T) * L)));
 };
@@ -263,32 +264,70 @@ template <class T, int L, int b = 0> PK_FN simd<T, L> iota() {
 }
 
 #if PK_AVX512
+template <int L> struct mask_halves {
+    mask_t<L / 2> lo, hi;
+};
+template <bool packed, int L> struct mask_storage {
+    typedef typename sized<(L > 8 ? 2 : 1)>::uint type;
+};
+template <int L> struct mask_storage<true, L> {
+    typedef mask_halves<L> type;
+};
 template <int L> struct mask_t {
-    typedef typename sized<(L > 8 ? 2 : 1)>::uint B;
+    typedef typename mask_storage<(L > 16), L>::type B;
     B k;
     mask_t() = default;
-    PK_MEMBER mask_t(bool b) : k(b ? B((1u << L) - 1) : B(0)) {}
+    PK_MEMBER mask_t(bool b) {
+        if constexpr (L > 16) k.lo = b, k.hi = b;
+        else k = b ? B((1u << L) - 1) : B(0);
+    }
     static PK_MEMBER mask_t of(unsigned k) {
         mask_t r;
         r.k = B(k);
         return r;
     }
-    PK_MEMBER bool operator[](int i) const { return k >> i & 1; }
-    friend PK_MEMBER mask_t operator&(mask_t a, mask_t b) { return of(a.k & b.k); }
-    friend PK_MEMBER mask_t operator|(mask_t a, mask_t b) { return of(a.k | b.k); }
-    friend PK_MEMBER mask_t operator^(mask_t a, mask_t b) { return of(a.k ^ b.k); }
-    friend PK_MEMBER mask_t operator~(mask_t a) { return of(~a.k & ((1u << L) - 1)); }
-    friend PK_MEMBER bool any(mask_t a) { return a.k != 0; }
-    friend PK_MEMBER bool all(mask_t a) { return a.k == B((1u << L) - 1); }
-    friend PK_MEMBER mask_t<L / 2> lower(mask_t a) {
-        return mask_t<L / 2>::of(a.k & ((1u << L / 2) - 1));
+    static PK_MEMBER mask_t of(mask_t<L / 2> lo, mask_t<L / 2> hi) {
+        mask_t r;
+        if constexpr (L > 16) r.k.lo = lo, r.k.hi = hi;
+        else r.k = B(lo.k | unsigned(hi.k) << L / 2);
+        return r;
     }
-    friend PK_MEMBER mask_t<L / 2> upper(mask_t a) {
-        return mask_t<L / 2>::of(unsigned(a.k) >> L / 2);
+    PK_MEMBER bool operator[](int i) const {
+        if constexpr (L > 16) return i < L / 2 ? k.lo[i] : k.hi[i - L / 2];
+        else return k >> i & 1;
+    }
+#define PK_MASK_OPERATOR(op)                                                                       \
+    friend PK_MEMBER mask_t operator op(mask_t a, mask_t b) {                                      \
+        if constexpr (L > 16) return of(a.k.lo op b.k.lo, a.k.hi op b.k.hi);                       \
+        else return of(a.k op b.k);                                                                \
+    }
+    PK_MASK_OPERATOR(&)
+    PK_MASK_OPERATOR(|)
+    PK_MASK_OPERATOR(^)
+#undef PK_MASK_OPERATOR
+    friend PK_MEMBER mask_t operator~(mask_t a) {
+        if constexpr (L > 16) return of(~a.k.lo, ~a.k.hi);
+        else return of(~a.k & ((1u << L) - 1));
+    }
+    friend PK_MEMBER bool any(mask_t a) {
+        if constexpr (L > 16) return any(a.k.lo | a.k.hi);
+        else return a.k != 0;
+    }
+    friend PK_MEMBER bool all(mask_t a) {
+        if constexpr (L > 16) return all(a.k.lo & a.k.hi);
+        else return a.k == B((1u << L) - 1);
     }
 };
+template <int L> PK_FN mask_t<L / 2> lower(mask_t<L> a) {
+    if constexpr (L > 16) return a.k.lo;
+    else return mask_t<L / 2>::of(a.k & ((1u << L / 2) - 1));
+}
+template <int L> PK_FN mask_t<L / 2> upper(mask_t<L> a) {
+    if constexpr (L > 16) return a.k.hi;
+    else return mask_t<L / 2>::of(unsigned(a.k) >> L / 2);
+}
 template <int H> PK_FN mask_t<2 * H> join(mask_t<H> a, mask_t<H> b) {
-    return mask_t<2 * H>::of(a.k | unsigned(b.k) << H);
+    return mask_t<2 * H>::of(a, b);
 }
 
 namespace isa {  // the native types under the names that builtins take
@@ -355,7 +394,8 @@ template <class T, int L> PK_FN simd<T, L> choose(mask_t<L> m, simd<T, L> a, sim
     else return R::of((S)__builtin_ia32_blendmq_512_mask((di8)b.s, (di8)a.s, m.k));
 }
 template <int L> PK_FN bool any_of(mask_t<L> a, mask_t<L> b) {
-    return !__builtin_ia32_kortestzhi((unsigned short)a.k, (unsigned short)b.k);
+    if constexpr (L > 16) return any_of(a.k.lo | a.k.hi, b.k.lo | b.k.hi);
+    else return !__builtin_ia32_kortestzhi((unsigned short)a.k, (unsigned short)b.k);
 }
 #else
 template <int L> struct mask_t {
@@ -435,7 +475,9 @@ template <int L> PK_FN mask_t<L> operator!=(mask_t<L> a, mask_t<L> b) { return a
 template <int L> PK_FN mask_t<L> &operator&=(mask_t<L> &a, mask_t<L> b) { return a = a & b; }
 template <int L> PK_FN mask_t<L> &operator|=(mask_t<L> &a, mask_t<L> b) { return a = a | b; }
 template <int L> PK_FN mask_t<L> &operator^=(mask_t<L> &a, mask_t<L> b) { return a = a ^ b; }
-PK_LAZY mask select(mask m, mask a, mask b) { return (m & a) | (~m & b); }
+template <int L> PK_FN mask_t<L> select(mask_t<L> m, mask_t<L> a, mask_t<L> b) {
+    return (m & a) | (~m & b);
+}
 
 typedef simd<float, 16> f32x16;
 typedef simd<double, 16> f64x16;
@@ -447,23 +489,32 @@ typedef simd<uint8_t, 16> u8x16;
 typedef simd<uint16_t, 16> u16x16;
 typedef simd<uint32_t, 16> u32x16;
 typedef simd<uint64_t, 16> u64x16;
-template <class T> struct vec_of {
-    typedef simd<T, 16> type;
+template <class T, int L> struct vec_of {
+    typedef simd<T, L> type;
 };
-template <> struct vec_of<bool> {
-    typedef mask type;
+template <int L> struct vec_of<bool, L> {
+    typedef mask_t<L> type;
 };
-template <class T> using vec = typename vec_of<T>::type;
+template <class T, int L = 16> using vec = typename vec_of<T, L>::type;
 
-// All lanes on, known when the kernel is compiled.
-struct all_lanes {
-    PK_MEMBER operator mask() const { return mask(true); }
+// All of L lanes on, known when the kernel is compiled.
+template <int L> struct all_of {
+    PK_MEMBER operator mask_t<L>() const { return mask_t<L>(true); }
 };
-PK_FN all_lanes operator&(all_lanes, all_lanes) { return {}; }
-PK_FN mask operator&(all_lanes, mask m) { return m; }
-PK_FN mask operator&(mask m, all_lanes) { return m; }
-template <class T> PK_FN simd<T, 16> select(all_lanes, simd<T, 16> a, simd<T, 16>) { return a; }
+typedef all_of<16> all_lanes;
+template <int L> PK_FN all_of<L> operator&(all_of<L>, all_of<L>) { return {}; }
+template <int L> PK_FN mask_t<L> operator&(all_of<L>, mask_t<L> m) { return m; }
+template <int L> PK_FN mask_t<L> operator&(mask_t<L> m, all_of<L>) { return m; }
+template <int L> PK_FN all_of<L / 2> lower(all_of<L>) { return {}; }
+template <int L> PK_FN all_of<L / 2> upper(all_of<L>) { return {}; }
+template <class T, int L> PK_FN simd<T, L> select(all_of<L>, simd<T, L> a, simd<T, L>) { return a; }
 
+// x in as many lanes as the mask has, and the numbers of those lanes.
+template <class T, int L> PK_FN vec<T, L> splat(T x, mask_t<L>) { return x; }
+template <class T, int L> PK_FN vec<T, L> splat(T x, all_of<L>) { return x; }
+template <class T, class U, int L> PK_FN vec<T, L> splat(T x, simd<U, L>) { return x; }
+template <int L> PK_FN simd<int64_t, L> lane_index(mask_t<L>) { return iota<int64_t, L>(); }
+template <int L> PK_FN simd<int64_t, L> lane_index(all_of<L>) { return iota<int64_t, L>(); }
 PK_LAZY i64x16 lane_index() { return iota<int64_t, 16>(); }
 
 // The mask of the first n lanes.
@@ -559,40 +610,55 @@ template <class T, int L> PK_FN void store_masked(T *p, simd<T, L> v, mask_t<L> 
             if (m[i]) ((typename loose<T, 1>::type *)p)[i][0] = v.s[i];
 #endif
 }
-template <class T> PK_FN simd<T, 16> load(const T *p, all_lanes) { return load_whole<T, 16>(p); }
-template <class T> PK_FN simd<T, 16> load(const T *p, mask m) { return load_masked<T, 16>(p, m); }
-template <class T> PK_FN void store(T *p, vec<T> v, all_lanes) { store_whole<T, 16>(p, v); }
-template <class T> PK_FN void store(T *p, vec<T> v, mask m) { store_masked<T, 16>(p, v, m); }
+template <class T, int L> PK_FN simd<T, L> load(const T *p, all_of<L>) {
+    return load_whole<T, L>(p);
+}
+template <class T, int L> PK_FN simd<T, L> load(const T *p, mask_t<L> m) {
+    return load_masked<T, L>(p, m);
+}
+template <class T, int L> PK_FN void store(T *p, simd<T, L> v, all_of<L>) { store_whole(p, v); }
+template <class T, int L> PK_FN void store(T *p, simd<T, L> v, mask_t<L> m) {
+    store_masked(p, v, m);
+}
 
 // Booleans are bytes of 0 and 1.
-PK_LAZY u8x16 mask_bytes(mask m) { return choose<uint8_t, 16>(m, 1, 0); }
-PK_LAZY mask load(const bool *p, all_lanes m) { return load((const uint8_t *)p, m) != 0; }
-PK_LAZY mask load(const bool *p, mask m) { return load((const uint8_t *)p, m) != 0; }
-PK_LAZY void store(bool *p, mask v, all_lanes m) { store((uint8_t *)p, mask_bytes(v), m); }
-PK_LAZY void store(bool *p, mask v, mask m) { store((uint8_t *)p, mask_bytes(v), m); }
+template <int L> PK_FN simd<uint8_t, L> mask_bytes(mask_t<L> m) {
+    return choose<uint8_t, L>(m, 1, 0);
+}
+template <int L> PK_FN mask_t<L> load(const bool *p, all_of<L> m) {
+    return load((const uint8_t *)p, m) != 0;
+}
+template <int L> PK_FN mask_t<L> load(const bool *p, mask_t<L> m) {
+    return load((const uint8_t *)p, m) != 0;
+}
+template <int L> PK_FN void store(bool *p, mask_t<L> v, all_of<L> m) {
+    store((uint8_t *)p, mask_bytes(v), m);
+}
+template <int L> PK_FN void store(bool *p, mask_t<L> v, mask_t<L> m) {
+    store((uint8_t *)p, mask_bytes(v), m);
+}
 
-// A store past the caches, where the address allows it; stream_fence() orders those before what follows.
-template <class T, int L> PK_FN void stream_whole(T *p, simd<T, L> v) {
+// A store past the caches where the address allows it; stream_fence() orders those before what
+// follows.
+template <class T, int L> PK_FN void stream_parts(T *p, simd<T, L> v) {
     if constexpr (!whole<T, L>) {
-        stream_whole(p, v.s.lo);
-        stream_whole(p + L / 2, v.s.hi);
+        stream_parts(p, v.s.lo);
+        stream_parts(p + L / 2, v.s.hi);
     } else {
 #if PK_AVX512
         typedef long long words __attribute__((vector_size(64), may_alias));
-        if constexpr (sizeof(T) * L == 64) {
-            if (!((uintptr_t)p & 63)) {
-                __builtin_ia32_movntdq512((words *)p, (words)v.s);
-                return;
-            }
-        }
+        if constexpr (sizeof(T) * L == 64) __builtin_ia32_movntdq512((words *)p, (words)v.s);
+        else
 #endif
-        store_whole<T, L>(p, v);
+            store_whole<T, L>(p, v);
     }
 }
-template <class T> PK_FN void stream(T *p, vec<T> v, all_lanes) { stream_whole<T, 16>(p, v); }
-template <class T> PK_FN void stream(T *p, vec<T> v, mask m) { store(p, v, m); }
-PK_FN void stream(bool *p, mask v, all_lanes m) { store(p, v, m); }
-PK_FN void stream(bool *p, mask v, mask m) { store(p, v, m); }
+template <class T, int L> PK_FN void stream(T *p, simd<T, L> v, all_of<L>) {
+    if ((uintptr_t)p & 63) store_whole(p, v);
+    else stream_parts(p, v);
+}
+template <class T, int L> PK_FN void stream(T *p, simd<T, L> v, mask_t<L> m) { store(p, v, m); }
+template <int L, class M> PK_FN void stream(bool *p, mask_t<L> v, M m) { store(p, v, m); }
 PK_FN void stream_fence() {
 #if PK_AVX512
     __builtin_ia32_sfence();
@@ -600,43 +666,59 @@ PK_FN void stream_fence() {
 }
 
 // Lane i is f(i) where the mask is on, else 0; f is not called for lanes that are off.
-template <class T, class F> PK_FN vec<T> gather(F f, mask m) {
-    T r[16];
-    for (int i = 0; i < 16; i++) r[i] = m[i] ? T(f(i)) : T(0);
-    return load((const T *)r, all_lanes{});
+template <class T, class F, int L> PK_FN vec<T, L> gather(F f, mask_t<L> m) {
+    T r[L];
+    for (int i = 0; i < L; i++) r[i] = m[i] ? T(f(i)) : T(0);
+    return load((const T *)r, all_of<L>{});
 }
-template <class T, class F> PK_FN vec<T> gather(F f, all_lanes) {
-    T r[16];
-    for (int i = 0; i < 16; i++) r[i] = f(i);
-    return load((const T *)r, all_lanes{});
+template <class T, class F, int L> PK_FN vec<T, L> gather(F f, all_of<L>) {
+    T r[L];
+    for (int i = 0; i < L; i++) r[i] = f(i);
+    return load((const T *)r, all_of<L>{});
 }
-template <class T, class M> PK_FN vec<T> load_strided(const T *p, int64_t stride, M m) {
 #if PK_AVX512
-    if constexpr (sizeof(T) >= 4) {
-        mask on = m;
-        auto at = simd<int64_t, 16>(stride) * lane_index();
-        auto lo = (isa::di8)at.s.lo.s, hi = (isa::di8)at.s.hi.s;
-        auto first_half = (char)lower(on).k, last_half = (char)upper(on).k;
-        if constexpr (sizeof(T) == 8)
-            return bits<T>(simd<double, 16>::of(
-                simd<double, 8>::of(__builtin_ia32_gatherdiv8df(isa::df8{}, p, lo, first_half, 8)),
-                simd<double, 8>::of(__builtin_ia32_gatherdiv8df(isa::df8{}, p, hi, last_half, 8))));
-        else {
-            typedef native_t<float, 8> F;
-            return bits<T>(
-                join(simd<float, 8>::of(__builtin_ia32_gatherdiv16sf(F{}, p, lo, first_half, 4)),
-                     simd<float, 8>::of(__builtin_ia32_gatherdiv16sf(F{}, p, hi, last_half, 4))));
-        }
-    } else
+template <class T> PK_FN vec<T> gather_strided(const T *p, int64_t stride, mask on) {
+    auto at = i64x16(stride) * lane_index();
+    auto lo = (isa::di8)at.s.lo.s, hi = (isa::di8)at.s.hi.s;
+    auto first_half = (char)lower(on).k, last_half = (char)upper(on).k;
+    if constexpr (sizeof(T) == 8)
+        return bits<T>(f64x16::of(
+            simd<double, 8>::of(__builtin_ia32_gatherdiv8df(isa::df8{}, p, lo, first_half, 8)),
+            simd<double, 8>::of(__builtin_ia32_gatherdiv8df(isa::df8{}, p, hi, last_half, 8))));
+    else {
+        typedef native_t<float, 8> F;
+        return bits<T>(
+            join(simd<float, 8>::of(__builtin_ia32_gatherdiv16sf(F{}, p, lo, first_half, 4)),
+                 simd<float, 8>::of(__builtin_ia32_gatherdiv16sf(F{}, p, hi, last_half, 4))));
+    }
+}
+#endif
+template <int L, class T, class M> PK_FN vec<T, L> strided(const T *p, int64_t stride, M m) {
+#if PK_AVX512
+    if constexpr (sizeof(T) >= 4 && L > 16)
+        return join(strided<L / 2>(p, stride, lower(m)),
+                    strided<L / 2>(p + L / 2 * stride, stride, upper(m)));
+    else if constexpr (sizeof(T) >= 4) return gather_strided(p, stride, m);
+    else
 #endif
         return gather<T>([&](int i) PK_INLINE { return p[i * stride]; }, m);
 }
-template <class T> PK_FN void store_strided(T *p, int64_t stride, vec<T> v, mask m) {
-    for (int i = 0; i < 16; i++)
+template <class T, int L> PK_FN vec<T, L> load_strided(const T *p, int64_t stride, all_of<L> m) {
+    return strided<L>(p, stride, m);
+}
+template <class T, int L> PK_FN vec<T, L> load_strided(const T *p, int64_t stride, mask_t<L> m) {
+    return strided<L>(p, stride, m);
+}
+template <class T, class V, int L> PK_FN void store_strided(T *p, int64_t stride, V v, mask_t<L> m) {
+    for (int i = 0; i < L; i++)
         if (m[i]) p[i * stride] = v[i];
 }
+template <class T, class V, int L> PK_FN void store_strided(T *p, int64_t stride, V v, all_of<L>) {
+    for (int i = 0; i < L; i++) p[i * stride] = v[i];
+}
 
-// The value under f of all lanes, combined in the order of a tree: i with i + 8, then 4, 2, 1.
+// The value under f of all lanes, combined in the order of a tree: i with i + 32, then 16, 8, 4, 2
+// and 1.
 template <int n, class T, int L> PK_FN simd<T, L> shift_lanes(simd<T, L> x) {
     typedef simd<T, L> R;
     if constexpr (!whole<T, L>) {
@@ -653,54 +735,115 @@ template <int n, class T, int L> PK_FN simd<T, L> shift_lanes(simd<T, L> x) {
         return R::of(__builtin_shufflevector(x.s, x.s, n, 1 ^ n, 2 ^ n, 3 ^ n));
     else return R::of(__builtin_shufflevector(x.s, x.s, n, n));
 }
-template <class T, class F> PK_FN T fold(simd<T, 16> v, F f) {
-    v = f(v, shift_lanes<8>(v));
-    v = f(v, shift_lanes<4>(v));
-    v = f(v, shift_lanes<2>(v));
-    v = f(v, shift_lanes<1>(v));
-    return v[0];
-}
-PK_LAZY mask mask_of(u8x16 bytes) { return bytes != u8x16(0); }
-template <class F> PK_FN bool fold(mask v, F f) {
-    u8x16 b = mask_bytes(v);
-    b = mask_bytes(f(mask_of(b), mask_of(shift_lanes<8>(b))));
-    b = mask_bytes(f(mask_of(b), mask_of(shift_lanes<4>(b))));
-    b = mask_bytes(f(mask_of(b), mask_of(shift_lanes<2>(b))));
-    b = mask_bytes(f(mask_of(b), mask_of(shift_lanes<1>(b))));
-    return b[0];
-}
-
-// Four partial results: pairs first, then the lanes.
-template <class V, class F> PK_FN auto fold(const V (&v)[4], F f) {
-    return fold(f(f(v[0], v[1]), f(v[2], v[3])), f);
-}
-
-// body(i, all_lanes{}) for each full vector of [begin, end), then body(i, first(rest)).
-template <class F> PK_FN void lanes(int64_t begin, int64_t end, F body) {
-    int64_t i = begin;
-    for (; i + 16 <= end; i += 16) body(i, all_lanes{});
-    if (i < end) body(i, first_few(end - i));
-}
-
-// The same four vectors at a time: body(i, m, lane_set<k>{}), where k = 0..3 names an accumulator.
-template <int k> struct lane_set {
-    static constexpr int index = k;
-    PK_MEMBER constexpr operator int() const { return k; }
-};
-template <class F> PK_FN void lanes4(int64_t begin, int64_t end, F body) {
-    int64_t i = begin;
-    for (; i + 64 <= end; i += 64) {
-        body(i, all_lanes{}, lane_set<0>{});
-        body(i + 16, all_lanes{}, lane_set<1>{});
-        body(i + 32, all_lanes{}, lane_set<2>{});
-        body(i + 48, all_lanes{}, lane_set<3>{});
+template <class T, int L, class F> PK_FN T fold(simd<T, L> v, F f) {
+    if constexpr (L > 16) return fold(f(v.s.lo, v.s.hi), f);
+    else {
+        v = f(v, shift_lanes<8>(v));
+        v = f(v, shift_lanes<4>(v));
+        v = f(v, shift_lanes<2>(v));
+        v = f(v, shift_lanes<1>(v));
+        return v[0];
     }
-    for (; i + 16 <= end; i += 16) body(i, all_lanes{}, lane_set<0>{});
-    if (i < end) body(i, first_few(end - i), lane_set<1>{});
+}
+template <int n> PK_FN mask shift_lanes(mask v) { return shift_lanes<n>(mask_bytes(v)) != u8x16(0); }
+template <int L, class F> PK_FN bool fold(mask_t<L> v, F f) {
+    if constexpr (L > 16) return fold(f(lower(v), upper(v)), f);
+    else {
+        v = f(v, shift_lanes<8>(v));
+        v = f(v, shift_lanes<4>(v));
+        v = f(v, shift_lanes<2>(v));
+        return f(v, shift_lanes<1>(v))[0];
+    }
+}
+
+// The first lanes of a value that has as many or more.
+template <int N, class T, int L> PK_FN simd<T, N> front(simd<T, L> x) {
+    if constexpr (N == L) return x;
+    else return front<N>(lower(x));
+}
+template <int N, int L> PK_FN mask_t<N> front(mask_t<L> x) {
+    if constexpr (N == L) return x;
+    else return front<N>(lower(x));
+}
+template <class V> PK_FN V with_front(V, V front) { return front; }
+template <class V, class W> PK_FN V with_front(V x, W front) {
+    return join(with_front(lower(x), front), upper(x));
+}
+
+// A running fold of L lanes, each on its own until result() joins them. A vector shorter than that
+// goes into the first lanes.
+template <class T, int L, class F> struct folding_by {
+    vec<T, L> lanes;
+    F f;
+    template <int N> PK_MEMBER void take(vec<T, N> x, all_of<N>) {
+        lanes = with_front(lanes, f(front<N>(lanes), x));
+    }
+    template <int N> PK_MEMBER void take(vec<T, N> x, mask_t<N> m) {
+        auto old = front<N>(lanes);
+        lanes = with_front(lanes, select(m, f(old, x), old));
+    }
+    PK_MEMBER T result() const { return fold(lanes, f); }
+};
+template <class T, int L = 16, class F> PK_FN folding_by<T, L, F> folding(T identity, F f) {
+    return {identity, f};
+}
+
+// m where neither a nor b is NaN.
+template <class T, int L> PK_FN mask_t<L> and_ordered(mask_t<L> m, simd<T, L> a, simd<T, L> b) {
+#if PK_AVX512
+    if constexpr (!whole<T, L>)
+        return join(and_ordered(lower(m), a.s.lo, b.s.lo), and_ordered(upper(m), a.s.hi, b.s.hi));
+    else if constexpr (sizeof(T) == 4)
+        return mask_t<L>::of((uint16_t)__builtin_ia32_cmpps512_mask(a.s, b.s, 7, (short)m.k, 4));
+    else return mask_t<L>::of((uint8_t)__builtin_ia32_cmppd512_mask(a.s, b.s, 7, (char)m.k, 4));
+#else
+    return m & (a == a) & (b == b);
+#endif
+}
+// The same for the greatest or least float. One instruction takes a vector, one tests two for NaN:
+// a single NaN makes the result NaN.
+template <class T, int L, bool most> struct extreme {
+    static constexpr T bound = T(most ? -__builtin_inf() : __builtin_inf());
+    simd<T, L> lanes = bound;
+    mask_t<(L > 16 ? L / 2 : L)> ordered = true;
+
+    template <class V> static PK_MEMBER V better(V a, V b) {
+        if constexpr (most) return greater(a, b);
+        else return lesser(a, b);
+    }
+    template <int N> PK_MEMBER void take(simd<T, N> x, all_of<N>) {
+        lanes = with_front(lanes, better(front<N>(lanes), x));
+        if constexpr (N > 16)
+            ordered = with_front(ordered, and_ordered(front<N / 2>(ordered), lower(x), upper(x)));
+        else ordered = with_front(ordered, and_ordered(front<N>(ordered), x, x));
+    }
+    template <int N> PK_MEMBER void take(simd<T, N> x, mask_t<N> m) {
+        take(choose(m, x, simd<T, N>(bound)), all_of<N>{});
+    }
+    PK_MEMBER T result() const {
+        return all(ordered) ? fold(lanes, [](auto a, auto b) PK_INLINE { return better(a, b); }) : T(__builtin_nan(""));
+    }
+};
+template <class T, int L = 16> using largest = extreme<T, L, true>;
+template <class T, int L = 16> using smallest = extreme<T, L, false>;
+
+// body(i, all_of<L>{}) for each full vector or pack of [begin, end), then vectors of 16 lanes:
+// body(i, first(rest)).
+template <int L = 16, class F> PK_FN void lanes(int64_t begin, int64_t end, F body) {
+    int64_t i = begin;
+    for (; i + L <= end; i += L) body(i, all_of<L>{});
+    if constexpr (L == 16) {
+        if (i < end) body(i, first_few(end - i));
+    } else
+        for (; i < end; i += 16) body(i, first(end - i));
 }
 
 // The vectors of a row of n elements, n known: body(i, m, lane_set<k>{}) with no loop, so that
 // values of vector k can stay in a register of their own.
+template <int k> struct lane_set {
+    static constexpr int index = k;
+    PK_MEMBER constexpr operator int() const { return k; }
+};
 template <int n, int k = 0, class F> PK_FN void fixed_lanes(F body) {
     if constexpr (16 * k + 16 <= n) {
         body(int64_t(16 * k), all_lanes{}, lane_set<k>{});
@@ -830,8 +973,9 @@ template <class T, int L> PK_FN simd<T, L> fused(simd<T, L> x, simd<T, L> y, sim
         return fused_lanes(x, y, z);
     }
 }
-PK_LAZY f32x16 fma(f32x16 x, f32x16 y, f32x16 z) { return fused(x, y, z); }
-PK_LAZY f64x16 fma(f64x16 x, f64x16 y, f64x16 z) { return fused(x, y, z); }
+template <class T, int L> PK_FN simd<T, L> fma(simd<T, L> x, simd<T, L> y, simd<T, L> z) {
+    return fused(x, y, z);
+}
 PK_FN float fma(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
 PK_FN double fma(double x, double y, double z) { return __builtin_fma(x, y, z); }
 
@@ -947,9 +1091,9 @@ template <class To, class T, int L> PK_FN auto convert(simd<T, L> x) {
                           cast<To>(in));
     }
 }
-template <class To> PK_FN vec<To> convert(mask m) {
+template <class To, int L> PK_FN vec<To, L> convert(mask_t<L> m) {
     if constexpr (__is_same(To, bool)) return m;
-    else return choose(m, simd<To, 16>(1), simd<To, 16>(0));
+    else return choose(m, simd<To, L>(1), simd<To, L>(0));
 }
 
 // The same for scalars.
@@ -958,15 +1102,15 @@ template <class T> struct is_simd {
 };
 template <class T, int L> struct is_simd<simd<T, L>> {};
 template <int L> struct is_simd<mask_t<L>> {};
-template <> struct is_simd<all_lanes> {};
+template <int L> struct is_simd<all_of<L>> {};
 template <class T> using scalar = typename is_simd<T>::scalar;
 template <class T> PK_FN scalar<T> maximum(T a, T b) { return a != a || a > b ? a : b; }
 template <class T> PK_FN scalar<T> minimum(T a, T b) { return a != a || a < b ? a : b; }
 template <class T> PK_FN scalar<T> max_ignore_nan(T a, T b) { return a > b ? a : b; }
 template <class T> PK_FN scalar<T> min_ignore_nan(T a, T b) { return a < b ? a : b; }
 template <class T> PK_FN scalar<T> select(bool m, T a, T b) { return m ? a : b; }
-template <class T> PK_FN simd<scalar<T>, 16> select(mask m, T a, T b) {
-    return choose<T, 16>(m, a, b);
+template <class T, int L> PK_FN simd<scalar<T>, L> select(mask_t<L> m, T a, T b) {
+    return choose<T, L>(m, a, b);
 }
 template <class To, class T> PK_FN decltype(To(scalar<T>())) convert(T x) {
     if constexpr (!traits<T>::is_float || traits<To>::is_float || __is_same(To, bool)) return To(x);

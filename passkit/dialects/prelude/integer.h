@@ -60,18 +60,21 @@ template <class T> struct same_as {
 template <class T> using same = typename same_as<T>::type;  // not deduced, hence converted
 #define PK_PAIRWISE(name, f)                                                                       \
     template <class T> PK_FN scalar<T> name(T a, T b) { return f(a, b); }                          \
-    template <class T> PK_FN simd<T, 16> name(simd<T, 16> x, simd<T, 16> y) {                      \
-        T a[16], b[16];                                                                            \
-        store_whole(a, x);                                                                         \
-        store_whole(b, y);                                                                         \
-        each_pair<T, f>(a, b);                                                                     \
-        return load_whole<T, 16>(a);                                                               \
+    template <class T, int L> PK_FN simd<T, L> name(simd<T, L> x, simd<T, L> y) {                  \
+        if constexpr (L > 16) return join(name(lower(x), lower(y)), name(upper(x), upper(y)));     \
+        else {                                                                                     \
+            T a[16], b[16];                                                                        \
+            store_whole(a, x);                                                                     \
+            store_whole(b, y);                                                                     \
+            each_pair<T, f>(a, b);                                                                 \
+            return load_whole<T, 16>(a);                                                           \
+        }                                                                                          \
     }                                                                                              \
-    template <class T> PK_FN simd<T, 16> name(simd<T, 16> x, same<T> y) {                          \
-        return name(x, simd<T, 16>(y));                                                            \
+    template <class T, int L> PK_FN simd<T, L> name(simd<T, L> x, same<T> y) {                     \
+        return name(x, simd<T, L>(y));                                                             \
     }                                                                                              \
-    template <class T> PK_FN simd<T, 16> name(same<T> x, simd<T, 16> y) {                          \
-        return name(simd<T, 16>(x), y);                                                            \
+    template <class T, int L> PK_FN simd<T, L> name(same<T> x, simd<T, L> y) {                     \
+        return name(simd<T, L>(x), y);                                                             \
     }
 PK_PAIRWISE(floor_divide, floor_quotient)
 PK_PAIRWISE(remainder, floor_rest)

@@ -10,40 +10,62 @@ namespace pk {
 template <int L> using f32 = simd<float, L>;
 template <int L> using i32 = simd<int32_t, L>;
 
-// name(x) of any number of lanes runs name_part on what one register holds; name(float) is lane 0
-// of it.
+// name(x) runs name_part on the lanes of a register, or of a pack where there are registers for it;
+// name(float) is lane 0 of it.
+#if PK_AVX512
+template <int L> inline constexpr bool together = L <= 64;
+#else
+template <int L> inline constexpr bool together = whole<float, L>;
+#endif
 #define PK_FUNCTION_F32(name)                                                                      \
     template <int L> PK_FN f32<L> name(f32<L> x) {                                                 \
-        if constexpr (whole<float, L>) return name##_part(x);                                      \
+        if constexpr (together<L>) return name##_part(x);                                          \
         else return f32<L>::of(name(x.s.lo), name(x.s.hi));                                        \
     }                                                                                              \
     PK_LAZY float name(float x) { return name##_part(f32<PK_BYTES / 4>(x))[0]; }
 
-// p * 2^n for an integral n of -300..300, rounded once.
+// p * 2^floor(n) for n of -300..300, rounded once.
 template <int L> PK_FN f32<L> scale(f32<L> p, f32<L> n) {
 #if PK_AVX512
-    return f32<L>::of(__builtin_ia32_scalefps512_mask(p.s, n.s, p.s, (short)-1, 4));
+    if constexpr (!whole<float, L>) return f32<L>::of(scale(p.s.lo, n.s.lo), scale(p.s.hi, n.s.hi));
+    else return f32<L>::of(__builtin_ia32_scalefps512_mask(p.s, n.s, p.s, (short)-1, 4));
 #else
-    i32<L> k = cast<int32_t>(n), h = shift_right<1>(k);
+    i32<L> k = cast<int32_t>(floor(n)), h = shift_right<1>(k);
     return p * bits<float>(shift_left<23>(h + i32<L>(127))) *
            bits<float>(shift_left<23>(k - h + i32<L>(127)));
 #endif
 }
 
-// table[k & 15] in each lane.
-template <int L> PK_FN f32<L> lookup(const float *table, i32<L> k) {
+// table[k & (size - 1)] in each lane, for tables of 16 and 32.
+template <int size, int L> PK_FN f32<L> lookup(const float (&table)[size], i32<L> k) {
+    if constexpr (!whole<float, L>) return f32<L>::of(lookup(table, k.s.lo), lookup(table, k.s.hi));
+    else {
 #if PK_AVX512
-    return f32<L>::of(__builtin_ia32_permvarsf512_mask(load_whole<float, 16>(table).s, k.s,
-                                                       isa::sf16{}, (short)-1));
+        // The permutation overwrites its first half; GCC would overwrite, thus copy, k.
+        f32<L> r = load_whole<float, 16>(table);
+        if constexpr (size == 16)
+            return f32<L>::of(
+                __builtin_ia32_permvarsf512_mask(r.s, k.s, isa::sf16{}, (short)-1));
+        else {
+            asm("vpermt2ps %2, %1, %0" : "+v"(r.s) : "v"(k.s), "vm"(*(const native_t<float, 16> *)(table + 16)));
+            return r;
+        }
 #elif __AVX2__
-    f32<L> lo = f32<L>::of(__builtin_ia32_permvarsf256(load_whole<float, 8>(table).s, k.s));
-    f32<L> hi = f32<L>::of(__builtin_ia32_permvarsf256(load_whole<float, 8>(table + 8).s, k.s));
-    return f32<L>::of(__builtin_ia32_blendvps256(lo.s, hi.s, bits<float>(shift_left<28>(k)).s));
+        auto eighth = [&](int i) PK_INLINE {
+            return __builtin_ia32_permvarsf256(load_whole<float, 8>(table + 8 * i).s, k.s);
+        };
+        auto odd = bits<float>(shift_left<28>(k)).s, high = bits<float>(shift_left<27>(k)).s;
+        auto r = __builtin_ia32_blendvps256(eighth(0), eighth(1), odd);
+        if constexpr (size == 32)
+            r = __builtin_ia32_blendvps256(
+                r, __builtin_ia32_blendvps256(eighth(2), eighth(3), odd), high);
+        return f32<L>::of(r);
 #else
-    f32<L> r;
-    for (int i = 0; i < L; i++) r.s[i] = table[k.s[i] & 15];
-    return r;
+        f32<L> r;
+        for (int i = 0; i < L; i++) r.s[i] = table[k.s[i] & (size - 1)];
+        return r;
 #endif
+    }
 }
 
 // y >= 0 (or NaN) with the sign of x.
@@ -64,9 +86,23 @@ template <int L> PK_FN split_exp<L> exp_parts(f32<L> x) {
                    0x1.fffffcp-2f, 1, 1),
             n};
 }
+// exp(x) = 2^n 2^(j/32) exp(r): the sum with 1.5 2^18 rounds to 32nds, whose number ends in j.
+alignas(64) static const float exp_table[32] = {
+    0x1p0f, 0x1.059b0ep0f, 0x1.0b5586p0f, 0x1.11301ep0f, 0x1.172b84p0f, 0x1.1d4874p0f,
+    0x1.2387a6p0f, 0x1.29e9ep0f, 0x1.306fep0f, 0x1.371a74p0f, 0x1.3dea64p0f, 0x1.44e086p0f,
+    0x1.4bfdaep0f, 0x1.5342b6p0f, 0x1.5ab07ep0f, 0x1.6247ecp0f, 0x1.6a09e6p0f, 0x1.71f75ep0f,
+    0x1.7a1148p0f, 0x1.82589ap0f, 0x1.8ace54p0f, 0x1.93737cp0f, 0x1.9c4918p0f, 0x1.a5503cp0f,
+    0x1.ae89fap0f, 0x1.b7f77p0f, 0x1.c199bep0f, 0x1.cb720ep0f, 0x1.d5818ep0f, 0x1.dfc974p0f,
+    0x1.ea4afap0f, 0x1.f50766p0f};
+template <int L> PK_FN f32<L> exp_clamped(f32<L> x) {
+    f32<L> magic = 0x1.8p18f, m = fused(x, f32<L>(0x1.715476p0f), magic), n = m - magic;
+    f32<L> r = fused(n, f32<L>(-0x1.62e4p-1f), x);
+    r = fused(n, f32<L>(-0x1.7f7d1cp-20f), r);
+    f32<L> t = lookup(exp_table, bits<int32_t>(m));
+    return scale(fused(t * r, fused(r, f32<L>(0x1.000026p-1f), f32<L>(0x1.0000fap0f)), t), n);
+}
 template <int L> PK_FN f32<L> exp_part(f32<L> x) {
-    auto e = exp_parts(greater(f32<L>(-104), lesser(f32<L>(89), x)));
-    return scale(e.mantissa, e.exponent);
+    return exp_clamped(greater(f32<L>(-104), lesser(f32<L>(89), x)));
 }
 PK_FUNCTION_F32(exp)
 
@@ -77,9 +113,14 @@ template <int L> struct split_log {
 };
 template <int L> PK_FN split_log<L> log_parts(f32<L> x) {
 #if PK_AVX512
-    f32<L> m = f32<L>::of(__builtin_ia32_getmantps512_mask(x.s, 11, x.s, (short)-1, 4));
-    f32<L> e = f32<L>::of(__builtin_ia32_getexpps512_mask(x.s, x.s, (short)-1, 4));
-    return {m, e - f32<L>::of(__builtin_ia32_getexpps512_mask(m.s, m.s, (short)-1, 4))};
+    if constexpr (!whole<float, L>) {
+        auto lo = log_parts(x.s.lo), hi = log_parts(x.s.hi);
+        return {f32<L>::of(lo.mantissa, hi.mantissa), f32<L>::of(lo.exponent, hi.exponent)};
+    } else {
+        f32<L> m = f32<L>::of(__builtin_ia32_getmantps512_mask(x.s, 11, x.s, (short)-1, 4));
+        f32<L> e = f32<L>::of(__builtin_ia32_getexpps512_mask(x.s, x.s, (short)-1, 4));
+        return {m, e - f32<L>::of(__builtin_ia32_getexpps512_mask(m.s, m.s, (short)-1, 4))};
+    }
 #else
     auto odd = ~((x >= f32<L>(0x1p-126f)) & (x < f32<L>(__builtin_inff())));
     i32<L> b = bits<int32_t>(x);
@@ -105,74 +146,106 @@ template <int L> PK_FN f32<L> log_part(f32<L> x) {
 }
 PK_FUNCTION_F32(log)
 
-alignas(64) static const float erf_table[6][16] = {
-    {0x1.20dd74p0f, 0x1.1af54ep0f, 0x1.0a7ef6p0f, 0x1.e57b74p-1f, 0x1.af767ap-1f, 0x1.7a0518p-1f,
-     0x1.49c38ep-1f, 0x1.20ac04p-1f, 0x1.fd9ae2p-2f, 0x1.c67206p-2f, 0x1.996eeep-2f, 0x1.74538p-2f,
-     0x1.555368p-2f, 0x1.3b1358p-2f, 0x1.24923ap-2f, 0x1.11111p-2f},
-    {0, -0x1.730706p-3f, -0x1.4c387cp-2f, -0x1.a0cdd8p-2f, -0x1.b5db04p-2f, -0x1.9b12ep-2f,
-     -0x1.667ed4p-2f, -0x1.2b07a6p-2f, -0x1.e87128p-3f, -0x1.8d734cp-3f, -0x1.45c32p-3f,
-     -0x1.0e5896p-3f, -0x1.c6e934p-4f, -0x1.83bf9ep-4f, -0x1.4e5c5cp-4f, -0x1.234528p-4f},
-    {-0x1.811c96p-2f, -0x1.5764dcp-2f, -0x1.d6e06ap-3f, -0x1.9a780ap-4f, 0x1.994982p-7f,
-     0x1.5a9ee2p-4f, 0x1.d4ddeep-4f, 0x1.d3598cp-4f, 0x1.93c4eep-4f, 0x1.440d8ap-4f, 0x1.f75972p-5f,
-     0x1.846a04p-5f, 0x1.2e150ep-5f, 0x1.dccc4p-6f, 0x1.7e2608p-6f, 0x1.368dbap-6f},
-    {0, 0x1.acf3e6p-4f, 0x1.55beb6p-3f, 0x1.5ac9aep-3f, 0x1.01cc68p-3f, 0x1.0fae8ep-4f,
-     0x1.093188p-6f, -0x1.c041ecp-7f, -0x1.9c7e98p-6f, -0x1.a1e424p-6f, -0x1.5bf412p-6f,
-     -0x1.0a0f76p-6f, -0x1.8a2768p-7f, -0x1.237668p-7f, -0x1.b3e76ap-8f, -0x1.4b169p-8f},
-    {0x1.c106ap-4f, 0x1.6a160ap-4f, 0x1.0c516p-5f, -0x1.99456ap-6f, -0x1.d0b6cap-5f,
-     -0x1.d6980ap-5f, -0x1.4e0826p-5f, -0x1.481264p-6f, -0x1.1ec8d6p-8f, 0x1.4a7e2p-9f,
-     0x1.566d48p-8f, 0x1.3bf37ap-8f, 0x1.09ed9p-8f, 0x1.4372fp-9f, 0x1.7d5bap-10f, 0x1.dac632p-10f},
-    {0, -0x1.25f1e8p-5f, -0x1.8be8d6p-5f, -0x1.2f6226p-5f, -0x1.8e100ap-7f, 0x1.0fb59cp-7f,
-     0x1.1b9a84p-6f, 0x1.ef2b92p-7f, 0x1.1ccf76p-7f, 0x1.d69784p-9f, 0x1.728452p-12f,
-     -0x1.67c524p-11f, -0x1.0a26b2p-10f, -0x1.4b95a6p-11f, -0x1.b5773cp-12f, -0x1.028064p-11f},
+alignas(64) static const float erf_table[5][32] = {
+    {0x1.20dd76p0f, 0x1.1f5e1ap0f, 0x1.1af54ep0f, 0x1.13e08cp0f, 0x1.0a7ef6p0f, 0x1.fe8f16p-1f,
+     0x1.e57b74p-1f, 0x1.cacbc2p-1f, 0x1.af767ap-1f, 0x1.9450bcp-1f, 0x1.7a0518p-1f,
+     0x1.611066p-1f, 0x1.49c38ep-1f, 0x1.3448f8p-1f, 0x1.20ac04p-1f, 0x1.0ee122p-1f,
+     0x1.fd9ae2p-2f, 0x1.e09a7ap-2f, 0x1.c67206p-2f, 0x1.aed2p-2f, 0x1.996eeep-2f, 0x1.8603ep-2f,
+     0x1.74538p-2f, 0x1.642828p-2f, 0x1.555368p-2f, 0x1.47ad4p-2f, 0x1.3b1358p-2f, 0x1.2f6828p-2f,
+     0x1.24923ap-2f, 0x1.1a7b9p-2f, 0x1.11111p-2f, 0x1.08421p-2f},
+    {-0x1.f1ed7cp-16f, -0x1.7d9004p-4f, -0x1.730702p-3f, -0x1.09ac38p-2f, -0x1.4c3884p-2f,
+     -0x1.7edeecp-2f, -0x1.a0cdd8p-2f, -0x1.b29322p-2f, -0x1.b5db02p-2f, -0x1.ad1534p-2f,
+     -0x1.9b12e2p-2f, -0x1.82ad1cp-2f, -0x1.667ed6p-2f, -0x1.48b7c6p-2f, -0x1.2b07a6p-2f,
+     -0x1.0e9e1ap-2f, -0x1.e8712cp-3f, -0x1.b87062p-3f, -0x1.8d734ep-3f, -0x1.67575ap-3f,
+     -0x1.45c32p-3f, -0x1.284242p-3f, -0x1.0e5896p-3f, -0x1.ef1beep-4f, -0x1.c6e932p-4f,
+     -0x1.a35764p-4f, -0x1.83bf9ep-4f, -0x1.6793ecp-4f, -0x1.4e5c5cp-4f, -0x1.37b3d8p-4f,
+     -0x1.234526p-4f, -0x1.10c83ap-4f},
+    {-0x1.7ebep-2f, -0x1.7667b4p-2f, -0x1.57641p-2f, -0x1.2763f8p-2f, -0x1.d6e4c8p-3f,
+     -0x1.5274e4p-3f, -0x1.9a6e7cp-4f, -0x1.45944cp-5f, 0x1.9995f4p-7f, 0x1.bbbc18p-5f,
+     0x1.5a957p-4f, 0x1.ab14bap-4f, 0x1.d4e2bep-4f, 0x1.df9ac2p-4f, 0x1.d35dap-4f, 0x1.b7dbfcp-4f,
+     0x1.93babep-4f, 0x1.6bfa4ep-4f, 0x1.441478p-4f, 0x1.1e3e26p-4f, 0x1.f7521ap-5f,
+     0x1.b9eb08p-5f, 0x1.8463fap-5f, 0x1.561cb4p-5f, 0x1.2e07c6p-5f, 0x1.0bd776p-5f,
+     0x1.dcd8b4p-6f, 0x1.a9e584p-6f, 0x1.7e4308p-6f, 0x1.581006p-6f, 0x1.366e7ap-6f,
+     0x1.19855ep-6f},
+    {-0x1.eb53b8p-5f, 0x1.c50a54p-5f, 0x1.ac6b3p-4f, 0x1.247992p-3f, 0x1.5573f6p-3f,
+     0x1.66b102p-3f, 0x1.5a88p-3f, 0x1.3649acp-3f, 0x1.01b332p-3f, 0x1.8a2668p-4f, 0x1.0fd49ep-4f,
+     0x1.404eap-5f, 0x1.0a48e6p-6f, -0x1.571deap-10f, -0x1.be8876p-7f, -0x1.5c55ccp-6f,
+     -0x1.9bddecp-6f, -0x1.ae16bep-6f, -0x1.a19a54p-6f, -0x1.832ff2p-6f, -0x1.5bef2cp-6f,
+     -0x1.3247b8p-6f, -0x1.0a1e1ep-6f, -0x1.cae476p-7f, -0x1.8a5a2p-7f, -0x1.52bd54p-7f,
+     -0x1.238b8ap-7f, -0x1.f7418p-8f, -0x1.b3f12ap-8f, -0x1.7b4232p-8f, -0x1.4b5876p-8f,
+     -0x1.22bae4p-8f},
+    {0x1.2e86b4p-1f, 0x1.a6337ap-4f, 0x1.65275p-4f, 0x1.d1e432p-5f, 0x1.218b46p-5f,
+     0x1.931a16p-10f, -0x1.c714fap-6f, -0x1.556fcap-5f, -0x1.e709acp-5f, -0x1.c35fb2p-5f,
+     -0x1.bdbdf2p-5f, -0x1.9d87d2p-5f, -0x1.5aba0cp-5f, -0x1.117f5ep-5f, -0x1.5f35fep-6f,
+     -0x1.155bf6p-7f, -0x1.57fb34p-10f, 0x1.9d515p-13f, 0x1.56ea3ep-12f, 0x1.f3e926p-10f,
+     0x1.a35b34p-8f, 0x1.086254p-7f, 0x1.78af4p-8f, 0x1.505576p-9f, 0x1.98797ap-8f, 0x1.aed8fp-9f,
+     0x1.7c892ep-10f, 0x1.885b4ap-9f, -0x1.dfdaa4p-11f, -0x1.3e426ap-12f, 0x1.1e764p-8f,
+     0x1.dfff8p-10f},
 };
-alignas(64) static const float tanh_table[7][16] = {
-    {0x1p0f, 0x1.cd1316p-1f, 0x1.69b4a8p-1f, 0x1.13e7a8p-1f, 0x1.af8f12p-2f, 0x1.5dca2p-2f,
-     0x1.24aeeap-2f, 0x1.f661e6p-3f, 0x1.b7c27p-3f, 0x1.86f226p-3f, 0x1.5fdd6ep-3f, 0x1.3fe19p-3f,
-     0x1.2539b6p-3f, 0x1.0eab82p-3f, 0x1.f6ac48p-4f, 0x1.d52958p-4f},
-    {0, -0x1.3457cep-2f, -0x1.50ae3cp-2f, -0x1.f19328p-3f, -0x1.51ed3cp-3f, -0x1.d02e56p-4f,
-     -0x1.4ae7ecp-4f, -0x1.eae7fap-5f, -0x1.79250cp-5f, -0x1.2a5a84p-5f, -0x1.e389c2p-6f,
-     -0x1.8fad48p-6f, -0x1.4fdb3ep-6f, -0x1.1e2dacp-6f, -0x1.ed83bcp-7f, -0x1.ade82ap-7f},
-    {-0x1.5554c6p-2f, -0x1.1617d8p-3f, 0x1.b854b4p-5f, 0x1.3cd896p-4f, 0x1.c3daa8p-5f,
-     0x1.1dfaa2p-5f, 0x1.69b402p-6f, 0x1.d8a692p-7f, 0x1.41682p-7f, 0x1.c63e1ap-8f, 0x1.4bd4f6p-8f,
-     0x1.f31b84p-9f, 0x1.80d1dp-9f, 0x1.2eb4acp-9f, 0x1.e48616p-10f, 0x1.89e75ap-10f},
-    {0, 0x1.48244ap-3f, 0x1.93410cp-5f, -0x1.08052ap-7f, -0x1.bdf6f4p-7f, -0x1.321d36p-7f,
-     -0x1.704762p-8f, -0x1.b74af2p-9f, -0x1.0d5728p-9f, -0x1.57169ap-10f, -0x1.c6022cp-11f,
-     -0x1.373c58p-11f, -0x1.b86a46p-12f, -0x1.3fd444p-12f, -0x1.dba9e8p-13f, -0x1.68e3eap-13f},
-    {0x1.10be1ap-3f, -0x1.3a92f8p-6f, -0x1.6c175cp-5f, -0x1.1f53ccp-7f, 0x1.265d84p-10f,
-     0x1.03a46p-9f, 0x1.4beb7ap-10f, 0x1.87c67ep-11f, 0x1.dda646p-12f, 0x1.fafc9cp-13f,
-     0x1.85415cp-13f, 0x1.d2499p-14f, 0x1.00f25ap-16f, 0x1.6d317p-18f, 0x1.befd42p-16f,
-     0x1.86a81cp-16f},
-    {0, -0x1.896742p-5f, 0x1.bdf97cp-7f, 0x1.d8b4ecp-8f, 0x1.1d1948p-10f, -0x1.512636p-13f,
-     -0x1.d94bfep-13f, -0x1.2b9184p-13f, -0x1.57580ap-14f, -0x1.71c5bcp-15f, -0x1.bcf82ap-16f,
-     -0x1.fbd5d6p-17f, -0x1.aad27ep-18f, -0x1.4a0f7cp-18f, -0x1.b1d27ap-19f, -0x1.5f5d08p-19f},
-    {-0x1.9ebd9cp-5f, 0x1.98ba4ap-6f, 0x1.8c9e72p-9f, -0x1.f7648cp-9f, -0x1.07382ap-12f,
-     -0x1.3c9b3ap-11f, -0x1.49ea3cp-16f, -0x1.0264eep-13f, -0x1.368486p-12f, 0x1.e2edd6p-17f,
-     -0x1.38120cp-12f, -0x1.31864ap-13f, 0x1.6d3118p-12f, 0x1.1e3f9p-12f, 0x1.3d13a2p-17f,
-     -0x1.d0a142p-16f},
+alignas(64) static const float tanh_table[6][32] = {
+    {0x1p0f, 0x1.f17868p-1f, 0x1.cb4228p-1f, 0x1.992434p-1f, 0x1.65c69p-1f, 0x1.3738bep-1f,
+     0x1.0f9498p-1f, 0x1.dd8d0ap-2f, 0x1.a7c2eap-2f, 0x1.7b9b4ap-2f, 0x1.571c6p-2f,
+     0x1.38a828p-2f, 0x1.1ef9f2p-2f, 0x1.09179ap-2f, 0x1.ec8294p-3f, 0x1.cbc6fp-3f,
+     0x1.af17e6p-3f, 0x1.95c31ap-3f, 0x1.7f3be6p-3f, 0x1.6b1238p-3f, 0x1.58ebe8p-3f,
+     0x1.487facp-3f, 0x1.39916cp-3f, 0x1.2bef6ap-3f, 0x1.1f703p-3f, 0x1.13f0dcp-3f,
+     0x1.0953ecp-3f, 0x1.ff0078p-4f, 0x1.ecc078p-4f, 0x1.dbc2aap-4f, 0x1.cbe6d8p-4f,
+     0x1.bd10f2p-4f},
+    {-0x1.8499cap-24f, -0x1.7a36b8p-3f, -0x1.3788d8p-2f, -0x1.5f64a2p-2f, -0x1.4e05p-2f,
+     -0x1.231938p-2f, -0x1.e67fdp-3f, -0x1.8fbb62p-3f, -0x1.4784fap-3f, -0x1.0da3cap-3f,
+     -0x1.bfcfaap-4f, -0x1.77ad7cp-4f, -0x1.3e8626p-4f, -0x1.10ddcep-4f, -0x1.d80f86p-5f,
+     -0x1.9bfee4p-5f, -0x1.6a827cp-5f, -0x1.41538ep-5f, -0x1.1eb9a8p-5f, -0x1.01654p-5f,
+     -0x1.d0a8d4p-6f, -0x1.a57de4p-6f, -0x1.800fe4p-6f, -0x1.5f6676p-6f, -0x1.42bb52p-6f,
+     -0x1.296e9ap-6f, -0x1.12fe74p-6f, -0x1.fe0102p-7f, -0x1.da39f4p-7f, -0x1.ba15dcp-7f,
+     -0x1.9d1abcp-7f, -0x1.82e1ecp-7f},
+    {-0x1.55530ep-2f, -0x1.132914p-2f, -0x1.0a96fcp-3f, -0x1.287208p-7f, 0x1.d383fep-5f,
+     0x1.41a116p-4f, 0x1.3921cep-4f, 0x1.0ca874p-4f, 0x1.b45134p-5f, 0x1.5a2aeep-5f,
+     0x1.10e0aap-5f, 0x1.af0fb4p-6f, 0x1.56e02ep-6f, 0x1.135162p-6f, 0x1.be9228p-7f,
+     0x1.6e1898p-7f, 0x1.2f3568p-7f, 0x1.fb388cp-8f, 0x1.ac0c54p-8f, 0x1.6c893ep-8f, 0x1.38cp-8f,
+     0x1.0e51e4p-8f, 0x1.d62b1p-9f, 0x1.9bc2acp-9f, 0x1.6a38e4p-9f, 0x1.408e42p-9f,
+     0x1.1d1fa6p-9f, 0x1.fd130cp-10f, 0x1.c84422p-10f, 0x1.9ac2aap-10f, 0x1.731d56p-10f,
+     0x1.50725ap-10f},
+    {-0x1.1c5a46p-12f, 0x1.0fc808p-3f, 0x1.4633dep-3f, 0x1.b2a62ap-4f, 0x1.7181bcp-5f,
+     0x1.df0f3ap-8f, -0x1.2e3dc6p-7f, -0x1.c5cadp-7f, -0x1.b5fed8p-7f, -0x1.6fd916p-7f,
+     -0x1.23a378p-7f, -0x1.c2e604p-8f, -0x1.59c78p-8f, -0x1.095a08p-8f, -0x1.9928c6p-9f,
+     -0x1.3e3fcap-9f, -0x1.f39a28p-10f, -0x1.8c3bbap-10f, -0x1.3d6baap-10f, -0x1.00fb22p-10f,
+     -0x1.a3d674p-11f, -0x1.5a14ep-11f, -0x1.1f6318p-11f, -0x1.e21a48p-12f, -0x1.965152p-12f,
+     -0x1.5967cap-12f, -0x1.27791cp-12f, -0x1.fc1354p-13f, -0x1.b7053p-13f, -0x1.7da9ap-13f,
+     -0x1.4d793cp-13f, -0x1.249e74p-13f},
+    {0x1.18a4bep-3f, 0x1.27ba2cp-4f, -0x1.5e24ccp-6f, -0x1.c5f3dp-5f, -0x1.5ebc38p-5f,
+     -0x1.62fd2cp-6f, -0x1.ff922cp-8f, -0x1.07fe84p-10f, 0x1.52c144p-10f, 0x1.0d6f38p-9f,
+     0x1.d8ce74p-10f, 0x1.9ebeacp-10f, 0x1.3ba024p-10f, 0x1.a538cp-11f, 0x1.67338ap-11f,
+     0x1.021bdp-11f, 0x1.8bea24p-12f, 0x1.21a494p-12f, 0x1.1731a2p-12f, 0x1.1dd318p-13f,
+     0x1.f86c48p-14f, 0x1.42d118p-14f, 0x1.c8c634p-14f, 0x1.d5276ep-16f, 0x1.52d8ap-14f,
+     0x1.a1298cp-15f, 0x1.3f525cp-19f, 0x1.43807ep-16f, 0x1.6410fcp-15f, 0x1.a84de4p-16f,
+     0x1.7a1faep-17f, -0x1.33b632p-18f},
+    {-0x1.79387p-6f, -0x1.157264p-4f, -0x1.7df03ep-5f, -0x1.0f03fcp-9f, 0x1.e05456p-7f,
+     0x1.8fad3cp-7f, 0x1.b22c82p-8f, 0x1.5ab1cep-9f, 0x1.f7195ep-11f, 0x1.059edap-15f,
+     -0x1.4d3ecep-13f, -0x1.1aec12p-12f, -0x1.bac9p-13f, -0x1.ee1edp-14f, -0x1.251a7ep-13f,
+     -0x1.67eff4p-14f, -0x1.451b6ap-14f, -0x1.d71e8ep-15f, -0x1.9a81dp-15f, -0x1.2c58d8p-16f,
+     -0x1.d5026ap-17f, -0x1.ef5ee8p-18f, -0x1.8c1e36p-16f, 0x1.7197a2p-20f, -0x1.098556p-16f,
+     -0x1.a64a34p-18f, 0x1.38a3a6p-20f, -0x1.3c016p-20f, -0x1.9bcd4cp-18f, -0x1.95eb54p-19f,
+     0x1.d3e17cp-21f, 0x1.b222aep-19f},
 };
 // table[0] + table[1] * u + ... with the row of coefficients that k chooses.
-template <int degree, int L>
-PK_FN f32<L> lookup_polynomial(const float (*table)[16], i32<L> k, f32<L> u) {
-    f32<L> p = lookup(table[degree], k);
+template <int rows, int size, int L>
+PK_FN f32<L> lookup_polynomial(const float (&table)[rows][size], i32<L> k, f32<L> u) {
+    f32<L> p = lookup(table[rows - 1], k);
 #pragma GCC unroll 16
-    for (int i = degree - 1; i >= 0; i--) p = fused(p, u, lookup(table[i], k));
+    for (int i = rows - 2; i >= 0; i--) p = fused(p, u, lookup(table[i], k));
     return p;
 }
+// In units of an eighth: the greatest a of the table's last column gives 1 exactly.
 template <int L> PK_FN f32<L> erf_part(f32<L> x) {
-    f32<L> magic = 12582912.0f, a = lesser(f32<L>(3.8749f), abs(x));
-    f32<L> m = fused(a, f32<L>(4), magic);
-    f32<L> u = fused(m - magic, f32<L>(-0.25f), a);
-    f32<L> y = lookup_polynomial<5>(erf_table, bits<int32_t>(m), u) * a;
-    return with_sign(lesser(f32<L>(1), y), x);
+    f32<L> magic = 0x1.8p23f, a = lesser(f32<L>(0x1.f7fffep1f), abs(x));
+    f32<L> m = fused(a, f32<L>(8), magic), u = fused(m - magic, f32<L>(-0.125f), a);
+    return lookup_polynomial(erf_table, bits<int32_t>(m), u) * with_sign(a, x);
 }
 PK_FUNCTION_F32(erf)
 
 template <int L> PK_FN f32<L> tanh_part(f32<L> x) {
-    f32<L> magic = 12582912.0f, a = lesser(f32<L>(9.02f), abs(x));
-    f32<L> m = fused(a, f32<L>(0x1.b7d6c4p0f), magic);
-    f32<L> u = fused(m - magic, f32<L>(-0x1.2ap-1f), a);
-    f32<L> y = lookup_polynomial<6>(tanh_table, bits<int32_t>(m), u) * a;
-    return with_sign(lesser(f32<L>(1), y), x);
+    f32<L> magic = 0x1.8p23f, a = lesser(f32<L>(0x1.299998p3f), abs(x));
+    f32<L> m = fused(a, f32<L>(0x1.af286cp1f), magic), u = fused(m - magic, f32<L>(-0x1.3p-2f), a);
+    return lookup_polynomial(tanh_table, bits<int32_t>(m), u) * with_sign(a, x);
 }
 PK_FUNCTION_F32(tanh)
 
@@ -240,7 +313,7 @@ template <int L> PK_FN f32<L> log1p_part(f32<L> x) {
 PK_FUNCTION_F32(log1p)
 
 template <int L> PK_FN f32<L> sigmoid_part(f32<L> x) {
-    f32<L> e = exp_part(-abs(x));
+    f32<L> e = exp_clamped(greater(f32<L>(-104), -abs(x)));
     return choose(x < f32<L>(0), e, f32<L>(1)) / (f32<L>(1) + e);
 }
 PK_FUNCTION_F32(sigmoid)
@@ -474,7 +547,7 @@ PK_FUNCTION_F32(tan)
 template <int L> PK_FN f32<L> erfc_part(f32<L> x) {
     f32<L> magic = 12582912.0f, a = lesser(f32<L>(10.17f), abs(x));
     f32<L> m = fused(a, f32<L>(0x1.861862p0f), magic), u = fused(m - magic, f32<L>(-0.65625f), a);
-    f32<L> q = lookup_polynomial<7>(erfcx_table, bits<int32_t>(m), u);
+    f32<L> q = lookup_polynomial(erfcx_table, bits<int32_t>(m), u);
     f32<L> h = a * a, low = fused(a, a, -h);
     f32<L> n = fused(h, f32<L>(-0x1.715476p0f), magic) - magic;
     f32<L> r = fused(n, f32<L>(-0x1.62e4p-1f), -h);
@@ -532,11 +605,10 @@ template <int L> PK_FN f32<L> pow_part(f32<L> x, f32<L> y) {
 }
 
 #define PK_FUNCTION2_F32(name)                                                                     \
-    template <int L> PK_FN f32<L> name##_of(f32<L> x, f32<L> y) {                                  \
+    template <int L> PK_FN f32<L> name(f32<L> x, f32<L> y) {                                       \
         if constexpr (whole<float, L>) return name##_part(x, y);                                   \
-        else return f32<L>::of(name##_of(x.s.lo, y.s.lo), name##_of(x.s.hi, y.s.hi));              \
+        else return f32<L>::of(name(x.s.lo, y.s.lo), name(x.s.hi, y.s.hi));                        \
     }                                                                                              \
-    PK_LAZY f32x16 name(f32x16 x, f32x16 y) { return name##_of(x, y); }                            \
     PK_LAZY float name(float x, float y) {                                                         \
         return name##_part(f32<PK_BYTES / 4>(x), f32<PK_BYTES / 4>(y))[0];                         \
     }

@@ -46,20 +46,26 @@ double atan2(double, double);
 }
 }  // namespace libm
 #define PK_LIBM_F64(name)                                                                          \
-    PK_LAZY f64x16 name(f64x16 x) {                                                                \
-        double r[16];                                                                              \
-        store_whole(r, x);                                                                         \
-        each(libm::name, r);                                                                       \
-        return load_whole<double, 16>(r);                                                          \
+    template <int L> PK_FN f64<L> name(f64<L> x) {                                                 \
+        if constexpr (L > 16) return f64<L>::of(name(x.s.lo), name(x.s.hi));                       \
+        else {                                                                                     \
+            double r[16];                                                                          \
+            store_whole(r, x);                                                                     \
+            each(libm::name, r);                                                                   \
+            return load_whole<double, 16>(r);                                                      \
+        }                                                                                          \
     }                                                                                              \
     PK_LAZY double name(double x) { return libm::name(x); }
 #define PK_LIBM2_F64(name)                                                                         \
-    PK_LAZY f64x16 name(f64x16 x, f64x16 y) {                                                      \
-        double r[16], s[16];                                                                       \
-        store_whole(r, x);                                                                         \
-        store_whole(s, y);                                                                         \
-        each(libm::name, r, s);                                                                    \
-        return load_whole<double, 16>(r);                                                          \
+    template <int L> PK_FN f64<L> name(f64<L> x, f64<L> y) {                                       \
+        if constexpr (L > 16) return f64<L>::of(name(x.s.lo, y.s.lo), name(x.s.hi, y.s.hi));       \
+        else {                                                                                     \
+            double r[16], s[16];                                                                   \
+            store_whole(r, x);                                                                     \
+            store_whole(s, y);                                                                     \
+            each(libm::name, r, s);                                                                \
+            return load_whole<double, 16>(r);                                                      \
+        }                                                                                          \
     }                                                                                              \
     PK_LAZY double name(double x, double y) { return libm::name(x, y); }
 PK_LIBM_F64(exp2)

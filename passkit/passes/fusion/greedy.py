@@ -1,7 +1,8 @@
 """The strategy "stitch" in its greedy form: producers before consumers, each joins what it can.
 
-A group lies in one iteration space: its values are FULL, or ROW after a reduction. Every group has a
-depth; an edge between two groups always leads to a larger one, so that no cycle can arise.
+A group lies in one iteration space: its values are FULL, or ROW after a reduction. Every group has
+a depth; an edge between two groups always leads to a larger one, so that no cycle can arise. A group
+may be moved deeper as long as whoever reads it is deeper still.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from attrs import define, field
 
 from passkit.errors import PasskitError
 from passkit.graph import Graph
+from passkit.group import Decision
 from passkit.node import Entry, Node
 from passkit.op import FElement
 from passkit.passes.context import PassContext
@@ -62,6 +64,8 @@ def greedy(graph: Graph, context: PassContext) -> Partition:
     run = _Greedy(graph, context)
     for node in graph.nodes:
         run.visit(node)
+    for names in context.keep_together:
+        run.gather([_name(n) for n in names])
     return run.partition()
 
 
@@ -75,6 +79,11 @@ class _Greedy:
         self.apart = [{_name(n) for n in names} for names in context.keep_apart]
         self.alone = {_name(n) for n in context.no_fuse}
         self.drafts: dict[int, Draft] = {}
+        self.copied: dict[Node, list[Draft]] = {}
+        self.later: dict[Node, list[Node]] = {}
+        for node in graph.nodes:
+            for c in node.control:
+                self.later.setdefault(c, []).append(node)
 
     def visit(self, node: Node) -> None:
         """Put ``node`` into a group, producers having been visited."""
@@ -106,17 +115,18 @@ class _Greedy:
             if n not in self.of:
                 reason = why_opaque(self.graph, n) or "it is not in a group"
                 self.out.note(self.graph.names, n, node, "opaque", reason)
+        mark = len(self.out.log)
         if home is not None:
             misfit = self._join(home, node)
-            if misfit is None:
-                self._others(home, node, near, depth)
+            if misfit is None and self._others(home, node, near):
                 return
-            self._note(home, node, misfit)
-            taken = self._start(node, depth + 1)
-            self._others(taken, node, [d for d in near if d is not home], depth + 1)
-            return
-        taken = self._start(node, depth)
-        self._others(taken, node, near, depth)
+            if misfit is None:  # it reads a group that home can neither take in nor stand behind
+                del self.out.log[mark:], home.members[node]
+            else:
+                self._note(home, node, misfit)
+                near = [d for d in near if d is not home]
+            depth += 1
+        self._others(self._start(node, depth), node, near)
 
     def _control_depth(self, node: Node) -> list[int]:
         return [self.depth[c] + 1 for c in node.control]
@@ -232,22 +242,47 @@ class _Greedy:
 
     # The groups of the other producers.
 
-    def _others(self, home: Draft, node: Node, near: list[Draft], depth: int) -> None:
+    def _others(self, home: Draft, node: Node, near: list[Draft]) -> bool:
+        """Take in the groups of the other producers, or stand behind them; whether that is so."""
         for other in near:
-            if self.of.get(next(iter(other.members))) is home or other is home:
+            if self.drafts.get(id(other)) is not other or other is home:
+                continue  # taken in already
+            misfit = self._meet(home, other)
+            misfit = misfit or self._merge(home, other, node)
+            if misfit is None or self._repeat(home, other, node):
                 continue
-            misfit = (
-                self._merge(home, other, node)
-                if other.depth == home.depth
-                else Misfit("order", "other kernels stand between them")
-            )
-            if misfit is not None and self._repeat(home, other, node):
-                continue
-            if misfit is not None:
-                self._note(other, node, misfit)
+            self._note(other, node, misfit)
+            if other.depth >= home.depth:
+                if not self._can_sink(home, other.depth + 1, home):
+                    return False
+                self._sink(home, other.depth + 1)
+        return True
 
-    def _merge(self, home: Draft, other: Draft, node: Node) -> Misfit | None:
-        """Join two groups of one depth whose spaces agree at ``node``."""
+    def _meet(self, home: Draft, other: Draft) -> Misfit | None:
+        """Why no depth serves both; None if they are, or could be, equally deep."""
+        if other.depth < home.depth and not self._can_sink(other, home.depth, home):
+            return Misfit("order", "other kernels stand between them")
+        return None
+
+    def _can_sink(self, draft: Draft, depth: int, other: Draft) -> bool:
+        """Whether all that reads or awaits ``draft``, but for ``other``, lies below ``depth``."""
+        users = self.graph.users
+        for n in draft.members:
+            after = [*(u for e in n.entries for u in users.get(e, ())), *self.later.get(n, ())]
+            for u in after:
+                if u in self.depth and self.of.get(u) not in (draft, other):
+                    if self.depth[u] <= depth:
+                        return False
+                if any(d.depth <= depth for d in self.copied.get(u, ()) if d is not other):
+                    return False
+        return True
+
+    def _sink(self, draft: Draft, depth: int) -> None:
+        draft.depth = depth
+        self.depth.update(dict.fromkeys(draft.members, depth))
+
+    def _merge(self, home: Draft, other: Draft, node: Node | None) -> Misfit | None:
+        """Join two groups, which one depth could serve, whose spaces agree at ``node`` if any."""
         if home.space.size == other.space.size:
             rows = False
         elif other.reduced is None and home.reduced and other.space.size == home.space.rows:
@@ -267,10 +302,11 @@ class _Greedy:
             home_shape, home_reduced = home.shape, home.reduced
         roles = {n: Role.ROW if rows else r for n, r in other.members.items()}
         trial = Draft(home.depth, home.shape, {**home.members, **roles}, reduced=home.reduced)
-        misfit = self._allowed(home, node, len(other.members)) or self._reads_of(trial, node)
+        misfit = self._allowed_both(home, other) or self._crossing(trial, home, other)
         if misfit is None and len(home.reads | other.reads) > self.target.max_buffers:
             misfit = Misfit("buffers", f"a kernel has at most {self.target.max_buffers} inputs")
-        if misfit is None and not self.context.spend(f"merge at {self.graph.names[node]}"):
+        at = next(iter(other.members)) if node is None else node
+        if misfit is None and not self.context.spend(f"merge at {self.graph.names[at]}"):
             misfit = Misfit("fuel", "the fuel is used up", "raise fuel")
         if misfit is not None:
             home.shape, home.reduced, home._space = home_shape, home_reduced, None
@@ -278,21 +314,46 @@ class _Greedy:
         for n, role in roles.items():
             home.members[n] = role
             self.of[n] = home
-        home.clones.update(other.clones)
+        self._sink(home, max(home.depth, other.depth))
+        for n in other.clones:
+            self._copy(home, n)
         home.reads |= other.reads
         self.drafts.pop(id(other), None)
-        self._note_fused(home, node)
+        if node is not None:
+            self._note_fused(home, node)
         return None
 
-    def _reads_of(self, trial: Draft, node: Node) -> Misfit | None:
-        role = trial.members[node]
-        if reduce_of(node) is not None:
-            return (
-                None
-                if trial.members[node.inputs[0].node] is Role.FULL
-                else Misfit("twice", "it reduces what a reduction left")
-            )
-        return self._check_reads(trial, node, role)
+    def _copy(self, home: Draft, node: Node) -> None:
+        home.clones[node] = None
+        self.copied.setdefault(node, []).append(home)
+
+    def _allowed_both(self, home: Draft, other: Draft) -> Misfit | None:
+        if self.alone or self.apart:
+            names = {self.graph.names[n] for n in home.members}
+            others = {self.graph.names[n] for n in other.members}
+            if not self.alone.isdisjoint(names | others):
+                return Misfit("no_fuse", "no_fuse names one of them", "take it out of no_fuse")
+            if any(a & names and a & others for a in self.apart):
+                return Misfit("keep_apart", "keep_apart names both", "take them out of keep_apart")
+        if 0 in (home.space.size, other.space.size):
+            return Misfit("empty", "it has no elements")
+        if len(home.members) + len(other.members) > self.target.max_ops:
+            return Misfit("ops", f"a group has at most {self.target.max_ops} operators")
+        return None
+
+    def _crossing(self, trial: Draft, home: Draft, other: Draft) -> Misfit | None:
+        """Whether ``home`` reads the values of ``other`` at their own points."""
+        for node in home.members:
+            inside = [e.node for e in node.inputs if e.node in other.members]
+            if inside and reduce_of(node) is None:
+                misfit = self._check_reads(trial, node, trial.members[node])
+                if misfit is not None:
+                    return misfit
+            elif inside and trial.members[inside[0]] is not Role.FULL:
+                return Misfit("twice", "it reduces what a reduction left")
+        if any(e.node in other.members for n in home.clones for e in n.inputs):
+            return Misfit("order", "a value repeated in one of them reads the other")
+        return None
 
     def _note_fused(self, home: Draft, node: Node) -> None:
         for n in self._producers(node):
@@ -317,7 +378,8 @@ class _Greedy:
             return False
         if other.clones or not self._allowed_clone(home, wanted):
             return False
-        home.clones.update(wanted)
+        for n in wanted:
+            self._copy(home, n)
         home.reads |= {e for n in wanted for e in n.inputs if e.node not in wanted}
         for n in self._producers(node):
             if n in wanted:
@@ -330,6 +392,29 @@ class _Greedy:
     def _allowed_clone(self, home: Draft, wanted: Iterable[Node]) -> bool:
         names = {self.graph.names[n] for n in (*wanted, *home.members)}
         return self.alone.isdisjoint(names) and not any(len(a & names) > 1 for a in self.apart)
+
+    # What the caller wants in one group.
+
+    def gather(self, names: list[str]) -> None:
+        """Put the groups of nodes together where that is legal, else say why not."""
+        nodes = {self.graph.names[n]: n for n in self.graph.nodes}
+        first: Node | None = None
+        for name in names:
+            node = nodes.get(name)
+            if node is None or node not in self.of:
+                why = "there is no such node" if node is None else why_opaque(self.graph, node)
+                self._untied(name, name, Misfit("opaque", why or "it is in no group"))
+            elif first is None:
+                first = node
+            elif self.of[node] is not self.of[first]:
+                home, other = sorted((self.of[first], self.of[node]), key=lambda d: -d.depth)
+                misfit = self._meet(home, other) or self._merge(home, other, None)
+                if misfit is not None:
+                    self._untied(self.graph.names[first], name, misfit)
+
+    def _untied(self, one: str, another: str, misfit: Misfit) -> None:
+        reason = f"keep_together names both, but {misfit.reason}"
+        self.out.log.append(Decision(one, another, False, misfit.code, reason, {}, misfit.way_out))
 
     def partition(self) -> Partition:
         """The groups, in the order of their first members."""
