@@ -1,4 +1,4 @@
-"""The ladder: from a graph to an `Executable`."""
+"""From a graph to an `Executable`: what `pk.compile` makes."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from passkit.kernel import Kernel
 from passkit.node import Entry, Node
 from passkit.passes.apply import ApplyPasses
 from passkit.passes.context import PassContext, current
+from passkit.planning import planned
 from passkit.runtime.assemble import Input, assemble
 from passkit.runtime.feeds import bind_sizes
 from passkit.runtime.interpret import interpret, numbers
@@ -30,28 +31,6 @@ from passkit.runtime.program import Library, Program, Python, Step
 from passkit.runtime.state import State
 from passkit.size import Shape, Size, evaluate, numel, symbols_of
 from passkit.target import Target
-
-LADDER = (
-    "Functionalize",
-    "Expand",
-    "Simplify",
-    "Fusion",
-    "SchedulePlan",
-    "SharedMemPlan",
-    "CodeGen",
-    "RTCGen",
-    "PlanMemory",
-)
-"""The passes of a compilation, in order; analyses are run in between where they are needed."""
-
-PROVIDES = {
-    "Fusion": "subgraph",
-    "SchedulePlan": "schedule",
-    "SharedMemPlan": "shared",
-    "CodeGen": "kernel",
-    "RTCGen": "rtc",
-    "PlanMemory": "storage",
-}
 
 
 @frozen
@@ -75,24 +54,13 @@ def compile(graph: Graph | Entry | Sequence[Entry], **options: Any) -> Executabl
     return Executable(graph, (current() or PassContext()).with_options(**options))
 
 
-def ladder(graph: Graph, context: PassContext) -> Graph:
-    """The graph with every annotation that a program is assembled from."""
-    done = [p for p, what in PROVIDES.items() if what in graph.attrs]
-    start = LADDER.index(done[-1]) + 1 if done else 0
-    skipped = set(context.disabled)
-    passes = [p for p in LADDER[start:] if p not in skipped or p in PROVIDES]
-    with context:
-        return ApplyPasses(graph, passes)
-
-
 def explain(graph: Graph, name: str | None = None, **options: Any) -> Explanation:
     """Each edge between two operators: fused, or why not, with data and a way out, as a table.
 
     A graph without a fusion plan is planned first, under ``options`` as in `compile`. ``name``
     keeps the edges at one node.
     """
-    passes = LADDER[: LADDER.index("Fusion") + 1]
-    return explained(graph, name, lambda g: ApplyPasses(g, passes, **options))
+    return explained(graph, name, lambda g: planned(g, "Fusion", **options))
 
 
 class Executable:
@@ -141,7 +109,7 @@ class Executable:
     _program: Program | None
 
     def _compiled(self, graph: Graph, context: PassContext) -> None:
-        self.graph = ladder(graph, context)
+        self.graph = planned(graph)
         fed = signature(graph, self.graph)
         self._program = assemble(self.graph, self.state, context.target, fed)
         names = _outputs(graph)
@@ -189,8 +157,8 @@ class Executable:
         names = [s.name for s in self.inputs]
         graph = with_shapes(self.source_graph, dict(zip(names, shapes, strict=True)))
         with self.context:
-            planned = ladder(graph, self.context)
-        made = assemble(planned, self.state, self.target, signature(graph, planned))
+            plan = planned(graph)
+        made = assemble(plan, self.state, self.target, signature(graph, plan))
         self._variants[shapes] = made
         return made
 
@@ -317,19 +285,19 @@ def _outputs(graph: Graph) -> list[str]:
     ]
 
 
-def signature(graph: Graph, planned: Graph) -> tuple[Input, ...]:
-    """What every input of ``graph`` must be, as declared and as planned.
+def signature(graph: Graph, plan: Graph) -> tuple[Input, ...]:
+    """What every input of ``graph`` must be, as declared and as plan.
 
     The planned graph may lack some of them, and knows more of the shapes of the others.
     """
     names = [graph.names[n] for n in graph.inputs]
-    if names != [planned.names[n] for n in planned.inputs]:
-        planned = ApplyPasses(graph, "Complete")
-    entries = {planned.names[n]: n.entries[0] for n in planned.inputs}
+    if names != [plan.names[n] for n in plan.inputs]:
+        plan = ApplyPasses(graph, "Complete")
+    entries = {plan.names[n]: n.entries[0] for n in plan.inputs}
     found = []
     for node, name in zip(graph.inputs, names, strict=True):
-        shape, declared = planned.shape(entries[name]), node.entries[0].shape
-        found.append(Input(name, planned.dtype(entries[name]), declared or shape, shape))
+        shape, declared = plan.shape(entries[name]), node.entries[0].shape
+        found.append(Input(name, plan.dtype(entries[name]), declared or shape, shape))
     return tuple(found)
 
 

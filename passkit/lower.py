@@ -243,7 +243,8 @@ class _Lowering:
         for k in plan.rows:
             node, entry = self.nodes[k], self.nodes[k].entries[0]
             value = self._row_value(node, values)
-            if value is not self.row_values.get(entry):
+            renamed = isinstance(value, Var) and self.across is None
+            if value is not self.row_values.get(entry) and not renamed:
                 name = self.names[node]
                 name = name if reduce_of(node) is None else f"{name}_row"
                 var = Var(self.local(name), value.dtype)

@@ -138,9 +138,9 @@ class _Parser:
             self.end()
         outputs: list[Entry] = []
         if self.next.kind in ("name", "string"):
-            outputs.append(self.ref())
+            outputs.append(self.operand())
             while self.accept(","):
-                outputs.append(self.ref())
+                outputs.append(self.operand())
         self.end()
         made = Graph(outputs, self.scope.updates)
         self.scope = outer
@@ -219,6 +219,20 @@ class _Parser:
             raise self.fail(
                 f"{token.text} has {len(node.entries)} results; write {token.text}:0", token
             )
+        return node.entries[0]
+
+    def operand(self) -> Entry:
+        """A reference, or an operator without a name of its own: ``add(exp(x), 1)``."""
+        token, following = self.next, self.tokens[self.at + 1]
+        if token.kind != "name" or following.kind != "mark" or following.text != "(":
+            return self.ref()
+        self.depth += 1
+        if self.depth > 4 * DEEPEST:
+            raise self.fail(f"operators are nested more than {4 * DEEPEST} deep")
+        node = self.call("")
+        self.depth -= 1
+        if len(node.entries) > 1:
+            raise self.fail(f"{token.text} has {len(node.entries)} results; give it a name", token)
         return node.entries[0]
 
     def integer(self) -> int:
@@ -373,11 +387,11 @@ class _Parser:
             raise
 
     def argument(self) -> Any:
-        """A reference, or a literal."""
+        """A reference, an operator, or a literal."""
         token = self.next
         is_name = token.kind == "name" and token.text not in WORDS
         if is_name or token.kind == "string":
-            return self.ref()
+            return self.operand()
         return self.value() if token.text in ("(", "none") else self.number()
 
     def value(self) -> Any:

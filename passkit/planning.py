@@ -1,24 +1,51 @@
-"""Planning without running: a graph taken up the ladder as far as asked, and no further."""
+"""The ladder: the passes of a compilation, and a graph taken up it as far as asked."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from passkit.compiler import LADDER, PROVIDES
 from passkit.errors import PassError, nearest
 from passkit.graph import Graph
 from passkit.passes.apply import ApplyPasses
+from passkit.passes.context import PassContext, current
+
+LADDER = (
+    "Functionalize",
+    "Expand",
+    "Simplify",
+    "Fusion",
+    "SchedulePlan",
+    "SharedMemPlan",
+    "CodeGen",
+    "RTCGen",
+    "PlanMemory",
+)
+"""The passes of a compilation, in order; analyses are run in between where they are needed."""
+
+PROVIDES = {
+    "Fusion": "subgraph",
+    "SchedulePlan": "schedule",
+    "SharedMemPlan": "shared",
+    "CodeGen": "kernel",
+    "RTCGen": "rtc",
+    "PlanMemory": "storage",
+}
+"""What a pass leaves behind, by which a graph shows how far up it is."""
 
 
-def planned(graph: Graph, last: str, **options: Any) -> Graph:
+def planned(graph: Graph, last: str = LADDER[-1], **options: Any) -> Graph:
     """The graph after the passes of the ladder up to ``last``.
 
-    Those that it has been through are not repeated. Before RTCGen nothing is compiled, so no device
-    of the target is needed. ``options`` are those of `PassContext`.
+    Those that it has been through are not repeated, those that the context disables are skipped.
+    Before RTCGen nothing is compiled, so no device of the target is needed. ``options`` are those
+    of `PassContext`.
 
     Raises: PassError when ``last`` is not a pass of the ladder.
     """
     if last not in LADDER:
         raise PassError(f"{last!r} is not a pass of the ladder; {nearest(last, LADDER)}")
+    context = current() or PassContext()
+    skipped = {*context.disabled, *options.get("disabled", ())} - set(PROVIDES)
     done = [LADDER.index(p) for p, what in PROVIDES.items() if what in graph.attrs]
-    return ApplyPasses(graph, LADDER[max(done, default=-1) + 1 : LADDER.index(last) + 1], **options)
+    passes = LADDER[max(done, default=-1) + 1 : LADDER.index(last) + 1]
+    return ApplyPasses(graph, [p for p in passes if p not in skipped], **options)

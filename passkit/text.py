@@ -13,6 +13,7 @@ A statement stands on a line, or before a ``;``::
     state w: f32[2] = [0, 0]            a state variable, with or without an initial value
     c: f32[2] = [1.5, nan]              a constant
     e = softmax(a, axis=-1)             an operator; e:1 is its second result
+    f = add(exp(a), 1)                  an operator without a name of its own, inside of another
     s = assign(w, c) after(e)           it must run after e
     update w = c                        a write that Functionalize found
     return e, s                         the outputs

@@ -14,7 +14,8 @@ import numpy as np
 from attrs import evolve, frozen
 
 import passkit as pk
-from passkit.compiler import LADDER, Executable
+from passkit.compiler import Executable
+from passkit.planning import LADDER
 from passkit.errors import PasskitError
 from passkit.graph import Graph
 from passkit.node import Entry, Node, constant
@@ -271,6 +272,10 @@ def _smaller(case: Case) -> Iterable[Case]:
             yield _with(case, Graph([outputs[k]]))
         for k in range(len(outputs)):
             yield _with(case, Graph([*outputs[:k], *outputs[k + 1 :]]))
+    for k, entry in enumerate(outputs):
+        before = [e for e in entry.node.inputs if e.node.op is None or e.node.inputs]
+        if before:
+            yield _with(case, Graph([*outputs[:k], *dict.fromkeys(before), *outputs[k + 1 :]]))
     for node in reversed(graph.nodes):
         if node.op is None or node.op.name == "constant":
             continue

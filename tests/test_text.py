@@ -208,6 +208,7 @@ BAD = [
     ("x: f32[]; y = softmax(x, axis={(): 1, {}: 2}); return y", "{} cannot be the key of a dict"),
     ("x: f32[]; y = softmax(x, axis=dtype(f33)); return y", "'f33' is not an element type"),
     ("x: f32[]; y = softmax(x, axis=" + "(" * 200 + "); return y", "nested more than 128 deep"),
+    ("x: f32[]; return " + "exp(" * 200 + "x" + ")" * 200, "operators are nested more than 128"),
     ("x: f32[] ! ; return x", "line 1, column 10: unexpected '!'"),
     ('"\\q": f32[]; return x', r"line 1, column 1: \"\\q\" is no JSON string"),
     ("x: f32[]; y = fused(x, body=group(kind=\"odd\") { return }); return y", "no kind 'odd'"),
@@ -223,6 +224,16 @@ def test_errors_point(text: str, message: str) -> None:
         pk.parse(text)
 
 
+def test_operators_inside_of_operators() -> None:
+    """An operator may be an input of another; it is written with a name of its own."""
+    nested = pk.parse("x: f32[2]; y = add(exp(x), mul(2.0, neg(x))); return y, abs(y)")
+    flat = pk.parse("x: f32[2]; a = exp(x); b = neg(x); c = mul(2.0, b); y = add(a, c);"
+                    "d = abs(y); return y, d")
+
+    assert nested.key == flat.key
+    round_trip(nested)
+
+
 def test_results_of_several() -> None:
     """An operator with several results is read by number."""
     op = pk.register_op("test_text_two", num_inputs=1, num_outputs=2)
@@ -231,6 +242,8 @@ def test_results_of_several() -> None:
 
     with pytest.raises(pk.ParseError, match="column 40: t has 2 results; write t:0"):
         pk.parse("x: f32[]; t = test_text_two(x); return t")
+    with pytest.raises(pk.ParseError, match="test_text_two has 2 results; give it a name"):
+        pk.parse("x: f32[]; return exp(test_text_two(x))")
 
 
 def test_groups_are_not_nested_for_ever() -> None:

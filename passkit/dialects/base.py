@@ -28,14 +28,16 @@ SCALARS = {
 class Vectors:
     """Spellings of a dialect in which one statement handles many lanes.
 
-    The lane loop's body is active under the mask ``m``; ``{type}`` is a scalar type. ``loop4``, if
-    given, takes four vectors a turn, the k-th of which is folded into accumulator k; ``fixed`` is
-    the loop of a known short extent, whose vectors are numbered by k and may stay in an ``array``.
+    The lane loop's body is active under the mask ``m``, whose lanes are as many as its vectors
+    have: 16, or in a ``pack_loop`` {lanes} at a time. ``fixed`` is the loop of a known short extent,
+    whose vectors are numbered by k and may stay in an ``array``. ``{type}`` is a scalar type.
+    ``folding`` starts a fold, or ``extreme`` one by maximum or minimum that keeps NaN.
     """
 
-    type: str
-    bool_type: str
+    local: str
     loop: str
+    pack_loop: str
+    fixed: str
     loop_end: str
     load: str
     load_strided: str
@@ -44,16 +46,17 @@ class Vectors:
     stream: str
     store_strided: str
     select: str
+    splat: str
     lane_value: str
     both: str
     only: str
     divisor: str
-    accumulator: str = "{vector} {name}({identity});"
-    accumulate: str
-    loop4: str = ""
-    fixed: str = ""
-    array: str = "{vector} {name}[{count}];"
-    accumulator4: str = "{vector} {name}[4] = {{{identity}, {identity}, {identity}, {identity}}};"
+    known_divisor: str
+    array: str
+    folding: str
+    extreme: str
+    take: str
+    result: str
 
 
 @frozen(kw_only=True)
@@ -61,7 +64,8 @@ class Dialect:
     """The spellings of one language; `passkit.dialects.printer` does the printing.
 
     ``kernel`` opens a kernel and gets {name} and {params}. Loops get {var}, {start}, {stop};
-    ``fold`` joins the partial results of all lanes in {acc} into {name} by {combine} of a and b.
+    ``fold`` joins the partial results of all lanes in {acc} into {name} by {combine} of a and b,
+    in a dialect without vectors.
     ``unpack`` and ``unpack_size``, if given, fetch arguments in front of the body; ``fence`` ends a
     kernel that streams. ``calls`` maps
     function names to spellings; where a language has one for each float type, use "exp/float32".
@@ -79,7 +83,7 @@ class Dialect:
     warp: str = "for (int64_t {var} = {start}; {var} < {stop}; ++{var})"
     lane: str
     thread: str = "for (int64_t {var} = {start}; {var} < {stop}; ++{var})"
-    fold: str
+    fold: str = ""
     local: str = "const {type} {name} = {value};"
     cast: str = "({type})({value})"
     infinity: str = "INFINITY"

@@ -19,19 +19,17 @@ CXX = register_dialect(
         scratch="{type} *const {name} = ({type} *)(scratch + {offset});",
         grid="for (int64_t {var} = begin; {var} < end; ++{var})",
         lane="for (int64_t {var} = {start}; {var} < {stop}; ++{var})",
-        fold="const {type} {name} = fold({acc}, [](auto a, auto b) PK_INLINE {{ return {combine}; }});",
         cast="convert<{type}>({value})",
-        infinity="__builtin_inf()",
+        infinity="__builtin_inf{suffix}()",
         bits="__builtin_bit_cast({type}, {bits})",
-        prefetch="__builtin_prefetch({at});",
+        prefetch="prefetch({at}, {mask});",
         fence="stream_fence();",
         vectors=Vectors(
-            type="{short}x16",
-            bool_type="mask",
+            local="const auto {name} = {value};",
             loop="lanes({start}, {stop}, [&](int64_t {var}, auto m) PK_INLINE",
-            loop4="lanes4({start}, {stop}, [&](int64_t {var}, auto m, auto k) PK_INLINE",
+            pack_loop="lanes<{lanes}>({start}, {stop}, [&](int64_t {var}, auto m) PK_INLINE",
             fixed="fixed_lanes<{stop}>([&](int64_t {var}, auto m, auto k) PK_INLINE",
-            loop_end="}});".replace("}}", "}"),
+            loop_end="});",
             load="load({at}, {mask})",
             load_strided="load_strided({at}, {stride}, {mask})",
             gather=(
@@ -42,11 +40,20 @@ CXX = register_dialect(
             stream="stream({at}, {value}, {mask});",
             store_strided="store_strided({at}, {stride}, {value}, {mask});",
             select="select({condition}, {a}, {b})",
-            lane_value="({var} + lane_index())",
+            splat="splat<{type}>({value}, {like})",
+            lane_value="({var} + lane_index(m))",
             both="{mask} & {condition}",
             only="{mask} & ~({condition})",
             divisor="const divisor<{type}> {name}({value});",
-            accumulate="{acc} = select({mask}, {value}, {acc});",
+            known_divisor="const known_divisor<{type}> {name}({value}, {high}, {low});",
+            array="vec<{type}> {name}[{count}];",
+            folding=(
+                "auto {name} = folding<{type}, {lanes}>({identity}, "
+                "[](auto a, auto b) PK_INLINE {{ return {combine}; }});"
+            ),
+            extreme="{which}<{type}, {lanes}> {name};",
+            take="{acc}.take({value}, {mask});",
+            result="const {type} {name} = {acc}.result();",
         ),
     )
 )

@@ -35,9 +35,13 @@ from passkit.ast import (
     Store,
     Unary,
     Var,
+    const,
+    left,
+    right,
     variables,
 )
 from passkit.dialects.base import Dialect, Vectors
+from passkit.dialects.reciprocal import reciprocal
 from passkit.dtype import DType
 from passkit.errors import CodeGenError
 from passkit.index import normal
@@ -67,6 +71,8 @@ TERNARY, UNARY, ATOM = 1, 11, 13
 INDENT = "  "
 LANES, SHORT = 16, 64
 """Lanes of a vector, and the longest row that is printed without a loop."""
+PACK = 64
+"""Lanes of a pack."""
 
 
 def print_kernel(ast: KernelAST, name: str, dialect: Dialect) -> str:
@@ -90,7 +96,8 @@ def literal(x: Const, dialect: Dialect) -> str:
             type=kind, bits=f"0x{bits:x}{suffix}", unsigned=unsigned, short=dtype.short
         )
     if np.isinf(value):
-        return ("-" if value < 0 else "") + dialect.infinity
+        suffix = "f" if dtype is dt.float32 else ""
+        return ("-" if value < 0 else "") + dialect.infinity.format(suffix=suffix)
     text = np.format_float_positional(value, unique=True, trim="0")
     if len(text) > 12:
         text = np.format_float_scientific(value, unique=True, trim="0")
@@ -113,12 +120,12 @@ class _Printer:
         self.depth = 0
         self.lane: Var | None = None
         self.varying: set[Var] = set()
-        self.mask = "m"
+        self.mask, self.like = "m", "m"
         self.arrays = {b.name: b for b in ast.scratch if b.place is Place.LANES}
         self.shared = tuple(b for b in ast.scratch if b.place is Place.SHARED)
         self.streams = False
         self.front: list[str] = []
-        self.fourfold = False
+        self.lanes = LANES
         self.divisors: dict[Expr, str] = {}
         self.num_divisors = 0
 
@@ -208,8 +215,8 @@ class _Printer:
                 f"dialect {self.dialect.name} keeps no row in registers; plan for its own target"
             )
         count = -(-b.extent // LANES)
-        kind = self._vector(b.dtype)
-        self.line(self.vectors.array.format(vector=kind, name=b.name, count=count))
+        kind = self.dialect.type_of(b.dtype)
+        self.line(self.vectors.array.format(type=kind, name=b.name, count=count))
 
     def _for(self, template: str, loop: Loop) -> None:
         stop = self.expr(loop.stop)
@@ -238,14 +245,14 @@ class _Printer:
                 self._statement(s)
             return
         self.lane, self.varying, self.divisors = lane.var, {lane.var}, {}
-        self.fourfold = self._is_cheap(stage) and not self._is_fixed(lane)
+        self.lanes = LANES if self._is_fixed(lane) else self._pack(stage)
         self._declare(folds, lane)
         for loop in serial:
             self._for(self.dialect.thread, loop)
         self._lanes(stage, lane)
         for _ in serial:
             self.close()
-        self.lane, self.varying, self.fourfold = None, set(), False
+        self.lane, self.varying, self.lanes = None, set(), LANES
         for f in folds:
             if f.buffer is None:
                 self._finish(f)
@@ -259,38 +266,54 @@ class _Printer:
         known = isinstance(lane.stop, Const) and int(lane.stop.value) <= SHORT
         return self.vectors is not None and bool(self.vectors.fixed) and known
 
-    def _is_cheap(self, stage: Stage) -> bool:
-        """Whether a fold would wait for itself: then four accumulators take turns."""
-        folds = [s for s in stage.body if isinstance(s, Fold)]
-        if self.vectors is None or not self.vectors.loop4 or not folds or folds[0].buffer:
-            return False
-        return not any(
-            isinstance(x, Call) and x.name in SLOW for s in stage.body for e in expressions(s)
-            for x in walk(e)
-        )
+    def _pack(self, stage: Stage) -> int:
+        """How many lanes the stage takes a turn.
+
+        Packs, where a fold or a long formula would else wait for itself.
+        """
+        found = [x for s in stage.body for e in expressions(s) for x in walk(e)]
+        slow = sum(isinstance(x, Call) and x.name in SLOW for x in found)
+        folds = any(isinstance(s, Fold) and s.buffer is None for s in stage.body)
+        wide = any(x.dtype.nbytes > 4 for x in found if self._varies(x))
+        long = slow > 1 or (folds and not slow)
+        return PACK if long and not wide else LANES
 
     def _declare(self, folds: list[Fold], lane: Loop) -> None:
         for f in folds:
+            name, kind = f"{f.var.name}_lanes", self.dialect.type_of(f.var.dtype)
             if f.buffer is not None:
                 assert f.index is not None
                 store = Store(f.buffer, f.index, f.identity)
                 self._lanes(Stage("identity", (lane,), (store,)), lane)
-            elif self.vectors is not None:
-                v = self.vectors
-                template = v.accumulator4 if self.fourfold else v.accumulator
+            elif self.vectors is None:
+                self.line(f"{kind} {name} = {self.expr(f.identity)};")
+            elif which := _extreme(f):
                 self.line(
-                    template.format(
-                        vector=self._vector(f.var.dtype),
-                        name=f"{f.var.name}_lanes",
-                        identity=self.expr(f.identity),
-                    )
+                    self.vectors.extreme.format(which=which, type=kind, lanes=self.lanes, name=name)
                 )
             else:
-                kind = self.dialect.type_of(f.var.dtype)
-                self.line(f"{kind} {f.var.name}_lanes = {self.expr(f.identity)};")
+                self.line(
+                    self.vectors.folding.format(
+                        type=kind,
+                        lanes=self.lanes,
+                        name=name,
+                        identity=self.expr(f.identity),
+                        combine=self._combine(f),
+                    )
+                )
+
+    def _combine(self, f: Fold) -> str:
+        """A fold's combination of a and b, which are vectors."""
+        self.varying |= {left(f.var.dtype), right(f.var.dtype)}
+        self.like = "a"
+        text = self.splat(f.combine)
+        self.varying -= {left(f.var.dtype), right(f.var.dtype)}
+        self.like = "m"
+        return text
 
     def _finish(self, f: Fold) -> None:
-        text = self.dialect.fold.format(
+        template = self.dialect.fold if self.vectors is None else self.vectors.result
+        text = template.format(
             type=self.dialect.type_of(f.var.dtype),
             name=f.var.name,
             acc=f"{f.var.name}_lanes",
@@ -321,15 +344,17 @@ class _Printer:
         template = self.dialect.lane if self.vectors is None else self.vectors.loop
         if self.vectors is not None and self._is_fixed(lane):
             template = self.vectors.fixed
-        elif self.vectors is not None and self.fourfold:
-            template = self.vectors.loop4
+        elif self.vectors is not None and self.lanes > LANES:
+            template = self.vectors.pack_loop
         self._for_lanes(template, lane)
         self.lines += body
         self.close("}" if self.vectors is None else self.vectors.loop_end)
 
     def _for_lanes(self, template: str, lane: Loop) -> None:
         start, stop = self.expr(lane.start), self.expr(lane.stop)
-        self.open(template.format(var=lane.var.name, start=start, stop=stop))
+        self.open(
+            template.format(var=lane.var.name, start=start, stop=stop, lanes=self.lanes)
+        )
 
     # Statements.
 
@@ -343,14 +368,14 @@ class _Printer:
                 self._fold(s)
             case Prefetch(buffer, index):
                 if self.dialect.prefetch:
-                    self.line(self.dialect.prefetch.format(at=self._address(buffer, index)))
+                    at = self._address(buffer, index)
+                    self.line(self.dialect.prefetch.format(at=at, mask=self.mask))
 
     def _let(self, let: Let) -> None:
-        varies = self._varies(let.value)
-        kind = self._vector(let.var.dtype) if varies else self.dialect.type_of(let.var.dtype)
-        self.line(
-            self.dialect.local.format(type=kind, name=let.var.name, value=self.expr(let.value))
-        )
+        kind, template = self.dialect.type_of(let.var.dtype), self.dialect.local
+        if self.vectors is not None and self._varies(let.value):
+            template = self.vectors.local
+        self.line(template.format(type=kind, name=let.var.name, value=self.expr(let.value)))
 
     def _store(self, s: Store) -> None:
         v = self.vectors
@@ -386,28 +411,19 @@ class _Printer:
             value = _replace(f.combine, {"a": old, "b": f.value})
             self._store(Store(f.buffer, f.index, value))
             return
-        acc = Var(f"{f.var.name}_lanes{'[k]' if self.fourfold else ''}", f.var.dtype)
-        self.varying.add(acc)
-        value = f.value
-        if not isinstance(value, Var):
-            var = Var(f"{f.var.name}_term", f.var.dtype)
-            if self._varies(value):
-                self.varying.add(var)
-            self._let(Let(var, value))
-            value = var
-        step = self.expr(_replace(f.combine, {"a": acc, "b": value}))
-        if self.vectors is None:
-            self.line(f"{acc.name} = {step};")
-        else:
-            self.line(self.vectors.accumulate.format(acc=acc.name, value=step, mask=self.mask))
+        acc = Var(f"{f.var.name}_lanes", f.var.dtype)
+        if self.vectors is not None:
+            value = self.splat(f.value)
+            self.line(self.vectors.take.format(acc=acc.name, value=value, mask=self.mask))
+            return
+        term = f.value
+        if not isinstance(term, Var):
+            term = Var(f"{f.var.name}_term", f.var.dtype)
+            self._let(Let(term, f.value))
+        step = self.expr(_replace(f.combine, {"a": acc, "b": term}))
+        self.line(f"{acc.name} = {step};")
 
     # Expressions.
-
-    def _vector(self, dtype: DType) -> str:
-        v = self.vectors
-        if v is None:
-            return self.dialect.type_of(dtype)
-        return v.bool_type if dtype is dt.bool_ else v.type.format(short=dtype.short)
 
     def _depends(self, x: Expr) -> bool:
         """Whether a value changes along the lane loop."""
@@ -422,7 +438,13 @@ class _Printer:
         text = self.expr(x)
         if self.vectors is None or self.lane is None or self._varies(x):
             return text
-        return f"{self._vector(x.dtype)}({text})"
+        kind = self.dialect.type_of(x.dtype)
+        return self.vectors.splat.format(type=kind, value=text, like=self.like)
+
+    def operand(self, x: Expr, other: Expr) -> str:
+        """One of two operands of a function that takes a scalar beside a vector."""
+        plain = x.dtype.is_float and self._varies(other)
+        return self.expr(x) if plain else self.splat(x)
 
     def expr(self, x: Expr, outer: int = 0) -> str:
         """The text of an expression inside one of precedence ``outer``."""
@@ -451,7 +473,10 @@ class _Printer:
             case Call(name, args):
                 spelling = self.dialect.call_of(name, x.dtype)
                 varies = self._varies(x)
-                texts = [self.splat(a) if varies else self._typed(a) for a in args]
+                if varies and name in ("maximum", "minimum"):
+                    texts = [self.operand(*args), self.operand(*args[::-1])]
+                else:
+                    texts = [self.splat(a) if varies else self._typed(a) for a in args]
                 return f"{spelling}({', '.join(texts)})", ATOM
             case Cast(a):
                 return self.dialect.cast.format(
@@ -498,7 +523,13 @@ class _Printer:
             name = self.divisors[b] = f"by{self.num_divisors}"
             self.num_divisors += 1
             kind = self.dialect.type_of(b.dtype)
-            self.front.append(self.vectors.divisor.format(type=kind, name=name, value=self.expr(b)))
+            template, high, low = self.vectors.divisor, "", ""
+            if isinstance(b, Const) and (pair := reciprocal(float(b.value), b.dtype.nbytes)):
+                template = self.vectors.known_divisor
+                high, low = (literal(const(x, b.dtype), self.dialect) for x in pair)
+            self.front.append(
+                template.format(type=kind, name=name, value=self.expr(b), high=high, low=low)
+            )
         return self.divisors[b]
 
     def _select(self, x: Select) -> tuple[str, int]:
@@ -509,9 +540,9 @@ class _Printer:
         condition = self.splat(x.condition)
         outer = self.mask
         self.mask = v.both.format(mask=outer, condition=condition)
-        a = self.splat(x.a)
+        a = self.operand(x.a, x.b)
         self.mask = v.only.format(mask=outer, condition=condition)
-        b = self.splat(x.b)
+        b = self.operand(x.b, x.a)
         self.mask = outer
         return v.select.format(condition=condition, a=a, b=b), ATOM
 
@@ -564,6 +595,18 @@ class _Printer:
         text = self.expr(index)
         self.lane = lane
         return text
+
+
+def _extreme(f: Fold) -> str | None:
+    """The fold that is just the greatest or least of floats."""
+    a, b = left(f.var.dtype), right(f.var.dtype)
+    if not f.var.dtype.is_float or not np.isinf(f.identity.value):
+        return None
+    if f.identity.value < 0 and f.combine == Call("maximum", (a, b), f.var.dtype):
+        return "largest"
+    if f.identity.value > 0 and f.combine == Call("minimum", (a, b), f.var.dtype):
+        return "smallest"
+    return None
 
 
 def _is_power_of_two(x: Expr) -> bool:

@@ -289,8 +289,9 @@ class _Binder:
         if m * n * batch == 0:
             return None
         trans_a, trans_b, ilp64 = step.flags
-        # Two tiles for each of a few threads keep the products large and the bits fixed.
-        rows = m if batch > 1 else max(1, -(-m // 8))
+        # Blocks of rows depend on the shape alone, so that bits do not depend on threads; below 64
+        # rows a product is too thin for a BLAS kernel.
+        rows = m if batch > 1 else max(64, -(-m // 8))
         seconds = 2e-11 * m * n * max(k, 1) * batch
         self.seconds += seconds
         sizes = (

@@ -94,9 +94,9 @@ CONVERT_FROM(bool)
         });                                                                                        \
     }                                                                                              \
     extern "C" void sum_##T(const T *x, T *y, int64_t n) {                                         \
-        vec<T> s[4] = {T(0), T(0), T(0), T(0)};                                                    \
-        lanes4(0, n, [&](int64_t i, auto m, auto k) PK_INLINE { s[k] += load(x + i, m); });        \
-        *y = fold((s[0] + s[1]) + (s[2] + s[3]), [](auto a, auto b) PK_INLINE { return a + b; });  \
+        auto s = folding<T, 64>(T(0), [](auto a, auto b) PK_INLINE { return a + b; });             \
+        lanes<64>(0, n, [&](int64_t i, auto m) PK_INLINE { s.take(load(x + i, m), m); });          \
+        *y = s.result();                                                                           \
     }                                                                                              \
     extern "C" void strided_##T(const T *x, int64_t stride, T *y, int64_t n) {                     \
         lanes(0, n, [&](int64_t i, auto m) PK_INLINE {                                             \
@@ -130,10 +130,18 @@ CONVERT_FROM(bool)
         lanes(0, n, [&](int64_t i, auto m) PK_INLINE { store(y + i, load(x + i, m) / d, m); });    \
     }                                                                                              \
     extern "C" void maximum_of_##T(const T *x, T *y, int64_t n) {                                  \
-        vec<T> s = T(-__builtin_inf());                                                            \
-        lanes(0, n,                                                                                \
-              [&](int64_t i, auto m) PK_INLINE { s = select(m, maximum(s, load(x + i, m)), s); }); \
-        *y = fold(s, [](auto a, auto b) PK_INLINE { return maximum(a, b); });                      \
+        largest<T> s;                                                                              \
+        lanes(0, n, [&](int64_t i, auto m) PK_INLINE { s.take(load(x + i, m), m); });              \
+        *y = s.result();                                                                           \
+    }                                                                                              \
+    extern "C" void least_of_packs_##T(const T *x, T *y, int64_t n) {                              \
+        smallest<T, 64> s;                                                                         \
+        lanes<64>(0, n, [&](int64_t i, auto m) PK_INLINE { s.take(load(x + i, m), m); });          \
+        *y = s.result();                                                                           \
+    }                                                                                              \
+    extern "C" void known_divisor_##T(const T *x, T *y, int64_t n, const T *s) {                   \
+        known_divisor<T> d(s[0], s[1], s[2]);                                                      \
+        lanes<64>(0, n, [&](int64_t i, auto m) PK_INLINE { store(y + i, load(x + i, m) / d, m); });\
     }
 #define COPY(T)                                                                                    \
     extern "C" void copy_##T(const T *x, T *y, int64_t n) {                                        \
@@ -163,6 +171,6 @@ extern "C" bool any_true(const bool *x, int64_t n) {
     return fold(s, [](auto a, auto b) PK_INLINE { return a | b; });
 }
 extern "C" void indices(int64_t *y, int64_t n) {
-    lanes(0, n, [&](int64_t i, auto m) PK_INLINE { store(y + i, lane_index() + i, m); });
+    lanes(0, n, [&](int64_t i, auto m) PK_INLINE { store(y + i, lane_index(m) + i, m); });
 }
 #endif

@@ -393,10 +393,6 @@ template <class T, int L> PK_FN simd<T, L> choose(mask_t<L> m, simd<T, L> a, sim
         return R::of((S)__builtin_ia32_blendmd_512_mask((si16)b.s, (si16)a.s, m.k));
     else return R::of((S)__builtin_ia32_blendmq_512_mask((di8)b.s, (di8)a.s, m.k));
 }
-template <int L> PK_FN bool any_of(mask_t<L> a, mask_t<L> b) {
-    if constexpr (L > 16) return any_of(a.k.lo | a.k.hi, b.k.lo | b.k.hi);
-    else return !__builtin_ia32_kortestzhi((unsigned short)a.k, (unsigned short)b.k);
-}
 #else
 template <int L> struct mask_t {
     simd<int32_t, L> m;
@@ -429,7 +425,6 @@ template <int L> struct mask_t {
     }
     friend PK_MEMBER bool all(mask_t a) { return !any(~a); }
 };
-template <int L> PK_FN bool any_of(mask_t<L> a, mask_t<L> b) { return any(a | b); }
 template <int H> PK_FN mask_t<2 * H> join(mask_t<H> a, mask_t<H> b) {
     return mask_t<2 * H>::of(join(a.m, b.m));
 }
@@ -637,6 +632,13 @@ template <int L> PK_FN void store(bool *p, mask_t<L> v, all_of<L> m) {
 template <int L> PK_FN void store(bool *p, mask_t<L> v, mask_t<L> m) {
     store((uint8_t *)p, mask_bytes(v), m);
 }
+
+// Asks for the cache lines of what is loaded later.
+template <class T, int L> PK_FN void prefetch(const T *p, all_of<L>) {
+#pragma GCC unroll 16
+    for (int i = 0; i < L; i += 64 / sizeof(T)) __builtin_prefetch(p + i);
+}
+template <class T, int L> PK_FN void prefetch(const T *p, mask_t<L>) { __builtin_prefetch(p); }
 
 // A store past the caches where the address allows it; stream_fence() orders those before what
 // follows.

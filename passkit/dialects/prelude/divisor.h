@@ -1,5 +1,5 @@
 // Division of many numbers by one: bit-equal to the division, at the price of a few
-// multiplications.
+// multiplications. Where a division of 8 or 4 lanes costs no more than that, it is a division.
 #ifndef PK_DIVISOR_H
 #define PK_DIVISOR_H
 #ifndef PK_CORE_H
@@ -7,47 +7,71 @@
 #endif
 
 namespace pk {
-// 1 / s = high + low to twice the precision makes q = x high + x low faithful, the remainder x - s
-// q exact, and q + (x - s q) high correctly rounded (Markstein 1990, theorem on faithful
-// quotients), as long as no step leaves the normal numbers. Vectors with a lane that could, and
-// other divisors, are divided.
+#if PK_AVX512
+enum { ZERO = 6, INFINITE = 24, DENORMAL = 32 };
+template <int classes, class T, int L> PK_FN mask_t<L> is_class(simd<T, L> x) {
+    if constexpr (!whole<T, L>) return join(is_class<classes>(x.s.lo), is_class<classes>(x.s.hi));
+    else if constexpr (sizeof(T) == 4)
+        return mask_t<L>::of((uint16_t)__builtin_ia32_fpclassps512_mask(x.s, classes, (short)-1));
+    else return mask_t<L>::of((uint8_t)__builtin_ia32_fpclasspd512_mask(x.s, classes, (char)-1));
+}
+// x / s from its approximation q, which is right where x times the low part of 1 / s was a normal
+// number. Zeros and infinities are their own quotients.
+template <class T, int L>
+PK_FN simd<T, L> quotient(simd<T, L> q, simd<T, L> x, simd<T, L> x_low, T s) {
+    auto odd = is_class<ZERO | DENORMAL | INFINITE>(x_low);
+    if (__builtin_expect(any(odd), 0)) {
+        q = choose(odd, x, q);
+        odd = odd & ~is_class<ZERO | INFINITE>(x);
+        if (any(odd)) q = choose(odd, x / simd<T, L>(s), q);
+    }
+    return q;
+}
+#endif
+
+// 1 / s = high + low to twice the precision makes q = x high + x low faithful, the remainder s q -
+// x exact, and q - (s q - x) high correctly rounded (Markstein 1990, theorem on faithful
+// quotients), as long as no step leaves the normal numbers.
 template <class T> struct divisor {
     T s, high, low;
     bool fast;
 
-    PK_MEMBER divisor(T s) : s(s), high(1 / s), low(0), fast(s >= least() && s <= 1 / least()) {
+    PK_MEMBER divisor(T s) : s(s), high(1 / s) {
         if constexpr (sizeof(T) == 4) low = __builtin_fmaf(-s, high, 1.0f) * high;
         else low = __builtin_fma(-s, high, 1.0) * high;
+        fast = s >= 1 && s <= (sizeof(T) == 4 ? T(0x1p32f) : T(0x1p256)) && low != 0;
     }
-    static PK_MEMBER constexpr T least() { return sizeof(T) == 4 ? T(0x1p-32f) : T(0x1p-256); }
-
-    template <int L> PK_MEMBER simd<T, L> of(simd<T, L> x) const {
+    template <int L> friend PK_MEMBER simd<T, L> operator/(simd<T, L> x, const divisor &d) {
         typedef simd<T, L> V;
-        if constexpr (!whole<T, L>) return V::of(of(x.s.lo), of(x.s.hi));
-        else {
-            typedef simd<sint_of<T>, L> I;
-            V q = fused(x, V(high), x * V(low));
-            q = sign_from(fused(fused(V(-s), q, x), V(high), q), x);
-            // 0 and the normal numbers with room for 2^+-32 (2^+-256) and a remainder below them
-            constexpr sint_of<T> unit = sint_of<T>(1) << (sizeof(T) == 4 ? 23 : 52);
-            constexpr sint_of<T> bias = sizeof(T) == 4 ? 127 : 1023,
-                                 low_end = sizeof(T) == 4 ? 60 : 600,
-                                 high_end = sizeof(T) == 4 ? 90 : 700;
-            auto a = bits<sint_of<T>>(x) & I(traits<sint_of<T>>::highest);
-            auto big = compare<GE>(a, I((bias + high_end) * unit));
-            auto small = compare<LT>(a, I((bias - low_end) * unit)) & compare<NE>(a, I(0));
-            if (__builtin_expect(any_of(big, small), 0)) return choose(big | small, x / V(s), q);
-            return q;
-        }
-    }
-    friend PK_MEMBER simd<T, 16> operator/(simd<T, 16> x, const divisor &d) {
 #if PK_AVX512
-        return __builtin_expect(d.fast, 1) ? d.of(x) : x / simd<T, 16>(d.s);
-#else  // a division of 8 or 4 lanes costs no more than the detour
-        return x / simd<T, 16>(d.s);
+        if (__builtin_expect(d.fast, 1)) {
+            V x_low = x * V(d.low), q = fused(x, V(d.high), x_low);
+            q = fused(-fused(V(d.s), q, -x), V(d.high), q);
+            return quotient(q, x, x_low, d.s);
+        }
 #endif
+        return x / V(d.s);
     }
     friend PK_MEMBER T operator/(T x, const divisor &d) { return x / d.s; }
+};
+
+// A divisor s > 0 that is known when the kernel is written. With 1 / s = high + low, high rounded
+// towards 0 and low > 0, x high + x low rounds to x / s for every x whose products are normal
+// numbers; who writes the kernel has made sure of that for this s.
+template <class T> struct known_divisor {
+    T s, high, low;
+
+    PK_MEMBER known_divisor(T s, T high, T low) : s(s), high(high), low(low) {}
+    template <int L> friend PK_MEMBER simd<T, L> operator/(simd<T, L> x, const known_divisor &d) {
+        typedef simd<T, L> V;
+#if PK_AVX512
+        V x_low = x * V(d.low);
+        return quotient(fused(x, V(d.high), x_low), x, x_low, d.s);
+#else
+        return x / V(d.s);
+#endif
+    }
+    friend PK_MEMBER T operator/(T x, const known_divisor &d) { return x / d.s; }
 };
 }  // namespace pk
 #endif

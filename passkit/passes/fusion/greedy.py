@@ -80,6 +80,7 @@ class _Greedy:
         self.alone = {_name(n) for n in context.no_fuse}
         self.drafts: dict[int, Draft] = {}
         self.copied: dict[Node, list[Draft]] = {}
+        self.node_of = {name: n for n, name in graph.names.items()}
         self.later: dict[Node, list[Node]] = {}
         for node in graph.nodes:
             for c in node.control:
@@ -115,18 +116,16 @@ class _Greedy:
             if n not in self.of:
                 reason = why_opaque(self.graph, n) or "it is not in a group"
                 self.out.note(self.graph.names, n, node, "opaque", reason)
-        mark = len(self.out.log)
+        mark, misfit = len(self.out.log), None
         if home is not None:
             misfit = self._join(home, node)
-            if misfit is None and self._others(home, node, near):
-                return
-            if misfit is None:  # it reads a group that home can neither take in nor stand behind
+            if misfit is None:
+                if self._others(home, node, near):
+                    return
+                # It reads a group that home can neither take in nor stand behind.
                 del self.out.log[mark:], home.members[node]
-            else:
-                self._note(home, node, misfit)
-                near = [d for d in near if d is not home]
             depth += 1
-        self._others(self._start(node, depth), node, near)
+        self._others(self._start(node, depth), node, near, (home, misfit))
 
     def _control_depth(self, node: Node) -> list[int]:
         return [self.depth[c] + 1 for c in node.control]
@@ -242,16 +241,24 @@ class _Greedy:
 
     # The groups of the other producers.
 
-    def _others(self, home: Draft, node: Node, near: list[Draft]) -> bool:
-        """Take in the groups of the other producers, or stand behind them; whether that is so."""
+    def _others(
+        self,
+        home: Draft,
+        node: Node,
+        near: list[Draft],
+        tried: tuple[Draft | None, Misfit | None] = (None, None),
+    ) -> bool:
+        """Take in the groups of the other producers, or stand behind them; whether that is so.
+
+        ``tried`` is the group that ``node`` could not join, and why.
+        """
         for other in near:
             if self.drafts.get(id(other)) is not other or other is home:
                 continue  # taken in already
-            misfit = self._meet(home, other)
-            misfit = misfit or self._merge(home, other, node)
+            misfit = self._meet(home, other) or self._merge(home, other, node)
             if misfit is None or self._repeat(home, other, node):
                 continue
-            self._note(other, node, misfit)
+            self._note(other, node, tried[1] or misfit if other is tried[0] else misfit)
             if other.depth >= home.depth:
                 if not self._can_sink(home, other.depth + 1, home):
                     return False
@@ -378,9 +385,14 @@ class _Greedy:
             return False
         if other.clones or not self._allowed_clone(home, wanted):
             return False
+        reads = home.reads | {e for n in wanted for e in n.inputs if e.node not in wanted}
+        if len(reads) > self.target.max_buffers:
+            return False
+        if not self.context.spend(f"repeat at {self.graph.names[node]}"):
+            return False
         for n in wanted:
             self._copy(home, n)
-        home.reads |= {e for n in wanted for e in n.inputs if e.node not in wanted}
+        home.reads = reads
         for n in self._producers(node):
             if n in wanted:
                 self.out.note(self.graph.names, n, node, "fused", "repeated where it is read")
@@ -397,10 +409,9 @@ class _Greedy:
 
     def gather(self, names: list[str]) -> None:
         """Put the groups of nodes together where that is legal, else say why not."""
-        nodes = {self.graph.names[n]: n for n in self.graph.nodes}
         first: Node | None = None
         for name in names:
-            node = nodes.get(name)
+            node = self.node_of.get(name)
             if node is None or node not in self.of:
                 why = "there is no such node" if node is None else why_opaque(self.graph, node)
                 self._untied(name, name, Misfit("opaque", why or "it is in no group"))
@@ -423,7 +434,17 @@ class _Greedy:
         for draft in drafts:
             self.out.groups.append(sorted(draft.members, key=position.__getitem__))
             self.out.clones.append([n for n in draft.clones if n not in draft.members])
+        self.out.log = list(map(self._settled, self.out.log))
         return self.out
+
+    def _settled(self, d: Decision) -> Decision:
+        """What became of an edge: groups that it did not join may have met elsewhere."""
+        home = self.of.get(self.node_of[d.producer]) if d.producer in self.node_of else None
+        if d.fused or home is None or d.consumer == d.producer:
+            return d
+        if home is not self.of.get(self.node_of[d.consumer]):
+            return d
+        return Decision(d.producer, d.consumer, True, "fused", "one iteration space")
 
 
 def same_folding(space: Space, shape: Shape, axes: tuple[int, ...]) -> Misfit | None:

@@ -9,7 +9,7 @@ from attrs import define, field
 from passkit.graph import Graph
 from passkit.group import Decision
 from passkit.node import Node
-from passkit.op import FCodeGen, FElement, FReduce, TStateful
+from passkit.op import FCodeGen, FElement, FReduce, OpPattern, TOpPattern, TStateful
 from passkit.space import is_free
 
 KINDS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
@@ -53,6 +53,8 @@ def why_opaque(graph: Graph, node: Node) -> str | None:
         return "it is an input or constant"
     if TStateful.get(op.name):
         return f"{op.name} reads or writes state"
+    if TOpPattern.get(op.name) is OpPattern.OPAQUE:
+        return f"the TOpPattern of {op.name} is OPAQUE"
     if not any(t.get(op.name) for t in (FCodeGen, FElement, FReduce)):
         return f"{op.name} has no FCodeGen, FElement or FReduce"
     if op.num_outputs != 1:

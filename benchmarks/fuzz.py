@@ -1,0 +1,122 @@
+"""Random graphs by the thousand: compiled = interpreted; prints what was covered, and every fault.
+
+    python benchmarks/fuzz.py --count 10000
+
+Batches of graphs share their compiled units. Each process takes some hundred graphs, so that a
+crash costs one of them and names its batch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+BATCH, PROCESS = 100, 500
+
+
+def work(first: int, count: int, seconds: float) -> int:
+    """Check the graphs of some seeds; a line of JSON for each batch, failures as text."""
+    from tests.fuzzing import check_all, minimised
+    from tests.random_graphs import coverage, random_case
+
+    for start in range(first, first + count, BATCH):
+        print(json.dumps({"start": start}), flush=True)
+        cases = [random_case(s) for s in range(start, min(start + BATCH, first + count))]
+        failures, compared = check_all(cases)
+        report = {
+            "cases": len(cases),
+            "coverage": dict(coverage(cases)),
+            "compared": compared.tolist(),
+            "failures": [str(minimised(f, seconds)) for f in failures],
+        }
+        print(json.dumps(report), flush=True)
+    return 0
+
+
+def main() -> int:
+    """Run the processes one after the other, or several at a time, and sum up."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
+    parser.add_argument("--count", type=int, default=10000, help="graphs (10000)")
+    parser.add_argument("--first", type=int, default=0, help="the first seed (0)")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time (1)")
+    parser.add_argument("--seconds", type=float, default=30.0, help="to make a failure small (30)")
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.worker:
+        return work(args.first, args.count, args.seconds)
+    return Campaign(args).run()
+
+
+class Campaign:
+    """Processes, and what they reported."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.args = args
+        self.coverage: Counter[str] = Counter()
+        self.compared = [0, 0, 0]
+        self.done = self.failed = 0
+        self.start = time.monotonic()
+
+    def run(self) -> int:
+        """Check all seeds; 1 when anything failed or a kind of graph did not occur."""
+        last = self.args.first + self.args.count
+        todo = [(s, min(PROCESS, last - s)) for s in range(self.args.first, last, PROCESS)]
+        running: list[tuple[int, subprocess.Popen[str]]] = []
+        while todo or running:
+            while todo and len(running) < self.args.jobs:
+                running.append((todo[0][0], self.begin(*todo.pop(0))))
+            self.finish(*running.pop(0))
+        return self.summary()
+
+    def begin(self, first: int, count: int) -> subprocess.Popen[str]:
+        """A process for some seeds."""
+        command = [sys.executable, "-X", "faulthandler", __file__, "--worker"]
+        command += ["--first", str(first), "--count", str(count)]
+        command += ["--seconds", str(self.args.seconds)]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+    def finish(self, first: int, process: subprocess.Popen[str]) -> None:
+        """Read what a process reports, to its end."""
+        assert process.stdout is not None
+        batch = first
+        for line in process.stdout:
+            report = json.loads(line)
+            if "start" in report:
+                batch = report["start"]
+                continue
+            self.coverage.update(report["coverage"])
+            self.compared = [a + b for a, b in zip(self.compared, report["compared"], strict=True)]
+            self.done += report["cases"]
+            self.failed += len(report["failures"])
+            for text in report["failures"]:
+                print(f"\n{text}\n", flush=True)
+            spent = time.monotonic() - self.start
+            print(f"{self.done} graphs, {self.failed} failed, {spent:.0f} s", flush=True)
+        if process.wait() != 0:
+            self.failed += 1
+            print(f"seeds from {batch}: the process ended with {process.returncode}", flush=True)
+
+    def summary(self) -> int:
+        """Print coverage and counts."""
+        from tests.random_graphs import expected, table
+
+        print(table(self.coverage))
+        exact, near, anything = self.compared
+        print(f"elements: {exact} equal in every bit, {near} within a bound, {anything} open")
+        missing = [kind for kind in expected() if not self.coverage[kind]]
+        if missing and self.args.count >= 300:
+            print(f"never drawn: {', '.join(missing)}")
+        print(f"{self.done} graphs, {self.failed} failed, {time.monotonic() - self.start:.0f} s")
+        return 1 if self.failed or self.done < self.args.count or (
+            missing and self.args.count >= 300
+        ) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

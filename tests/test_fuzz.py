@@ -1,0 +1,158 @@
+"""Random graphs: what is compiled is what is interpreted; and what would not be is found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+import passkit as pk
+from passkit.ast import Binary, Load, size_of
+from passkit.dialects.printer import _Printer
+from passkit.dtype import int64
+from passkit.lower import _Lowering
+from passkit.passes import codegen
+from tests.error_bounds import Value, bounded, mismatch
+from tests.fuzzing import Failure, check, check_all, minimised
+from tests.random_graphs import Case, coverage, covered, expected, random_case, table
+
+COUNT = 300
+
+
+@pytest.mark.slow
+def test_random_graphs_equal_their_meaning() -> None:
+    """300 graphs of every kind: fused, interpreted, on 1, 2 and 4 threads, strided, into out=."""
+    cases = [random_case(seed) for seed in range(COUNT)]
+    count = coverage(cases)
+    print(table(count))
+
+    failures, (exact, near, anything) = check_all(cases)
+
+    assert not failures, "\n\n".join(str(minimised(f, 20)) for f in failures[:3])
+    assert [kind for kind in expected() if not count[kind]] == []
+    assert exact > near > 50 * anything
+
+
+PLANTS: dict[str, tuple[type, str, Callable[..., object]]] = {}
+
+
+def _plant(owner: type, name: str) -> Callable[[Callable[..., object]], Callable[..., object]]:
+    def register(wrong: Callable[..., object]) -> Callable[..., object]:
+        PLANTS[wrong.__name__.strip("_")] = owner, name, wrong
+        return wrong
+
+    return register
+
+
+@_plant(_Lowering, "_lane_loop")
+def _one_lane_less(right: Callable[..., object], self: object) -> object:
+    loop = right(self)
+    return evolve(loop, stop=Binary("-", loop.stop, size_of(1), int64))  # type: ignore
+
+
+@_plant(_Lowering, "_serial_loops")
+def _serial_from_one(right: Callable[..., object], self: object) -> object:
+    return [evolve(x, start=size_of(1)) for x in right(self)]  # type: ignore
+
+
+@_plant(_Printer, "_load")
+def _next_element(right: Callable[..., object], self: object, x: Load) -> object:
+    one = size_of(1)
+    later = Binary("+", x.index, one, int64) if x.buffer.startswith("x") else x.index
+    return right(self, evolve(x, index=later))
+
+
+@pytest.fixture
+def planted(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """CodeGen with a bug of one element."""
+    owner, name, wrong = PLANTS[request.param]
+    right = getattr(owner, name)
+    codegen._kernel.cache_clear()
+    monkeypatch.setattr(owner, name, lambda *args: wrong(right, *args))
+    yield
+    codegen._kernel.cache_clear()
+
+
+@pytest.mark.parametrize("planted", PLANTS, indirect=True)
+def test_a_planted_bug_is_found(planted: None) -> None:
+    """Off by one in CodeGen: found within a few graphs, and shown by its seed and a small graph."""
+    failures, _ = check_all(random_case(seed) for seed in range(1000, 1024))
+    shown = minimised(failures[0], 20)
+
+    assert f"seed {failures[0].case.seed}," in str(shown)
+    assert len(shown.case.graph.nodes) <= len(failures[0].case.graph.nodes)
+    assert pk.parse(pk.to_text(shown.case.graph)).key == shown.case.graph.key
+
+
+def test_a_failure_becomes_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What has nothing to do with a failure is dropped."""
+    monkeypatch.setattr("tests.fuzzing.check", _dislikes_tanh)
+    case = next(c for c in map(random_case, range(500)) if _dislikes_tanh(c) and "op mul" in covered(c))
+
+    small = minimised(Failure(case, "tanh"), 20).case.graph
+
+    assert [n.op.name for n in small.nodes if n.op and n.op.name != "constant"] == ["tanh"]
+
+
+def _dislikes_tanh(case: Case, compared: object = None) -> str | None:
+    return "tanh" if "op tanh" in covered(case) else None
+
+
+def test_a_seed_gives_one_case() -> None:
+    """The same graph and the same arrays each time."""
+    first, second = random_case(7), random_case(7)
+
+    assert first.graph.key == second.graph.key
+    assert str(first) == str(second)
+    for a, b in zip(first.feeds, second.feeds, strict=True):
+        assert {k: v.tobytes() for k, v in a.items()} == {k: v.tobytes() for k, v in b.items()}
+
+
+def test_bounds_are_tight() -> None:
+    """Exact operators must agree in every bit, a sum of whole numbers too; exp within 5 ulp."""
+    x = pk.var("x", (3, 20))
+    graph = pk.Graph([x * 3.0 - 1.0, pk.ops.reduce_sum(x, axis=1), pk.ops.exp(x)])
+    feeds = {"x": np.arange(60, dtype=np.float32).reshape(3, 20) / 4}
+
+    product, total, power = bounded(graph, feeds, {}, {})
+
+    assert product.error is None
+    assert total.error is None
+    assert np.all(power.error == 5 * np.spacing(power.array))
+
+
+def test_bounds_follow_what_functions_do_to_errors() -> None:
+    """A comparison that is too close is open, one that is not is exact."""
+    x = pk.var("x", (2,), "float64")
+    graph = pk.Graph([pk.ops.exp(x) > 1.0, pk.ops.log(pk.ops.exp(x))])
+
+    close, back = bounded(graph, {"x": np.array([0.0, 1.0])}, {}, {})
+
+    assert close.error.tolist() == [np.inf, 0.0]
+    assert 0 < back.error[1] < 1e-14
+
+
+def test_a_mismatch_is_seen() -> None:
+    """The sign of zero, NaN and one bit count where nothing rounds; a bound lets pass what it says."""
+    zero, one = np.zeros(1, np.float32), np.ones(1, np.float32)
+    more = np.nextafter(one, np.float32(2))
+
+    assert "differs in 1 of 1" in str(mismatch(-zero, Value(zero)))
+    assert mismatch(more, Value(one)) is not None
+    assert mismatch(more, Value(one, np.array([1e-6]))) is None
+    assert mismatch(one * np.nan, Value(one, np.array([1e-6]))) is not None
+    assert mismatch(one * np.nan, Value(one * np.nan)) is None
+    assert "not float32[1]" in str(mismatch(one.astype(int), Value(one)))
+
+
+def test_a_case_without_faults_passes() -> None:
+    """A graph by hand, on two runs of different sizes."""
+    x = pk.var("x", (None, 5))
+    rng = np.random.default_rng(0)
+    feeds = tuple({"x": rng.standard_normal((n, 5)).astype(np.float32)} for n in (3, 40))
+
+    assert check(Case(0, pk.Graph([pk.ops.softmax(x)]), feeds)) is None
