@@ -12,6 +12,7 @@ from passkit.json import from_json, to_json
 from passkit.passes.rtcgen import FLAGS, kernel_text
 from passkit.runtime.native.build import kernel_digest
 from passkit.runtime.native.cache import KernelCache, open_cache, trusted_folder
+from passkit.runtime.native.launcher import cache_key
 
 FORMAT = 1
 
@@ -19,7 +20,8 @@ FORMAT = 1
 def save(executable: Executable, folder: str | Path) -> None:
     """Write an executable into a folder: `load` makes an equal one, without a compiler.
 
-    The kernels in it serve machines with the same instruction set; others compile them again.
+    The kernels and the launcher in it serve machines with the same instruction set and Python;
+    others compile them again.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -34,7 +36,8 @@ def save(executable: Executable, folder: str | Path) -> None:
     (folder / "options.json").write_text(json.dumps(options), encoding="utf-8")
     executable.state.save(folder / "state.npz")
     kernels = [kernel_digest(kernel_text(k), FLAGS) for k in executable.kernels]
-    open_cache().copy_to(KernelCache(trusted_folder(folder / "cache")), kernels)
+    found = [*kernels, cache_key()]
+    open_cache().copy_to(KernelCache(trusted_folder(folder / "cache")), found)
 
 
 def load(folder: str | Path) -> Executable:

@@ -65,7 +65,8 @@ class Dialect:
 
     ``kernel`` opens a kernel and gets {name} and {params}. Loops get {var}, {start}, {stop};
     ``fold`` joins the partial results of all lanes in {acc} into {name} by {combine} of a and b,
-    in a dialect without vectors.
+    in a dialect without vectors. ``preamble`` stands before the kernels of a translation unit.
+    ``cast`` converts; ``saturate``, if given, does so from float to integer, ``truth`` to bool.
     ``unpack`` and ``unpack_size``, if given, fetch arguments in front of the body; ``fence`` ends a
     kernel that streams. ``calls`` maps
     function names to spellings; where a language has one for each float type, use "exp/float32".
@@ -86,6 +87,8 @@ class Dialect:
     fold: str = ""
     local: str = "const {type} {name} = {value};"
     cast: str = "({type})({value})"
+    saturate: str = ""
+    truth: str = ""
     infinity: str = "INFINITY"
     bits: str = "{type}({bits})"
     prologue: tuple[str, ...] = ()
@@ -94,6 +97,7 @@ class Dialect:
     vectors: Vectors | None = None
     prefetch: str = ""
     fence: str = ""
+    preamble: str = ""
 
     def type_of(self, dtype: DType) -> str:
         """The scalar type of a dtype. Raises: RegistryError when the language has none."""
@@ -102,6 +106,14 @@ class Dialect:
                 f"dialect {self.name} has no type for {dtype}; cast to {nearest(dtype.name, self.scalars)}"
             )
         return self.scalars[dtype.name]
+
+    def cast_of(self, source: DType, target: DType, value: str) -> str:
+        """A value of one dtype converted to another."""
+        if target.name == "bool" and self.truth:
+            return self.truth.format(value=value)
+        saturates = self.saturate and source.is_float and target.is_integer
+        template = self.saturate if saturates else self.cast
+        return template.format(type=self.type_of(target), value=value)
 
     def call_of(self, name: str, dtype: DType) -> str:
         """The spelling of a function for arguments of ``dtype``."""

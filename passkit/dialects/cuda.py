@@ -8,6 +8,56 @@ from passkit.dialects.base import Dialect, register_dialect
 
 FLOATS = [f for f in FUNCTIONS if f not in ("abs", "maximum", "minimum", "sigmoid")]
 
+PREAMBLE = """\
+#ifdef __CUDACC_RTC__
+typedef signed char int8_t;
+typedef unsigned char uint8_t;
+typedef short int16_t;
+typedef unsigned short uint16_t;
+typedef int int32_t;
+typedef unsigned int uint32_t;
+typedef long long int64_t;
+typedef unsigned long long uint64_t;
+#else
+#include <stdint.h>
+#endif
+#define PK_FN __device__ __forceinline__
+
+PK_FN float bits_f32(uint32_t x) { return __uint_as_float(x); }
+PK_FN double bits_f64(uint64_t x) { return __longlong_as_double((long long)x); }
+
+template <class T> struct is_bool { static const bool value = false; };
+template <> struct is_bool<bool> { static const bool value = true; };
+
+// Out-of-range float to integer saturates, NaN gives 0; to bool is "not 0".
+template <class T, class U> PK_FN T convert(U x) {
+  if constexpr (is_bool<T>::value) {
+    return x != U(0);
+  } else if constexpr (!is_bool<U>::value && T(0.5) == T(0) && U(0.5) != U(0)) {
+    constexpr bool has_sign = T(-1) < T(0);
+    constexpr T highest = T(~0ull >> (64 - 8 * sizeof(T) + has_sign));
+    constexpr T lowest = has_sign ? T(-highest - 1) : T(0);
+    return x != x ? T(0) : x >= U(highest) ? highest : x <= U(lowest) ? lowest : T(x);
+  } else {
+    return T(x);
+  }
+}
+
+// NaN propagates.
+template <class T> PK_FN T maximum(T a, T b) { return a != a || a > b ? a : b; }
+template <class T> PK_FN T minimum(T a, T b) { return a != a || a < b ? a : b; }
+template <class T> PK_FN T magnitude(T x) { return x < T(0) ? T(-x) : x; }
+template <class T> PK_FN T sigmoid(T x) { return T(1) / (T(1) + exp(-x)); }
+
+// Integers: towards zero; division by 0 gives 0, the lowest over -1 wraps.
+template <class T> PK_FN T cut_divide(T a, T b) {
+  return b == 0 ? T(0) : T(-1) < T(0) && b == T(-1) ? T(0u - (uint64_t)a) : T(a / b);
+}
+template <class T> PK_FN T fmod(T a, T b) {
+  return b == 0 || (T(-1) < T(0) && b == T(-1)) ? T(0) : T(a % b);
+}
+"""
+
 CUDA = register_dialect(
     Dialect(
         name="cuda",
@@ -25,12 +75,15 @@ CUDA = register_dialect(
             "  {name} = {combine};\n"
             "}}"
         ),
+        cast="convert<{type}>({value})",
+        preamble=PREAMBLE,
         infinity="__int_as_float(0x7f800000)",
         bits="bits_{short}({bits})",
         calls={
             **{f"{f}/float32": f"{f}f" for f in FLOATS},
             "abs/float32": "fabsf",
             "abs/float64": "fabs",
+            "abs": "magnitude",
         },
     )
 )

@@ -3,7 +3,34 @@
 A work-group takes the rows of its tile one after the other, because sub-groups are optional.
 """
 
-from passkit.dialects.base import SCALARS, Dialect, register_dialect
+from passkit.dialects.base import Dialect, register_dialect
+
+FLOATS = """\
+static inline {t} maximum_{t}({t} a, {t} b) {{ return a != a || a > b ? a : b; }}
+static inline {t} minimum_{t}({t} a, {t} b) {{ return a != a || a < b ? a : b; }}
+static inline {t} sigmoid_{t}({t} x) {{ return 1 / (1 + exp(-x)); }}
+"""
+
+INTEGERS = """\
+static inline {t} cut_divide_{t}({t} a, {t} b) {{
+  return b == 0 ? 0 : ({t})-1 < 0 && b == ({t})-1 ? 0 - a : a / b;
+}}
+static inline {t} fmod_{t}({t} a, {t} b) {{
+  return b == 0 || (({t})-1 < 0 && b == ({t})-1) ? 0 : a % b;
+}}
+"""
+
+WHOLE = {
+    "int8": "char",
+    "int16": "short",
+    "int32": "int",
+    "int64": "long",
+    "uint8": "uchar",
+    "uint16": "ushort",
+    "uint32": "uint",
+    "uint64": "ulong",
+}
+REAL = {"float32": "float", "float64": "double"}
 
 OPENCL = register_dialect(
     Dialect(
@@ -33,19 +60,21 @@ OPENCL = register_dialect(
             "const {type} {name} = {name}_all[0];\n"
             "barrier(CLK_LOCAL_MEM_FENCE);"
         ),
-        cast="convert_{type}_sat({value})",
+        saturate="convert_{type}_sat({value})",
+        truth="(({value}) != 0)",
         bits="as_{type}({bits})",
-        scalars={
-            **{k: v.removesuffix("_t") for k, v in SCALARS.items()},
-            "int8": "char",
-            "int16": "short",
-            "int32": "int",
-            "int64": "long",
-            "uint8": "uchar",
-            "uint16": "ushort",
-            "uint32": "uint",
-            "uint64": "ulong",
+        # A bool is no type of a buffer's element.
+        scalars={"bool": "uchar", **WHOLE, **REAL},
+        calls={
+            "abs": "abs",
+            "maximum": "max",
+            "minimum": "min",
+            **{f"abs/{k}": "fabs" for k in REAL},
+            **{f"{f}/{k}": f"{f}_{t}" for k, t in REAL.items() for f in ("maximum", "minimum", "sigmoid")},
+            **{f"{f}/{k}": f"{f}_{t}" for k, t in WHOLE.items() for f in ("cut_divide", "fmod")},
         },
-        calls={"abs": "fabs"},
+        preamble="".join(
+            text.format(t=t) for text, types in ((FLOATS, REAL), (INTEGERS, WHOLE)) for t in types.values()
+        ),
     )
 )

@@ -7,6 +7,7 @@ that changes along the lane loop is printed as a vector, every other one as a sc
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -35,6 +36,7 @@ from passkit.ast import (
     Store,
     Unary,
     Var,
+    children,
     const,
     left,
     right,
@@ -47,7 +49,7 @@ from passkit.errors import CodeGenError
 from passkit.index import normal
 from passkit.shared import ALIGN
 from passkit.size import Extent
-from passkit.tidy import expressions, replace_children, walk
+from passkit.tidy import replace_children
 
 PRECEDENCE = {
     "|": 3,
@@ -71,7 +73,7 @@ TERNARY, UNARY, ATOM = 1, 11, 13
 INDENT = "  "
 LANES, SHORT = 16, 64
 """Lanes of a vector, and the longest row that is printed without a loop."""
-PACK = 64
+PACK = int(__import__("os").environ.get("P1_PACK", "64"))
 """Lanes of a pack."""
 
 
@@ -223,7 +225,8 @@ class _Printer:
         if loop.limit is not None:
             limit = self.expr(loop.limit)
             name = f"{loop.var.name}_end"
-            self.line(f"const int64_t {name} = {stop} < {limit} ? {stop} : {limit};")
+            kind = self.dialect.type_of(dt.int64)
+            self.line(f"const {kind} {name} = {stop} < {limit} ? {stop} : {limit};")
             stop = name
         self.open(
             template.format(var=loop.var.name, start=self.expr(loop.start), stop=stop)
@@ -271,11 +274,12 @@ class _Printer:
 
         Packs, where a fold or a long formula would else wait for itself.
         """
-        found = [x for s in stage.body for e in expressions(s) for x in walk(e)]
+        values = [s.value for s in stage.body if not isinstance(s, Prefetch)]
+        found = [x for value in values for x in _parts(value)]
         slow = sum(isinstance(x, Call) and x.name in SLOW for x in found)
         folds = any(isinstance(s, Fold) and s.buffer is None for s in stage.body)
-        wide = any(x.dtype.nbytes > 4 for x in found if self._varies(x))
-        long = slow > 1 or (folds and not slow)
+        wide = any(x.dtype.nbytes > 4 for x in found)
+        long = slow > int(__import__('os').environ.get('P1_SLOW', '1')) or (folds and not slow)
         return PACK if long and not wide else LANES
 
     def _declare(self, folds: list[Fold], lane: Loop) -> None:
@@ -479,9 +483,7 @@ class _Printer:
                     texts = [self.splat(a) if varies else self._typed(a) for a in args]
                 return f"{spelling}({', '.join(texts)})", ATOM
             case Cast(a):
-                return self.dialect.cast.format(
-                    type=self.dialect.type_of(x.dtype), value=self.expr(a)
-                ), UNARY
+                return self.dialect.cast_of(a.dtype, x.dtype, self.expr(a)), UNARY
             case Select():
                 return self._select(x)
         raise CodeGenError(f"the C printer does not know {type(x).__name__}")
@@ -492,14 +494,15 @@ class _Printer:
         plain = not x.dtype.is_integer or x.dtype is dt.int32
         if not isinstance(x, Const) or (plain and not (x.dtype.is_float and np.isinf(x.value))):
             return text
-        return self.dialect.cast.format(type=self.dialect.type_of(x.dtype), value=text)
+        return self.dialect.cast_of(x.dtype, x.dtype, text)
 
     def _binary(self, x: Binary) -> tuple[str, int]:
         op = "/" if x.op == "//" else x.op
         level = PRECEDENCE[op]
-        if op in ("/", "%") and x.a.dtype.is_integer and x.a.dtype is not dt.int64:
-            name = self.dialect.call_of("floor_divide" if op == "/" else "floor_modulo", x.dtype)
-            return f"{name}({self.expr(x.a)}, {self.expr(x.b)})", ATOM
+        if op in ("/", "%") and x.a.dtype.is_integer and not self._is_position(x):
+            name = self.dialect.call_of("cut_divide" if op == "/" else "fmod", x.dtype)
+            a, b = (self.splat(s) if self._varies(x) else self._typed(s) for s in (x.a, x.b))
+            return f"{name}({a}, {b})", ATOM
         if (
             op == "/"
             and x.dtype.is_float
@@ -515,6 +518,13 @@ class _Printer:
             a, b = (self.expr(s, n) if self._varies(s) else self.splat(s) for s, n in sides)
             return f"{a} {op} {b}", level
         return f"{self.expr(x.a, level)} {op} {self.expr(x.b, right)}", level
+
+    def _is_position(self, x: Binary) -> bool:
+        """Whether a quotient is a part of an index: its divisor is an extent, so never 0 or -1."""
+        b = x.b
+        extent = isinstance(b, Const) and b.value > 0
+        extent |= isinstance(b, Var) and b.name in self.ast.sizes
+        return extent and b.dtype is dt.int64 and not self._varies(x)
 
     def _divisor(self, b: Expr) -> str:
         """One divisor serves all lanes: its reciprocal is taken once, in front of the loop."""
@@ -595,6 +605,14 @@ class _Printer:
         text = self.expr(index)
         self.lane = lane
         return text
+
+
+def _parts(x: Expr) -> Iterator[Expr]:
+    """The values that an expression computes; an index is none of them."""
+    yield x
+    if not isinstance(x, Load):
+        for child in children(x):
+            yield from _parts(child)
 
 
 def _extreme(f: Fold) -> str | None:

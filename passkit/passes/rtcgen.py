@@ -56,7 +56,7 @@ def sections_of(source: str) -> tuple[str, ...]:
     wanted = {
         "core.h": True,
         "divisor.h": "divisor<" in source,
-        "integer.h": any(name.startswith("floor_") for name in called),
+        "integer.h": not called.isdisjoint(("floor_divide", "remainder", "fmod", "cut_divide")),
         "math_f32.h": mathematics and "float" in source,
         "math_f64.h": mathematics and "double" in source,
     }

@@ -23,6 +23,14 @@ template <class T> PK_FN T floor_rest(T a, T b) {
         return T(r + (r != 0 && (r ^ b) < 0 ? b : T(0)));
     } else return T(a % b);
 }
+// C's division, towards zero; x / 0 = 0, the lowest / -1 wraps.
+template <class T> PK_FN T cut_quotient(T a, T b) {
+    if (b == 0) return 0;
+    if constexpr (traits<T>::is_signed) {
+        if (b == -1) return T(uint_of<T>(0) - uint_of<T>(a));
+    }
+    return T(a / b);
+}
 template <class T> PK_FN T cut_rest(T a, T b) {
     if (b == 0 || (traits<T>::is_signed && b == T(-1))) return 0;
     return T(a % b);
@@ -79,5 +87,6 @@ template <class T> using same = typename same_as<T>::type;  // not deduced, henc
 PK_PAIRWISE(floor_divide, floor_quotient)
 PK_PAIRWISE(remainder, floor_rest)
 PK_PAIRWISE(fmod, cut_rest)
+PK_PAIRWISE(cut_divide, cut_quotient)
 }  // namespace pk
 #endif

@@ -7,7 +7,7 @@ may be moved deeper as long as whoever reads it is deeper still.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from attrs import define, field
 
@@ -82,6 +82,7 @@ class _Greedy:
         self.copied: dict[Node, list[Draft]] = {}
         self.node_of = {name: n for n, name in graph.names.items()}
         self.later: dict[Node, list[Node]] = {}
+        self.untied: list[Decision] = []
         for node in graph.nodes:
             for c in node.control:
                 self.later.setdefault(c, []).append(node)
@@ -111,21 +112,23 @@ class _Greedy:
     def _place(self, node: Node, lowest: int) -> None:
         near = list({id(d): d for n in self._producers(node) if (d := self.of.get(n))}.values())
         depth = max([lowest, *(d.depth for d in near), *self._control_depth(node)])
-        home = next((d for d in near if d.depth == depth), None)
         for n in self._producers(node):
             if n not in self.of:
                 reason = why_opaque(self.graph, n) or "it is not in a group"
                 self.out.note(self.graph.names, n, node, "opaque", reason)
-        mark, misfit = len(self.out.log), None
-        if home is not None:
+        mark, tried = len(self.out.log), dict[int, Misfit]()
+        deepest = [d for d in near if d.depth == depth]
+        for home in sorted(deepest, key=lambda d: d.reduced is None):
             misfit = self._join(home, node)
-            if misfit is None:
-                if self._others(home, node, near):
-                    return
-                # It reads a group that home can neither take in nor stand behind.
-                del self.out.log[mark:], home.members[node]
-            depth += 1
-        self._others(self._start(node, depth), node, near, (home, misfit))
+            if misfit is not None:
+                tried[id(home)] = misfit
+                continue
+            if self._others(home, node, near):
+                return
+            # It reads a group that home can neither take in nor stand behind.
+            del self.out.log[mark:], home.members[node]
+            break
+        self._others(self._start(node, depth + bool(deepest)), node, near, tried)
 
     def _control_depth(self, node: Node) -> list[int]:
         return [self.depth[c] + 1 for c in node.control]
@@ -242,15 +245,11 @@ class _Greedy:
     # The groups of the other producers.
 
     def _others(
-        self,
-        home: Draft,
-        node: Node,
-        near: list[Draft],
-        tried: tuple[Draft | None, Misfit | None] = (None, None),
+        self, home: Draft, node: Node, near: list[Draft], tried: Mapping[int, Misfit] | None = None
     ) -> bool:
         """Take in the groups of the other producers, or stand behind them; whether that is so.
 
-        ``tried`` is the group that ``node`` could not join, and why.
+        ``tried`` are the groups that ``node`` could not join, and why.
         """
         for other in near:
             if self.drafts.get(id(other)) is not other or other is home:
@@ -258,7 +257,7 @@ class _Greedy:
             misfit = self._meet(home, other) or self._merge(home, other, node)
             if misfit is None or self._repeat(home, other, node):
                 continue
-            self._note(other, node, tried[1] or misfit if other is tried[0] else misfit)
+            self._note(other, node, (tried or {}).get(id(other), misfit))
             if other.depth >= home.depth:
                 if not self._can_sink(home, other.depth + 1, home):
                     return False
@@ -371,6 +370,8 @@ class _Greedy:
         """Copy a cheap broadcast producer into the group that reads it."""
         if reduce_of(node) is not None or other.reduced is not None:
             return False
+        if 0 in (home.space.size, other.space.size):
+            return False
         wanted = dict.fromkeys(n for n in self._producers(node) if self.of.get(n) is other)
         todo = list(wanted)
         while todo:
@@ -425,7 +426,7 @@ class _Greedy:
 
     def _untied(self, one: str, another: str, misfit: Misfit) -> None:
         reason = f"keep_together names both, but {misfit.reason}"
-        self.out.log.append(Decision(one, another, False, misfit.code, reason, {}, misfit.way_out))
+        self.untied.append(Decision(one, another, False, misfit.code, reason, {}, misfit.way_out))
 
     def partition(self) -> Partition:
         """The groups, in the order of their first members."""
@@ -434,17 +435,21 @@ class _Greedy:
         for draft in drafts:
             self.out.groups.append(sorted(draft.members, key=position.__getitem__))
             self.out.clones.append([n for n in draft.clones if n not in draft.members])
-        self.out.log = list(map(self._settled, self.out.log))
+        last = {(d.producer, d.consumer): self._settled(d) for d in self.out.log}
+        self.out.log = [*last.values(), *self.untied]
         return self.out
 
     def _settled(self, d: Decision) -> Decision:
         """What became of an edge: groups that it did not join may have met elsewhere."""
-        home = self.of.get(self.node_of[d.producer]) if d.producer in self.node_of else None
-        if d.fused or home is None or d.consumer == d.producer:
-            return d
-        if home is not self.of.get(self.node_of[d.consumer]):
+        one, another = (self._homes(self.node_of[name]) for name in (d.producer, d.consumer))
+        if d.fused or one.isdisjoint(another):
             return d
         return Decision(d.producer, d.consumer, True, "fused", "one iteration space")
+
+    def _homes(self, node: Node) -> set[int]:
+        """The groups that compute a node, itself or a copy."""
+        found = [*self.copied.get(node, ()), *([self.of[node]] if node in self.of else ())]
+        return {id(d) for d in found if self.drafts.get(id(d)) is d}
 
 
 def same_folding(space: Space, shape: Shape, axes: tuple[int, ...]) -> Misfit | None:

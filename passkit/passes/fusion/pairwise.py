@@ -39,9 +39,8 @@ def pairwise(graph: Graph, context: PassContext) -> Partition:
     for entry in graph.heads:
         uses[entry] = uses.get(entry, 0) + 1
     for user in reversed(graph.nodes):
-        if is_free(user) or not is_fusible(graph, user):
-            continue
-        root.setdefault(user, user)
+        if is_fusible(graph, user):
+            root.setdefault(user, user)
         for entry in dict.fromkeys(user.inputs):
             node = entry.node
             if is_free(node):

@@ -62,7 +62,7 @@ def prefetch(compiler: Compiler | None = None) -> None:
     with _lock:
         if _module is None and _pending is None:
             compiler, cache = compiler or find_compiler(), open_cache()
-            if compiler and cache.find(_key(), None) is None:
+            if compiler and cache.find(cache_key(), None) is None:
                 _pending = _start(compiler, cache)
 
 
@@ -128,8 +128,8 @@ def pool_stats() -> dict[str, int]:
     return stats
 
 
-def _key() -> str:
-    """What the extension depends on but for the compiler: its sources and the two ABIs."""
+def cache_key() -> str:
+    """The launcher's name in the cache: what the extension depends on but for the compiler: its sources and the two ABIs."""
     abi = (str(FORMAT), sysconfig.get_config_var("SOABI"), np.__version__.split(".")[0], *FLAGS)
     text = "\0".join([*abi, *((_HERE / name).read_text() for name in _SOURCES)])
     return sha256(text.encode()).hexdigest()
@@ -137,7 +137,7 @@ def _key() -> str:
 
 def _load(cache: KernelCache) -> ModuleType:
     global _pending
-    key = _key()
+    key = cache_key()
     entry = cache.find(key, None)
     if entry is not None:
         try:

@@ -239,10 +239,10 @@ def test_a_damaged_launcher_is_compiled_again(fresh_cache: Path) -> None:
     cache = open_cache()
     fake = fresh_cache / "fake.so"
     fake.write_bytes(b"not an extension")
-    cache.store(fake, {launcher._key(): "PyInit__passkit_launcher"}, "gcc")
+    cache.store(fake, {launcher.cache_key(): "PyInit__passkit_launcher"}, "gcc")
 
     assert launcher._load(cache).builtin("gemm_f32")
-    entry = cache.find(launcher._key(), None)
+    entry = cache.find(launcher.cache_key(), None)
     assert entry is not None and entry.library.stat().st_size > 10_000
 
 

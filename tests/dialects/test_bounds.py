@@ -1,0 +1,99 @@
+"""No byte beyond an array is touched: arrays stand between pages that may not be read."""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import mmap
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from tests.planned import prebuild
+
+PAGE = mmap.PAGESIZE
+LENGTHS = [*range(51), 255, 256, 257]
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+@contextmanager
+def fenced(like: Any, end: bool) -> Iterator[Any]:
+    """A copy of an array that ends, or begins, at a page that may not be touched."""
+    inner = -(-max(like.nbytes, 1) // PAGE) * PAGE
+    memory = mmap.mmap(-1, inner + 2 * PAGE)
+    whole = np.frombuffer(memory, np.uint8)
+    start = whole.ctypes.data
+    for at in (start, start + PAGE + inner):
+        assert LIBC.mprotect(ctypes.c_void_p(at), PAGE, 0) == 0
+    offset = PAGE + (inner - like.nbytes if end else 0)
+    array = whole[offset : offset + like.nbytes].view(like.dtype).reshape(like.shape)
+    array[...] = like
+    yield array
+    for at in (start, start + PAGE + inner):
+        LIBC.mprotect(ctypes.c_void_p(at), PAGE, 3)
+
+
+GRAPHS = {
+    name: pk.parse(text)
+    for name, text in {
+        "flat": "x: f32[n]; return add(exp(x), x)",
+        "doubles": "x: f64[n]; return mul(x, x)",
+        "bytes": "x: u8[n]; return add(x, 1)",
+        "bools": "x: bool[n]; return logical_not(x)",
+        "rows": "x: f32[3, n]; return div(x, reduce_sum(abs(x), axis=1, keepdims=true))",
+        "columns": "x: f32[n, 3]; return sub(x, reduce_sum(x, axis=0, keepdims=true))",
+        "short": "x: f32[n, 7]; return reduce_sum(exp(x), axis=1)",
+        "transposed": "x: f32[n, 5]; return neg(transpose(x))",
+        "lazy": "x: f32[n]; y: f32[n]; return concat(x, neg(y), x, axis=0)",
+        "sliced": "x: f32[n]; return concat(slice(x, begin=(0,), size=(-1,)), x, axis=0)",
+        "where": "x: f32[n]; c: bool[n]; return where(c, sqrt(x), concat(x, axis=0))",
+        "broadcast": "x: f32[n, 1]; y: f32[n]; return add(x, y)",
+    }.items()
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _built() -> None:
+    """Compile all kernels at once."""
+    prebuild(GRAPHS.values())
+
+
+@pytest.mark.parametrize("end", [True, False], ids=["end", "begin"])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_nothing_beyond_an_array(name: str, end: bool, rng: Any) -> None:
+    """At every length, at either end of a page, results too: right, and no fault."""
+    graph = GRAPHS[name]
+    exe = pk.compile(graph)
+    for n in LENGTHS:
+        given = {}
+        for s in exe.inputs:
+            shape = tuple(d if isinstance(d, int) else n for d in s.shape)
+            given[s.name] = (10 * rng.random(shape)).astype(s.dtype.numpy)
+        plain = exe(given)
+        managers = {k: fenced(a, end) for k, a in given.items()}
+        outs = [fenced(np.zeros_like(a), end) for a in plain]
+        out = [m.__enter__() for m in outs]
+        found = exe({k: m.__enter__() for k, m in managers.items()}, out=out)
+        for a, b, wanted in zip(found, plain, pk.interpret(graph, given), strict=True):
+            assert a.tobytes() == b.tobytes()
+            np.testing.assert_allclose(a, wanted, rtol=1e-5)
+        for m in (*managers.values(), *outs):
+            m.__exit__(None, None, None)
+
+
+def test_the_fence_holds() -> None:
+    """A read beyond the array is a fault: seen in a child process."""
+    child = os.fork()
+    if child == 0:
+        faulthandler.disable()
+        with fenced(np.zeros(4, np.float32), end=True) as array:
+            ctypes.c_float.from_address(array.ctypes.data + array.nbytes).value
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+
+    assert os.WIFSIGNALED(status)

@@ -1,0 +1,94 @@
+"""CUDA C: what is printed compiles to device code, by nvcc or NVRTC where either is there."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from passkit.dialects import CUDA
+from tests.dialects.test_printer import GOLDEN, PROGRAMS
+from tests.planned import plan
+
+MANY = """x: f32[n]; y: i64[n]; z: bool[n]; k: i32[n]; d: f64[n]; c = logical_and(less(x, 0.5), z)
+return cast(x, dtype=dtype(i32)), cast(y, dtype=dtype(i32)), where(c, x, inf), sigmoid(d),
+maximum(k, 3), abs(y), floor_div(k, 3), mod(y, 5), cast(x, dtype=dtype(bool)), mul(x, nan),
+add(y, -9223372036854775808), reduce_sum(cast(c, dtype=dtype(i64))), logical_not(z), abs(d),
+minimum(x, erf(x)), pow(d, 2.5), rsqrt(x), cast(d, dtype=dtype(u8)), mul(d, 1e-8)""".replace(
+    "\n", " ").replace(" return", "\nreturn")
+
+
+def nvcc(source: Path) -> str | None:
+    """Compile a file to device code; what the compiler says against it."""
+    command = ["nvcc", "-std=c++17", "-arch=sm_90", "-cubin", "-o", str(source) + ".cubin",
+               str(source)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return None if done.returncode == 0 else done.stdout + done.stderr
+
+
+def nvrtc(source: Path) -> str | None:
+    """The same by the run-time compiler."""
+    from cuda.bindings import nvrtc as rtc  # type: ignore[import-not-found,unused-ignore]
+
+    _, made = rtc.nvrtcCreateProgram(source.read_bytes(), b"kernels.cu", 0, [], [])
+    options = [b"--gpu-architecture=sm_90", b"--std=c++17"]
+    (result,) = rtc.nvrtcCompileProgram(made, len(options), options)
+    if int(result) == 0:
+        return None
+    _, size = rtc.nvrtcGetProgramLogSize(made)
+    log = b" " * size
+    rtc.nvrtcGetProgramLog(made, log)
+    return log.decode()
+
+
+def compiler() -> Callable[[Path], str | None] | None:
+    """The compiler of this machine, if it has one."""
+    if shutil.which("nvcc"):
+        return nvcc
+    try:
+        import cuda.bindings.nvrtc  # type: ignore[import-not-found,unused-ignore] # noqa: F401
+    except ImportError:
+        return None
+    return nvrtc
+
+
+needs_compiler = pytest.mark.skipif(compiler() is None, reason="neither nvcc nor NVRTC is here")
+
+
+def said(texts: list[str], folder: Path) -> str | None:
+    """What a compiler says against a translation unit of kernels behind the preamble."""
+    source = folder / "kernels.cu"
+    source.write_text("\n".join([CUDA.preamble, *texts]))
+    compile_it = compiler()
+    assert compile_it is not None
+    return compile_it(source)
+
+
+@needs_compiler
+def test_kernels_compile(tmp_path: Path) -> None:
+    """The goldens, and a kernel for each dtype, cast and function, in one translation unit."""
+    texts = [p.read_text() for p in sorted(GOLDEN.glob("*.cu"))]
+    assert len(texts) == len(PROGRAMS)
+    texts += [k.source for k in plan(MANY, target="cuda").attrs["kernel"].values()]
+
+    assert said(texts, tmp_path) is None
+
+
+@needs_compiler
+def test_a_mistake_is_found(tmp_path: Path) -> None:
+    """The check sees a kernel that calls what is not there."""
+    text = (GOLDEN / "gelu.cu").read_text().replace("erff(", "erg(")
+
+    assert "erg" in str(said([text], tmp_path))
+
+
+def test_every_function_has_a_spelling() -> None:
+    """float32 functions are the single-precision ones; infinities and NaNs are bits."""
+    (kernel,) = plan("x: f32[n]; return tanh(where(less(x, inf), x, nan))",
+                     target="cuda").attrs["kernel"].values()
+
+    assert "tanhf(" in kernel.source and "__int_as_float(0x7f800000)" in kernel.source
+    assert "bits_f32(0x7fc00000u)" in kernel.source

@@ -1,0 +1,82 @@
+"""OpenCL C: what is printed is built by a driver where one is there, else its syntax is checked."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.dialects import OPENCL
+from passkit.size import evaluate
+from tests.dialects.test_cuda import MANY
+from tests.dialects.test_printer import GOLDEN, PROGRAMS, kernel_of
+from tests.planned import feeds_of, plan
+
+TYPES = "uchar ushort uint ulong char short int long".split()
+# OpenCL C for a C compiler: enough to find wrong names, types, operators and missing functions.
+SYNTAX = "\n".join([
+    "#include <stdbool.h>", "#include <stddef.h>", "#include <math.h>",
+    "typedef unsigned char uchar; typedef unsigned short ushort; typedef unsigned int uint;",
+    "typedef unsigned long ulong;",
+    "#define __kernel", "#define __global", "#define __local", "#define CLK_LOCAL_MEM_FENCE 1",
+    "void barrier(int); size_t get_group_id(uint), get_num_groups(uint);",
+    "size_t get_local_id(uint), get_local_size(uint);",
+    "float as_float(uint); double as_double(ulong); double rsqrt(double);",
+    "long abs(long); long max(long, long); long min(long, long);",
+    *(f"{t} convert_{t}_sat(double);" for t in TYPES),
+])
+
+
+def texts() -> list[str]:
+    """The goldens, and a kernel for each dtype, cast and function."""
+    found = [p.read_text() for p in sorted(GOLDEN.glob("*.cl"))]
+    assert len(found) == len(PROGRAMS)
+    return found + [k.source for k in plan(MANY, target="opencl").attrs["kernel"].values()]
+
+
+def said(kernels: list[str], folder: Path) -> str:
+    """What a C compiler says of them."""
+    source = folder / "kernels.c"
+    source.write_text("\n".join([SYNTAX, OPENCL.preamble, *kernels]))
+    command = ["gcc", "-std=gnu11", "-fsyntax-only", "-Werror=implicit-function-declaration",
+               "-Wno-builtin-declaration-mismatch", str(source)]
+    return subprocess.run(command, capture_output=True, text=True).stderr
+
+
+def test_syntax(tmp_path: Path) -> None:
+    """Every name is one of OpenCL C, of the preamble, or of the kernel."""
+    assert "error" not in said(texts(), tmp_path)
+    assert "erg" in said([texts()[0].replace("erf(", "erg(")], tmp_path)
+
+
+def test_types_are_opencls() -> None:
+    """No C99 type names, and no bool in a buffer."""
+    for text in texts():
+        assert not re.search(r"\b(u?int\d+_t|__global (const )?bool)\b", text)
+
+
+def test_on_a_driver(rng: Any) -> None:
+    """Built and run by an OpenCL driver where pyopencl finds one."""
+    cl = pytest.importorskip("pyopencl", reason="the extra `opencl` is not installed")
+    context = cl.create_some_context(interactive=False)
+    queue = cl.CommandQueue(context)
+    cl.Program(context, "\n".join([OPENCL.preamble, *texts()])).build(["-cl-std=CL1.2"])
+    for text in PROGRAMS.values():
+        graph, kernel = pk.parse(text), kernel_of(text, "opencl")
+        program = cl.Program(context, OPENCL.preamble + kernel.source).build(["-cl-std=CL1.2"])
+        feeds = feeds_of(graph, rng, n=37)
+        (wanted,) = pk.interpret(graph, feeds)
+        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+        buffers = [cl.Buffer(context, flags, hostbuf=a) for a in (*feeds.values(), wanted * 0)]
+        sizes = [np.int64(evaluate(s, {"n": 37})) for s in kernel.sizes]
+        scratch = [cl.LocalMemory(max(64, evaluate(kernel.shared_nbytes, {"n": 37}))),
+                   cl.LocalMemory(8 * 16)]
+        getattr(program, kernel.name)(queue, (48,), (16,), *buffers, *sizes, *scratch)
+        found = np.empty_like(wanted)
+        cl.enqueue_copy(queue, found, buffers[-1])
+        np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=2e-6)

@@ -1,0 +1,289 @@
+"""The C printer: goldens in three languages, precedence, literals, and a dialect of one's own."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+import passkit as pk
+from passkit import ast
+from passkit import dtype as dt
+from passkit.ast import Binary, Buffer, Expr, KernelAST, Level, Loop, Phase, Place, Stage, Store
+from passkit.dialects import CXX, Dialect, dialect_of, print_kernel, register_dialect
+from passkit.errors import CodeGenError, RegistryError
+from passkit.kernel import Kernel
+from passkit.passes.rtcgen import FLAGS, sections_of
+from passkit.runtime.evaluate import evaluate
+from passkit.runtime.native.build import KernelText, build
+from passkit.size import evaluate as number
+from passkit.target import Target, target_of
+from tests.dialects.plain_c import PLAIN, call, compiled
+from tests.planned import feeds_of, plan
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+SUFFIX = {"cxx": "cpp", "opencl": "cl", "cuda": "cu"}
+
+
+def softmax(shape: str, axis: int) -> str:
+    """A softmax in primitives."""
+    e = f"e = exp(sub(x, reduce_max(x, axis={axis}, keepdims=true)))"
+    return f"x: f32[{shape}]; {e}; return div(e, reduce_sum(e, axis={axis}, keepdims=true))"
+
+
+PROGRAMS = {
+    "softmax_last": softmax("n, 300", 1),
+    "softmax_first": softmax("300, n", 0),
+    "layer_norm_last": "x: f32[n, 300]; g: f32[300]; b: f32[300]; return layer_norm(x, g, b)",
+    "layer_norm_first": "x: f32[300, n]; g: f32[300]; b: f32[300];"
+    "return layer_norm(x, g, b, axis=0)",
+    "gelu": "x: f32[n]; return gelu(x)",
+}
+
+
+def kernel_of(text: str, target: str | Target) -> Kernel:
+    """The only kernel of a graph in text."""
+    (kernel,) = plan(text, target=target).attrs["kernel"].values()
+    return kernel  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("target", ["cpu", "opencl", "cuda"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_goldens(name: str, target: str, golden: Callable[[Path, str], None]) -> None:
+    """Each program is one kernel, in every language, as kept in tests/golden."""
+    kernel = kernel_of(PROGRAMS[name], target)
+    text = kernel.source.replace(kernel.name, name)
+
+    assert text.count(name) == 1 and text.count("{") == text.count("}")
+    golden(GOLDEN / f"{name}.{SUFFIX[kernel.dialect]}", text)
+
+
+def test_a_dialect_of_twenty_lines(tmp_path: Path, rng: Any) -> None:
+    """A table of few spellings prints softmax in a language of one's own; it runs."""
+    register_dialect(
+        Dialect(
+            name="test_twenty",
+            kernel="void {name}({params})",
+            buffer="{const}{type} *{name}",
+            size="int64_t {name}",
+            scratch="static {type} {name}[1 << 20];",
+            grid="for (int64_t {var} = {start}; {var} < {stop}; ++{var})",
+            lane="for (int64_t {var} = {start}; {var} < {stop}; ++{var})",
+            fold="{type} {name} = {acc};",
+            calls={"maximum": "fmaxf", "exp": "expf"},
+        )
+    )
+    target = evolve(target_of("opencl"), name="test_twenty", dialect="test_twenty")
+    for shape, axis in (((7, 300), 1), ((300, 7), 0)):
+        text = softmax(", ".join(map(str, shape)), axis)
+        kernel, x = kernel_of(text, target), rng.normal(size=shape).astype(np.float32)
+        y, sizes = np.empty_like(x), tuple(number(n, {}) for n in kernel.sizes)
+        call(compiled(kernel.source, tmp_path), kernel.name, [x, y], sizes)
+        np.testing.assert_allclose(y, pk.interpret(pk.parse(text), {"x": x})[0], rtol=2e-6)
+
+
+def test_the_same_text_serves_all_rows(tmp_path: Path, rng: Any) -> None:
+    """Goldens' programs, printed as plain C, give what they mean, for several sizes of one text."""
+    target = evolve(target_of("opencl"), name="plain_c", dialect=PLAIN.name)
+    kernels = {name: kernel_of(text, target) for name, text in PROGRAMS.items()}
+    library = compiled("\n".join(k.source for k in kernels.values()), tmp_path)
+    for name, kernel in kernels.items():
+        graph = pk.parse(PROGRAMS[name])
+        for n in (1, 13):
+            feeds, sizes = feeds_of(graph, rng, n=n), tuple(number(s, {"n": n}) for s in kernel.sizes)
+            (wanted,) = pk.interpret(graph, feeds)
+            y = np.empty_like(wanted)
+            call(library, kernel.name, [*feeds.values(), y], sizes)
+            np.testing.assert_allclose(y, wanted, rtol=2e-5, atol=2e-6)
+
+
+# Precedence: expressions as trees, printed, compiled and compared with what the trees mean.
+
+VALUES: dict[str, list[Any]] = {
+    "int64": [0, 1, -1, 2, 3, -7, 1 << 40, np.iinfo(np.int64).min],
+    "float64": [0.0, -0.0, 1.5, -2.0, 1e300, np.inf, 0.1],
+    "bool": [False, True],
+}
+ARITHMETIC = {"int64": "+ - * // % & | ^".split(), "float64": "+ - * /".split(),
+              "bool": "& | ^".split()}
+TYPES = {"int64": dt.int64, "float64": dt.float64, "bool": dt.bool_}
+
+
+def tree(rng: random.Random, kind: str, depth: int) -> Expr:
+    """A random expression of a dtype."""
+    dtype = TYPES[kind]
+    if depth == 0 or rng.random() < 0.1:
+        k = rng.randrange(len(VALUES[kind]))
+        if rng.random() < 0.4:
+            return ast.const(VALUES[kind][k], dtype)
+        return ast.Load(f"{dtype.short}s", ast.const(k, dt.int64), dtype)
+    which = rng.random()
+    if which < 0.15:
+        return ast.Unary("~" if kind == "bool" else "-", tree(rng, kind, depth - 1), dtype)
+    if which < 0.3:
+        return ast.where(tree(rng, "bool", depth - 1), tree(rng, kind, depth - 1),
+                         tree(rng, kind, depth - 1))
+    if kind == "bool" and which < 0.7:
+        other = rng.choice(["int64", "float64", "bool"])
+        ops = ["==", "!="] if other == "bool" else ["<", "<=", ">", ">=", "==", "!="]
+        return Binary(rng.choice(ops), tree(rng, other, depth - 1), tree(rng, other, depth - 1),
+                      dt.bool_)
+    op = rng.choice(ARITHMETIC[kind])
+    return Binary(op, tree(rng, kind, depth - 1), tree(rng, kind, depth - 1), dtype)
+
+
+def program(values: list[Expr]) -> KernelAST:
+    """A kernel that stores each expression in the result of its dtype, at its position."""
+    body = tuple(Store(f"{x.dtype.short}_out", ast.const(k, dt.int64), x)
+                 for k, x in enumerate(values))
+    tile = Loop(ast.Var("tile", dt.int64), ast.const(0, dt.int64), ast.const(1, dt.int64),
+                Level.GRID)
+    buffers = [Buffer(f"{t.short}s", t, Place.GLOBAL, 8) for t in TYPES.values()]
+    buffers += [Buffer(f"{t.short}_out", t, Place.GLOBAL, len(values), True)
+                for t in TYPES.values()]
+    return KernelAST(tuple(buffers), (), (), (Phase(tile, None, (), (Stage("s", (), body),)),))
+
+
+def run(values: list[Expr], folder: Path) -> list[Any]:
+    """What a C compiler makes of printed expressions."""
+    library = compiled(print_kernel(program(values), "f", PLAIN), folder)
+    inputs = [np.array(VALUES[k], t.numpy) for k, t in TYPES.items()]
+    outs = {t.short: np.zeros(len(values), t.numpy) for t in TYPES.values()}
+    call(library, "f", [*inputs, *outs.values()])
+    return [outs[x.dtype.short][k] for k, x in enumerate(values)]
+
+
+def test_precedence(tmp_path: Path) -> None:
+    """1,500 random trees mean in C what they mean as trees: no parenthesis is missing."""
+    rng = random.Random(1)
+    trees = [tree(rng, rng.choice(list(TYPES)), rng.randrange(2, 6)) for _ in range(1500)]
+    inputs = {f"{t.short}s": np.array(VALUES[k], t.numpy) for k, t in TYPES.items()}
+
+    for x, found in zip(trees, run(trees, tmp_path), strict=True):
+        with np.errstate(all="ignore"):
+            wanted = np.asarray(evaluate(x, {}, inputs))
+        same = found.tobytes() == wanted.tobytes() or (found != found and wanted != wanted)
+        assert same, (x, found, wanted)
+
+
+def text_of(x: Expr) -> str:
+    """An expression in plain C."""
+    (line,) = [s for s in print_kernel(program([x]), "f", PLAIN).splitlines() if "_out[" in s]
+    return line.split(" = ", 1)[1].rstrip(";")
+
+
+def test_parentheses_only_where_they_are_needed() -> None:
+    """Sums of products need none; a float's grouping is kept."""
+    a, b, c = (ast.Var(n, dt.float64) for n in "abc")
+    i, j = ast.Var("i", dt.int64), ast.Var("j", dt.int64)
+
+    assert text_of(a * b + c) == "a * b + c"
+    assert text_of((a + b) * c) == "(a + b) * c"
+    assert text_of(a + (b + c)) == "a + (b + c)"
+    assert text_of(i + (j + i)) == "i + j + i"
+    assert text_of(a - (b - c)) == "a - (b - c)"
+    assert text_of(-(-a)) == "-(-a)"
+    assert text_of(ast.where(a < b, a, b) + c) == "(a < b ? a : b) + c"
+
+
+LITERALS = [1e-8, 1e-7, 1e20, 0.1, -0.0, 1 / 3, 5e-324, 1.7976931348623157e308, np.inf, -np.inf]
+
+
+def test_literals(tmp_path: Path) -> None:
+    """Numbers, infinities and NaNs with a payload keep their bits; so does the lowest integer."""
+    nan = np.array([0x7FF8000000000123], np.uint64).view(np.float64)[0]
+    whole = [np.iinfo(np.int64).min, np.iinfo(np.int64).max, -1, 1 << 31]
+    values = [ast.const(v, dt.float64) for v in (*LITERALS, nan)]
+    values += [ast.const(v, dt.int64) for v in whole]
+
+    for x, found in zip(values, run(values, tmp_path), strict=True):
+        assert isinstance(x, ast.Const) and found.tobytes() == x.bits
+
+
+@pytest.mark.parametrize("bits", [0x7FC00001, 0xFFC00000, 0x80000000, 0x00000001, 0x7F800000])
+def test_literals_of_float32(bits: int, rng: Any) -> None:
+    """Through the C++ compiler too, as vectors: NaN with payload, -0, denormals, inf."""
+    value = np.array([bits], np.uint32).view(np.float32)[0]
+    op = pk.register_op(f"test_printer_{bits:x}", num_inputs=1)
+    op.set_attr("FCodeGen", lambda node, x: ast.where(x < x, x, ast.const(value, dt.float32)))
+    op.set_attr("TOpPattern", pk.OpPattern.ELEMWISE)
+    (y,) = pk.compile(pk.Graph([op(pk.var("x", (5,), "float32"))]))(x=np.ones(5, np.float32))
+
+    assert y.view(np.uint32).tolist() == [bits] * 5
+
+
+@pytest.mark.parametrize("dtype", ["i8", "u8", "i32", "i64"])
+def test_integer_division(dtype: str) -> None:
+    """``//`` and ``%`` of kernels round toward zero; by zero they give 0; the lowest by -1 wraps."""
+    for name, f in (("q", lambda node, a, b: a // b), ("r", lambda node, a, b: a % b)):
+        op = pk.register_op(f"test_printer_{name}", num_inputs=2)
+        if not op.has_attr("FCodeGen"):
+            op.set_attr("FCodeGen", f).set_attr("TOpPattern", pk.OpPattern.BROADCAST)
+    t = f"{dtype}[n]"
+    graph = pk.parse(f"x: {t}; y: {t}; return test_printer_q(x, y), test_printer_r(x, y)")
+    kind = graph.inputs[0].entries[0].dtype.numpy
+    low = np.iinfo(kind).min
+    x = np.array([7, 7, 9, 5, low, low] * 4).astype(kind)
+    y = np.array([2, 100, 4, 0, 1, 2] * 2 + [-2, -3, -1, 0, -1, -2] * 2).astype(kind)
+
+    for found, wanted in zip(pk.compile(graph)(x=x, y=y), pk.interpret(graph, {"x": x, "y": y}),
+                             strict=True):
+        assert found.tolist() == wanted.tolist()
+
+
+def test_scalar_integer_division_by_zero() -> None:
+    """A quotient of single numbers does not stop the process either."""
+    exe = pk.compile(pk.parse("x: i64[]; y: i64[]; return floor_div(x, y), mod(x, y)"))
+
+    assert [int(a) for a in exe(x=np.int64(7), y=np.int64(0))] == [0, 0]
+    assert [int(a) for a in exe(x=np.int64(-7), y=np.int64(2))] == [-4, 1]
+
+
+def test_what_a_dialect_lacks() -> None:
+    """Types, names of dialects, and expressions that no C has."""
+    with pytest.raises(RegistryError, match="dialect cxx has no type for bfloat16; cast to"):
+        CXX.type_of(dt.dtype_of("bfloat16"))
+    with pytest.raises(RegistryError, match="dialect 'cudo' is not registered; did you mean 'cuda'"):
+        dialect_of("cudo")
+
+    class Odd(Expr):
+        """An expression that no printer knows."""
+
+        dtype = dt.int64
+
+    with pytest.raises(CodeGenError, match="the C printer does not know Odd"):
+        print_kernel(program([Odd()]), "f", PLAIN)
+    assert dialect_of(PLAIN) is PLAIN
+
+
+def test_registers_are_for_vectors() -> None:
+    """A row in registers needs a dialect with vectors."""
+    simple = program([])
+    kept = evolve(simple, scratch=(Buffer("r0", dt.float32, Place.LANES, 16),))
+    with pytest.raises(CodeGenError, match="dialect plain_c keeps no row in registers"):
+        print_kernel(kept, "f", PLAIN)
+
+
+def test_stores_step_along_the_lanes() -> None:
+    """A vector is stored at neighbouring or evenly spaced elements."""
+    lane = ast.Var("i", dt.int64)
+    loop = Loop(lane, ast.const(0, dt.int64), ast.const(32, dt.int64), Level.CTA)
+    store = Store("f64_out", lane * lane, ast.const(1.0, dt.float64))
+    phase = program([]).phases[0]
+    bad = evolve(program([]), phases=(evolve(phase, stages=(Stage("s", (loop,), (store,)),)),))
+    with pytest.raises(CodeGenError, match="store to f64_out must step along the lanes, got .*'i'"):
+        print_kernel(bad, "f", CXX)
+
+
+def test_the_golden_compiles() -> None:
+    """The golden C++ kernels are texts that the compiler takes, as they stand."""
+    texts = {p.stem: p.read_text() for p in GOLDEN.glob("*.cpp")}
+    found = build((KernelText(f"golden {n}", n, f"namespace pk {{\n{t}}}\n", sections_of(t))
+                   for n, t in texts.items()), FLAGS)
+
+    assert len(found) == len(PROGRAMS) and all(found.values())

@@ -1,0 +1,36 @@
+extern "C" __global__ void layer_norm_last(const float *__restrict__ x0, const float *__restrict__ x1, const float *__restrict__ x2, float *__restrict__ y0, const int64_t n0, const int64_t n1, const int64_t n2, const int64_t n3) {
+  for (int64_t tile = blockIdx.x; tile < n3; tile += gridDim.x) {
+    const int64_t i0_end = tile * n1 + n1 < n0 ? tile * n1 + n1 : n0;
+    for (int64_t i0 = tile * n1 + threadIdx.y; i0 < i0_end; i0 += blockDim.y) {
+      float reduce_mean_1_lanes = 0.0f;
+      for (int64_t i1 = 0 + threadIdx.x; i1 < n2; i1 += blockDim.x) {
+        const float reduce_mean_1_term = x0[i0 * n2 + i1];
+        reduce_mean_1_lanes = reduce_mean_1_lanes + reduce_mean_1_term;
+      }
+      float reduce_mean_1 = reduce_mean_1_lanes;
+      for (int o = 16; o; o >>= 1) {
+        const float a = reduce_mean_1, b = __shfl_xor_sync(0xffffffffu, reduce_mean_1, o);
+        reduce_mean_1 = a + b;
+      }
+      const float reduce_mean_1_row = reduce_mean_1 / convert<float>(n2);
+      float reduce_mean_2_lanes = 0.0f;
+      for (int64_t i1 = 0 + threadIdx.x; i1 < n2; i1 += blockDim.x) {
+        const float sub_1 = x0[i0 * n2 + i1] - reduce_mean_1_row;
+        const float reduce_mean_2_term = sub_1 * sub_1;
+        reduce_mean_2_lanes = reduce_mean_2_lanes + reduce_mean_2_term;
+      }
+      float reduce_mean_2 = reduce_mean_2_lanes;
+      for (int o = 16; o; o >>= 1) {
+        const float a = reduce_mean_2, b = __shfl_xor_sync(0xffffffffu, reduce_mean_2, o);
+        reduce_mean_2 = a + b;
+      }
+      const float reduce_mean_2_row = reduce_mean_2 / convert<float>(n2);
+      const float add_1 = reduce_mean_2_row + 0.00001f;
+      const float rsqrt_1 = rsqrtf(add_1);
+      for (int64_t i1 = 0 + threadIdx.x; i1 < n2; i1 += blockDim.x) {
+        const float mul_3 = (x0[i0 * n2 + i1] - reduce_mean_1_row) * rsqrt_1 * x1[i1];
+        y0[i0 * n2 + i1] = mul_3 + x2[i1];
+      }
+    }
+  }
+}

@@ -1,0 +1,45 @@
+__kernel void softmax_last(__global const float *restrict x0, __global float *restrict y0, const long n0, const long n1, const long n2, const long n3, __local uchar *scratch, __local void *joined) {
+  for (long tile = get_group_id(0); tile < n3; tile += get_num_groups(0)) {
+    const long i0_end = tile * n1 + n1 < n0 ? tile * n1 + n1 : n0;
+    for (long i0 = tile * n1; i0 < i0_end; ++i0) {
+      float reduce_max_1_lanes = -INFINITY;
+      for (long i1 = 0 + get_local_id(0); i1 < n2; i1 += get_local_size(0)) {
+        const float reduce_max_1_term = x0[i0 * n2 + i1];
+        reduce_max_1_lanes = maximum_float(reduce_max_1_lanes, reduce_max_1_term);
+      }
+      __local float *reduce_max_1_all = (__local float *)joined;
+      reduce_max_1_all[get_local_id(0)] = reduce_max_1_lanes;
+      for (uint o = get_local_size(0) / 2; o; o >>= 1) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (get_local_id(0) < o) {
+          const float a = reduce_max_1_all[get_local_id(0)], b = reduce_max_1_all[get_local_id(0) + o];
+          reduce_max_1_all[get_local_id(0)] = maximum_float(a, b);
+        }
+      }
+      barrier(CLK_LOCAL_MEM_FENCE);
+      const float reduce_max_1 = reduce_max_1_all[0];
+      barrier(CLK_LOCAL_MEM_FENCE);
+      float reduce_sum_1_lanes = 0.0f;
+      for (long i1 = 0 + get_local_id(0); i1 < n2; i1 += get_local_size(0)) {
+        const float exp_1 = exp(x0[i0 * n2 + i1] - reduce_max_1);
+        reduce_sum_1_lanes = reduce_sum_1_lanes + exp_1;
+        y0[i0 * n2 + i1] = exp_1;
+      }
+      __local float *reduce_sum_1_all = (__local float *)joined;
+      reduce_sum_1_all[get_local_id(0)] = reduce_sum_1_lanes;
+      for (uint o = get_local_size(0) / 2; o; o >>= 1) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (get_local_id(0) < o) {
+          const float a = reduce_sum_1_all[get_local_id(0)], b = reduce_sum_1_all[get_local_id(0) + o];
+          reduce_sum_1_all[get_local_id(0)] = a + b;
+        }
+      }
+      barrier(CLK_LOCAL_MEM_FENCE);
+      const float reduce_sum_1 = reduce_sum_1_all[0];
+      barrier(CLK_LOCAL_MEM_FENCE);
+      for (long i1 = 0 + get_local_id(0); i1 < n2; i1 += get_local_size(0)) {
+        y0[i0 * n2 + i1] = y0[i0 * n2 + i1] / reduce_sum_1;
+      }
+    }
+  }
+}

@@ -1,0 +1,31 @@
+extern "C" __global__ void softmax_last(const float *__restrict__ x0, float *__restrict__ y0, const int64_t n0, const int64_t n1, const int64_t n2, const int64_t n3) {
+  for (int64_t tile = blockIdx.x; tile < n3; tile += gridDim.x) {
+    const int64_t i0_end = tile * n1 + n1 < n0 ? tile * n1 + n1 : n0;
+    for (int64_t i0 = tile * n1 + threadIdx.y; i0 < i0_end; i0 += blockDim.y) {
+      float reduce_max_1_lanes = -__int_as_float(0x7f800000);
+      for (int64_t i1 = 0 + threadIdx.x; i1 < n2; i1 += blockDim.x) {
+        const float reduce_max_1_term = x0[i0 * n2 + i1];
+        reduce_max_1_lanes = maximum(reduce_max_1_lanes, reduce_max_1_term);
+      }
+      float reduce_max_1 = reduce_max_1_lanes;
+      for (int o = 16; o; o >>= 1) {
+        const float a = reduce_max_1, b = __shfl_xor_sync(0xffffffffu, reduce_max_1, o);
+        reduce_max_1 = maximum(a, b);
+      }
+      float reduce_sum_1_lanes = 0.0f;
+      for (int64_t i1 = 0 + threadIdx.x; i1 < n2; i1 += blockDim.x) {
+        const float exp_1 = expf(x0[i0 * n2 + i1] - reduce_max_1);
+        reduce_sum_1_lanes = reduce_sum_1_lanes + exp_1;
+        y0[i0 * n2 + i1] = exp_1;
+      }
+      float reduce_sum_1 = reduce_sum_1_lanes;
+      for (int o = 16; o; o >>= 1) {
+        const float a = reduce_sum_1, b = __shfl_xor_sync(0xffffffffu, reduce_sum_1, o);
+        reduce_sum_1 = a + b;
+      }
+      for (int64_t i1 = 0 + threadIdx.x; i1 < n2; i1 += blockDim.x) {
+        y0[i0 * n2 + i1] = y0[i0 * n2 + i1] / reduce_sum_1;
+      }
+    }
+  }
+}

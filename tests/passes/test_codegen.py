@@ -1,0 +1,138 @@
+"""CodeGen: groups in, kernels out; what it refuses, and that equal groups have equal kernels."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.errors import CodeGenError, PassError
+from passkit.group import Group, Kind
+from passkit.lower import lower
+from passkit.planning import planned
+from passkit.reads import element
+from passkit.shared import SharedPlan
+from passkit.size import Size
+from tests.planned import agrees, feeds_of
+from tests.passes.test_schedule_plan import SOFTMAX, impossible, only, scheduled
+
+FIVE = ["x: f32[9]; return add(exp(x), x)", SOFTMAX.format("9, 300", 1),
+        SOFTMAX.format("30, 9", 0), "x: f32[3]; y: f32[4]; return concat(neg(x), neg(y), axis=0)",
+        "x: f32[n, 5]; return transpose(reduce_sum(x, axis=1, keepdims=true))"]
+
+
+@pytest.mark.parametrize("text", FIVE)
+def test_default_schedules(text: str, rng: Any) -> None:
+    """``Fusion, CodeGen, RTCGen`` alone give the kernels that the whole ladder gives."""
+    graph = pk.parse(text)
+    short = pk.ApplyPasses(planned(graph, "Simplify"), ["Fusion", "CodeGen", "RTCGen"])
+    whole = planned(graph, "RTCGen")
+    keys = [{k.key for k in g.attrs["kernel"].values()} for g in (short, whole)]
+
+    assert keys[0] == keys[1]
+    assert all(rtc.entry for rtc in short.attrs["rtc"].values())
+    feeds = feeds_of(graph, rng, n=6)
+    agrees(graph, feeds, pk.compile(pk.ApplyPasses(graph, ["Fusion", "CodeGen", "RTCGen"]))(feeds))
+
+
+def test_what_a_kernel_says() -> None:
+    """Name, key, grid, sizes, scratch, operators and text."""
+    (kernel,) = planned(pk.parse("x: f32[n]; return add(exp(x), 1)"), "CodeGen").attrs[
+        "kernel"].values()
+
+    assert kernel.name.startswith("add_") and kernel.name in kernel.source == str(kernel)
+    assert (kernel.ops, kernel.dialect, kernel.shared_nbytes) == (("exp", "add"), "cxx", 0)
+    assert isinstance(kernel.grid, Size) and kernel.sizes[0] == Size.symbol("n")
+
+
+@pytest.mark.parametrize("one, another, same", [
+    ("a: f32[90]; b = exp(a); return b", "x: f32[90]; y = exp(x); return y", True),
+    ("a: f32[90]; return exp(a)", "a: f32[190]; return exp(a)", True),
+    ("a: f32[90]; return exp(a)", "a: f32[n, m]; return exp(a)", True),
+    ("a: f32[90]; return exp(a)", "a: f64[90]; return exp(a)", False),
+    ("a: f32[90]; return mul(a, 2.0)", "a: f32[90]; return mul(a, 3.0)", False),
+    ("a: f32[90]; return mul(a, 0.0)", "a: f32[90]; return mul(a, -0.0)", False),
+    ("a: f32[90]; b: f32[90]; return sub(a, b)", "a: f32[90]; b: f32[90]; return sub(b, a)", True),
+])
+def test_keys(one: str, another: str, same: bool) -> None:
+    """A key names structure, dtypes and literals: never names, nor sizes that are arguments."""
+    a, b = ([k.key for k in planned(pk.parse(t), "CodeGen").attrs["kernel"].values()]
+            for t in (one, another))
+
+    assert (a == b) is same
+
+
+def test_keys_are_the_same_in_every_process() -> None:
+    """Another hash seed gives the same texts."""
+    program = (f"import passkit as pk; from passkit.planning import planned\n"
+               f"for t in {FIVE!r}:\n  for k in planned(pk.parse(t), 'CodeGen').attrs['kernel']"
+               f".values(): print(k.key)")
+    said = [subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                           check=True, env={**os.environ, "PYTHONHASHSEED": seed}).stdout
+            for seed in ("1", "2")]
+
+    assert said[0] == said[1] != ""
+
+
+def test_codegen_needs_groups() -> None:
+    """Without Fusion there is nothing to print."""
+    with pytest.raises(PassError, match="CodeGen depends on graph attribute 'subgraph'.*Fusion"):
+        pk.ApplyPasses(pk.parse("x: f32[2]; return exp(x)"), "CodeGen")
+
+
+def test_groups_that_are_no_kernel() -> None:
+    """Lowering says what of a group has no place in its space."""
+    group = next(iter(impossible().attrs["subgraph"].values()))
+    with pytest.raises(CodeGenError, match="Group.* cannot be one kernel: reduce_sum has 5 el"):
+        lower(group, only(scheduled("x: f32[9]; return exp(x)")), SharedPlan((), (), 0))
+
+
+def of(op: pk.Op) -> Group:
+    """A group of one operator, made by hand."""
+    return Group(pk.Graph([op(pk.var("x", (4,), "float32")).node.entries[0]]), Kind.ELEMWISE)
+
+
+def lowered(group: Group) -> Any:
+    """The kernel of a group with the schedule of an elementwise one."""
+    return lower(group, only(scheduled("x: f32[4]; return exp(x)")), SharedPlan((), (), 0))
+
+
+def test_operators_that_kernels_refuse() -> None:
+    """No code, several results, and code of another dtype than the type rule says."""
+    silent = pk.register_op("test_codegen_silent", num_inputs=1)
+    silent.set_attr("FInferShape", lambda node, s: (s,)).set_attr("FInferType", lambda node, t: (t,))
+    wrong = pk.register_op("test_codegen_wrong", num_inputs=1)
+    wrong.set_attr("FInferShape", lambda node, s: (s,)).set_attr("FInferType", lambda node, t: (t,))
+    wrong.set_attr("FCodeGen", lambda node, x: pk.ast.cast(x, "int32"))
+    both = pk.register_op("test_codegen_both", num_inputs=1, num_outputs=2)
+    both.set_attr("FInferShape", lambda node, s: (s, s))
+    both.set_attr("FInferType", lambda node, t: (t, t))
+    both.set_attr("FCodeGen", lambda node, x: (x, x))
+    two = Group(pk.Graph([both(pk.var("x", (4,), "float32"))[0]]), Kind.ELEMWISE)
+
+    with pytest.raises(CodeGenError, match="test_codegen_silent.* has no code: set FCodeGen"):
+        lowered(of(silent))
+    with pytest.raises(CodeGenError, match="wrong.*: its code gives int32, its type rule float32"):
+        lowered(of(wrong))
+    with pytest.raises(CodeGenError, match="test_codegen_both.* has several results in one kernel"):
+        lowered(two)
+    with pytest.raises(CodeGenError, match="test_codegen_silent.* has no code"):
+        element(of(silent).ops[0], (), [])
+
+
+def test_your_own_operator_in_a_kernel(rng: Any) -> None:
+    """FCodeGen, FElement and FReduce of one's own fuse with the others."""
+    swish = pk.register_op("test_codegen_swish", num_inputs=1)
+    swish.set_attr("FCodeGen", lambda node, x: x / (1.0 + pk.ast.exp(-x)))
+    swish.set_attr("TOpPattern", pk.OpPattern.ELEMWISE)
+    graph = pk.parse("x: f32[5, 300]; y = test_codegen_swish(x); return reduce_sum(y, axis=1), y")
+    exe, feeds = pk.compile(graph), feeds_of(graph, rng)
+
+    assert len(exe.kernels) == 1
+    agrees(graph, feeds, exe(feeds), 1e-5)
+    assert np.array_equal(exe(feeds)[1], exe(feeds)[1])

@@ -1,0 +1,77 @@
+"""RTCGen: kernels become addresses; each text is compiled once, with the prelude that it needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import passkit as pk
+from passkit.errors import CompilerError, PassError
+from passkit.graph import Annotation
+from passkit.passes.rtcgen import kernel_text, sections_of
+from passkit.planning import planned
+from passkit.runtime.native.build import stats
+
+
+def test_every_kernel_has_an_entry() -> None:
+    """Each fused node has its compiled kernel; equal kernels have one address."""
+    graph = planned(pk.parse("x: f32[90]; y: f32[80]; return exp(x), exp(y)"), "RTCGen")
+    rtc = list(graph.attrs["rtc"].values())
+
+    assert [r.kernel for r in rtc] == list(graph.attrs["kernel"].values())
+    assert rtc[0].entry == rtc[1].entry != 0
+
+
+def test_nothing_is_compiled_twice() -> None:
+    """A second graph with the same kernels compiles nothing."""
+    text = "x: f32[90]; return sub(exp(x), 0.765625)"
+    planned(pk.parse(text), "RTCGen")
+    before = stats.compiled, stats.processes
+    planned(pk.parse(text.replace("x", "z").replace("ezp", "exp")), "RTCGen")
+
+    assert (stats.compiled, stats.processes) == before
+
+
+@pytest.mark.parametrize("body, sections", [
+    ("add(x, x)", {"core"}),
+    ("exp(x)", {"core", "math_f32"}),
+    ("div(x, reduce_sum(x))", {"core", "divisor"}),
+    ("exp(cast(x, dtype=dtype(f64)))", {"core", "math_f32", "math_f64"}),
+])
+def test_only_the_prelude_that_is_needed(body: str, sections: set[str]) -> None:
+    """A kernel is compiled behind the sections that it calls, and no others."""
+    (kernel,) = planned(pk.parse(f"x: f32[90]; return {body}"), "CodeGen").attrs["kernel"].values()
+    marks = {"core": "choose_lanes(", "divisor": "struct divisor {", "math_f32": "to 32nds",
+             "math_f64": "// exp(x) = (1 + small) 2^n"}
+    text = "".join(sections_of(kernel.source))
+
+    assert {name for name, mark in marks.items() if mark in text} == sections
+
+
+@pytest.mark.parametrize("target", ["opencl", "cuda"])
+def test_other_targets_are_printed_only(target: str) -> None:
+    """A target without a compiler here says where to stop."""
+    with pytest.raises(PassError, match=f"RTCGen compiles for target 'cpu' .*, not '{target}'; stop"):
+        planned(pk.parse("x: f32[4]; return exp(x)"), "RTCGen", target=target)
+
+
+def test_a_kernel_that_the_compiler_refuses() -> None:
+    """The compiler's own words are shown, with the kernel's text."""
+    from attrs import evolve
+
+    graph = planned(pk.parse("x: f32[9]; return exp(x)"), "CodeGen")
+    broken: Any = {n: evolve(k, key="broken", source=k.source.replace("exp(", "exq("))
+                   for n, k in graph.attrs["kernel"].items()}
+
+    with pytest.raises(CompilerError, match="(?s)refused exp_.*exq"):
+        pk.ApplyPasses(graph.with_attrs(kernel=Annotation("kernel", broken)), "RTCGen")
+
+
+def test_the_text_that_is_compiled() -> None:
+    """A kernel stands in the prelude's namespace under its own name."""
+    (kernel,) = planned(pk.parse("x: f32[9]; return exp(x)"), "CodeGen").attrs["kernel"].values()
+    text = kernel_text(kernel)
+
+    assert (text.key, text.symbol) == (kernel.key, kernel.name)
+    assert text.source.startswith("namespace pk {\n") and kernel.source in text.source

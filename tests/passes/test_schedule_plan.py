@@ -1,0 +1,182 @@
+"""SchedulePlan: the stages that CodeGen obeys; an entry that is changed changes the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+import passkit as pk
+from passkit.ast import Place
+from passkit.errors import ScheduleError
+from passkit.graph import Annotation
+from passkit.passes.fusion.contract import contract
+from passkit.passes.fusion.partition import Partition
+from passkit.planning import planned
+from passkit.schedule import Composition, Schedule, Source, plan_group
+from passkit.space import is_free
+from passkit.target import cpu
+from tests.planned import agrees, feeds_of
+
+SOFTMAX = "x: f32[{0}]; e = exp(sub(x, reduce_max(x, axis={1}, keepdims=true)));"
+SOFTMAX += "return div(e, reduce_sum(e, axis={1}, keepdims=true))"
+VARIANCE = "x: f32[7, 300]; d = sub(erf(x), reduce_mean(erf(x), axis=1, keepdims=true));"
+VARIANCE += "return reduce_sum(mul(d, d), axis=1)"
+
+
+def scheduled(text: str, **options: Any) -> pk.Graph:
+    """The graph in text after SchedulePlan."""
+    return planned(pk.parse(text), "SchedulePlan", **options)
+
+
+def only(graph: pk.Graph) -> Schedule:
+    """The schedule of the only group."""
+    (found,) = graph.attrs["schedule"].values()
+    return found  # type: ignore[no-any-return]
+
+
+def rescheduled(text: str, change: Callable[[Schedule], Schedule]) -> pk.Graph:
+    """The graph with its schedules changed."""
+    graph = scheduled(text)
+    changed = {n: change(s) for n, s in graph.attrs["schedule"].items()}
+    return graph.with_attrs(schedule=Annotation("schedule", changed))
+
+
+@pytest.mark.parametrize("text, composition, stages", [
+    ("x: f32[n]; return add(exp(x), x)", Composition.THREAD, 1),
+    ("x: f32[40, 50]; return transpose(neg(x))", Composition.THREAD, 1),
+    (SOFTMAX.format("9, 300", 1), Composition.ROW, 3),
+    (SOFTMAX.format("9, 30", 1), Composition.SHORT, 3),
+    (SOFTMAX.format("30, 9", 0), Composition.COLUMN, 3),
+    (SOFTMAX.format("5, 30, 9", 1), Composition.COLUMN, 3),
+    (SOFTMAX.format("n, m", 1), Composition.ROW, 3),
+    ("x: f32[9, 300]; return reduce_sum(exp(x), axis=1)", Composition.ROW, 1),
+])
+def test_text_in_schedule_out(text: str, composition: Composition, stages: int) -> None:
+    """Lanes run along the row where it is folded, else across rows; a stage for each fold."""
+    plan = only(scheduled(text))
+
+    assert (plan.composition, len(plan.stages), plan.source) == (composition, stages, Source.MODEL)
+    assert str(plan).startswith(composition.value)
+
+
+def test_costly_values_are_kept_and_cheap_ones_repeated() -> None:
+    """A softmax keeps its exponential in the result's buffer; a difference is computed again."""
+    kept = only(scheduled(SOFTMAX.format("9, 300", 1))).kept
+    cheap = only(scheduled("x: f32[9, 300]; d = sub(x, reduce_mean(x, axis=1, keepdims=true));"
+                           "return div(d, reduce_max(d, axis=1, keepdims=true))")).kept
+
+    assert [(k.place, k.output) for k in kept] == [(Place.GLOBAL, 0)]
+    assert cheap == ()
+
+
+def chunked(plan: Schedule) -> Schedule:
+    """Smaller tiles."""
+    return evolve(plan, split=evolve(plan.split, chunk=2))
+
+
+def narrowed(plan: Schedule) -> Schedule:
+    """Tiles of fewer lanes."""
+    return evolve(plan, width=48)
+
+
+def moved(plan: Schedule) -> Schedule:
+    """What lies in a result's buffer lies in scratch."""
+    return evolve(plan, kept=tuple(evolve(k, place=Place.SHARED, output=-1) for k in plan.kept))
+
+
+def streaming(plan: Schedule) -> Schedule:
+    """The result goes past the caches."""
+    return evolve(plan, stream=(0,))
+
+
+CHANGES: list[tuple[str, Callable[[Schedule], Schedule]]] = [
+    (SOFTMAX.format("9, 300", 1), chunked),
+    (SOFTMAX.format("9, 300", 1), moved),
+    (SOFTMAX.format("30, 900", 0), narrowed),
+    (SOFTMAX.format("30, 900", 0), moved),
+    ("x: f32[9000]; return exp(x)", narrowed),
+    ("x: f32[9000]; return exp(x)", streaming),
+]
+
+
+@pytest.mark.parametrize("text, change", CHANGES)
+def test_codegen_obeys_the_entry(text: str, change: Any, rng: Any) -> None:
+    """Another entry gives another kernel, or other numbers for it, and the same results."""
+    graph = pk.parse(text)
+    plain, changed = pk.compile(graph), pk.compile(rescheduled(text, change))
+    (a,), (b,) = plain.kernels, changed.kernels
+    feeds = feeds_of(graph, rng)
+
+    assert (a.source, a.sizes, a.grid) != (b.source, b.sizes, b.grid)
+    if change is not chunked:
+        assert a.key != b.key
+    assert plain(feeds)[0].tobytes() == changed(feeds)[0].tobytes()
+    agrees(graph, feeds, changed(feeds))
+
+
+def test_large_results_are_streamed() -> None:
+    """From the target's number of bytes on, a result goes past the caches."""
+    text, target = "x: f32[900]; return neg(x)", evolve(cpu(), stream_bytes=3600)
+
+    assert only(scheduled(text, target=target)).stream == (0,)
+    assert only(scheduled(text)).stream == ()
+    assert only(scheduled(text.replace("900", "n"), target=target)).stream == ()
+
+
+def test_seconds_of_the_model() -> None:
+    """Costly operators cost more, unknown sizes nothing."""
+    light, heavy = (
+        only(scheduled(f"x: f32[99999]; return {y}")) for y in ("neg(x)", "erf(exp(sin(x)))"))
+
+    assert 0 < light.seconds < heavy.seconds
+    assert only(scheduled("x: f32[n]; return neg(x)")).seconds == 0
+
+
+def test_a_plan_is_a_function_of_the_group() -> None:
+    """Equal groups of other names, in other graphs, have equal schedules; planning is memoised."""
+    plans = [only(scheduled(f"{x}: f32[9]; {y} = exp({x}); return {y}")) for x, y in ("ab", "cd")]
+    group = next(iter(scheduled("x: f32[9]; return exp(x)").attrs["subgraph"].values()))
+
+    assert plans[0] == plans[1]
+    assert plan_group(group, cpu()) is plan_group(group, cpu())
+
+
+def impossible() -> pk.Graph:
+    """A graph that somebody fused by hand, though its reductions fold other axes."""
+    graph = planned(pk.parse("x: f32[4, 5]; e = exp(x); a = reduce_sum(e, axis=1);"
+                             "b = reduce_sum(e, axis=0); return a, b"), "Simplify")
+    fused = contract(graph, Partition(groups=[[n for n in graph.nodes if not is_free(n)]]))
+    group = {n: n.params["body"] for n in fused.nodes if n.op is not None}
+    return fused.with_attrs(subgraph=Annotation("subgraph", group))
+
+
+def test_groups_without_a_schedule() -> None:
+    """A group that no kernel can compute is refused by name, with the reason and the way out."""
+    with pytest.raises(ScheduleError, match="Group.* on cpu: reduce_sum has 5 elements, .* 20; name"):
+        pk.ApplyPasses(impossible(), "SchedulePlan")
+    with pytest.raises(ScheduleError, match="exp, .* has no schedule on cpu: reduce_sum has 5 elem"):
+        pk.ApplyPasses(impossible(), "CodeGen")
+
+
+def test_the_schedule_of_another_group() -> None:
+    """CodeGen refuses a schedule that was made for other axes."""
+    other = only(scheduled("x: f32[3, 40]; return transpose(x)"))
+    graph = rescheduled("x: f32[9]; return exp(x)", lambda plan: other)
+
+    with pytest.raises(pk.CodeGenError, match="Group.*exp.* has axes .*, its schedule .*40"):
+        pk.ApplyPasses(graph, "CodeGen")
+
+
+def test_kept_in_place_of_row_values(rng: Any) -> None:
+    """A value kept for a second fold, with no result of its size, lies in scratch."""
+    exe, graph = pk.compile(pk.parse(VARIANCE)), pk.parse(VARIANCE)
+    feeds = feeds_of(graph, rng)
+
+    assert len(exe.kernels) == 1
+    assert exe.kernels[0].shared_nbytes == -(-300 * 4 // 64) * 64
+    agrees(graph, feeds, exe(feeds), 1e-5)
+    assert np.isfinite(exe(feeds)[0]).all()

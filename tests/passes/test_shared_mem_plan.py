@@ -1,0 +1,85 @@
+"""SharedMemPlan: the scratch of each stage, from schedules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import passkit as pk
+from passkit.ast import Place
+from passkit.errors import PassError
+from passkit.graph import Annotation
+from passkit.planning import planned
+from passkit.shared import ALIGN, SharedPlan
+from passkit.size import Size, evaluate
+from passkit.target import cpu
+from tests.passes.test_schedule_plan import SOFTMAX, VARIANCE
+
+
+def shared(text: str) -> SharedPlan:
+    """The scratch of the only group."""
+    (found,) = planned(pk.parse(text), "SharedMemPlan").attrs["shared"].values()
+    return found  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("text, arrays", [
+    ("x: f32[900]; return exp(x)", []),
+    (SOFTMAX.format("9, 300", 1), []),
+    (VARIANCE, [300]),
+    (SOFTMAX.format("30, 900", 0), [512, 512]),
+    (SOFTMAX.format("30, 90", 0), [90, 90]),
+])
+def test_text_in_arrays_out(text: str, arrays: list[int]) -> None:
+    """Rows keep what has no other place; columns have one element for each lane and total."""
+    assert [a.extent for a in shared(text).arrays] == arrays
+
+
+@pytest.mark.parametrize("text", [VARIANCE, SOFTMAX.format("30, 900", 0),
+                                  SOFTMAX.format("9, 30", 1)])
+def test_arrays_lie_apart(text: str) -> None:
+    """Arrays are aligned, follow each other, and the total covers them."""
+    plan = shared(text)
+    ends = [o + a.extent * a.dtype.nbytes for o, a in zip(plan.offsets, plan.arrays, strict=True)]
+
+    assert all(o % ALIGN == 0 for o in plan.offsets)
+    assert all(a <= b for a, b in zip(ends, [*plan.offsets[1:], plan.nbytes], strict=True))
+    assert plan.nbytes <= cpu().scratch
+
+
+def test_unknown_sizes() -> None:
+    """The scratch of a row of unknown length is an expression of it."""
+    plan = shared(VARIANCE.replace("7, 300", "n, m"))
+
+    assert isinstance(plan.nbytes, Size)
+    assert [evaluate(plan.nbytes, {"m": m}) for m in (1, 16, 17, 300)] == [64, 64, 128, 1216]
+
+
+def test_the_kernel_asks_for_it() -> None:
+    """A kernel's scratch is what the plan says."""
+    for text in (VARIANCE, SOFTMAX.format("30, 900", 0), SOFTMAX.format("9, 30", 1)):
+        graph = planned(pk.parse(text), "CodeGen")
+        (plan,), (kernel,) = graph.attrs["shared"].values(), graph.attrs["kernel"].values()
+        assert kernel.shared_nbytes == plan.nbytes
+        places = [b for b in kernel.ast.scratch if b.place is Place.SHARED]
+        assert [b.extent for b in places] == [a.extent for a in plan.arrays]
+
+
+def test_codegen_needs_it() -> None:
+    """A plan without the array that a schedule asks for is refused; so is its absence."""
+    graph = planned(pk.parse(VARIANCE), "SharedMemPlan")
+    empty = {n: SharedPlan((), (), 0) for n in graph.attrs["shared"]}
+
+    with pytest.raises(pk.CodeGenError, match="Group.*erf.* needs scratch for its value .*, and"):
+        pk.ApplyPasses(graph.with_attrs(shared=Annotation("shared", empty)), "CodeGen")
+    with pytest.raises(PassError, match="SharedMemPlan depends on graph attribute 'schedule'"):
+        pk.ApplyPasses(planned(pk.parse(VARIANCE), "Fusion"), "SharedMemPlan")
+
+
+def test_groups_share_a_plan() -> None:
+    """Every fused node has an entry."""
+    text: Any = "x: f32[4, 4]; a = exp(x); b = matmul(a, a); return reduce_sum(exp(b), axis=0)"
+    graph = planned(pk.parse(text), "SharedMemPlan")
+
+    assert set(graph.attrs["shared"]) == set(graph.attrs["subgraph"])
+    assert len(graph.attrs["shared"]) == 2

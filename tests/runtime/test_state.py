@@ -1,0 +1,62 @@
+"""State: arrays that keep their values between calls, shared by executables, kept on disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.errors import FeedError
+from passkit.runtime.state import State
+
+TEXT = "state w: f32[2] = [1, 2]; state u: i64[]; return add(w, 1), add(u, 2)"
+
+
+def state() -> State:
+    """The initial state of `TEXT`."""
+    return State.of(pk.parse(TEXT))
+
+
+def test_reading_and_writing() -> None:
+    """Values are copies on the way out; memory stays where it is on the way in."""
+    s = state()
+    array, before = s.arrays["w"], s["w"]
+    s["w"] = np.array([5, 6], np.float32)
+
+    assert s.arrays["w"] is array and array.tolist() == [5, 6] and before.tolist() == [1, 2]
+    s["w"][0] = 9
+    assert s["w"].tolist() == [5, 6]
+    assert repr(s) == "State(w: float32[2], u: int64[])"
+
+
+def test_unset_variables() -> None:
+    """A variable without an initial value is known as unset, until it is given one."""
+    s = state()
+    assert s.unset == {"u"}
+    s["u"] = np.int64(4)
+    assert not s.unset and s["u"] == 4
+
+
+def test_what_is_refused() -> None:
+    """Unknown names offer the nearest; other shapes and dtypes are told."""
+    s = state()
+    with pytest.raises(FeedError, match="there is no variable 'v'"):
+        s["v"]
+    with pytest.raises(FeedError, match=r"variable 'w' needs float32\[2\], got float64\[2\]"):
+        s["w"] = np.zeros(2)
+
+
+def test_files(tmp_path: Path) -> None:
+    """Saved and loaded by name; a file that lacks one changes nothing."""
+    s, other = state(), state()
+    s["w"] = np.array([7, 8], np.float32)
+    s.save(tmp_path / "s.npz")
+    other.load(tmp_path / "s.npz")
+    assert other["w"].tolist() == [7, 8]
+
+    np.savez(tmp_path / "less.npz", w=np.zeros(2, np.float32))
+    with pytest.raises(FeedError, match=r"less.npz has no variable 'u'; known: w"):
+        s.load(tmp_path / "less.npz")
+    assert s["w"].tolist() == [7, 8]

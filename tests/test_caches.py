@@ -1,0 +1,63 @@
+"""The kernel cache from outside: cold, warm without a compiler, torn, and shared by processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+PROGRAM = """
+import json, sys, warnings, hashlib
+warnings.simplefilter("error")
+import numpy as np
+import passkit as pk
+from passkit.runtime.native.build import stats
+text = "x: f32[n, 70]; e = exp(sub(x, reduce_max(x, axis=1, keepdims=true)));"
+text += "y = div(e, reduce_sum(e, axis=1, keepdims=true)); return y, erf(transpose(x))"
+exe = pk.compile(pk.parse(text))
+x = np.random.default_rng(0).normal(size=(9, 70)).astype(np.float32)
+bits = hashlib.sha256(b"".join(y.tobytes() for y in exe(x=x))).hexdigest()
+modules = [m for m in ("pulp", "subprocess", "tempfile") if m in sys.modules]
+print(json.dumps({"bits": bits, "compiled": stats.compiled, "loaded": stats.loaded,
+                  "kernels": len(exe.kernels), "modules": modules}))
+"""
+
+
+def begin(folder: Path, **environ: str) -> subprocess.Popen[str]:
+    """A process that compiles and runs a graph with the cache in ``folder``."""
+    env = {**os.environ, "PASSKIT_CACHE_DIR": str(folder), **environ}
+    return subprocess.Popen([sys.executable, "-c", PROGRAM], env=env, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def end(process: subprocess.Popen[str]) -> dict[str, Any]:
+    """What the process said."""
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    return json.loads(out)  # type: ignore[no-any-return]
+
+
+def test_cold_then_warm_without_a_compiler(fresh_cache: Path) -> None:
+    """A second process, with no compiler there, gives equal bits and compiles nothing."""
+    cold = end(begin(fresh_cache))
+    warm = end(begin(fresh_cache, PASSKIT_CXX="/nonexistent", PYTHONHASHSEED="7"))
+
+    assert cold["compiled"] == cold["kernels"] == warm["loaded"] == 2
+    assert (warm["bits"], warm["compiled"]) == (cold["bits"], 0)
+    assert "pulp" not in warm["modules"] and "subprocess" not in warm["modules"]
+
+
+def test_torn_files_and_two_writers(fresh_cache: Path) -> None:
+    """Files cut short, emptied or filled with noise are replaced, by two processes at once."""
+    cold = end(begin(fresh_cache))
+    for k, file in enumerate(sorted(p for p in fresh_cache.rglob("*") if p.is_file())):
+        content = file.read_bytes()
+        file.write_bytes([content[: len(content) // 2], b"", b"\xff" * 100][k % 3])
+    both = [begin(fresh_cache), begin(fresh_cache)]
+    found = [end(p) for p in both]
+
+    assert {f["bits"] for f in found} == {cold["bits"]}
+    assert end(begin(fresh_cache, PASSKIT_CXX="/nonexistent"))["bits"] == cold["bits"]

@@ -1,0 +1,103 @@
+"""``jit``: one trace for each structure of arguments; further sizes reuse the plan."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.errors import GraphError
+
+
+def array(*shape: int) -> Any:
+    """Small whole numbers."""
+    return np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+
+
+def test_a_function_of_arrays() -> None:
+    """It is called like the function it was made of, and keeps its name."""
+
+    @pk.jit
+    def scaled(x: Any, y: Any, factor: float = 2.0) -> Any:
+        """Doc."""
+        return x * factor + y
+
+    assert (scaled.__name__, scaled.__doc__) == ("scaled", "Doc.")
+    np.testing.assert_array_equal(scaled(array(3), array(3)), array(3) * 3)
+    np.testing.assert_array_equal(scaled(array(3), y=array(3), factor=4.0), array(3) * 5)
+    assert len(scaled.executables) == 2
+
+
+@pytest.mark.parametrize("result", [
+    lambda x: x, lambda x: (x + 1, x), lambda x: [x + 1], lambda x: {"a": x + 1, "b": -x}])
+def test_results_come_in_the_same_form(result: Any) -> None:
+    """An array, or a tuple, list or dict of them, also on the second, fast call."""
+    f = pk.jit(result)
+    wanted = result(array(4))
+
+    for _ in range(2):
+        found = f(array(4))
+        assert type(found) is type(wanted)
+        pairs = [(found, wanted)] if isinstance(wanted, np.ndarray) else list(
+            zip(found.values(), wanted.values(), strict=True) if isinstance(wanted, dict)
+            else zip(found, wanted, strict=True))
+        for a, b in pairs:
+            np.testing.assert_array_equal(a, b)
+
+
+def test_structures() -> None:
+    """The first sizes are known, the next makes them unknown; then nothing is traced again."""
+    traced = []
+
+    @pk.jit
+    def f(x: Any) -> Any:
+        traced.append(x.shape)
+        return pk.ops.reduce_sum(pk.ops.exp(x) * x, axis=1)
+
+    for n in (4, 4, 5, 6, 999, 4):
+        np.testing.assert_allclose(f(array(n, 3) / 100), (np.exp(array(n, 3) / 100)
+                                                          * array(n, 3) / 100).sum(1), rtol=1e-5)
+    assert len(traced) == 2 and traced[0] == (4, 3) and traced[1][1] == 3
+    f(array(2, 5))
+    assert len(traced) == 3
+    f(array(2, 3).astype(np.float64))
+    assert len(traced) == 4
+
+
+def test_broadcasting_is_a_structure() -> None:
+    """An extent of 1 broadcasts, and so is traced by itself."""
+    f = pk.jit(lambda x, y: x + y)
+
+    for a, b in ((3, 3), (4, 4), (1, 4), (4, 1), (1, 1), (5, 5), (1, 6)):
+        np.testing.assert_array_equal(f(array(a, 2), array(b, 2)), array(a, 2) + array(b, 2))
+
+
+def test_sequences_of_arrays() -> None:
+    """A tuple of arrays is an argument; one that is not used is accepted."""
+    f = pk.jit(lambda pair, unused: pair[0] - pair[1])
+
+    np.testing.assert_array_equal(f((array(3) * 2, array(3)), array(7)), array(3))
+    np.testing.assert_array_equal(f((array(4) * 2, array(4)), array(1)), array(4))
+
+
+def test_options_and_threads() -> None:
+    """Options are those of compile; calls may come from several threads."""
+    f = pk.jit(lambda x: pk.ops.exp(x), target="interpret")
+    assert next(iter(f.executables.values()), None) is None
+    f(array(3))
+    assert [e.target.name for _, e, _ in f.executables.values()] == ["interpret"]
+    g = pk.jit(lambda x: x * 3)
+    with ThreadPoolExecutor(4) as pool:
+        for n, y in enumerate(pool.map(lambda n: g(array(n + 1)), range(60))):
+            np.testing.assert_array_equal(y, array(n + 1) * 3)
+
+
+def test_what_cannot_be_traced() -> None:
+    """Arguments that are neither arrays nor hashable, and results that are no entries."""
+    with pytest.raises(GraphError, match="argument 'x' of a jitted function must be .* got list"):
+        pk.jit(lambda x: x)([1, 2])
+    with pytest.raises(GraphError, match="<lambda> must return an Entry, .* got str"):
+        pk.jit(lambda x: "x")(array(3))
