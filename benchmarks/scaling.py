@@ -1,4 +1,4 @@
-"""Seconds of the ladder up to CodeGen on large graphs, by shape of the graph and count of operators.
+"""Seconds of the ladder up to CodeGen on large graphs, by shape and count of operators.
 
     python benchmarks/scaling.py [--counts 3000,30000] [--shapes chain,wide] [--profile 30]
 
@@ -87,7 +87,7 @@ def transformer(count: int) -> Any:
 
 
 def mixed(count: int) -> Any:
-    """A random graph: diamonds, broadcasts and reductions of recent values; few kernels are alike."""
+    """A random graph: diamonds, broadcasts, reductions of recent values; few kernels are alike."""
     import passkit as pk
 
     stream = random.Random(0)

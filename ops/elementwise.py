@@ -8,25 +8,33 @@ one element of the result, and what it means in words.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from passkit.ops.rules import alias, is_scalar, scalar, take, takes, unchanged
 
-from passkit import ast
-from passkit.ast import Const, Expr
 from passkit.dtype import DType, bool_, dtype_of
 from passkit.errors import DTypeError
 from passkit.infer import broadcast_shapes, same_dtype_rule
+from passkit.lazy import Lazy
 from passkit.node import Entry, Node, convert, promote_operands
 from passkit.op import Op, OpPattern, get_op, op_group, register_op
 from passkit.size import Shape
+
+if TYPE_CHECKING:
+    from passkit import ast
+    from passkit.ast import Expr
+else:
+    ast = Lazy("passkit.ast")
 
 EXPENSIVE = (
     *("exp", "log", "log1p", "expm1", "tanh", "sigmoid", "erf", "pow", "sin", "cos", "sqrt"),
     *("rsqrt", "div", "floor_div", "mod", "reciprocal"),
 )
 """What costs as much as several loads, so that computing it twice may not pay."""
+
+TRUTHS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "isnan")
+"""What gives a bool, whatever it is given; everything else gives what it is given."""
 
 ZERO_PRESERVING = (
     *("neg", "abs", "square", "sign", "sqrt", "sin", "tanh", "erf", "expm1", "log1p", "relu"),
@@ -61,7 +69,7 @@ def elementwise(
     arity = code.__code__.co_argcount
     op = register_op(name, num_inputs=arity, doc=doc).include("elementwise")
     op.set_attr("FCodeGen", lambda node, *x: code(*x))
-    op.set_attr("FInferType", infer_type or takes(kinds))
+    op.set_attr("FInferType", infer_type or takes(kinds, bool_ if name in TRUTHS else None))
     op.set_attr("TOpPattern", OpPattern.ELEMWISE if arity == 1 else OpPattern.BROADCAST)
     op.set_attr("TOpCost", "expensive" if name in EXPENSIVE else "light")
     return op
@@ -164,7 +172,7 @@ def _simplify_cast(node: Node) -> Entry | None:
 
 def _truncating(x: Expr, y: Expr) -> Expr:
     """``x // y`` toward zero, with x // 0 = 0 and the lowest // -1 wrapping."""
-    if isinstance(y, Const) and int(y.value) not in (0, -1):
+    if isinstance(y, ast.Const) and int(y.value) not in (0, -1):
         return x // y
     special = ast.equal(y, 0)
     if x.dtype.kind == "i":

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from passkit.ops.rules import shapes_text, takes
 
-from passkit.ast import Contract
 from passkit.errors import ShapeError
 from passkit.infer import agree, broadcast_shapes, show_shape
+from passkit.lazy import Lazy
 from passkit.node import Entry, Node, known_shape, promote_operands
 from passkit.op import OpPattern, get_op, register_op
 from passkit.size import Shape
+
+if TYPE_CHECKING:
+    from passkit import ast
+    from passkit.ast import Contract
+else:
+    ast = Lazy("passkit.ast")
 
 matmul = register_op(
     "matmul",
@@ -39,7 +45,7 @@ def _contract(node: Node, a: Shape, b: Shape) -> Contract:
         )
     inner = agree(node, k, k_b, "the inner dimension")
     batch = broadcast_shapes(node, (a[:-2], b[:-2]))
-    return Contract(batch, m, n, inner, flip_a, flip_b)
+    return ast.Contract(batch, m, n, inner, flip_a, flip_b)
 
 
 def _matmul_shape(node: Node, a: Shape, b: Shape) -> Shape:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from passkit.ops.rules import alias, axes_of, extents, one_axis, shapes_text, unchanged
 
-from passkit import ast
-from passkit.ast import Expr, size_of
 from passkit.errors import ShapeError
 from passkit.infer import agree, same_dtype_rule, show_shape
+from passkit.lazy import Lazy
 from passkit.node import Entry, Node, known_shape
 from passkit.op import REQUIRED, Op, OpPattern, register_op
-from passkit.reads import Index, Reader, aligned
 from passkit.size import Extent, Shape, Size, divide_exactly, numel
+
+if TYPE_CHECKING:
+    from passkit import ast, reads
+    from passkit.ast import Expr
+    from passkit.reads import Index, Reader
+else:
+    ast, reads = Lazy("passkit.ast"), Lazy("passkit.reads")
 
 
 def movement(
@@ -105,16 +110,16 @@ def _spread(index: Index, shape: Shape, wanted: Shape) -> list[Expr]:
     joined: Expr | None = None
     for i, n in zip(index, shape, strict=True):
         if n != 1:
-            joined = i if joined is None else joined * size_of(n) + i
-    linear = size_of(0) if joined is None else joined
+            joined = i if joined is None else joined * ast.size_of(n) + i
+    linear = ast.size_of(0) if joined is None else joined
     out: list[Expr] = []
     for k in range(len(wanted) - 1, -1, -1):
         outer = all(n == 1 for n in wanted[:k])
         if wanted[k] == 1:
-            out.insert(0, size_of(0))
+            out.insert(0, ast.size_of(0))
         else:
-            out.insert(0, linear if outer else linear % size_of(wanted[k]))
-            linear = linear if outer else linear // size_of(wanted[k])
+            out.insert(0, linear if outer else linear % ast.size_of(wanted[k]))
+            linear = linear if outer else linear // ast.size_of(wanted[k])
     return out
 
 
@@ -189,7 +194,7 @@ def _squeeze_element(node: Node, index: Index, read: Reader) -> Expr:
     shape = _input(node)
     gone = _squeezed(node, shape)
     rest = iter(index)
-    return read(*(size_of(0) if k in gone else next(rest) for k in range(len(shape))))
+    return read(*(ast.size_of(0) if k in gone else next(rest) for k in range(len(shape))))
 
 
 squeeze = movement("squeeze", {"axis": None}, "x without axes of length 1", OpPattern.INJECTIVE)
@@ -271,7 +276,9 @@ broadcast_to = movement(
     OpPattern.BROADCAST,
 )
 broadcast_to.set_attr("FInferShape", _broadcast_shape)
-broadcast_to.set_attr("FElement", lambda node, index, read: read(*aligned(index, _input(node))))
+broadcast_to.set_attr(
+    "FElement", lambda node, index, read: read(*reads.aligned(index, _input(node)))
+)
 broadcast_to.set_attr("FCompute", lambda node, x: np.broadcast_to(x, node.entries[0].shape))
 broadcast_to.set_attr("FSimplify", lambda node: unchanged(node, node.inputs[0]))
 
@@ -300,21 +307,21 @@ def _concat_shape(node: Node, *shapes: Shape) -> Shape:
     return tuple(out)
 
 
-def _concat_element(node: Node, index: Index, *reads: Reader) -> Expr:
+def _concat_element(node: Node, index: Index, *readers: Reader) -> Expr:
     """A binary search for the input that holds the element; arms are lazy."""
     axis = one_axis(node, len(index), node.params["axis"])
     starts: list[Extent] = list(accumulate((known_shape(e)[axis] for e in node.inputs), initial=0))
 
     def pick(low: int, high: int) -> Expr:
         if high - low == 1:
-            moved = index[axis] - size_of(starts[low]) if low else index[axis]
-            return reads[low](*index[:axis], moved, *index[axis + 1 :])
+            moved = index[axis] - ast.size_of(starts[low]) if low else index[axis]
+            return readers[low](*index[:axis], moved, *index[axis + 1 :])
         middle = (low + high) // 2
         return ast.where(
-            index[axis] < size_of(starts[middle]), pick(low, middle), pick(middle, high)
+            index[axis] < ast.size_of(starts[middle]), pick(low, middle), pick(middle, high)
         )
 
-    return pick(0, len(reads))
+    return pick(0, len(readers))
 
 
 concat = movement(

@@ -7,18 +7,23 @@ int32 is int32 and wraps. 16-bit floats are accumulated in float32 and rounded o
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from passkit.ops.rules import alias, axes_of, takes, unchanged
 
-from passkit import ast
-from passkit.ast import Expr, Reduce
 from passkit.dtype import DType, float32
 from passkit.infer import demand
+from passkit.lazy import Lazy
 from passkit.node import Entry, Node, known_shape
 from passkit.op import Op, OpPattern, register_op
 from passkit.size import Shape
+
+if TYPE_CHECKING:
+    from passkit import ast
+    from passkit.ast import Expr, Reduce
+else:
+    ast = Lazy("passkit.ast")
 
 PARAMS = {"axis": None, "keepdims": False}
 
@@ -83,7 +88,7 @@ def reduction(
         def ending(total: Expr, count: Expr) -> Expr:
             return ast.cast(finish(total, count) if finish else total, dtype)
 
-        return Reduce(
+        return ast.Reduce(
             axes=axes_of(node, len(known_shape(node.inputs[0])), node.params["axis"]),
             keepdims=node.params["keepdims"],
             identity=ast.const(identity(acc), acc),
@@ -115,10 +120,20 @@ reduction(
     finish=lambda total, count: total / ast.cast(count, total.dtype),
 )
 reduction(
-    "reduce_max", "iuf", lowest, ast.maximum, "the largest; NaN if any is", shape=nonempty_shape
+    "reduce_max",
+    "iuf",
+    lowest,
+    lambda a, b: ast.maximum(a, b),
+    "the largest; NaN if any is",
+    shape=nonempty_shape,
 )
 reduction(
-    "reduce_min", "iuf", highest, ast.minimum, "the smallest; NaN if any is", shape=nonempty_shape
+    "reduce_min",
+    "iuf",
+    highest,
+    lambda a, b: ast.minimum(a, b),
+    "the smallest; NaN if any is",
+    shape=nonempty_shape,
 )
 reduction("reduce_any", "b", lambda d: False, lambda a, b: a | b, "whether any holds")
 reduction("reduce_all", "b", lambda d: True, lambda a, b: a & b, "whether all hold")

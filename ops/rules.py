@@ -9,7 +9,7 @@ import numpy as np
 
 from passkit.dtype import DType
 from passkit.errors import DTypeError, ShapeError
-from passkit.infer import code_dtype_rule, same_dtype_rule, show_shape
+from passkit.infer import same_dtype_rule, show_shape
 from passkit.node import CONSTANT, Entry, Node
 from passkit.op import Op
 from passkit.size import Extent, Shape, Size
@@ -32,13 +32,15 @@ def take(node: Node, kinds: str, *dtypes: DType) -> None:
             )
 
 
-def takes(kinds: str) -> Callable[..., Any]:
-    """The FInferType of an operator of ``kinds`` whose inputs share one dtype."""
+def takes(kinds: str, result: DType | None = None) -> Callable[..., Any]:
+    """The FInferType of an operator of ``kinds`` whose inputs share one dtype, as its result does.
+
+    ``result`` is what it gives otherwise.
+    """
 
     def infer_type(node: Node, *dtypes: DType) -> Any:
         take(node, kinds, same_dtype_rule(node, *dtypes))
-        assert node.op is not None
-        return code_dtype_rule(node, *dtypes) if node.op.has_attr("FCodeGen") else dtypes[0]
+        return result or dtypes[0]
 
     return infer_type
 

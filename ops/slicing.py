@@ -5,19 +5,25 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from passkit.ops.movement import movement
 from passkit.ops.rules import extents, unchanged
 
-from passkit.ast import Expr, size_of
 from passkit.errors import ShapeError
 from passkit.infer import demand, show_shape
+from passkit.lazy import Lazy
 from passkit.node import Entry, Node, as_entry, known_shape
 from passkit.op import REQUIRED, OpPattern, get_op
-from passkit.reads import Index, Reader
 from passkit.size import Extent, Shape, Size, at_least, divide_exactly
+
+if TYPE_CHECKING:
+    from passkit import ast
+    from passkit.ast import Expr
+    from passkit.reads import Index, Reader
+else:
+    ast = Lazy("passkit.ast")
 
 
 def _slice_params(node: Node, shape: Shape) -> tuple[Shape, Shape, Shape]:
@@ -72,8 +78,8 @@ def _slice_element(node: Node, index: Index, read: Reader) -> Expr:
 
 
 def _shifted(i: Expr, begin: Extent, step: Extent) -> Expr:
-    scaled = i if step == 1 else i * size_of(step)
-    return scaled if begin == 0 else scaled + size_of(begin)
+    scaled = i if step == 1 else i * ast.size_of(step)
+    return scaled if begin == 0 else scaled + ast.size_of(begin)
 
 
 def _slice_compute(node: Node, x: Any) -> Any:

@@ -50,6 +50,7 @@ _MODULES = {
 _NAMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 _SUBMODULES = frozenset({"ast", "frontends", "ops", "viz"})
 _VALUES = frozenset({"passkit.errors", "passkit.size"})  # these need no operators
+_MAKERS = frozenset({"passkit.node", "passkit.graph", "passkit.compiler"})  # nor these groups
 
 __all__ = sorted([*_NAMES, *_SUBMODULES])  # noqa: PLE0604, RUF100
 
@@ -62,7 +63,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'passkit' has no attribute {name!r}")
     if module not in _VALUES:
         import_module("passkit.ops")  # whoever makes or reads graphs expects the operators
-        import_module("passkit.group")
+        if module not in _MAKERS:
+            import_module("passkit.group")  # whoever lists or reads them, the operator of groups
     value = globals()[name] = getattr(import_module(module), name)
     return value
 

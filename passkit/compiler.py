@@ -4,37 +4,38 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from contextvars import Context
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from attrs import frozen
 
+from passkit import plans
 from passkit.dtype import DType
 from passkit.errors import CompilerError, PassError
-from passkit.explanation import Explanation
-from passkit.explanation import explain as explained
 from passkit.graph import Graph
-from passkit.kernel import Kernel
 from passkit.node import Entry, Node
-from passkit.passes.apply import ApplyPasses
-from passkit.passes.context import PassContext, current
-from passkit.planning import planned
-from passkit.runtime.assemble import Input, assemble
-from passkit.runtime.feeds import bind_sizes
-from passkit.runtime.interpret import interpret, numbers
-from passkit.runtime.native.build import stats as build_stats
+from passkit.runtime.native.build import kernel_digest, stats
 from passkit.runtime.native.compiler import INSTALL_HINT
 from passkit.runtime.native.feeds import InputSpec, make_program
-from passkit.runtime.profile import Profile, profile_program, random_feeds
-from passkit.runtime.program import Library, Program, Python, Step
+from passkit.runtime.native.launcher import prefetch
 from passkit.runtime.state import State
+from passkit.runtime.table import Table
 from passkit.size import Shape, Size, evaluate, numel, symbols_of
-from passkit.target import Target
+
+# What makes plans is imported where it is used: a warm start finds its plan on disk.
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from passkit.explanation import Explanation
+    from passkit.kernel import Kernel
+    from passkit.passes.context import PassContext
+    from passkit.runtime.assemble import Input
+    from passkit.runtime.profile import Profile
+    from passkit.runtime.program import Program, Step
+    from passkit.target import Target
 
 
-@frozen
-class Signature:
+class Signature(NamedTuple):
     """An input or output: its name, shape (unknown sizes as expressions) and dtype."""
 
     name: str
@@ -51,7 +52,7 @@ def compile(graph: Graph | Entry | Sequence[Entry], **options: Any) -> Executabl
     """
     if not isinstance(graph, Graph):
         graph = Graph(graph)
-    return Executable(graph, (current() or PassContext()).with_options(**options))
+    return Executable(graph, options)
 
 
 def explain(graph: Graph, name: str | None = None, **options: Any) -> Explanation:
@@ -60,6 +61,9 @@ def explain(graph: Graph, name: str | None = None, **options: Any) -> Explanatio
     A graph without a fusion plan is planned first, under ``options`` as in `compile`. ``name``
     keeps the edges at one node.
     """
+    from passkit.explanation import explain as explained
+    from passkit.planning import planned
+
     return explained(graph, name, lambda g: planned(g, "Fusion", **options))
 
 
@@ -80,20 +84,54 @@ class Executable:
             """Run on arrays."""
             ...
 
-    def __init__(self, graph: Graph, context: PassContext) -> None:
-        self.source_graph = graph
-        self.context = context
-        self.target: Target = context.target
-        self._variants: dict[tuple[tuple[int, ...], ...], Program] = {}
-        with context:
-            self.state = State.of(graph)
-            self._start(graph, context)
+    graph: Graph
+    """The planned graph; where the plan was found on disk, it is made when it is asked for."""
+    context: PassContext
+    target: Target
+    _program: Program | None
 
-    def _start(self, graph: Graph, context: PassContext) -> None:
-        before = build_stats.compiled
-        if context.target.name != "interpret":
+    def __init__(self, graph: Graph, options: Mapping[str, Any]) -> None:
+        self.source_graph = graph
+        self.state = State.of(graph)
+        self._variants: dict[tuple[tuple[int, ...], ...], Program] = {}
+        self._newly_compiled = 0
+        key = plans.plan_key(graph, options)
+        table = None
+        if key is not None and not plans.has_planned():
+            table = plans.recall(key, self.state.arrays)
+        if table is not None:
+            self._options = options
+            self._ready(table)
+            return
+        from passkit.passes.context import PassContext, current
+
+        outer = current()
+        self.context = (outer or PassContext()).with_options(**options)
+        self.target = self.context.target
+        with self.context:
+            self._start(graph, key if outer is None else None)
+
+    def __getattr__(self, name: str) -> Any:
+        """What the plan on disk does not hold: it is planned after all, as it was then."""
+        planned = ("graph", "context", "target", "_program")
+        if name not in planned or "_options" not in self.__dict__:
+            raise AttributeError(f"'Executable' object has no attribute {name!r}")
+        Context().run(self._plan_again)  # no context in force here was in force then
+        return self.__dict__[name]
+
+    def _plan_again(self) -> None:
+        from passkit.passes.context import PassContext
+
+        self.context = PassContext(**self._options)
+        self.target = self.context.target
+        with self.context:
+            self._plan(self.source_graph)
+
+    def _start(self, graph: Graph, key: str | None) -> None:
+        before = stats.compiled
+        if self.target.name != "interpret":
             try:
-                self._compiled(graph, context)
+                self._compiled(graph, key)
             except CompilerError as error:
                 if "no C++ compiler" not in str(error):
                     raise
@@ -104,18 +142,33 @@ class Executable:
                 self._interpreted(graph)
         else:
             self._interpreted(graph)
-        self._newly_compiled = build_stats.compiled - before
+        self._newly_compiled = stats.compiled - before
 
-    _program: Program | None
+    def _plan(self, graph: Graph) -> Program:
+        from passkit.planning import planned
+        from passkit.runtime.assemble import assemble
 
-    def _compiled(self, graph: Graph, context: PassContext) -> None:
         self.graph = planned(graph)
-        fed = signature(graph, self.graph)
-        self._program = assemble(self.graph, self.state, context.target, fed)
-        names = _outputs(graph)
-        self.inputs = tuple(Signature(n, s, d) for n, d, s in self._program.inputs)
+        self._program = assemble(self.graph, self.state, self.target, signature(graph, self.graph))
+        return self._program
+
+    def _compiled(self, graph: Graph, key: str | None) -> None:
+        if self.target.name == "cpu":
+            prefetch()  # the launcher takes longer to compile than a few kernels
+        program = self._plan(graph)
+        self._ready(program.table)
+        if key is not None:
+            from passkit.passes.rtcgen import FLAGS, kernel_text
+
+            kernels = {k.key: kernel_digest(kernel_text(k), FLAGS) for k in self.kernels}
+            plans.keep(key, self.graph, program, kernels)
+
+    def _ready(self, table: Table) -> None:
+        self._table = table
+        self.inputs = tuple(Signature(n, s, d) for n, d, s in table.inputs)
         self.outputs = tuple(
-            Signature(n, s, d) for n, (d, s) in zip(names, self._program.outputs, strict=True)
+            Signature(n, s, d)
+            for n, (d, s) in zip(_outputs(self.source_graph), table.outputs, strict=True)
         )
         specs = [InputSpec(s.name, s.dtype.numpy, tuple(map(_dim, s.shape))) for s in self.inputs]
         lock = self.state.lock if self.state.arrays else None
@@ -124,6 +177,8 @@ class Executable:
         self.__call__ = self._run  # type: ignore[method-assign]
 
     def _interpreted(self, graph: Graph) -> None:
+        from passkit.passes.apply import ApplyPasses
+
         self.graph = ApplyPasses(graph, ["InferShape", "InferType"], target="interpret")
         g = self.graph
         self._program = None
@@ -139,21 +194,22 @@ class Executable:
 
     def _bind(self, shapes: tuple[tuple[int, ...], ...]) -> Any:
         """The launcher asks for shapes it has not seen: numbers for every size."""
-        program, sizes = self._fitting(shapes)
+        table, sizes = self._fitting(shapes)
         self._shapes, self._sizes = shapes, sizes
-        return program.bind(shapes, sizes)
+        return table.bind(shapes, sizes)
 
-    def _fitting(self, shapes: tuple[tuple[int, ...], ...]) -> tuple[Program, dict[str, int]]:
-        """The program that serves these shapes, and the number of every size in it."""
-        program = self._program
-        assert program is not None
-        sizes = program.sizes(shapes)
-        if program.broken(sizes) is None:
-            return program, sizes
-        return self._variants.get(shapes) or self._variant(shapes), {}
+    def _fitting(self, shapes: tuple[tuple[int, ...], ...]) -> tuple[Table, dict[str, int]]:
+        """The table that serves these shapes, and the number of every size in it."""
+        sizes = self._table.sizes(shapes)
+        if self._table.broken(sizes) is None:
+            return self._table, sizes
+        return (self._variants.get(shapes) or self._variant(shapes)).table, {}
 
     def _variant(self, shapes: tuple[tuple[int, ...], ...]) -> Program:
         """A program for shapes whose sizes are not related as planned: planned anew for them."""
+        from passkit.planning import planned
+        from passkit.runtime.assemble import assemble
+
         names = [s.name for s in self.inputs]
         graph = with_shapes(self.source_graph, dict(zip(names, shapes, strict=True)))
         with self.context:
@@ -185,6 +241,8 @@ class Executable:
         Bytes are those that one run reads and writes, at the sizes last bound; ``bytes_unfused`` is
         what the operators would move one by one. They are 0 until sizes are known.
         """
+        from passkit.runtime.program import Library, Python
+
         steps = self.steps
         return {
             "target": self.target.name if self._program is not None else "interpret",
@@ -209,6 +267,8 @@ class Executable:
 
     def _unfused(self) -> int:
         """Bytes that the operators of the groups would move, each reading and writing memory."""
+        from passkit.runtime.program import Library
+
         total = 0
         for group in self.graph.attrs.get("subgraph", {}).values():
             for node in group.ops:
@@ -226,6 +286,8 @@ class Executable:
 
         Raises: PassError on an executable that interprets.
         """
+        from passkit.runtime.profile import profile_program, random_feeds
+
         if self._program is None:
             raise PassError(
                 f"{self!r} interprets operator by operator; compile for target 'cpu' to profile it"
@@ -238,7 +300,8 @@ class Executable:
             feeds = random_feeds([(s.name, s.dtype) for s in self.inputs], shapes)
         arrays = [np.asarray(feeds[s.name]) for s in self.inputs]
         shapes = tuple(a.shape for a in arrays)
-        program, sizes = self._fitting(shapes)
+        table, sizes = self._fitting(shapes)
+        program = self._program if table is self._table else self._variants[shapes]
         return profile_program(program, sizes, arrays, runs)
 
     def save(self, folder: str | Path) -> None:
@@ -261,6 +324,8 @@ class _Interpreted:
     def __call__(
         self, feeds: Mapping[str, Any] | None = None, /, *, out: Any = None, **named: Any
     ) -> list[Any]:
+        from passkit.runtime.interpret import interpret
+
         with self.state.lock:
             results = interpret(self.graph, {**(feeds or {}), **named}, self.state.arrays)
         if out is not None:
@@ -290,6 +355,9 @@ def signature(graph: Graph, plan: Graph) -> tuple[Input, ...]:
 
     The planned graph may lack some of them, and knows more of the shapes of the others.
     """
+    from passkit.passes.apply import ApplyPasses
+    from passkit.runtime.assemble import Input
+
     names = [graph.names[n] for n in graph.inputs]
     if names != [plan.names[n] for n in plan.inputs]:
         plan = ApplyPasses(graph, "Complete")
@@ -303,6 +371,9 @@ def signature(graph: Graph, plan: Graph) -> tuple[Input, ...]:
 
 def with_shapes(graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> Graph:
     """The graph with other shapes for some of its inputs; everything else is inferred anew."""
+    from passkit.runtime.feeds import bind_sizes
+    from passkit.runtime.interpret import numbers
+
     declared = [(graph.names[n], n.entries[0].shape) for n in graph.inputs]
     sizes = bind_sizes((name, s, shapes[name]) for name, s in declared if name in shapes)
 

@@ -6,12 +6,10 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from attrs import field, frozen
 
 from passkit.errors import DTypeError, nearest
 
 
-@frozen(eq=False, repr=False)
 class DType:
     """One element type; there is one object for each, so ``is`` compares them.
 
@@ -19,11 +17,25 @@ class DType:
     ``short`` is the name in the text form of a graph.
     """
 
+    __slots__ = ("kind", "name", "nbytes", "numpy", "short")
+
     name: str
     kind: str
     nbytes: int
     short: str
-    numpy: np.dtype[Any] = field(repr=False)
+    numpy: np.dtype[Any]
+
+    def __init__(
+        self, name: str, kind: str, nbytes: int, short: str, numpy: np.dtype[Any]
+    ) -> None:
+        for field, value in (
+            *(("name", name), ("kind", kind), ("nbytes", nbytes)),
+            *(("short", short), ("numpy", numpy)),
+        ):
+            object.__setattr__(self, field, value)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a DType is immutable; cannot set {name!r}")
 
     def __str__(self) -> str:
         return self.name

@@ -1,6 +1,5 @@
 """The errors a user can meet: each says where, what was needed, what was found, the way out."""
 
-import difflib
 from collections.abc import Iterable
 
 
@@ -72,6 +71,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
     >>> nearest("zzz", ["b", "a"])
     'known: a, b'
     """
+    import difflib  # nobody needs it where all is well
+
     known = sorted(known)
     close = difflib.get_close_matches(name, known, n=1)
     if close:

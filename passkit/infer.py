@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
-from passkit.ast import Expr, Var
 from passkit.dtype import DType, promote
 from passkit.errors import DTypeError, ShapeError
 from passkit.op import FCodeGen, FInferShape, FInferType, OpPattern
@@ -49,6 +48,8 @@ def infer_dtypes(node: Node, dtypes: Sequence[DType | None]) -> Sequence[DType |
 
 def code_dtype_rule(node: Node, *dtypes: DType) -> DType | tuple[DType, ...]:
     """The dtypes that the op's FCodeGen expression has for inputs of ``dtypes``."""
+    from passkit.ast import Expr, Var  # takes a third of a warm start; few operators need it here
+
     assert node.op is not None
     out = FCodeGen.get(node.op.name)(node, *(Var(f"x{k}", d) for k, d in enumerate(dtypes)))
     return out.dtype if isinstance(out, Expr) else tuple(x.dtype for x in out)

@@ -48,6 +48,8 @@ from passkit.size import Extent, Size, numel
 from passkit.space import Axis, Infeasible, Layout, Role, is_free, lay_out, reduce_of
 from passkit.tidy import map_statement, replace_children, tidy_stage
 
+AHEAD = 512
+"""How many elements before its use a streaming kernel asks for an input."""
 TILE = Var("tile", dt.int64)
 ROW = Var("row", dt.int64)
 LOW, HIGH = Var("low", dt.int64), Var("high", dt.int64)
@@ -201,17 +203,21 @@ class _Lowering:
         return Store(self._scratch(-1 - self.number[node]), self._offset(), total)
 
     def _prefetches(self, plan: StagePlan) -> list[Statement]:
-        """In the stage after the first, ask for the next row of what is read row by row.
+        """What is asked of memory ahead of its use.
 
-        The first stage then finds it in the cache instead of waiting for memory.
+        In the stage after the first the next row of what is read row by row: the first stage then
+        finds it in the cache. Where one pass streams its results, what it reads a little later.
         """
         long = not isinstance(self.lane.extent, int) or self.lane.extent > SMALL
-        if plan is not self._second or not (self.lane.reduced and long):
+        if plan is self._second and self.lane.reduced and long:
+            ahead = size_of(numel(a.extent for a in self.space.reduced))
+        elif self.schedule.stream and not self.space.reduced:
+            ahead = size_of(AHEAD, Fixed.LITERAL)
+        else:
             return []
-        row = numel(a.extent for a in self.space.reduced)
         reads = self.layout.input_reads
         return [
-            Prefetch(self.inputs[n], expression(add(self.space.full, Sum((), row))))
+            Prefetch(self.inputs[n], expression(self.space.full) + ahead)
             for n in self.graph.inputs
             if any(a == self.space.full for a in reads.get(n, []))
         ]
@@ -322,8 +328,10 @@ class _Lowering:
             point = add(times(point, self.schedule.width), normal(self._offset(), {}))
         if self.short:
             row = self._offset() * size_of(padded(numel(a.extent for a in folded)))
-            return self._scratch(kept.value), row + expression(point)
-        return self._scratch(kept.value), expression(point)
+            return self._scratch(kept.value), row + self._point(point)
+        if self.column:
+            return self._scratch(kept.value), expression(point)
+        return self._scratch(kept.value), self._point(point)
 
 
 class _Values:

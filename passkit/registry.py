@@ -10,17 +10,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from threading import RLock
-from typing import Any
-
-from attrs import define, field, frozen
+from typing import Any, NamedTuple
 
 from passkit.errors import RegistryError, nearest
 
 _lock = RLock()
 
 
-@frozen
-class Setting:
+class Setting(NamedTuple):
     """One registered value: what, how strong, by whom."""
 
     value: Any
@@ -29,17 +26,17 @@ class Setting:
     owner: str
 
 
-@define(eq=False)
 class Table:
     """One attribute of all operators: a column indexed by operator name.
 
     ``kind`` is the type that values must have; ``signature`` documents it.
     """
 
-    key: str
-    kind: type | tuple[type, ...]
-    signature: str
-    rows: dict[str, Setting] = field(factory=dict)
+    __slots__ = ("key", "kind", "rows", "signature")
+
+    def __init__(self, key: str, kind: type | tuple[type, ...], signature: str) -> None:
+        self.key, self.kind, self.signature = key, kind, signature
+        self.rows: dict[str, Setting] = {}
 
     def get(self, name: str | None, default: Any = None) -> Any:
         """The value for an operator's name, else ``default``."""

@@ -30,8 +30,8 @@ class Composition(Enum):
 
     THREAD: independent points. ROW: lanes along the reduced axis of one row at a time. SHORT: the
     same for a tile of short rows, stage by stage, so that no row waits for its own folds; row
-    values are computed with lanes across rows. COLUMN: lanes along the last kept axis, the reduction a
-    serial loop.
+    values are computed with lanes across rows. COLUMN: lanes along the last kept axis, the
+    reduction a serial loop.
     """
 
     THREAD = "thread"

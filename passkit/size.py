@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import prod
-from typing import TypeAlias, Union
-
-from attrs import frozen
+from typing import NamedTuple, TypeAlias, Union
 
 from passkit.errors import ShapeError
 
@@ -17,8 +15,7 @@ Extent: TypeAlias = Union[int, "Size"]
 Shape: TypeAlias = tuple[Extent, ...]
 
 
-@frozen
-class Quotient:
+class Quotient(NamedTuple):
     """``numerator // denominator`` where the division is not known to be exact."""
 
     numerator: Extent
@@ -228,6 +225,23 @@ def solved(size: Size, symbol: str, number: int, values: Mapping[str, int]) -> i
 def numel(shape: Iterable[Extent]) -> Extent:
     """The number of elements of ``shape``; 1 for rank 0."""
     return prod(shape)
+
+
+ALIGN = 64
+"""Every slot of an arena starts at a multiple of this: a cache line, a vector."""
+
+
+def laid_out(
+    slots: Iterable[Iterable[Extent]], values: Mapping[str, int]
+) -> tuple[tuple[int, ...], int]:
+    """The offset of each slot and the bytes of all; a slot is as large as what it must hold."""
+    offsets: list[int] = []
+    end = 0
+    for slot in slots:
+        offsets.append(end)
+        most = max(evaluate(nbytes, values) for nbytes in slot)
+        end += -(-most // ALIGN) * ALIGN
+    return tuple(offsets), end
 
 
 def at_least(a: Extent, b: Extent) -> bool:

@@ -10,10 +10,9 @@ from attrs import frozen
 from passkit.graph import Annotation
 from passkit.node import Entry, Node
 from passkit.op import FInplaceIdentity, FInplaceOption, OpPattern
-from passkit.size import Extent, evaluate
+from passkit.size import ALIGN, Extent, laid_out
 
-ALIGN = 64
-"""Every slot of the arena starts at a multiple of this: a cache line, a vector."""
+__all__ = ["ALIGN", "Copy", "Home", "Storage", "StoragePlan", "identities", "sharing"]
 
 
 class Home(Enum):
@@ -67,13 +66,7 @@ class StoragePlan:
 
     def bind(self, sizes: Mapping[str, int]) -> tuple[tuple[int, ...], int]:
         """The offset of each slot and the bytes of the whole arena, for these sizes."""
-        offsets: list[int] = []
-        end = 0
-        for slot in self.slots:
-            offsets.append(end)
-            most = max(evaluate(nbytes, sizes) for nbytes in slot)
-            end += -(-most // ALIGN) * ALIGN
-        return tuple(offsets), end
+        return laid_out(self.slots, sizes)
 
     def __repr__(self) -> str:
         return (

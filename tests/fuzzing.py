@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,11 @@ from attrs import evolve, frozen
 
 import passkit as pk
 from passkit.compiler import Executable
-from passkit.planning import LADDER
 from passkit.errors import PasskitError
 from passkit.graph import Graph
 from passkit.node import Entry, Node, constant
 from passkit.passes.rtcgen import sections_of
+from passkit.planning import LADDER
 from passkit.runtime.feeds import bind_sizes
 from passkit.runtime.native import launcher
 from passkit.runtime.native.build import build
@@ -42,7 +43,7 @@ class Failure:
         return f"{self.what}\n{self.case}"
 
 
-class Unequal(Exception):
+class UnequalError(Exception):
     """What was found about a case that is wrong."""
 
 
@@ -72,10 +73,8 @@ def check_all(cases: Iterable[Case]) -> tuple[list[Failure], np.ndarray]:
         (k.key, k.name, f"namespace pk {{\n{k.source}}}\n", sections_of(k.source))
         for k in kernels.values()
     ]
-    try:
+    with suppress(PasskitError):  # one bad kernel spoils its unit; each case says so by itself
         build(sources, flags=("-fwrapv",))
-    except PasskitError:
-        pass  # one bad kernel spoils its unit; each case says so by itself
     failed = {f.case.seed for f in failures}
     for case in cases:
         if case.seed in failed:
@@ -90,7 +89,7 @@ def check(case: Case, compared: Any = None) -> str | None:
     """What is wrong with a case, or None."""
     try:
         _check(case, compared)
-    except Unequal as found:
+    except UnequalError as found:
         return str(found)
     except Exception as error:  # noqa: BLE001, RUF100
         return _said(error)
@@ -135,7 +134,7 @@ def _must_refuse(exe: Executable, feeds: Any, where: str, error: PasskitError) -
         exe(feeds)
     except PasskitError:
         return
-    raise Unequal(f"{where}: interpret refuses, and the executable does not: {error}")
+    raise UnequalError(f"{where}: interpret refuses, and the executable does not: {error}")
 
 
 def _run(exe: Executable, feeds: Any, where: str, **more: Any) -> list[Any]:
@@ -143,7 +142,7 @@ def _run(exe: Executable, feeds: Any, where: str, **more: Any) -> list[Any]:
     found = exe(feeds, **more)
     for name, array in feeds.items():
         if array.tobytes() != kept[name].tobytes():
-            raise Unequal(f"{where}: input '{name}' was written")
+            raise UnequalError(f"{where}: input '{name}' was written")
     return found
 
 
@@ -153,10 +152,10 @@ def _compare(
     for k, (a, b, value) in enumerate(zip(found, wanted, values, strict=True)):
         own = mismatch(value.array, Value(b))
         if own is not None:
-            raise Unequal(f"{where}: bounds of output {k} are not about interpret's: {own}")
+            raise UnequalError(f"{where}: bounds of output {k} are not about interpret's: {own}")
         what = mismatch(a, value)
         if what is not None:
-            raise Unequal(f"{where}: output {k} {what}")
+            raise UnequalError(f"{where}: output {k} {what}")
         if compared is not None:
             compared += openness(value)
 
@@ -167,13 +166,13 @@ def _compare_state(
     for name, array in wanted.items():
         what = mismatch(exe.state[name], evolve(bounds[name], array=array))
         if what is not None:
-            raise Unequal(f"{where}: state '{name}' {what}")
+            raise UnequalError(f"{where}: state '{name}' {what}")
 
 
 def _same(where: str, found: Sequence[Any], wanted: Sequence[Any]) -> None:
     for k, (a, b) in enumerate(zip(found, wanted, strict=True)):
         if a.tobytes() != b.tobytes():
-            raise Unequal(f"{where}: output {k} {mismatch(a, Value(b)) or 'has other bits'}")
+            raise UnequalError(f"{where}: output {k} {mismatch(a, Value(b)) or 'has other bits'}")
 
 
 def _variants(
@@ -198,10 +197,10 @@ def _variants(
     how, again = run("out=", feeds, out=[inner for inner, _ in guarded])
     for k, (inner, whole) in enumerate(guarded):
         if again[k] is not inner:
-            raise Unequal(f"out={k} is not what is returned")
+            raise UnequalError(f"out={k} is not what is returned")
         size = inner.nbytes
         if (whole[:64] != 0xA5).any() or (whole[64 + size :] != 0xA5).any():
-            raise Unequal(f"output {k} is written past its ends")
+            raise UnequalError(f"output {k} is written past its ends")
     yield how, again
     yield run("guarded inputs", {k: _poisoned(v) for k, v in feeds.items()})
 

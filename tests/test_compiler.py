@@ -92,7 +92,8 @@ def test_feeds_that_do_not_fit(feeds: dict[str, Any], message: str) -> None:
 def test_strided_feeds_are_copied_and_counted(rng: Any) -> None:
     """Any strides are taken: transposed, reversed, every second, broadcast."""
     run, wide = exe(), rng.normal(size=(4, 18)).astype(np.float32)
-    for x in (wide.T, wide.T[::-1], np.repeat(wide.T, 2, 0)[::2], np.broadcast_to(wide[:1].T, (18, 4))):
+    thin = np.broadcast_to(wide[:1].T, (18, 4))
+    for x in (wide.T, wide.T[::-1], np.repeat(wide.T, 2, 0)[::2], thin):
         before = run.stats["copies"]
         feeds = {"x": x, "y": np.ascontiguousarray(wide.T)}
         agrees(pk.parse(TEXT), feeds, run(feeds))
@@ -163,7 +164,7 @@ def test_shapes_made_known() -> None:
 
 
 def test_steps_of_every_kind(rng: Any) -> None:
-    """Kernels, library calls, NumPy and copies make one program; native code is entered anew after NumPy."""
+    """Kernels, library calls, NumPy and copies make one program."""
     op = pk.register_op("test_compiler_sorted", num_inputs=1)
     op.set_attr("FCompute", lambda node, x: np.sort(x, axis=-1))
     op.set_attr("FInferShape", lambda node, s: (s,))
@@ -225,7 +226,9 @@ return a, b, d, f, g, h, cast(x, dtype=dtype(i32)), reduce_mean(y, axis=1), sigm
 
 @pytest.mark.skipif(native.platform.machine() not in ("x86_64", "AMD64"), reason="flags of x86-64")
 @pytest.mark.parametrize("flags", NARROW, ids=["no-avx512", "no-avx2"])
-def test_narrower_vectors(flags: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, rng: Any) -> None:
+def test_narrower_vectors(
+    flags: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, rng: Any
+) -> None:
     """The same text on narrower vectors gives the same bits."""
     graph = pk.parse(MANY)
     feeds = {"x": rng.normal(size=(23, 37)).astype(np.float32), "y": rng.normal(size=(23, 37)),

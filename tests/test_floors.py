@@ -13,11 +13,11 @@ from attrs import frozen
 from tests.raised import ROOT, source_files
 
 FLOORS = {
-    "values": "errors dtype size ast units",
+    "values": "errors lazy dtype size ast units",
     "graph": "registry op infer node graph pattern text parser json",
     "plan": "index target group split space reads schedule shared kernel lower tidy storage",
     "parts": "dialects runtime render viz explanation ops",
-    "passes": "passes compiler tracing planning saved",
+    "passes": "passes plans compiler tracing planning saved",
     "faces": "cli frontends __main__",
 }
 """Low to high. A folder stands for all its files."""

@@ -243,7 +243,8 @@ def test_squeeze_of_unknown_axes_must_name_them() -> None:
 
 def test_state_and_refusals_leave_an_executable_usable() -> None:
     """After a call that is refused the next one is right."""
-    exe = pk.compile(pk.parse("x: f32[n, 3]; y: f32[n]; s = reduce_sum(x, axis=1); z = add(s, y); return z"))
+    text = "x: f32[n, 3]; y: f32[n]; s = reduce_sum(x, axis=1); z = add(s, y); return z"
+    exe = pk.compile(pk.parse(text))
     x = np.ones((2, 3), np.float32)
     with pytest.raises(PasskitError):
         exe(x=x, y=np.zeros(5, np.float32))

@@ -91,7 +91,8 @@ def test_a_planted_bug_is_found(planted: None) -> None:
 def test_a_failure_becomes_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """What has nothing to do with a failure is dropped."""
     monkeypatch.setattr("tests.fuzzing.check", _dislikes_tanh)
-    case = next(c for c in map(random_case, range(500)) if _dislikes_tanh(c) and "op mul" in covered(c))
+    cases = map(random_case, range(500))
+    case = next(c for c in cases if _dislikes_tanh(c) and "op mul" in covered(c))
 
     small = minimised(Failure(case, "tanh"), 20).case.graph
 
@@ -137,7 +138,7 @@ def test_bounds_follow_what_functions_do_to_errors() -> None:
 
 
 def test_a_mismatch_is_seen() -> None:
-    """The sign of zero, NaN and one bit count where nothing rounds; a bound lets pass what it says."""
+    """The sign of zero, NaN and one bit count where nothing rounds; a bound lets some pass."""
     zero, one = np.zeros(1, np.float32), np.ones(1, np.float32)
     more = np.nextafter(one, np.float32(2))
 

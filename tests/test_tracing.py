@@ -101,3 +101,13 @@ def test_what_cannot_be_traced() -> None:
         pk.jit(lambda x: x)([1, 2])
     with pytest.raises(GraphError, match="<lambda> must return an Entry, .* got str"):
         pk.jit(lambda x: "x")(array(3))
+
+
+def test_inputs_in_the_order_of_arguments() -> None:
+    """A traced graph has its inputs in the order of the arguments, and no others."""
+    graph = pk.parse("x: f32[2]; y: f32[2]; return sub(x, y)")
+    x, y = graph.inputs
+
+    assert [n.name for n in graph.with_inputs([y, x]).inputs] == ["y", "x"]
+    with pytest.raises(GraphError, match="the inputs are x, y, not x"):
+        graph.with_inputs([x])

@@ -14,15 +14,14 @@ import subprocess
 import tempfile
 import time
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scaling
 import startup
-from shows import ROOT, Demand, Figure, tests
 
 import shows
+from shows import ROOT, Demand, Figure, tests
 
 LARGE_NBYTES = 1 << 20
 RESULTS = ROOT / "benchmarks" / "results"
@@ -124,7 +123,8 @@ def speedups(mode: str, large: bool = False) -> dict[str, float]:
     report = comparison()
     missing = {"eager", "compile", "jax"} - set(report["settings"])
     if missing:
-        raise RuntimeError(f"without {', '.join(sorted(missing))}; --peers names a Python with them")
+        lacking = ", ".join(sorted(missing))
+        raise RuntimeError(f"without {lacking}; --peers names a Python with them")
     return {
         row["name"]: row["speedup"].get(mode, 0.0)
         for row in report["rows"]
@@ -182,9 +182,10 @@ def per_call(statement: str, names: dict[str, Any]) -> float:
 @cache
 def small_calls() -> dict[str, float]:
     """Seconds of small20 as an executable and as a jitted function."""
-    import passkit as pk
     from peers import passkit as competitor
     from workloads import WORKLOADS, small20
+
+    import passkit as pk
 
     work = next(w for w in WORKLOADS if w.name == "small20")
     exe = competitor(work, 1).function
@@ -353,7 +354,7 @@ def ulps(name: str) -> Figure:
 
 
 def same_bits() -> Figure:
-    """The six functions at every position of a vector, in arrays of many lengths, on 1, 2, 4 threads."""
+    """The six functions at every position of a vector, in many lengths, on 1, 2, 4 threads."""
     from passkit.runtime.native.launcher import num_threads, set_num_threads
 
     exe, stream = functions(), np.random.default_rng(0)
@@ -379,7 +380,8 @@ def same_bits() -> Figure:
 
 def long_fuzz() -> Figure:
     """What the last long run said, if it left a file."""
-    files = sorted(RESULTS.glob("fuzz*"), key=lambda p: p.stat().st_mtime) if RESULTS.is_dir() else []
+    found = RESULTS.glob("fuzz*") if RESULTS.is_dir() else ()
+    files = sorted(found, key=lambda p: p.stat().st_mtime)
     if not files:
         return Figure("no result: python benchmarks/fuzz.py > benchmarks/results/fuzz.txt", False)
     last = files[-1].read_text().strip().splitlines()[-1]
@@ -389,7 +391,8 @@ def long_fuzz() -> Figure:
 
 
 BEHAVES = ("tests/test_compiler.py", "tests/test_caches.py", "tests/runtime/native/test_cache.py",
-           "tests/runtime/native/test_feeds.py", "tests/runtime/native/test_launcher.py")  # fmt: skip
+           "tests/runtime/native/test_feeds.py",
+           "tests/runtime/native/test_launcher.py")  # fmt: skip
 
 DEMANDS: tuple[Demand, ...] = (
     Demand("fresh clone: first README command < 120 s", fresh_clone, slow=True),

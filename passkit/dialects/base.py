@@ -29,8 +29,9 @@ class Vectors:
     """Spellings of a dialect in which one statement handles many lanes.
 
     The lane loop's body is active under the mask ``m``, whose lanes are as many as its vectors
-    have: 16, or in a ``pack_loop`` {lanes} at a time. ``fixed`` is the loop of a known short extent,
-    whose vectors are numbered by k and may stay in an ``array``. ``{type}`` is a scalar type.
+    have: 16, or in a ``pack_loop`` {lanes} at a time. ``fixed`` is the loop of a known short
+    extent, whose vectors are numbered by k and may stay in an ``array``. ``{type}`` is a scalar
+    type.
     ``folding`` starts a fold, or ``extreme`` one by maximum or minimum that keeps NaN.
     """
 
@@ -103,7 +104,8 @@ class Dialect:
         """The scalar type of a dtype. Raises: RegistryError when the language has none."""
         if dtype.name not in self.scalars:
             raise RegistryError(
-                f"dialect {self.name} has no type for {dtype}; cast to {nearest(dtype.name, self.scalars)}"
+                f"dialect {self.name} has no type for {dtype}; cast to "
+                f"{nearest(dtype.name, self.scalars)}"
             )
         return self.scalars[dtype.name]
 

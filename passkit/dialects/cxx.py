@@ -1,4 +1,4 @@
-"""C++ for the CPU: 16 logical lanes of the prelude's vector types, tiles shared out by the caller."""
+"""C++ for the CPU: 16 lanes of the prelude's vector types, tiles shared out by the caller."""
 
 from pathlib import Path
 

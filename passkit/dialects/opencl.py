@@ -32,6 +32,12 @@ WHOLE = {
 }
 REAL = {"float32": "float", "float64": "double"}
 
+
+def _each(types: dict[str, str], *names: str) -> dict[str, str]:
+    """The preamble's functions for each type."""
+    return {f"{name}/{k}": f"{name}_{t}" for k, t in types.items() for name in names}
+
+
 OPENCL = register_dialect(
     Dialect(
         name="opencl",
@@ -52,7 +58,8 @@ OPENCL = register_dialect(
             "for (uint o = get_local_size(0) / 2; o; o >>= 1) {{\n"
             "  barrier(CLK_LOCAL_MEM_FENCE);\n"
             "  if (get_local_id(0) < o) {{\n"
-            "    const {type} a = {name}_all[get_local_id(0)], b = {name}_all[get_local_id(0) + o];\n"
+            "    const {type} a = {name}_all[get_local_id(0)];\n"
+            "    const {type} b = {name}_all[get_local_id(0) + o];\n"
             "    {name}_all[get_local_id(0)] = {combine};\n"
             "  }}\n"
             "}}\n"
@@ -70,11 +77,13 @@ OPENCL = register_dialect(
             "maximum": "max",
             "minimum": "min",
             **{f"abs/{k}": "fabs" for k in REAL},
-            **{f"{f}/{k}": f"{f}_{t}" for k, t in REAL.items() for f in ("maximum", "minimum", "sigmoid")},
-            **{f"{f}/{k}": f"{f}_{t}" for k, t in WHOLE.items() for f in ("cut_divide", "fmod")},
+            **_each(REAL, "maximum", "minimum", "sigmoid"),
+            **_each(WHOLE, "cut_divide", "fmod"),
         },
         preamble="".join(
-            text.format(t=t) for text, types in ((FLOATS, REAL), (INTEGERS, WHOLE)) for t in types.values()
+            text.format(t=t)
+            for text, types in ((FLOATS, REAL), (INTEGERS, WHOLE))
+            for t in types.values()
         ),
     )
 )

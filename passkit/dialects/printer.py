@@ -67,13 +67,14 @@ PRECEDENCE = {
     "/": 10,
     "%": 10,
 }
-SLOW = frozenset(FUNCTIONS) - frozenset("maximum minimum abs floor ceil trunc rint".split())
+QUICK = frozenset(["maximum", "minimum", "abs", "floor", "ceil", "trunc", "rint"])
+SLOW = frozenset(FUNCTIONS) - QUICK
 """Functions that take longer than folding does."""
 TERNARY, UNARY, ATOM = 1, 11, 13
 INDENT = "  "
 LANES, SHORT = 16, 64
 """Lanes of a vector, and the longest row that is printed without a loop."""
-PACK = int(__import__("os").environ.get("P1_PACK", "64"))
+PACK = 64
 """Lanes of a pack."""
 
 
@@ -173,7 +174,8 @@ class _Printer:
         """The lines without fetched arguments that nothing reads."""
         if not self.dialect.unpack_size:
             return lines
-        fetched = {self.dialect.unpack_size.format(name=n, k=k): n for k, n in enumerate(self.ast.sizes)}
+        template, sizes = self.dialect.unpack_size, enumerate(self.ast.sizes)
+        fetched = {template.format(name=n, k=k): n for k, n in sizes}
         rest = "\n".join(x for x in lines if x.strip() not in fetched)
         words = set(re.findall(r"\w+", rest))
         return [x for x in lines if fetched.get(x.strip(), "") in words or x.strip() not in fetched]
@@ -279,7 +281,7 @@ class _Printer:
         slow = sum(isinstance(x, Call) and x.name in SLOW for x in found)
         folds = any(isinstance(s, Fold) and s.buffer is None for s in stage.body)
         wide = any(x.dtype.nbytes > 4 for x in found)
-        long = slow > int(__import__('os').environ.get('P1_SLOW', '1')) or (folds and not slow)
+        long = slow > 1 or (folds and not slow)
         return PACK if long and not wide else LANES
 
     def _declare(self, folds: list[Fold], lane: Loop) -> None:
@@ -417,8 +419,8 @@ class _Printer:
             return
         acc = Var(f"{f.var.name}_lanes", f.var.dtype)
         if self.vectors is not None:
-            value = self.splat(f.value)
-            self.line(self.vectors.take.format(acc=acc.name, value=value, mask=self.mask))
+            text = self.splat(f.value)
+            self.line(self.vectors.take.format(acc=acc.name, value=text, mask=self.mask))
             return
         term = f.value
         if not isinstance(term, Var):
@@ -491,10 +493,7 @@ class _Printer:
     def _typed(self, x: Expr) -> str:
         """An expression whose type the language cannot mistake: a literal says its own."""
         text = self.expr(x)
-        plain = not x.dtype.is_integer or x.dtype is dt.int32
-        if not isinstance(x, Const) or (plain and not (x.dtype.is_float and np.isinf(x.value))):
-            return text
-        return self.dialect.cast_of(x.dtype, x.dtype, text)
+        return text if _says_its_type(x) else self.dialect.cast_of(x.dtype, x.dtype, text)
 
     def _binary(self, x: Binary) -> tuple[str, int]:
         op = "/" if x.op == "//" else x.op
@@ -545,8 +544,9 @@ class _Printer:
     def _select(self, x: Select) -> tuple[str, int]:
         v = self.vectors
         if v is None or not self._varies(x):
-            c, a, b = self.expr(x.condition, TERNARY + 1), self.expr(x.a), self.expr(x.b, TERNARY)
-            return f"{c} ? {self.expr(x.a, TERNARY + 1) if isinstance(x.a, Select) else a} : {b}", TERNARY
+            c, b = self.expr(x.condition, TERNARY + 1), self.expr(x.b, TERNARY)
+            a = self.expr(x.a, TERNARY + isinstance(x.a, Select))
+            return f"{c} ? {a} : {b}", TERNARY
         condition = self.splat(x.condition)
         outer = self.mask
         self.mask = v.both.format(mask=outer, condition=condition)
@@ -565,7 +565,7 @@ class _Printer:
         for atom, _ in total.terms:
             if atom != self.lane and self.lane in set(variables(atom)):
                 return None
-        for atom, c in total.terms:
+        for atom, _ in total.terms:
             if isinstance(atom, Binary) and self.lane in set(variables(atom)):
                 return None
         return total.coefficient(self.lane)
@@ -605,6 +605,25 @@ class _Printer:
         text = self.expr(index)
         self.lane = lane
         return text
+
+
+def _says_its_type(x: Expr) -> bool:
+    """Whether C gives an expression its own type: literals are int, narrow integers become int."""
+    match x:
+        case Const():
+            plain = not x.dtype.is_integer or x.dtype is dt.int32
+            return plain and not (x.dtype.is_float and bool(np.isinf(x.value)))
+        case Binary(_, a, b) if x.dtype is not dt.bool_:
+            return not _is_narrow(x) and (_says_its_type(a) or _says_its_type(b))
+        case Select(_, a, b):
+            return not _is_narrow(x) and (_says_its_type(a) or _says_its_type(b))
+        case Unary(_, a):
+            return not _is_narrow(x) and _says_its_type(a)
+    return True
+
+
+def _is_narrow(x: Expr) -> bool:
+    return x.dtype.is_integer and x.dtype.nbytes < 4
 
 
 def _parts(x: Expr) -> Iterator[Expr]:

@@ -68,7 +68,7 @@ def _hard(m: int, p: int) -> Iterator[int]:
     for s, low, high in ((p, m, last), (p + 1, first, m)):
         for r in range(-32, 33):
             g = math.gcd(1 << s, m)
-            if r % g:
+            if r == 0 or r % g:  # 0: the quotient is a float itself, as it is never the middle
                 continue
             part = m // g
             x = r // g * pow((1 << s) // g, -1, part) % part if part > 1 else 0

@@ -84,7 +84,7 @@ class _Assembly:
             outputs=tuple((g.dtype(e), g.shape(e)) for e in g.outputs),
             steps=tuple(steps),
             guards=(*(x for i in self.inputs for x in i.guards), *g.attrs.get("shape_guards", ())),
-            storage=self.storage.bind,
+            slots=self.storage.slots,
             constants=tuple(self.constants),
             target=self.target,
         )
@@ -145,6 +145,7 @@ class _Assembly:
         name = GEMM[self.dtype(node)]
         return Library(
             library.name,
+            name,
             builtin(name),
             library.sgemm if name == "gemm_f32" else library.dgemm,
             (*map(self.ref, node.inputs), self.ref(node.entries[0])),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from statistics import median
 from time import perf_counter_ns
 from typing import Any
 
@@ -67,7 +66,7 @@ def profile_program(
         return tick
 
     shapes = tuple(a.shape for a in arrays)
-    bound = program.bind(shapes, sizes, between)
+    bound = program.table.bind(shapes, sizes, between)
     inputs = [(name, dtype.numpy.num, len(shape)) for name, dtype, shape in program.inputs]
     run = launcher().Program(inputs, len(program.outputs), lambda _: bound)
     run(tuple(arrays))
@@ -78,7 +77,7 @@ def profile_program(
         run(tuple(arrays))
     return Profile(
         tuple(
-            Row(str(step), median(samples) / 1e9 if samples else 0.0, _nbytes(step, sizes))
+            Row(str(step), float(np.median(samples or [0])) / 1e9, _nbytes(step, sizes))
             for step, samples in zip(program.steps, times, strict=True)
         )
     )

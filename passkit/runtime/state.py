@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from passkit.errors import FeedError, nearest
 from passkit.graph import Graph
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class State:

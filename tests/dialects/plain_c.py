@@ -18,7 +18,7 @@ PLAIN = register_dialect(
         kernel="void {name}({params})",
         buffer="{const}{type} *{name}",
         size="int64_t {name}",
-        scratch="static unsigned char {name}_bytes[1 << 20]; {type} *{name} = (void *){name}_bytes;",
+        scratch="static {type} {name}[1 << 20];",
         grid=BASE,
         lane=BASE,
         fold="{type} {name} = {acc};",

@@ -8,6 +8,11 @@ using namespace pk;
     extern "C" void name##_##T(const T *x, T *y, int64_t n) {                                      \
         lanes(0, n, [&](int64_t i, auto m) PK_INLINE { store(y + i, name(load(x + i, m)), m); });  \
     }                                                                                              \
+    extern "C" void name##_##T##_packs(const T *x, T *y, int64_t n) {                              \
+        lanes<64>(0, n, [&](int64_t i, auto m) PK_INLINE {                                         \
+            store(y + i, name(load(x + i, m)), m);                                                 \
+        });                                                                                        \
+    }                                                                                              \
     extern "C" T name##_##T##_scalar(T x) { return name(x); }
 #define BINARY(name, T)                                                                            \
     extern "C" void name##_##T(const T *x, const T *z, T *y, int64_t n) {                          \

@@ -17,7 +17,7 @@ from tests.dialects.test_cuda import MANY
 from tests.dialects.test_printer import GOLDEN, PROGRAMS, kernel_of
 from tests.planned import feeds_of, plan
 
-TYPES = "uchar ushort uint ulong char short int long".split()
+TYPES = ["uchar", "ushort", "uint", "ulong", "char", "short", "int", "long"]
 # OpenCL C for a C compiler: enough to find wrong names, types, operators and missing functions.
 SYNTAX = "\n".join([
     "#include <stdbool.h>", "#include <stddef.h>", "#include <math.h>",

@@ -12,7 +12,8 @@ __kernel void layer_norm_last(__global const float *restrict x0, __global const 
       for (uint o = get_local_size(0) / 2; o; o >>= 1) {
         barrier(CLK_LOCAL_MEM_FENCE);
         if (get_local_id(0) < o) {
-          const float a = reduce_mean_1_all[get_local_id(0)], b = reduce_mean_1_all[get_local_id(0) + o];
+          const float a = reduce_mean_1_all[get_local_id(0)];
+          const float b = reduce_mean_1_all[get_local_id(0) + o];
           reduce_mean_1_all[get_local_id(0)] = a + b;
         }
       }
@@ -31,7 +32,8 @@ __kernel void layer_norm_last(__global const float *restrict x0, __global const 
       for (uint o = get_local_size(0) / 2; o; o >>= 1) {
         barrier(CLK_LOCAL_MEM_FENCE);
         if (get_local_id(0) < o) {
-          const float a = reduce_mean_2_all[get_local_id(0)], b = reduce_mean_2_all[get_local_id(0) + o];
+          const float a = reduce_mean_2_all[get_local_id(0)];
+          const float b = reduce_mean_2_all[get_local_id(0) + o];
           reduce_mean_2_all[get_local_id(0)] = a + b;
         }
       }

@@ -12,7 +12,8 @@ __kernel void softmax_last(__global const float *restrict x0, __global float *re
       for (uint o = get_local_size(0) / 2; o; o >>= 1) {
         barrier(CLK_LOCAL_MEM_FENCE);
         if (get_local_id(0) < o) {
-          const float a = reduce_max_1_all[get_local_id(0)], b = reduce_max_1_all[get_local_id(0) + o];
+          const float a = reduce_max_1_all[get_local_id(0)];
+          const float b = reduce_max_1_all[get_local_id(0) + o];
           reduce_max_1_all[get_local_id(0)] = maximum_float(a, b);
         }
       }
@@ -30,7 +31,8 @@ __kernel void softmax_last(__global const float *restrict x0, __global float *re
       for (uint o = get_local_size(0) / 2; o; o >>= 1) {
         barrier(CLK_LOCAL_MEM_FENCE);
         if (get_local_id(0) < o) {
-          const float a = reduce_sum_1_all[get_local_id(0)], b = reduce_sum_1_all[get_local_id(0) + o];
+          const float a = reduce_sum_1_all[get_local_id(0)];
+          const float b = reduce_sum_1_all[get_local_id(0) + o];
           reduce_sum_1_all[get_local_id(0)] = a + b;
         }
       }

@@ -18,8 +18,8 @@ from passkit.planning import planned
 from passkit.reads import element
 from passkit.shared import SharedPlan
 from passkit.size import Size
-from tests.planned import agrees, feeds_of
 from tests.passes.test_schedule_plan import SOFTMAX, impossible, only, scheduled
+from tests.planned import agrees, feeds_of
 
 FIVE = ["x: f32[9]; return add(exp(x), x)", SOFTMAX.format("9, 300", 1),
         SOFTMAX.format("30, 9", 0), "x: f32[3]; y: f32[4]; return concat(neg(x), neg(y), axis=0)",
@@ -105,9 +105,10 @@ def lowered(group: Group) -> Any:
 def test_operators_that_kernels_refuse() -> None:
     """No code, several results, and code of another dtype than the type rule says."""
     silent = pk.register_op("test_codegen_silent", num_inputs=1)
-    silent.set_attr("FInferShape", lambda node, s: (s,)).set_attr("FInferType", lambda node, t: (t,))
     wrong = pk.register_op("test_codegen_wrong", num_inputs=1)
-    wrong.set_attr("FInferShape", lambda node, s: (s,)).set_attr("FInferType", lambda node, t: (t,))
+    for op in (silent, wrong):
+        op.set_attr("FInferShape", lambda node, s: (s,))
+        op.set_attr("FInferType", lambda node, t: (t,))
     wrong.set_attr("FCodeGen", lambda node, x: pk.ast.cast(x, "int32"))
     both = pk.register_op("test_codegen_both", num_inputs=1, num_outputs=2)
     both.set_attr("FInferShape", lambda node, s: (s, s))

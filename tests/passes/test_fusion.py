@@ -9,10 +9,10 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
-from passkit.planning import LADDER
 from passkit.errors import GraphError, SettingError
 from passkit.passes.fusion.contract import contract
 from passkit.passes.fusion.partition import Partition
+from passkit.planning import LADDER
 from passkit.space import is_free
 from passkit.target import cpu
 from tests.planned import agrees, feeds_of

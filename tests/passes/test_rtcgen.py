@@ -52,7 +52,7 @@ def test_only_the_prelude_that_is_needed(body: str, sections: set[str]) -> None:
 @pytest.mark.parametrize("target", ["opencl", "cuda"])
 def test_other_targets_are_printed_only(target: str) -> None:
     """A target without a compiler here says where to stop."""
-    with pytest.raises(PassError, match=f"RTCGen compiles for target 'cpu' .*, not '{target}'; stop"):
+    with pytest.raises(PassError, match=f"RTCGen compiles for target 'cpu' .*, not '{target}'"):
         planned(pk.parse("x: f32[4]; return exp(x)"), "RTCGen", target=target)
 
 

@@ -156,9 +156,9 @@ def impossible() -> pk.Graph:
 
 def test_groups_without_a_schedule() -> None:
     """A group that no kernel can compute is refused by name, with the reason and the way out."""
-    with pytest.raises(ScheduleError, match="Group.* on cpu: reduce_sum has 5 elements, .* 20; name"):
+    with pytest.raises(ScheduleError, match="Group.* on cpu: reduce_sum has 5 elem.* 20; name"):
         pk.ApplyPasses(impossible(), "SchedulePlan")
-    with pytest.raises(ScheduleError, match="exp, .* has no schedule on cpu: reduce_sum has 5 elem"):
+    with pytest.raises(ScheduleError, match="exp, .* no schedule on cpu: reduce_sum has 5 elem"):
         pk.ApplyPasses(impossible(), "CodeGen")
 
 

@@ -44,8 +44,10 @@ def test_no_warnings() -> None:
     """Divisions by zero, NaN and overflow are values, not warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        out = run("x: f32[2]; y = div(x, 0.0); z = log(y); e = exp(1e9); return z, y, e",
-                  x=np.array([-1, 0], f32))
+        out = run(
+            "x: f32[2]; y = div(x, 0.0); z = log(y); e = exp(1e9); return z, y, e",
+            x=np.array([-1, 0], f32),
+        )
 
     np.testing.assert_array_equal(out[1], [-np.inf, np.nan])
 
@@ -88,8 +90,9 @@ def test_state_is_kept_between_calls() -> None:
 def test_updates_are_written_after_all_reads() -> None:
     """After Functionalize: a swap of two variables reads both before it writes."""
     state = {"a": np.array(1, f32), "b": np.array(2, f32)}
-    pk.interpret(pk.parse("state a: f32[]; state b: f32[]; update a = b; update b = a; return"),
-                 {}, state)
+    pk.interpret(
+        pk.parse("state a: f32[]; state b: f32[]; update a = b; update b = a; return"), {}, state
+    )
 
     assert (float(state["a"]), float(state["b"])) == (2, 1)
 
@@ -143,7 +146,10 @@ def test_your_operator_by_felement() -> None:
     x = pk.var("x", (4,))
 
     assert pk.interpret(pk.Graph([op(x)]), {"x": np.arange(4, dtype=f32)})[0].tolist() == [
-        -1, 0, 1, 2
+        -1,
+        0,
+        1,
+        2,
     ]
     empty = pk.Graph([op(pk.var("x", (0,)))])
     assert pk.interpret(empty, {"x": np.zeros(0, f32)})[0].shape == (0,)
@@ -151,8 +157,12 @@ def test_your_operator_by_felement() -> None:
 
 def test_your_operator_by_fcompute() -> None:
     """FCompute wins over everything else."""
-    op = custom("test_interpret_computed", FCompute=lambda node, x: x * 2, FCodeGen=lambda node, x: x,
-                TOpPattern=pk.OpPattern.ELEMWISE)
+    op = custom(
+        "test_interpret_computed",
+        FCompute=lambda node, x: x * 2,
+        FCodeGen=lambda node, x: x,
+        TOpPattern=pk.OpPattern.ELEMWISE,
+    )
 
     assert pk.interpret(pk.Graph([op(pk.var("x", ()))]), {"x": f32(3)})[0] == 6
 
@@ -169,16 +179,31 @@ def test_a_pair_by_fexpand() -> None:
 
 BROKEN: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({}, pk.CodeGenError, "test_broken_0 'y' has no meaning: set FCompute, FElement"),
-    ({"FCompute": lambda node, x: x.astype(np.float64)}, pk.DTypeError,
-     "test_broken_1 'y' promises float32 by FInferType, its FCompute gave float64"),
-    ({"FCompute": lambda node, x: x[:1]}, pk.ShapeError,
-     r"test_broken_2 'y' promises shape \(2,\) by FInferShape, its FCompute gave \(1,\)"),
-    ({"FCompute": lambda node, x: (x, x)}, pk.ShapeError,
-     r"test_broken_3 'y' promises 1 result\(s\), its meaning has 2"),
-    ({"FElement": lambda node, index, read: read()}, pk.CodeGenError,
-     "FElement reads input 0 at 0 indices; it has 1 axes"),
-    ({"FElement": lambda node, index, read: read(index[0] + 1)}, pk.CodeGenError,
-     "a load reads element 2 of 'x0', which has 2"),
+    (
+        {"FCompute": lambda node, x: x.astype(np.float64)},
+        pk.DTypeError,
+        "test_broken_1 'y' promises float32 by FInferType, its FCompute gave float64",
+    ),
+    (
+        {"FCompute": lambda node, x: x[:1]},
+        pk.ShapeError,
+        r"test_broken_2 'y' promises shape \(2,\) by FInferShape, its FCompute gave \(1,\)",
+    ),
+    (
+        {"FCompute": lambda node, x: (x, x)},
+        pk.ShapeError,
+        r"test_broken_3 'y' promises 1 result\(s\), its meaning has 2",
+    ),
+    (
+        {"FElement": lambda node, index, read: read()},
+        pk.CodeGenError,
+        "FElement reads input 0 at 0 indices; it has 1 axes",
+    ),
+    (
+        {"FElement": lambda node, index, read: read(index[0] + 1)},
+        pk.CodeGenError,
+        "a load reads element 2 of 'x0', which has 2",
+    ),
 ]
 
 

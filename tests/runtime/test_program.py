@@ -34,7 +34,7 @@ def test_sizes_that_follow_from_others() -> None:
     p = program("x: f32[n]; y: f32[2*n + 1]; return concat(x, y, axis=0)")
 
     assert p.sizes([(3,), (7,)]) == {"n": 3}
-    with pytest.raises(FeedError, match=r"input 'y' needs 7 in dimension 0, where the size .*, got 8"):
+    with pytest.raises(FeedError, match=r"input 'y' needs 7 in dimension 0, .* size .*, got 8"):
         p.sizes([(3,), (8,)])
 
 

@@ -95,7 +95,7 @@ template <class T, int L> PK_FN simd<T, L> maximum_of(simd<T, L> a, simd<T, L> b
 template <class T, int L> PK_FN simd<T, L> minimum_of(simd<T, L> a, simd<T, L> b);
 template <class T, int L> PK_FN simd<T, L> sign_from(simd<T, L> x, simd<T, L> s);
 
-enum { EQ = 0, LT = 1, LE = 2, NE = 4, GE = 5, GT = 6 };
+enum { EQ = 0, LT = 1, LE = 2, NE = 4, GE = 5, GT = 6, NOT_LT = 21 };
 
 template <class T, int L> struct simd {
     typedef native_t<typename traits<T>::wrap, L> W;
@@ -341,7 +341,7 @@ typedef double df8 __attribute__((vector_size(64)));
 
 template <int P, class T, int L> PK_FN mask_t<L> compare(simd<T, L> a, simd<T, L> b) {
     using namespace isa;
-    constexpr int F = P + (P > 4 ? 8 : 0);
+    constexpr int F = P + (P == GE || P == GT ? 8 : 0);
     if constexpr (!whole<T, L>) return join(compare<P>(a.s.lo, b.s.lo), compare<P>(a.s.hi, b.s.hi));
     else if constexpr (traits<T>::is_float && sizeof(T) == 4)
         return mask_t<L>::of((uint16_t)__builtin_ia32_cmpps512_mask(a.s, b.s, F, (short)-1, 4));

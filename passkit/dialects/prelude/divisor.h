@@ -8,21 +8,21 @@
 
 namespace pk {
 #if PK_AVX512
-enum { ZERO = 6, INFINITE = 24, DENORMAL = 32 };
+enum { ZERO = 6, INFINITE = 24, DENORMAL = 32, NOT_A_NUMBER = 129 };
 template <int classes, class T, int L> PK_FN mask_t<L> is_class(simd<T, L> x) {
     if constexpr (!whole<T, L>) return join(is_class<classes>(x.s.lo), is_class<classes>(x.s.hi));
     else if constexpr (sizeof(T) == 4)
         return mask_t<L>::of((uint16_t)__builtin_ia32_fpclassps512_mask(x.s, classes, (short)-1));
     else return mask_t<L>::of((uint8_t)__builtin_ia32_fpclasspd512_mask(x.s, classes, (char)-1));
 }
-// x / s from its approximation q, which is right where x times the low part of 1 / s was a normal
-// number. Zeros and infinities are their own quotients.
+// x / s from its approximation q, which is right where x times the low part of 1 / s is a normal
+// number. Zeros and infinities are their own quotients, if 1 / s has a low part.
 template <class T, int L>
 PK_FN simd<T, L> quotient(simd<T, L> q, simd<T, L> x, simd<T, L> x_low, T s) {
-    auto odd = is_class<ZERO | DENORMAL | INFINITE>(x_low);
+    auto odd = is_class<ZERO | DENORMAL | INFINITE | NOT_A_NUMBER>(x_low);
     if (__builtin_expect(any(odd), 0)) {
         q = choose(odd, x, q);
-        odd = odd & ~is_class<ZERO | INFINITE>(x);
+        odd = odd & ~(is_class<ZERO | INFINITE>(x) & is_class<ZERO | INFINITE>(x_low));
         if (any(odd)) q = choose(odd, x / simd<T, L>(s), q);
     }
     return q;
@@ -31,26 +31,26 @@ PK_FN simd<T, L> quotient(simd<T, L> q, simd<T, L> x, simd<T, L> x_low, T s) {
 
 // 1 / s = high + low to twice the precision makes q = x high + x low faithful, the remainder s q -
 // x exact, and q - (s q - x) high correctly rounded (Markstein 1990, theorem on faithful
-// quotients), as long as no step leaves the normal numbers.
+// quotients), as long as no step leaves the normal numbers. Other divisors get a low part of NaN,
+// thus a division.
 template <class T> struct divisor {
     T s, high, low;
-    bool fast;
 
     PK_MEMBER divisor(T s) : s(s), high(1 / s) {
         if constexpr (sizeof(T) == 4) low = __builtin_fmaf(-s, high, 1.0f) * high;
         else low = __builtin_fma(-s, high, 1.0) * high;
-        fast = s >= 1 && s <= (sizeof(T) == 4 ? T(0x1p32f) : T(0x1p256)) && low != 0;
+        bool fits = s >= 1 && s <= (sizeof(T) == 4 ? T(0x1p32f) : T(0x1p256));
+        low = fits ? low : T(__builtin_nan(""));
     }
     template <int L> friend PK_MEMBER simd<T, L> operator/(simd<T, L> x, const divisor &d) {
         typedef simd<T, L> V;
 #if PK_AVX512
-        if (__builtin_expect(d.fast, 1)) {
-            V x_low = x * V(d.low), q = fused(x, V(d.high), x_low);
-            q = fused(-fused(V(d.s), q, -x), V(d.high), q);
-            return quotient(q, x, x_low, d.s);
-        }
-#endif
+        V x_low = x * V(d.low), q = fused(x, V(d.high), x_low);
+        q = fused(-fused(V(d.s), q, -x), V(d.high), q);
+        return quotient(q, x, x_low, d.s);
+#else
         return x / V(d.s);
+#endif
     }
     friend PK_MEMBER T operator/(T x, const divisor &d) { return x / d.s; }
 };

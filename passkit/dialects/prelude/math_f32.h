@@ -35,6 +35,24 @@ template <int L> PK_FN f32<L> scale(f32<L> p, f32<L> n) {
            bits<float>(shift_left<23>(k - h + i32<L>(127)));
 #endif
 }
+#if PK_AVX512
+// The same where x is not below the least, else 0: there a result that underflows would take the
+// processor some 150 cycles.
+template <int L> PK_FN f32<L> scale_above(float least, f32<L> x, f32<L> p, f32<L> n) {
+    if constexpr (!whole<float, L>)
+        return f32<L>::of(scale_above(least, x.s.lo, p.s.lo, n.s.lo),
+                          scale_above(least, x.s.hi, p.s.hi, n.s.hi));
+    else {
+        auto on = compare<NOT_LT>(x, f32<L>(least));
+        return f32<L>::of(__builtin_ia32_scalefps512_mask(p.s, n.s, isa::sf16{}, (short)on.k, 4));
+    }
+}
+// The argument of a function that ends in scale_above need not be cut off below.
+template <int L> PK_FN f32<L> cut_below(float, f32<L> x) { return x; }
+#else
+template <int L> PK_FN f32<L> scale_above(float, f32<L>, f32<L> p, f32<L> n) { return scale(p, n); }
+template <int L> PK_FN f32<L> cut_below(float least, f32<L> x) { return greater(f32<L>(least), x); }
+#endif
 
 // table[k & (size - 1)] in each lane, for tables of 16 and 32.
 template <int size, int L> PK_FN f32<L> lookup(const float (&table)[size], i32<L> k) {
@@ -94,16 +112,16 @@ alignas(64) static const float exp_table[32] = {
     0x1.7a1148p0f, 0x1.82589ap0f, 0x1.8ace54p0f, 0x1.93737cp0f, 0x1.9c4918p0f, 0x1.a5503cp0f,
     0x1.ae89fap0f, 0x1.b7f77p0f, 0x1.c199bep0f, 0x1.cb720ep0f, 0x1.d5818ep0f, 0x1.dfc974p0f,
     0x1.ea4afap0f, 0x1.f50766p0f};
-template <int L> PK_FN f32<L> exp_clamped(f32<L> x) {
+template <int L> PK_FN f32<L> exp_to_89(f32<L> x) {
+    x = cut_below(-104, x);
     f32<L> magic = 0x1.8p18f, m = fused(x, f32<L>(0x1.715476p0f), magic), n = m - magic;
     f32<L> r = fused(n, f32<L>(-0x1.62e4p-1f), x);
     r = fused(n, f32<L>(-0x1.7f7d1cp-20f), r);
     f32<L> t = lookup(exp_table, bits<int32_t>(m));
-    return scale(fused(t * r, fused(r, f32<L>(0x1.000026p-1f), f32<L>(0x1.0000fap0f)), t), n);
+    f32<L> p = fused(t * r, fused(r, f32<L>(0x1.000026p-1f), f32<L>(0x1.0000fap0f)), t);
+    return scale_above(-104, x, p, n);
 }
-template <int L> PK_FN f32<L> exp_part(f32<L> x) {
-    return exp_clamped(greater(f32<L>(-104), lesser(f32<L>(89), x)));
-}
+template <int L> PK_FN f32<L> exp_part(f32<L> x) { return exp_to_89(lesser(f32<L>(89), x)); }
 PK_FUNCTION_F32(exp)
 
 // exponent and mantissa in [0.75, 1.5) of x > 0; log of 0, inf, NaN and negative x come out right
@@ -251,9 +269,9 @@ PK_FUNCTION_F32(tanh)
 
 template <int L> PK_FN f32<L> exp2_part(f32<L> x) {
     f32<L> magic = 12582912.0f;
-    x = greater(f32<L>(-151), lesser(f32<L>(129), x));
+    x = cut_below(-151, lesser(f32<L>(129), x));
     f32<L> n = x + magic - magic;
-    return scale(horner(x - n, 0x1.40b262p-13f, 0x1.5f095cp-10f, 0x1.3b2f1ap-7f, 0x1.c6af7ap-5f,
+    return scale_above(-151, x, horner(x - n, 0x1.40b262p-13f, 0x1.5f095cp-10f, 0x1.3b2f1ap-7f, 0x1.c6af7ap-5f,
                         0x1.ebfbdap-3f, 0x1.62e43p-1f, 1),
                  n);
 }
@@ -261,7 +279,7 @@ PK_FUNCTION_F32(exp2)
 
 // 2^n (1 + p) - 1 with p = exp(r) - 1, halved on the way lest 2^128 overflow.
 template <int L> PK_FN f32<L> expm1_part(f32<L> x) {
-    f32<L> magic = 12582912.0f, a = greater(f32<L>(-104), lesser(f32<L>(89), x));
+    f32<L> magic = 12582912.0f, a = greater(f32<L>(-30), lesser(f32<L>(89), x));
     f32<L> n = fused(a, f32<L>(0x1.715476p0f), magic) - magic;
     f32<L> r = fused(n, f32<L>(-0x1.62e4p-1f), a);
     r = fused(n, f32<L>(-0x1.7f7d1cp-20f), r);
@@ -313,7 +331,7 @@ template <int L> PK_FN f32<L> log1p_part(f32<L> x) {
 PK_FUNCTION_F32(log1p)
 
 template <int L> PK_FN f32<L> sigmoid_part(f32<L> x) {
-    f32<L> e = exp_clamped(greater(f32<L>(-104), -abs(x)));
+    f32<L> e = exp_to_89(-abs(x));
     return choose(x < f32<L>(0), e, f32<L>(1)) / (f32<L>(1) + e);
 }
 PK_FUNCTION_F32(sigmoid)

@@ -95,6 +95,16 @@ template <int L> PK_FN f64<L> scale(f64<L> p, f64<L> n) {
 #endif
 }
 
+// The same, but 0 where x is below the least, as in math_f32.h.
+template <int L> PK_FN f64<L> scale_above(double least, f64<L> x, f64<L> p, f64<L> n) {
+#if PK_AVX512
+    auto on = compare<NOT_LT>(x, f64<L>(least));
+    return f64<L>::of(__builtin_ia32_scalefpd512_mask(p.s, n.s, isa::df8{}, (char)on.k, 4));
+#else
+    return choose(x < f64<L>(least), f64<L>(0), scale(p, n));
+#endif
+}
+
 // exp(x) = (1 + small) 2^n
 template <int L> struct split_exp_f64 {
     f64<L> small, n;
@@ -113,8 +123,9 @@ template <int L> PK_FN split_exp_f64<L> exp_parts(f64<L> x) {
             n};
 }
 template <int L> PK_FN f64<L> exp_part(f64<L> x) {
-    auto e = exp_parts(greater(f64<L>(-746), lesser(f64<L>(711), x)));
-    return scale(e.small + f64<L>(1), e.n);
+    f64<L> a = greater(f64<L>(-746), lesser(f64<L>(711), x));
+    auto e = exp_parts(a);
+    return scale_above(-745.5, a, e.small + f64<L>(1), e.n);
 }
 PK_FUNCTION_F64(exp)
 template <int L> PK_FN f64<L> expm1_part(f64<L> x) {

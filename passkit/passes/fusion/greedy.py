@@ -1,8 +1,8 @@
 """The strategy "stitch" in its greedy form: producers before consumers, each joins what it can.
 
-A group lies in one iteration space: its values are FULL, or ROW after a reduction. Every group has
-a depth; an edge between two groups always leads to a larger one, so that no cycle can arise. A group
-may be moved deeper as long as whoever reads it is deeper still.
+A group lies in one iteration space: its values are FULL, or ROW after a reduction. Every group
+has a depth; an edge between two groups always leads to a larger one, so that no cycle can arise. A
+group may be moved deeper as long as whoever reads it is deeper still.
 """
 
 from __future__ import annotations
@@ -276,9 +276,9 @@ class _Greedy:
         for n in draft.members:
             after = [*(u for e in n.entries for u in users.get(e, ())), *self.later.get(n, ())]
             for u in after:
-                if u in self.depth and self.of.get(u) not in (draft, other):
-                    if self.depth[u] <= depth:
-                        return False
+                near = self.of.get(u) in (draft, other)
+                if not near and u in self.depth and self.depth[u] <= depth:
+                    return False
                 if any(d.depth <= depth for d in self.copied.get(u, ()) if d is not other):
                     return False
         return True

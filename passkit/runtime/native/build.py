@@ -8,10 +8,7 @@ import time
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from hashlib import sha256
-from pathlib import Path
-from typing import NamedTuple
-
-from attrs import asdict, define
+from typing import TYPE_CHECKING, NamedTuple
 
 from passkit.errors import CompilerError
 from passkit.runtime.native import launcher
@@ -23,6 +20,9 @@ from passkit.runtime.native.compiler import (
     instruction_set,
     kernel_flags,
 )
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FEW = 4  # kernels that are not worth a second process
 MANY = 40  # kernels in one translation unit, at most
@@ -41,19 +41,16 @@ class KernelText(NamedTuple):
     sections: tuple[str, ...] = ()
 
 
-@define
 class BuildStats:
     """What was done since the process began: kernels by where they came from, and compilers run."""
 
-    compiled: int = 0
-    loaded: int = 0
-    reused: int = 0
-    processes: int = 0
-    seconds: float = 0.0
+    def __init__(self) -> None:
+        self.compiled = self.loaded = self.reused = self.processes = 0
+        self.seconds = 0.0
 
     def as_dict(self) -> dict[str, float]:
         """The counts by name."""
-        return asdict(self)
+        return dict(vars(self))
 
 
 stats = BuildStats()
@@ -89,6 +86,19 @@ def build(
         return {key: _addresses[digest] for key, digest in digests.items()}
 
 
+def recall(names: Iterable[str]) -> dict[str, int] | None:
+    """The addresses of kernels by their `kernel_digest`; None where one is not at hand."""
+    cache, compiler = open_cache(), find_compiler()
+    fingerprint = compiler.fingerprint if compiler else None
+    found = {}
+    with _lock:
+        for name in names:
+            if name not in _addresses and not _load(name, cache, fingerprint):
+                return None
+            found[name] = _addresses[name]
+    return found
+
+
 def kernel_digest(kernel: KernelText, flags: tuple[str, ...] = ()) -> str:
     """What a kernel's machine code depends on, but for the compiler: its name in the cache."""
     parts = [str(FORMAT), kernel.symbol, kernel.source, instruction_set()]
@@ -106,19 +116,21 @@ def _load_known(
 ) -> dict[str, KernelText]:
     """Load what the cache has; what it does not have is returned."""
     fingerprint = compiler.fingerprint if compiler else None
-    left = {}
-    for digest, kernel in missing.items():
-        entry = cache.find(digest, fingerprint)
-        if entry is None:
-            left[digest] = kernel
-            continue
-        try:
-            handle = launcher.open_library(str(entry.library))
-            _addresses[digest] = launcher.find_symbol(handle, entry.symbol)
-            stats.loaded += 1
-        except (OSError, LookupError):  # an entry that does not hold what it says is no entry
-            left[digest] = kernel
-    return left
+    return {d: k for d, k in missing.items() if not _load(d, cache, fingerprint)}
+
+
+def _load(digest: str, cache: KernelCache, fingerprint: str | None) -> bool:
+    """Take a kernel from the cache, if it is there."""
+    entry = cache.find(digest, fingerprint)
+    if entry is None:
+        return False
+    try:
+        handle = launcher.open_library(entry.path)
+        _addresses[digest] = launcher.find_symbol(handle, entry.symbol)
+    except (OSError, LookupError):  # an entry that does not hold what it says is no entry
+        return False
+    stats.loaded += 1
+    return True
 
 
 def _compile(
@@ -138,6 +150,7 @@ def _compile(
             f"found; {INSTALL_HINT}"
         )
     import tempfile  # a warm start needs neither this nor processes
+    from pathlib import Path
 
     from passkit.runtime.native.process import Compilation, begin
 

@@ -15,21 +15,22 @@ import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
-from pathlib import Path
-
-from attrs import define, field, frozen
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from passkit.errors import CacheError
 from passkit.runtime.native.compiler import instruction_set
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 FORMAT = 1
 DEFAULT_LIMIT = 1 << 29
 _TOUCH_SECONDS = 3600.0
+AnyFolder = TypeVar("AnyFolder", str, "Path")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
-@frozen
-class CacheInfo:
+class CacheInfo(NamedTuple):
     """What is in a cache folder."""
 
     folder: Path
@@ -38,37 +39,53 @@ class CacheInfo:
     nbytes: int
 
 
-@frozen
-class Entry:
+class Entry(NamedTuple):
     """Where a kernel is: a symbol in a library of the cache."""
 
-    library: Path
+    path: str
     symbol: str
+
+    @property
+    def library(self) -> Path:
+        """The shared object."""
+        return _path(self.path)
 
 
 def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
     """PASSKIT_CACHE_DIR, else this user's cache folder; nothing is created."""
+    return _path(_folder_name(environ))
+
+
+def _folder_name(environ: Mapping[str, str]) -> str:
     if named := environ.get("PASSKIT_CACHE_DIR"):
-        return Path(named)
+        return named
     if platform.system() == "Linux":  # platformdirs' rule; its import is a fifth of a warm start
-        return Path(environ.get("XDG_CACHE_HOME", "").strip() or "~/.cache", "passkit").expanduser()
+        base = environ.get("XDG_CACHE_HOME", "").strip() or "~/.cache"
+        return os.path.expanduser(os.path.join(base, "passkit"))
     import platformdirs
 
-    return Path(platformdirs.user_cache_dir("passkit", appauthor=False))
+    return platformdirs.user_cache_dir("passkit", appauthor=False)
 
 
-def trusted_folder(folder: Path) -> Path:
+def _path(name: str) -> Path:
+    from pathlib import Path  # costs a warm start a tenth, and it needs none
+
+    return Path(name)
+
+
+def trusted_folder(folder: AnyFolder) -> AnyFolder:
     """The folder, created for this user alone if need be.
 
     Raises: CacheError when others own it or may write to it, or when it is no folder.
     """
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not os.path.isdir(folder):
+            _path(str(folder)).mkdir(mode=0o700, parents=True, exist_ok=True)
     except FileExistsError:
         raise CacheError(
             f"cache folder {folder} is a file; remove it, or set PASSKIT_CACHE_DIR"
         ) from None
-    facts = folder.stat()
+    facts = os.stat(folder)
     if facts.st_uid not in (os.geteuid(), 0):
         raise CacheError(
             f"cache folder {folder} belongs to user {facts.st_uid}, not to {os.geteuid()}, and "
@@ -88,7 +105,7 @@ def open_cache() -> KernelCache:
 
     Raises: CacheError when the folder is there and not to be trusted.
     """
-    folder = cache_folder()
+    folder = _folder_name(os.environ)
     try:
         trusted_folder(folder)
     except CacheError:
@@ -98,7 +115,7 @@ def open_cache() -> KernelCache:
     return KernelCache(folder)
 
 
-def warn_unwritable(folder: Path, error: OSError) -> None:
+def warn_unwritable(folder: str | Path, error: OSError) -> None:
     """Say in the log that kernels are compiled anew in each process."""
     import logging  # not needed where all is well
 
@@ -107,13 +124,17 @@ def warn_unwritable(folder: Path, error: OSError) -> None:
     )
 
 
-@define
 class KernelCache:
     """The kernels in one folder; ``limit`` bounds its bytes, least recently used first out."""
 
-    folder: Path
-    limit: int = DEFAULT_LIMIT
-    _verified: dict[str, bool] = field(factory=dict, init=False, repr=False)
+    def __init__(self, folder: str | Path, limit: int = DEFAULT_LIMIT) -> None:
+        self.name, self.limit = os.fspath(folder), limit
+        self._verified: dict[str, bool] = {}
+
+    @property
+    def folder(self) -> Path:
+        """The folder of it all."""
+        return _path(self.name)
 
     @property
     def kernels(self) -> Path:
@@ -127,9 +148,10 @@ class KernelCache:
 
     def find(self, key: str, fingerprint: str | None) -> Entry | None:
         """The entry of a kernel made by the compiler of that fingerprint (None: by any)."""
-        path = self.kernels / f"{key}.json"
+        path = os.path.join(self.name, "kernels", f"{key}.json")
         try:
-            found = json.loads(path.read_bytes())
+            with open(path, "rb") as file:
+                found = json.loads(file.read())
             library, symbol = found["library"], found["symbol"]
             good = (
                 found["format"] == FORMAT
@@ -144,22 +166,23 @@ class KernelCache:
         if not good or not self._is_whole(library):
             return None
         self._touch(path)
-        return Entry(self.libraries / f"{library}.so", symbol)
+        return Entry(os.path.join(self.name, "libraries", f"{library}.so"), symbol)
 
     def _is_whole(self, digest: str) -> bool:
         """Whether the library of that name has the bytes its name promises; read once a process."""
         if not self._verified.get(digest):
             try:
-                data = (self.libraries / f"{digest}.so").read_bytes()
+                with open(os.path.join(self.name, "libraries", f"{digest}.so"), "rb") as file:
+                    data = file.read()
             except OSError:
                 return False
             self._verified[digest] = sha256(data).hexdigest() == digest
         return self._verified[digest]
 
-    def _touch(self, path: Path) -> None:
+    def _touch(self, path: str) -> None:
         """Mark an entry and its library as used, at most once an hour."""
         try:
-            if time.time() - path.stat().st_mtime > _TOUCH_SECONDS:
+            if time.time() - os.stat(path).st_mtime > _TOUCH_SECONDS:
                 os.utime(path)
         except OSError:
             pass  # a read-only folder keeps no times
@@ -175,12 +198,12 @@ class KernelCache:
         data = library.read_bytes()
         digest = sha256(data).hexdigest()
         kept = self.libraries / f"{digest}.so"
-        _write(kept, data)
+        put_file(kept, data)
         self._verified[digest] = True
         for key, symbol in symbols.items():
             entry = {"format": FORMAT, "key": key, "isa": instruction_set(), "symbol": symbol,
                      "compiler": fingerprint, "library": digest}  # fmt: skip
-            _write(self.kernels / f"{key}.json", json.dumps(entry).encode())
+            put_file(self.kernels / f"{key}.json", json.dumps(entry).encode())
         self.shrink()
         return kept
 
@@ -237,7 +260,7 @@ class KernelCache:
         users: dict[str, list[Path]] = {}
         used: dict[str, float] = {}
         for path, facts in files:
-            digest = path.stem if path.suffix == ".so" else _library_of(path)
+            digest = _library_of(path) if path.suffix == ".json" else path.stem
             users.setdefault(digest, []).append(path)
             used[digest] = max(used.get(digest, 0.0), facts.st_mtime)
         sizes = {path: facts.st_size for path, facts in files}
@@ -248,15 +271,17 @@ class KernelCache:
             self._verified.pop(digest, None)
 
     def _files(self) -> Iterator[tuple[Path, os.stat_result]]:
-        for folder in (self.kernels, self.libraries):
+        for folder in ("kernels", "libraries", "plans"):
             try:
-                found = list(os.scandir(folder))
+                found = list(os.scandir(os.path.join(self.name, folder)))
             except OSError:
                 continue
             for item in found:
+                if folder == "plans" and not item.name.endswith(".plan"):
+                    continue
                 try:
                     if item.is_file(follow_symlinks=False):
-                        yield Path(item.path), item.stat(follow_symlinks=False)
+                        yield _path(item.path), item.stat(follow_symlinks=False)
                 except OSError:
                     continue  # another process removed it
 
@@ -276,15 +301,15 @@ def _remove(path: Path) -> bool:
     return True
 
 
-def _write(path: Path, data: bytes) -> None:
+def put_file(path: str | Path, data: bytes) -> None:
     """Put a whole file in place at once."""
     import tempfile  # a warm start writes nothing
 
-    handle, name = tempfile.mkstemp(prefix=".new-", dir=path.parent)
+    handle, name = tempfile.mkstemp(prefix=".new-", dir=os.path.dirname(path))
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
         os.replace(name, path)
     except BaseException:
-        _remove(Path(name))
+        _remove(_path(name))
         raise

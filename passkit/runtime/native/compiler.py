@@ -10,9 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from hashlib import sha256
 from importlib.util import find_spec
-from pathlib import Path
-
-from attrs import frozen
+from typing import NamedTuple
 
 KERNEL_FLAGS = (
     "-O3", "-march=native", "-std=c++17", "-fno-math-errno", "-fno-trapping-math",
@@ -28,8 +26,7 @@ _X86_FEATURES = re.compile(
 _CPU_FIELDS = ("vendor_id", "cpu family", "model", "CPU implementer", "CPU part", "CPU variant")
 
 
-@frozen
-class Compiler:
+class Compiler(NamedTuple):
     """A command that compiles C++ (with ``-x c``, C), and what tells it from others."""
 
     command: tuple[str, ...]
@@ -73,9 +70,9 @@ def _find(wanted: str | None, path: str) -> Compiler | None:
             return _compiler((found,), found)
     spec = find_spec("ziglang")
     if spec and spec.submodule_search_locations:
-        program = Path(spec.submodule_search_locations[0]) / "zig"
-        if program.exists():
-            return _compiler((sys.executable, "-m", "ziglang", "c++"), str(program))
+        program = os.path.join(spec.submodule_search_locations[0], "zig")
+        if os.path.exists(program):
+            return _compiler((sys.executable, "-m", "ziglang", "c++"), program)
     return None
 
 

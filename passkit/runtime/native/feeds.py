@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
-from attrs import frozen
 
 from passkit.errors import FeedError, nearest
 from passkit.runtime.native.launcher import launcher
@@ -17,8 +16,7 @@ _KINDS = "biufc"
 _PYTHON = (bool, int, float, complex, list, tuple)
 
 
-@frozen
-class InputSpec:
+class InputSpec(NamedTuple):
     """An input: its name, element type, and sizes; a size is a number, a name or None.
 
     Sizes of one name must be equal; None is any size.
@@ -55,8 +53,7 @@ def make_program(
     return launcher().Program(table, num_outputs, bind_checked, feeds.repair, refuse_out, lock)
 
 
-@frozen
-class Feeds:
+class Feeds(NamedTuple):
     """What the inputs of a program need."""
 
     inputs: tuple[InputSpec, ...]

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from hashlib import sha256
 from importlib.machinery import ExtensionFileLoader, ModuleSpec
 from importlib.util import module_from_spec
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ from passkit.runtime.native.cache import FORMAT, KernelCache, open_cache
 from passkit.runtime.native.compiler import INSTALL_HINT, Compiler, find_compiler
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from tempfile import TemporaryDirectory
 
     from passkit.runtime.native.process import Compilation
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 NAME = "_passkit_launcher"
 MOST_THREADS = 64
 FLAGS = ("-x", "c", "-std=gnu11", "-O1", "-D_GNU_SOURCE", "-shared", "-fPIC", "-fvisibility=hidden")
-_HERE = Path(__file__).parent
+_HERE = os.path.dirname(os.path.abspath(__file__))
 _SOURCES = (
     "launcher.c", "gemm.h", "pool.h", "team.h", "memory.h", "bound.h", "parse.h", "run.h"
 )  # fmt: skip
@@ -129,10 +129,15 @@ def pool_stats() -> dict[str, int]:
 
 
 def cache_key() -> str:
-    """The launcher's name in the cache: what the extension depends on but for the compiler: its sources and the two ABIs."""
+    """The launcher's name in the cache: its sources and the two ABIs, but not the compiler."""
     abi = (str(FORMAT), sysconfig.get_config_var("SOABI"), np.__version__.split(".")[0], *FLAGS)
-    text = "\0".join([*abi, *((_HERE / name).read_text() for name in _SOURCES)])
+    text = "\0".join([*abi, *(_text(name) for name in _SOURCES)])
     return sha256(text.encode()).hexdigest()
+
+
+def _text(name: str) -> str:
+    with open(os.path.join(_HERE, name), encoding="utf-8") as file:
+        return file.read()
 
 
 def _load(cache: KernelCache) -> ModuleType:
@@ -141,7 +146,7 @@ def _load(cache: KernelCache) -> ModuleType:
     entry = cache.find(key, None)
     if entry is not None:
         try:
-            return _import(entry.library)
+            return _import(entry.path)
         except ImportError:
             pass  # compiled for another system: made again below
     (folder, compilation), _pending = _pending or _start(find_compiler(), cache), None
@@ -170,17 +175,18 @@ def _start(
             "(python3-dev or python3-devel), or use target='interpret'"
         )
     import tempfile  # a warm start needs neither this nor processes
+    from pathlib import Path
 
     from passkit.runtime.native.process import begin
 
     folder = tempfile.TemporaryDirectory(prefix="passkit-")
-    source = str(_HERE / "launcher.c")
+    source = os.path.join(_HERE, "launcher.c")
     arguments = [*FLAGS, f"-I{include}", f"-I{np.get_include()}", source]
     output = Path(folder.name, f"{NAME}.so")
     return folder, begin(compiler, arguments, output, "the launcher")
 
 
-def _import(library: Path) -> ModuleType:
+def _import(library: str | Path) -> ModuleType:
     loader = ExtensionFileLoader(NAME, str(library))
     spec = ModuleSpec(NAME, loader, origin=str(library))
     module = module_from_spec(spec)

@@ -1,0 +1,181 @@
+"""Tables: a program as plain rows over symbolic sizes, bound to the shapes of a call.
+
+A row is ``("launch", entry, grid, scratch, seconds, points, weight, refs, sizes)``, ``("gemm",
+name, entry, function, refs, batch, m, n, k, flags, strides)``, ``("python", function, views,
+views)``, ``("copy", ref, ref, nbytes)``, or None where there is nothing to do. A ref is a kind
+("input", "output", "arena", "constant") and an index; a view is a ref, NumPy's number of a dtype
+and a shape. Rows hold numbers, text and sizes, so that they can be written to a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from passkit.dtype import DType
+from passkit.errors import FeedError
+from passkit.runtime.native.launcher import launcher
+from passkit.size import Extent, Shape, Size, evaluate, laid_out, solved
+
+Row = tuple[Any, ...]
+
+
+class Table:
+    """What a run needs of a program.
+
+    ``inputs`` are (name, dtype, shape); ``guards`` are pairs of sizes that must be equal, with what
+    they are. ``slots`` hold for each slot of the arena the bytes of what lives there. ``constants``
+    are arrays that stay where they are. Above ``parallel`` seconds a row is shared among threads.
+    """
+
+    __slots__ = ("constants", "guards", "inputs", "outputs", "parallel", "rows", "slots")
+
+    def __init__(
+        self,
+        inputs: Sequence[tuple[str, DType, Shape]],
+        outputs: Sequence[tuple[DType, Shape]],
+        rows: Sequence[Row | None],
+        guards: Sequence[tuple[Extent, Extent, str]],
+        slots: Sequence[Sequence[Extent]],
+        constants: Sequence[Any],
+        parallel: float,
+    ) -> None:
+        self.inputs, self.outputs, self.rows, self.guards = inputs, outputs, rows, guards
+        self.slots, self.constants, self.parallel = slots, constants, parallel
+
+    def sizes(self, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
+        """The number of every unknown size.
+
+        Raises: FeedError when a shape does not fit, naming the input.
+        """
+        found: dict[str, int] = {}
+        derived: list[tuple[str, int, Size, int]] = []
+        for (name, _, shape), given in zip(self.inputs, shapes, strict=True):
+            for axis, (wanted, number) in enumerate(zip(shape, given, strict=True)):
+                if isinstance(wanted, int):
+                    value = wanted
+                elif len(wanted.terms) == 1 and wanted.terms[0] == ((str(wanted),), 1):
+                    value = found.setdefault(str(wanted), number)
+                else:
+                    derived.append((name, axis, wanted, number))
+                    continue
+                if value != number:
+                    raise FeedError(
+                        f"input '{name}' needs {value} in dimension {axis}, got {number}"
+                    )
+        for name, axis, wanted, number in derived:
+            for symbol in wanted.symbols - found.keys():
+                found[symbol] = solved(wanted, symbol, number, found)
+            if evaluate(wanted, found) != number:
+                raise FeedError(
+                    f"input '{name}' needs {evaluate(wanted, found)} in dimension {axis}, where "
+                    f"the size {wanted} stands, got {number}"
+                )
+        return found
+
+    def broken(self, sizes: Mapping[str, int]) -> str | None:
+        """What the first guard that does not hold is about."""
+        for a, b, what in self.guards:
+            if evaluate(a, sizes) != evaluate(b, sizes):
+                return what
+        return None
+
+    def bind(
+        self,
+        shapes: Sequence[tuple[int, ...]],
+        sizes: Mapping[str, int],
+        between: Callable[[int], Callable[..., None]] | None = None,
+    ) -> Any:
+        """The launcher's `Bound` for these shapes: every size a number, every slot an offset.
+
+        ``between(k)``, if given, makes a function that is called after row k; it ends up in
+        Python between any two rows, which costs the single native call.
+        """
+        offsets, arena = laid_out(self.slots, sizes)
+        binder = _Binder(self, offsets, sizes)
+        bound: list[Row] = []
+        for k, row in enumerate(self.rows):
+            made = None if row is None else getattr(binder, row[0])(*row[1:])
+            if made is not None:
+                bound.append(made)
+            if between is not None:
+                bound.append(("python", between(k), [], []))
+        outputs = [(d.numpy.num, binder.shape(s)) for d, s in self.outputs]
+        return launcher().Bound(
+            tuple(shapes), outputs, arena, binder.most, bound, seconds=binder.spent
+        )
+
+
+class _Binder:
+    """Rows with numbers in the place of sizes; ``most`` scratch and ``spent`` seconds of them."""
+
+    def __init__(self, table: Table, offsets: Sequence[int], sizes: Mapping[str, int]) -> None:
+        self.table, self.offsets, self.sizes = table, offsets, sizes
+        self.most = 0
+        self.spent = 0.0
+
+    def number(self, size: Extent) -> int:
+        return size if isinstance(size, int) else evaluate(size, self.sizes)
+
+    def shape(self, shape: Shape) -> tuple[int, ...]:
+        return tuple(map(self.number, shape))
+
+    def ref(self, ref: Row) -> Row:
+        kind, index = ref
+        if kind == "arena":
+            return "arena", self.offsets[index]
+        if kind == "constant":
+            array = self.table.constants[index]
+            return "address", array.ctypes.data, array
+        return kind, index
+
+    def view(self, view: Row) -> Row:
+        ref, number, shape = view
+        return self.ref(ref), number, self.shape(shape)
+
+    def launch(
+        self, entry: int, grid: Extent, scratch: Extent, seconds: float, points: Sequence[Extent],
+        weight: float, refs: Sequence[Row], sizes: Sequence[Extent],
+    ) -> Row | None:  # fmt: skip
+        tiles = self.number(grid)
+        if tiles == 0:
+            return None
+        self.most = max(self.most, self.number(scratch))
+        # Where the model had no sizes, it is points times the weight of one.
+        seconds = seconds or max(map(self.number, points)) * weight
+        self.spent += seconds
+        parallel = tiles > 1 and seconds > self.table.parallel
+        return (
+            *("launch", entry, tiles, parallel),
+            *([self.ref(r) for r in refs], tuple(map(self.number, sizes))),
+        )
+
+    def gemm(
+        self, name: str, entry: int, function: int, refs: Sequence[Row], batch: Extent, m: Extent,
+        n: Extent, k: Extent, flags: tuple[int, int, int], strides: Sequence[Extent],
+    ) -> Row | None:  # fmt: skip
+        m, n, k, batch = map(self.number, (m, n, k, batch))
+        if m * n * batch == 0:
+            return None
+        trans_a, trans_b, ilp64 = flags
+        # Blocks of rows depend on the shape alone, so that bits do not depend on threads; below 64
+        # rows a product is too thin for a BLAS kernel.
+        rows = m if batch > 1 else max(64, -(-m // 8))
+        seconds = 2e-11 * m * n * max(k, 1) * batch
+        self.spent += seconds
+        sizes = (
+            *(m, n, k, trans_a, trans_b),
+            *(m if trans_a else k, k if trans_b else n, n, batch),
+            *map(self.number, strides),
+            *(rows, ilp64),
+        )
+        tiles = batch * -(-m // rows)
+        operands = [("address", function), *map(self.ref, refs)]
+        parallel = tiles > 1 and seconds > self.table.parallel
+        return "launch", entry, tiles, parallel, operands, sizes
+
+    def python(self, function: Callable[..., Any], reads: Any, writes: Any) -> Row:
+        return "python", function, [self.view(v) for v in reads], [self.view(v) for v in writes]
+
+    def copy(self, source: Row, target: Row, nbytes: Extent) -> Row:
+        return "copy", self.ref(source), self.ref(target), self.number(nbytes)
