@@ -83,6 +83,17 @@ def table(f: Function, step: float, degree: int, top: float, over_t: bool) -> li
     return [list(row) for row in zip(*columns, strict=True)]
 
 
+def table32(f: Function, step: float, degree: int) -> list[list[float]]:
+    """Rows of 32 coefficients of f(t) / t about t = k step, the greatest relative error least."""
+    columns = []
+    for k in range(32):
+        low, high = max(-step / 2, -k * step), step / 2
+        u = (low + high) / 2 + (high - low) / 2 * np.cos(np.pi * (np.arange(97) + 0.5) / 97)
+        true = values(lambda v, c=k * step: f(v + c) / (v + c), u)
+        columns.append(fit32(u, true, 1 / np.abs(true), degree))
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
 def show(name: str, coefficients: list[float]) -> None:
     """Prints coefficients as hexadecimal constants."""
     print(f"{name}: " + ", ".join(float(c).hex() for c in coefficients))
@@ -95,6 +106,10 @@ def ratio(f: Function, limit: Any) -> Function:
 
 def main() -> None:
     """Prints every polynomial: those of Horner's rule highest power first, tables by rows."""
+    half = float(mp.log(2)) / 64 * 1.01
+    u = half * np.cos(np.pi * (np.arange(97) + 0.5) / 97)
+    show("exp f32", lawson(np.stack([u, u * u], 1), np.expm1(u), np.exp(-u)).tolist()[::-1])
+    show("2^(j/32)", [float(np.float32(2 ** (j / 32))) for j in range(32)])
     half = float(mp.log(2)) / 2 + 2e-4
     show("expm1 f32", tail(mp.expm1, 2, -half, half, 5, odd=False)[::-1])
     x = points(-0.5, 0.5)
@@ -113,8 +128,8 @@ def main() -> None:
     show("sinh f32", tail(mp.sinh, 3, 0, 1, 3, odd=True)[::-1])
     erfcx: Function = lambda v: mp.erfc(v) * mp.exp(v * v)  # noqa: E731
     for name, rows in (
-        ("erf f32", table(mp.erf, 0.25, 5, 3.8749, over_t=True)),
-        ("tanh f32", table(mp.tanh, 149 / 256, 6, 9.02, over_t=True)),
+        ("erf f32", table32(mp.erf, 0.125, 4)),
+        ("tanh f32", table32(mp.tanh, 0.296875, 5)),
         ("erfcx f32", table(erfcx, 0.65625, 7, 99, over_t=False)),
     ):
         for k, row in enumerate(rows):

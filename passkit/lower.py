@@ -205,11 +205,14 @@ class _Lowering:
     def _prefetches(self, plan: StagePlan) -> list[Statement]:
         """What is asked of memory ahead of its use.
 
-        In the stage after the first the next row of what is read row by row: the first stage then
-        finds it in the cache. Where one pass streams its results, what it reads a little later.
+        In the stage after the first the next row, or the next tile of short rows, of what is read
+        row by row: the first stage then finds it in the cache. Where one pass streams its results,
+        what it reads a little later.
         """
         long = not isinstance(self.lane.extent, int) or self.lane.extent > SMALL
-        if plan is self._second and self.lane.reduced and long:
+        if plan is self._second and self.short:
+            ahead = size_of(numel([self.schedule.split.chunk, self.lane.extent]), Fixed.LITERAL)
+        elif plan is self._second and self.lane.reduced and long:
             ahead = size_of(numel(a.extent for a in self.space.reduced))
         elif self.schedule.stream and not self.space.reduced:
             ahead = size_of(AHEAD, Fixed.LITERAL)

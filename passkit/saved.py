@@ -10,9 +10,9 @@ from passkit.compiler import Executable, compile
 from passkit.errors import ModelError
 from passkit.json import from_json, to_json
 from passkit.passes.rtcgen import FLAGS, kernel_text
-from passkit.runtime.native.build import kernel_digest
+from passkit.runtime.native.build import kernel_digest, library_of
 from passkit.runtime.native.cache import KernelCache, open_cache, trusted_folder
-from passkit.runtime.native.launcher import cache_key
+from passkit.runtime.native.launcher import cache_key, launcher
 
 FORMAT = 1
 
@@ -36,8 +36,14 @@ def save(executable: Executable, folder: str | Path) -> None:
     (folder / "options.json").write_text(json.dumps(options), encoding="utf-8")
     executable.state.save(folder / "state.npz")
     kernels = [kernel_digest(kernel_text(k), FLAGS) for k in executable.kernels]
-    found = [*kernels, cache_key()]
-    open_cache().copy_to(KernelCache(trusted_folder(folder / "cache")), found)
+    target = KernelCache(trusted_folder(folder / "cache"))
+    for key, library in [
+        *((k, library_of(k)) for k in kernels),
+        (cache_key(), launcher().__file__),
+    ]:
+        if library is not None:
+            # Entries stand beside the libraries, in the cache that this process loaded them from.
+            KernelCache(Path(library).parents[1]).copy_to(target, [key])
 
 
 def load(folder: str | Path) -> Executable:

@@ -2,15 +2,16 @@
 //
 // A kernel needs core.h and the sections whose names it uses, included by path or pasted in this
 // order (each has its own guard):
-//   prelude/core.h      vec<T> and its names f32x16 ... u64x16, mask; load store load_strided
-//                       store_strided gather lane_index first all_lanes; select convert; abs sqrt
-//                       rsqrt floor ceil trunc rint maximum minimum max_ignore_nan min_ignore_nan
-//                       fma copysign isnan isinf isfinite signbit; fold lanes lanes4; any all
+//   prelude/core.h      vec<T> and its names f32x16 ... u64x16, mask; load store stream prefetch
+//                       load_strided store_strided gather splat lane_index first all_of; select
+//                       convert; abs sqrt rsqrt floor ceil trunc rint maximum minimum
+//                       max_ignore_nan min_ignore_nan fma copysign isnan isinf isfinite signbit;
+//                       any all fold; lanes fixed_lanes; folding largest smallest
 //   prelude/math_f32.h  float: exp exp2 expm1 log log2 log10 log1p sin cos tan tanh sigmoid erf
 //                       erfc sinh cosh asin acos atan asinh acosh atanh pow atan2
 //   prelude/math_f64.h  double: the same names
 //   prelude/integer.h   floor_divide remainder fmod of integers and floats
-//   prelude/divisor.h   divisor<T>
+//   prelude/divisor.h   divisor<T> known_divisor<T>
 // All are overloaded for scalars, which give the bits that a lane gives. Every function of floats
 // gives the same bits in every lane, at every width and on every instruction set, and is right on
 // NaN, infinities, zeros and denormals; nothing here reads or writes the rounding mode.

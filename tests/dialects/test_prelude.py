@@ -69,7 +69,7 @@ FUNCTIONS: dict[str, tuple[Any, float, float]] = {
     "cos": (np.cos, 2.5, 2.5),
     "tan": (np.tan, 4, 2),
     "tanh": (np.tanh, 3, 3),
-    "sigmoid": (sigmoid, 3.5, 3),
+    "sigmoid": (sigmoid, 3, 3),
     "erf": (by_lanes(math.erf), 3, 4),
     "erfc": (by_lanes(math.erfc), 3, 4),
     "sinh": (np.sinh, 2.5, 2.5),

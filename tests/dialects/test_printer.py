@@ -249,7 +249,7 @@ def test_scalar_integer_division_by_zero() -> None:
 def test_single_numbers(dtype: str) -> None:
     """Scalars in functions have their own type, though C would make them int."""
     text = f"""x: {dtype}[]; y: {dtype}[]; a = floor_div(x, 0); b = mod(add(x, y), mul(y, 2))
-    return a, b, maximum(where(less(x, y), 1, 2), 3), minimum(add(x, x), where(less(x, y), 1, 2))"""
+    return a, b, maximum(where(less(x, y), y, 2), 3), minimum(add(x, x), mul(y, 2))"""
     graph = pk.parse(text)
     kind = graph.inputs[0].entries[0].dtype.numpy.type
     feeds = {"x": kind(7), "y": kind(3)}

@@ -711,7 +711,8 @@ template <class T, int L> PK_FN vec<T, L> load_strided(const T *p, int64_t strid
 template <class T, int L> PK_FN vec<T, L> load_strided(const T *p, int64_t stride, mask_t<L> m) {
     return strided<L>(p, stride, m);
 }
-template <class T, class V, int L> PK_FN void store_strided(T *p, int64_t stride, V v, mask_t<L> m) {
+template <class T, class V, int L>
+PK_FN void store_strided(T *p, int64_t stride, V v, mask_t<L> m) {
     for (int i = 0; i < L; i++)
         if (m[i]) p[i * stride] = v[i];
 }
@@ -747,7 +748,9 @@ template <class T, int L, class F> PK_FN T fold(simd<T, L> v, F f) {
         return v[0];
     }
 }
-template <int n> PK_FN mask shift_lanes(mask v) { return shift_lanes<n>(mask_bytes(v)) != u8x16(0); }
+template <int n> PK_FN mask shift_lanes(mask v) {
+    return shift_lanes<n>(mask_bytes(v)) != u8x16(0);
+}
 template <int L, class F> PK_FN bool fold(mask_t<L> v, F f) {
     if constexpr (L > 16) return fold(f(lower(v), upper(v)), f);
     else {
@@ -823,7 +826,8 @@ template <class T, int L, bool most> struct extreme {
         take(choose(m, x, simd<T, N>(bound)), all_of<N>{});
     }
     PK_MEMBER T result() const {
-        return all(ordered) ? fold(lanes, [](auto a, auto b) PK_INLINE { return better(a, b); }) : T(__builtin_nan(""));
+        T best = fold(lanes, [](auto a, auto b) PK_INLINE { return better(a, b); });
+        return all(ordered) ? best : T(__builtin_nan(""));
     }
 };
 template <class T, int L = 16> using largest = extreme<T, L, true>;

@@ -59,13 +59,12 @@ template <int size, int L> PK_FN f32<L> lookup(const float (&table)[size], i32<L
     if constexpr (!whole<float, L>) return f32<L>::of(lookup(table, k.s.lo), lookup(table, k.s.hi));
     else {
 #if PK_AVX512
-        // The permutation overwrites its first half; GCC would overwrite, thus copy, k.
         f32<L> r = load_whole<float, 16>(table);
         if constexpr (size == 16)
-            return f32<L>::of(
-                __builtin_ia32_permvarsf512_mask(r.s, k.s, isa::sf16{}, (short)-1));
-        else {
-            asm("vpermt2ps %2, %1, %0" : "+v"(r.s) : "v"(k.s), "vm"(*(const native_t<float, 16> *)(table + 16)));
+            return f32<L>::of(__builtin_ia32_permvarsf512_mask(r.s, k.s, isa::sf16{}, (short)-1));
+        else {  // overwrites the first half; GCC would overwrite, thus copy, k
+            auto &second = *(const native_t<float, 16> *)(table + 16);
+            asm("vpermt2ps %2, %1, %0" : "+v"(r.s) : "v"(k.s), "vm"(second));
             return r;
         }
 #elif __AVX2__
@@ -252,7 +251,7 @@ PK_FN f32<L> lookup_polynomial(const float (&table)[rows][size], i32<L> k, f32<L
     for (int i = rows - 2; i >= 0; i--) p = fused(p, u, lookup(table[i], k));
     return p;
 }
-// In units of an eighth: the greatest a of the table's last column gives 1 exactly.
+// Eighths number the table's columns; the greatest a gives 1 exactly.
 template <int L> PK_FN f32<L> erf_part(f32<L> x) {
     f32<L> magic = 0x1.8p23f, a = lesser(f32<L>(0x1.f7fffep1f), abs(x));
     f32<L> m = fused(a, f32<L>(8), magic), u = fused(m - magic, f32<L>(-0.125f), a);
@@ -271,9 +270,9 @@ template <int L> PK_FN f32<L> exp2_part(f32<L> x) {
     f32<L> magic = 12582912.0f;
     x = cut_below(-151, lesser(f32<L>(129), x));
     f32<L> n = x + magic - magic;
-    return scale_above(-151, x, horner(x - n, 0x1.40b262p-13f, 0x1.5f095cp-10f, 0x1.3b2f1ap-7f, 0x1.c6af7ap-5f,
-                        0x1.ebfbdap-3f, 0x1.62e43p-1f, 1),
-                 n);
+    f32<L> p = horner(x - n, 0x1.40b262p-13f, 0x1.5f095cp-10f, 0x1.3b2f1ap-7f, 0x1.c6af7ap-5f,
+                      0x1.ebfbdap-3f, 0x1.62e43p-1f, 1);
+    return scale_above(-151, x, p, n);
 }
 PK_FUNCTION_F32(exp2)
 
@@ -331,7 +330,9 @@ template <int L> PK_FN f32<L> log1p_part(f32<L> x) {
 PK_FUNCTION_F32(log1p)
 
 template <int L> PK_FN f32<L> sigmoid_part(f32<L> x) {
-    f32<L> e = exp_to_89(-abs(x));
+    f32<L> a = cut_below(-104, -abs(x));
+    auto p = exp_parts(a);  // more exact than exp: the quotient adds errors of its own
+    f32<L> e = scale_above(-104, a, p.mantissa, p.exponent);
     return choose(x < f32<L>(0), e, f32<L>(1)) / (f32<L>(1) + e);
 }
 PK_FUNCTION_F32(sigmoid)

@@ -96,12 +96,13 @@ template <int L> PK_FN f64<L> scale(f64<L> p, f64<L> n) {
 }
 
 // The same, but 0 where x is below the least, as in math_f32.h.
-template <int L> PK_FN f64<L> scale_above(double least, f64<L> x, f64<L> p, f64<L> n) {
+template <int L> PK_FN f64<L> scale_above([[maybe_unused]] double least, [[maybe_unused]] f64<L> x,
+                                        f64<L> p, f64<L> n) {
 #if PK_AVX512
     auto on = compare<NOT_LT>(x, f64<L>(least));
     return f64<L>::of(__builtin_ia32_scalefpd512_mask(p.s, n.s, isa::df8{}, (char)on.k, 4));
 #else
-    return choose(x < f64<L>(least), f64<L>(0), scale(p, n));
+    return scale(p, n);
 #endif
 }
 

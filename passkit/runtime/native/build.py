@@ -56,6 +56,7 @@ class BuildStats:
 stats = BuildStats()
 _lock = threading.Lock()
 _addresses: dict[str, int] = {}
+_homes: dict[str, str] = {}
 
 
 def build(
@@ -84,6 +85,11 @@ def build(
             _compile(missing, cache, compiler, flags)
         stats.seconds += time.perf_counter() - start
         return {key: _addresses[digest] for key, digest in digests.items()}
+
+
+def library_of(digest: str) -> str | None:
+    """The path of the library that a kernel of this process was loaded from."""
+    return _homes.get(digest)
 
 
 def recall(names: Iterable[str]) -> dict[str, int] | None:
@@ -127,6 +133,7 @@ def _load(digest: str, cache: KernelCache, fingerprint: str | None) -> bool:
     try:
         handle = launcher.open_library(entry.path)
         _addresses[digest] = launcher.find_symbol(handle, entry.symbol)
+        _homes[digest] = entry.path
     except (OSError, LookupError):  # an entry that does not hold what it says is no entry
         return False
     stats.loaded += 1
@@ -212,4 +219,5 @@ def _keep(symbols: dict[str, str], library: Path, cache: KernelCache, compiler: 
     handle = launcher.open_library(str(library))
     for digest, symbol in symbols.items():
         _addresses[digest] = launcher.find_symbol(handle, symbol)
+        _homes[digest] = str(library)
     stats.compiled += len(symbols)

@@ -1,0 +1,90 @@
+"""The tables of promises: what `benchmarks/show.py` does with demands and figures."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _path(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The modules of benchmarks/ as its scripts see them."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    yield
+    for name in ("show", "shows", "shows.core", "scaling", "startup", "workloads"):
+        sys.modules.pop(name, None)
+
+
+def test_rows_are_met_or_not(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each demand is a row, what raises is not met, slow ones are left out unless asked for."""
+    from shows import Demand, Figure, show
+
+    demands = [
+        Demand("fast", lambda: Figure("2.0", True, 2.0)),
+        Demand("small", lambda: Figure("7 us", False)),
+        Demand("broken", lambda: Figure(str(1 // 0), True)),
+        Demand("slow one", lambda: Figure("0.1", True), slow=True),
+    ]
+    rows = show(demands, quick=True)
+    assert [r.met for r in rows] == [True, False, False, None]
+    assert "ZeroDivisionError: integer division" in rows[2].found
+    assert capsys.readouterr().out.endswith("1 of 3 demands met, 1 not measured\n")
+    assert [r.met for r in show(demands, only="SLOW", quick=True)] == [True]
+
+
+def test_tests_as_a_figure(tmp_path: Path) -> None:
+    """A run of tests counts as one figure; a file that is not there is not met."""
+    from shows import tests
+
+    (tmp_path / "test_two.py").write_text("def test_a(): pass\ndef test_b(): assert 1 == 2\n")
+    found = tests(str(tmp_path / "test_two.py"))
+    assert not found.met and found.found.startswith("1 failed, 1 passed")
+    assert tests(str(tmp_path / "test_two.py"), only="test_a").met
+    assert tests("tests/nothing.py").found == "not there: tests/nothing.py"
+
+
+def test_every_promise_has_a_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command line measures the chosen rows, writes them as JSON and ends well."""
+    from show import main
+    from shows.core import DEMANDS
+
+    texts = [d.text for d in DEMANDS]
+    assert len(set(texts)) == len(texts) > 35
+    file = tmp_path / "rows.json"
+    assert main(["core", "--only", "tanh <=", "--json", str(file)]) == 0
+    (row,) = json.loads(file.read_text())["rows"]
+    assert row["met"] is True and 0.4 < row["data"] <= 4
+    assert "1 of 1 demands met" in capsys.readouterr().out
+
+
+def test_growth_is_per_operator() -> None:
+    """Twice the operators in four times the seconds is a growth of two."""
+    from scaling import growth, measure
+
+    rows: list[dict[str, Any]] = [
+        {"cpu_seconds": 1.0, "operators": 10}, {"cpu_seconds": 4.0, "operators": 20}
+    ]  # fmt: skip
+    assert growth(rows) == 2
+    small = measure("transformer", 54)
+    assert 50 <= small["operators"] <= 60 and small["kernels"] > 5
+
+
+def test_processes_start() -> None:
+    """A new process has its own caches, and says what it found as JSON."""
+    from startup import Processes, least, median
+
+    with Processes() as processes:
+        found = processes.run("import json, os; print(json.dumps(os.environ['PASSKIT_CACHE_DIR']))")
+        assert str(found) == str(processes.folder / "cache")
+        with pytest.raises(RuntimeError, match="SystemExit|no good"):
+            processes.run("raise SystemError('no good')")
+    assert not processes.folder.exists()
+    samples = [{"wall": w} for w in (3.0, 1.0, 2.0)]
+    assert (median(samples, "wall"), least(samples, "wall")) == (2.0, 1.0)
