@@ -51,7 +51,8 @@ class Case:
 
 def standard_ops() -> list[str]:
     """The operators of the library, without those that tests and examples register."""
-    return [n for n in list_ops() if Path(get_op(n).place.rpartition(":")[0]).parent.name == "ops"]
+    home = Path(str(ops.__file__)).parent
+    return [n for n in list_ops() if Path(get_op(n).place.rpartition(":")[0]).parent == home]
 
 
 def text_of(case: Case) -> str:
