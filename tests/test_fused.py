@@ -250,3 +250,29 @@ def test_state_and_refusals_leave_an_executable_usable() -> None:
         exe(x=x, y=np.zeros(5, np.float32))
 
     assert exe(x=x, y=np.ones(2, np.float32))[0].tolist() == [4, 4]
+
+
+def test_numpy_steps_know_the_sizes_of_a_call() -> None:
+    """An operator that no kernel computes has parameters of unknown size like any other."""
+    agree(
+        """x: f16[?, 1, n]
+        y = broadcast_to(x, shape=(x.0, 3, n))
+        z = slice(y, begin=(1, 0, 0), size=(x.0 - 1, 2, n))
+        return y, z""".replace("x.0 - 1", "-1"),
+        {"x.0": 4, "n": 7},
+    )
+
+
+@pytest.mark.parametrize("dtype", ["i8", "u8", "i16", "u16", "u32", "u64", "i32", "i64"])
+def test_scalars_of_every_integer_type(dtype: str) -> None:
+    """A value that is one for all lanes is computed by the scalar twin of a vector function."""
+    agree(
+        f"""x: {dtype}[1]; y: {dtype}[40]
+        a = abs(x)
+        m = maximum(a, x)
+        k = mul(m, 100)
+        s = mul(k, k)
+        l = less(s, y)
+        z = add(m, y)
+        return a, z, l"""
+    )

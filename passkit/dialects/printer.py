@@ -473,9 +473,9 @@ class _Printer:
             case Unary(op, a):
                 if op == "~" and x.dtype is dt.bool_ and not self._varies(x):
                     op = "!"
-                return op + self.expr(a, UNARY + 1), UNARY
+                return self._narrow(x, op + self.expr(a, UNARY + 1), UNARY)
             case Binary():
-                return self._binary(x)
+                return self._narrow(x, *self._binary(x))
             case Call(name, args):
                 spelling = self.dialect.call_of(name, x.dtype)
                 varies = self._varies(x)
@@ -489,6 +489,12 @@ class _Printer:
             case Select():
                 return self._select(x)
         raise CodeGenError(f"the C printer does not know {type(x).__name__}")
+
+    def _narrow(self, x: Expr, text: str, level: int) -> tuple[str, int]:
+        """Scalar arithmetic on integers of 8 and 16 bits, which C does in 32, wrapped again."""
+        if not x.dtype.is_integer or x.dtype.nbytes >= 4 or self._varies(x):
+            return text, level
+        return self.dialect.cast.format(type=self.dialect.type_of(x.dtype), value=text), UNARY
 
     def _typed(self, x: Expr) -> str:
         """An expression whose type the language cannot mistake: a literal says its own."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from passkit.graph import Graph
 from passkit.group import FUSED
 from passkit.node import Entry, Node
 from passkit.op import FCompute, FContract, TLibraryCall
-from passkit.runtime.interpret import derive
+from passkit.runtime.interpret import concrete, derive
 from passkit.runtime.native.blas import blas
 from passkit.runtime.native.launcher import builtin
 from passkit.runtime.program import (
@@ -159,13 +159,14 @@ class _Assembly:
 
 
 def python_function(node: Node) -> Callable[..., None]:
-    """A function of input arrays and result arrays that fills the results by NumPy."""
+    """A function of sizes, input arrays and result arrays that fills the results by NumPy."""
     assert node.op is not None
     compute = FCompute.get(node.op.name)
 
-    def run(inputs: list[Any], outputs: list[Any]) -> None:
+    def run(sizes: Mapping[str, int], inputs: list[Any], outputs: list[Any]) -> None:
+        known = concrete(node, inputs, sizes)
         with np.errstate(all="ignore"):
-            found = derive(node, *inputs) if compute is None else compute(node, *inputs)
+            found = derive(known, *inputs) if compute is None else compute(known, *inputs)
         for target, value in zip(
             outputs, found if isinstance(found, tuple) else (found,), strict=True
         ):

@@ -10,6 +10,7 @@ and a shape. Rows hold numbers, text and sizes, so that they can be written to a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from passkit.dtype import DType
@@ -175,7 +176,8 @@ class _Binder:
         return "launch", entry, tiles, parallel, operands, sizes
 
     def python(self, function: Callable[..., Any], reads: Any, writes: Any) -> Row:
-        return "python", function, [self.view(v) for v in reads], [self.view(v) for v in writes]
+        views = [self.view(v) for v in reads], [self.view(v) for v in writes]
+        return "python", partial(function, self.sizes), *views
 
     def copy(self, source: Row, target: Row, nbytes: Extent) -> Row:
         return "copy", self.ref(source), self.ref(target), self.number(nbytes)

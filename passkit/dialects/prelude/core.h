@@ -1124,8 +1124,7 @@ template <class To, class T> PK_FN decltype(To(scalar<T>())) convert(T x) {
 }
 PK_FN float abs(float x) { return __builtin_fabsf(x); }
 PK_FN double abs(double x) { return __builtin_fabs(x); }
-PK_FN int32_t abs(int32_t x) { return x < 0 ? int32_t(0u - uint32_t(x)) : x; }
-PK_FN int64_t abs(int64_t x) { return x < 0 ? int64_t(uint64_t(0) - uint64_t(x)) : x; }
+template <class T> PK_FN scalar<T> abs(T x) { return x < T(0) ? T(uint_of<T>(0) - uint_of<T>(x)) : x; }
 PK_FN float copysign(float x, float s) { return __builtin_copysignf(x, s); }
 PK_FN double copysign(double x, double s) { return __builtin_copysign(x, s); }
 PK_FN float rsqrt(float x) { return 1.0f / sqrt(x); }
