@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from passkit.errors import RegistryError
+from passkit.op import get_op, list_ops
+
 # Importing a module registers its operators.
 from passkit.ops import elementwise, linalg, movement, nn, reduce, slicing, state
 from passkit.ops.slicing import split
-
-from passkit.errors import RegistryError
-from passkit.op import get_op, list_ops
 
 __all__ = ["elementwise", "linalg", "movement", "nn", "reduce", "slicing", "split", "state"]
 

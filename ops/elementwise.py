@@ -11,14 +11,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from passkit.ops.rules import alias, is_scalar, scalar, take, takes, unchanged
 
+from passkit.call import convert, promote_operands
 from passkit.dtype import DType, bool_, dtype_of
 from passkit.errors import DTypeError
 from passkit.infer import broadcast_shapes, same_dtype_rule
 from passkit.lazy import Lazy
-from passkit.node import Entry, Node, convert, promote_operands
+from passkit.node import Entry, Node
 from passkit.op import Op, OpPattern, get_op, op_group, register_op
+from passkit.ops.rules import alias, is_scalar, scalar, take, takes, unchanged
 from passkit.size import Shape
 
 if TYPE_CHECKING:
@@ -170,21 +171,8 @@ def _simplify_cast(node: Node) -> Entry | None:
     return None
 
 
-def _truncating(x: Expr, y: Expr) -> Expr:
-    """``x // y`` toward zero, with x // 0 = 0 and the lowest // -1 wrapping."""
-    if isinstance(y, ast.Const) and int(y.value) not in (0, -1):
-        return x // y
-    special = ast.equal(y, 0)
-    if x.dtype.kind == "i":
-        special = special | ast.equal(y, -1)
-    quotient = x // ast.where(special, 1, y)
-    if x.dtype.kind == "i":
-        quotient = ast.where(ast.equal(y, -1), -x, quotient)
-    return ast.where(ast.equal(y, 0), 0, quotient)
-
-
 def _floor_div(x: Expr, y: Expr) -> Expr:
-    quotient = _truncating(x, y)
+    quotient = x // y  # toward zero; 0 where y is 0
     if x.dtype.kind != "i":
         return quotient
     rest = x - quotient * y
@@ -195,10 +183,10 @@ def _floor_div(x: Expr, y: Expr) -> Expr:
 
 
 def _mod(x: Expr, y: Expr) -> Expr:
-    rest = x - _truncating(x, y) * y
-    if x.dtype.kind == "i":
-        rest = ast.where(((rest ^ y) < 0) & ast.not_equal(rest, 0), rest + y, rest)
-    return ast.where(ast.equal(y, 0), 0, rest)
+    rest = x % y  # with the sign of x; 0 where y is 0
+    if x.dtype.kind != "i":
+        return rest
+    return ast.where(((rest ^ y) < 0) & ast.not_equal(rest, 0), rest + y, rest)
 
 
 def _where_type(node: Node, condition: DType, x: DType, y: DType) -> DType:

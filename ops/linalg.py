@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from passkit.ops.rules import shapes_text, takes
-
+from passkit.call import promote_operands
 from passkit.errors import ShapeError
 from passkit.infer import agree, broadcast_shapes, show_shape
 from passkit.lazy import Lazy
-from passkit.node import Entry, Node, known_shape, promote_operands
+from passkit.node import Entry, Node, known_shape
 from passkit.op import OpPattern, get_op, register_op
+from passkit.ops.rules import shapes_text, takes
 from passkit.size import Shape
 
 if TYPE_CHECKING:

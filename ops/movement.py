@@ -6,13 +6,13 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from passkit.ops.rules import alias, axes_of, extents, one_axis, shapes_text, unchanged
 
 from passkit.errors import ShapeError
 from passkit.infer import agree, same_dtype_rule, show_shape
 from passkit.lazy import Lazy
 from passkit.node import Entry, Node, known_shape
 from passkit.op import REQUIRED, Op, OpPattern, register_op
+from passkit.ops.rules import alias, axes_of, extents, one_axis, shapes_text, unchanged
 from passkit.size import Extent, Shape, Size, divide_exactly, numel
 
 if TYPE_CHECKING:

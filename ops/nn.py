@@ -5,13 +5,12 @@ from __future__ import annotations
 from math import inf, pi, sqrt
 from typing import Any
 
-from passkit.ops.reduce import nonempty_shape, reduced_shape
-from passkit.ops.rules import alias, axes_of, same_shape, takes
-
 from passkit.errors import GraphError, ShapeError
 from passkit.infer import agree, show_shape
 from passkit.node import Entry, Node, known_shape
 from passkit.op import Op, get_op, register_op
+from passkit.ops.reduce import nonempty_shape, reduced_shape
+from passkit.ops.rules import alias, axes_of, same_shape, takes
 from passkit.size import Shape
 
 

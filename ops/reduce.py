@@ -10,13 +10,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from passkit.ops.rules import alias, axes_of, takes, unchanged
 
 from passkit.dtype import DType, float32
 from passkit.infer import demand
 from passkit.lazy import Lazy
 from passkit.node import Entry, Node, known_shape
 from passkit.op import Op, OpPattern, register_op
+from passkit.ops.rules import alias, axes_of, takes, unchanged
 from passkit.size import Shape
 
 if TYPE_CHECKING:

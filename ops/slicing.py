@@ -8,14 +8,14 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from passkit.ops.movement import movement
-from passkit.ops.rules import extents, unchanged
 
 from passkit.errors import ShapeError
 from passkit.infer import demand, show_shape
 from passkit.lazy import Lazy
 from passkit.node import Entry, Node, as_entry, known_shape
 from passkit.op import REQUIRED, OpPattern, get_op
+from passkit.ops.movement import movement
+from passkit.ops.rules import extents, unchanged
 from passkit.size import Extent, Shape, Size, at_least, divide_exactly
 
 if TYPE_CHECKING:

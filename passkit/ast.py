@@ -1,4 +1,4 @@
-"""Kernel expressions and statements: typed, frozen; operators on expressions build trees.
+"""Kernel expressions: typed, frozen; operators on them build trees. Reductions and contractions.
 
 An operator's `FCodeGen` writes one element of its result with these. Indices are int64
 expressions of the same kind; `passkit.index` simplifies them.
@@ -6,12 +6,12 @@ expressions of the same kind; `passkit.index` simplifies them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
 import numpy as np
-from attrs import field, frozen
+from attrs import frozen
 
 from passkit import dtype as dt
 from passkit.dtype import DType, dtype_of, promote, weak_scalar
@@ -125,6 +125,11 @@ def const(value: Any, dtype: DType) -> Const:
     return Const(np.asarray(value).astype(dtype.numpy).tobytes(), dtype)
 
 
+def is_const(x: Expr, value: Any) -> bool:
+    """Whether ``x`` is the literal ``value`` (0.0 is not -0.0)."""
+    return isinstance(x, Const) and x.bits == const(value, x.dtype).bits
+
+
 @frozen(order=False)
 class Var(Expr):
     """A local, a loop index or an accumulator, by name."""
@@ -151,6 +156,11 @@ class SizeOf(Expr):
     size: Extent
     fixed: Fixed = Fixed.AUTO
     dtype: DType = dt.int64
+
+
+def size_of(extent: Extent, fixed: Fixed = Fixed.AUTO) -> Expr:
+    """An extent as an index expression."""
+    return SizeOf(extent, fixed)
 
 
 @frozen(order=False)
@@ -256,7 +266,8 @@ def _both(op: str, a: Operand, b: Operand) -> tuple[Expr, Expr]:
 def binary(op: str, a: Operand, b: Operand) -> Expr:
     """``a op b`` for + - * / // % & | ^ (integers wrap; / needs floats).
 
-    As in C, // and % of integers round toward zero; operators with other needs correct that.
+    As in C, // and % of integers round toward zero; operators with other needs correct that. They
+    are 0 where the divisor is 0, and wrap.
     """
     x, y = _both(op, a, b)
     if op == "/" and not x.dtype.is_float:
@@ -320,179 +331,14 @@ pow, atan2 = _function("pow"), _function("atan2")
 abs, maximum, minimum = _function("abs"), _function("maximum"), _function("minimum")
 
 
-class Level(Enum):
-    """Which parallelism runs a loop: blocks, rows of a block, lanes, or nothing."""
-
-    GRID = "grid"
-    WARP = "warp"
-    CTA = "cta"
-    THREAD = "thread"
-
-
-class Place(Enum):
-    """Where a value lives between its producer and its consumers."""
-
-    INLINE = "inline"
-    REGISTER = "register"
-    LANES = "lanes"
-    SHARED = "shared"
-    GLOBAL = "global"
-
-
-@frozen
-class Loop:
-    """``for var in [start, stop)``, not past ``limit`` where there is one, run at ``level``."""
-
-    var: Var
-    start: Expr
-    stop: Expr
-    level: Level
-    limit: Expr | None = None
-
-
-@frozen
-class Let:
-    """A local."""
-
-    var: Var
-    value: Expr
-
-
-@frozen
-class Store:
-    """``buffer[index] = value``; one that streams may go past the caches."""
-
-    buffer: str
-    index: Expr
-    value: Expr
-    stream: bool = False
-
-
-@frozen
-class Prefetch:
-    """A hint that ``buffer[index]`` is read soon. It has no meaning, so it may lie past the end."""
-
-    buffer: str
-    index: Expr
-
-
-@frozen
-class Fold:
-    """A reduction of ``value`` over the loops of its stage: a local, or a buffer element.
-
-    ``combine`` is an expression of `LEFT` and `RIGHT`. With ``buffer`` the partial result
-    lives in memory at ``index``, one for each lane; else in ``var``, combined across lanes at the
-    end of the stage.
-    """
-
-    var: Var
-    value: Expr
-    identity: Const
-    combine: Expr
-    buffer: str | None = None
-    index: Expr | None = None
-
-
 def left(dtype: DType) -> Var:
-    """The first operand in `Fold.combine`."""
+    """The first operand in `Reduce.combine`."""
     return Var("a", dtype)
 
 
 def right(dtype: DType) -> Var:
-    """The second operand in `Fold.combine`."""
+    """The second operand in `Reduce.combine`."""
     return Var("b", dtype)
-
-
-Statement = Let | Store | Fold | Prefetch
-
-
-@frozen
-class Stage:
-    """Loops over one fused body; no local of it is seen by another stage, but folds are.
-
-    ``before`` are locals computed once in front of the loops; the loops run outermost first. A
-    WARP loop runs over rows: each row folds by itself, and ``after`` stores what it folded to.
-    """
-
-    name: str
-    loops: tuple[Loop, ...]
-    body: tuple[Statement, ...]
-    before: tuple[Let, ...] = ()
-    after: tuple[Store, ...] = ()
-
-
-@frozen
-class Phase:
-    """The part of a kernel between two grid barriers: tiles, rows of a tile, stages of a row.
-
-    ``tile`` is the GRID loop; ``rows``, if there is one, runs inside it at WARP level; ``lets``
-    decode the row's coordinates.
-    """
-
-    tile: Loop
-    rows: Loop | None
-    lets: tuple[Let, ...]
-    stages: tuple[Stage, ...]
-
-
-@frozen
-class Buffer:
-    """A parameter (GLOBAL) or a scratch array (SHARED) of ``extent`` elements."""
-
-    name: str
-    dtype: DType
-    place: Place
-    extent: Extent
-    written: bool = False
-
-
-@frozen
-class KernelAST:
-    """A whole kernel: what every dialect prints and every interpreter runs.
-
-    ``sizes`` names the int64 arguments in order; ``params`` are inputs, then outputs.
-    """
-
-    params: tuple[Buffer, ...]
-    sizes: tuple[str, ...]
-    scratch: tuple[Buffer, ...]
-    phases: tuple[Phase, ...]
-    comment: str = field(default="", eq=False)
-
-
-def size_of(extent: Extent, fixed: Fixed = Fixed.AUTO) -> Expr:
-    """An extent as an index expression."""
-    return SizeOf(extent, fixed)
-
-
-def is_const(x: Expr, value: Any) -> bool:
-    """Whether ``x`` is the literal ``value`` (0.0 is not -0.0)."""
-    return isinstance(x, Const) and x.bits == const(value, x.dtype).bits
-
-
-def children(x: Expr) -> tuple[Expr, ...]:
-    """The direct operands of an expression."""
-    match x:
-        case Binary(_, a, b):
-            return a, b
-        case Unary(_, a) | Cast(a):
-            return (a,)
-        case Call(_, args):
-            return args
-        case Select(c, a, b):
-            return c, a, b
-        case Load(_, index):
-            return (index,)
-    return ()
-
-
-
-def variables(x: Expr) -> Iterator[Var]:
-    """The variables that occur in an expression."""
-    if isinstance(x, Var):
-        yield x
-    for child in children(x):
-        yield from variables(child)
 
 
 @frozen

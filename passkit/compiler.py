@@ -99,6 +99,8 @@ class Executable:
         table = None
         if key is not None and not plans.has_planned():
             table = plans.recall(key, self.state.arrays)
+            if table is None:  # a key means target="cpu", and nobody has made a context
+                prefetch()  # at once: the launcher takes as long as planning and the kernels
         if table is not None:
             self._options = options
             self._ready(table)
@@ -154,7 +156,7 @@ class Executable:
 
     def _compiled(self, graph: Graph, key: str | None) -> None:
         if self.target.name == "cpu":
-            prefetch()  # the launcher takes longer to compile than a few kernels
+            prefetch()
         program = self._plan(graph)
         self._ready(program.table)
         if key is not None:

@@ -11,7 +11,7 @@ from attrs import field, frozen
 
 from passkit.errors import ParseError, nearest
 from passkit.graph import Graph
-from passkit.json import register_nested
+from passkit.nested import register_nested
 from passkit.node import Entry, Node
 from passkit.op import REQUIRED, register_op
 

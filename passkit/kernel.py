@@ -6,8 +6,8 @@ from typing import Any
 
 from attrs import field, frozen
 
-from passkit.ast import KernelAST
 from passkit.size import Extent
+from passkit.stage import KernelAST
 
 
 @frozen(eq=False)

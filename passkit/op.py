@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from passkit import registry
 from passkit.errors import RegistryError, nearest
+from passkit.lazy import Lazy
 from passkit.registry import Setting, calling_place, declare
 
 if TYPE_CHECKING:
-
-    class _Callable:
-        """What `passkit.node` adds to an operator."""
-
-        def __call__(self, *inputs: Any, **params: Any) -> Any: ...
-
+    from passkit import call
+    from passkit.node import Node
 else:
-    _Callable = object
+    call = Lazy("passkit.call")
 
 
 class OpPattern(IntEnum):
@@ -62,7 +59,7 @@ REQUIRED = object()
 """The default of a parameter that a call must give."""
 
 
-class Op(_Callable):
+class Op:
     """A registered operator: a name, counts, parameters; everything else is an attribute.
 
     >>> square = register_op("square_of_doc", num_inputs=1)
@@ -85,6 +82,16 @@ class Op(_Callable):
         self.name, self.num_inputs, self.num_outputs = name, num_inputs, num_outputs
         self.params, self.doc, self.place = dict(params), doc, place
         self.groups: list[str] = []
+
+    def __call__(
+        self, *inputs: Any, name: str = "", control: Sequence[Node] = (), **params: Any
+    ) -> Any:
+        """Make a node; its entry, or a tuple of entries when there are several results.
+
+        Inputs are entries, arrays (they become constants) or Python scalars (weak constants).
+        """
+        entries = call.apply(self, inputs, params, name, control).entries
+        return entries[0] if self.num_outputs == 1 else entries
 
     def set_attr(self, key: str, value: Any, plevel: int = 10) -> Op:
         """Register an attribute; a higher ``plevel`` wins, and the same place replaces itself."""

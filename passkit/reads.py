@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from attrs import frozen
 
-from passkit.ast import Expr, Var, size_of, variables
+from passkit import dtype as dt
+from passkit.ast import Expr, Select, Var, size_of
 from passkit.errors import CodeGenError
 from passkit.index import Extents, simplify
-from passkit.node import Node, known_shape
+from passkit.node import Entry, Node, known_shape
 from passkit.op import FCodeGen, FElement
 from passkit.size import Shape
+from passkit.walk import children, variables, walk
 
 Index = tuple[Expr, ...]
 Reader = Callable[..., Expr]
@@ -49,11 +51,13 @@ def element(node: Node, index: Index, readers: Sequence[Reader]) -> Expr | tuple
 class Reads:
     """Each read of an input, in order: its position and simplified index; and pinned variables.
 
-    ``pinned`` are the index variables that the value itself depends on.
+    ``pinned`` are the index variables that the value itself depends on. ``guarded`` are the reads
+    (numbers in ``at``) that happen in an arm of a select only: elsewhere their index may be none.
     """
 
     at: tuple[tuple[int, Index], ...]
     pinned: frozenset[Var] = frozenset()
+    guarded: frozenset[int] = frozenset()
 
 
 def reads_of(node: Node, index: Index, extents: Extents) -> Reads:
@@ -64,19 +68,62 @@ def reads_of(node: Node, index: Index, extents: Extents) -> Reads:
         shapes = [known_shape(e) for e in node.inputs]
         return Reads(tuple((k, aligned(index, s)) for k, s in enumerate(shapes)))
     found: list[tuple[int, Index]] = []
+    probes: list[Var] = []
 
     def reader(k: int) -> Reader:
         entry = node.inputs[k]
         assert entry.dtype is not None
-        probe = Var(f"input {k}", entry.dtype)
+        dtype = entry.dtype
 
         def read(*at: Expr) -> Expr:
+            probes.append(Var(f"read {len(found)}", dtype))
             found.append((k, tuple(simplify(i, extents) for i in at)))
-            return probe
+            return probes[-1]
 
         return read
 
     out = element(node, index, [reader(k) for k in range(len(node.inputs))])
     values = out if isinstance(out, tuple) else (out,)
     pinned = frozenset(v for x in values for v in variables(x) if v.name in extents)
-    return Reads(tuple(found), pinned)
+    always, todo = set[Var](), list(values)
+    while todo:  # what is computed for any element, and what the indices of its reads need
+        for v in _unguarded(todo.pop()):
+            if v in probes and v not in always:
+                always.add(v)
+                todo += found[probes.index(v)][1]
+    guarded = frozenset(n for n, v in enumerate(probes) if v not in always)
+    return Reads(tuple(found), pinned, guarded)
+
+
+def _unguarded(x: Expr) -> Iterator[Var]:
+    """The variables outside the arms of selects."""
+    if isinstance(x, Var):
+        yield x
+    for child in (x.condition,) if isinstance(x, Select) else children(x):
+        yield from _unguarded(child)
+
+
+def written_out(nodes: Iterable[Node]) -> int:
+    """The parts of the longest expression among ``nodes``, producers first, as one single tree.
+
+    A value that its reader mentions twice is written twice: what is read in the arm of a select
+    has no local, as its loads must not leave the arm.
+    """
+    sizes: dict[Entry, int] = {}
+    for node in nodes:
+        probes: dict[Var, Entry] = {}
+
+        def reader(entry: Entry, probes: dict[Var, Entry] = probes) -> Reader:
+            def read(*at: Expr) -> Expr:
+                assert entry.dtype is not None
+                probe = Var(f"read {len(probes)}", entry.dtype)
+                probes[probe] = entry
+                return probe
+
+            return read
+
+        index = tuple(Var(f"i{k}", dt.int64) for k in range(len(known_shape(node.entries[0]))))
+        out = element(node, index, [reader(e) for e in node.inputs])
+        for entry, x in zip(node.entries, out if isinstance(out, tuple) else (out,), strict=True):
+            sizes[entry] = sum(sizes.get(probes[p], 1) if p in probes else 1 for p in walk(x))
+    return max(sizes.values(), default=0)

@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
+from enum import Enum
+
 from attrs import frozen
 
-from passkit.ast import Buffer, Place
 from passkit.dtype import DType
 from passkit.group import Group
 from passkit.node import Node
 from passkit.schedule import Composition, Schedule
 from passkit.size import Extent, numel
 from passkit.space import reduce_of
+from passkit.stage import Buffer, Place
 
 ALIGN = 64
 
 
+class Holds(Enum):
+    """What a scratch array is for.
+
+    VALUE: a node's value, kept for a later stage. TOTAL: the running total of a reduction, a node
+    too. RESULT: an output, by its position, gathered for a tile before it is streamed.
+    """
+
+    VALUE = "value"
+    TOTAL = "total"
+    RESULT = "result"
+
+
 @frozen
 class Scratch:
-    """One scratch array: the node it holds a value of, and its elements."""
+    """One scratch array: what it holds, of which node or output, and its elements."""
 
-    value: int
+    holds: Holds
+    number: int
     dtype: DType
     extent: Extent
 
@@ -35,9 +50,10 @@ class SharedPlan:
     offsets: tuple[Extent, ...]
     nbytes: Extent
 
-    def array_of(self, value: int) -> int | None:
-        """The position of the array that holds node ``value``."""
-        return next((k for k, a in enumerate(self.arrays) if a.value == value), None)
+    def array_of(self, holds: Holds, number: int) -> int | None:
+        """The position of the array for something of a node or output."""
+        wanted = holds, number
+        return next((k for k, a in enumerate(self.arrays) if (a.holds, a.number) == wanted), None)
 
     def buffers(self) -> tuple[Buffer, ...]:
         """The arrays as buffers of a kernel."""
@@ -51,8 +67,9 @@ def plan_shared(group: Group, schedule: Schedule) -> SharedPlan:
     """The scratch that a schedule needs.
 
     A value kept for a later stage takes one element for each point of a row (ROW) or of a tile
-    (COLUMN, SHORT); there every row value has one element for each lane, or row. Short rows begin
-    at multiples of 16.
+    (COLUMN, SHORT); there a row value that a later stage reads has one element for each lane, or
+    row. Short rows begin at multiples of 16. Those of a result that is streamed lie close, so that
+    a tile of them is whole cache lines.
     """
     nodes = group.graph.nodes
     space = schedule.space
@@ -64,16 +81,29 @@ def plan_shared(group: Group, schedule: Schedule) -> SharedPlan:
         width = schedule.split.chunk
         folded = padded(folded)
     arrays = [
-        Scratch(k.value, _dtype(nodes[k.value]), folded * width)
+        Scratch(Holds.VALUE, k.value, _dtype(nodes[k.value]), folded * width)
         for k in schedule.kept
         if k.place is Place.SHARED
     ]
     if schedule.composition in (Composition.COLUMN, Composition.SHORT):
         for stage in schedule.stages:
-            arrays += [Scratch(-1 - f, _total_dtype(nodes[f]), width) for f in stage.folds]
             arrays += [
-                Scratch(r, _dtype(nodes[r]), width) for r in stage.rows if _finished(nodes[r])
+                Scratch(Holds.TOTAL, f, _total_dtype(nodes[f]), width) for f in stage.folds
             ]
+            here = {nodes[r] for r in stage.rows}
+            arrays += [
+                Scratch(Holds.VALUE, r, _dtype(nodes[r]), width)
+                for r in stage.rows
+                if _finished(nodes[r]) and _read_later(group, nodes[r], here)
+            ]
+    if schedule.composition is Composition.SHORT:
+        outputs, points = group.graph.outputs, numel(a.extent for a in space.reduced) * width
+        arrays += [
+            Scratch(Holds.RESULT, k, _dtype(outputs[k].node), points)
+            for stage in schedule.stages
+            for k in stage.stores
+            if k in schedule.stream
+        ]
     offsets: list[Extent] = []
     total: Extent = 0
     for array in arrays:
@@ -98,6 +128,11 @@ def _finished(node: Node) -> bool:
     """Whether a row value is more than a reduction's running total."""
     found = reduce_of(node)
     return found is None or found.finish is not None or found.identity.dtype is not _dtype(node)
+
+
+def _read_later(group: Group, node: Node, here: set[Node]) -> bool:
+    """Whether an operator outside the stage's row values ``here`` reads a row value."""
+    return any(u not in here for e in node.entries for u in group.graph.users.get(e, ()))
 
 
 def _total_dtype(node: Node) -> DType:

@@ -12,13 +12,14 @@ from functools import cached_property
 from attrs import field, frozen
 
 from passkit import dtype as dt
-from passkit.ast import Binary, Reduce, Var, variables
+from passkit.ast import Binary, Reduce, Var
 from passkit.graph import Graph
 from passkit.index import Extents, Sum, common_refinement, ravel, unravel
 from passkit.node import Entry, Node, known_shape
 from passkit.op import FReduce
 from passkit.reads import Index, reads_of
 from passkit.size import Extent, Shape, numel
+from passkit.walk import variables
 
 
 class Role(Flag):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from functools import cache
 from pathlib import Path
 
@@ -102,13 +101,3 @@ def register_target(target: Target) -> Target:
     """Make a target of your own known by its name."""
     _targets()[target.name] = target
     return target
-
-
-def num_threads() -> int:
-    """How many threads a kernel may use: PASSKIT_THREADS, else the CPUs this process may use."""
-    setting = os.environ.get("PASSKIT_THREADS")
-    if setting is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-    if not setting.isdigit() or int(setting) < 1:
-        raise SettingError(f"PASSKIT_THREADS must be a number of at least 1, got {setting!r}")
-    return int(setting)

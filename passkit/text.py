@@ -35,7 +35,7 @@ import numpy as np
 from passkit.dtype import DType, dtype_of, promote, weak_scalar
 from passkit.errors import DTypeError
 from passkit.graph import Graph
-from passkit.json import nested_of
+from passkit.nested import nested_of
 from passkit.node import CONSTANT, Entry, Node
 from passkit.size import Extent, Quotient, Shape, Size
 

@@ -7,24 +7,9 @@ from collections.abc import Callable, Iterator
 
 from attrs import evolve
 
-from passkit.ast import (
-    Binary,
-    Call,
-    Cast,
-    Const,
-    Expr,
-    Let,
-    Load,
-    Prefetch,
-    Select,
-    Stage,
-    Statement,
-    Store,
-    Unary,
-    Var,
-    children,
-    variables,
-)
+from passkit.ast import Binary, Call, Cast, Const, Expr, Load, Select, Unary, Var
+from passkit.stage import Let, Prefetch, Stage, Statement, Store
+from passkit.walk import children, variables, walk
 
 LONGEST = 12
 """Expressions of more parts than this stay in lines of their own."""
@@ -73,12 +58,17 @@ def parts(x: Expr) -> int:
     return 1 + sum(map(parts, children(x)))
 
 
-def tidy_stage(stage: Stage, lane: Var) -> Stage:
-    """The stage with single-use locals inlined and loop-invariant ones in front of the loops."""
-    return _hoist(_inline(stage, lane), lane)
+def tidy_stage(stage: Stage, lane: Var | None, visible: frozenset[Var] = frozenset()) -> Stage:
+    """The stage with single-use locals inlined and loop-invariant ones in front of the loops.
+
+    ``lane`` is the variable of its lanes, None where it has none; ``visible`` are locals that other
+    stages read.
+    """
+    tidied = _inline(stage, lane, visible)
+    return tidied if lane is None else _hoist(tidied, lane)
 
 
-def _inline(stage: Stage, lane: Var) -> Stage:
+def _inline(stage: Stage, lane: Var | None, visible: frozenset[Var]) -> Stage:
     uses: Counter[Var] = Counter()
     for s in stage.body:
         for x in expressions(s):
@@ -87,6 +77,7 @@ def _inline(stage: Stage, lane: Var) -> Stage:
     values: dict[Var, Expr] = {}
     body: list[Statement] = []
     varying = {lane}
+    uses.update({v: 2 for v in visible})
 
     def change(x: Expr) -> Expr:
         if isinstance(x, Var):
@@ -98,7 +89,7 @@ def _inline(stage: Stage, lane: Var) -> Stage:
         if isinstance(s, Let):
             if uses[s.var] == 0:
                 continue
-            varies = not varying.isdisjoint(variables(s.value))
+            varies = lane is None or not varying.isdisjoint(variables(s.value))
             if varies:
                 varying.add(s.var)
             # A load may not move past the first of several stores: buffers may share memory.
@@ -109,13 +100,6 @@ def _inline(stage: Stage, lane: Var) -> Stage:
                 continue
         body.append(s)
     return evolve(stage, body=tuple(body))
-
-
-def walk(x: Expr) -> Iterator[Expr]:
-    """An expression and everything inside it."""
-    yield x
-    for child in children(x):
-        yield from walk(child)
 
 
 def _hoist(stage: Stage, lane: Var) -> Stage:

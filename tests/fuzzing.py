@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from passkit.runtime.native.build import build
 from passkit.size import Size
 from passkit.target import Target, cpu
 from tests.error_bounds import Value, bounded, mismatch, openness
+from tests.fences import fenced
 from tests.random_graphs import Case
 
 PLAN = LADDER[: LADDER.index("CodeGen") + 1]
@@ -203,6 +204,10 @@ def _variants(
             raise UnequalError(f"output {k} is written past its ends")
     yield how, again
     yield run("guarded inputs", {k: _poisoned(v) for k, v in feeds.items()})
+    for end in (True, False):
+        with ExitStack() as stack:
+            fences = {k: stack.enter_context(fenced(v, end)) for k, v in feeds.items()}
+            yield run("fenced inputs", fences)
 
 
 def _strided(array: Any) -> Any:

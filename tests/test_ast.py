@@ -13,6 +13,7 @@ from passkit import dtype as dt
 from passkit.ast import Binary, Call, Cast, Const, Load, Select, SizeOf, Unary, Var
 from passkit.errors import DTypeError
 from passkit.size import Size
+from passkit.walk import children
 
 x, i = Var("x", dt.float32), Var("i", dt.int64)
 
@@ -67,8 +68,8 @@ def test_casts_choices_and_sizes() -> None:
     assert ast.cast(x, int) == Cast(x, dt.int64)
     assert ast.where(x > 0, x, 0) == Select(x > 0, x, ast.const(0, dt.float32), dt.float32)
     assert ast.size_of(n) == SizeOf(n)
-    assert ast.children(ast.where(x > 0, x, 1)) == (x > 0, x, ast.const(1, dt.float32))
-    assert [ast.children(e) for e in (x, -x, ast.exp(x), Load("b", i, dt.float32))] == [
+    assert children(ast.where(x > 0, x, 1)) == (x > 0, x, ast.const(1, dt.float32))
+    assert [children(e) for e in (x, -x, ast.exp(x), Load("b", i, dt.float32))] == [
         (), (x,), (x,), (i,)
     ]
     assert isinstance(ast.lift(2, dt.int8), Const)

@@ -13,9 +13,12 @@ from attrs import frozen
 from tests.raised import ROOT, source_files
 
 FLOORS = {
-    "values": "errors lazy dtype size ast units",
-    "graph": "registry op infer node graph pattern text parser json",
-    "plan": "index target group split space reads schedule shared kernel lower tidy storage",
+    "values": "errors lazy dtype size ast walk stage units",
+    "graph": (
+        "registry op infer node call graph nested pattern text tokens text_values parser "
+        "json_values json"
+    ),
+    "plan": "index target group split space reads schedule shared kernel lowering tidy storage",
     "parts": "dialects runtime render viz explanation ops",
     "passes": "passes plans compiler tracing planning saved",
     "faces": "cli frontends __main__",

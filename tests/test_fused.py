@@ -276,3 +276,31 @@ def test_scalars_of_every_integer_type(dtype: str) -> None:
         z = add(m, y)
         return a, z, l"""
     )
+
+
+def test_what_an_arm_reads_twice_stays_in_the_arm() -> None:
+    """What is read in an arm of concat is loaded there only, and its text does not explode."""
+    lines, last = ["x: f32[3, 7]"], "x"
+    for k in range(8):
+        lines.append(f"s{k} = sign({last}); c{k} = concat(s{k}, x, axis=0)")
+        lines.append(f"{'abcdefgh'[k]} = slice(c{k}, begin=(2, 0), size=(3, 7))")
+        last = "abcdefgh"[k]
+    text = "\n".join([*lines, f"return {last}"])
+
+    agree(text)
+    agree(text, fusion="nnvm")
+    assert max(len(k.source) for k in pk.compile(pk.parse(text)).kernels) < 10_000
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_operators_that_read_their_inputs_many_times(axis: int) -> None:
+    """Row values and broadcast ones are bound once, however often their readers mention them."""
+    text = f"""x: i32[40, 6]; y: i32[{"6" if axis == 0 else "40, 1"}]
+    r = reduce_max(abs(x), axis={axis}, keepdims=true)
+    a = add(r, 3); b = floor_div(a, 2); c = floor_div(sub(a, b), maximum(b, 1))
+    d = floor_div(add(c, a), maximum(abs(c), 1)); e = mod(d, maximum(abs(c), 2))
+    p = floor_div(y, 2); q = mod(p, maximum(abs(y), 1)); u = floor_div(q, maximum(abs(p), 1))
+    z = add(add(x, e), u)
+    return z"""
+    agree(text)
+    assert max(len(k.source) for k in pk.compile(pk.parse(text)).kernels) < 6_000

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
-from passkit.ast import Call, Fold, KernelAST, Level, Load, Prefetch, Store
-from passkit.lower import SMALL, argument, pool_sizes
+from passkit.ast import Call, Load
+from passkit.lowering.arguments import SMALL, argument, pool_sizes
 from passkit.size import Size
-from passkit.tidy import expressions, walk
+from passkit.stage import Fold, KernelAST, Level, Prefetch, Store
+from passkit.tidy import expressions
+from passkit.walk import walk
 from tests.passes.test_schedule_plan import SOFTMAX, VARIANCE
 from tests.planned import plan
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from attrs import evolve
 
 import passkit as pk
-from passkit.ast import Place
 from passkit.group import FUSED
 from passkit.planning import planned
 from passkit.schedule import inplace_pairs, is_expensive, with_stream
 from passkit.size import Size
 from passkit.split import Split, SplitKind
+from passkit.stage import Place
 from passkit.target import cpu
 from tests.passes.test_schedule_plan import SOFTMAX, only, scheduled
 

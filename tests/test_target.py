@@ -1,11 +1,11 @@
-"""Targets: known by name, with the number of threads that the environment allows."""
+"""Targets: known by name."""
 
 from __future__ import annotations
 
 import pytest
 
 from passkit.errors import SettingError
-from passkit.target import num_threads, target_of
+from passkit.target import target_of
 
 
 def test_targets_by_name() -> None:
@@ -20,15 +20,3 @@ def test_an_unknown_target_offers_the_nearest() -> None:
     """A misspelt name is answered with the one that was meant."""
     with pytest.raises(SettingError, match="target 'cdua' is not known; did you mean 'cuda'"):
         target_of("cdua")
-
-
-def test_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """PASSKIT_THREADS is a number of at least 1; without it all CPUs may be used."""
-    monkeypatch.setenv("PASSKIT_THREADS", "3")
-    assert num_threads() == 3
-    monkeypatch.delenv("PASSKIT_THREADS")
-    assert num_threads() >= 1
-    for wrong in ("0", "-1", "two"):
-        monkeypatch.setenv("PASSKIT_THREADS", wrong)
-        with pytest.raises(SettingError, match=f"at least 1, got '{wrong}'"):
-            num_threads()

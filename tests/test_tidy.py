@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from passkit import dtype as dt
-from passkit.ast import Fold, Let, Level, Load, Loop, Prefetch, Stage, Store, Var, const, exp, left
-from passkit.tidy import expressions, map_statement, parts, tidy_stage, walk
+from passkit.ast import Load, Var, const, exp, left
+from passkit.stage import Fold, Let, Level, Loop, Prefetch, Stage, Store
+from passkit.tidy import expressions, map_statement, parts, tidy_stage
+from passkit.walk import walk
 
 i, n = Var("i", dt.int64), Var("n", dt.int64)
 LOOP = Loop(i, const(0, dt.int64), n, Level.CTA)

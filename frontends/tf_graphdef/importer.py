@@ -13,6 +13,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from attrs import frozen
+
+from passkit import ops
+from passkit.errors import ModelError, PasskitError, nearest
 from passkit.frontends.tf_graphdef.mapping import TABLE, build
 from passkit.frontends.tf_graphdef.proto import (
     Budget,
@@ -26,9 +29,6 @@ from passkit.frontends.tf_graphdef.proto import (
 )
 from passkit.frontends.tf_graphdef.tensor import shape_from
 from passkit.frontends.tf_graphdef.value import Call, Value, value_of
-
-from passkit import ops
-from passkit.errors import ModelError, PasskitError, nearest
 from passkit.graph import Graph
 from passkit.node import var
 

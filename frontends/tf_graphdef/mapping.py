@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from attrs import frozen
-from passkit.frontends.tf_graphdef.proto import short
-from passkit.frontends.tf_graphdef.shape_arithmetic import fold, is_shape, numpy_index, squeezed
-from passkit.frontends.tf_graphdef.tensor import array_from
-from passkit.frontends.tf_graphdef.value import Call, Value, value_of
 
 from passkit import ops
 from passkit.dtype import dtype_of
 from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.proto import short
+from passkit.frontends.tf_graphdef.shape_arithmetic import fold, is_shape, numpy_index, squeezed
+from passkit.frontends.tf_graphdef.tensor import array_from
+from passkit.frontends.tf_graphdef.value import Call, Value, value_of
 from passkit.infer import show_shape
 from passkit.node import Entry
 from passkit.size import numel

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from passkit.frontends.tf_graphdef.proto import short
-from passkit.frontends.tf_graphdef.value import Array, Call, Value
 
 from passkit.errors import ModelError, PasskitError
+from passkit.frontends.tf_graphdef.proto import short
+from passkit.frontends.tf_graphdef.value import Array, Call, Value
 
 LIMIT = 256
 """Known values of more elements are data, not shapes."""

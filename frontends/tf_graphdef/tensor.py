@@ -7,10 +7,10 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from passkit.frontends.tf_graphdef.proto import Budget, dtype_name
 
 from passkit.dtype import DType, dtype_of
 from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.proto import Budget, dtype_name
 
 # DataType number, passkit's name, the field that holds elements one by one
 _TABLE = (

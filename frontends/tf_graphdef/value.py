@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 from attrs import define, frozen
-from passkit.frontends.tf_graphdef.proto import Budget, NodeDef, called, short
-from passkit.frontends.tf_graphdef.tensor import dtype_from
 
 from passkit.dtype import DType, dtype_of
 from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.proto import Budget, NodeDef, called, short
+from passkit.frontends.tf_graphdef.tensor import dtype_from
 from passkit.node import Entry, constant
 from passkit.size import Extent, Shape, Size
 

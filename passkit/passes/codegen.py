@@ -5,19 +5,19 @@ from __future__ import annotations
 import hashlib
 from functools import lru_cache
 
-from passkit.ast import KernelAST, Place
 from passkit.dialects import dialect_of, print_kernel
 from passkit.errors import ScheduleError
 from passkit.graph import Annotation, Graph
 from passkit.group import Group
 from passkit.kernel import Kernel
-from passkit.lower import lower, pool_sizes
+from passkit.lowering import lower, pool_sizes
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
 from passkit.schedule import Schedule, plan_group
 from passkit.shared import SharedPlan, plan_shared
 from passkit.size import Extent
 from passkit.space import Infeasible
+from passkit.stage import KernelAST, Place
 from passkit.target import Target
 
 FORMAT = 1

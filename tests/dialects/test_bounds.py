@@ -4,39 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import faulthandler
-import mmap
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pytest
 
 import passkit as pk
+from tests.fences import fenced
 from tests.planned import prebuild
 
-PAGE = mmap.PAGESIZE
 LENGTHS = [*range(51), 255, 256, 257]
-LIBC = ctypes.CDLL(None, use_errno=True)
-
-
-@contextmanager
-def fenced(like: Any, end: bool) -> Iterator[Any]:
-    """A copy of an array that ends, or begins, at a page that may not be touched."""
-    inner = -(-max(like.nbytes, 1) // PAGE) * PAGE
-    memory = mmap.mmap(-1, inner + 2 * PAGE)
-    whole = np.frombuffer(memory, np.uint8)
-    start = whole.ctypes.data
-    for at in (start, start + PAGE + inner):
-        assert LIBC.mprotect(ctypes.c_void_p(at), PAGE, 0) == 0
-    offset = PAGE + (inner - like.nbytes if end else 0)
-    array = whole[offset : offset + like.nbytes].view(like.dtype).reshape(like.shape)
-    array[...] = like
-    yield array
-    for at in (start, start + PAGE + inner):
-        LIBC.mprotect(ctypes.c_void_p(at), PAGE, 3)
-
 
 GRAPHS = {
     name: pk.parse(text)
@@ -50,6 +28,7 @@ GRAPHS = {
         "short": "x: f32[n, 7]; return reduce_sum(exp(x), axis=1)",
         "transposed": "x: f32[n, 5]; return neg(transpose(x))",
         "lazy": "x: f32[n]; y: f32[n]; return concat(x, neg(y), x, axis=0)",
+        "guarded": "x: f32[n]; y: f32[n]; z = mul(y, y); return concat(x, z, add(z, y), x, axis=0)",
         "sliced": "x: f32[n]; return concat(slice(x, begin=(0,), size=(-1,)), x, axis=0)",
         "where": "x: f32[n]; c: bool[n]; return where(c, sqrt(x), concat(x, axis=0))",
         "broadcast": "x: f32[n, 1]; y: f32[n]; return add(x, y)",

@@ -14,7 +14,7 @@ from attrs import evolve
 import passkit as pk
 from passkit import ast
 from passkit import dtype as dt
-from passkit.ast import Binary, Buffer, Expr, KernelAST, Level, Loop, Phase, Place, Stage, Store
+from passkit.ast import Binary, Expr
 from passkit.dialects import CXX, Dialect, dialect_of, print_kernel, register_dialect
 from passkit.errors import CodeGenError, RegistryError
 from passkit.kernel import Kernel
@@ -22,6 +22,7 @@ from passkit.passes.rtcgen import FLAGS, sections_of
 from passkit.runtime.evaluate import evaluate
 from passkit.runtime.native.build import KernelText, build
 from passkit.size import evaluate as number
+from passkit.stage import Buffer, Fold, KernelAST, Level, Loop, Phase, Place, Stage, Store
 from passkit.target import Target, target_of
 from tests.dialects.plain_c import PLAIN, call, compiled
 from tests.planned import feeds_of, plan
@@ -292,6 +293,20 @@ def test_stores_step_along_the_lanes() -> None:
     bad = evolve(program([]), phases=(evolve(phase, stages=(Stage("s", (loop,), (store,)),)),))
     with pytest.raises(CodeGenError, match="store to f64_out must step along the lanes, got .*'i'"):
         print_kernel(bad, "f", CXX)
+
+
+def test_folds_may_divide() -> None:
+    """What joins the lanes divides as it is written: a reciprocal is prepared for loops only."""
+    a, b = ast.left(dt.float64), ast.right(dt.float64)
+    x, zero = ast.Load("f64s", ast.Var("i", dt.int64), dt.float64), ast.const(0.0, dt.float64)
+    fold = Fold(ast.Var("s", dt.float64), x / 3.0, zero, (a + b) / 3.0)
+    loop = Loop(ast.Var("i", dt.int64), ast.const(0, dt.int64), ast.const(99, dt.int64), Level.CTA)
+    phase = evolve(program([]).phases[0], stages=(Stage("s", (loop,), (fold,)),))
+    lines = print_kernel(evolve(program([]), phases=(phase,)), "f", CXX).splitlines()
+
+    (joined,) = [k for k, line in enumerate(lines) if "return (a + b) / 3.0;" in line]
+    assert "known_divisor<double> by0(3.0, " in lines[joined + 1]
+    assert lines[joined + 3].strip() == "s_lanes.take(load(f64s + i, m) / by0, m);"
 
 
 def test_the_golden_compiles() -> None:

@@ -7,10 +7,8 @@ extern "C" void layer_norm_first(void *const *buf, const int64_t *size, int64_t 
   const int64_t n1 = size[1];
   float *const s0 = (float *)(scratch + 0);
   float *const s1 = (float *)(scratch + 2048);
-  float *const s2 = (float *)(scratch + 2048 + 2048);
-  float *const s3 = (float *)(scratch + 2048 + 2048 + 2048);
-  float *const s4 = (float *)(scratch + 2048 + 2048 + 2048 + 2048);
-  float *const s5 = (float *)(scratch + 2048 + 2048 + 2048 + 2048 + 2048);
+  float *const s2 = (float *)(scratch + 4096);
+  float *const s3 = (float *)(scratch + 6144);
   for (int64_t tile = begin; tile < end; ++tile) {
     const int64_t low = tile * 512;
     const int64_t high = low + 512 < n0 ? low + 512 : n0;
@@ -37,16 +35,14 @@ extern "C" void layer_norm_first(void *const *buf, const int64_t *size, int64_t 
     }
     const divisor<float> by1(convert<float>(n1));
     lanes(low, high, [&](int64_t i1, auto m) PK_INLINE {
-      const auto reduce_mean_2_row = load(s2 + i1 - low, m) / by1;
-      const auto add_1 = reduce_mean_2_row + 0.00001f;
-      store(s3 + i1 - low, reduce_mean_2_row, m);
-      store(s4 + i1 - low, add_1, m);
-      store(s5 + i1 - low, rsqrt(add_1), m);
+      store(s3 + i1 - low, rsqrt(load(s2 + i1 - low, m) / by1 + 0.00001f), m);
     });
     for (int64_t i0 = 0; i0 < n1; ++i0) {
+      const float x1_5 = x1[i0];
+      const float x2_7 = x2[i0];
       lanes(low, high, [&](int64_t i1, auto m) PK_INLINE {
-        const auto mul_2 = (load(x0 + i1 + i0 * n0, m) - load(s1 + i1 - low, m)) * load(s5 + i1 - low, m);
-        store(y0 + i1 + i0 * n0, mul_2 * x1[i0] + x2[i0], m);
+        const auto mul_2 = (load(x0 + i1 + i0 * n0, m) - load(s1 + i1 - low, m)) * load(s3 + i1 - low, m);
+        store(y0 + i1 + i0 * n0, mul_2 * x1_5 + x2_7, m);
       });
     }
   }

@@ -1,11 +1,9 @@
 extern "C" __global__ void layer_norm_first(const float *__restrict__ x0, const float *__restrict__ x1, const float *__restrict__ x2, float *__restrict__ y0, const int64_t n0, const int64_t n1, const int64_t n2) {
   extern __shared__ unsigned char scratch[];
-  float *const s0 = (float *)(scratch + threadIdx.y * (2048 + 2048 + 2048 + 2048 + 2048 + 2048) + 0);
-  float *const s1 = (float *)(scratch + threadIdx.y * (2048 + 2048 + 2048 + 2048 + 2048 + 2048) + 2048);
-  float *const s2 = (float *)(scratch + threadIdx.y * (2048 + 2048 + 2048 + 2048 + 2048 + 2048) + 2048 + 2048);
-  float *const s3 = (float *)(scratch + threadIdx.y * (2048 + 2048 + 2048 + 2048 + 2048 + 2048) + 2048 + 2048 + 2048);
-  float *const s4 = (float *)(scratch + threadIdx.y * (2048 + 2048 + 2048 + 2048 + 2048 + 2048) + 2048 + 2048 + 2048 + 2048);
-  float *const s5 = (float *)(scratch + threadIdx.y * (2048 + 2048 + 2048 + 2048 + 2048 + 2048) + 2048 + 2048 + 2048 + 2048 + 2048);
+  float *const s0 = (float *)(scratch + threadIdx.y * (8192) + 0);
+  float *const s1 = (float *)(scratch + threadIdx.y * (8192) + 2048);
+  float *const s2 = (float *)(scratch + threadIdx.y * (8192) + 4096);
+  float *const s3 = (float *)(scratch + threadIdx.y * (8192) + 6144);
   for (int64_t tile = blockIdx.x; tile < n2; tile += gridDim.x) {
     const int64_t low = tile * 512;
     const int64_t high = low + 512 < n0 ? low + 512 : n0;
@@ -30,16 +28,14 @@ extern "C" __global__ void layer_norm_first(const float *__restrict__ x0, const 
       }
     }
     for (int64_t i1 = low + threadIdx.x; i1 < high; i1 += blockDim.x) {
-      const float reduce_mean_2_row = s2[i1 - low] / convert<float>(n1);
-      const float add_1 = reduce_mean_2_row + 0.00001f;
-      s3[i1 - low] = reduce_mean_2_row;
-      s4[i1 - low] = add_1;
-      s5[i1 - low] = rsqrtf(add_1);
+      s3[i1 - low] = rsqrtf(s2[i1 - low] / convert<float>(n1) + 0.00001f);
     }
     for (int64_t i0 = 0; i0 < n1; ++i0) {
+      const float x1_5 = x1[i0];
+      const float x2_7 = x2[i0];
       for (int64_t i1 = low + threadIdx.x; i1 < high; i1 += blockDim.x) {
-        const float mul_2 = (x0[i1 + i0 * n0] - s1[i1 - low]) * s5[i1 - low];
-        y0[i1 + i0 * n0] = mul_2 * x1[i0] + x2[i0];
+        const float mul_2 = (x0[i1 + i0 * n0] - s1[i1 - low]) * s3[i1 - low];
+        y0[i1 + i0 * n0] = mul_2 * x1_5 + x2_7;
       }
     }
   }

@@ -13,7 +13,7 @@ import pytest
 import passkit as pk
 from passkit.errors import CodeGenError, PassError
 from passkit.group import Group, Kind
-from passkit.lower import lower
+from passkit.lowering import lower
 from passkit.planning import planned
 from passkit.reads import element
 from passkit.shared import SharedPlan

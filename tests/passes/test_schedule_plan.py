@@ -10,7 +10,6 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
-from passkit.ast import Place
 from passkit.errors import ScheduleError
 from passkit.graph import Annotation
 from passkit.passes.fusion.contract import contract
@@ -18,6 +17,7 @@ from passkit.passes.fusion.partition import Partition
 from passkit.planning import planned
 from passkit.schedule import Composition, Schedule, Source, plan_group
 from passkit.space import is_free
+from passkit.stage import Place
 from passkit.target import cpu
 from tests.planned import agrees, feeds_of
 
@@ -100,6 +100,8 @@ CHANGES: list[tuple[str, Callable[[Schedule], Schedule]]] = [
     (SOFTMAX.format("30, 900", 0), moved),
     ("x: f32[9000]; return exp(x)", narrowed),
     ("x: f32[9000]; return exp(x)", streaming),
+    (SOFTMAX.format("90, 7", 1), streaming),
+    (SOFTMAX.format("300, 40", 1), streaming),
 ]
 
 

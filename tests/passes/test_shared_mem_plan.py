@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 import passkit as pk
-from passkit.ast import Place
 from passkit.errors import PassError
 from passkit.graph import Annotation
 from passkit.planning import planned
 from passkit.shared import ALIGN, SharedPlan
 from passkit.size import Size, evaluate
+from passkit.stage import Place
 from passkit.target import cpu
 from tests.passes.test_schedule_plan import SOFTMAX, VARIANCE
 

@@ -18,12 +18,14 @@ from passkit.node import Entry, Node
 from passkit.op import FElement
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.partition import Partition, why_opaque
+from passkit.reads import written_out
 from passkit.schedule import is_expensive
 from passkit.size import Extent, Shape, numel
 from passkit.space import Layout, Role, Space, axes_of, is_free, reduce_of
 
-CHEAP = 8
-"""Groups of at most this many light operators may be repeated where they are broadcast."""
+CHEAP, LONGEST = 8, 64
+"""Groups of at most this many light operators may be repeated where they are broadcast, if that is
+no longer text than this many parts."""
 
 
 @define(eq=False)
@@ -385,6 +387,8 @@ class _Greedy:
         if any(self.depth[m] >= home.depth for n in wanted for m in self._outside(n, other)):
             return False
         if other.clones or not self._allowed_clone(home, wanted):
+            return False
+        if written_out(sorted(wanted, key=self.graph.positions.__getitem__)) > LONGEST:
             return False
         reads = home.reads | {e for n in wanted for e in n.inputs if e.node not in wanted}
         if len(reads) > self.target.max_buffers:

@@ -9,7 +9,16 @@ from attrs import define, field
 from passkit.graph import Graph
 from passkit.group import Decision
 from passkit.node import Node
-from passkit.op import FCodeGen, FElement, FReduce, OpPattern, TOpPattern, TStateful
+from passkit.op import (
+    FCodeGen,
+    FContract,
+    FElement,
+    FReduce,
+    OpPattern,
+    TLibraryCall,
+    TOpPattern,
+    TStateful,
+)
 from passkit.space import is_free
 
 KINDS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
@@ -55,8 +64,10 @@ def why_opaque(graph: Graph, node: Node) -> str | None:
         return f"{op.name} reads or writes state"
     if TOpPattern.get(op.name) is OpPattern.OPAQUE:
         return f"the TOpPattern of {op.name} is OPAQUE"
+    if FContract.get(op.name) is not None or TLibraryCall.get(op.name) is not None:
+        return f"a library computes {op.name}"
     if not any(t.get(op.name) for t in (FCodeGen, FElement, FReduce)):
-        return f"{op.name} has no FCodeGen, FElement or FReduce"
+        return f"{op.name} has no FCodeGen, FElement or FReduce: set one, and kernels compute it"
     if op.num_outputs != 1:
         return f"{op.name} has {op.num_outputs} results"
     for entry in (*node.inputs, *node.entries):

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from passkit.frontends.tf_graphdef.proto import AttrValue, GraphDef, NodeDef, TensorProto
 
 ROOT = Path(__file__).resolve().parents[3]

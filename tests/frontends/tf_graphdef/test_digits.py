@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from passkit.frontends import tf_graphdef
-from passkit.frontends.tf_graphdef.mapping import TABLE
-from passkit.frontends.tf_graphdef.proto import GraphDef
 
 import passkit as pk
 from passkit.errors import PasskitError
+from passkit.frontends import tf_graphdef
+from passkit.frontends.tf_graphdef.mapping import TABLE
+from passkit.frontends.tf_graphdef.proto import GraphDef
 from tests.frontends.tf_graphdef.models import DIGITS, attr
 
 STORED = dict(np.load(DIGITS.with_suffix(".npz")))

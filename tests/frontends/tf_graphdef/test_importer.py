@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from google.protobuf import text_format
-from passkit.frontends import tf_graphdef
 
 import passkit as pk
 from passkit.errors import ModelError
+from passkit.frontends import tf_graphdef
 from tests.frontends.tf_graphdef.models import const, model, node, placeholder
 
 X = placeholder("x", None, 3)

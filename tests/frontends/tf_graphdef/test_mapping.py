@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from passkit.frontends import tf_graphdef
-from passkit.frontends.tf_graphdef.mapping import ELEMENTWISE, REDUCTIONS, TABLE
 
 import passkit as pk
+from passkit.frontends import tf_graphdef
+from passkit.frontends.tf_graphdef.mapping import ELEMENTWISE, REDUCTIONS, TABLE
 from tests.frontends.tf_graphdef.models import const, model, node, placeholder
 
 Array = np.ndarray[Any, Any]

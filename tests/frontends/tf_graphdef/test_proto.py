@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from google.protobuf import text_format
-from passkit.frontends.tf_graphdef import proto
 
 from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef import proto
 from tests.frontends.tf_graphdef.models import DIGITS, ROOT, const, model, node, placeholder
 
 PROTO = ROOT / "frontends" / "tf_graphdef" / "graph.proto"

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from passkit.frontends import tf_graphdef
-from passkit.frontends.tf_graphdef.value import Value, known_value
 
 import passkit as pk
 from passkit.dtype import dtype_of
 from passkit.errors import ModelError
+from passkit.frontends import tf_graphdef
+from passkit.frontends.tf_graphdef.value import Value, known_value
 from passkit.size import Size
 from tests.frontends.tf_graphdef.models import const, model, node, placeholder
 

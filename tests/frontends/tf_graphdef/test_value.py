@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from passkit.frontends import tf_graphdef
 
 from passkit.errors import ModelError
+from passkit.frontends import tf_graphdef
 from tests.frontends.tf_graphdef.models import const, model, node, placeholder
 
 X = placeholder("x", None, 3)

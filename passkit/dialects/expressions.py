@@ -1,0 +1,183 @@
+"""Expressions in C where one value is one number: literals with their exact bits, operators, calls.
+
+Parentheses are printed only where precedence needs them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import frozen
+
+from passkit import dtype as dt
+from passkit.ast import Binary, Call, Cast, Const, Expr, Load, Select, SizeOf, Unary, Var
+from passkit.dialects.base import Dialect
+from passkit.dtype import DType
+from passkit.errors import CodeGenError
+
+PRECEDENCE = {
+    "|": 3,
+    "^": 4,
+    "&": 5,
+    "==": 6,
+    "!=": 6,
+    "<": 7,
+    "<=": 7,
+    ">": 7,
+    ">=": 7,
+    "+": 9,
+    "-": 9,
+    "*": 10,
+    "/": 10,
+    "%": 10,
+}
+TERNARY, UNARY, ATOM = 1, 11, 13
+
+
+def literal(x: Const, dialect: Dialect) -> str:
+    """A literal with the exact bits of its value."""
+    value, dtype = x.value, x.dtype
+    if dtype is dt.bool_:
+        return "true" if value else "false"
+    if dtype.is_integer:
+        return _integer(int(value), dtype)
+    if np.isnan(value) or dtype not in (dt.float32, dt.float64):
+        bits = int.from_bytes(x.bits, "little")
+        suffix = "ull" if dtype.nbytes == 8 else "u"
+        unsigned = "uint64_t" if dtype.nbytes == 8 else "uint32_t"
+        kind = dialect.type_of(dtype)
+        return dialect.bits.format(
+            type=kind, bits=f"0x{bits:x}{suffix}", unsigned=unsigned, short=dtype.short
+        )
+    if np.isinf(value):
+        suffix = "f" if dtype is dt.float32 else ""
+        return ("-" if value < 0 else "") + dialect.infinity.format(suffix=suffix)
+    text = np.format_float_positional(value, unique=True, trim="0")
+    if len(text) > 12:
+        text = np.format_float_scientific(value, unique=True, trim="0")
+    return text + ("f" if dtype is dt.float32 else "")
+
+
+def _integer(value: int, dtype: DType) -> str:
+    if value == np.iinfo(dtype.numpy).min and dtype.kind == "i" and dtype.nbytes >= 4:
+        return f"({_integer(value + 1, dtype)} - 1)"
+    suffix = "u" if dtype.kind == "u" and dtype.nbytes >= 4 else ""
+    wide = "ll" if dtype.nbytes == 8 and abs(value) > 0x7FFFFFFF else ""
+    return f"{value}{suffix}{wide}"
+
+
+def operator(x: Binary) -> tuple[str, int, int]:
+    """The spelling of an operator, its precedence, and what its right operand must bind by."""
+    op = "/" if x.op == "//" else x.op
+    level = PRECEDENCE[op]
+    regroups = op in "+*&|^" and not x.dtype.is_float
+    return op, level, level if regroups else level + 1
+
+
+def division(x: Binary, dialect: Dialect) -> str | None:
+    """The function that divides integers, or takes their rest; None for every other operator."""
+    if x.op not in ("/", "//", "%") or not x.a.dtype.is_integer:
+        return None
+    return dialect.call_of("fmod" if x.op == "%" else "cut_divide", x.dtype)
+
+
+def enclosed(text: str, level: int, outer: int) -> str:
+    """A text of precedence ``level`` as an operand inside one of precedence ``outer``."""
+    return f"({text})" if level < outer else text
+
+
+@frozen
+class Scalars:
+    """Expressions of one kernel in one language, each a single number.
+
+    ``sizes`` are the kernel's size arguments; ``registers`` are its arrays of vectors, which are
+    numbered by k.
+    """
+
+    dialect: Dialect
+    sizes: tuple[str, ...]
+    registers: frozenset[str]
+
+    def expr(self, x: Expr, outer: int = 0) -> str:
+        """The text of an expression inside one of precedence ``outer``."""
+        return enclosed(*self.leveled(x), outer)
+
+    def leveled(self, x: Expr) -> tuple[str, int]:
+        """The text of an expression, and its precedence."""
+        match x:
+            case Const():
+                text = literal(x, self.dialect)
+                return text, UNARY if text.startswith("-") else ATOM
+            case Var(name):
+                return name, ATOM
+            case SizeOf(size):
+                return str(size), ATOM
+            case Load(buffer, index):
+                return self.element(buffer, index), ATOM
+            case Unary(op, a):
+                op = "!" if op == "~" and x.dtype is dt.bool_ else op
+                return self._narrow(x, op + self.expr(a, UNARY + 1), UNARY)
+            case Binary():
+                return self._narrow(x, *self._binary(x))
+            case Call(name, args):
+                texts = ", ".join(map(self._typed, args))
+                return f"{self.dialect.call_of(name, x.dtype)}({texts})", ATOM
+            case Cast(a):
+                return self.dialect.cast_of(a.dtype, x.dtype, self.expr(a)), UNARY
+            case Select(condition, a, b):
+                c, other = self.expr(condition, TERNARY + 1), self.expr(b, TERNARY)
+                chosen = self.expr(a, TERNARY + isinstance(a, Select))
+                return f"{c} ? {chosen} : {other}", TERNARY
+        raise CodeGenError(f"the C printer does not know {type(x).__name__}")
+
+    def element(self, buffer: str, index: Expr) -> str:
+        """An element of a buffer, to read or to assign."""
+        return f"{buffer}[{'k' if buffer in self.registers else self.expr(index)}]"
+
+    def address(self, buffer: str, index: Expr) -> str:
+        """A pointer to an element of a buffer."""
+        text = self.expr(index)
+        return buffer if text == "0" else f"{buffer} + {text}"
+
+    def _binary(self, x: Binary) -> tuple[str, int]:
+        name = division(x, self.dialect)
+        if name is not None and not self._is_position(x):
+            return f"{name}({self._typed(x.a)}, {self._typed(x.b)})", ATOM
+        op, level, right = operator(x)
+        return f"{self.expr(x.a, level)} {op} {self.expr(x.b, right)}", level
+
+    def _is_position(self, x: Binary) -> bool:
+        """Whether a quotient is a part of an index: its divisor is an extent, so never 0 or -1."""
+        b = x.b
+        extent = isinstance(b, Const) and b.value > 0
+        extent |= isinstance(b, Var) and b.name in self.sizes
+        return extent and b.dtype is dt.int64
+
+    def _narrow(self, x: Expr, text: str, level: int) -> tuple[str, int]:
+        """Arithmetic on integers of 8 and 16 bits, which C does in 32, wrapped again."""
+        if not _is_narrow(x):
+            return text, level
+        return self.dialect.cast.format(type=self.dialect.type_of(x.dtype), value=text), UNARY
+
+    def _typed(self, x: Expr) -> str:
+        """An expression whose type the language cannot mistake: a literal says its own."""
+        text = self.expr(x)
+        return text if _says_its_type(x) else self.dialect.cast_of(x.dtype, x.dtype, text)
+
+
+def _says_its_type(x: Expr) -> bool:
+    """Whether C gives an expression its own type: literals are int, narrow integers become int."""
+    match x:
+        case Const():
+            plain = not x.dtype.is_integer or x.dtype is dt.int32
+            return plain and not (x.dtype.is_float and bool(np.isinf(x.value)))
+        case Binary(_, a, b) if x.dtype is not dt.bool_:
+            return not _is_narrow(x) and (_says_its_type(a) or _says_its_type(b))
+        case Select(_, a, b):
+            return not _is_narrow(x) and (_says_its_type(a) or _says_its_type(b))
+        case Unary(_, a):
+            return not _is_narrow(x) and _says_its_type(a)
+    return True
+
+
+def _is_narrow(x: Expr) -> bool:
+    return x.dtype.is_integer and x.dtype.nbytes < 4

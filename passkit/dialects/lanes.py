@@ -1,0 +1,216 @@
+"""Lane loops: how many lanes a turn takes, and expressions in them, where the language has vectors.
+
+A value that differs from lane to lane is printed as a vector, every other one as a scalar. So is an
+index: a vector begins at that of its first lane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from attrs import evolve, frozen
+
+from passkit import dtype as dt
+from passkit.ast import FUNCTIONS, Binary, Call, Cast, Const, Expr, Load, Select, Unary, Var, const
+from passkit.dialects.base import Dialect, Vectors
+from passkit.dialects.expressions import (
+    ATOM,
+    UNARY,
+    Scalars,
+    division,
+    enclosed,
+    literal,
+    operator,
+)
+from passkit.dialects.reciprocal import reciprocal
+from passkit.index import normal
+from passkit.size import Extent
+from passkit.stage import Fold, Let, Loop, Prefetch, Stage
+from passkit.walk import children, variables
+
+QUICK = frozenset(["maximum", "minimum", "abs", "floor", "ceil", "trunc", "rint"])
+SLOW = frozenset(FUNCTIONS) - QUICK
+"""Functions that take longer than folding does."""
+LANES, SHORT = 16, 64
+"""Lanes of a vector, and the longest row that is printed without a loop."""
+PACK = 64
+"""Lanes of a pack."""
+MASK = "m"
+"""The lanes in which a turn of the loop is active."""
+
+
+def turns(stage: Stage, lane: Loop, dialect: Dialect) -> tuple[str, int]:
+    """How a stage takes its lanes: what opens the loop, and the lanes of one turn.
+
+    A row that is short and known needs no loop. Packs, where a fold or a long formula would else
+    wait for itself.
+    """
+    v = dialect.vectors
+    if v is None:
+        return dialect.lane, LANES
+    if v.fixed and isinstance(lane.stop, Const) and int(lane.stop.value) <= SHORT:
+        return v.fixed, LANES
+    values = [s.value for s in stage.body if not isinstance(s, Prefetch)]
+    found = [x for value in values for x in _parts(value)]
+    slow = sum(isinstance(x, Call) and x.name in SLOW for x in found)
+    folds = any(isinstance(s, Fold) and s.buffer is None for s in stage.body)
+    wide = any(x.dtype.nbytes > 4 for x in found)
+    long = slow > 1 or (folds and not slow)
+    return (v.pack_loop, PACK) if long and not wide else (v.loop, LANES)
+
+
+def _parts(x: Expr) -> Iterator[Expr]:
+    """The values that an expression computes; an index is none of them."""
+    yield x
+    if not isinstance(x, Load):
+        for child in children(x):
+            yield from _parts(child)
+
+
+def varying(stage: Stage, lane: Var) -> frozenset[Var]:
+    """The variables that differ from lane to lane: the loop's, and locals made of such."""
+    found = {lane}
+    for s in stage.body:
+        if isinstance(s, Let) and not found.isdisjoint(variables(s.value)):
+            found.add(s.var)
+    return frozenset(found)
+
+
+@frozen
+class Lanes:
+    """The lanes that an expression is for: those of a turn of a loop, or fewer, under a mask.
+
+    ``var`` is the loop's variable, ``varying`` are it and all that depend on it. A scalar becomes a
+    vector of the lanes of ``like``. What divides all lanes gets a name in ``divisors`` when it is
+    met, numbered from ``first_divisor``; without that table there is no place to prepare it.
+    """
+
+    scalars: Scalars
+    vectors: Vectors
+    var: Var
+    varying: frozenset[Var]
+    first_divisor: int = 0
+    divisors: dict[Expr, str] | None = None
+    mask: str = MASK
+    like: str = MASK
+
+    def varies(self, x: Expr) -> bool:
+        """Whether a value differs from lane to lane, so that it is printed as a vector."""
+        return any(v in self.varying for v in variables(x))
+
+    def expr(self, x: Expr, outer: int = 0) -> str:
+        """The text of an expression inside one of precedence ``outer``."""
+        return enclosed(*self._leveled(x), outer)
+
+    def splat(self, x: Expr) -> str:
+        """An expression as a vector, even where all lanes agree."""
+        text = self.expr(x)
+        if self.varies(x):
+            return text
+        kind = self.scalars.dialect.type_of(x.dtype)
+        return self.vectors.splat.format(type=kind, value=text, like=self.like)
+
+    def step(self, index: Expr) -> Extent | None:
+        """How far an index moves from one lane to the next; None when unevenly."""
+        total = normal(index, {})
+        for atom, _ in total.terms:
+            if atom != self.var and self.var in set(variables(atom)):
+                return None
+        return total.coefficient(self.var)
+
+    def divisor_lines(self) -> list[str]:
+        """What stands in front of the loop: the reciprocal of each divisor, taken once."""
+        return [self._divisor_line(b, name) for b, name in (self.divisors or {}).items()]
+
+    def _leveled(self, x: Expr) -> tuple[str, int]:
+        if self.varies(x):
+            match x:
+                case Var() if x == self.var:
+                    return self.vectors.lane_value.format(var=x.name), ATOM
+                case Load():
+                    return self._load(x), ATOM
+                case Unary(op, a):
+                    return op + self.expr(a, UNARY + 1), UNARY
+                case Binary():
+                    return self._binary(x)
+                case Call():
+                    return self._call(x), ATOM
+                case Cast(a):
+                    value = self.expr(a)
+                    return self.scalars.dialect.cast_of(a.dtype, x.dtype, value), UNARY
+                case Select():
+                    return self._select(x), ATOM
+        return self.scalars.leveled(x)
+
+    def _load(self, x: Load) -> str:
+        if x.buffer in self.scalars.registers:
+            return self.scalars.element(x.buffer, x.index)
+        step = self.step(x.index)
+        if step is None:
+            return self.vectors.gather.format(
+                type=self.scalars.dialect.type_of(x.dtype),
+                var=self.var.name,
+                buffer=x.buffer,
+                index=self.scalars.expr(x.index),
+                mask=self.mask,
+            )
+        at = self.scalars.address(x.buffer, x.index)
+        if step == 1:
+            return self.vectors.load.format(at=at, mask=self.mask)
+        return self.vectors.load_strided.format(at=at, stride=step, mask=self.mask)
+
+    def _binary(self, x: Binary) -> tuple[str, int]:
+        name = division(x, self.scalars.dialect)
+        if name is not None:
+            return f"{name}({self.splat(x.a)}, {self.splat(x.b)})", ATOM
+        op, level, right = operator(x)
+        shared = op == "/" and x.dtype.is_float and not self.varies(x.b)
+        if shared and not _is_power_of_two(x.b):
+            return f"{self.expr(x.a, level)} / {self._divisor(x.b, right)}", level
+        if x.a.dtype is dt.bool_:  # masks do not mix with scalars
+            sides = (x.a, level), (x.b, right)
+            a, b = (self.expr(s, n) if self.varies(s) else self.splat(s) for s, n in sides)
+            return f"{a} {op} {b}", level
+        return f"{self.expr(x.a, level)} {op} {self.expr(x.b, right)}", level
+
+    def _call(self, x: Call) -> str:
+        if x.name in ("maximum", "minimum"):
+            texts = [self._operand(*x.args), self._operand(*x.args[::-1])]
+        else:
+            texts = list(map(self.splat, x.args))
+        return f"{self.scalars.dialect.call_of(x.name, x.dtype)}({', '.join(texts)})"
+
+    def _select(self, x: Select) -> str:
+        """Both arms, each under the mask of its own lanes."""
+        condition = self.splat(x.condition)
+        chosen, other = (
+            evolve(self, mask=template.format(mask=self.mask, condition=condition))
+            for template in (self.vectors.both, self.vectors.only)
+        )
+        a, b = chosen._operand(x.a, x.b), other._operand(x.b, x.a)
+        return self.vectors.select.format(condition=condition, a=a, b=b)
+
+    def _operand(self, x: Expr, other: Expr) -> str:
+        """One of two operands of a function that takes a scalar beside a vector."""
+        plain = x.dtype.is_float and self.varies(other)
+        return self.expr(x) if plain else self.splat(x)
+
+    def _divisor(self, b: Expr, outer: int) -> str:
+        """What divides all lanes: in a loop the name of what `divisor_lines` prepares."""
+        if self.divisors is None:
+            return self.expr(b, outer)
+        return self.divisors.setdefault(b, f"by{self.first_divisor + len(self.divisors)}")
+
+    def _divisor_line(self, b: Expr, name: str) -> str:
+        template, high, low = self.vectors.divisor, "", ""
+        if isinstance(b, Const) and (pair := reciprocal(float(b.value), b.dtype.nbytes)):
+            template = self.vectors.known_divisor
+            high, low = (literal(const(x, b.dtype), self.scalars.dialect) for x in pair)
+        kind, value = self.scalars.dialect.type_of(b.dtype), self.scalars.expr(b)
+        return template.format(type=kind, name=name, value=value, high=high, low=low)
+
+
+def _is_power_of_two(x: Expr) -> bool:
+    """Whether dividing by a literal is exactly multiplying by its reciprocal."""
+    return isinstance(x, Const) and bool(x.value) and abs(np.frexp(x.value)[0]) == 0.5

@@ -1,0 +1,66 @@
+"""Size arguments: larger extents of a kernel become arguments, so that shapes share its text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import evolve
+
+from passkit import dtype as dt
+from passkit.ast import Expr, Fixed, SizeOf, Var, const, size_of
+from passkit.size import Extent, Size
+from passkit.stage import KernelAST, Let, Loop, Phase, Stage, Store
+from passkit.tidy import map_statement, replace_children
+
+SMALL = 64
+"""Extents up to this are written into the kernel; larger ones are arguments."""
+
+
+def argument(size: Extent) -> Expr:
+    """An extent that is always an argument of the kernel, so that batches share one text."""
+    return size_of(size, Fixed.ARGUMENT)
+
+
+def pool_sizes(ast: KernelAST) -> tuple[KernelAST, tuple[Extent, ...]]:
+    """The AST with its larger extents as size arguments ``n0``, ``n1``, …, and their values.
+
+    Shapes that differ only in such extents then have one text, and one compiled kernel.
+    """
+    pool: dict[Extent, Var] = {}
+
+    def swap(x: Expr) -> Expr:
+        if not isinstance(x, SizeOf):
+            return replace_children(x, swap)
+        small = isinstance(x.size, int) and (x.fixed is Fixed.LITERAL or x.size <= SMALL)
+        if x.fixed is Fixed.ARGUMENT or not small:
+            return pool.setdefault(x.size, Var(f"n{len(pool)}", dt.int64))
+        return const(x.size, dt.int64)
+
+    def argument_of(extent: Extent) -> Extent:
+        if isinstance(extent, int):
+            return extent
+        return Size.symbol(pool.setdefault(extent, Var(f"n{len(pool)}", dt.int64)).name)
+
+    phases = tuple(_map_phase(p, swap) for p in ast.phases)
+    scratch = tuple(evolve(b, extent=argument_of(b.extent)) for b in ast.scratch)
+    names = tuple(v.name for v in pool.values())
+    return evolve(ast, phases=phases, scratch=scratch, sizes=names), tuple(pool)
+
+
+def _map_phase(phase: Phase, change: Callable[[Expr], Expr]) -> Phase:
+    def loop(x: Loop) -> Loop:
+        limit = None if x.limit is None else change(x.limit)
+        return Loop(x.var, change(x.start), change(x.stop), x.level, limit)
+
+    def let(x: Let) -> Let:
+        return Let(x.var, change(x.value))
+
+    def stage(x: Stage) -> Stage:
+        body = tuple(map_statement(s, change) for s in x.body)
+        before = tuple(map(let, x.before))
+        after = tuple(Store(s.buffer, change(s.index), change(s.value)) for s in x.after)
+        return Stage(x.name, tuple(map(loop, x.loops)), body, before, after)
+
+    rows = None if phase.rows is None else loop(phase.rows)
+    lets, stages = tuple(map(let, phase.lets)), tuple(map(stage, phase.stages))
+    return Phase(loop(phase.tile), rows, lets, stages)

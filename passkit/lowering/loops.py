@@ -1,0 +1,115 @@
+"""The loops of a kernel around and inside its stages: tiles, rows of a tile, lanes."""
+
+from __future__ import annotations
+
+from passkit import dtype as dt
+from passkit.ast import Binary, Expr, Fixed, Var, size_of, where
+from passkit.lowering.arguments import argument
+from passkit.schedule import Composition, Schedule
+from passkit.size import Extent, numel
+from passkit.space import Axis, Space
+from passkit.stage import Let, Level, Loop
+
+TILE = Var("tile", dt.int64)
+ROW = Var("row", dt.int64)
+POINT = Var("point", dt.int64)
+LOW, HIGH = Var("low", dt.int64), Var("high", dt.int64)
+
+
+class Loops:
+    """The loops that a schedule asks for.
+
+    ``across`` is the axis along which row values have lanes of their own; None where they are
+    scalars.
+    """
+
+    def __init__(self, space: Space, schedule: Schedule) -> None:
+        self.space, self.schedule = space, schedule
+        self.lane = space.axes[-1]
+        self.column = schedule.composition is Composition.COLUMN
+        self.short = schedule.composition is Composition.SHORT
+        self.across = self.lane if self.column else space.kept[0] if self.short else None
+
+    def tiles(self) -> tuple[Loop, Loop | None, list[Let], Extent]:
+        """The loop over tiles, the one over a tile's rows, what both decode; how many tiles."""
+        s, chunk, width = self.space, self.schedule.split.chunk, self.schedule.width
+        grid = [a for a in s.kept if a is not self.lane]
+        count = numel(a.extent for a in grid)
+        if self.short:
+            tiles = _ceil(count, chunk)
+            return _grid(tiles), None, _range(TILE, chunk, count), tiles
+        if self.column or (not grid and not self.lane.reduced):
+            assert width is not None
+            blocks = _ceil(self.lane.extent, width)
+            tiles = count * blocks
+            several = argument(blocks)
+            block = Binary("%", TILE, several, dt.int64) if grid else TILE
+            lets = [*_range(block, width, self.lane.extent), *_decode(TILE // several, grid)]
+            return _grid(tiles), None, lets, tiles
+        tiles = _ceil(count, chunk)
+        var = grid[0].var if len(grid) == 1 else ROW
+        start = TILE * argument(chunk)
+        rows = Loop(var, start, start + argument(chunk), Level.WARP, argument(count))
+        lets = [] if len(grid) == 1 else _decode(ROW, grid)
+        return _grid(tiles), rows, lets, tiles
+
+    def lanes(self) -> Loop:
+        """The loop along the lanes."""
+        if self.schedule.width is None:
+            return Loop(self.lane.var, size_of(0), size_of(self.lane.extent), Level.CTA)
+        return Loop(self.lane.var, LOW, HIGH, Level.CTA)
+
+    def serial(self) -> list[Loop]:
+        """The loops over folded axes that are not the lanes'."""
+        axes = [a for a in self.space.reduced if a is not self.lane]
+        return [Loop(a.var, size_of(0), size_of(a.extent), Level.THREAD) for a in axes]
+
+    def short_rows(self, level: Level) -> list[Loop]:
+        """The rows of a tile of short rows."""
+        return [Loop(self.across.var, LOW, HIGH, level)] if self.short and self.across else []
+
+    def points(self) -> Loop:
+        """The loop over all points of a tile of short rows."""
+        length = size_of(self.lane.extent)
+        return Loop(POINT, LOW * length, HIGH * length, Level.CTA)
+
+    def first_point(self) -> Expr:
+        """The first point of a tile of short rows."""
+        return LOW * size_of(self.lane.extent)
+
+    def offset(self) -> Expr:
+        """The place of the current lane, or short row, in the tile."""
+        assert self.across is not None
+        return Binary("-", self.across.var, LOW, dt.int64)
+
+
+def _grid(tiles: Extent) -> Loop:
+    return Loop(TILE, size_of(0), argument(tiles), Level.GRID)
+
+
+def _range(block: Expr, width: Extent, extent: Extent) -> list[Let]:
+    """The lanes, or rows, of a tile: from ``low`` to ``high``."""
+    step = size_of(width, Fixed.LITERAL)
+    end = LOW + step
+    last = argument(extent)
+    return [Let(LOW, block * step), Let(HIGH, where(end < last, end, last))]
+
+
+def _decode(linear: Expr, axes: list[Axis]) -> list[Let]:
+    """The coordinates of a linear index, outermost first."""
+    lets, stride = [], numel(a.extent for a in axes)
+    for k, axis in enumerate(axes):
+        stride = _over(stride, axis.extent)
+        value = linear if stride == 1 else Binary("//", linear, size_of(stride), dt.int64)
+        if k:
+            value = Binary("%", value, size_of(axis.extent), dt.int64)
+        lets.append(Let(axis.var, value))
+    return lets
+
+
+def _over(a: Extent, b: Extent) -> Extent:
+    return a // b if b != 0 else 0
+
+
+def _ceil(a: Extent, b: Extent) -> Extent:
+    return (a + (b - 1)) // b

@@ -1,0 +1,315 @@
+"""Lowering: a group, its schedule and its scratch become a kernel AST of stages.
+
+Stages follow the schedule; inside a stage every value is a local, computed once. Locals used once
+are put back into their user where that reads better, those that no lane changes move in front.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from passkit.ast import Expr, Fixed, Load, Reduce, Var, cast, size_of
+from passkit.dtype import DType
+from passkit.errors import CodeGenError
+from passkit.group import Group
+from passkit.index import Sum, add, expression, normal, ravel, times
+from passkit.lowering.arguments import SMALL
+from passkit.lowering.loops import Loops
+from passkit.lowering.values import Values
+from passkit.node import Entry, Node, known_shape
+from passkit.schedule import Schedule, StagePlan
+from passkit.shared import Holds, SharedPlan, padded
+from passkit.size import Extent, numel
+from passkit.space import Infeasible, Layout, Role, is_free, lay_out, reduce_of
+from passkit.stage import (
+    Buffer,
+    Fold,
+    KernelAST,
+    Level,
+    Phase,
+    Place,
+    Prefetch,
+    Stage,
+    Statement,
+    Store,
+)
+from passkit.tidy import tidy_stage
+
+AHEAD = 512
+"""How many elements before its use a streaming kernel asks for an input."""
+
+
+def lower(group: Group, schedule: Schedule, shared: SharedPlan) -> tuple[KernelAST, Extent]:
+    """The kernel AST of a group, and its number of tiles.
+
+    Raises: CodeGenError when the schedule was made for another group.
+    """
+    layout = lay_out(group.graph)
+    if isinstance(layout, Infeasible):
+        raise CodeGenError(f"{group} cannot be one kernel: {layout.reason}")
+    if layout.space.axes != schedule.axes:
+        raise CodeGenError(
+            f"{group} has axes {layout.space.axes}, its schedule {schedule.axes}; run SchedulePlan "
+            f"on this graph"
+        )
+    return Lowering(group, layout, schedule, shared).kernel()
+
+
+class Lowering:
+    """The stages of one kernel in the making, and where each value lies by now."""
+
+    def __init__(
+        self, group: Group, layout: Layout, schedule: Schedule, shared: SharedPlan
+    ) -> None:
+        self.group, self.layout, self.schedule, self.shared = group, layout, schedule, shared
+        self.graph, self.space = layout.graph, layout.space
+        self.nodes = self.graph.nodes
+        self.number = {n: k for k, n in enumerate(self.nodes)}
+        self.names = _local_names(self.nodes)
+        self.inputs = {n: f"x{k}" for k, n in enumerate(self.graph.inputs)}
+        self.kept = {self.nodes[k.value]: k for k in schedule.kept}
+        self.loops = Loops(self.space, schedule)
+        self.lane, self.across = self.loops.lane, self.loops.across
+        self.column, self.short = self.loops.column, self.loops.short
+        self.locals: dict[str, int] = {}
+        self.row_values: dict[Entry, Expr] = {}
+        self.written: set[Node] = set()
+        passes = [p for p in schedule.stages if p.folds or p.keeps or p.stores]
+        self._second = passes[1] if len(passes) > 1 else None
+
+    def kernel(self) -> tuple[KernelAST, Extent]:
+        """The kernel AST, and its number of tiles."""
+        tile, rows, lets, tiles = self.loops.tiles()
+        stages: list[Stage] = []
+        for k, plan in enumerate(self.schedule.stages):
+            stages += [s for s in self._stage(plan, f"stage{k}") if s.body]
+        buffers = [
+            Buffer(self.inputs[n], _dtype(n.entries[0]), Place.GLOBAL, numel(_shape(n.entries[0])))
+            for n in self.graph.inputs
+        ]
+        buffers += [
+            Buffer(f"y{k}", _dtype(e), Place.GLOBAL, numel(_shape(e)), written=True)
+            for k, e in enumerate(self.graph.outputs)
+        ]
+        phase = Phase(tile, rows, tuple(lets), tuple(stages))
+        registers = [
+            Buffer(f"r{k.value}", _dtype(self.nodes[k.value].entries[0]), k.place, self.lane.extent)
+            for k in self.schedule.kept
+            if k.place is Place.LANES
+        ]
+        ast = KernelAST(tuple(buffers), (), (*self.shared.buffers(), *registers), (phase,))
+        return ast, tiles
+
+    # One pass over the points of a tile or row, and the row values it leaves.
+
+    def _stage(self, plan: StagePlan, name: str) -> list[Stage]:
+        stages: list[Stage] = []
+        if plan.folds or plan.keeps or plan.stores:
+            stages.append(self._pass(plan, name))
+            if self.short:
+                stages += [self._stream(k) for k in plan.stores if k in self.schedule.stream]
+        if plan.rows:
+            stages.append(self._row_stage(plan, name))
+        return stages
+
+    def _pass(self, plan: StagePlan, name: str) -> Stage:
+        values = Values(self)
+        folds = [self.nodes[k] for k in plan.folds]
+        roots = [n.inputs[0].node for n in folds]
+        roots += [self.nodes[k] for k in plan.keeps]
+        roots += [self.graph.outputs[k].node for k in plan.stores]
+        values.compute(roots)
+        body: list[Statement] = [self._fold(n, values) for n in folds]
+        stores = {(f"y{k}", self.graph.outputs[k]) for k in plan.stores}
+        for k in plan.keeps:
+            node = self.nodes[k]
+            buffer, index = self.kept_at(node)
+            stores.discard((buffer, node.entries[0]))  # it is stored by being kept there
+            body.append(Store(buffer, index, values.full(node.entries[0])))
+            self.written.add(node)
+        for buffer, entry in sorted(stores, key=lambda s: s[0]):
+            body.append(self._result(int(buffer[1:]), values.full(entry)))
+        body += self._prefetches(plan)
+        loops = (*self.loops.short_rows(Level.WARP), *self.loops.serial(), self.loops.lanes())
+        for node in folds:
+            self._after_fold(node)
+        after = tuple(self._keep_total(n) for n in folds) if self.short else ()
+        stage = Stage(name, loops, (*values.lets, *body), after=after)
+        return tidy_stage(stage, self.lane.var)
+
+    def _result(self, k: int, value: Expr) -> Store:
+        """The store of an output; short rows that are to be streamed are gathered first."""
+        stream = k in self.schedule.stream
+        at = self._point(self.space.full)
+        if not (stream and self.short):
+            return Store(f"y{k}", at, value, stream)
+        return Store(self._scratch(Holds.RESULT, k), at - self.loops.first_point(), value)
+
+    def _stream(self, k: int) -> Stage:
+        """The results of a tile of short rows, from scratch to memory by whole cache lines."""
+        loop = self.loops.points()
+        buffer, dtype = self._scratch(Holds.RESULT, k), _dtype(self.graph.outputs[k])
+        value = Load(buffer, loop.var - self.loops.first_point(), dtype)
+        return Stage(f"stream{k}", (loop,), (Store(f"y{k}", loop.var, value, True),))
+
+    def _keep_total(self, node: Node) -> Store:
+        total = Var(self.names[node], _reduction(node).identity.dtype)
+        return Store(self._scratch(Holds.TOTAL, self.number[node]), self.loops.offset(), total)
+
+    def _prefetches(self, plan: StagePlan) -> list[Statement]:
+        """What is asked of memory ahead of its use.
+
+        In the stage after the first the next row, or the next tile of short rows, of what is read
+        row by row: the first stage then finds it in the cache. Where one pass streams its results,
+        what it reads a little later.
+        """
+        long = not isinstance(self.lane.extent, int) or self.lane.extent > SMALL
+        if plan is self._second and self.short:
+            ahead = size_of(numel([self.schedule.split.chunk, self.lane.extent]), Fixed.LITERAL)
+        elif plan is self._second and self.lane.reduced and long:
+            ahead = size_of(numel(a.extent for a in self.space.reduced))
+        elif self.schedule.stream and not self.space.reduced:
+            ahead = size_of(AHEAD, Fixed.LITERAL)
+        else:
+            return []
+        reads = self.layout.input_reads
+        return [
+            Prefetch(self.inputs[n], expression(self.space.full) + ahead)
+            for n in self.graph.inputs
+            if any(a == self.space.full for a in reads.get(n, []))
+        ]
+
+    def _fold(self, node: Node, values: Values) -> Fold:
+        found = _reduction(node)
+        value = values.full(node.inputs[0])
+        if found.prepare is not None:
+            value = found.prepare(value)
+        var = Var(self.names[node], found.identity.dtype)
+        if not self.column:
+            return Fold(var, value, found.identity, found.combine)
+        buffer = self._scratch(Holds.TOTAL, self.number[node])
+        return Fold(var, value, found.identity, found.combine, buffer, self.loops.offset())
+
+    def _after_fold(self, node: Node) -> None:
+        found = _reduction(node)
+        total: Expr = Var(self.names[node], found.identity.dtype)
+        if self.across is not None:
+            buffer = self._scratch(Holds.TOTAL, self.number[node])
+            total = Load(buffer, self.loops.offset(), found.identity.dtype)
+        self.row_values[node.entries[0]] = total
+
+    def _row_stage(self, plan: StagePlan, name: str) -> Stage:
+        """Row values in scalars (ROW), or lane by lane through scratch (COLUMN, SHORT)."""
+        values = Values(self, rows=True)
+        computed: list[Entry] = []
+        for k in plan.rows:
+            node, entry = self.nodes[k], self.nodes[k].entries[0]
+            value = self._row_value(node, values)
+            if value is self.row_values.get(entry):
+                continue
+            local = self.names[node] if reduce_of(node) is None else f"{self.names[node]}_row"
+            self.row_values[entry] = values.let(local, value)
+            computed.append(entry)
+        body: list[Statement] = [*values.lets]
+        for j, entry in enumerate(self.graph.outputs):
+            if self.number[entry.node] in plan.rows:
+                at = self._row_point() if self.across else expression(self.space.row)
+                body.append(Store(f"y{j}", at, self.row_values[entry]))
+        if self.across is None:
+            # Scalars stay visible to the later stages of the row, so none may be put back.
+            visible = frozenset(v for e in computed if isinstance(v := self.row_values[e], Var))
+            return tidy_stage(Stage(f"{name}_rows", (), tuple(body)), None, visible)
+        for entry in computed:
+            if self.shared.array_of(Holds.VALUE, self.number[entry.node]) is None:
+                continue  # no later stage reads it
+            buffer = self._scratch(Holds.VALUE, self.number[entry.node])
+            body.append(Store(buffer, self.loops.offset(), self.row_values[entry]))
+            self.row_values[entry] = Load(buffer, self.loops.offset(), _dtype(entry))
+        loop = self.loops.short_rows(Level.CTA) or [self.loops.lanes()]
+        return tidy_stage(Stage(f"{name}_rows", tuple(loop), tuple(body)), self.across.var)
+
+    def _row_point(self) -> Expr:
+        """Where a row value is stored, stepping along the lanes even where there is one row."""
+        assert self.across is not None
+        one = Sum(((self.across.var, 1),)) if self.across.extent == 1 else Sum(())
+        return expression(add(self.space.row, one))
+
+    def _row_value(self, node: Node, values: Values) -> Expr:
+        """A reduction's total as it is, or finished and rounded; any other row value computed."""
+        entry = node.entries[0]
+        if reduce_of(node) is None:
+            return values.at(node, self.space.index(Role.ROW, _shape(entry)))
+        finish, value = _reduction(node).finish, self.row_values[entry]
+        if finish is not None:
+            count = size_of(numel(a.extent for a in self.space.reduced))
+            value = finish(values.row(entry), count)
+        return cast(value, _dtype(entry))
+
+    # Where kept values and scratch lie.
+
+    def _scratch(self, holds: Holds, number: int) -> str:
+        k = self.shared.array_of(holds, number)
+        if k is None:
+            raise CodeGenError(
+                f"{self.group} needs scratch for its {holds.value} {number}, and the shared plan "
+                f"has none; run SharedMemPlan after SchedulePlan"
+            )
+        return f"s{k}"
+
+    def local(self, name: str) -> str:
+        """A name for a local, numbered where another stage has taken it: both may be hoisted."""
+        count = self.locals[name] = self.locals.get(name, 0) + 1
+        return name if count == 1 else f"{name}_{count}"
+
+    def _point(self, at: Sum) -> Expr:
+        """An index that steps along the lanes, even where there is only one."""
+        one = Sum(((self.lane.var, 1),)) if self.lane.extent == 1 else Sum(())
+        return expression(add(at, one))
+
+    def kept_at(self, node: Node) -> tuple[str, Expr]:
+        """The buffer and the index that a value kept between stages has at the current point."""
+        kept = self.kept[node]
+        if kept.place is Place.GLOBAL:
+            return f"y{kept.output}", self._point(self.space.full)
+        if kept.place is Place.LANES:
+            return f"r{kept.value}", self.lane.var
+        folded = self.space.reduced
+        point = ravel([a.var for a in folded], tuple(a.extent for a in folded), self.space.extents)
+        if self.column:
+            assert self.schedule.width is not None
+            point = add(times(point, self.schedule.width), normal(self.loops.offset(), {}))
+        if self.short:
+            row = self.loops.offset() * size_of(padded(numel(a.extent for a in folded)))
+            return self._scratch(Holds.VALUE, kept.value), row + self._point(point)
+        if self.column:
+            return self._scratch(Holds.VALUE, kept.value), expression(point)
+        return self._scratch(Holds.VALUE, kept.value), self._point(point)
+
+
+def _reduction(node: Node) -> Reduce:
+    found = reduce_of(node)
+    assert found is not None
+    return found
+
+
+def _local_names(nodes: Iterable[Node]) -> dict[Node, str]:
+    """Names of locals: the operator's name, numbered where it repeats; C identifiers."""
+    count: dict[str, int] = {}
+    names = {}
+    for node in nodes:
+        if is_free(node) or node.op is None:
+            continue
+        base = "".join(c if c.isalnum() and c.isascii() else "_" for c in node.op.name) or "op"
+        base = f"v_{base}" if base[0].isdigit() else base
+        k = count[base] = count.get(base, 0) + 1
+        names[node] = f"{base}_{k}"
+    return names
+
+
+def _shape(entry: Entry) -> tuple[Extent, ...]:
+    return known_shape(entry)
+
+
+def _dtype(entry: Entry) -> DType:
+    assert entry.dtype is not None
+    return entry.dtype

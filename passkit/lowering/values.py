@@ -1,0 +1,158 @@
+"""The locals of one stage: each value bound once, at the current point or wherever it is read."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from passkit.ast import Expr, Load, Var, const
+from passkit.errors import CodeGenError
+from passkit.index import expression, normal, ravel
+from passkit.lowering.parts import repeated_parts
+from passkit.node import Entry, Node, known_shape
+from passkit.op import FElement
+from passkit.reads import Index, Reader, element, reads_of
+from passkit.space import Role, is_free, reduce_of
+from passkit.stage import Let
+from passkit.tidy import LONGEST, parts, replace_children
+
+if TYPE_CHECKING:
+    from passkit.lowering.lower import Lowering
+
+
+class Values:
+    """Binds what a stage computes to locals, in ``lets``; ``rows`` for a stage of row values."""
+
+    def __init__(self, lowering: Lowering, rows: bool = False) -> None:
+        self.of, self.rows = lowering, rows
+        self.space = lowering.space
+        self.lets: list[Let] = []
+        self.bound: dict[tuple[Entry, Index], Expr] = {}
+
+    def compute(self, roots: Iterable[Node]) -> None:
+        """Bind every FULL value that ``roots`` need, in the group's order."""
+        needed: set[Node] = set()
+        todo = list(roots)
+        while todo:
+            node = todo.pop()
+            if is_free(node) or node in needed or reduce_of(node) is not None:
+                continue
+            if Role.FULL not in self.of.layout.roles[node]:
+                continue
+            needed.add(node)
+            if node not in self.of.written:
+                todo += [e.node for e in node.inputs]
+        for node in self.of.nodes:
+            if node in needed:
+                self.full(node.entries[0])
+
+    def full(self, entry: Entry) -> Expr:
+        """The value of ``entry`` at the current point."""
+        index = self.space.index(Role.FULL, known_shape(entry))
+        key = (entry, index)
+        if key not in self.bound:
+            self.bound[key] = self._full(entry, index)
+        return self.bound[key]
+
+    def _full(self, entry: Entry, index: Index) -> Expr:
+        node = entry.node
+        if is_free(node):
+            return self._leaf(entry, index, guarded=False)
+        if node in self.of.written:
+            buffer, at = self.of.kept_at(node)
+            assert entry.dtype is not None
+            return self.let(self.of.names[node], Load(buffer, at, entry.dtype))
+        return self.let(self.of.names[node], self.at(node, index))
+
+    def at(self, node: Node, index: Index, guarded: bool = False) -> Expr:
+        """The expression of ``node``'s value at ``index``.
+
+        ``guarded`` says that ``index`` is only valid in the arm of a select that reads it: what it
+        loads must then stay inside the expression.
+        """
+        assert node.op is not None
+        inside: frozenset[int] = frozenset()
+        if not guarded and FElement.get(node.op.name) is not None:
+            inside = reads_of(node, index, self.space.extents).guarded
+        number = itertools.count()
+
+        def reader(entry: Entry) -> Reader:
+            def read(*at: Expr) -> Expr:
+                return self._read(entry, at, next(number) in inside or guarded)
+
+            return read
+
+        out = element(node, index, [reader(e) for e in node.inputs])
+        if isinstance(out, tuple):
+            raise CodeGenError(f"{node.where} has several results in one kernel")
+        wanted = node.entries[0].dtype
+        if out.dtype is not wanted:
+            raise CodeGenError(
+                f"{node.where}: its code gives {out.dtype}, its type rule {wanted}; make "
+                f"FCodeGen and FInferType agree"
+            )
+        return out
+
+    def _read(self, entry: Entry, at: Index, guarded: bool) -> Expr:
+        extents = self.space.extents
+        index = tuple(expression(normal(i, extents)) for i in at)
+        if is_free(entry.node):
+            return self._leaf(entry, index, guarded)
+        role = self.of.layout.role_at(entry, index)
+        if role is Role.ROW and entry in self.of.row_values:
+            return self.row(entry)
+        if role is Role.FULL and not self.rows:
+            return self.full(entry)
+        if guarded:
+            return self.at(entry.node, index, guarded)
+        key = (entry, index)
+        if key not in self.bound:
+            self.bound[key] = self.let(self.of.names[entry.node], self.at(entry.node, index))
+        return self.bound[key]
+
+    def row(self, entry: Entry) -> Expr:
+        """A row value; one that lies in scratch is fetched once."""
+        value = self.of.row_values[entry]
+        if not isinstance(value, Load):
+            return value
+        key = (entry, ())
+        if key not in self.bound:
+            self.bound[key] = self.let(f"{self.of.names[entry.node]}_row", value)
+        return self.bound[key]
+
+    def _leaf(self, entry: Entry, index: Index, guarded: bool) -> Expr:
+        """A load or a literal."""
+        node, shape = entry.node, known_shape(entry)
+        assert entry.dtype is not None
+        if node.op is not None:
+            return const(node.params["value"].reshape(-1)[0], entry.dtype)
+        key = (entry, index)
+        if key in self.bound:
+            return self.bound[key]
+        where = expression(ravel(index, shape, self.space.extents))
+        load = Load(self.of.inputs[node], where, entry.dtype)
+        if guarded:
+            return load
+        self.bound[key] = self.let(f"{self.of.inputs[node]}_{len(self.lets)}", load)
+        return self.bound[key]
+
+    def let(self, name: str, value: Expr) -> Expr:
+        """A local for ``value``, unless it is one; and for what it would compute twice."""
+        if isinstance(value, Var):
+            return value
+        known: dict[Expr, Expr] = {}
+
+        def change(x: Expr) -> Expr:
+            return known[x] if x in known else replace_children(x, change)
+
+        if parts(value) > LONGEST:
+            for part in repeated_parts(value):
+                known[part] = self._bind(f"{name}_part", change(part))
+            value = change(value)
+        return self._bind(name, value)
+
+    def _bind(self, name: str, value: Expr) -> Var:
+        var = Var(self.of.local(name), value.dtype)
+        self.lets.append(Let(var, value))
+        return var

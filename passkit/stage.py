@@ -1,0 +1,141 @@
+"""Kernels as stages: loops over statements, put together to phases, and those to a `KernelAST`."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from attrs import field, frozen
+
+from passkit.ast import Const, Expr, Var
+from passkit.dtype import DType
+from passkit.size import Extent
+
+
+class Level(Enum):
+    """Which parallelism runs a loop: blocks, rows of a block, lanes, or nothing."""
+
+    GRID = "grid"
+    WARP = "warp"
+    CTA = "cta"
+    THREAD = "thread"
+
+
+class Place(Enum):
+    """Where a value lives between its producer and its consumers."""
+
+    INLINE = "inline"
+    REGISTER = "register"
+    LANES = "lanes"
+    SHARED = "shared"
+    GLOBAL = "global"
+
+
+@frozen
+class Loop:
+    """``for var in [start, stop)``, not past ``limit`` where there is one, run at ``level``."""
+
+    var: Var
+    start: Expr
+    stop: Expr
+    level: Level
+    limit: Expr | None = None
+
+
+@frozen
+class Let:
+    """A local."""
+
+    var: Var
+    value: Expr
+
+
+@frozen
+class Store:
+    """``buffer[index] = value``; one that streams may go past the caches."""
+
+    buffer: str
+    index: Expr
+    value: Expr
+    stream: bool = False
+
+
+@frozen
+class Prefetch:
+    """A hint that ``buffer[index]`` is read soon. It has no meaning, so it may lie past the end."""
+
+    buffer: str
+    index: Expr
+
+
+@frozen
+class Fold:
+    """A reduction of ``value`` over the loops of its stage: a local, or a buffer element.
+
+    ``combine`` is an expression of `ast.left` and `ast.right`. With ``buffer`` the partial result
+    lives in memory at ``index``, one for each lane; else in ``var``, combined across lanes at the
+    end of the stage.
+    """
+
+    var: Var
+    value: Expr
+    identity: Const
+    combine: Expr
+    buffer: str | None = None
+    index: Expr | None = None
+
+
+Statement = Let | Store | Fold | Prefetch
+
+
+@frozen
+class Stage:
+    """Loops over one fused body; no local of it is seen by another stage, but folds are.
+
+    ``before`` are locals computed once in front of the loops; the loops run outermost first. A
+    WARP loop runs over rows: each row folds by itself, and ``after`` stores what it folded to.
+    """
+
+    name: str
+    loops: tuple[Loop, ...]
+    body: tuple[Statement, ...]
+    before: tuple[Let, ...] = ()
+    after: tuple[Store, ...] = ()
+
+
+@frozen
+class Phase:
+    """The part of a kernel between two grid barriers: tiles, rows of a tile, stages of a row.
+
+    ``tile`` is the GRID loop; ``rows``, if there is one, runs inside it at WARP level; ``lets``
+    decode the row's coordinates.
+    """
+
+    tile: Loop
+    rows: Loop | None
+    lets: tuple[Let, ...]
+    stages: tuple[Stage, ...]
+
+
+@frozen
+class Buffer:
+    """A parameter (GLOBAL) or a scratch array (SHARED) of ``extent`` elements."""
+
+    name: str
+    dtype: DType
+    place: Place
+    extent: Extent
+    written: bool = False
+
+
+@frozen
+class KernelAST:
+    """A whole kernel: what every dialect prints and every interpreter runs.
+
+    ``sizes`` names the int64 arguments in order; ``params`` are inputs, then outputs.
+    """
+
+    params: tuple[Buffer, ...]
+    sizes: tuple[str, ...]
+    scratch: tuple[Buffer, ...]
+    phases: tuple[Phase, ...]
+    comment: str = field(default="", eq=False)
