@@ -19,8 +19,7 @@ from tests.error_bounds import Value, bounded, mismatch
 from tests.fuzzing import Failure, check, check_all, minimised
 from tests.random_graphs import Case, coverage, covered, expected, random_case, table
 
-COUNT, RUN = 300, 60
-"""Graphs that are drawn for their coverage, and those of them that are run here."""
+COUNT = 300
 
 
 @pytest.mark.slow
@@ -30,11 +29,11 @@ def test_random_graphs_equal_their_meaning() -> None:
     count = coverage(cases)
     print(table(count))
 
-    failures, (exact, near, _) = check_all(cases[:RUN])
+    failures, (exact, near, anything) = check_all(cases)
 
     assert not failures, "\n\n".join(str(minimised(f, 20)) for f in failures[:3])
     assert [kind for kind in expected() if not count[kind]] == []
-    assert exact > near > 0
+    assert exact > near > 50 * anything
 
 
 PLANTS: dict[str, tuple[type, str, Callable[..., object]]] = {}

@@ -6,8 +6,8 @@ import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-
-from attrs import frozen
+from threading import Event, Timer
+from typing import NamedTuple
 
 from passkit.errors import CompilerError
 from passkit.runtime.native.compiler import Compiler
@@ -15,8 +15,7 @@ from passkit.runtime.native.compiler import Compiler
 TIMEOUT_SECONDS = 600.0
 
 
-@frozen
-class Compilation:
+class Compilation(NamedTuple):  # not attrs, whose import the launcher would wait for
     """A process that compiles ``what`` to ``output``; ``source`` is shown when it fails."""
 
     compiler: Compiler
@@ -30,14 +29,23 @@ class Compilation:
 
         Raises: CompilerError with the compiler's text and the numbered source.
         """
+        late = Event()
+
+        def give_up() -> None:
+            late.set()
+            self.process.kill()
+
+        alarm = Timer(timeout, give_up)
+        alarm.start()
         try:
-            status = self.process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            self.stop()
+            status = self.process.wait()  # with a timeout it would look every 50 ms only
+        finally:
+            alarm.cancel()
+        if late.is_set():
             raise CompilerError(
                 f"{self.compiler.path} took more than {timeout:g} seconds for {self.what}; set "
                 "PASSKIT_CXX to another compiler"
-            ) from None
+            )
         if status:
             raise CompilerError(
                 f"{self.compiler.path} refused {self.what} with status {status}; PASSKIT_CXX may "
