@@ -29,7 +29,7 @@ class Target:
     scratch: int
     tile: int = 8192
     short_row: int = 64
-    short_tile: int = 2048
+    short_tile: int = 1024
     max_ops: int = 256
     max_buffers: int = 48
     parallel: float = 6e-6

@@ -25,6 +25,22 @@ SCALARS = {
 
 
 @frozen(kw_only=True)
+class RowTemplates:
+    """Spellings for tiles of short rows: what stands in front of the rows, in one, behind them.
+
+    ``{name}`` is a fold's name or a divisor's, ``{most}`` the most rows, ``{rows}`` how many there
+    are and ``{row}`` the number of one; ``{fold}`` begins a fold, ``{to}`` is where results lie.
+    """
+
+    folds: str
+    begin: str
+    end: str
+    results: str
+    divisors: str
+    divisor: str
+
+
+@frozen(kw_only=True)
 class Vectors:
     """Spellings of a dialect in which one statement handles many lanes.
 
@@ -32,7 +48,8 @@ class Vectors:
     have: 16, or in a ``pack_loop`` {lanes} at a time. ``fixed`` is the loop of a known short
     extent, whose vectors are numbered by k and may stay in an ``array``. ``{type}`` is a scalar
     type.
-    ``folding`` starts a fold, or ``extreme`` one by maximum or minimum that keeps NaN.
+    ``folding`` starts a fold, or ``extreme`` one by maximum or minimum that keeps NaN; ``begin``
+    names it.
     """
 
     local: str
@@ -56,8 +73,10 @@ class Vectors:
     array: str
     folding: str
     extreme: str
+    begin: str
     take: str
     result: str
+    rows: RowTemplates
 
 
 @frozen(kw_only=True)

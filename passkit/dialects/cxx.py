@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from passkit.dialects.base import Dialect, Vectors, register_dialect
+from passkit.dialects.base import Dialect, RowTemplates, Vectors, register_dialect
 
 PRELUDE = Path(__file__).with_name("prelude")
 
@@ -48,12 +48,21 @@ CXX = register_dialect(
             known_divisor="const known_divisor<{type}> {name}({value}, {high}, {low});",
             array="vec<{type}> {name}[{count}];",
             folding=(
-                "auto {name} = folding<{type}, {lanes}>({identity}, "
-                "[](auto a, auto b) PK_INLINE {{ return {combine}; }});"
+                "folding<{type}, {lanes}>({identity}, "
+                "[](auto a, auto b) PK_INLINE {{ return {combine}; }})"
             ),
-            extreme="{which}<{type}, {lanes}> {name};",
+            extreme="{which}<{type}, {lanes}>()",
+            begin="auto {name} = {fold};",
             take="{acc}.take({value}, {mask});",
             result="const {type} {name} = {acc}.result();",
+            rows=RowTemplates(
+                folds="auto {name}_rows = folds_of_rows<{most}>({fold});",
+                begin="auto {name}_lanes = {name}_rows.begin();",
+                end="{name}_rows.end({row}, {name}_lanes);",
+                results="{name}_rows.results({to}, {rows});",
+                divisors="const divisors_of_rows<{type}, {most}> {name}_rows({buffer}, {rows});",
+                divisor="const auto {name} = {name}_rows[{row}];",
+            ),
         ),
     )
 )

@@ -5,6 +5,8 @@ Parentheses are printed only where precedence needs them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from attrs import frozen
 
@@ -13,6 +15,7 @@ from passkit.ast import Binary, Call, Cast, Const, Expr, Load, Select, SizeOf, U
 from passkit.dialects.base import Dialect
 from passkit.dtype import DType
 from passkit.errors import CodeGenError
+from passkit.size import Extent
 
 PRECEDENCE = {
     "|": 3,
@@ -90,12 +93,13 @@ class Scalars:
     """Expressions of one kernel in one language, each a single number.
 
     ``sizes`` are the kernel's size arguments; ``registers`` are its arrays of vectors, which are
-    numbered by k.
+    numbered by k; ``scratch`` are the extents of its scratch arrays.
     """
 
     dialect: Dialect
     sizes: tuple[str, ...]
     registers: frozenset[str]
+    scratch: Mapping[str, Extent]
 
     def expr(self, x: Expr, outer: int = 0) -> str:
         """The text of an expression inside one of precedence ``outer``."""

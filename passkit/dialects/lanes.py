@@ -119,10 +119,6 @@ class Lanes:
                 return None
         return total.coefficient(self.var)
 
-    def divisor_lines(self) -> list[str]:
-        """What stands in front of the loop: the reciprocal of each divisor, taken once."""
-        return [self._divisor_line(b, name) for b, name in (self.divisors or {}).items()]
-
     def _leveled(self, x: Expr) -> tuple[str, int]:
         if self.varies(x):
             match x:
@@ -197,12 +193,13 @@ class Lanes:
         return self.expr(x) if plain else self.splat(x)
 
     def _divisor(self, b: Expr, outer: int) -> str:
-        """What divides all lanes: in a loop the name of what `divisor_lines` prepares."""
+        """What divides all lanes: in a loop the name of what `divisor_line` prepares."""
         if self.divisors is None:
             return self.expr(b, outer)
         return self.divisors.setdefault(b, f"by{self.first_divisor + len(self.divisors)}")
 
-    def _divisor_line(self, b: Expr, name: str) -> str:
+    def divisor_line(self, b: Expr, name: str) -> str:
+        """What stands in front of the loop: a divisor, its reciprocal taken once."""
         template, high, low = self.vectors.divisor, "", ""
         if isinstance(b, Const) and (pair := reciprocal(float(b.value), b.dtype.nbytes)):
             template = self.vectors.known_divisor

@@ -11,7 +11,8 @@
 //                       erfc sinh cosh asin acos atan asinh acosh atanh pow atan2
 //   prelude/math_f64.h  double: the same names
 //   prelude/integer.h   floor_divide remainder fmod of integers and floats
-//   prelude/divisor.h   divisor<T> known_divisor<T>
+//   prelude/divisor.h   divisor<T> known_divisor<T> divisors_of_rows<T, most>
+//   prelude/rows.h      folds_of_rows<most>
 // All are overloaded for scalars, which give the bits that a lane gives. Every function of floats
 // gives the same bits in every lane, at every width and on every instruction set, and is right on
 // NaN, infinities, zeros and denormals; nothing here reads or writes the rounding mode.
@@ -23,4 +24,5 @@
 #include "prelude/math_f64.h"
 #include "prelude/integer.h"
 #include "prelude/divisor.h"
+#include "prelude/rows.h"
 #endif

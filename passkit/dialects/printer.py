@@ -28,7 +28,8 @@ class _Printer:
         self.registers = [b for b in ast.scratch if b.place is Place.LANES]
         self.shared = [b for b in ast.scratch if b.place is Place.SHARED]
         names = frozenset(b.name for b in self.registers)
-        self.body = Body(Scalars(dialect, ast.sizes, names))
+        scratch = {b.name: b.extent for b in self.shared}
+        self.body = Body(Scalars(dialect, ast.sizes, names, scratch))
 
     def kernel(self, name: str) -> str:
         d, body = self.dialect, self.body

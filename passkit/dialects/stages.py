@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from attrs import evolve
@@ -11,6 +12,7 @@ from passkit import dtype as dt
 from passkit.ast import Call, Expr, Load, Var, left, right
 from passkit.dialects.expressions import Scalars
 from passkit.dialects.lanes import MASK, Lanes, turns, varying
+from passkit.dialects.rows import Rows
 from passkit.errors import CodeGenError
 from passkit.stage import Fold, Let, Level, Loop, Prefetch, Stage, Statement, Store
 from passkit.tidy import replace_children
@@ -38,6 +40,13 @@ class Body:
     def insert(self, at: int, texts: Iterable[str]) -> None:
         """Add lines in front of the line that is number ``at`` so far."""
         self.lines[at:at] = [INDENT * self.depth + text for text in texts]
+
+    def drop_unused(self, locals: Iterable[Var], begin: int) -> None:
+        """Take out locals among the lines from ``begin`` on that no other line names."""
+        for var in locals:
+            named = [k for k in range(begin, len(self.lines)) if _names(self.lines[k], var)]
+            if len(named) == 1:
+                del self.lines[named[0]]
 
     def open(self, text: str) -> None:
         """Begin a block."""
@@ -80,24 +89,34 @@ class Body:
 
 def print_stage(stage: Stage, body: Body) -> None:
     """Add a stage to the body of its kernel."""
-    rows = [x for x in stage.loops if x.level is Level.WARP]
+    loops = [x for x in stage.loops if x.level is Level.WARP]
     lane = next((x for x in stage.loops if x.level is Level.CTA), None)
-    for loop in rows:
-        body.loop(body.dialect.warp, loop)
+    front = len(body.lines)
+    for x in loops:
+        body.loop(body.dialect.warp, x)
+    begin = len(body.lines)
     for let in stage.before:
         body.let(let)
-    if lane is not None:
-        _print_lanes(stage, lane, body)
-    else:
+    if lane is None:
         for s in stage.body:
             body.statement(s)
-    for _ in rows:
+        return
+    v, rows = body.dialect.vectors, None
+    if v is not None and loops:
+        rows = Rows(loops[0], body.scalars, v.rows)
+    loop = _LaneLoop(stage, lane, body, rows)
+    _print_lanes(stage, loop, body)
+    if rows is not None:  # what its divisors fetched is already theirs
+        body.drop_unused((s.var for s in stage.body if isinstance(s, Let)), begin)
+    for _ in loops:
         body.close()
+    body.insert(front, loop.in_front)
+    for text in loop.behind:
+        body.line(text)
 
 
-def _print_lanes(stage: Stage, lane: Loop, body: Body) -> None:
+def _print_lanes(stage: Stage, loop: _LaneLoop, body: Body) -> None:
     """The loops of a stage, between the beginnings of its folds and their results."""
-    loop = _LaneLoop(stage, lane, body)
     folds = [s for s in stage.body if isinstance(s, Fold)]
     serial = [x for x in stage.loops if x.level is Level.THREAD]
     for f in folds:
@@ -110,14 +129,23 @@ def _print_lanes(stage: Stage, lane: Loop, body: Body) -> None:
     for f in folds:
         loop.finish(f)
     for store in stage.after:
-        body.store(store)
+        if store not in loop.totals.values():
+            body.store(store)
 
 
 class _LaneLoop:
-    """Prints the lane loop of a stage, and what its folds need in front of it and behind."""
+    """Prints the lane loop of a stage, and what its folds need in front of it and behind.
 
-    def __init__(self, stage: Stage, loop: Loop, body: Body) -> None:
-        self.loop, self.body = loop, body
+    ``in_front`` and ``behind`` are lines around the loop over ``rows``, if there is one; ``totals``
+    are the stores that those behind take care of.
+    """
+
+    def __init__(self, stage: Stage, loop: Loop, body: Body, rows: Rows | None) -> None:
+        self.stage, self.loop, self.body, self.rows = stage, loop, body, rows
+        self.in_front: list[str] = []
+        self.behind: list[str] = []
+        self.totals: dict[Fold, Store] = {}
+        self.ends: dict[Fold, str] = {}
         self.scalars, self.dialect = body.scalars, body.dialect
         self.template, self.width = turns(stage, loop, body.dialect)
         self.varying = varying(stage, loop.var)
@@ -149,9 +177,18 @@ class _LaneLoop:
             self.body.close()
             return
         self.body.close(self.lanes.vectors.loop_end)
-        divisors = self.lanes.divisor_lines()
-        self.body.insert(front, divisors)
-        self.body.num_divisors += len(divisors)
+        self.body.insert(front, self._divisors(self.lanes))
+        self.body.num_divisors += len(self.lanes.divisors or ())
+
+    def _divisors(self, lanes: Lanes) -> Iterator[str]:
+        """What stands in front of the lanes: each divisor, its reciprocal taken once."""
+        for b, name in (lanes.divisors or {}).items():
+            lines = self.rows and self.rows.divisor_lines(b, name, self.stage.body)
+            if lines:
+                self.in_front.append(lines[0])
+                yield lines[1]
+            else:
+                yield lanes.divisor_line(b, name)
 
     # Statements.
 
@@ -209,14 +246,23 @@ class _LaneLoop:
         if self.lanes is None:
             self.body.line(f"{kind} {name} = {identity};")
             return
-        v, values = self.lanes.vectors, {"type": kind, "name": name, "lanes": self.width}
+        v, values = self.lanes.vectors, {"type": kind, "lanes": self.width}
         if which := _extreme(f):
-            self.body.line(v.extreme.format(which=which, **values))
+            fold = v.extreme.format(which=which, **values)
         else:
             a, b = left(f.var.dtype), right(f.var.dtype)
             joined = evolve(self.lanes, varying=frozenset([a, b]), divisors=None, like="a")
             combine = joined.splat(f.combine)
-            self.body.line(v.folding.format(identity=identity, combine=combine, **values))
+            fold = v.folding.format(identity=identity, combine=combine, **values)
+        total = None if self.rows is None else self.rows.total_of(f, self.stage.after)
+        if self.rows is None or total is None:
+            self.body.line(v.begin.format(name=name, fold=fold))
+            return
+        self.totals[f] = total
+        front, begin, self.ends[f], behind = self.rows.fold_lines(f, fold, total)
+        self.in_front.append(front)
+        self.body.line(begin)
+        self.behind.append(behind)
 
     def _fold(self, f: Fold) -> None:
         acc = _partial(f)
@@ -239,6 +285,9 @@ class _LaneLoop:
         """What a fold is behind the last lane: one number, unless each lane has its own."""
         if f.buffer is not None:
             return
+        if f in self.totals:
+            self.body.line(self.ends[f])
+            return
         template = self.dialect.fold if self.lanes is None else self.lanes.vectors.result
         text = template.format(
             type=self.dialect.type_of(f.var.dtype),
@@ -248,6 +297,10 @@ class _LaneLoop:
         )
         for part in text.splitlines():
             self.body.line(part)
+
+
+def _names(line: str, var: Var) -> bool:
+    return re.search(rf"\b{var.name}\b", line) is not None
 
 
 def _partial(f: Fold) -> Var:

@@ -55,7 +55,8 @@ def sections_of(source: str) -> tuple[str, ...]:
     mathematics = bool(called & (set(FUNCTIONS) - CORE))
     wanted = {
         "core.h": True,
-        "divisor.h": "divisor<" in source,
+        "divisor.h": "divisor" in source,
+        "rows.h": "folds_of_rows<" in source,
         "integer.h": not called.isdisjoint(("floor_divide", "remainder", "fmod", "cut_divide")),
         "math_f32.h": mathematics and "float" in source,
         "math_f64.h": mathematics and "double" in source,

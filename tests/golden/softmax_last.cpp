@@ -7,7 +7,7 @@ extern "C" void softmax_last(void *const *buf, const int64_t *size, int64_t begi
   for (int64_t tile = begin; tile < end; ++tile) {
     const int64_t i0_end = tile * n1 + n1 < n0 ? tile * n1 + n1 : n0;
     for (int64_t i0 = tile * n1; i0 < i0_end; ++i0) {
-      largest<float, 64> reduce_max_1_lanes;
+      auto reduce_max_1_lanes = largest<float, 64>();
       lanes<64>(0, n2, [&](int64_t i1, auto m) PK_INLINE {
         reduce_max_1_lanes.take(load(x0 + i0 * n2 + i1, m), m);
       });

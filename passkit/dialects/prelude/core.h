@@ -738,8 +738,13 @@ template <int n, class T, int L> PK_FN simd<T, L> shift_lanes(simd<T, L> x) {
         return R::of(__builtin_shufflevector(x.s, x.s, n, 1 ^ n, 2 ^ n, 3 ^ n));
     else return R::of(__builtin_shufflevector(x.s, x.s, n, n));
 }
+// The sixteen lanes that a longer fold begins with joining.
+template <class T, int L, class F> PK_FN simd<T, 16> sixteen(simd<T, L> v, F f) {
+    if constexpr (L > 16) return sixteen(f(v.s.lo, v.s.hi), f);
+    else return v;
+}
 template <class T, int L, class F> PK_FN T fold(simd<T, L> v, F f) {
-    if constexpr (L > 16) return fold(f(v.s.lo, v.s.hi), f);
+    if constexpr (L > 16) return fold(sixteen(v, f), f);
     else {
         v = f(v, shift_lanes<8>(v));
         v = f(v, shift_lanes<4>(v));
@@ -778,6 +783,7 @@ template <class V, class W> PK_FN V with_front(V x, W front) {
 // A running fold of L lanes, each on its own until result() joins them. A vector shorter than that
 // goes into the first lanes.
 template <class T, int L, class F> struct folding_by {
+    typedef T value;
     vec<T, L> lanes;
     F f;
     template <int N> PK_MEMBER void take(vec<T, N> x, all_of<N>) {
@@ -787,6 +793,8 @@ template <class T, int L, class F> struct folding_by {
         auto old = front<N>(lanes);
         lanes = with_front(lanes, select(m, f(old, x), old));
     }
+    PK_MEMBER F combine() const { return f; }
+    PK_MEMBER auto joined() const { return sixteen(lanes, f); }
     PK_MEMBER T result() const { return fold(lanes, f); }
 };
 template <class T, int L = 16, class F> PK_FN folding_by<T, L, F> folding(T identity, F f) {
@@ -808,6 +816,7 @@ template <class T, int L> PK_FN mask_t<L> and_ordered(mask_t<L> m, simd<T, L> a,
 // The same for the greatest or least float. One instruction takes a vector, one tests two for NaN:
 // a single NaN makes the result NaN.
 template <class T, int L, bool most> struct extreme {
+    typedef T value;
     static constexpr T bound = T(most ? -__builtin_inf() : __builtin_inf());
     simd<T, L> lanes = bound;
     mask_t<(L > 16 ? L / 2 : L)> ordered = true;
@@ -825,8 +834,14 @@ template <class T, int L, bool most> struct extreme {
     template <int N> PK_MEMBER void take(simd<T, N> x, mask_t<N> m) {
         take(choose(m, x, simd<T, N>(bound)), all_of<N>{});
     }
+    static PK_MEMBER auto combine() {
+        return [](auto a, auto b) PK_INLINE { return better(a, b); };
+    }
+    PK_MEMBER simd<T, 16> joined() const {
+        return all(ordered) ? sixteen(lanes, combine()) : simd<T, 16>(T(__builtin_nan("")));
+    }
     PK_MEMBER T result() const {
-        T best = fold(lanes, [](auto a, auto b) PK_INLINE { return better(a, b); });
+        T best = fold(lanes, combine());
         return all(ordered) ? best : T(__builtin_nan(""));
     }
 };

@@ -36,6 +36,7 @@ PK_FN simd<T, L> quotient(simd<T, L> q, simd<T, L> x, simd<T, L> x_low, T s) {
 template <class T> struct divisor {
     T s, high, low;
 
+    PK_MEMBER divisor(T s, T high, T low) : s(s), high(high), low(low) {}
     PK_MEMBER divisor(T s) : s(s), high(1 / s) {
         if constexpr (sizeof(T) == 4) low = __builtin_fmaf(-s, high, 1.0f) * high;
         else low = __builtin_fma(-s, high, 1.0) * high;
@@ -53,6 +54,30 @@ template <class T> struct divisor {
 #endif
     }
     friend PK_MEMBER T operator/(T x, const divisor &d) { return x / d.s; }
+};
+
+// A divisor for each of up to `most` rows, a multiple of 16, prepared sixteen at a time.
+template <class T, int most> struct divisors_of_rows {
+#if PK_AVX512
+    alignas(64) T s[most], high[most], low[most];
+
+    // Reads up to 15 elements more.
+    PK_MEMBER divisors_of_rows(const T *from, int64_t rows) {
+        typedef vec<T> V;
+        for (int64_t r = 0; r < rows; r += 16) {
+            V x = load(from + r, all_lanes{}), h = V(1) / x, l = fused(-x, h, V(1)) * h;
+            auto fits = x >= V(1) & x <= V(sizeof(T) == 4 ? T(0x1p32f) : T(0x1p256));
+            store(s + r, x, all_lanes{});
+            store(high + r, h, all_lanes{});
+            store(low + r, choose(fits, l, V(T(__builtin_nan("")))), all_lanes{});
+        }
+    }
+    PK_MEMBER divisor<T> operator[](int64_t row) const { return {s[row], high[row], low[row]}; }
+#else
+    const T *s;
+    PK_MEMBER divisors_of_rows(const T *from, int64_t) : s(from) {}
+    PK_MEMBER divisor<T> operator[](int64_t row) const { return s[row]; }
+#endif
 };
 
 // A divisor s > 0 that is known when the kernel is written. With 1 / s = high + low, high rounded

@@ -1,0 +1,84 @@
+// Folds of many short rows: each row leaves its lanes, and sixteen rows at a time join theirs.
+#ifndef PK_ROWS_H
+#define PK_ROWS_H
+#ifndef PK_CORE_H
+#include "core.h"
+#endif
+
+namespace pk {
+#if PK_AVX512
+// Lanes 0, 4, 8, 12 of the result are what the four lanes of block 0, 1, 2, 3 of a fold to, the
+// others the same of b, c and d: two shuffles and one f for each pair, where one row alone takes as
+// many for itself.
+template <class T, class F> PK_FN simd<T, 16> fold_blocks(simd<T, 16> a, simd<T, 16> b,
+                                                          simd<T, 16> c, simd<T, 16> d, F f) {
+    typedef simd<T, 16> V;
+    auto pair = [&](V x, V y) PK_INLINE {
+        auto low = __builtin_shufflevector(x.s, y.s, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12,
+                                           13, 28, 29);
+        auto high = __builtin_shufflevector(x.s, y.s, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27,
+                                            14, 15, 30, 31);
+        return f(V::of(low), V::of(high));
+    };
+    V x = pair(a, b), y = pair(c, d);
+    auto even = __builtin_shufflevector(x.s, y.s, 0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14,
+                                        28, 30);
+    auto odd = __builtin_shufflevector(x.s, y.s, 1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15,
+                                       29, 31);
+    return f(V::of(even), V::of(odd));
+}
+// Block k of the result is what vector k folds to when its blocks join.
+template <class T, class F> PK_FN simd<T, 16> join_blocks(simd<T, 16> a, simd<T, 16> b,
+                                                          simd<T, 16> c, simd<T, 16> d, F f) {
+    typedef simd<T, 16> V;
+    auto halves = [&](V x, V y) PK_INLINE {
+        auto low = __builtin_shufflevector(x.s, y.s, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21,
+                                           22, 23);
+        auto high = __builtin_shufflevector(x.s, y.s, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27,
+                                            28, 29, 30, 31);
+        return f(V::of(low), V::of(high));
+    };
+    V x = halves(a, b), y = halves(c, d);
+    auto even = __builtin_shufflevector(x.s, y.s, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25,
+                                        26, 27);
+    auto odd = __builtin_shufflevector(x.s, y.s, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29,
+                                       30, 31);
+    return f(V::of(even), V::of(odd));
+}
+// The folds of sixteen vectors, each joined in the order of fold().
+template <class T, class F> PK_FN simd<T, 16> fold_sixteen(const T *rows, F f) {
+    auto four = [&](int k) PK_INLINE {
+        auto row = [&](int j) PK_INLINE { return load(rows + 16 * (k + 4 * j), all_lanes{}); };
+        return join_blocks(row(0), row(1), row(2), row(3), f);
+    };
+    return fold_blocks(four(0), four(1), four(2), four(3), f);
+}
+#endif
+
+// The folds of up to `most` rows, a multiple of 16; each begins as `first`.
+template <int most, class Fold> struct row_folds {
+    typedef typename Fold::value T;
+    static constexpr bool together = whole<T, 16> && sizeof(T) == 4;
+    Fold first;
+    alignas(64) T lanes[most * (together ? 16 : 1)];
+
+    PK_MEMBER row_folds(Fold first) : first(first) {}
+    PK_MEMBER Fold begin() const { return first; }
+    PK_MEMBER void end(int64_t row, const Fold &f) {
+        if constexpr (together) store(lanes + 16 * row, f.joined(), all_lanes{});
+        else lanes[row] = f.result();
+    }
+    // Writes what the first rows folded to; up to 15 elements more.
+    PK_MEMBER void results(T *to, int64_t rows) const {
+        if constexpr (together) {
+            for (int64_t r = 0; r < rows; r += 16)
+                store(to + r, fold_sixteen(lanes + 16 * r, first.combine()), all_lanes{});
+        } else
+            for (int64_t r = 0; r < rows; r++) to[r] = lanes[r];
+    }
+};
+template <int most, class Fold> PK_FN row_folds<most, Fold> folds_of_rows(Fold first) {
+    return {first};
+}
+}  // namespace pk
+#endif

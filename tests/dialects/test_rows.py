@@ -1,0 +1,79 @@
+"""Tiles of short rows: sixteen rows fold and divide together, and no row knows of the others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from tests.planned import prebuild
+
+GRAPHS = {
+    f"{name} {dtype} {length}": pk.parse(text.format(dtype=dtype, length=length))
+    for name, text, dtypes in [
+        ("max", "x: {dtype}[n, {length}]; return reduce_max(x, axis=1)", ["f32", "f64", "i32"]),
+        ("min", "x: {dtype}[n, {length}]; return reduce_min(x, axis=1)", ["f32", "u8"]),
+        ("any", "x: {dtype}[n, {length}]; return reduce_any(x, axis=1)", ["bool"]),
+        ("share", "x: {dtype}[n, {length}]; s = reduce_sum(x, axis=1, keepdims=true); "
+         "return div(x, s), s", ["f32", "f64"]),
+    ]
+    for dtype in dtypes
+    for length in (1, 7, 16, 40, 64)
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _built() -> None:
+    """Compile all kernels at once."""
+    prebuild(GRAPHS.values())
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_a_row_is_alone(name: str, rng: Any) -> None:
+    """The same bits in any row of any number of rows, as one row by itself has."""
+    exe = pk.compile(GRAPHS[name])
+    dtype, length = exe.inputs[0].dtype.numpy, exe.inputs[0].shape[1]
+    x = (rng.standard_normal((70, length)) * 5).astype(dtype)
+    (whole,) = exe(x=x)
+
+    for first, last in [(0, 1), (3, 4), (0, 15), (5, 21), (16, 33), (1, 70)]:
+        assert exe(x=x[first:last])[0].tobytes() == whole[first:last].tobytes()
+
+
+@pytest.mark.parametrize("most", ["max", "min"])
+def test_nan_stays_in_its_row(most: str, rng: Any) -> None:
+    """A NaN anywhere in a row is what the row folds to; the other rows do not see it."""
+    exe = pk.compile(GRAPHS[f"{most} f32 40"])
+    x = rng.standard_normal((40, 40)).astype(np.float32)
+    x[np.arange(0, 40, 3), np.arange(0, 40, 3)] = np.nan
+    x[1], x[2] = np.inf, -np.inf
+
+    np.testing.assert_array_equal(exe(x=x)[0], getattr(np, most)(x, axis=1))
+
+
+def test_divisors_of_every_kind() -> None:
+    """Rows are divided as NumPy divides, by what has a reciprocal to twice the precision or not."""
+    sums = [1, 3, 0.1, 1e-40, 0, -7, np.inf, np.nan, 2.0**33, 3e38, 4, 5, 1e30, -0.0, 7, 9, 11, 1.5]
+    x = np.zeros((len(sums), 7), np.float32)
+    x[:, 0], x[:, 3:5] = np.float32(sums), [1e-30, -1e-30]
+
+    found, total = pk.compile(GRAPHS["share f32 7"])(x=x)
+
+    with np.errstate(all="ignore"):
+        wanted = x / total
+    assert found[~np.isnan(wanted)].tobytes() == wanted[~np.isnan(wanted)].tobytes()
+    assert np.array_equal(np.isnan(found), np.isnan(wanted))
+
+
+def test_both_stand_outside_the_rows() -> None:
+    """What sixteen rows do together is in front of the loop over rows, or behind it."""
+    (kernel,) = pk.compile(GRAPHS["share f32 40"]).kernels
+    lines = [line.strip() for line in kernel.source.splitlines()]
+    rows = [k for k, line in enumerate(lines) if line.startswith("for (int64_t i0")]
+
+    (folds,) = (k for k, line in enumerate(lines) if "folds_of_rows<16>" in line)
+    (results,) = (k for k, line in enumerate(lines) if ".results(" in line)
+    (divisors,) = (k for k, line in enumerate(lines) if "divisors_of_rows<float, 16>" in line)
+    assert folds < rows[0] < results < divisors < rows[1]
