@@ -1,8 +1,8 @@
-"""What a part of the work promised, measured: demand, figure, met or not.
+"""What passkit promises, measured: demand, figure, met or not.
 
     python benchmarks/show.py core [--quick] [--only softmax] [--json FILE] [--peers PYTHON]
 
-Exits 0 whatever is met; says how many are. A table a part in `shows/`.
+Exits 0 whatever is met; says how many are. A table for each subject in `shows/`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ import shows  # noqa: E402  (after the path)
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line."""
-    parts = sorted(m.name for m in pkgutil.iter_modules(shows.__path__))
+    subjects = sorted(m.name for m in pkgutil.iter_modules(shows.__path__))
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
-    parser.add_argument("part", choices=parts)
+    parser.add_argument("subject", choices=subjects)
     parser.add_argument("--only", default="", help="rows whose demand contains this")
     parser.add_argument("--quick", action="store_true", help="without peers and fresh clones")
     parser.add_argument("--json", type=Path, help="write the rows, with their numbers, to a file")
@@ -35,10 +35,10 @@ def main(arguments: list[str] | None = None) -> int:
     load = os.getloadavg()[0]
     if load > 0.5:
         print(f"the machine is busy (load {load:.1f}): times will not hold", file=sys.stderr)
-    part = importlib.import_module(f"shows.{options.part}")
-    rows = shows.show(part.DEMANDS, options.only, options.quick)
+    subject = importlib.import_module(f"shows.{options.subject}")
+    rows = shows.show(subject.DEMANDS, options.only, options.quick)
     if options.json:
-        report = {"part": options.part, "load": load, "rows": shows.as_json(rows)}
+        report = {"subject": options.subject, "load": load, "rows": shows.as_json(rows)}
         options.json.write_text(json.dumps(report, indent=1, default=str) + "\n")
     return 0
 

@@ -1,7 +1,4 @@
-"""Part 1: a graph in, fused native kernels out, on the CPU.
-
-The demands are those of the issue, in its order.
-"""
+"""The core: a graph in, fused native kernels out, on the CPU."""
 
 from __future__ import annotations
 

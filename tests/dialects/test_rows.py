@@ -10,14 +10,14 @@ import pytest
 import passkit as pk
 from tests.planned import prebuild
 
+SHARE = "x: {dtype}[n, {length}]; s = reduce_sum(x, axis=1, keepdims=true); return div(x, s), s"
 GRAPHS = {
     f"{name} {dtype} {length}": pk.parse(text.format(dtype=dtype, length=length))
     for name, text, dtypes in [
         ("max", "x: {dtype}[n, {length}]; return reduce_max(x, axis=1)", ["f32", "f64", "i32"]),
         ("min", "x: {dtype}[n, {length}]; return reduce_min(x, axis=1)", ["f32", "u8"]),
         ("any", "x: {dtype}[n, {length}]; return reduce_any(x, axis=1)", ["bool"]),
-        ("share", "x: {dtype}[n, {length}]; s = reduce_sum(x, axis=1, keepdims=true); return div(x, s), s",
-         ["f32", "f64"]),
+        ("share", SHARE, ["f32", "f64"]),
     ]
     for dtype in dtypes
     for length in (1, 7, 16, 40, 64)
