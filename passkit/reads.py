@@ -53,11 +53,13 @@ class Reads:
 
     ``pinned`` are the index variables that the value itself depends on. ``guarded`` are the reads
     (numbers in ``at``) that happen in an arm of a select only: elsewhere their index may be none.
+    ``plain`` says that the value is what is read, and nothing else.
     """
 
     at: tuple[tuple[int, Index], ...]
     pinned: frozenset[Var] = frozenset()
     guarded: frozenset[int] = frozenset()
+    plain: bool = False
 
 
 def reads_of(node: Node, index: Index, extents: Extents) -> Reads:
@@ -92,7 +94,7 @@ def reads_of(node: Node, index: Index, extents: Extents) -> Reads:
                 always.add(v)
                 todo += found[probes.index(v)][1]
     guarded = frozenset(n for n, v in enumerate(probes) if v not in always)
-    return Reads(tuple(found), pinned, guarded)
+    return Reads(tuple(found), pinned, guarded, plain=values == tuple(probes))
 
 
 def _unguarded(x: Expr) -> Iterator[Var]:

@@ -98,6 +98,8 @@ class Schedule:
         return f"{self.composition.value}[{axes}] split {self.split}, {len(self.stages)} stage(s)"
 
 
+REGISTERS = 64
+"""The longest row whose values stay in registers."""
 RECOMPUTE = 4
 """The number of light operations that a stage rather repeats than reads back."""
 
@@ -158,7 +160,7 @@ def _tiling(space: Space, target: Target) -> tuple[Composition, Split, Extent | 
 
 
 def _keeps_rows(space: Space, target: Target) -> bool:
-    """Whether a row is a few vectors that need no loop."""
+    """Whether rows are so short that many of them make a tile."""
     length = space.axes[-1].extent
     return (
         target.lanes > 1
@@ -173,7 +175,9 @@ def _row_place(space: Space, composition: Composition, target: Target) -> Place 
     """Where a short row's values stay between stages; None for longer rows."""
     if composition is Composition.SHORT:
         return Place.SHARED
-    return Place.LANES if _keeps_rows(space, target) else None
+    length = space.axes[-1].extent
+    few = isinstance(length, int) and length <= REGISTERS
+    return Place.LANES if few and _keeps_rows(space, target) else None
 
 
 def _chunk(tile: int, length: Extent) -> Extent:

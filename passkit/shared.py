@@ -8,10 +8,12 @@ from attrs import frozen
 
 from passkit.dtype import DType
 from passkit.group import Group
-from passkit.node import Node
+from passkit.index import ravel
+from passkit.node import Entry, Node, known_shape
+from passkit.reads import reads_of
 from passkit.schedule import Composition, Schedule
 from passkit.size import Extent, numel
-from passkit.space import reduce_of
+from passkit.space import Role, Space, is_free, reduce_of
 from passkit.stage import Buffer, Place
 
 ALIGN = 64
@@ -68,8 +70,7 @@ def plan_shared(group: Group, schedule: Schedule) -> SharedPlan:
 
     A value kept for a later stage takes one element for each point of a row (ROW) or of a tile
     (COLUMN, SHORT); there a row value that a later stage reads has one element for each lane, or
-    row. Short rows begin at multiples of 16. Those of a result that is streamed lie close, so that
-    a tile of them is whole cache lines.
+    row. Short rows begin at multiples of 16. Those of a result that is gathered lie close.
     """
     nodes = group.graph.nodes
     space = schedule.space
@@ -94,7 +95,7 @@ def plan_shared(group: Group, schedule: Schedule) -> SharedPlan:
             arrays += [
                 Scratch(Holds.VALUE, r, _dtype(nodes[r]), width)
                 for r in stage.rows
-                if _finished(nodes[r]) and _read_later(group, nodes[r], here)
+                if _finished(nodes[r], space) and _read_later(group, nodes[r], here, space)
             ]
     if schedule.composition is Composition.SHORT:
         outputs, points = group.graph.outputs, numel(a.extent for a in space.reduced) * width
@@ -102,7 +103,7 @@ def plan_shared(group: Group, schedule: Schedule) -> SharedPlan:
             Scratch(Holds.RESULT, k, _dtype(outputs[k].node), points)
             for stage in schedule.stages
             for k in stage.stores
-            if k in schedule.stream
+            if gathers(schedule, k, _dtype(outputs[k].node))
         ]
     offsets: list[Extent] = []
     total: Extent = 0
@@ -111,6 +112,16 @@ def plan_shared(group: Group, schedule: Schedule) -> SharedPlan:
         nbytes = array.extent * array.dtype.nbytes
         total = total + (nbytes + (ALIGN - 1)) // ALIGN * ALIGN
     return SharedPlan(tuple(arrays), tuple(offsets), total)
+
+
+def gathers(schedule: Schedule, k: int, dtype: DType) -> bool:
+    """Whether a tile of output ``k`` is put together before it is streamed.
+
+    So it is with short rows that are no whole cache lines; all rows of a tile together are.
+    """
+    row = numel(a.extent for a in schedule.space.reduced) * dtype.nbytes
+    short = schedule.composition is Composition.SHORT
+    return short and k in schedule.stream and row % ALIGN != 0
 
 
 def padded(length: Extent) -> Extent:
@@ -124,15 +135,35 @@ def _dtype(node: Node) -> DType:
     return dtype
 
 
-def _finished(node: Node) -> bool:
-    """Whether a row value is more than a reduction's running total."""
+def same_row_value(node: Node, space: Space) -> Entry | None:
+    """The row value that ``node`` only gives another shape."""
+    assert node.op is not None
+    if not node.op.has_attr("FElement") or reduce_of(node) is not None:
+        return None
+    shape, extents = known_shape(node.entries[0]), space.extents
+    found = reads_of(node, space.index(Role.ROW, shape), extents)
+    if not found.plain or is_free(node.inputs[0].node):
+        return None
+    (_, index), source = found.at[0], node.inputs[0]
+    return source if ravel(index, known_shape(source), extents) == space.row else None
+
+
+def _finished(node: Node, space: Space) -> bool:
+    """Whether a row value is more than a running total or another row value."""
     found = reduce_of(node)
-    return found is None or found.finish is not None or found.identity.dtype is not _dtype(node)
+    if found is None:
+        return same_row_value(node, space) is None
+    return found.finish is not None or found.identity.dtype is not _dtype(node)
 
 
-def _read_later(group: Group, node: Node, here: set[Node]) -> bool:
+def _read_later(group: Group, node: Node, here: set[Node], space: Space) -> bool:
     """Whether an operator outside the stage's row values ``here`` reads a row value."""
-    return any(u not in here for e in node.entries for u in group.graph.users.get(e, ()))
+    for user in (u for e in node.entries for u in group.graph.users.get(e, ())):
+        if user not in here:
+            return True
+        if same_row_value(user, space) is not None and _read_later(group, user, here, space):
+            return True
+    return False
 
 
 def _total_dtype(node: Node) -> DType:

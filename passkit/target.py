@@ -28,7 +28,7 @@ class Target:
     lanes: int
     scratch: int
     tile: int = 8192
-    short_row: int = 64
+    short_row: int = 256
     short_tile: int = 1024
     max_ops: int = 256
     max_buffers: int = 48

@@ -45,9 +45,9 @@ class Vectors:
     """Spellings of a dialect in which one statement handles many lanes.
 
     The lane loop's body is active under the mask ``m``, whose lanes are as many as its vectors
-    have: 16, or in a ``pack_loop`` {lanes} at a time. ``fixed`` is the loop of a known short
-    extent, whose vectors are numbered by k and may stay in an ``array``. ``{type}`` is a scalar
-    type.
+    have: 16, or in a ``pack_loop`` {lanes} at a time. ``aligned_loop`` takes the lanes up to a
+    cache line of {at} first. ``fixed`` is the loop of a known short extent, whose vectors are
+    numbered by k and may stay in an ``array``. ``{type}`` is a scalar type.
     ``folding`` starts a fold, or ``extreme`` one by maximum or minimum that keeps NaN; ``begin``
     names it.
     """
@@ -55,6 +55,7 @@ class Vectors:
     local: str
     loop: str
     pack_loop: str
+    aligned_loop: str
     fixed: str
     loop_end: str
     load: str

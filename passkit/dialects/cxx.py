@@ -28,6 +28,9 @@ CXX = register_dialect(
             local="const auto {name} = {value};",
             loop="lanes({start}, {stop}, [&](int64_t {var}, auto m) PK_INLINE",
             pack_loop="lanes<{lanes}>({start}, {stop}, [&](int64_t {var}, auto m) PK_INLINE",
+            aligned_loop=(
+                "aligned_lanes<{lanes}>({at}, {start}, {stop}, [&](int64_t {var}, auto m) PK_INLINE"
+            ),
             fixed="fixed_lanes<{stop}>([&](int64_t {var}, auto m, auto k) PK_INLINE",
             loop_end="});",
             load="load({at}, {mask})",

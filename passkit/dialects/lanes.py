@@ -26,13 +26,13 @@ from passkit.dialects.expressions import (
 from passkit.dialects.reciprocal import reciprocal
 from passkit.index import normal
 from passkit.size import Extent
-from passkit.stage import Fold, Let, Loop, Prefetch, Stage
+from passkit.stage import Fold, Let, Loop, Prefetch, Stage, Statement, Store
 from passkit.walk import children, variables
 
 QUICK = frozenset(["maximum", "minimum", "abs", "floor", "ceil", "trunc", "rint"])
 SLOW = frozenset(FUNCTIONS) - QUICK
 """Functions that take longer than folding does."""
-LANES, SHORT = 16, 64
+LANES, SHORT = 16, 128
 """Lanes of a vector, and the longest row that is printed without a loop."""
 PACK = 64
 """Lanes of a pack."""
@@ -44,7 +44,7 @@ def turns(stage: Stage, lane: Loop, dialect: Dialect) -> tuple[str, int]:
     """How a stage takes its lanes: what opens the loop, and the lanes of one turn.
 
     A row that is short and known needs no loop. Packs, where a fold or a long formula would else
-    wait for itself.
+    wait for itself. What is streamed begins with the lanes up to a cache line.
     """
     v = dialect.vectors
     if v is None:
@@ -57,7 +57,14 @@ def turns(stage: Stage, lane: Loop, dialect: Dialect) -> tuple[str, int]:
     folds = any(isinstance(s, Fold) and s.buffer is None for s in stage.body)
     wide = any(x.dtype.nbytes > 4 for x in found)
     long = slow > 1 or (folds and not slow)
-    return (v.pack_loop, PACK) if long and not wide else (v.loop, LANES)
+    width = PACK if long and not wide else LANES
+    if not folds and any(_wants_alignment(s) for s in stage.body):
+        return v.aligned_loop, width
+    return v.loop if width == LANES else v.pack_loop, width
+
+
+def _wants_alignment(s: Statement) -> bool:
+    return isinstance(s, Store) and s.stream and s.value.dtype.nbytes >= 4
 
 
 def _parts(x: Expr) -> Iterator[Expr]:

@@ -6,7 +6,7 @@
 //                       load_strided store_strided gather splat lane_index first all_of; select
 //                       convert; abs sqrt rsqrt floor ceil trunc rint maximum minimum
 //                       max_ignore_nan min_ignore_nan fma copysign isnan isinf isfinite signbit;
-//                       any all fold; lanes fixed_lanes; folding largest smallest
+//                       any all fold; lanes aligned_lanes fixed_lanes; folding largest smallest
 //   prelude/math_f32.h  float: exp exp2 expm1 log log2 log10 log1p sin cos tan tanh sigmoid erf
 //                       erfc sinh cosh asin acos atan asinh acosh atanh pow atan2
 //   prelude/math_f64.h  double: the same names

@@ -14,6 +14,7 @@ from passkit.dialects.expressions import Scalars
 from passkit.dialects.lanes import MASK, Lanes, turns, varying
 from passkit.dialects.rows import Rows
 from passkit.errors import CodeGenError
+from passkit.index import expression, normal
 from passkit.stage import Fold, Let, Level, Loop, Prefetch, Stage, Statement, Store
 from passkit.tidy import replace_children
 
@@ -169,6 +170,7 @@ class _LaneLoop:
                 start=self.scalars.expr(self.loop.start),
                 stop=self.scalars.expr(self.loop.stop),
                 lanes=self.width,
+                at=self._streamed(inside),
             )
         )
         for s in inside:
@@ -179,6 +181,14 @@ class _LaneLoop:
         self.body.close(self.lanes.vectors.loop_end)
         self.body.insert(front, self._divisors(self.lanes))
         self.body.num_divisors += len(self.lanes.divisors or ())
+
+    def _streamed(self, statements: Iterable[Statement]) -> str:
+        """Where the first element lies that the loop streams, if it streams any."""
+        for s in statements:
+            if isinstance(s, Store) and s.stream:
+                first = _replace(s.index, {self.loop.var.name: self.loop.start})
+                return self.scalars.address(s.buffer, expression(normal(first, {})))
+        return ""
 
     def _divisors(self, lanes: Lanes) -> Iterator[str]:
         """What stands in front of the lanes: each divisor, its reciprocal taken once."""

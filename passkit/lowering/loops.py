@@ -56,7 +56,8 @@ class Loops:
     def lanes(self) -> Loop:
         """The loop along the lanes."""
         if self.schedule.width is None:
-            return Loop(self.lane.var, size_of(0), size_of(self.lane.extent), Level.CTA)
+            fixed = Fixed.LITERAL if self.short else Fixed.AUTO  # so that a short row is no loop
+            return Loop(self.lane.var, size_of(0), size_of(self.lane.extent, fixed), Level.CTA)
         return Loop(self.lane.var, LOW, HIGH, Level.CTA)
 
     def serial(self) -> list[Loop]:

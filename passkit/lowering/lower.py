@@ -18,7 +18,7 @@ from passkit.lowering.loops import Loops
 from passkit.lowering.values import Values
 from passkit.node import Entry, Node, known_shape
 from passkit.schedule import Schedule, StagePlan
-from passkit.shared import Holds, SharedPlan, padded
+from passkit.shared import Holds, SharedPlan, gathers, padded, same_row_value
 from passkit.size import Extent, numel
 from passkit.space import Infeasible, Layout, Role, is_free, lay_out, reduce_of
 from passkit.stage import (
@@ -73,6 +73,7 @@ class Lowering:
         self.column, self.short = self.loops.column, self.loops.short
         self.locals: dict[str, int] = {}
         self.row_values: dict[Entry, Expr] = {}
+        self.holder: dict[str, str] = {}  # scratch array -> the name of the row value in it
         self.written: set[Node] = set()
         passes = [p for p in schedule.stages if p.folds or p.keeps or p.stores]
         self._second = passes[1] if len(passes) > 1 else None
@@ -106,8 +107,7 @@ class Lowering:
         stages: list[Stage] = []
         if plan.folds or plan.keeps or plan.stores:
             stages.append(self._pass(plan, name))
-            if self.short:
-                stages += [self._stream(k) for k in plan.stores if k in self.schedule.stream]
+            stages += [self._stream(k) for k in plan.stores if self._gathers(k)]
         if plan.rows:
             stages.append(self._row_stage(plan, name))
         return stages
@@ -138,12 +138,14 @@ class Lowering:
         return tidy_stage(stage, self.lane.var)
 
     def _result(self, k: int, value: Expr) -> Store:
-        """The store of an output; short rows that are to be streamed are gathered first."""
-        stream = k in self.schedule.stream
+        """The store of an output, to memory or to where a tile of it is gathered."""
         at = self._point(self.space.full)
-        if not (stream and self.short):
-            return Store(f"y{k}", at, value, stream)
+        if not self._gathers(k):
+            return Store(f"y{k}", at, value, k in self.schedule.stream)
         return Store(self._scratch(Holds.RESULT, k), at - self.loops.first_point(), value)
+
+    def _gathers(self, k: int) -> bool:
+        return gathers(self.schedule, k, _dtype(self.graph.outputs[k]))
 
     def _stream(self, k: int) -> Stage:
         """The results of a tile of short rows, from scratch to memory by whole cache lines."""
@@ -195,6 +197,7 @@ class Lowering:
         total: Expr = Var(self.names[node], found.identity.dtype)
         if self.across is not None:
             buffer = self._scratch(Holds.TOTAL, self.number[node])
+            self.holder[buffer] = self.names[node]
             total = Load(buffer, self.loops.offset(), found.identity.dtype)
         self.row_values[node.entries[0]] = total
 
@@ -202,8 +205,14 @@ class Lowering:
         """Row values in scalars (ROW), or lane by lane through scratch (COLUMN, SHORT)."""
         values = Values(self, rows=True)
         computed: list[Entry] = []
+        renamed: list[tuple[Entry, Entry]] = []
         for k in plan.rows:
             node, entry = self.nodes[k], self.nodes[k].entries[0]
+            same = same_row_value(node, self.space)
+            if same is not None and same in self.row_values:
+                self.row_values[entry] = self.row_values[same]
+                renamed.append((entry, same))
+                continue
             value = self._row_value(node, values)
             if value is self.row_values.get(entry):
                 continue
@@ -223,8 +232,11 @@ class Lowering:
             if self.shared.array_of(Holds.VALUE, self.number[entry.node]) is None:
                 continue  # no later stage reads it
             buffer = self._scratch(Holds.VALUE, self.number[entry.node])
+            self.holder[buffer] = self.names[entry.node]
             body.append(Store(buffer, self.loops.offset(), self.row_values[entry]))
             self.row_values[entry] = Load(buffer, self.loops.offset(), _dtype(entry))
+        for entry, same in renamed:
+            self.row_values[entry] = self.row_values[same]
         loop = self.loops.short_rows(Level.CTA) or [self.loops.lanes()]
         return tidy_stage(Stage(f"{name}_rows", tuple(loop), tuple(body)), self.across.var)
 

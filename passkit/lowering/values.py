@@ -29,6 +29,7 @@ class Values:
         self.space = lowering.space
         self.lets: list[Let] = []
         self.bound: dict[tuple[Entry, Index], Expr] = {}
+        self.fetched: dict[Load, Expr] = {}
 
     def compute(self, roots: Iterable[Node]) -> None:
         """Bind every FULL value that ``roots`` need, in the group's order."""
@@ -116,10 +117,9 @@ class Values:
         value = self.of.row_values[entry]
         if not isinstance(value, Load):
             return value
-        key = (entry, ())
-        if key not in self.bound:
-            self.bound[key] = self.let(f"{self.of.names[entry.node]}_row", value)
-        return self.bound[key]
+        if value not in self.fetched:
+            self.fetched[value] = self.let(f"{self.of.holder[value.buffer]}_row", value)
+        return self.fetched[value]
 
     def _leaf(self, entry: Entry, index: Index, guarded: bool) -> Expr:
         """A load or a literal."""

@@ -102,6 +102,8 @@ CHANGES: list[tuple[str, Callable[[Schedule], Schedule]]] = [
     ("x: f32[9000]; return exp(x)", streaming),
     (SOFTMAX.format("90, 7", 1), streaming),
     (SOFTMAX.format("300, 40", 1), streaming),
+    (SOFTMAX.format("90, 32", 1), streaming),
+    (SOFTMAX.format("9, 301", 1), streaming),
 ]
 
 

@@ -859,6 +859,17 @@ template <int L = 16, class F> PK_FN void lanes(int64_t begin, int64_t end, F bo
         for (; i < end; i += 16) body(i, first(end - i));
 }
 
+// The same, with the lanes up to a cache line of p, where element `begin` will lie, going first, so
+// that all full vectors can be streamed.
+template <int L = 16, class T, class F>
+PK_FN void aligned_lanes(const T *p, int64_t begin, int64_t end, F body) {
+    static_assert(sizeof(T) >= 4, "a cache line has more elements than a vector");
+    int64_t head = (uintptr_t(0) - (uintptr_t)p) % 64 / sizeof(T);
+    if (head > end - begin) head = end - begin;
+    if (head > 0) body(begin, first_few(head));
+    lanes<L>(begin + head, end, body);
+}
+
 // The vectors of a row of n elements, n known: body(i, m, lane_set<k>{}) with no loop, so that
 // values of vector k can stay in a register of their own.
 template <int k> struct lane_set {
