@@ -9,56 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from attrs import define, field
-
-from passkit.errors import PasskitError
 from passkit.graph import Graph
 from passkit.group import Decision
-from passkit.node import Entry, Node
-from passkit.op import FElement
+from passkit.node import Node
 from passkit.passes.context import PassContext
+from passkit.passes.fusion.draft import (
+    Draft,
+    Misfit,
+    crossing,
+    fits,
+    role_in,
+    same_folding,
+    show,
+)
+from passkit.passes.fusion.limits import Limits, name_of
 from passkit.passes.fusion.partition import Partition, why_opaque
 from passkit.reads import written_out
 from passkit.schedule import is_expensive
-from passkit.size import Extent, Shape, numel
-from passkit.space import Layout, Role, Space, axes_of, is_free, reduce_of
+from passkit.space import Role, is_free, reduce_of
 
 CHEAP, LONGEST = 8, 64
 """Groups of at most this many light operators may be repeated where they are broadcast, if that is
 no longer text than this many parts."""
-
-
-@define(eq=False)
-class Draft:
-    """A group in the making; ``shape`` is its space, ``reduced`` the axes folded in it."""
-
-    depth: int
-    shape: Shape
-    members: dict[Node, Role] = field(factory=dict)
-    clones: dict[Node, None] = field(factory=dict)
-    reduced: tuple[int, ...] | None = None
-    reads: set[Entry] = field(factory=set)
-    _space: Space | None = None
-
-    @property
-    def space(self) -> Space:
-        """The iteration space."""
-        if self._space is None:
-            self._space = Space(axes_of(self.shape, self.reduced))
-        return self._space
-
-    def fold(self, shape: Shape, axes: tuple[int, ...]) -> None:
-        """Let the first reduction of the group say which axes are folded."""
-        self.shape, self.reduced, self._space = shape, axes, None
-
-
-@define
-class Misfit:
-    """Why a node cannot join a group."""
-
-    code: str
-    reason: str
-    way_out: str = ""
 
 
 def greedy(graph: Graph, context: PassContext) -> Partition:
@@ -67,7 +39,7 @@ def greedy(graph: Graph, context: PassContext) -> Partition:
     for node in graph.nodes:
         run.visit(node)
     for names in context.keep_together:
-        run.gather([_name(n) for n in names])
+        run.gather([name_of(n) for n in names])
     return run.partition()
 
 
@@ -78,8 +50,7 @@ class _Greedy:
         self.of: dict[Node, Draft] = {}
         self.depth: dict[Node, int] = {}
         self.out = Partition()
-        self.apart = [{_name(n) for n in names} for names in context.keep_apart]
-        self.alone = {_name(n) for n in context.no_fuse}
+        self.limits = Limits(graph, context)
         self.drafts: dict[int, Draft] = {}
         self.copied: dict[Node, list[Draft]] = {}
         self.node_of = {name: n for n, name in graph.names.items()}
@@ -159,7 +130,7 @@ class _Greedy:
     # One node and the group of its deepest producer.
 
     def _join(self, draft: Draft, node: Node) -> Misfit | None:
-        misfit = self._allowed(draft, node) or self._fits(draft, node)
+        misfit = self.limits.one(draft, node) or fits(self.graph, draft, node)
         if misfit is None and not self.context.spend(f"fuse {self.graph.names[node]}"):
             misfit = Misfit("fuel", "the fuel is used up", "raise fuel")
         if misfit is not None:
@@ -167,82 +138,13 @@ class _Greedy:
         found = reduce_of(node)
         if found is not None and draft.reduced is None:
             draft.fold(self.graph.shape(node.inputs[0]), found.axes)
-        role = Role.ROW if found is not None else self._role(draft, node)
+        role = Role.ROW if found is not None else role_in(self.graph, draft, node)
         assert role is not None
         self._add(draft, node, role)
         for n in self._producers(node):
             if self.of.get(n) is draft:
                 self.out.note(self.graph.names, n, node, "fused", "one iteration space")
         return None
-
-    def _allowed(self, draft: Draft, node: Node, joining: int = 1) -> Misfit | None:
-        name = self.graph.names[node]
-        if self.alone and (
-            name in self.alone or any(self.graph.names[n] in self.alone for n in draft.members)
-        ):
-            return Misfit("no_fuse", "no_fuse names one of them", "take it out of no_fuse")
-        for names in self.apart:
-            if name in names and any(self.graph.names[n] in names for n in draft.members):
-                return Misfit("keep_apart", "keep_apart names both", "take them out of keep_apart")
-        if 0 in (numel(self.graph.shape(node.entries[0])), draft.space.size):
-            return Misfit("empty", "it has no elements")
-        if len(draft.members) + joining > self.target.max_ops:
-            return Misfit("ops", f"a group has at most {self.target.max_ops} operators")
-        reads = draft.reads | {e for e in node.inputs if e.node not in draft.members}
-        if len(reads) > self.target.max_buffers:
-            return Misfit("buffers", f"a kernel has at most {self.target.max_buffers} inputs")
-        return None
-
-    def _role(self, draft: Draft, node: Node) -> Role | None:
-        """FULL or ROW by number of elements; a value of row values only is a ROW."""
-        total = numel(self.graph.shape(node.entries[0]))
-        space = draft.space
-        inside = {draft.members[n] for n in self._producers(node) if n in draft.members}
-        if draft.reduced is not None and total == space.rows and Role.FULL not in inside:
-            return Role.ROW
-        return Role.FULL if total == space.size else None
-
-    def _fits(self, draft: Draft, node: Node) -> Misfit | None:
-        found = reduce_of(node)
-        if found is not None:
-            return self._fits_reduction(draft, node, found.axes)
-        role = self._role(draft, node)
-        shape = self.graph.shape(node.entries[0])
-        if role is None:
-            return Misfit(
-                "shape", f"its shape {_show(shape)} does not lie in the space {_show(draft.shape)}"
-            )
-        inside = [e for e in node.inputs if e.node in draft.members]
-        plain = node.op is not None and FElement.get(node.op.name) is None
-        if plain and all(
-            self.graph.shape(e) == shape and draft.members[e.node] is role for e in inside
-        ):
-            return None
-        return self._check_reads(draft, node, role)
-
-    def _check_reads(self, draft: Draft, node: Node, role: Role) -> Misfit | None:
-        """Every value of the group must be read at the point where it is computed."""
-        layout = Layout(self.graph, draft.space)
-        index = draft.space.index(role, self.graph.shape(node.entries[0]))
-        for entry, where in layout.reads(node, index):
-            known = draft.members.get(entry.node)
-            if known is not None and layout.role_at(entry, where) is not known:
-                return Misfit(
-                    "index",
-                    f"it reads {self.graph.names[entry.node]} at another index than its own",
-                )
-        return None
-
-    def _fits_reduction(self, draft: Draft, node: Node, axes: tuple[int, ...]) -> Misfit | None:
-        entry = node.inputs[0]
-        shape = self.graph.shape(entry)
-        if draft.members.get(entry.node) is not Role.FULL:
-            return Misfit("twice", "it reduces what a reduction left")
-        if draft.reduced is None:
-            if numel(shape[k] for k in axes) == 1:
-                return Misfit("unit", "it reduces axes of extent 1")
-            return None
-        return same_folding(draft.space, shape, axes)
 
     # The groups of the other producers.
 
@@ -296,7 +198,7 @@ class _Greedy:
         elif other.reduced is None and home.reduced and other.space.size == home.space.rows:
             rows = True
         else:
-            return Misfit("space", f"spaces {_show(other.shape)} and {_show(home.shape)} differ")
+            return Misfit("space", f"spaces {show(other.shape)} and {show(home.shape)} differ")
         if other.reduced is not None and home.reduced is not None:
             misfit = same_folding(home.space, other.shape, other.reduced)
             if misfit is not None:
@@ -310,7 +212,7 @@ class _Greedy:
             home_shape, home_reduced = home.shape, home.reduced
         roles = {n: Role.ROW if rows else r for n, r in other.members.items()}
         trial = Draft(home.depth, home.shape, {**home.members, **roles}, reduced=home.reduced)
-        misfit = self._allowed_both(home, other) or self._crossing(trial, home, other)
+        misfit = self.limits.both(home, other) or crossing(self.graph, trial, home, other)
         if misfit is None and len(home.reads | other.reads) > self.target.max_buffers:
             misfit = Misfit("buffers", f"a kernel has at most {self.target.max_buffers} inputs")
         at = next(iter(other.members)) if node is None else node
@@ -335,34 +237,6 @@ class _Greedy:
         home.clones[node] = None
         self.copied.setdefault(node, []).append(home)
 
-    def _allowed_both(self, home: Draft, other: Draft) -> Misfit | None:
-        if self.alone or self.apart:
-            names = {self.graph.names[n] for n in home.members}
-            others = {self.graph.names[n] for n in other.members}
-            if not self.alone.isdisjoint(names | others):
-                return Misfit("no_fuse", "no_fuse names one of them", "take it out of no_fuse")
-            if any(a & names and a & others for a in self.apart):
-                return Misfit("keep_apart", "keep_apart names both", "take them out of keep_apart")
-        if 0 in (home.space.size, other.space.size):
-            return Misfit("empty", "it has no elements")
-        if len(home.members) + len(other.members) > self.target.max_ops:
-            return Misfit("ops", f"a group has at most {self.target.max_ops} operators")
-        return None
-
-    def _crossing(self, trial: Draft, home: Draft, other: Draft) -> Misfit | None:
-        """Whether ``home`` reads the values of ``other`` at their own points."""
-        for node in home.members:
-            inside = [e.node for e in node.inputs if e.node in other.members]
-            if inside and reduce_of(node) is None:
-                misfit = self._check_reads(trial, node, trial.members[node])
-                if misfit is not None:
-                    return misfit
-            elif inside and trial.members[inside[0]] is not Role.FULL:
-                return Misfit("twice", "it reduces what a reduction left")
-        if any(e.node in other.members for n in home.clones for e in n.inputs):
-            return Misfit("order", "a value repeated in one of them reads the other")
-        return None
-
     def _note_fused(self, home: Draft, node: Node) -> None:
         for n in self._producers(node):
             if self.of.get(n) is home:
@@ -386,7 +260,7 @@ class _Greedy:
             return False
         if any(self.depth[m] >= home.depth for n in wanted for m in self._outside(n, other)):
             return False
-        if other.clones or not self._allowed_clone(home, wanted):
+        if other.clones or not self.limits.copies(home, wanted):
             return False
         if written_out(sorted(wanted, key=self.graph.positions.__getitem__)) > LONGEST:
             return False
@@ -405,10 +279,6 @@ class _Greedy:
 
     def _outside(self, node: Node, draft: Draft) -> list[Node]:
         return [m for m in self._before(node) if m not in draft.members]
-
-    def _allowed_clone(self, home: Draft, wanted: Iterable[Node]) -> bool:
-        names = {self.graph.names[n] for n in (*wanted, *home.members)}
-        return self.alone.isdisjoint(names) and not any(len(a & names) > 1 for a in self.apart)
 
     # What the caller wants in one group.
 
@@ -454,24 +324,3 @@ class _Greedy:
         """The groups that compute a node, itself or a copy."""
         found = [*self.copied.get(node, ()), *([self.of[node]] if node in self.of else ())]
         return {id(d) for d in found if self.drafts.get(id(d)) is d}
-
-
-def same_folding(space: Space, shape: Shape, axes: tuple[int, ...]) -> Misfit | None:
-    """Whether reducing ``axes`` of a FULL value of ``shape`` folds just the reduced axes."""
-    if numel(shape) != space.size:
-        return Misfit("space", f"it reduces {_show(shape)}, not the group's space")
-    try:
-        index = space.index(Role.FULL, shape)
-    except PasskitError:
-        return Misfit("axes", "it reduces other axes than its group")
-    return (
-        None if space.folds(index, axes) else Misfit("axes", "it reduces other axes than its group")
-    )
-
-
-def _name(what: object) -> str:
-    return what if isinstance(what, str) else getattr(what, "name", str(what))
-
-
-def _show(shape: Iterable[Extent]) -> str:
-    return "(" + ", ".join(map(str, shape)) + ")"

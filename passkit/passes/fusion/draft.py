@@ -1,0 +1,138 @@
+"""Drafts: groups in the making, each in one iteration space, and what has a place in that space."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attrs import define, field
+
+from passkit.errors import PasskitError
+from passkit.graph import Graph
+from passkit.node import Entry, Node
+from passkit.op import FElement
+from passkit.size import Extent, Shape, numel
+from passkit.space import Layout, Role, Space, axes_of, reduce_of
+
+
+@define(eq=False)
+class Draft:
+    """A group in the making; ``shape`` is its space, ``reduced`` the axes folded in it."""
+
+    depth: int
+    shape: Shape
+    members: dict[Node, Role] = field(factory=dict)
+    clones: dict[Node, None] = field(factory=dict)
+    reduced: tuple[int, ...] | None = None
+    reads: set[Entry] = field(factory=set)
+    _space: Space | None = None
+
+    @property
+    def space(self) -> Space:
+        """The iteration space."""
+        if self._space is None:
+            self._space = Space(axes_of(self.shape, self.reduced))
+        return self._space
+
+    def fold(self, shape: Shape, axes: tuple[int, ...]) -> None:
+        """Let the first reduction of the group say which axes are folded."""
+        self.shape, self.reduced, self._space = shape, axes, None
+
+
+@define
+class Misfit:
+    """Why a node cannot join a group."""
+
+    code: str
+    reason: str
+    way_out: str = ""
+
+
+def fits(graph: Graph, draft: Draft, node: Node) -> Misfit | None:
+    """Why a node cannot lie in the space of a draft, if so."""
+    found = reduce_of(node)
+    if found is not None:
+        return _fits_reduction(graph, draft, node, found.axes)
+    role = role_in(graph, draft, node)
+    shape = graph.shape(node.entries[0])
+    if role is None:
+        return Misfit(
+            "shape", f"its shape {show(shape)} does not lie in the space {show(draft.shape)}"
+        )
+    inside = [e for e in node.inputs if e.node in draft.members]
+    plain = node.op is not None and FElement.get(node.op.name) is None
+    if plain and all(
+        graph.shape(e) == shape and draft.members[e.node] is role for e in inside
+    ):
+        return None
+    return check_reads(graph, draft, node, role)
+
+
+def role_in(graph: Graph, draft: Draft, node: Node) -> Role | None:
+    """FULL or ROW by number of elements; a value of row values only is a ROW."""
+    total = numel(graph.shape(node.entries[0]))
+    space = draft.space
+    inside = {draft.members[n] for n in (e.node for e in node.inputs) if n in draft.members}
+    if draft.reduced is not None and total == space.rows and Role.FULL not in inside:
+        return Role.ROW
+    return Role.FULL if total == space.size else None
+
+
+def check_reads(graph: Graph, draft: Draft, node: Node, role: Role) -> Misfit | None:
+    """Every value of the group must be read at the point where it is computed."""
+    layout = Layout(graph, draft.space)
+    index = draft.space.index(role, graph.shape(node.entries[0]))
+    for entry, where in layout.reads(node, index):
+        known = draft.members.get(entry.node)
+        if known is not None and layout.role_at(entry, where) is not known:
+            return Misfit(
+                "index",
+                f"it reads {graph.names[entry.node]} at another index than its own",
+            )
+    return None
+
+
+def _fits_reduction(
+    graph: Graph, draft: Draft, node: Node, axes: tuple[int, ...]
+) -> Misfit | None:
+    entry = node.inputs[0]
+    shape = graph.shape(entry)
+    if draft.members.get(entry.node) is not Role.FULL:
+        return Misfit("twice", "it reduces what a reduction left")
+    if draft.reduced is None:
+        if numel(shape[k] for k in axes) == 1:
+            return Misfit("unit", "it reduces axes of extent 1")
+        return None
+    return same_folding(draft.space, shape, axes)
+
+
+def crossing(graph: Graph, trial: Draft, home: Draft, other: Draft) -> Misfit | None:
+    """Whether ``home`` reads the values of ``other`` at their own points."""
+    for node in home.members:
+        inside = [e.node for e in node.inputs if e.node in other.members]
+        if inside and reduce_of(node) is None:
+            misfit = check_reads(graph, trial, node, trial.members[node])
+            if misfit is not None:
+                return misfit
+        elif inside and trial.members[inside[0]] is not Role.FULL:
+            return Misfit("twice", "it reduces what a reduction left")
+    if any(e.node in other.members for n in home.clones for e in n.inputs):
+        return Misfit("order", "a value repeated in one of them reads the other")
+    return None
+
+
+def same_folding(space: Space, shape: Shape, axes: tuple[int, ...]) -> Misfit | None:
+    """Whether reducing ``axes`` of a FULL value of ``shape`` folds just the reduced axes."""
+    if numel(shape) != space.size:
+        return Misfit("space", f"it reduces {show(shape)}, not the group's space")
+    try:
+        index = space.index(Role.FULL, shape)
+    except PasskitError:
+        return Misfit("axes", "it reduces other axes than its group")
+    return (
+        None if space.folds(index, axes) else Misfit("axes", "it reduces other axes than its group")
+    )
+
+
+def show(shape: Iterable[Extent]) -> str:
+    """A shape as text."""
+    return "(" + ", ".join(map(str, shape)) + ")"
