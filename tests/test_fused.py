@@ -292,6 +292,11 @@ def test_what_an_arm_reads_twice_stays_in_the_arm() -> None:
     assert max(len(k.source) for k in pk.compile(pk.parse(text)).kernels) < 10_000
 
 
+def test_an_index_that_a_condition_has_too() -> None:
+    """What is computed once for a value is not put in the place of an index."""
+    agree("x: f32[1, 65]; c = concat(x, x, x, axis=-1); y = reshape(c, shape=(1, 3, 65)); return y")
+
+
 @pytest.mark.parametrize("axis", [0, 1])
 def test_operators_that_read_their_inputs_many_times(axis: int) -> None:
     """Row values and broadcast ones are bound once, however often their readers mention them."""

@@ -49,7 +49,8 @@ class Vectors:
     cache line of {at} first. ``fixed`` is the loop of a known short extent, whose vectors are
     numbered by k and may stay in an ``array``. ``{type}`` is a scalar type.
     ``folding`` starts a fold, or ``extreme`` one by maximum or minimum that keeps NaN; ``begin``
-    names it.
+    names it. A ``block`` of {turns} turns of a loop over a folded axis goes inside the lanes, from
+    {var}_low to {var}_high, which ``block_end`` sets; ``total`` is what a fold has so far.
     """
 
     local: str
@@ -78,6 +79,9 @@ class Vectors:
     take: str
     result: str
     rows: RowTemplates
+    block: str
+    block_end: str
+    total: str
 
 
 @frozen(kw_only=True)

@@ -58,6 +58,12 @@ CXX = register_dialect(
             begin="auto {name} = {fold};",
             take="{acc}.take({value}, {mask});",
             result="const {type} {name} = {acc}.result();",
+            block="for (int64_t {var}_low = {start}; {var}_low < {stop}; {var}_low += {turns})",
+            block_end=(
+                "const int64_t {var}_high = {var}_low + {turns} < {stop} ? "
+                "{var}_low + {turns} : {stop};"
+            ),
+            total="auto {name} = {value};",
             rows=RowTemplates(
                 folds="auto {name}_rows = folds_of_rows<{most}>({fold});",
                 begin="auto {name}_lanes = {name}_rows.begin();",

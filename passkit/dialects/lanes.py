@@ -58,7 +58,8 @@ def turns(stage: Stage, lane: Loop, dialect: Dialect) -> tuple[str, int]:
     wide = any(x.dtype.nbytes > 4 for x in found)
     long = slow > 1 or (folds and not slow)
     width = PACK if long and not wide else LANES
-    if not folds and any(_wants_alignment(s) for s in stage.body):
+    alone = not any(isinstance(s, Fold) for s in stage.body)
+    if alone and any(_wants_alignment(s) for s in stage.body):
         return v.aligned_loop, width
     return v.loop if width == LANES else v.pack_loop, width
 

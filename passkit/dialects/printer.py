@@ -9,9 +9,10 @@ import re
 from collections.abc import Sequence
 
 from passkit.dialects.base import Dialect
+from passkit.dialects.body import Body
 from passkit.dialects.expressions import Scalars
 from passkit.dialects.lanes import LANES
-from passkit.dialects.stages import Body, print_stage
+from passkit.dialects.stages import print_stage
 from passkit.errors import CodeGenError
 from passkit.shared import ALIGN
 from passkit.stage import Buffer, KernelAST, Phase, Place

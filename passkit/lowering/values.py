@@ -144,6 +144,8 @@ class Values:
         known: dict[Expr, Expr] = {}
 
         def change(x: Expr) -> Expr:
+            if isinstance(x, Load):
+                return x  # an index stays one number for all lanes
             return known[x] if x in known else replace_children(x, change)
 
         if parts(value) > LONGEST:

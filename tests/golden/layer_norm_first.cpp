@@ -15,9 +15,14 @@ extern "C" void layer_norm_first(void *const *buf, const int64_t *size, int64_t 
     lanes(low, high, [&](int64_t i1, auto m) PK_INLINE {
       store(s0 + i1 - low, splat<float>(0.0f, m), m);
     });
-    for (int64_t i0 = 0; i0 < n1; ++i0) {
+    for (int64_t i0_low = 0; i0_low < n1; i0_low += 8) {
+      const int64_t i0_high = i0_low + 8 < n1 ? i0_low + 8 : n1;
       lanes(low, high, [&](int64_t i1, auto m) PK_INLINE {
-        store(s0 + i1 - low, load(s0 + i1 - low, m) + load(x0 + i1 + i0 * n0, m), m);
+        auto reduce_mean_1 = load(s0 + i1 - low, m);
+        for (int64_t i0 = i0_low; i0 < i0_high; ++i0) {
+          reduce_mean_1 = reduce_mean_1 + load(x0 + i1 + i0 * n0, m);
+        }
+        store(s0 + i1 - low, reduce_mean_1, m);
       });
     }
     const divisor<float> by0(convert<float>(n1));
@@ -27,10 +32,15 @@ extern "C" void layer_norm_first(void *const *buf, const int64_t *size, int64_t 
     lanes(low, high, [&](int64_t i1, auto m) PK_INLINE {
       store(s2 + i1 - low, splat<float>(0.0f, m), m);
     });
-    for (int64_t i0 = 0; i0 < n1; ++i0) {
+    for (int64_t i0_low = 0; i0_low < n1; i0_low += 8) {
+      const int64_t i0_high = i0_low + 8 < n1 ? i0_low + 8 : n1;
       lanes(low, high, [&](int64_t i1, auto m) PK_INLINE {
-        const auto sub_1 = load(x0 + i1 + i0 * n0, m) - load(s1 + i1 - low, m);
-        store(s2 + i1 - low, load(s2 + i1 - low, m) + sub_1 * sub_1, m);
+        auto reduce_mean_2 = load(s2 + i1 - low, m);
+        for (int64_t i0 = i0_low; i0 < i0_high; ++i0) {
+          const auto sub_1 = load(x0 + i1 + i0 * n0, m) - load(s1 + i1 - low, m);
+          reduce_mean_2 = reduce_mean_2 + sub_1 * sub_1;
+        }
+        store(s2 + i1 - low, reduce_mean_2, m);
       });
     }
     const divisor<float> by1(convert<float>(n1));

@@ -1,0 +1,280 @@
+"""Lane loops in C: their statements, and the folds that join what the lanes found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from attrs import evolve
+
+from passkit.ast import Binary, Call, Expr, Load, Var, left, right
+from passkit.dialects.body import Body
+from passkit.dialects.lanes import MASK, Lanes, turns, varying
+from passkit.dialects.rows import Rows
+from passkit.errors import CodeGenError
+from passkit.index import expression, normal
+from passkit.stage import Fold, Let, Loop, Prefetch, Stage, Statement, Store
+from passkit.tidy import replace_children
+from passkit.walk import variables, walk
+
+BLOCK = 8
+"""How many turns of a loop over a folded axis a vector takes at a time."""
+
+
+class LaneLoop:
+    """Prints the lane loop of a stage, and what its folds need in front of it and behind.
+
+    ``in_front`` and ``behind`` are lines around the loop over ``rows``, if there is one; ``totals``
+    are the stores that those behind take care of.
+    """
+
+    def __init__(self, stage: Stage, loop: Loop, body: Body, rows: Rows | None) -> None:
+        self.stage, self.loop, self.body, self.rows = stage, loop, body, rows
+        self.in_front: list[str] = []
+        self.behind: list[str] = []
+        self.totals: dict[Fold, Store] = {}
+        self.ends: dict[Fold, str] = {}
+        self.scalars, self.dialect = body.scalars, body.dialect
+        self.template, self.width = turns(stage, loop, body.dialect)
+        self.varying = varying(stage, loop.var)
+        self.lanes: Lanes | None = None
+        if v := self.dialect.vectors:
+            divided = body.num_divisors
+            self.lanes = Lanes(self.scalars, v, loop.var, self.varying, divided, divisors={})
+
+    def print(self, statements: Iterable[Statement]) -> None:
+        """The loop: what no lane changes stands in front of it."""
+        inside: list[Statement] = []
+        for s in statements:
+            if isinstance(s, Let) and s.var not in self.varying:
+                self.body.let(s)
+            else:
+                inside.append(s)
+        front = len(self.body.lines)
+        self._open(inside)
+        for s in inside:
+            self._statement(s)
+        self._close(front)
+
+    def _open(self, inside: Iterable[Statement]) -> None:
+        self.body.open(
+            self.template.format(
+                var=self.loop.var.name,
+                start=self.scalars.expr(self.loop.start),
+                stop=self.scalars.expr(self.loop.stop),
+                lanes=self.width,
+                at=self._streamed(inside),
+            )
+        )
+
+    def _close(self, front: int) -> None:
+        """The end of the lanes; what divides all of them stands at line ``front``."""
+        if self.lanes is None:
+            self.body.close()
+            return
+        self.body.close(self.lanes.vectors.loop_end)
+        self.body.insert(front, self._divisors(self.lanes))
+        self.body.num_divisors += len(self.lanes.divisors or ())
+
+    def may_block(self, serial: Loop) -> bool:
+        """Whether a few turns of ``serial`` can go inside the lanes, where folds stay in registers.
+
+        What is divided by a number of its own in each turn had better not: its reciprocal would be
+        taken for each vector.
+        """
+        buffers = [f.buffer for f in self.stage.body if isinstance(f, Fold)]
+        if self.lanes is None or not buffers or None in buffers:
+            return False
+        moving = {serial.var}
+        for s in self.stage.body:
+            if isinstance(s, Let) and not moving.isdisjoint(variables(s.value)):
+                moving.add(s.var)
+        moving -= self.varying
+        values = (s.value for s in self.stage.body if not isinstance(s, Prefetch))
+        return not any(
+            isinstance(x, Binary) and x.op == "/" and not moving.isdisjoint(variables(x.b))
+            for value in values
+            for x in walk(value)
+        )
+
+    def print_blocked(self, serial: Loop) -> None:
+        """The lanes, each with a few turns of the loop over a folded axis inside it."""
+        assert self.lanes is not None
+        v, var = self.lanes.vectors, serial.var.name
+        start, stop = self.scalars.expr(serial.start), self.scalars.expr(serial.stop)
+        totals = {f.var: _memory(f) for f in self.stage.body if isinstance(f, Fold)}
+        self.lanes = evolve(self.lanes, varying=self.lanes.varying | totals.keys())
+        self.body.open(v.block.format(var=var, start=start, stop=stop, turns=BLOCK))
+        self.body.line(v.block_end.format(var=var, stop=stop, turns=BLOCK))
+        front = len(self.body.lines)
+        self._open([])
+        for total, memory in totals.items():
+            self.body.line(v.total.format(name=total.name, value=self.lanes.expr(memory)))
+        self.body.open(self.dialect.thread.format(var=var, start=f"{var}_low", stop=f"{var}_high"))
+        for s in self.stage.body:
+            if isinstance(s, Fold):
+                step = self.lanes.splat(_replace(s.combine, {"a": s.var, "b": s.value}))
+                self.body.line(f"{s.var.name} = {step};")
+            elif isinstance(s, Let) and s.var not in self.varying:
+                self.body.let(s)
+            else:
+                self._statement(s)
+        self.body.close()
+        for total, memory in totals.items():
+            self._store(Store(memory.buffer, memory.index, total))
+        self._close(front)
+        self.body.close()
+
+    def _streamed(self, statements: Iterable[Statement]) -> str:
+        """Where the first element lies that the loop streams, if it streams any."""
+        for s in statements:
+            if isinstance(s, Store) and s.stream:
+                first = _replace(s.index, {self.loop.var.name: self.loop.start})
+                return self.scalars.address(s.buffer, expression(normal(first, {})))
+        return ""
+
+    def _divisors(self, lanes: Lanes) -> Iterator[str]:
+        """What stands in front of the lanes: each divisor, its reciprocal taken once."""
+        for b, name in (lanes.divisors or {}).items():
+            lines = self.rows and self.rows.divisor_lines(b, name, self.stage.body)
+            if lines:
+                self.in_front.append(lines[0])
+                yield lines[1]
+            else:
+                yield lanes.divisor_line(b, name)
+
+    # Statements.
+
+    def _statement(self, s: Statement) -> None:
+        match s:
+            case Let():
+                self._let(s)
+            case Store():
+                self._store(s)
+            case Fold():
+                self._fold(s)
+            case Prefetch(buffer, index):
+                if self.dialect.prefetch:
+                    at = self.scalars.address(buffer, index)
+                    self.body.line(self.dialect.prefetch.format(at=at, mask=MASK))
+
+    def _let(self, s: Let) -> None:
+        if self.lanes is None:
+            self.body.let(s)
+            return
+        kind, template = self.dialect.type_of(s.var.dtype), self.lanes.vectors.local
+        value = self.lanes.expr(s.value)
+        self.body.line(template.format(type=kind, name=s.var.name, value=value))
+
+    def _store(self, s: Store) -> None:
+        if self.lanes is None:
+            self.body.store(s)
+            return
+        value, v = self.lanes.splat(s.value), self.lanes.vectors
+        if s.buffer in self.scalars.registers:
+            self.body.line(f"{self.scalars.element(s.buffer, s.index)} = {value};")
+            return
+        step, at = self.lanes.step(s.index), self.scalars.address(s.buffer, s.index)
+        if step is None or step == 0:
+            raise CodeGenError(
+                f"a store to {s.buffer} must step along the lanes, got index {s.index}"
+            )
+        if step == 1:
+            self.body.streams |= s.stream
+            template = v.stream if s.stream else v.store
+            self.body.line(template.format(at=at, value=value, mask=MASK))
+        else:
+            self.body.line(v.store_strided.format(at=at, value=value, stride=step, mask=MASK))
+
+    # Folds.
+
+    def begin(self, f: Fold) -> None:
+        """What a fold is before the first lane: its identity."""
+        if f.buffer is not None:
+            assert f.index is not None
+            self.print([Store(f.buffer, f.index, f.identity)])
+            return
+        kind, name = self.dialect.type_of(f.var.dtype), _partial(f).name
+        identity = self.scalars.expr(f.identity)
+        if self.lanes is None:
+            self.body.line(f"{kind} {name} = {identity};")
+            return
+        v, values = self.lanes.vectors, {"type": kind, "lanes": self.width}
+        if which := _extreme(f):
+            fold = v.extreme.format(which=which, **values)
+        else:
+            a, b = left(f.var.dtype), right(f.var.dtype)
+            joined = evolve(self.lanes, varying=frozenset([a, b]), divisors=None, like="a")
+            combine = joined.splat(f.combine)
+            fold = v.folding.format(identity=identity, combine=combine, **values)
+        total = None if self.rows is None else self.rows.total_of(f, self.stage.after)
+        if self.rows is None or total is None:
+            self.body.line(v.begin.format(name=name, fold=fold))
+            return
+        self.totals[f] = total
+        front, begin, self.ends[f], behind = self.rows.fold_lines(f, fold, total)
+        self.in_front.append(front)
+        self.body.line(begin)
+        self.behind.append(behind)
+
+    def _fold(self, f: Fold) -> None:
+        acc = _partial(f)
+        if f.buffer is not None:
+            old = _memory(f)
+            self._store(Store(old.buffer, old.index, _replace(f.combine, {"a": old, "b": f.value})))
+        elif self.lanes is not None:
+            value = self.lanes.splat(f.value)
+            self.body.line(self.lanes.vectors.take.format(acc=acc.name, value=value, mask=MASK))
+        else:
+            term = f.value
+            if not isinstance(term, Var):
+                term = Var(f"{f.var.name}_term", f.var.dtype)
+                self.body.let(Let(term, f.value))
+            step = self.scalars.expr(_replace(f.combine, {"a": acc, "b": term}))
+            self.body.line(f"{acc.name} = {step};")
+
+    def finish(self, f: Fold) -> None:
+        """What a fold is behind the last lane: one number, unless each lane has its own."""
+        if f.buffer is not None:
+            return
+        if f in self.totals:
+            self.body.line(self.ends[f])
+            return
+        template = self.dialect.fold if self.lanes is None else self.lanes.vectors.result
+        text = template.format(
+            type=self.dialect.type_of(f.var.dtype),
+            name=f.var.name,
+            acc=_partial(f).name,
+            combine=self.scalars.expr(f.combine),
+        )
+        for part in text.splitlines():
+            self.body.line(part)
+
+
+def _memory(f: Fold) -> Load:
+    """Where each lane has what it folded to so far."""
+    assert f.buffer is not None and f.index is not None
+    return Load(f.buffer, f.index, f.var.dtype)
+
+
+def _partial(f: Fold) -> Var:
+    """What the lanes fold to, before they are joined."""
+    return Var(f"{f.var.name}_lanes", f.var.dtype)
+
+
+def _extreme(f: Fold) -> str | None:
+    """The fold that is just the greatest or least of floats."""
+    a, b = left(f.var.dtype), right(f.var.dtype)
+    if not f.var.dtype.is_float or not np.isinf(f.identity.value):
+        return None
+    if f.identity.value < 0 and f.combine == Call("maximum", (a, b), f.var.dtype):
+        return "largest"
+    if f.identity.value > 0 and f.combine == Call("minimum", (a, b), f.var.dtype):
+        return "smallest"
+    return None
+
+
+def _replace(x: Expr, values: dict[str, Expr]) -> Expr:
+    if isinstance(x, Var):
+        return values.get(x.name, x)
+    return replace_children(x, lambda child: _replace(child, values))
