@@ -2,11 +2,13 @@
 //
 // A kernel needs core.h and the sections whose names it uses, included by path or pasted in this
 // order (each has its own guard):
-//   prelude/core.h      vec<T> and its names f32x16 ... u64x16, mask; load store stream prefetch
-//                       load_strided store_strided gather splat lane_index first all_of; select
-//                       convert; abs sqrt rsqrt floor ceil trunc rint maximum minimum
-//                       max_ignore_nan min_ignore_nan fma copysign isnan isinf isfinite signbit;
-//                       any all fold; lanes aligned_lanes fixed_lanes; folding largest smallest
+//   prelude/core.h      all of these five:
+//     types.h           vec<T> and its names f32x16 ... u64x16
+//     masks.h           mask; lane_index first all_of splat any all select
+//     memory.h          load store stream prefetch load_strided store_strided gather
+//     loops.h           lanes aligned_lanes fixed_lanes; fold folding largest smallest
+//     arithmetic.h      convert; abs sqrt rsqrt floor ceil trunc rint maximum minimum
+//                       max_ignore_nan min_ignore_nan fma copysign isnan isinf isfinite signbit
 //   prelude/math_f32.h  float: exp exp2 expm1 log log2 log10 log1p sin cos tan tanh sigmoid erf
 //                       erfc sinh cosh asin acos atan asinh acosh atanh pow atan2
 //   prelude/math_f64.h  double: the same names

@@ -499,11 +499,14 @@ def test_lanes_that_are_off_touch_no_memory(checkers: dict[str, Checker], machin
         libc.mprotect(ctypes.c_void_p(start + page), ctypes.c_size_t(page), 3)
 
 
+CORE = "types", "masks", "memory", "loops", "arithmetic", "core"
+
+
 def test_sections_may_be_pasted(tmp_path: Path) -> None:
     """A kernel is one file: the sections it needs, one behind the other, then its functions."""
     sections = [
         (PRELUDE / "prelude" / f"{name}.h").read_text()
-        for name in ("core", "math_f32", "math_f64", "integer", "divisor")
+        for name in (*CORE, "math_f32", "math_f64", "integer", "divisor", "rows")
     ]
     text, out = tmp_path / "kernel.cpp", tmp_path / "kernel.so"
     kernel = 'extern "C" float twice_exp(float x) { return pk::exp(x) * 2; }\n'

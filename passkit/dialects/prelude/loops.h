@@ -1,0 +1,172 @@
+// Loops over lanes, and folds of what the lanes found.
+#ifndef PK_LOOPS_H
+#define PK_LOOPS_H
+#ifndef PK_MEMORY_H
+#include "memory.h"
+#endif
+
+namespace pk {
+// The value under f of all lanes, combined in the order of a tree: i with i + 32, then 16, 8, 4, 2
+// and 1.
+template <int n, class T, int L> PK_FN simd<T, L> shift_lanes(simd<T, L> x) {
+    typedef simd<T, L> R;
+    if constexpr (!whole<T, L>) {
+        if constexpr (n == L / 2) return R::of(x.s.hi, x.s.hi);
+        else return R::of(shift_lanes<n>(x.s.lo), x.s.hi);
+    } else if constexpr (L == 16)  // i ^ n: one shuffle instruction without a constant in memory
+        return R::of(__builtin_shufflevector(x.s, x.s, n, 1 ^ n, 2 ^ n, 3 ^ n, 4 ^ n, 5 ^ n, 6 ^ n,
+                                             7 ^ n, 8 ^ n, 9 ^ n, 10 ^ n, 11 ^ n, 12 ^ n, 13 ^ n,
+                                             14 ^ n, 15 ^ n));
+    else if constexpr (L == 8)
+        return R::of(
+            __builtin_shufflevector(x.s, x.s, n, 1 ^ n, 2 ^ n, 3 ^ n, 4 ^ n, 5 ^ n, 6 ^ n, 7 ^ n));
+    else if constexpr (L == 4)
+        return R::of(__builtin_shufflevector(x.s, x.s, n, 1 ^ n, 2 ^ n, 3 ^ n));
+    else return R::of(__builtin_shufflevector(x.s, x.s, n, n));
+}
+// The sixteen lanes that a longer fold begins with joining.
+template <class T, int L, class F> PK_FN simd<T, 16> sixteen(simd<T, L> v, F f) {
+    if constexpr (L > 16) return sixteen(f(v.s.lo, v.s.hi), f);
+    else return v;
+}
+template <class T, int L, class F> PK_FN T fold(simd<T, L> v, F f) {
+    if constexpr (L > 16) return fold(sixteen(v, f), f);
+    else {
+        v = f(v, shift_lanes<8>(v));
+        v = f(v, shift_lanes<4>(v));
+        v = f(v, shift_lanes<2>(v));
+        v = f(v, shift_lanes<1>(v));
+        return v[0];
+    }
+}
+template <int n> PK_FN mask shift_lanes(mask v) {
+    return shift_lanes<n>(mask_bytes(v)) != u8x16(0);
+}
+template <int L, class F> PK_FN bool fold(mask_t<L> v, F f) {
+    if constexpr (L > 16) return fold(f(lower(v), upper(v)), f);
+    else {
+        v = f(v, shift_lanes<8>(v));
+        v = f(v, shift_lanes<4>(v));
+        v = f(v, shift_lanes<2>(v));
+        return f(v, shift_lanes<1>(v))[0];
+    }
+}
+
+// The first lanes of a value that has as many or more.
+template <int N, class T, int L> PK_FN simd<T, N> front(simd<T, L> x) {
+    if constexpr (N == L) return x;
+    else return front<N>(lower(x));
+}
+template <int N, int L> PK_FN mask_t<N> front(mask_t<L> x) {
+    if constexpr (N == L) return x;
+    else return front<N>(lower(x));
+}
+template <class V> PK_FN V with_front(V, V front) { return front; }
+template <class V, class W> PK_FN V with_front(V x, W front) {
+    return join(with_front(lower(x), front), upper(x));
+}
+
+// A running fold of L lanes, each on its own until result() joins them. A vector shorter than that
+// goes into the first lanes.
+template <class T, int L, class F> struct folding_by {
+    typedef T value;
+    vec<T, L> lanes;
+    F f;
+    template <int N> PK_MEMBER void take(vec<T, N> x, all_of<N>) {
+        lanes = with_front(lanes, f(front<N>(lanes), x));
+    }
+    template <int N> PK_MEMBER void take(vec<T, N> x, mask_t<N> m) {
+        auto old = front<N>(lanes);
+        lanes = with_front(lanes, select(m, f(old, x), old));
+    }
+    PK_MEMBER F combine() const { return f; }
+    PK_MEMBER auto joined() const { return sixteen(lanes, f); }
+    PK_MEMBER T result() const { return fold(lanes, f); }
+};
+template <class T, int L = 16, class F> PK_FN folding_by<T, L, F> folding(T identity, F f) {
+    return {identity, f};
+}
+
+// m where neither a nor b is NaN.
+template <class T, int L> PK_FN mask_t<L> and_ordered(mask_t<L> m, simd<T, L> a, simd<T, L> b) {
+#if PK_AVX512
+    if constexpr (!whole<T, L>)
+        return join(and_ordered(lower(m), a.s.lo, b.s.lo), and_ordered(upper(m), a.s.hi, b.s.hi));
+    else if constexpr (sizeof(T) == 4)
+        return mask_t<L>::of((uint16_t)__builtin_ia32_cmpps512_mask(a.s, b.s, 7, (short)m.k, 4));
+    else return mask_t<L>::of((uint8_t)__builtin_ia32_cmppd512_mask(a.s, b.s, 7, (char)m.k, 4));
+#else
+    return m & (a == a) & (b == b);
+#endif
+}
+// The same for the greatest or least float. One instruction takes a vector, one tests two for NaN:
+// a single NaN makes the result NaN.
+template <class T, int L, bool most> struct extreme {
+    typedef T value;
+    static constexpr T bound = T(most ? -__builtin_inf() : __builtin_inf());
+    simd<T, L> lanes = bound;
+    mask_t<(L > 16 ? L / 2 : L)> ordered = true;
+
+    template <class V> static PK_MEMBER V better(V a, V b) {
+        if constexpr (most) return greater(a, b);
+        else return lesser(a, b);
+    }
+    template <int N> PK_MEMBER void take(simd<T, N> x, all_of<N>) {
+        lanes = with_front(lanes, better(front<N>(lanes), x));
+        if constexpr (N > 16)
+            ordered = with_front(ordered, and_ordered(front<N / 2>(ordered), lower(x), upper(x)));
+        else ordered = with_front(ordered, and_ordered(front<N>(ordered), x, x));
+    }
+    template <int N> PK_MEMBER void take(simd<T, N> x, mask_t<N> m) {
+        take(choose(m, x, simd<T, N>(bound)), all_of<N>{});
+    }
+    static PK_MEMBER auto combine() {
+        return [](auto a, auto b) PK_INLINE { return better(a, b); };
+    }
+    PK_MEMBER simd<T, 16> joined() const {
+        return all(ordered) ? sixteen(lanes, combine()) : simd<T, 16>(T(__builtin_nan("")));
+    }
+    PK_MEMBER T result() const {
+        T best = fold(lanes, combine());
+        return all(ordered) ? best : T(__builtin_nan(""));
+    }
+};
+template <class T, int L = 16> using largest = extreme<T, L, true>;
+template <class T, int L = 16> using smallest = extreme<T, L, false>;
+
+// body(i, all_of<L>{}) for each full vector or pack of [begin, end), then vectors of 16 lanes:
+// body(i, first(rest)).
+template <int L = 16, class F> PK_FN void lanes(int64_t begin, int64_t end, F body) {
+    int64_t i = begin;
+    for (; i + L <= end; i += L) body(i, all_of<L>{});
+    if constexpr (L == 16) {
+        if (i < end) body(i, first_few(end - i));
+    } else
+        for (; i < end; i += 16) body(i, first(end - i));
+}
+
+// The same, with the lanes up to a cache line of p, where element `begin` will lie, going first, so
+// that all full vectors can be streamed.
+template <int L = 16, class T, class F>
+PK_FN void aligned_lanes(const T *p, int64_t begin, int64_t end, F body) {
+    static_assert(sizeof(T) >= 4, "a cache line has more elements than a vector");
+    int64_t head = (uintptr_t(0) - (uintptr_t)p) % 64 / sizeof(T);
+    if (head > end - begin) head = end - begin;
+    if (head > 0) body(begin, first_few(head));
+    lanes<L>(begin + head, end, body);
+}
+
+// The vectors of a row of n elements, n known: body(i, m, lane_set<k>{}) with no loop, so that
+// values of vector k can stay in a register of their own.
+template <int k> struct lane_set {
+    static constexpr int index = k;
+    PK_MEMBER constexpr operator int() const { return k; }
+};
+template <int n, int k = 0, class F> PK_FN void fixed_lanes(F body) {
+    if constexpr (16 * k + 16 <= n) {
+        body(int64_t(16 * k), all_lanes{}, lane_set<k>{});
+        fixed_lanes<n, k + 1>(body);
+    } else if constexpr (16 * k < n) body(int64_t(16 * k), first(n - 16 * k), lane_set<k>{});
+}
+}  // namespace pk
+#endif

@@ -1,0 +1,197 @@
+// Memory. A lane that is off is not touched, and loads as 0.
+#ifndef PK_MEMORY_H
+#define PK_MEMORY_H
+#ifndef PK_MASKS_H
+#include "masks.h"
+#endif
+
+namespace pk {
+template <class T, int L> PK_FN simd<T, L> load_whole(const T *p) {
+    typedef simd<T, L> R;
+    if constexpr (whole<T, L>)
+        return R::of((typename R::S) * (const typename loose<T, L>::type *)p);
+    else return R::of(load_whole<T, L / 2>(p), load_whole<T, L / 2>(p + L / 2));
+}
+template <class T, int L> PK_FN void store_whole(T *p, simd<T, L> v) {
+    if constexpr (whole<T, L>) *(typename loose<T, L>::type *)p = v.s;
+    else store_whole(p, v.s.lo), store_whole(p + L / 2, v.s.hi);
+}
+template <class T, int L> PK_FN simd<T, L> load_masked(const T *p, mask_t<L> m) {
+    typedef simd<T, L> R;
+    typedef typename R::S S;
+#if PK_AVX512
+    using namespace isa;
+    if constexpr (!whole<T, L>)
+        return R::of(load_masked<T, L / 2>(p, lower(m)),
+                     load_masked<T, L / 2>(p + L / 2, upper(m)));
+    else if constexpr (sizeof(T) == 1)
+        return R::of((S)__builtin_ia32_loaddquqi128_mask((const char *)p, qi16{}, m.k));
+    else if constexpr (sizeof(T) == 2)
+        return R::of((S)__builtin_ia32_loaddquhi256_mask((const short *)p, hi16{}, m.k));
+    else if constexpr (sizeof(T) == 4)
+        return R::of((S)__builtin_ia32_loadups512_mask((const float *)p, sf16{}, m.k));
+    else return R::of((S)__builtin_ia32_loadupd512_mask((const double *)p, df8{}, m.k));
+#else
+#if __AVX2__
+    if constexpr (whole<T, L> && sizeof(T) * L == 32 && sizeof(T) >= 4) {
+        typedef int si8 __attribute__((vector_size(32)));
+        typedef long long di4 __attribute__((vector_size(32)));
+        if constexpr (sizeof(T) == 4)
+            return R::of((S)__builtin_ia32_maskloadd256((const si8 *)p, (si8)m.m.s));
+        else
+            return R::of((S)__builtin_ia32_maskloadq256((const di4 *)p, (di4)cast<int64_t>(m.m).s));
+    } else
+#endif
+        if constexpr (!whole<T, L>)
+        return R::of(load_masked<T, L / 2>(p, lower(m)),
+                     load_masked<T, L / 2>(p + L / 2, upper(m)));
+    else {
+        S r = {};
+        for (int i = 0; i < L; i++)
+            if (m[i]) r[i] = ((const typename loose<T, 1>::type *)p)[i][0];
+        return R::of(r);
+    }
+#endif
+}
+template <class T, int L> PK_FN void store_masked(T *p, simd<T, L> v, mask_t<L> m) {
+#if PK_AVX512
+    using namespace isa;
+    if constexpr (!whole<T, L>)
+        store_masked(p, v.s.lo, lower(m)), store_masked(p + L / 2, v.s.hi, upper(m));
+    else if constexpr (sizeof(T) == 1) __builtin_ia32_storedquqi128_mask((char *)p, (qi16)v.s, m.k);
+    else if constexpr (sizeof(T) == 2)
+        __builtin_ia32_storedquhi256_mask((short *)p, (hi16)v.s, m.k);
+    else if constexpr (sizeof(T) == 4) __builtin_ia32_storeups512_mask((float *)p, (sf16)v.s, m.k);
+    else __builtin_ia32_storeupd512_mask((double *)p, (df8)v.s, m.k);
+#else
+#if __AVX2__
+    if constexpr (whole<T, L> && sizeof(T) * L == 32 && sizeof(T) >= 4) {
+        typedef int si8 __attribute__((vector_size(32)));
+        typedef long long di4 __attribute__((vector_size(32)));
+        if constexpr (sizeof(T) == 4) __builtin_ia32_maskstored256((si8 *)p, (si8)m.m.s, (si8)v.s);
+        else __builtin_ia32_maskstoreq256((di4 *)p, (di4)cast<int64_t>(m.m).s, (di4)v.s);
+    } else
+#endif
+        if constexpr (!whole<T, L>)
+        store_masked(p, lower(v), lower(m)), store_masked(p + L / 2, upper(v), upper(m));
+    else
+        for (int i = 0; i < L; i++)
+            if (m[i]) ((typename loose<T, 1>::type *)p)[i][0] = v.s[i];
+#endif
+}
+template <class T, int L> PK_FN simd<T, L> load(const T *p, all_of<L>) {
+    return load_whole<T, L>(p);
+}
+template <class T, int L> PK_FN simd<T, L> load(const T *p, mask_t<L> m) {
+    return load_masked<T, L>(p, m);
+}
+template <class T, int L> PK_FN void store(T *p, simd<T, L> v, all_of<L>) { store_whole(p, v); }
+template <class T, int L> PK_FN void store(T *p, simd<T, L> v, mask_t<L> m) {
+    store_masked(p, v, m);
+}
+
+// Booleans are bytes of 0 and 1.
+template <int L> PK_FN simd<uint8_t, L> mask_bytes(mask_t<L> m) {
+    return choose<uint8_t, L>(m, 1, 0);
+}
+template <int L> PK_FN mask_t<L> load(const bool *p, all_of<L> m) {
+    return load((const uint8_t *)p, m) != 0;
+}
+template <int L> PK_FN mask_t<L> load(const bool *p, mask_t<L> m) {
+    return load((const uint8_t *)p, m) != 0;
+}
+template <int L> PK_FN void store(bool *p, mask_t<L> v, all_of<L> m) {
+    store((uint8_t *)p, mask_bytes(v), m);
+}
+template <int L> PK_FN void store(bool *p, mask_t<L> v, mask_t<L> m) {
+    store((uint8_t *)p, mask_bytes(v), m);
+}
+
+// Asks for the cache lines of what is loaded later.
+template <class T, int L> PK_FN void prefetch(const T *p, all_of<L>) {
+#pragma GCC unroll 16
+    for (int i = 0; i < L; i += 64 / sizeof(T)) __builtin_prefetch(p + i);
+}
+template <class T, int L> PK_FN void prefetch(const T *p, mask_t<L>) { __builtin_prefetch(p); }
+
+// A store past the caches where the address allows it; stream_fence() orders those before what
+// follows.
+template <class T, int L> PK_FN void stream_parts(T *p, simd<T, L> v) {
+    if constexpr (!whole<T, L>) {
+        stream_parts(p, v.s.lo);
+        stream_parts(p + L / 2, v.s.hi);
+    } else {
+#if PK_AVX512
+        typedef long long words __attribute__((vector_size(64), may_alias));
+        if constexpr (sizeof(T) * L == 64) __builtin_ia32_movntdq512((words *)p, (words)v.s);
+        else
+#endif
+            store_whole<T, L>(p, v);
+    }
+}
+template <class T, int L> PK_FN void stream(T *p, simd<T, L> v, all_of<L>) {
+    if ((uintptr_t)p & 63) store_whole(p, v);
+    else stream_parts(p, v);
+}
+template <class T, int L> PK_FN void stream(T *p, simd<T, L> v, mask_t<L> m) { store(p, v, m); }
+template <int L, class M> PK_FN void stream(bool *p, mask_t<L> v, M m) { store(p, v, m); }
+PK_FN void stream_fence() {
+#if PK_AVX512
+    __builtin_ia32_sfence();
+#endif
+}
+
+// Lane i is f(i) where the mask is on, else 0; f is not called for lanes that are off.
+template <class T, class F, int L> PK_FN vec<T, L> gather(F f, mask_t<L> m) {
+    T r[L];
+    for (int i = 0; i < L; i++) r[i] = m[i] ? T(f(i)) : T(0);
+    return load((const T *)r, all_of<L>{});
+}
+template <class T, class F, int L> PK_FN vec<T, L> gather(F f, all_of<L>) {
+    T r[L];
+    for (int i = 0; i < L; i++) r[i] = f(i);
+    return load((const T *)r, all_of<L>{});
+}
+#if PK_AVX512
+template <class T> PK_FN vec<T> gather_strided(const T *p, int64_t stride, mask on) {
+    auto at = i64x16(stride) * lane_index();
+    auto lo = (isa::di8)at.s.lo.s, hi = (isa::di8)at.s.hi.s;
+    auto first_half = (char)lower(on).k, last_half = (char)upper(on).k;
+    if constexpr (sizeof(T) == 8)
+        return bits<T>(f64x16::of(
+            simd<double, 8>::of(__builtin_ia32_gatherdiv8df(isa::df8{}, p, lo, first_half, 8)),
+            simd<double, 8>::of(__builtin_ia32_gatherdiv8df(isa::df8{}, p, hi, last_half, 8))));
+    else {
+        typedef native_t<float, 8> F;
+        return bits<T>(
+            join(simd<float, 8>::of(__builtin_ia32_gatherdiv16sf(F{}, p, lo, first_half, 4)),
+                 simd<float, 8>::of(__builtin_ia32_gatherdiv16sf(F{}, p, hi, last_half, 4))));
+    }
+}
+#endif
+template <int L, class T, class M> PK_FN vec<T, L> strided(const T *p, int64_t stride, M m) {
+#if PK_AVX512
+    if constexpr (sizeof(T) >= 4 && L > 16)
+        return join(strided<L / 2>(p, stride, lower(m)),
+                    strided<L / 2>(p + L / 2 * stride, stride, upper(m)));
+    else if constexpr (sizeof(T) >= 4) return gather_strided(p, stride, m);
+    else
+#endif
+        return gather<T>([&](int i) PK_INLINE { return p[i * stride]; }, m);
+}
+template <class T, int L> PK_FN vec<T, L> load_strided(const T *p, int64_t stride, all_of<L> m) {
+    return strided<L>(p, stride, m);
+}
+template <class T, int L> PK_FN vec<T, L> load_strided(const T *p, int64_t stride, mask_t<L> m) {
+    return strided<L>(p, stride, m);
+}
+template <class T, class V, int L>
+PK_FN void store_strided(T *p, int64_t stride, V v, mask_t<L> m) {
+    for (int i = 0; i < L; i++)
+        if (m[i]) p[i * stride] = v[i];
+}
+template <class T, class V, int L> PK_FN void store_strided(T *p, int64_t stride, V v, all_of<L>) {
+    for (int i = 0; i < L; i++) p[i * stride] = v[i];
+}
+}  // namespace pk
+#endif

@@ -1,0 +1,265 @@
+// Vectors of sixteen lanes: element types, the vector type and its operators.
+//
+// vec<T> has 16 lanes for every element type: one zmm, two ymm, four xmm or NEON registers for
+// 4-byte elements, and twice or half of that for others. simd<T, L> halves itself until a part fits
+// a register. A pack of 32 or 64 lanes goes through a formula operation by operation, so that the
+// operands of the next one are ready; with one vector at a time a long formula waits for itself.
+#ifndef PK_TYPES_H
+#define PK_TYPES_H
+#include <stdint.h>
+
+#pragma GCC diagnostic ignored "-Wpsabi"
+#define PK_INLINE __attribute__((always_inline))
+#define PK_FN static inline __attribute__((always_inline))
+#define PK_MEMBER inline __attribute__((always_inline))
+
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) &&                      \
+    defined(__AVX512VL__) && !defined(__clang__)
+#define PK_AVX512 1
+#define PK_BYTES 64
+#elif defined(__AVX2__)
+#define PK_BYTES 32
+#else
+#define PK_BYTES 16
+#endif
+
+// A function that is compiled only where it is called.
+#define PK_LAZY template <int = 0> PK_FN
+
+namespace pk {
+template <int bytes> struct sized;
+template <> struct sized<1> {
+    typedef int8_t sint;
+    typedef uint8_t uint;
+};
+template <> struct sized<2> {
+    typedef int16_t sint;
+    typedef uint16_t uint;
+};
+template <> struct sized<4> {
+    typedef int32_t sint;
+    typedef uint32_t uint;
+};
+template <> struct sized<8> {
+    typedef int64_t sint;
+    typedef uint64_t uint;
+};
+template <class T> using sint_of = typename sized<sizeof(T)>::sint;
+template <class T> using uint_of = typename sized<sizeof(T)>::uint;
+
+template <class T> struct traits {
+    static constexpr bool is_float = false;
+    static constexpr bool is_signed = T(-1) < T(0);
+    static constexpr T highest = is_signed ? T(uint_of<T>(-1) >> 1) : T(-1);
+    static constexpr T lowest = is_signed ? T(-highest - 1) : T(0);
+    typedef uint_of<T> wrap;  // the type in which + - * wrap around
+};
+template <> struct traits<float> {
+    static constexpr bool is_float = true, is_signed = true;
+    typedef float wrap;
+};
+template <> struct traits<double> {
+    static constexpr bool is_float = true, is_signed = true;
+    typedef double wrap;
+};
+
+template <class T, int L> struct simd;
+template <class T, int L> inline constexpr bool whole = sizeof(T) * L <= PK_BYTES && L <= 16;
+template <class T, int L> struct native {
+    typedef T type __attribute__((vector_size(sizeof(T) * L)));
+};
+template <class T, int L> using native_t = typename native<T, L>::type;
+template <class T, int L> struct loose {
+    typedef T type __attribute__((vector_size(sizeof(T) * L), aligned(1), may_alias));
+};
+template <class T, int L> struct halves {
+    simd<T, L / 2> lo, hi;
+};
+template <bool whole, class T, int L> struct storage {
+    typedef native_t<T, L> type;
+};
+template <class T, int L> struct storage<false, T, L> {
+    typedef halves<T, L> type;
+};
+
+// Masks: the bits of a mask register, or a vector of 0 and -1.
+template <int L> struct mask_t;
+
+template <int predicate, class T, int L> PK_FN mask_t<L> compare(simd<T, L> a, simd<T, L> b);
+template <class T, int L> PK_FN simd<T, L> choose(mask_t<L> m, simd<T, L> a, simd<T, L> b);
+template <class To, class T, int L> PK_FN simd<To, L> cast(simd<T, L> x);
+template <class T, int L> PK_FN simd<T, L> greater(simd<T, L> a, simd<T, L> b);
+template <class T, int L> PK_FN simd<T, L> lesser(simd<T, L> a, simd<T, L> b);
+template <class T, int L> PK_FN simd<T, L> maximum_of(simd<T, L> a, simd<T, L> b);
+template <class T, int L> PK_FN simd<T, L> minimum_of(simd<T, L> a, simd<T, L> b);
+template <class T, int L> PK_FN simd<T, L> sign_from(simd<T, L> x, simd<T, L> s);
+
+enum { EQ = 0, LT = 1, LE = 2, NE = 4, GE = 5, GT = 6, NOT_LT = 21 };
+
+template <class T, int L> struct simd {
+    typedef native_t<typename traits<T>::wrap, L> W;
+    typedef typename storage<whole<T, L>, T, L>::type S;
+    S s;
+
+    simd() = default;
+    PK_MEMBER simd(T x) {
+        if constexpr (whole<T, L>) s = x - S{};
+        else s.lo = x, s.hi = x;
+    }
+    static PK_MEMBER simd of(S s) {
+        simd r;
+        r.s = s;
+        return r;
+    }
+    static PK_MEMBER simd of(simd<T, L / 2> lo, simd<T, L / 2> hi) {
+        simd r;
+        r.s.lo = lo;
+        r.s.hi = hi;
+        return r;
+    }
+    PK_MEMBER T operator[](int i) const {
+        if constexpr (whole<T, L>) return s[i];
+        else return i < L / 2 ? s.lo[i] : s.hi[i - L / 2];
+    }
+
+#define PK_ARITHMETIC(op)                                                                          \
+    friend PK_MEMBER simd operator op(simd a, simd b) {                                            \
+        if constexpr (whole<T, L>) return of((S)((W)a.s op(W) b.s));                               \
+        else return of(a.s.lo op b.s.lo, a.s.hi op b.s.hi);                                        \
+    }                                                                                              \
+    PK_MEMBER simd &operator op## = (simd b) { return *this = *this op b; }
+    PK_ARITHMETIC(+)
+    PK_ARITHMETIC(-)
+    PK_ARITHMETIC(*)
+    PK_ARITHMETIC(&)
+    PK_ARITHMETIC(|)
+    PK_ARITHMETIC(^)
+#undef PK_ARITHMETIC
+    friend PK_MEMBER simd operator-(simd a) {
+        if constexpr (whole<T, L>) return of((S)(-(W)a.s));
+        else return of(-a.s.lo, -a.s.hi);
+    }
+    friend PK_MEMBER simd operator~(simd a) {
+        if constexpr (whole<T, L>) return of(~a.s);
+        else return of(~a.s.lo, ~a.s.hi);
+    }
+    friend PK_MEMBER simd operator/(simd a, simd b) {
+        if constexpr (!whole<T, L>) return of(a.s.lo / b.s.lo, a.s.hi / b.s.hi);
+        else if constexpr (traits<T>::is_float) return of(a.s / b.s);
+        else {  // as C, but x / 0 = 0 and the lowest / -1 wraps
+            S r = a.s;
+            for (int i = 0; i < L; i++)
+                r[i] = b.s[i] == 0                               ? T(0)
+                       : b.s[i] == T(-1) && traits<T>::is_signed ? T(-(uint_of<T>)a.s[i])
+                                                                 : T(a.s[i] / b.s[i]);
+            return of(r);
+        }
+    }
+    // A count of the width or more shifts everything out, as in NumPy.
+    friend PK_MEMBER simd operator<<(simd a, simd n) {
+        typedef native_t<uint_of<T>, L> U;
+        if constexpr (!whole<T, L>) return of(a.s.lo << n.s.lo, a.s.hi << n.s.hi);
+        else
+            return of((S)(((U)a.s << ((U)n.s & U(simd<uint_of<T>, L>(8 * sizeof(T) - 1).s))) &
+                          (U)((U)n.s < U(simd<uint_of<T>, L>(8 * sizeof(T)).s))));
+    }
+    friend PK_MEMBER simd operator>>(simd a, simd n) {
+        typedef native_t<uint_of<T>, L> U;
+        if constexpr (!whole<T, L>) return of(a.s.lo >> n.s.lo, a.s.hi >> n.s.hi);
+        else {
+            U last = simd<uint_of<T>, L>(8 * sizeof(T) - 1).s, over = (U)((U)n.s > last);
+            if constexpr (traits<T>::is_signed)
+                return of(a.s >> (S)(((U)n.s & ~over) | (last & over)));
+            else return of((S)(((U)a.s >> ((U)n.s & last)) & ~over));
+        }
+    }
+    PK_MEMBER simd &operator/=(simd b) { return *this = *this / b; }
+    PK_MEMBER simd &operator<<=(simd n) { return *this = *this << n; }
+    PK_MEMBER simd &operator>>=(simd n) { return *this = *this >> n; }
+
+    friend PK_MEMBER mask_t<L> operator==(simd a, simd b) { return compare<EQ>(a, b); }
+    friend PK_MEMBER mask_t<L> operator!=(simd a, simd b) { return compare<NE>(a, b); }
+    friend PK_MEMBER mask_t<L> operator<(simd a, simd b) { return compare<LT>(a, b); }
+    friend PK_MEMBER mask_t<L> operator<=(simd a, simd b) { return compare<LE>(a, b); }
+    friend PK_MEMBER mask_t<L> operator>(simd a, simd b) { return compare<GT>(a, b); }
+    friend PK_MEMBER mask_t<L> operator>=(simd a, simd b) { return compare<GE>(a, b); }
+    friend PK_MEMBER simd select(mask_t<L> m, simd a, simd b) { return choose(m, a, b); }
+    friend PK_MEMBER simd maximum(simd a, simd b) { return maximum_of(a, b); }
+    friend PK_MEMBER simd minimum(simd a, simd b) { return minimum_of(a, b); }
+    // One instruction; where either is NaN, b.
+    friend PK_MEMBER simd max_ignore_nan(simd a, simd b) { return greater(a, b); }
+    friend PK_MEMBER simd min_ignore_nan(simd a, simd b) { return lesser(a, b); }
+    friend PK_MEMBER simd copysign(simd x, simd s) { return sign_from(x, s); }
+};
+
+// The first and second half of the lanes, and both together again.
+template <class T, int L> PK_FN simd<T, L / 2> lower(simd<T, L> x) {
+    typedef simd<T, L / 2> H;
+    if constexpr (!whole<T, L>) return x.s.lo;
+    else if constexpr (L == 16)
+        return H::of(__builtin_shufflevector(x.s, x.s, 0, 1, 2, 3, 4, 5, 6, 7));
+    else if constexpr (L == 8) return H::of(__builtin_shufflevector(x.s, x.s, 0, 1, 2, 3));
+    else return H::of(__builtin_shufflevector(x.s, x.s, 0, 1));
+}
+template <class T, int L> PK_FN simd<T, L / 2> upper(simd<T, L> x) {
+    typedef simd<T, L / 2> H;
+    if constexpr (!whole<T, L>) return x.s.hi;
+    else if constexpr (L == 16)
+        return H::of(__builtin_shufflevector(x.s, x.s, 8, 9, 10, 11, 12, 13, 14, 15));
+    else if constexpr (L == 8) return H::of(__builtin_shufflevector(x.s, x.s, 4, 5, 6, 7));
+    else return H::of(__builtin_shufflevector(x.s, x.s, 2, 3));
+}
+template <class T, int H> PK_FN simd<T, 2 * H> join(simd<T, H> a, simd<T, H> b) {
+    typedef simd<T, 2 * H> R;
+    if constexpr (!whole<T, 2 * H>) return R::of(a, b);
+    else if constexpr (H == 8)
+        return R::of(__builtin_shufflevector(a.s, b.s, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13,
+                                             14, 15));
+    else if constexpr (H == 4)
+        return R::of(__builtin_shufflevector(a.s, b.s, 0, 1, 2, 3, 4, 5, 6, 7));
+    else return R::of(__builtin_shufflevector(a.s, b.s, 0, 1, 2, 3));
+}
+
+// The lanes converted as C does it (no saturation); and the same bits under another type.
+template <class To, class T, int L> PK_FN simd<To, L> cast(simd<T, L> x) {
+#if PK_AVX512  // GCC takes four instructions for these
+    if constexpr (L == 8 && __is_same(T, float) && __is_same(To, double))
+        return simd<To, L>::of(
+            __builtin_ia32_cvtps2pd512_mask(x.s, native_t<To, L>{}, (char)-1, 4));
+    else if constexpr (L == 8 && __is_same(T, int32_t) && __is_same(To, double))
+        return simd<To, L>::of(__builtin_ia32_cvtdq2pd512_mask(x.s, native_t<To, L>{}, (char)-1));
+    else
+#endif
+        if constexpr (whole<T, L> && whole<To, L>)
+        return simd<To, L>::of(__builtin_convertvector(x.s, native_t<To, L>));
+    else return join(cast<To>(lower(x)), cast<To>(upper(x)));
+}
+template <class To, class T, int L> PK_FN simd<To, L> bits(simd<T, L> x) {
+    if constexpr (whole<T, L>) return simd<To, L>::of((native_t<To, L>)x.s);
+    else return simd<To, L>::of(bits<To>(x.s.lo), bits<To>(x.s.hi));
+}
+
+// Shifts by a constant less than the width.
+template <int n, class T, int L> PK_FN simd<T, L> shift_left(simd<T, L> x) {
+    if constexpr (whole<T, L>)
+        return simd<T, L>::of((native_t<T, L>)((native_t<uint_of<T>, L>)x.s << n));
+    else return simd<T, L>::of(shift_left<n>(x.s.lo), shift_left<n>(x.s.hi));
+}
+template <int n, class T, int L> PK_FN simd<T, L> shift_right(simd<T, L> x) {
+    if constexpr (whole<T, L>) return simd<T, L>::of(x.s >> n);
+    else return simd<T, L>::of(shift_right<n>(x.s.lo), shift_right<n>(x.s.hi));
+}
+
+template <class T, int L, int b = 0> PK_FN simd<T, L> iota() {
+    typedef simd<T, L> R;
+    if constexpr (!whole<T, L>) return R::of(iota<T, L / 2, b>(), iota<T, L / 2, b + L / 2>());
+    else if constexpr (L == 16)
+        return R::of(typename R::S{b, b + 1, b + 2, b + 3, b + 4, b + 5, b + 6, b + 7, b + 8, b + 9,
+                                   b + 10, b + 11, b + 12, b + 13, b + 14, b + 15});
+    else if constexpr (L == 8)
+        return R::of(typename R::S{b, b + 1, b + 2, b + 3, b + 4, b + 5, b + 6, b + 7});
+    else if constexpr (L == 4) return R::of(typename R::S{b, b + 1, b + 2, b + 3});
+    else return R::of(typename R::S{b, b + 1});
+}
+}  // namespace pk
+#endif
