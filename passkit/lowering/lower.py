@@ -204,41 +204,56 @@ class Lowering:
     def _row_stage(self, plan: StagePlan, name: str) -> Stage:
         """Row values in scalars (ROW), or lane by lane through scratch (COLUMN, SHORT)."""
         values = Values(self, rows=True)
+        computed, renamed = self._compute_rows(plan, values)
+        body: list[Statement] = [*values.lets, *self._row_results(plan)]
+        if self.across is None:
+            # Scalars stay visible to the later stages of the row, so none may be put back.
+            visible = frozenset(v for e in computed if isinstance(v := self.row_values[e], Var))
+            return tidy_stage(Stage(f"{name}_rows", (), tuple(body)), None, visible)
+        body += self._keep_rows(computed)
+        for entry, same in renamed.items():
+            self.row_values[entry] = self.row_values[same]
+        loop = self.loops.short_rows(Level.CTA) or [self.loops.lanes()]
+        return tidy_stage(Stage(f"{name}_rows", tuple(loop), tuple(body)), self.across.var)
+
+    def _compute_rows(
+        self, plan: StagePlan, values: Values
+    ) -> tuple[list[Entry], dict[Entry, Entry]]:
+        """Bind the row values of a stage: those computed, and those that are others renamed."""
         computed: list[Entry] = []
-        renamed: list[tuple[Entry, Entry]] = []
+        renamed: dict[Entry, Entry] = {}
         for k in plan.rows:
             node, entry = self.nodes[k], self.nodes[k].entries[0]
             same = same_row_value(node, self.space)
             if same is not None and same in self.row_values:
                 self.row_values[entry] = self.row_values[same]
-                renamed.append((entry, same))
+                renamed[entry] = same
                 continue
             value = self._row_value(node, values)
-            if value is self.row_values.get(entry):
-                continue
-            local = self.names[node] if reduce_of(node) is None else f"{self.names[node]}_row"
-            self.row_values[entry] = values.let(local, value)
-            computed.append(entry)
-        body: list[Statement] = [*values.lets]
-        for j, entry in enumerate(self.graph.outputs):
-            if self.number[entry.node] in plan.rows:
-                at = self._row_point() if self.across else expression(self.space.row)
-                body.append(Store(f"y{j}", at, self.row_values[entry]))
-        if self.across is None:
-            # Scalars stay visible to the later stages of the row, so none may be put back.
-            visible = frozenset(v for e in computed if isinstance(v := self.row_values[e], Var))
-            return tidy_stage(Stage(f"{name}_rows", (), tuple(body)), None, visible)
+            if value is not self.row_values.get(entry):
+                local = self.names[node] if reduce_of(node) is None else f"{self.names[node]}_row"
+                self.row_values[entry] = values.let(local, value)
+                computed.append(entry)
+        return computed, renamed
+
+    def _row_results(self, plan: StagePlan) -> list[Store]:
+        """The stores of those row values that are outputs."""
+        at = self._row_point() if self.across else expression(self.space.row)
+        outputs = enumerate(self.graph.outputs)
+        found = [(j, e) for j, e in outputs if self.number[e.node] in plan.rows]
+        return [Store(f"y{j}", at, self.row_values[e]) for j, e in found]
+
+    def _keep_rows(self, computed: list[Entry]) -> list[Store]:
+        """The stores to scratch of what a later stage reads, from where it is fetched then."""
+        stores = []
         for entry in computed:
-            if self.shared.array_of(Holds.VALUE, self.number[entry.node]) is None:
-                continue  # no later stage reads it
-            buffer = self._scratch(Holds.VALUE, self.number[entry.node])
-            self.holder[buffer] = self.names[entry.node]
-            body.append(Store(buffer, self.loops.offset(), self.row_values[entry]))
-            self.row_values[entry] = Load(buffer, self.loops.offset(), _dtype(entry))
-        for entry, same in renamed:
-            self.row_values[entry] = self.row_values[same]
-        loop = self.loops.short_rows(Level.CTA) or [self.loops.lanes()]
-        return tidy_stage(Stage(f"{name}_rows", tuple(loop), tuple(body)), self.across.var)
+            number = self.number[entry.node]
+            if self.shared.array_of(Holds.VALUE, number) is not None:
+                buffer = self._scratch(Holds.VALUE, number)
+                self.holder[buffer] = self.names[entry.node]
+                stores.append(Store(buffer, self.loops.offset(), self.row_values[entry]))
+                self.row_values[entry] = Load(buffer, self.loops.offset(), _dtype(entry))
+        return stores
 
     def _row_point(self) -> Expr:
         """Where a row value is stored, stepping along the lanes even where there is one row."""
