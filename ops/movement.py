@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passkit.errors import ShapeError
-from passkit.infer import agree, same_dtype_rule, show_shape
+from passkit.infer import agree, demand, same_dtype_rule, show_shape
 from passkit.lazy import Lazy
 from passkit.node import Entry, Node, known_shape
 from passkit.op import REQUIRED, Op, OpPattern, register_op
@@ -63,6 +63,7 @@ def _reshape_shape(node: Node, shape: Shape) -> Shape:
                 f"{node.where} cannot fill in -1: {show_shape(shape)} has {total} elements, "
                 f"{show_shape(wanted)} takes a multiple of {rest}"
             )
+        demand(node, rest, 1, "the other extents must not be 0, for -1 to be filled in")
         wanted = (*wanted[:k], total // rest if filled is None else filled, *wanted[k + 1 :])
     if isinstance(total, int) and isinstance(numel(wanted), int) and total != numel(wanted):
         raise ShapeError(

@@ -77,7 +77,7 @@ def _inline(stage: Stage, lane: Var | None, visible: frozenset[Var]) -> Stage:
     values: dict[Var, Expr] = {}
     body: list[Statement] = []
     varying = {lane}
-    uses.update({v: 2 for v in visible})
+    uses.update(visible)
 
     def change(x: Expr) -> Expr:
         if isinstance(x, Var):
@@ -95,7 +95,8 @@ def _inline(stage: Stage, lane: Var | None, visible: frozenset[Var]) -> Stage:
             # A load may not move past the first of several stores: buffers may share memory.
             movable = writes <= 1 or not any(isinstance(x, Load) for x in walk(s.value))
             short = parts(s.value) <= LONGEST if varies else not children(s.value)
-            if isinstance(s.value, Const) or (uses[s.var] == 1 and movable and short):
+            once = uses[s.var] == 1 and movable and short
+            if s.var not in visible and (once or isinstance(s.value, Const)):
                 values[s.var] = s.value
                 continue
         body.append(s)

@@ -292,6 +292,27 @@ def test_what_an_arm_reads_twice_stays_in_the_arm() -> None:
     assert max(len(k.source) for k in pk.compile(pk.parse(text)).kernels) < 10_000
 
 
+def test_a_row_value_that_is_a_literal() -> None:
+    """A literal that later stages read stays a local of its own."""
+    agree("x: i64[5]; y: i64[]; z = mul(reduce_prod(x, axis=0), zeros_like(y)); return z")
+
+
+@pytest.mark.parametrize("text, sizes", [
+    ("x: f32[17, m]; s = slice(x, begin=(0, 0), size=(9, -1)); return reshape(s, shape=(9*m, -1))",
+     {"m": 0}),
+    ("x: bool[n, m, k]; return reshape(x, shape=(n, -1, k))", {"n": 5, "m": 0, "k": 0}),
+])  # fmt: skip
+def test_nothing_is_filled_in_beside_a_zero(text: str, sizes: Sizes) -> None:
+    """-1 beside an extent that turns out to be 0 could be anything: both ways refuse."""
+    graph = pk.parse(text)
+    feeds = arrays(graph, **sizes)
+
+    with pytest.raises(ShapeError, match="takes a multiple of 0"):
+        pk.interpret(graph, feeds)
+    with pytest.raises(ShapeError, match="takes a multiple of 0"):
+        pk.compile(graph)(feeds)
+
+
 def test_an_index_that_a_condition_has_too() -> None:
     """What is computed once for a value is not put in the place of an index."""
     agree("x: f32[1, 65]; c = concat(x, x, x, axis=-1); y = reshape(c, shape=(1, 3, 65)); return y")

@@ -60,6 +60,7 @@ class Vectors:
     fixed: str
     loop_end: str
     load: str
+    load_one: str
     load_strided: str
     gather: str
     store: str

@@ -34,6 +34,7 @@ CXX = register_dialect(
             fixed="fixed_lanes<{stop}>([&](int64_t {var}, auto m, auto k) PK_INLINE",
             loop_end="});",
             load="load({at}, {mask})",
+            load_one="load_one({at}, {mask})",
             load_strided="load_strided({at}, {stride}, {mask})",
             gather=(
                 "gather<{type}>([&](int lane) PK_INLINE {{ const int64_t first = {var}; "

@@ -93,13 +93,15 @@ class Scalars:
     """Expressions of one kernel in one language, each a single number.
 
     ``sizes`` are the kernel's size arguments; ``registers`` are its arrays of vectors, which are
-    numbered by k; ``scratch`` are the extents of its scratch arrays.
+    numbered by k; ``scratch`` are the extents of its scratch arrays. Under a ``guard``, a mask of
+    lanes, nothing is loaded that no lane asks for.
     """
 
     dialect: Dialect
     sizes: tuple[str, ...]
     registers: frozenset[str]
     scratch: Mapping[str, Extent]
+    guard: str = ""
 
     def expr(self, x: Expr, outer: int = 0) -> str:
         """The text of an expression inside one of precedence ``outer``."""
@@ -116,6 +118,9 @@ class Scalars:
             case SizeOf(size):
                 return str(size), ATOM
             case Load(buffer, index):
+                if self.guard and self.dialect.vectors is not None:
+                    at, template = self.address(buffer, index), self.dialect.vectors.load_one
+                    return template.format(at=at, mask=self.guard), ATOM
                 return self.element(buffer, index), ATOM
             case Unary(op, a):
                 op = "!" if op == "~" and x.dtype is dt.bool_ else op

@@ -27,7 +27,7 @@ from passkit.dialects.reciprocal import reciprocal
 from passkit.index import normal
 from passkit.size import Extent
 from passkit.stage import Fold, Let, Loop, Prefetch, Stage, Statement, Store
-from passkit.walk import children, variables
+from passkit.walk import children, variables, walk
 
 QUICK = frozenset(["maximum", "minimum", "abs", "floor", "ceil", "trunc", "rint"])
 SLOW = frozenset(FUNCTIONS) - QUICK
@@ -145,7 +145,13 @@ class Lanes:
                     return self.scalars.dialect.cast_of(a.dtype, x.dtype, value), UNARY
                 case Select():
                     return self._select(x), ATOM
-        return self.scalars.leveled(x)
+        return self._uniform(x)
+
+    def _uniform(self, x: Expr) -> tuple[str, int]:
+        """A value that all lanes share; in an arm of a select that no lane takes, it loads none."""
+        if self.mask == MASK:
+            return self.scalars.leveled(x)
+        return evolve(self.scalars, guard=self.mask).leveled(x)
 
     def _load(self, x: Load) -> str:
         if x.buffer in self.scalars.registers:
@@ -170,7 +176,7 @@ class Lanes:
             return f"{name}({self.splat(x.a)}, {self.splat(x.b)})", ATOM
         op, level, right = operator(x)
         shared = op == "/" and x.dtype.is_float and not self.varies(x.b)
-        if shared and not _is_power_of_two(x.b):
+        if shared and not _is_power_of_two(x.b) and not (self.mask != MASK and _loads(x.b)):
             return f"{self.expr(x.a, level)} / {self._divisor(x.b, right)}", level
         if x.a.dtype is dt.bool_:  # masks do not mix with scalars
             sides = (x.a, level), (x.b, right)
@@ -214,6 +220,10 @@ class Lanes:
             high, low = (literal(const(x, b.dtype), self.scalars.dialect) for x in pair)
         kind, value = self.scalars.dialect.type_of(b.dtype), self.scalars.expr(b)
         return template.format(type=kind, name=name, value=value, high=high, low=low)
+
+
+def _loads(x: Expr) -> bool:
+    return any(isinstance(part, Load) for part in walk(x))
 
 
 def _is_power_of_two(x: Expr) -> bool:

@@ -29,6 +29,7 @@ GRAPHS = {
         "transposed": "x: f32[n, 5]; return neg(transpose(x))",
         "lazy": "x: f32[n]; y: f32[n]; return concat(x, neg(y), x, axis=0)",
         "guarded": "x: f32[n]; y: f32[n]; z = mul(y, y); return concat(x, z, add(z, y), x, axis=0)",
+        "shared": "x: f32[n, 4]; y: f32[n, 1]; return concat(x, mul(x, y), add(y, x), axis=0)",
         "sliced": "x: f32[n]; return concat(slice(x, begin=(0,), size=(-1,)), x, axis=0)",
         "where": "x: f32[n]; c: bool[n]; return where(c, sqrt(x), concat(x, axis=0))",
         "broadcast": "x: f32[n, 1]; y: f32[n]; return add(x, y)",

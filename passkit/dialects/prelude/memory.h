@@ -90,6 +90,9 @@ template <class T, int L> PK_FN void store(T *p, simd<T, L> v, mask_t<L> m) {
     store_masked(p, v, m);
 }
 
+// One element for all lanes, if any of them is on.
+template <class T, class M> PK_FN T load_one(const T *p, M m) { return any(m) ? *p : T(0); }
+
 // Booleans are bytes of 0 and 1.
 template <int L> PK_FN simd<uint8_t, L> mask_bytes(mask_t<L> m) {
     return choose<uint8_t, L>(m, 1, 0);
