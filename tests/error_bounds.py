@@ -191,6 +191,8 @@ def _primitive(name: str, args: list[Value], dtype: DType, unary: bool = False) 
     if pole is not None:
         value, e = wide[pole]
         off = np.where((np.abs(value) <= e) & (e > 0), np.inf, off)
+    if name == "cast" and dtype.name == "bool":  # only 0 is false, and it may lie in between
+        off = np.where((np.abs(wide[0][0]) <= errors[0]) & (errors[0] > 0), np.inf, off)
     off = np.where(reduce(np.maximum, errors) == np.inf, np.inf, off)
     if array.dtype.kind == "f":
         touched = reduce(np.maximum, errors) > 0
