@@ -51,14 +51,12 @@ def element(node: Node, index: Index, readers: Sequence[Reader]) -> Expr | tuple
 class Reads:
     """Each read of an input, in order: its position and simplified index; and pinned variables.
 
-    ``pinned`` are the index variables that the value itself depends on. ``guarded`` are the reads
-    (numbers in ``at``) that happen in an arm of a select only: elsewhere their index may be none.
-    ``plain`` says that the value is what is read, and nothing else.
+    ``pinned`` are the index variables that the value itself depends on. ``plain`` says that the
+    value is what is read, and nothing else.
     """
 
     at: tuple[tuple[int, Index], ...]
     pinned: frozenset[Var] = frozenset()
-    guarded: frozenset[int] = frozenset()
     plain: bool = False
 
 
@@ -69,40 +67,25 @@ def reads_of(node: Node, index: Index, extents: Extents) -> Reads:
     if not op.has_attr("FElement"):
         shapes = [known_shape(e) for e in node.inputs]
         return Reads(tuple((k, aligned(index, s)) for k, s in enumerate(shapes)))
-    found: list[tuple[int, Index]] = []
-    probes: list[Var] = []
-
-    def reader(k: int) -> Reader:
-        entry = node.inputs[k]
-        assert entry.dtype is not None
-        dtype = entry.dtype
-
-        def read(*at: Expr) -> Expr:
-            probes.append(Var(f"read {len(found)}", dtype))
-            found.append((k, tuple(simplify(i, extents) for i in at)))
-            return probes[-1]
-
-        return read
-
-    out = element(node, index, [reader(k) for k in range(len(node.inputs))])
-    values = out if isinstance(out, tuple) else (out,)
+    values, probes = _probed(node, index)
+    found = tuple((k, tuple(simplify(i, extents) for i in at)) for k, at in probes.values())
     pinned = frozenset(v for x in values for v in variables(x) if v.name in extents)
+    return Reads(found, pinned, plain=values == tuple(probes))
+
+
+def guarded_reads(node: Node, index: Index) -> frozenset[int]:
+    """The reads, by number, that happen in an arm of a select only.
+
+    Elsewhere their index may be none.
+    """
+    values, probes = _probed(node, index)
     always, todo = set[Var](), list(values)
     while todo:  # what is computed for any element, and what the indices of its reads need
         for v in _unguarded(todo.pop()):
             if v in probes and v not in always:
                 always.add(v)
-                todo += found[probes.index(v)][1]
-    guarded = frozenset(n for n, v in enumerate(probes) if v not in always)
-    return Reads(tuple(found), pinned, guarded, plain=values == tuple(probes))
-
-
-def _unguarded(x: Expr) -> Iterator[Var]:
-    """The variables outside the arms of selects."""
-    if isinstance(x, Var):
-        yield x
-    for child in (x.condition,) if isinstance(x, Select) else children(x):
-        yield from _unguarded(child)
+                todo += probes[v][1]
+    return frozenset(n for n, v in enumerate(probes) if v not in always)
 
 
 def written_out(nodes: Iterable[Node]) -> int:
@@ -113,19 +96,36 @@ def written_out(nodes: Iterable[Node]) -> int:
     """
     sizes: dict[Entry, int] = {}
     for node in nodes:
-        probes: dict[Var, Entry] = {}
-
-        def reader(entry: Entry, probes: dict[Var, Entry] = probes) -> Reader:
-            def read(*at: Expr) -> Expr:
-                assert entry.dtype is not None
-                probe = Var(f"read {len(probes)}", entry.dtype)
-                probes[probe] = entry
-                return probe
-
-            return read
-
-        index = tuple(Var(f"i{k}", dt.int64) for k in range(len(known_shape(node.entries[0]))))
-        out = element(node, index, [reader(e) for e in node.inputs])
-        for entry, x in zip(node.entries, out if isinstance(out, tuple) else (out,), strict=True):
-            sizes[entry] = sum(sizes.get(probes[p], 1) if p in probes else 1 for p in walk(x))
+        rank = len(known_shape(node.entries[0]))
+        values, probes = _probed(node, tuple(Var(f"i{k}", dt.int64) for k in range(rank)))
+        read = {v: sizes.get(node.inputs[k], 1) for v, (k, _) in probes.items()}
+        for entry, x in zip(node.entries, values, strict=True):
+            sizes[entry] = sum(read.get(part, 1) for part in walk(x))
     return max(sizes.values(), default=0)
+
+
+def _probed(node: Node, index: Index) -> tuple[tuple[Expr, ...], dict[Expr, tuple[int, Index]]]:
+    """The value(s) of ``node`` with a variable for each read, and which input that reads where."""
+    probes: dict[Expr, tuple[int, Index]] = {}
+
+    def reader(k: int) -> Reader:
+        dtype = node.inputs[k].dtype
+        assert dtype is not None
+
+        def read(*at: Expr) -> Expr:
+            probe = Var(f"read {len(probes)}", dtype)
+            probes[probe] = k, at
+            return probe
+
+        return read
+
+    out = element(node, index, [reader(k) for k in range(len(node.inputs))])
+    return out if isinstance(out, tuple) else (out,), probes
+
+
+def _unguarded(x: Expr) -> Iterator[Var]:
+    """The variables outside the arms of selects."""
+    if isinstance(x, Var):
+        yield x
+    for child in (x.condition,) if isinstance(x, Select) else children(x):
+        yield from _unguarded(child)

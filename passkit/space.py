@@ -53,6 +53,7 @@ class Space:
 
     def __init__(self, axes: tuple[Axis, ...]) -> None:
         self.axes = axes
+        self._indices: dict[tuple[Role, Shape], Index] = {}  # a group asks for few, and often
 
     @cached_property
     def extents(self) -> Extents:
@@ -103,7 +104,11 @@ class Space:
 
     def index(self, role: Role, shape: Shape) -> Index:
         """The index in ``shape`` of a FULL or ROW value at the current point."""
-        return unravel(self.full if role is Role.FULL else self.row, shape, self.extents)
+        key = role, shape
+        if key not in self._indices:
+            linear = self.full if role is Role.FULL else self.row
+            self._indices[key] = unravel(linear, shape, self.extents)
+        return self._indices[key]
 
 
 def reduce_of(node: Node) -> Reduce | None:

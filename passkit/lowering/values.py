@@ -12,7 +12,7 @@ from passkit.index import expression, normal, ravel
 from passkit.lowering.parts import repeated_parts
 from passkit.node import Entry, Node, known_shape
 from passkit.op import FElement
-from passkit.reads import Index, Reader, element, reads_of
+from passkit.reads import Index, Reader, element, guarded_reads
 from passkit.space import Role, is_free, reduce_of
 from passkit.stage import Let
 from passkit.tidy import LONGEST, parts, replace_children
@@ -75,7 +75,7 @@ class Values:
         assert node.op is not None
         inside: frozenset[int] = frozenset()
         if not guarded and FElement.get(node.op.name) is not None:
-            inside = reads_of(node, index, self.space.extents).guarded
+            inside = guarded_reads(node, index)
         number = itertools.count()
 
         def reader(entry: Entry) -> Reader:
@@ -105,9 +105,9 @@ class Values:
             return self.row(entry)
         if role is Role.FULL and not self.rows:
             return self.full(entry)
-        if guarded:
-            return self.at(entry.node, index, guarded)
         key = (entry, index)
+        if guarded and key not in self.bound:
+            return self.at(entry.node, index, guarded)
         if key not in self.bound:
             self.bound[key] = self.let(self.of.names[entry.node], self.at(entry.node, index))
         return self.bound[key]
