@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pkgutil import iter_modules
 from typing import Any
 
 from passkit.errors import RegistryError
-from passkit.op import get_op, list_ops
+from passkit.op import get_op, list_ops, register_later
 
-# Importing a module registers its operators.
+# Importing a module registers its operators; the others are imported when a name asks for them.
 from passkit.ops import elementwise, linalg, movement, nn, reduce, slicing, state
 from passkit.ops.slicing import split
+
+register_later(*(f"{__name__}.{m.name}" for m in iter_modules(__path__)))
 
 __all__ = ["elementwise", "linalg", "movement", "nn", "reduce", "slicing", "split", "state"]
 

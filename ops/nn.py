@@ -8,24 +8,10 @@ from typing import Any
 from passkit.errors import GraphError, ShapeError
 from passkit.infer import agree, show_shape
 from passkit.node import Entry, Node, known_shape
-from passkit.op import Op, get_op, register_op
+from passkit.ops.composites import composite
 from passkit.ops.reduce import nonempty_shape, reduced_shape
-from passkit.ops.rules import alias, axes_of, same_shape, takes
+from passkit.ops.rules import axes_of, make, same_shape
 from passkit.size import Shape
-
-
-def composite(name: str, expand: Any, doc: str, *, shape: Any = same_shape, **params: Any) -> Op:
-    """Register ``name`` as what ``expand`` makes of its inputs."""
-    op = register_op(name, num_inputs=1, params=params, doc=doc)
-    op.set_attr("FExpand", expand)
-    op.set_attr("FInferShape", shape)
-    op.set_attr("FInferType", takes("f"))
-    op.set_attr("TOpCost", "expensive")
-    return op
-
-
-def _op(name: str, *inputs: Any, **params: Any) -> Any:
-    return get_op(name)(*inputs, **params)
 
 
 def _axes_kept(node: Node, shape: Shape) -> Shape:
@@ -37,33 +23,33 @@ def _axes_kept(node: Node, shape: Shape) -> Shape:
 def _softmax(node: Node, x: Entry) -> Entry:
     """Source: exp(x - max(x)) / sum(exp(x - max(x))), which cannot overflow."""
     axis = node.params["axis"]
-    e = _op("exp", x - _op("reduce_max", x, axis=axis, keepdims=True))
-    return e / _op("reduce_sum", e, axis=axis, keepdims=True)  # type: ignore[no-any-return]
+    e = make("exp", x - make("reduce_max", x, axis=axis, keepdims=True))
+    return e / make("reduce_sum", e, axis=axis, keepdims=True)
 
 
 def _log_softmax(node: Node, x: Entry) -> Entry:
     axis = node.params["axis"]
-    d = x - _op("reduce_max", x, axis=axis, keepdims=True)
-    total = _op("reduce_sum", _op("exp", d), axis=axis, keepdims=True)
-    return d - _op("log", total)  # type: ignore[no-any-return]
+    d = x - make("reduce_max", x, axis=axis, keepdims=True)
+    total = make("reduce_sum", make("exp", d), axis=axis, keepdims=True)
+    return d - make("log", total)
 
 
 def _logsumexp(node: Node, x: Entry) -> Entry:
     """Where the largest element is infinite, nothing is subtracted: inf - inf is NaN."""
     axis, keepdims = node.params["axis"], node.params["keepdims"]
-    top = _op("reduce_max", x, axis=axis, keepdims=True)
-    shift = _op("where", _op("abs", top) < inf, top, 0.0)
-    total = _op("reduce_sum", _op("exp", x - shift), axis=axis, keepdims=keepdims)
+    top = make("reduce_max", x, axis=axis, keepdims=True)
+    shift = make("where", make("abs", top) < inf, top, 0.0)
+    total = make("reduce_sum", make("exp", x - shift), axis=axis, keepdims=keepdims)
     if not keepdims:
-        shift = _op("reshape", shift, shape=known_shape(total))
-    return _op("log", total) + shift  # type: ignore[no-any-return]
+        shift = make("reshape", shift, shape=known_shape(total))
+    return make("log", total) + shift
 
 
 def _variance(node: Node, x: Entry) -> Entry:
     """The mean of squared distances to the mean: two folds, but no cancellation."""
     axis = node.params["axis"]
-    d = x - _op("reduce_mean", x, axis=axis, keepdims=True)
-    return _op("reduce_mean", d * d, axis=axis, keepdims=node.params["keepdims"])  # type: ignore[no-any-return]
+    d = x - make("reduce_mean", x, axis=axis, keepdims=True)
+    return make("reduce_mean", d * d, axis=axis, keepdims=node.params["keepdims"])
 
 
 def _gelu(node: Node, x: Entry) -> Entry:
@@ -71,10 +57,10 @@ def _gelu(node: Node, x: Entry) -> Entry:
     form = node.params["approximate"]
     if form == "tanh":
         inner = (x + x * x * x * 0.044715) * sqrt(2 / pi)
-        return x * 0.5 * (_op("tanh", inner) + 1.0)  # type: ignore[no-any-return]
+        return x * 0.5 * (make("tanh", inner) + 1.0)
     if form == "sigmoid":
-        return x * _op("sigmoid", x * 1.702)  # type: ignore[no-any-return]
-    return x * 0.5 * (_op("erf", x * sqrt(0.5)) + 1.0)  # type: ignore[no-any-return]
+        return x * make("sigmoid", x * 1.702)
+    return x * 0.5 * (make("erf", x * sqrt(0.5)) + 1.0)
 
 
 def _gelu_shape(node: Node, shape: Shape) -> Shape:
@@ -86,34 +72,38 @@ def _gelu_shape(node: Node, shape: Shape) -> Shape:
     return shape
 
 
-composite("softmax", _softmax, "exp(x) divided by its sum along axis", shape=_axes_kept, axis=-1)
-composite("log_softmax", _log_softmax, "the logarithm of softmax", shape=_axes_kept, axis=-1)
-alias(
-    composite(
-        "logsumexp",
-        _logsumexp,
-        "log(reduce_sum(exp(x)))",
-        shape=nonempty_shape,
-        axis=None,
-        keepdims=False,
-    ),
-    "reduce_logsumexp",
-)
-alias(
-    composite(
-        "reduce_variance",
-        _variance,
-        "the mean squared distance to the mean",
-        shape=reduced_shape,
-        axis=None,
-        keepdims=False,
-    ),
-    "variance",
+AXIS = {"axis": -1}
+FOLD = {"axis": None, "keepdims": False}
+
+composite("softmax", 1, _softmax, "exp(x) divided by its sum along axis", AXIS, shape=_axes_kept)
+composite("log_softmax", 1, _log_softmax, "the logarithm of softmax", AXIS, shape=_axes_kept)
+composite(
+    "logsumexp",
+    1,
+    _logsumexp,
+    "log(reduce_sum(exp(x)))",
+    FOLD,
+    shape=nonempty_shape,
+    aliases="reduce_logsumexp",
 )
 composite(
-    "gelu", _gelu, "x times the normal distribution function", shape=_gelu_shape, approximate="none"
+    "reduce_variance",
+    1,
+    _variance,
+    "the mean squared distance to the mean",
+    FOLD,
+    shape=reduced_shape,
+    aliases="variance",
 )
-composite("silu", lambda node, x: x * _op("sigmoid", x), "x * sigmoid(x)")
+composite(
+    "gelu",
+    1,
+    _gelu,
+    "x times the normal distribution function",
+    {"approximate": "none"},
+    shape=_gelu_shape,
+)
+composite("silu", 1, lambda node, x: x * make("sigmoid", x), "x * sigmoid(x)", shape=same_shape)
 
 
 def _names(params: Any) -> list[str]:
@@ -158,27 +148,25 @@ def _layer_norm(node: Node, x: Entry, *rest: Entry) -> Entry:
     """Source: Ba, Kiros and Hinton, Layer Normalization, equation 4."""
     shape = known_shape(x)
     axes = axes_of(node, len(shape), node.params["axis"])
-    d = x - _op("reduce_mean", x, axis=axes, keepdims=True)
-    variance = _op("reduce_mean", d * d, axis=axes, keepdims=True)
-    out = d * _op("rsqrt", variance + node.params["epsilon"])
+    d = x - make("reduce_mean", x, axis=axes, keepdims=True)
+    variance = make("reduce_mean", d * d, axis=axes, keepdims=True)
+    out = d * make("rsqrt", variance + node.params["epsilon"])
     trailing = axes == tuple(range(len(shape) - len(axes), len(shape)))
     aligned = tuple(n if k in axes else 1 for k, n in enumerate(shape))
     for name, value in zip(_names(node.params)[1:], rest, strict=True):
-        spread = value if trailing else _op("reshape", value, shape=aligned)
+        spread = value if trailing else make("reshape", value, shape=aligned)
         out = out * spread if name == "gamma" else out + spread
-    return out  # type: ignore[no-any-return]
+    return out
 
 
 _layer_norm_shape.__dict__["partial"] = True  # gamma and beta may be what is asked for
-layer_norm = register_op(
+composite(
     "layer_norm",
-    num_inputs=-1,
-    params={"axis": -1, "epsilon": 1e-5, "scale": True, "center": True},
-    doc="x with mean 0 and variance 1 along axis, times gamma, plus beta",
+    -1,
+    _layer_norm,
+    "x with mean 0 and variance 1 along axis, times gamma, plus beta",
+    {"axis": -1, "epsilon": 1e-5, "scale": True, "center": True},
+    shape=_layer_norm_shape,
+    FListInputNames=_names,
+    FInferShapeBack=_layer_norm_back,
 )
-layer_norm.set_attr("FListInputNames", _names)
-layer_norm.set_attr("FExpand", _layer_norm)
-layer_norm.set_attr("FInferShape", _layer_norm_shape)
-layer_norm.set_attr("FInferShapeBack", _layer_norm_back)
-layer_norm.set_attr("FInferType", takes("f"))
-layer_norm.set_attr("TOpCost", "expensive")

@@ -11,8 +11,14 @@ from passkit.dtype import DType
 from passkit.errors import DTypeError, ShapeError
 from passkit.infer import same_dtype_rule, show_shape
 from passkit.node import CONSTANT, Entry, Node
-from passkit.op import Op
+from passkit.op import Op, get_op
 from passkit.size import Extent, Shape, Size
+
+
+def make(name: str, *inputs: Any, **params: Any) -> Entry:
+    """A call of the operator called ``name``, which has one result."""
+    return get_op(name)(*inputs, **params)  # type: ignore[no-any-return]
+
 
 KINDS = {"b": "bools", "i": "signed integers", "u": "unsigned integers", "f": "floats"}
 """The kinds of dtype as messages name them; an operator's row says which it takes."""

@@ -14,7 +14,7 @@ import numpy as np
 from passkit.dtype import DType, dtype_of, promote, weak_scalar
 from passkit.errors import DTypeError, GraphError, RegistryError, nearest
 from passkit.node import Entry, Node, as_entry, constant, var
-from passkit.op import REQUIRED, FListInputNames, FOperator, Op, TOperator, get_op
+from passkit.op import REQUIRED, FListInputNames, FOperator, Op, TOperator, get_op, load_operators
 
 
 def apply(
@@ -60,9 +60,7 @@ def _positional(
     elif inputs and isinstance(inputs[0], (list, tuple)):
         inputs, rest = inputs[0], inputs[1:]
     if len(rest) > len(op.params) or any(isinstance(x, Entry) for x in rest):
-        raise GraphError(
-            f"{where} takes {len(inputs)} input(s), got {len(inputs) + len(rest)}"
-        )
+        raise GraphError(f"{where} takes {len(inputs)} input(s), got {len(inputs) + len(rest)}")
     for key, value in zip(op.params, rest, strict=False):
         if key in given:
             raise GraphError(f"{where}: parameter {key!r} is given twice")
@@ -142,6 +140,8 @@ def find_operator(symbol: str) -> Op:
     for name, row in TOperator.rows.items():
         if row.value == symbol:
             return get_op(name)
+    if load_operators():
+        return find_operator(symbol)
     raise RegistryError(
         f"no operator implements '{symbol}'; import passkit.ops, or set TOperator on one of yours"
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
+from importlib import import_module
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from passkit import registry
@@ -165,6 +167,8 @@ class OpGroup:
 
 
 _ops: dict[str, Op] = {}
+_later: list[str] = []
+_loading = RLock()
 _groups: dict[str, OpGroup] = {}
 
 
@@ -182,7 +186,7 @@ def register_op(
 
     Raises: RegistryError when it exists with other counts or parameters.
     """
-    op = _ops.get(name)
+    op = _found(name)
     if op is None:
         count = 1 if num_inputs is None else num_inputs
         op = Op(name, count, num_outputs or 1, params or {}, doc, calling_place())
@@ -202,6 +206,31 @@ def register_op(
     return op
 
 
+def register_later(*modules: str) -> None:
+    """Import ``modules``, which register operators, once a name is asked for that is not known.
+
+    A program that needs a few operators then pays for few modules.
+    """
+    _later.extend(modules)
+
+
+def load_operators() -> bool:
+    """Import what `register_later` was told; whether there was anything."""
+    with _loading:
+        found = bool(_later)
+        while _later:
+            import_module(_later.pop(0))
+        return found
+
+
+def _found(name: str) -> Op | None:
+    """The operator called ``name``, from a module not imported yet if need be."""
+    with _loading:  # another thread may be half way through a module
+        while name not in _ops and _later:
+            import_module(_later.pop(0))
+        return _ops.get(name)
+
+
 def op_group(name: str) -> OpGroup:
     """The op group called ``name``; made on first use."""
     return _groups.setdefault(name, OpGroup(name))
@@ -212,11 +241,13 @@ def get_op(name: str) -> Op:
 
     Raises: RegistryError with the nearest name.
     """
-    if name not in _ops:
+    op = _found(name)
+    if op is None:
         raise RegistryError(f"operator {name!r} is not registered; {nearest(name, _ops)}")
-    return _ops[name]
+    return op
 
 
 def list_ops(aliases: bool = False) -> list[str]:
     """The names of all operators, sorted; with ``aliases`` the other names too."""
+    load_operators()
     return sorted(n for n, op in _ops.items() if aliases or n == op.name)

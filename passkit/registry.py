@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from threading import RLock
+from types import FrameType
 from typing import Any, NamedTuple
 
 from passkit.errors import RegistryError, nearest
@@ -122,9 +123,23 @@ def _type_name(kind: type | tuple[type, ...]) -> str:
     return "function" if kind is Callable else kind.__name__  # type: ignore[comparison-overlap]
 
 
+LIBRARY = "passkit.ops"
+"""The package whose functions register on behalf of its modules."""
+
+
+def _top(frame: FrameType) -> bool:
+    return frame.f_code.co_name == "<module>"
+
+
 def calling_place(depth: int = 2) -> str:
-    """Where the caller's caller stands, as file:line; one place for all cells of a notebook."""
+    """Where the caller's caller stands, as file:line; one place for all cells of a notebook.
+
+    The library's own helpers that register are looked through: an operator belongs to the row
+    that calls for it.
+    """
     frame = sys._getframe(depth)
+    while frame.f_back and frame.f_globals.get("__package__") == LIBRARY and not _top(frame):
+        frame = frame.f_back
     file = frame.f_code.co_filename
     if file.startswith("<") or "ipykernel" in file:
         return f"interactive session ({frame.f_globals.get('__name__', '?')})"

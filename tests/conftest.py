@@ -25,6 +25,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write golden files and the README's blocks"
     )
+    parser.addoption(
+        "--every-dtype", action="store_true", help="compile operators in every dtype, not in two"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pickle
+import sys
+from pathlib import Path
 
 import pytest
 
 import passkit as pk
+from passkit.op import register_later
 
 
 def test_registering_twice_is_one_operator() -> None:
@@ -110,3 +113,22 @@ def test_calls_that_are_refused(k: int) -> None:
     build, message = BAD[k]
     with pytest.raises(pk.GraphError, match=message):
         build()
+
+
+def test_operators_register_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module is imported when a name is asked for that is not known, and no sooner."""
+    (tmp_path / "late_operators.py").write_text(
+        "from passkit.op import register_op\nregister_op('test_late', num_inputs=3)\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    register_later("late_operators")
+
+    pk.get_op("add")
+    assert "late_operators" not in sys.modules
+    assert pk.get_op("test_late").num_inputs == 3
+
+
+def test_an_operator_belongs_to_the_row_that_calls_for_it() -> None:
+    """The library's helpers that register are looked through."""
+    assert Path(pk.get_op("softmax").place.rpartition(":")[0]).name == "nn.py"
+    assert Path(pk.get_op("reduce_sum").place.rpartition(":")[0]).name == "reduce.py"

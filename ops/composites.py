@@ -1,0 +1,58 @@
+"""Composites: operators that are what they expand to, so that they fuse with their neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from passkit.node import Entry, Node
+from passkit.op import FExpand, Op, register_op
+from passkit.ops.rules import alias, takes
+from passkit.size import Shape
+
+
+def composite(
+    name: str,
+    inputs: int | Sequence[str],
+    expand: Callable[..., Any],
+    doc: str,
+    params: Mapping[str, Any] | None = None,
+    *,
+    shape: Callable[..., Any] | None = None,
+    types: Callable[..., Any] | None = None,
+    results: int = 1,
+    aliases: str = "",
+    **more: Any,
+) -> Op:
+    """Register ``name`` as what ``expand(node, *entries)`` makes of its inputs.
+
+    ``inputs`` is their number, -1 for any, or their names. The shapes of results are those that
+    expanding gives unless ``shape`` says them; dtypes are floats all alike unless ``types`` does.
+    ``more`` are attributes, which win over those set here.
+    """
+    names = None if isinstance(inputs, int) else list(inputs)
+    count = inputs if isinstance(inputs, int) else len(inputs)
+    op = register_op(name, count, results, params, doc)
+    op.set_attr("FExpand", expand)
+    op.set_attr("FInferShape", shape or expanded_shape)
+    op.set_attr("FInferType", types or takes("f"))
+    op.set_attr("TOpCost", more.pop("TOpCost", "expensive"))
+    if names:
+        op.set_attr("FListInputNames", lambda params: names)
+    for key, value in more.items():
+        op.set_attr(key, value)
+    alias(op, aliases)
+    return op
+
+
+def expanded_shape(node: Node, *shapes: Shape) -> Any:
+    """The shapes of what ``node`` expands to, for inputs of ``shapes``."""
+    assert node.op is not None
+    stand_ins = [
+        Node(None, (), {"shape": s, "dtype": e.dtype}, f"input {k}").entries[0]
+        for k, (s, e) in enumerate(zip(shapes, node.inputs, strict=True))
+    ]
+    made = FExpand.get(node.op.name)(node, *stand_ins)
+    if isinstance(made, Entry):
+        return made.shape
+    return tuple(e.shape for e in made)

@@ -1,0 +1,73 @@
+"""The table of specimens finds what is wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.dtype import dtype_of
+from tests.ops.specimens import Specimen, Trial, mistakes
+
+ONE = np.ones(3, np.float32)
+
+
+def specimen(ulps: float = 0, slack: float = 0) -> Specimen:
+    """The addition of 1."""
+    return Specimen("add", "f", lambda x: x + 1, lambda dtype, rng: [], ulps, slack)
+
+
+@pytest.mark.parametrize("found, wanted, message", [
+    (ONE, ONE[:2], r"float32\(3,\), not float32\(2,\)"),
+    (ONE, ONE.astype(int), "float32"),
+    (ONE, ONE * 2, "3 of 3 elements are off"),
+    (ONE * 0, -ONE * 0, "3 of 3"),
+    (ONE * np.nan, ONE, r"such as np.float32\(nan\) at \(0,\) for np.float32\(1.0\)"),
+    (ONE * np.inf, -ONE * np.inf, "3 of 3"),
+    (np.array([1, 2]), np.array([1, 3]), "1 of 2"),
+])
+def test_mistakes(found: object, wanted: object, message: str) -> None:
+    """A wrong dtype, shape, element, sign of zero, NaN or infinity."""
+    (what,) = mistakes(specimen(), "here", found, wanted)
+
+    with pytest.raises(AssertionError, match=message):
+        raise AssertionError(what)
+
+
+def test_what_is_allowed() -> None:
+    """Ulps count from each element, slack from the largest."""
+    near = np.nextafter(ONE, np.float32(2))
+    small, twice = np.array([1e-9, 1.0], np.float32), np.array([2e-9, 1.0], np.float32)
+
+    assert not [*mistakes(specimen(ulps=1), "", near, ONE)]
+    assert [*mistakes(specimen(ulps=0.5), "", near, ONE)]
+    assert not [*mistakes(specimen(slack=1), "", twice, small)]
+    assert [*mistakes(specimen(ulps=1), "", twice, small)]
+    assert not [*mistakes(specimen(), "", ONE * np.nan, ONE * np.nan)]
+
+
+def test_a_reference_is_rounded_once() -> None:
+    """Sixteen bits reach the reference in double; integers as they are."""
+    half = np.array([1, 2**-11], np.float16)
+    (sum_,) = specimen().expected([half], {})
+
+    assert sum_.dtype == np.float16 and sum_.tolist() == [2, 1]
+    assert specimen().expected([np.array([1], np.int8)], {})[0].dtype == np.int8
+
+
+def test_trials_are_the_same_each_time() -> None:
+    """What is drawn depends on operator and dtype only."""
+    made = Specimen("add", "f", np.add, lambda d, rng: [Trial(((),), {}, ((rng.random(2),),))])
+    first, second = (made.drawn(dtype_of("float32"))[0].feeds[0][0] for _ in range(2))
+
+    assert first.tolist() == second.tolist()
+    assert first.tolist() != made.drawn(dtype_of("float64"))[0].feeds[0][0].tolist()
+
+
+def test_operators_of_tests_are_not_walked() -> None:
+    """The walk takes the library's operators."""
+    from tests.ops.test_values import library
+
+    pk.register_op("test_not_in_the_library", num_inputs=1)
+
+    assert "softmax" in library() and "test_not_in_the_library" not in library()

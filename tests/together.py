@@ -1,0 +1,35 @@
+"""Compiling many graphs at once: their kernels share compiler processes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import passkit as pk
+from passkit.compiler import Executable
+from passkit.errors import PasskitError
+from passkit.graph import Graph
+from passkit.passes.rtcgen import sections_of
+from passkit.planning import LADDER
+from passkit.runtime.native.build import build
+
+PLAN = LADDER[: LADDER.index("CodeGen") + 1]
+
+
+def compiled(graphs: Sequence[Graph], **options: Any) -> list[Executable]:
+    """An executable for each graph.
+
+    One bad kernel spoils what it is compiled with, so its graph then says so by itself.
+    """
+    kernels = {}
+    planned = [pk.ApplyPasses(g, PLAN, **options) for g in graphs]
+    for graph in planned:
+        kernels.update({k.key: k for k in graph.attrs["kernel"].values()})
+    sources = [
+        (k.key, k.name, f"namespace pk {{\n{k.source}}}\n", sections_of(k.source))
+        for k in kernels.values()
+    ]
+    with suppress(PasskitError):
+        build(sources, flags=("-fwrapv",))
+    return [pk.compile(g, **options) for g in planned]
