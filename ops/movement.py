@@ -13,7 +13,7 @@ from passkit.lazy import Lazy
 from passkit.node import Entry, Node, known_shape
 from passkit.op import REQUIRED, Op, OpPattern, register_op
 from passkit.ops.rules import alias, axes_of, extents, one_axis, shapes_text, unchanged
-from passkit.size import Extent, Shape, Size, divide_exactly, numel
+from passkit.size import Extent, Shape, divide_exactly, has_size, numel
 
 if TYPE_CHECKING:
     from passkit import ast, reads
@@ -175,7 +175,7 @@ def _squeezed(node: Node, shape: Shape) -> tuple[int, ...]:
 
 
 def _squeeze_shape(node: Node, shape: Shape) -> Shape:
-    if node.params["axis"] is None and any(isinstance(n, Size) for n in shape):
+    if node.params["axis"] is None and has_size(shape):
         raise ShapeError(
             f"{node.where} needs to know which axes have length 1, got {show_shape(shape)}; name "
             f"them in axis"

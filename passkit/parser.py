@@ -10,7 +10,7 @@ from passkit.graph import Graph
 from passkit.nested import DEEPEST
 from passkit.node import CONSTANT, Entry, Node
 from passkit.op import get_op
-from passkit.size import Size
+from passkit.size import has_size
 from passkit.text import WORDS
 from passkit.text_values import ValueParser
 from passkit.tokens import Token, tokens
@@ -148,7 +148,7 @@ class _Parser(ValueParser):
             value = self.array(dtype, shape, token)
         params: dict[str, Any] = {"shape": shape, "dtype": dtype}
         if is_state:
-            if dtype is None or shape is None or any(isinstance(n, Size) for n in shape):
+            if dtype is None or has_size(shape):
                 raise self.fail(f"state variable {name!r} needs a dtype and a known shape", token)
             return Node(None, (), {**params, "state": True, "initial": value}, name, self.after())
         if value is not None:

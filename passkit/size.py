@@ -145,6 +145,11 @@ def symbols_of(sizes: Iterable[Extent]) -> frozenset[str]:
     return frozenset().union(*(s.symbols for s in sizes if isinstance(s, Size)))
 
 
+def has_size(shape: Shape | None) -> bool:
+    """Whether a shape, its rank included, is known only when a call gives the sizes."""
+    return shape is None or any(isinstance(n, Size) for n in shape)
+
+
 def divide_exactly(a: Extent, b: Extent) -> Extent | None:
     """``a / b`` when it is known to be whole, else None."""
     if isinstance(a, int) and isinstance(b, int):

@@ -14,7 +14,7 @@ from passkit.dtype import DType, dtype_of
 from passkit.errors import DTypeError, PasskitError
 from passkit.graph import Graph
 from passkit.nested import DEEPEST, NESTED
-from passkit.size import Extent, Shape, Size
+from passkit.size import Extent, Shape, Size, has_size
 from passkit.text import KEYWORDS, WORDS, elements, python_number, size_text, type_text
 from passkit.tokens import Cursor, Token
 
@@ -60,7 +60,7 @@ class ValueParser(Cursor, ABC):
 
     def array(self, dtype: DType | None, shape: Shape | None, token: Token) -> Any:
         """The elements of an array: a number, a list, or base64; frozen."""
-        if dtype is None or shape is None or any(isinstance(n, Size) for n in shape):
+        if dtype is None or has_size(shape):
             raise self.fail("an array needs a dtype and a known shape", token)
         known = tuple(n for n in shape if isinstance(n, int))
         count = int(np.prod(known, dtype=object)) if known else 1

@@ -25,7 +25,7 @@ from passkit.op import FCodeGen, FCompute, FContract, FElement, FExpand, FReduce
 from passkit.reads import element
 from passkit.runtime.evaluate import cast_array, evaluate
 from passkit.runtime.feeds import bind_sizes, check_feeds
-from passkit.size import Shape, Size, numel, substitute
+from passkit.size import Shape, Size, has_size, numel, substitute
 
 Array = Any
 Arrays = list[Array]
@@ -191,7 +191,7 @@ def _checked(entry: Entry, result: Any) -> Array:
 def concrete(node: Node, arrays: Sequence[Array], sizes: Sizes) -> Node:
     """``node`` with the shapes that ``arrays`` have, and numbers for unknown sizes."""
     fits = all(e.shape == a.shape for e, a in zip(node.inputs, arrays, strict=True))
-    if fits and all(not _open(e.shape) for e in node.entries):
+    if fits and all(not has_size(e.shape) for e in node.entries):
         return node
     inputs = [
         Node(None, (), {"shape": a.shape, "dtype": e.dtype or dtype_of(a.dtype)}, e.node.name)
@@ -204,10 +204,6 @@ def concrete(node: Node, arrays: Sequence[Array], sizes: Sizes) -> Node:
 def array_shape(shape: Shape) -> tuple[int, ...]:
     """A shape as numbers. Raises: ShapeError when an extent is not known."""
     return tuple(operator.index(n) for n in shape)
-
-
-def _open(shape: Any) -> bool:
-    return shape is None or any(isinstance(n, Size) for n in shape)
 
 
 def numbers(value: Any, sizes: Sizes) -> Any:

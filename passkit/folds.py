@@ -1,0 +1,49 @@
+"""Folds: what the attributes of reductions and contractions say, beside elementwise expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import frozen
+
+from passkit.dtype import DType
+from passkit.expr import Const, Expr, Var
+from passkit.size import Extent
+
+
+def left(dtype: DType) -> Var:
+    """The first operand in `Reduce.combine`."""
+    return Var("a", dtype)
+
+
+def right(dtype: DType) -> Var:
+    """The second operand in `Reduce.combine`."""
+    return Var("b", dtype)
+
+
+@frozen
+class Reduce:
+    """What an FReduce says: fold ``prepare(x)`` over ``axes``, then ``finish(total, count)``.
+
+    ``axes`` are non-negative and sorted; ``combine`` is an expression of `left` and `right` of the
+    accumulator's dtype, which is ``identity.dtype``; ``count`` is the int64 number of elements.
+    """
+
+    axes: tuple[int, ...]
+    keepdims: bool
+    identity: Const
+    combine: Expr
+    prepare: Callable[[Expr], Expr] | None = None
+    finish: Callable[[Expr, Expr], Expr] | None = None
+
+
+@frozen
+class Contract:
+    """What an FContract says: batched (m, k) x (k, n), with either operand stored transposed."""
+
+    batch: tuple[Extent, ...]
+    m: Extent
+    n: Extent
+    k: Extent
+    transpose_a: bool = False
+    transpose_b: bool = False
