@@ -60,7 +60,7 @@ class ValueParser(Cursor, ABC):
 
     def array(self, dtype: DType | None, shape: Shape | None, token: Token) -> Any:
         """The elements of an array: a number, a list, or base64; frozen."""
-        if dtype is None or has_size(shape):
+        if dtype is None or shape is None or has_size(shape):
             raise self.fail("an array needs a dtype and a known shape", token)
         known = tuple(n for n in shape if isinstance(n, int))
         count = int(np.prod(known, dtype=object)) if known else 1
