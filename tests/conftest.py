@@ -7,15 +7,17 @@ import random
 import shutil
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests import raised
+from tests.workers import WORKER, Board
 
 raised.record(pytest)
+BOARD = pytest.StashKey[Board]()
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -31,7 +33,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give this session an empty kernel cache, before anything reads the environment."""
+    """Give this session an empty kernel cache, before anything reads the environment.
+
+    A worker finds in the environment the folder of the run that started it: there stands the board.
+    """
+    board = Path(os.environ["PASSKIT_CACHE_DIR"]) / "board" if WORKER in os.environ else None
+    if board is not None:
+        board.mkdir(exist_ok=True)
+    config.stash[BOARD] = Board(raised.MATCHED, board)
     folder = tempfile.mkdtemp(prefix="passkit-tests-")
     os.environ["PASSKIT_CACHE_DIR"] = folder
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
@@ -48,6 +57,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if closing and not whole:
         config.hook.pytest_deselected(items=closing)
     items[:] = others + closing if whole else others
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Tell the other workers of the run, if there are any, what this one has met so far."""
+    done = yield
+    item.config.stash[BOARD].post()
+    return done
+
+
+@pytest.fixture
+def matched(request: pytest.FixtureRequest) -> set[tuple[str, int]]:
+    """The raise statements that all tests before this one have matched, in every worker."""
+    others = [i for i in request.session.items if not i.get_closest_marker("closing")]
+    return request.config.stash[BOARD].gathered(len(others))
 
 
 @pytest.fixture(autouse=True)

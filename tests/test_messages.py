@@ -79,7 +79,7 @@ def test_the_raising_statement_is_found() -> None:
 
 
 @pytest.mark.closing
-def test_every_raise_is_tested() -> None:
+def test_every_raise_is_tested(matched: set[tuple[str, int]]) -> None:
     """Each ``raise`` in the sources was caught by a test that matched a filled-in value.
 
     Runs after all other tests, when all of them were asked for.
@@ -88,7 +88,7 @@ def test_every_raise_is_tested() -> None:
         str(found)
         for path in raised.source_files()
         for found in raised.raises(str(path))
-        if (found.file, found.line) not in raised.MATCHED
+        if (found.file, found.line) not in matched
     ]
 
     assert not missing, f"{len(missing)} raise statements no test has read:\n" + "\n".join(missing)

@@ -1,0 +1,46 @@
+"""What the workers of one test run tell each other: how many tests are done, and what they met."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+WORKER = "PYTEST_XDIST_WORKER"
+"""What pytest-xdist sets in the environment of a worker: its name."""
+
+
+class Board:
+    """A folder with a file for each worker, to which it adds a line after each test.
+
+    A run without workers needs no ``folder``: what was met is in this process.
+    """
+
+    def __init__(self, met: set[tuple[str, int]], folder: Path | None) -> None:
+        self.met, self.posted = met, set[tuple[str, int]]()
+        self.folder = folder
+
+    def post(self) -> None:
+        """Say that one more test is done, and what it met for the first time."""
+        if self.folder is None:
+            return
+        new, self.posted = self.met - self.posted, set(self.met)
+        with (self.folder / os.environ[WORKER]).open("a") as file:
+            file.write(json.dumps(sorted(new)) + "\n")
+
+    def gathered(self, count: int, patience: float = 600) -> set[tuple[str, int]]:
+        """What all workers have met once ``count`` tests are done. Raises: TimeoutError."""
+        if self.folder is None:
+            return self.met
+        end = time.monotonic() + patience
+        while len(lines := self._lines()) < count:
+            if time.monotonic() > end:
+                raise TimeoutError(f"{len(lines)} of {count} tests were done in {patience} s")
+            time.sleep(0.2)
+        return {(file, line) for text in lines for file, line in json.loads(text)}
+
+    def _lines(self) -> list[str]:
+        assert self.folder is not None
+        texts = [p.read_text() for p in self.folder.iterdir()]
+        return [line for text in texts for line in text.split("\n")[:-1]]
