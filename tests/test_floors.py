@@ -13,7 +13,7 @@ from attrs import frozen
 from tests.raised import ROOT, source_files
 
 FLOORS = {
-    "values": "errors lazy dtype size expr folds ast walk stage units",
+    "values": "errors lazy collector dtype size expr folds ast walk stage units",
     "graph": (
         "registry op infer node call graph nested pattern text tokens text_values parser "
         "json_values json"

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from types import MappingProxyType
 
 from passkit import registry
+from passkit.collector import seldom
 from passkit.errors import MissingDependencyError, PassError, RegistryError, SettingError
 from passkit.graph import Annotation, Graph
 from passkit.node import CONSTANT, Entry, Node
@@ -39,7 +40,7 @@ def ApplyPasses(  # noqa: N802  (NNVM's name, which users know)
     given = [passes] if isinstance(passes, (str, Pass)) else list(passes)
     context = (current() or PassContext()).with_options(**options)
     run = _Run(context, [_resolve(p) for p in given])
-    with context:
+    with context, seldom():
         graph = run.all(graph)
     if context.times is not None:
         graph = graph.with_attrs(timing=context.times)
