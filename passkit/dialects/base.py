@@ -73,6 +73,7 @@ class Vectors:
     only: str
     divisor: str
     known_divisor: str
+    among: str
     array: str
     folding: str
     extreme: str

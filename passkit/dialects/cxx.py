@@ -50,6 +50,7 @@ CXX = register_dialect(
             only="{mask} & ~({condition})",
             divisor="const divisor<{type}> {name}({value});",
             known_divisor="const known_divisor<{type}> {name}({value}, {high}, {low});",
+            among="{name}.among({mask})",
             array="vec<{type}> {name}[{count}];",
             folding=(
                 "folding<{type}, {lanes}>({identity}, "

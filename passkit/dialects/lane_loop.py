@@ -9,7 +9,7 @@ from attrs import evolve
 
 from passkit.ast import Binary, Call, Expr, Load, Var, left, right
 from passkit.dialects.body import Body
-from passkit.dialects.lanes import MASK, Lanes, turns, varying
+from passkit.dialects.lanes import LANES, MASK, Lanes, turns, varying
 from passkit.dialects.rows import Rows
 from passkit.errors import CodeGenError
 from passkit.index import expression, normal
@@ -40,7 +40,10 @@ class LaneLoop:
         self.lanes: Lanes | None = None
         if v := self.dialect.vectors:
             divided = body.num_divisors
-            self.lanes = Lanes(self.scalars, v, loop.var, self.varying, divided, divisors={})
+            cut = self.template == v.fixed and int(loop.stop.value) % LANES != 0
+            self.lanes = Lanes(
+                self.scalars, v, loop.var, self.varying, divided, divisors={}, cut=cut
+            )
 
     def print(self, statements: Iterable[Statement]) -> None:
         """The loop: what no lane changes stands in front of it."""

@@ -91,7 +91,8 @@ class Lanes:
 
     ``var`` is the loop's variable, ``varying`` are it and all that depend on it. A scalar becomes a
     vector of the lanes of ``like``. What divides all lanes gets a name in ``divisors`` when it is
-    met, numbered from ``first_divisor``; without that table there is no place to prepare it.
+    met, numbered from ``first_divisor``; without that table there is no place to prepare it. Some
+    lanes of a row that is ``cut`` off hold zeros, which would be slow to divide.
     """
 
     scalars: Scalars
@@ -102,6 +103,7 @@ class Lanes:
     divisors: dict[Expr, str] | None = None
     mask: str = MASK
     like: str = MASK
+    cut: bool = False
 
     def varies(self, x: Expr) -> bool:
         """Whether a value differs from lane to lane, so that it is printed as a vector."""
@@ -210,7 +212,8 @@ class Lanes:
         """What divides all lanes: in a loop the name of what `divisor_line` prepares."""
         if self.divisors is None:
             return self.expr(b, outer)
-        return self.divisors.setdefault(b, f"by{self.first_divisor + len(self.divisors)}")
+        name = self.divisors.setdefault(b, f"by{self.first_divisor + len(self.divisors)}")
+        return self.vectors.among.format(name=name, mask=MASK) if self.cut else name
 
     def divisor_line(self, b: Expr, name: str) -> str:
         """What stands in front of the loop: a divisor, its reciprocal taken once."""

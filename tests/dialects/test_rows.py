@@ -77,3 +77,12 @@ def test_both_stand_outside_the_rows() -> None:
     (results,) = (k for k, line in enumerate(lines) if ".results(" in line)
     (divisors,) = (k for k, line in enumerate(lines) if "divisors_of_rows<float, 16>" in line)
     assert folds < rows[0] < results < divisors < rows[1]
+
+
+def test_only_the_lanes_of_a_row_are_divided() -> None:
+    """Lanes that a row of 40 leaves out are zeros, which would take the slow way in every row."""
+    (short,) = pk.compile(GRAPHS["share f32 40"]).kernels
+    (even,) = pk.compile(GRAPHS["share f32 64"]).kernels
+
+    assert "/ by0.among(m)" in short.source
+    assert "/ by0;" in even.source or "/ by0," in even.source

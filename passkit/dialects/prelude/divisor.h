@@ -16,10 +16,11 @@ template <int classes, class T, int L> PK_FN mask_t<L> is_class(simd<T, L> x) {
     else return mask_t<L>::of((uint8_t)__builtin_ia32_fpclasspd512_mask(x.s, classes, (char)-1));
 }
 // x / s from its approximation q, which is right where x times the low part of 1 / s is a normal
-// number. Zeros and infinities are their own quotients, if 1 / s has a low part.
-template <class T, int L>
-PK_FN simd<T, L> quotient(simd<T, L> q, simd<T, L> x, simd<T, L> x_low, T s) {
-    auto odd = is_class<ZERO | DENORMAL | INFINITE | NOT_A_NUMBER>(x_low);
+// number. Zeros and infinities are their own quotients, if 1 / s has a low part. Lanes that m
+// leaves out, which are zeros, are not looked at.
+template <class T, int L, class M>
+PK_FN simd<T, L> quotient(simd<T, L> q, simd<T, L> x, simd<T, L> x_low, T s, M m) {
+    mask_t<L> odd = is_class<ZERO | DENORMAL | INFINITE | NOT_A_NUMBER>(x_low) & m;
     if (__builtin_expect(any(odd), 0)) {
         q = choose(odd, x, q);
         odd = odd & ~(is_class<ZERO | INFINITE>(x) & is_class<ZERO | INFINITE>(x_low));
@@ -28,6 +29,14 @@ PK_FN simd<T, L> quotient(simd<T, L> q, simd<T, L> x, simd<T, L> x_low, T s) {
     return q;
 }
 #endif
+// A divisor of the lanes of m only; the others become anything.
+template <class D, class M> struct divisor_among {
+    D by;
+    M m;
+    template <class V> friend PK_MEMBER V operator/(V x, const divisor_among &d) {
+        return d.by.under(x, d.m);
+    }
+};
 
 // 1 / s = high + low to twice the precision makes q = x high + x low faithful, the remainder s q -
 // x exact, and q - (s q - x) high correctly rounded (Markstein 1990, theorem on faithful
@@ -43,15 +52,19 @@ template <class T> struct divisor {
         bool fits = s >= 1 && s <= (sizeof(T) == 4 ? T(0x1p32f) : T(0x1p256));
         low = fits ? low : T(__builtin_nan(""));
     }
-    template <int L> friend PK_MEMBER simd<T, L> operator/(simd<T, L> x, const divisor &d) {
+    template <int L, class M> PK_MEMBER simd<T, L> under(simd<T, L> x, [[maybe_unused]] M m) const {
         typedef simd<T, L> V;
 #if PK_AVX512
-        V x_low = x * V(d.low), q = fused(x, V(d.high), x_low);
-        q = fused(-fused(V(d.s), q, -x), V(d.high), q);
-        return quotient(q, x, x_low, d.s);
+        V x_low = x * V(low), q = fused(x, V(high), x_low);
+        q = fused(-fused(V(s), q, -x), V(high), q);
+        return quotient(q, x, x_low, s, m);
 #else
-        return x / V(d.s);
+        return x / V(s);
 #endif
+    }
+    template <class M> PK_MEMBER divisor_among<divisor, M> among(M m) const { return {*this, m}; }
+    template <int L> friend PK_MEMBER simd<T, L> operator/(simd<T, L> x, const divisor &d) {
+        return d.under(x, all_of<L>{});
     }
     friend PK_MEMBER T operator/(T x, const divisor &d) { return x / d.s; }
 };
@@ -87,14 +100,20 @@ template <class T> struct known_divisor {
     T s, high, low;
 
     PK_MEMBER known_divisor(T s, T high, T low) : s(s), high(high), low(low) {}
-    template <int L> friend PK_MEMBER simd<T, L> operator/(simd<T, L> x, const known_divisor &d) {
+    template <int L, class M> PK_MEMBER simd<T, L> under(simd<T, L> x, [[maybe_unused]] M m) const {
         typedef simd<T, L> V;
 #if PK_AVX512
-        V x_low = x * V(d.low);
-        return quotient(fused(x, V(d.high), x_low), x, x_low, d.s);
+        V x_low = x * V(low);
+        return quotient(fused(x, V(high), x_low), x, x_low, s, m);
 #else
-        return x / V(d.s);
+        return x / V(s);
 #endif
+    }
+    template <class M> PK_MEMBER divisor_among<known_divisor, M> among(M m) const {
+        return {*this, m};
+    }
+    template <int L> friend PK_MEMBER simd<T, L> operator/(simd<T, L> x, const known_divisor &d) {
+        return d.under(x, all_of<L>{});
     }
     friend PK_MEMBER T operator/(T x, const known_divisor &d) { return x / d.s; }
 };
