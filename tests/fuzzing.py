@@ -7,7 +7,7 @@ serves dozens of them. A graph that fails is made smaller while it still does.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from typing import Any
 
@@ -16,9 +16,10 @@ from attrs import evolve, frozen
 
 import passkit as pk
 from passkit.compiler import Executable
-from passkit.errors import PasskitError
+from passkit.errors import PasskitError, ShapeError
 from passkit.graph import Graph
-from passkit.node import Entry, Node, constant
+from passkit.infer import show_shape
+from passkit.node import Entry, Node, constant, known_shape, var
 from passkit.passes.rtcgen import sections_of
 from passkit.planning import LADDER
 from passkit.runtime.feeds import bind_sizes
@@ -41,7 +42,7 @@ class Failure:
     what: str
 
     def __str__(self) -> str:
-        return f"{self.what}\n{self.case}"
+        return f"{self.case}\n{self.what}"
 
 
 class UnequalError(Exception):
@@ -258,8 +259,14 @@ def minimised(failure: Failure, seconds: float = 60.0) -> Failure:
             break
     progress = True
     while progress and time.monotonic() < end:
-        progress = any(attempt(case) for case in _smaller(best.case))
+        progress = any(attempt(case) for case in _tried(_smaller(best.case)))
     return best
+
+
+def _tried(cases: Iterator[Case]) -> Iterator[Case]:
+    """Cases as long as some can be made: a graph that cannot be cut ends them, and nothing else."""
+    with suppress(Exception):
+        yield from cases
 
 
 def kind_of(what: str) -> str:
@@ -267,7 +274,7 @@ def kind_of(what: str) -> str:
     return what.split(":", 1)[0] if "Error" in what.split(":", 1)[0] else "unequal"
 
 
-def _smaller(case: Case) -> Iterable[Case]:
+def _smaller(case: Case) -> Iterator[Case]:
     """Graphs with something left out, those with most left out first."""
     graph = case.graph
     outputs = graph.outputs
@@ -286,12 +293,12 @@ def _smaller(case: Case) -> Iterable[Case]:
         entry = node.entries[0]
         for inner in node.inputs:
             if inner.shape == entry.shape and inner.dtype is entry.dtype:
-                yield _with(case, graph.replace({entry: inner}))
+                with suppress(Exception):  # what shapes say elsewhere may not allow it
+                    yield _with(case, graph.replace({entry: inner}))
     for node in graph.nodes:
         if node.op is not None and node.op.name not in ("constant", "assign"):
-            cut = _cut(case, node)
-            if cut is not None:
-                yield cut
+            with suppress(Exception):
+                yield _cut(case, node)
     for node in graph.nodes:
         if node.control:
             yield _with(case, graph.rebuild(lambda n, i, gone=node: _free(n, i, gone)))
@@ -307,25 +314,26 @@ def _with(case: Case, graph: Graph) -> Case:
     return evolve(case, graph=graph, feeds=feeds)
 
 
-def _cut(case: Case, node: Node) -> Case | None:
-    """A graph that is fed the value of ``node``, a constant where it is a single element."""
-    from passkit.node import var
+def _cut(case: Case, node: Node) -> Case:
+    """A graph that is fed the values of ``node``, a constant where it is a single element.
 
-    entry = node.entries[0]
-    shape = entry.shape
-    assert shape is not None
-    if any(isinstance(n, Size) and not str(n).isidentifier() for n in shape):
-        return None
-    name = f"v{sum(n.is_variable for n in case.graph.nodes)}_{node.op.name if node.op else ''}"
-    try:
-        values = [pk.interpret(Graph([entry]), _with(case, Graph([entry])).feeds[k])[0]
-                  for k in range(len(case.feeds))]  # fmt: skip
-    except PasskitError:
-        return None
-    made = constant(values[0]) if values[0].shape == () else var(name, shape, entry.dtype)
-    out = _with(case, case.graph.replace({entry: made}))
-    feeds = tuple({**f, name: v} for f, v in zip(out.feeds, values, strict=True))
-    return _with(evolve(out, feeds=feeds), out.graph)
-
-
-Check = Callable[[Case], str | None]
+    Raises: ShapeError where its shape is more than names and numbers, or only other inputs have
+    its size.
+    """
+    made: dict[Entry, Entry] = {}
+    more: list[dict[str, Any]] = [{} for _ in case.feeds]
+    for entry in node.entries:
+        shape = known_shape(entry)
+        if any(isinstance(n, Size) and not str(n).isidentifier() for n in shape):
+            raise ShapeError(f"{node.where} has the shape {show_shape(shape)}")
+        name = f"v{sum(n.is_variable for n in case.graph.nodes)}_{node.name}_{entry.index}"
+        inner = _with(case, Graph([entry]))
+        values = [pk.interpret(inner.graph, feeds)[0] for feeds in inner.feeds]
+        single = values[0].shape == () and len({v.tobytes() for v in values}) == 1
+        made[entry] = constant(values[0]) if single else var(name, shape, entry.dtype)
+        if not single:
+            for feeds, value in zip(more, values, strict=True):
+                feeds[name] = value
+    out = case.graph.replace(made)
+    feeds = tuple({**a, **b} for a, b in zip(case.feeds, more, strict=True))
+    return _with(evolve(case, feeds=feeds), out)

@@ -18,6 +18,7 @@ from passkit.passes import codegen
 from tests.error_bounds import Value, bounded, mismatch
 from tests.fuzzing import Failure, check, check_all, minimised
 from tests.random_graphs import Case, coverage, covered, expected, random_case, table
+from tests.random_graphs.registry import NOT_DRAWN, PERIOD, chosen, standard_ops, turn_of
 
 COUNT = 300
 
@@ -66,9 +67,7 @@ def _next_element(right: Callable[..., object], self: object, x: Load) -> object
 
 
 @pytest.fixture
-def planted(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[None]:
+def planted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """CodeGen with a bug of one element; no fences, which such a bug may run into."""
     owner, name, wrong = PLANTS[request.param]
     right = getattr(owner, name)
@@ -99,6 +98,37 @@ def test_a_failure_becomes_small(monkeypatch: pytest.MonkeyPatch) -> None:
     small = minimised(Failure(case, "tanh"), 20).case.graph
 
     assert [n.op.name for n in small.nodes if n.op and n.op.name != "constant"] == ["tanh"]
+
+
+def test_a_graph_that_cannot_be_cut_is_a_small_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where only another input has a size, cutting stops there; the failure is still shown."""
+    monkeypatch.setattr(
+        "tests.fuzzing.check", lambda case: "bad" if "op mul" in covered(case) else None
+    )
+    x = pk.var("x", ("n", 3))
+    twos = pk.ops.broadcast_to(np.float32(2), shape=x.shape)
+    graph = pk.Graph([pk.ops.exp(pk.ops.neg(twos) * x), twos + 1])
+    case = Case(3, graph, tuple({"x": np.ones((n, 3), np.float32)} for n in (2, 5)))
+
+    shown = minimised(Failure(case, "bad"), 20)
+
+    assert str(shown).startswith("seed 3, ")
+    assert "op exp" not in covered(shown.case)
+    assert len(shown.case.feeds) == 1
+
+
+def test_other_operators_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is drawn depends on no operator that loses against it, and no turn on another's."""
+    names = standard_ops()
+    for k in range(100):
+        winner = chosen(names, str(k))
+        assert chosen([n for n in names[::-1] if n == winner or n[0] in "aeiou"], str(k)) == winner
+    turns = {n: k for k in range(PERIOD) for n in turn_of(k)}
+    monkeypatch.setattr("tests.random_graphs.registry.standard_ops", lambda: names[5:])
+    assert {n: k for k in range(PERIOD) for n in turn_of(k)} == {
+        n: k for n, k in turns.items() if n in names[5:]
+    }
+    assert turns.keys() == set(names) - NOT_DRAWN
 
 
 def _dislikes_tanh(case: Case, compared: object = None) -> str | None:

@@ -25,7 +25,7 @@ from passkit.op import FCodeGen, FCompute, FContract, FElement, FExpand, FReduce
 from passkit.reads import element
 from passkit.runtime.evaluate import cast_array, evaluate
 from passkit.runtime.feeds import bind_sizes, check_feeds
-from passkit.size import Shape, Size, has_size, numel, substitute
+from passkit.size import Shape, Size, has_size, numel, substitute, symbols_of
 
 Array = Any
 Arrays = list[Array]
@@ -189,7 +189,10 @@ def _checked(entry: Entry, result: Any) -> Array:
 
 
 def concrete(node: Node, arrays: Sequence[Array], sizes: Sizes) -> Node:
-    """``node`` with the shapes that ``arrays`` have, and numbers for unknown sizes."""
+    """``node`` with the shapes that ``arrays`` have, and numbers for unknown sizes.
+
+    Raises: ShapeError for a size that no input of the graph has.
+    """
     fits = all(e.shape == a.shape for e, a in zip(node.inputs, arrays, strict=True))
     if fits and all(not has_size(e.shape) for e in node.entries):
         return node
@@ -198,7 +201,16 @@ def concrete(node: Node, arrays: Sequence[Array], sizes: Sizes) -> Node:
         for e, a in zip(node.inputs, arrays, strict=True)
     ]
     params = {k: numbers(v, sizes) for k, v in node.params.items()}
-    return Node(node.op, [n.entries[0] for n in inputs], params, node.name)
+    known = Node(node.op, [n.entries[0] for n in inputs], params, node.name)
+    for e in known.entries:
+        missing = symbols_of(e.shape or ())
+        if missing:
+            raise ShapeError(
+                f"{node.where} needs a value for the size '{min(missing)}' of its result "
+                f"{show_shape(e.shape)}, and no input of the graph has it; feed an array of that "
+                "size, or give the result a shape of numbers"
+            )
+    return known
 
 
 def array_shape(shape: Shape) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
+from passkit.errors import ShapeError
 from passkit.group import Group, Kind, fused_node
 from passkit.node import Entry
 from passkit.runtime.interpret import derive
@@ -247,3 +248,12 @@ def test_derive_ignores_fcompute() -> None:
     x = np.arange(6, dtype=f32).reshape(2, 3)
 
     np.testing.assert_array_equal(derive(node, x), x.T)
+
+
+def test_a_size_that_no_input_has() -> None:
+    """The size, the operator and the shape are named."""
+    x = pk.var("x", ("n", 3))
+    twos = pk.ops.broadcast_to(np.float32(2), shape=x.shape)
+
+    with pytest.raises(ShapeError, match=r"size 'n' of its result \[n, 3\], and no input"):
+        pk.interpret(pk.Graph([twos]), {})

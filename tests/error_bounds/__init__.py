@@ -1,0 +1,154 @@
+"""How far a correct kernel may be from `pk.interpret`: every value with a bound of its error.
+
+A bound of 0 demands equal bits; it spreads by what operators do to intervals, so that a graph of
+exact operators is compared exactly, and a long one of others no more loosely than it must be. An
+infinite bound says that the element may be anything: a comparison of values too close to tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from passkit.ast import Expr, Load, Select, Var, size_of
+from passkit.dtype import dtype_of, int64
+from passkit.graph import Graph
+from passkit.node import Entry, Node, known_shape
+from passkit.op import FCodeGen, FCompute, FContract, FElement, FExpand, FReduce
+from passkit.reads import Reader, element
+from passkit.runtime.interpret import array_shape, compute, concrete
+from passkit.walk import walk
+from tests.error_bounds.expressions import expression
+from tests.error_bounds.folds import contracted, is_known_fold, reduced
+from tests.error_bounds.opaque import disturbed
+from tests.error_bounds.values import Value, difference, mismatch, openness
+
+__all__ = ["FCompute", "Value", "apply", "bounded", "mismatch", "openness"]
+
+
+def bounded(
+    graph: Graph, feeds: Mapping[str, Any], sizes: Mapping[str, int], state: dict[str, Value]
+) -> list[Value]:
+    """The outputs of a graph without writes but updates, which go to ``state``."""
+    values: dict[Entry, Value] = {}
+    names = graph.names
+    for node in graph.nodes:
+        if node.is_variable:
+            held = state.get(node.name) if node.params.get("state") else Value(feeds[names[node]])
+            assert held is not None
+            values[node.entries[0]] = held
+        else:
+            found = apply(node, [values[e] for e in node.inputs], sizes)
+            values.update(zip(node.entries, found, strict=True))
+    for variable, entry in graph.updates:
+        state[variable.name] = values[entry]
+    return [values[e] for e in graph.outputs]
+
+
+def apply(node: Node, inputs: Sequence[Value], sizes: Mapping[str, int]) -> list[Value]:
+    """The results of one operator, with how far a kernel may be from them."""
+    arrays = [np.asarray(v.array) for v in inputs]
+    known = concrete(node, arrays, sizes)
+    with np.errstate(all="ignore"):
+        exact = compute(node, arrays, sizes)
+        found = _results(known, inputs, exact)
+    return [_joined(a, v) for a, v in zip(exact, found, strict=True)]
+
+
+def _joined(exact: Any, found: Value) -> Value:
+    """What interpret gives, with the error of the rule, and how far the rule's value is from it."""
+    if found.error is None or not np.any(found.error):
+        return Value(exact)
+    error = np.broadcast_to(found.error, exact.shape)
+    if found.array is not None:
+        apart = difference(np.broadcast_to(found.array, exact.shape), exact)
+        error = np.where(error > 0, error + apart, error)
+    return Value(exact, error)
+
+
+def _results(node: Node, inputs: Sequence[Value], exact: Sequence[Any]) -> Sequence[Value]:
+    """The rule of the first attribute that a kernel is made by."""
+    assert node.op is not None
+    name = node.op.name
+    if FElement.get(name) is not None:
+        return _elements(node, inputs)
+    if FReduce.get(name) is not None and is_known_fold(node):
+        return [reduced(node, inputs[0])]
+    if FContract.get(name) is not None:
+        return [contracted(node, *inputs)]
+    if FCodeGen.get(name) is not None:
+        return _code(node, inputs)
+    if FExpand.get(name) is not None:
+        return _expanded(node, inputs)
+    return disturbed(node, inputs, exact)
+
+
+def _code(node: Node, inputs: Sequence[Value]) -> list[Value]:
+    """An elementwise operator."""
+    names = [f"x{k}" for k in range(len(inputs))]
+    dtypes = [dtype_of(v.array.dtype) for v in inputs]
+    code = FCodeGen.get(node.op.name)(node, *map(Var, names, dtypes))  # type: ignore[union-attr]
+    values = {n: Value(np.asarray(v.array), v.error) for n, v in zip(names, inputs, strict=True)}
+    return [expression(x, values) for x in ((code,) if isinstance(code, Expr) else code)]
+
+
+def _elements(node: Node, inputs: Sequence[Value]) -> list[Value]:
+    """An operator by its elements: what is only moved keeps its error."""
+    shape = array_shape(known_shape(node.entries[0]))
+    index = tuple(Var(f"i{k}", int64) for k in range(len(shape)))
+    found = element(node, index, [_reader(k, e) for k, e in enumerate(node.inputs)])
+    many = found if isinstance(found, tuple) else (found,)
+    if 0 in shape or (all(v.error is None for v in inputs) and all(map(_only_moves, many))):
+        return [Value(None) for _ in many]
+    grid = np.ogrid[tuple(slice(0, n) for n in shape)] if shape else ()
+    values = {f"i{k}": Value(np.asarray(g)) for k, g in enumerate(grid)}
+    buffers = {
+        f"x{k}": Value(np.ravel(v.array), None if v.error is None else np.ravel(
+            np.broadcast_to(v.error, np.shape(v.array))))
+        for k, v in enumerate(inputs)
+    }  # fmt: skip
+    return [expression(x, values, buffers) for x in many]
+
+
+def _reader(k: int, entry: Entry) -> Reader:
+    """What loads an element of an input, which lies flat in memory."""
+    shape, dtype = known_shape(entry), entry.dtype
+    assert dtype is not None
+
+    def read(*at: Expr) -> Expr:
+        linear: Expr = size_of(0)
+        for i, n in zip(at, shape, strict=True):
+            linear = linear * size_of(n) + i
+        return Load(f"x{k}", linear, dtype)
+
+    return read
+
+
+def _only_moves(x: Expr) -> bool:
+    """Whether an element is what is read somewhere, unchanged."""
+    if isinstance(x, Select):
+        return _only_moves(x.a) and _only_moves(x.b)
+    return isinstance(x, Load) or not _loads(x)
+
+
+def _loads(x: Expr) -> bool:
+    return any(isinstance(part, Load) for part in walk(x))
+
+
+def _expanded(node: Node, inputs: Sequence[Value]) -> list[Value]:
+    """A composite by its primitives."""
+    variables = [
+        Node(None, (), {"shape": v.array.shape, "dtype": dtype_of(v.array.dtype)}, f"x{k}")
+        for k, v in enumerate(inputs)
+    ]
+    own = FExpand.get(node.op.name)  # type: ignore[union-attr]
+    made = own(node, *(n.entries[0] for n in variables))
+    heads = [made] if isinstance(made, Entry) else list(made)
+    values = {n.entries[0]: v for n, v in zip(variables, inputs, strict=True)}
+    for inner in Graph(heads).nodes:
+        if not inner.is_variable:
+            found = apply(inner, [values[e] for e in inner.inputs], {})
+            values.update(zip(inner.entries, found, strict=True))
+    return [values[e] for e in heads]

@@ -1,0 +1,155 @@
+"""Errors of kernel expressions: what each operation does to intervals, and what it rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from passkit.ast import Binary, Call, Cast, Const, Expr, Load, Select, SizeOf, Unary, Var
+from passkit.dtype import DType
+from passkit.runtime.evaluate import BINARY, EXACT, IN_DOUBLE, UNARY, call_array, cast_array
+from passkit.size import evaluate
+from tests.error_bounds.values import SIGN, Value, difference, is_float, spacing, unit_of
+
+Known = Mapping[str, Value]
+FUNCTION_ULPS = 5
+"""A function's error: 4 ulp of the kernel's, and less than 1 of NumPy's."""
+
+WIDER: dict[str, tuple[float, float]] = {}
+"""Functions that promise less: their ulps, and what may be added, in units of the rounding of 1."""
+
+
+def expression(x: Expr, values: Known, buffers: Known | None = None) -> Value:
+    """The value of an expression, each operation rounded, with its error.
+
+    ``buffers`` are what loads read, in one dimension. An arm of a select that is not chosen may
+    load from anywhere.
+    """
+    return _Rules(values, buffers or {}).value(x)
+
+
+class _Rules:
+    """One rule for each kind of expression; what occurs twice is computed once."""
+
+    def __init__(self, values: Known, buffers: Known) -> None:
+        self.values, self.buffers = values, buffers
+        self.done: dict[int, Value] = {}
+
+    def value(self, x: Expr) -> Value:
+        """The value of an expression, kept."""
+        if id(x) not in self.done:
+            self.done[id(x)] = self.made(x)
+        return self.done[id(x)]
+
+    def made(self, x: Expr) -> Value:
+        """The value of an expression by its parts."""
+        match x:
+            case Const():
+                return Value(np.asarray(x.value))
+            case SizeOf(size):
+                return Value(np.asarray(evaluate(size, {}), np.int64))
+            case Var(name):
+                return self.values[name]
+            case Load(buffer, at):
+                return self.loaded(self.buffers[buffer], self.value(at))
+            case Select(condition, a, b):
+                return _chosen(*map(self.value, (condition, a, b)))
+            case Cast(a, dtype):
+                return _primitive("cast", [self.value(a)], dtype)
+            case Unary(op, a):
+                return _primitive(op, [self.value(a)], x.dtype, unary=True)
+            case Binary(op, a, b):
+                return _primitive(op, [self.value(a), self.value(b)], x.dtype)
+            case Call(name, args):
+                return _primitive(name, [self.value(a) for a in args], x.dtype)
+        raise AssertionError(f"no rule for {type(x).__name__}")
+
+    def loaded(self, data: Value, at: Value) -> Value:
+        """Elements of a buffer; any of them, where the index itself is open."""
+        if not data.array.size:
+            return Value(np.zeros(at.array.shape, data.array.dtype))
+        index = np.clip(at.array, 0, data.array.size - 1)
+        if data.error is None and at.error is None:
+            return Value(data.array[index])
+        return Value(data.array[index], np.where(at.bound > 0, np.inf, data.bound[index]))
+
+
+def _evaluate(name: str, dtype: DType, unary: bool, args: Sequence[Any]) -> Any:
+    if name == "cast":
+        return cast_array(args[0], dtype)
+    if unary:
+        return UNARY[name](*args)
+    if name in BINARY:
+        return BINARY[name](*args)
+    return call_array(name, dtype, *args)
+
+
+def _promise(name: str) -> tuple[float, float]:
+    """The ulps of a function or operator, and what is added to them."""
+    return WIDER.get(name, (FUNCTION_ULPS if name in IN_DOUBLE else 0, 0))
+
+
+def _primitive(name: str, args: list[Value], dtype: DType, unary: bool = False) -> Value:
+    array = np.asarray(_evaluate(name, dtype, unary, [a.array for a in args]))
+    ulps, more = _promise(name)
+    if all(a.error is None for a in args):
+        error = ulps * spacing(array) + more * unit_of(dtype) if ulps else None
+        if name in ("maximum", "minimum") and is_float(array):
+            a, b = (np.signbit(v.array) for v in args)
+            error = np.where((array == 0) & (a != b), SIGN, 0.0)
+        return Value(array, error)
+    if any(a.error is not None and not is_float(a.array) for a in args):
+        bounds = [a.bound for a in args]
+        return Value(array, np.where(reduce(np.maximum, bounds) > 0, np.inf, 0.0))
+    off = np.zeros(array.shape)
+    wide = [(np.asarray(a.array, np.float64), a.bound) for a in args]
+    for signs in product((-1, 1), repeat=len(args)):
+        corner = _evaluate_wide(
+            name, dtype, unary, [v + s * e for s, (v, e) in zip(signs, wide, strict=True)]
+        )
+        off = np.maximum(off, difference(corner, array))
+    errors = [np.broadcast_to(e, array.shape) for _, e in wide]
+    if name in ("sin", "cos"):
+        off = np.maximum(off, errors[0])
+    pole = {"/": 1, "rsqrt": 0, "pow": 0}.get(name)
+    if pole is not None:
+        value, e = wide[pole]
+        off = np.where((np.abs(value) <= e) & (e > 0), np.inf, off)
+    if name == "cast" and dtype.name == "bool":  # only 0 is false, and it may lie in between
+        off = np.where((np.abs(wide[0][0]) <= errors[0]) & (errors[0] > 0), np.inf, off)
+    off = np.where(reduce(np.maximum, errors) == np.inf, np.inf, off)
+    if is_float(array):
+        touched = reduce(np.maximum, errors) > 0
+        most = (np.abs(array) + off).astype(array.dtype)
+        rounding = np.where(touched, max(ulps, 1), ulps) * spacing(most) + more * unit_of(dtype)
+        off = np.where(np.isfinite(array), off + rounding, off)
+    else:
+        off = np.where(off > 0, np.inf, 0.0)
+    return Value(array, off)
+
+
+def _evaluate_wide(name: str, dtype: DType, unary: bool, args: Sequence[Any]) -> Any:
+    """As `_evaluate`, in float64 as far as it goes; what is too large for ``dtype`` is infinite."""
+    if name == "cast":
+        return cast_array(args[0], dtype)
+    if not unary and name not in BINARY:
+        function = EXACT.get(name) or IN_DOUBLE[name]
+        out = function(*args)
+    else:
+        out = _evaluate(name, dtype, unary, args)
+    if dtype.is_float and is_float(out):
+        out = np.where(np.isinf(np.asarray(out).astype(dtype.numpy)), np.sign(out) * np.inf, out)
+    return out
+
+
+def _chosen(condition: Value, a: Value, b: Value) -> Value:
+    array = np.where(condition.array, a.array, b.array)
+    if condition.error is None and a.error is None and b.error is None:
+        return Value(array)
+    error = np.where(condition.array, a.bound, b.bound)
+    apart = difference(a.array, b.array) + a.bound + b.bound
+    return Value(array, np.where(condition.bound > 0, apart, error))

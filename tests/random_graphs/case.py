@@ -1,0 +1,32 @@
+"""A random graph with what it is fed and how it is compiled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import frozen
+
+import passkit as pk
+from passkit.graph import Graph
+
+
+@frozen(eq=False)
+class Case:
+    """A graph, arrays for each of several runs by input name, and how to compile it."""
+
+    seed: int
+    graph: Graph
+    feeds: tuple[dict[str, Any], ...]
+    fusion: str = "stitch"
+    tile: int = 8192
+
+    def __str__(self) -> str:
+        shapes = [{k: f"{a.dtype}{list(a.shape)}" for k, a in f.items()} for f in self.feeds]
+        runs = "".join(f"\n  run {k}: {s}" for k, s in enumerate(shapes))
+        return f"seed {self.seed}, fusion {self.fusion}, tile {self.tile}{runs}\n{text_of(self)}"
+
+
+def text_of(case: Case) -> str:
+    """The graph as text."""
+    lines = str(pk.to_text(case.graph)).splitlines()
+    return "\n".join(x if len(x) < 300 else f"{x[:300]}…" for x in lines)

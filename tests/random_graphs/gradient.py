@@ -1,0 +1,30 @@
+"""Gradients of what a random graph computes, by what it is fed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import passkit as pk
+from passkit.graph import Graph
+from passkit.node import Entry
+from tests.random_graphs.kinds import is_real
+
+if TYPE_CHECKING:
+    from tests.random_graphs.growth import Growth
+
+
+def differentiated(g: Growth) -> list[Entry]:
+    """The gradients of a few values that are worth comparing."""
+    made = [e for e in g.pool if is_real(e) and not e.node.is_variable]
+    if not made:
+        return []
+    ys = list(dict.fromkeys([*g.wanted[-2:], *g.rng.sample(made, min(2, len(made)))]))
+    ys = [y for y in ys if is_real(y)]
+    below = {n.entries[0] for n in Graph(ys).nodes if n.is_variable}
+    xs = [e for e in g.inputs if e in below and is_real(e)][:6]
+    if not xs:
+        return []
+    if not hasattr(pk, "gradients"):
+        return []
+    found = pk.gradients(ys, xs)
+    return [e for e in found if e is not None and g.add(e) is not None]

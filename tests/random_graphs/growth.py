@@ -1,0 +1,315 @@
+"""The growth of a random graph: a pool of entries, from which kinds pick what they work on.
+
+What would be mostly NaN, or too inexact to compare, is thrown away again.
+"""
+
+from __future__ import annotations
+
+import random
+import zlib
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from passkit.dtype import DType, dtype_of
+from passkit.errors import DTypeError, ShapeError
+from passkit.graph import Graph
+from passkit.node import Entry, constant, known_shape, var
+from passkit.op import Op, get_op
+from passkit.size import Extent, Shape, Size, evaluate
+from tests.error_bounds import Value, apply, openness
+from tests.error_bounds.values import is_float, unit_of
+from tests.random_graphs.arrays import DTYPES, EXTENTS, SYMBOLS, draw
+from tests.random_graphs.case import Case
+from tests.random_graphs.gradient import differentiated
+from tests.random_graphs.kinds import KINDS, Kind, joins
+from tests.random_graphs.registry import chosen, turn_of
+from tests.random_graphs.specimen import drawn
+
+
+class Growth:
+    """One graph in the making: a pool of entries with their values in the first run."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.rng = random.Random(seed)
+        self.given: dict[str, Any] = {}
+        self.wanted: list[Entry] = []
+        self.pool: list[Entry] = []
+        self.values: dict[Entry, Value] = {}
+        self.styles: dict[str, str] = {}
+        self.inputs: list[Entry] = []
+        self.writes: list[Entry] = []
+        self.runs: list[dict[str, int]] = [{}]
+        self.most = self.rng.choices((600, 4000, 40000), (70, 24, 6))[0]
+        self.special = self.rng.random() < 0.15
+
+    # Choices.
+
+    def chance(self, p: float) -> bool:
+        """True now and then."""
+        return self.rng.random() < p
+
+    def pick(self, fits: Callable[[Entry], bool] = lambda e: True) -> Entry | None:
+        """A young entry, more often than an old one."""
+        found = [e for e in self.pool if fits(e)]
+        if not found:
+            return None
+        if self.chance(0.7):
+            return found[-1 - int(len(found) * self.rng.random() ** 3)]
+        return self.rng.choice(found)
+
+    def op(self, names: Iterable[str]) -> Op:
+        """One of these operators; see `chosen`."""
+        return get_op(chosen(names, str(self.rng.random())))
+
+    def number(self, size: Extent, run: int = 0) -> int:
+        """An extent in a run."""
+        return evaluate(size, self.runs[run])
+
+    def shape_of(self, entry: Entry, run: int = 0) -> tuple[int, ...]:
+        """The shape of an entry in a run."""
+        return tuple(self.number(n, run) for n in known_shape(entry))
+
+    # Making entries.
+
+    def add(self, entry: Entry) -> Entry | None:
+        """Take an entry into the pool, with all that it is made of; None when it is no good."""
+        nodes = Graph([entry]).nodes
+        fresh = [n for n in nodes if any(e not in self.values for e in n.entries)]
+        for node in fresh:
+            if node.is_variable:
+                raise AssertionError(f"{node.where} was not made by fresh()")
+            inputs = [self.values[e] for e in node.inputs]
+            if any(np.prod(self.shape_of(e), dtype=float) > 4 * self.most for e in node.entries):
+                return None
+            values = apply(node, inputs, self.runs[0])
+            for e, value in zip(node.entries, values, strict=True):
+                if not self.is_good(value) and not self.chance(0.05):
+                    return None
+                self.values[e] = value
+        self.pool.append(entry)
+        return entry
+
+    def is_good(self, value: Value) -> bool:
+        """Whether a value is worth comparing: most elements are finite and nearly exact."""
+        array = np.asarray(value.array)
+        if array.size == 0 or (self.special and not is_float(array)):
+            return True
+        _, bounded, anything = openness(value)
+        if anything > 0.05 * array.size:
+            return False
+        if not is_float(array):
+            return True
+        array = array.astype(np.float64)
+        finite = np.isfinite(array)
+        if finite.mean() < (0.3 if self.special else 0.8):
+            return False
+        if not bounded or not finite.any():
+            return True
+        size = np.abs(array[finite]).max()
+        error = np.asarray(np.broadcast_to(value.bound, array.shape))[finite]
+        unit = unit_of(dtype_of(np.asarray(value.array).dtype))
+        return bool(np.median(error) <= max(1e-3, 30 * unit) * (size + 1e-30))
+
+    def fresh(self, shape: Shape, dtype: str, exact_sizes: bool = False) -> Entry:
+        """A new input; now and then one of its unknown sizes gets a name of its own."""
+        name = f"x{len(self.inputs)}"
+        dims: list[Any] = list(shape)
+        for k, n in enumerate(shape):
+            if isinstance(n, Size) and not exact_sizes and self.chance(0.12):
+                dims[k] = None
+                for r, sizes in enumerate(self.runs):
+                    stretched = r > 0 and self.chance(0.15)
+                    sizes[f"{name}.{k}"] = 1 if stretched else evaluate(n, sizes)
+        entry = var(name, dims, dtype)
+        self.styles[name] = self.style(entry.dtype)
+        self.inputs.append(entry)
+        self.values[entry] = Value(self.array(entry, 0))
+        self.pool.append(entry)
+        return entry
+
+    def fed(self, array: Any) -> Entry:
+        """A new input that is fed this array in each run."""
+        name = f"x{len(self.inputs)}"
+        entry = var(name, array.shape, array.dtype)
+        self.given[name] = np.ascontiguousarray(array).reshape(array.shape)
+        self.inputs.append(entry)
+        self.values[entry] = Value(self.given[name])
+        self.pool.append(entry)
+        return entry
+
+    def style(self, dtype: DType | None) -> str:
+        """What the values of an input are like."""
+        assert dtype is not None
+        if dtype.is_float:
+            weights = (30, 35, 15, 10, 25 if self.special else 0)
+            return self.rng.choices(("whole", "unit", "quarters", "wide", "special"), weights)[0]
+        if dtype.is_integer:
+            return self.rng.choices(("whole", "bits", "limits"), (70, 18, 12))[0]
+        return "coin"
+
+    def array(self, entry: Entry, run: int) -> Any:
+        """What an input is fed: it depends on the seed, the name and the run only."""
+        name = entry.node.name
+        if name in self.given:
+            return self.given[name]
+        rng = np.random.default_rng(zlib.crc32(f"{self.seed} {name} {run}".encode()))
+        assert entry.dtype is not None
+        shape = tuple(max(n, 0) for n in self.shape_of(entry, run))  # n - 1 at n = 0
+        return draw(rng, self.styles[name], shape, entry.dtype)
+
+    def literal(self, shape: tuple[int, ...], dtype: DType) -> Entry:
+        """A constant array."""
+        rng = np.random.default_rng(self.rng.randrange(1 << 30))
+        entry = constant(draw(rng, self.style(dtype), shape, dtype))
+        self.values[entry] = Value(entry.node.params["value"])
+        return entry
+
+    def mate(self, like: Entry, dtype: DType) -> Entry | None:
+        """An entry that broadcasts with another: of the pool, cast, new, or a constant."""
+        shape = known_shape(like)
+        chosen = self.rng.random()
+        if chosen < 0.08 and like.dtype is dtype:
+            return like
+        if chosen < 0.55:
+            found = self.pick(lambda e: e.dtype is dtype and joins(known_shape(e), shape))
+            if found is not None:
+                return found
+        if chosen < 0.66:
+            found = self.pick(lambda e: joins(known_shape(e), shape))
+            if found is not None:
+                return self.add(get_op("cast")(found, dtype=dtype.name))
+        if chosen < 0.9 or any(isinstance(n, Size) for n in shape):
+            return self.fresh(self.narrowed(shape), dtype.name)
+        dims = tuple(n for n in self.narrowed(shape) if isinstance(n, int))
+        return self.literal(dims if len(dims) < 2 or self.chance(0.5) else dims[-1:], dtype)
+
+    def narrowed(self, shape: Shape) -> Shape:
+        """A shape that broadcasts to ``shape``: the same, with ones, of lower rank, or ()."""
+        chosen = self.rng.random()
+        if chosen < 0.45:
+            return shape
+        if chosen < 0.75:
+            return tuple(1 if self.chance(0.5) else n for n in shape)
+        if chosen < 0.9:
+            return shape[self.rng.randint(0, len(shape)) :]
+        return () if chosen < 0.97 else (1,) * self.rng.randint(0, len(shape) + 1)
+
+    def control(self) -> dict[str, Any]:
+        """Now and then a node that must run before."""
+        if not self.chance(0.04):
+            return {}
+        other = self.pick(lambda e: not e.node.is_variable)
+        return {} if other is None else {"control": [other.node]}
+
+    # The whole graph.
+
+    def start(self) -> None:
+        """The first inputs, and which sizes are unknown."""
+        rank = self.rng.choices((0, 1, 2, 3, 4), (4, 20, 40, 26, 10))[0]
+        shape: list[Extent] = []
+        room = self.most
+        for _ in range(rank):
+            menu = [n for n in EXTENTS if n <= room]
+            n = self.rng.choice(menu) if menu else 1
+            if self.chance(0.015):
+                n = 0
+            shape.append(n)
+            room //= max(n, 1)
+        self.rng.shuffle(shape)
+        if self.chance(0.35):
+            for k in range(rank):
+                if self.chance(0.5):
+                    self.open(shape, k)
+        base = tuple(shape)
+        for _ in range(self.rng.randint(1, 3)):
+            self.fresh(base if self.chance(0.7) else self.narrowed(base), self.dtype())
+
+    def open(self, shape: list[Extent], axis: int) -> None:
+        """Make an extent unknown: it is what it was in the first run, and another in the next."""
+        name = self.rng.choice(("n", "m"))
+        if name in self.runs[0]:
+            shape[axis] = Size.symbol(name)
+            return
+        if len(self.runs) == 1:
+            self.runs += [dict(self.runs[0]), dict(self.runs[0])]
+        known = shape[axis]
+        assert isinstance(known, int)
+        self.runs[0][name] = known
+        for sizes in self.runs[1:]:
+            menu = [n for n in SYMBOLS if n <= max(8, 3 * known)]
+            sizes[name] = 0 if self.chance(0.04) else self.rng.choice(menu)
+        shape[axis] = Size.symbol(name)
+
+    def dtype(self) -> str:
+        """A dtype for an input or a cast."""
+        return self.rng.choices(list(DTYPES), list(DTYPES.values()))[0]
+
+    def case(self) -> Case:
+        """The finished graph."""
+        self.start()
+        turn = turn_of(self.seed)
+        few = self.rng.choices((3, 8, 16, 30, 50), (12, 28, 32, 20, 8))[0]
+        kinds = [k for _, k in KINDS.values()]
+        weights = [w for w, _ in KINDS.values()]
+        for k in range(4 * few):
+            if turn and k % 2:
+                self.take_turn(turn.pop())
+            if len(self.pool) - len(self.inputs) >= few:
+                break
+            self.try_kind(self.rng.choices(kinds, weights)[0])
+        for name in turn:
+            self.take_turn(name)
+        if self.seed % 3 == 0:
+            self.wanted += differentiated(self)
+        graph = Graph(self.outputs())
+        names = {n.name for n in graph.inputs}
+        feeds = tuple(
+            {e.node.name: self.array(e, r) for e in self.inputs if e.node.name in names}
+            for r in range(len(self.runs))
+        )
+        fusion = self.rng.choices(("stitch", "nnvm", "none"), (86, 7, 7))[0]
+        return Case(self.seed, graph, feeds, fusion, self.rng.choice((8192, 8192, 64, 256)))
+
+    def take_turn(self, name: str) -> None:
+        """Draw an operator, in several ways until one gives something; it will be an output."""
+        outer, self.rng = self.rng, random.Random(f"{self.seed} {name}")
+        for attempt in range(8):
+            before = len(self.pool)
+            self.try_kind(lambda g: drawn(g, name, plainly=attempt < 2))  # noqa: B023
+            made = [e for e in self.pool[before:] if e.node.op and e.node.op.name == name]
+            if made:
+                self.wanted += made
+                break
+        self.rng = outer
+
+    def try_kind(self, make: Kind) -> None:
+        """Add what a kind makes, if its operands fit and its value is worth comparing."""
+        try:
+            made = make(self)
+            for entry in [made] if isinstance(made, Entry) else made or ():
+                if self.add(entry) is None:
+                    return
+        except (ShapeError, DTypeError, np.linalg.LinAlgError):
+            return  # these operands do not fit this operator
+
+    def outputs(self) -> list[Entry]:
+        """What nobody reads, some values in between, at times an input, a constant or a twin."""
+        read = {e for x in self.pool for n in [x.node] for e in n.inputs}
+        made = [e for e in self.pool if not e.node.is_variable]
+        sinks = [e for e in made if e not in read]
+        found = sinks[-self.rng.choice((1, 2, 3, 5, 8)) :] or [self.pool[-1]]
+        if made and self.chance(0.4):
+            found += self.rng.sample(made, min(len(made), self.rng.randint(1, 3)))
+        found += [w for w in [*self.wanted, *self.writes] if w not in found]
+        if self.chance(0.04):
+            found.append(self.rng.choice(self.inputs))
+        if self.chance(0.03):
+            found.append(self.literal((2,), dtype_of("float32")))
+        found = list(dict.fromkeys(found))
+        self.rng.shuffle(found)
+        if self.chance(0.03):
+            found.append(found[0])
+        return found
