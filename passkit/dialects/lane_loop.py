@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from attrs import evolve
 
-from passkit.ast import Binary, Call, Expr, Load, Var, left, right
+from passkit.ast import Binary, Call, Const, Expr, Load, Var, left, right
 from passkit.dialects.body import Body
 from passkit.dialects.lanes import LANES, MASK, Lanes, turns, varying
 from passkit.dialects.rows import Rows
@@ -40,7 +40,8 @@ class LaneLoop:
         self.lanes: Lanes | None = None
         if v := self.dialect.vectors:
             divided = body.num_divisors
-            cut = self.template == v.fixed and int(loop.stop.value) % LANES != 0
+            stop = loop.stop
+            cut = self.template == v.fixed and isinstance(stop, Const) and stop.value % LANES != 0
             self.lanes = Lanes(
                 self.scalars, v, loop.var, self.varying, divided, divisors={}, cut=cut
             )
