@@ -125,8 +125,24 @@ def dtype_of(what: Any) -> DType:
 
 @cache
 def promote(a: DType, b: DType) -> DType:
-    """The type of ``a + b`` for two arrays, as NumPy 2 has it."""
-    return a if a is b else dtype_of(np.promote_types(a.numpy, b.numpy))
+    """The type of ``a + b`` for two arrays, as NumPy 2 has it.
+
+    bfloat16 widens with integers as float16 does, and with float16 to float32.
+    """
+    if a is b:
+        return a
+    if {a.name, b.name} == {"float16", "bfloat16"}:
+        return float32
+    if "bfloat16" in (a.name, b.name):
+        other = a if b.name == "bfloat16" else b
+        like = promote(float16, other)
+        return (a if other is b else b) if like is float16 else like
+    return dtype_of(np.promote_types(a.numpy, b.numpy))
+
+
+def is_narrow(dtype: DType) -> bool:
+    """Whether a dtype is a float of 16 bits: kernels compute with such in float32."""
+    return dtype.is_float and dtype.nbytes == 2
 
 
 def weak_scalar(value: Any, like: DType) -> DType:
@@ -140,6 +156,8 @@ def weak_scalar(value: Any, like: DType) -> DType:
     if isinstance(value, (np.generic, np.ndarray)):
         return promote(like, dtype_of(value.dtype))
     if isinstance(value, (bool, int, float, complex)):
+        if like.name == "bfloat16":  # not weak beside a dtype that is not NumPy's own
+            return dtype_of("complex64") if isinstance(value, complex) else like
         out = np.result_type(like.numpy, value)
         if isinstance(value, int) and not isinstance(value, bool) and like.is_integer:
             limits = np.iinfo(like.numpy)

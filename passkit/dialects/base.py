@@ -92,7 +92,9 @@ class Dialect:
     ``kernel`` opens a kernel and gets {name} and {params}. Loops get {var}, {start}, {stop};
     ``fold`` joins the partial results of all lanes in {acc} into {name} by {combine} of a and b,
     in a dialect without vectors. ``preamble`` stands before the kernels of a translation unit.
-    ``cast`` converts; ``saturate``, if given, does so from float to integer, ``truth`` to bool.
+    ``cast`` converts; ``saturate``, if given, does so from float to integer, ``truth`` to bool, and
+    ``casts`` are for pairs such as "float16/float32". ``rounded`` is a float32 of which only the
+    bits are left that {type} has.
     ``unpack`` and ``unpack_size``, if given, fetch arguments in front of the body; ``fence`` ends a
     kernel that streams. ``calls`` maps
     function names to spellings; where a language has one for each float type, use "exp/float32".
@@ -115,6 +117,8 @@ class Dialect:
     cast: str = "({type})({value})"
     saturate: str = ""
     truth: str = ""
+    casts: Mapping[str, str] = field(factory=dict)
+    rounded: str = ""
     infinity: str = "INFINITY"
     bits: str = "{type}({bits})"
     prologue: tuple[str, ...] = ()
@@ -136,11 +140,18 @@ class Dialect:
 
     def cast_of(self, source: DType, target: DType, value: str) -> str:
         """A value of one dtype converted to another."""
+        own = self.casts.get(f"{source}/{target}")
+        if own is not None:
+            return own.format(type=self.type_of(target), value=value)
         if target.name == "bool" and self.truth:
             return self.truth.format(value=value)
         saturates = self.saturate and source.is_float and target.is_integer
         template = self.saturate if saturates else self.cast
         return template.format(type=self.type_of(target), value=value)
+
+    def rounded_of(self, dtype: DType, value: str) -> str:
+        """A float32 rounded to what a float of 16 bits can hold."""
+        return self.rounded.format(type=self.type_of(dtype), short=dtype.short, value=value)
 
     def call_of(self, name: str, dtype: DType) -> str:
         """The spelling of a function for arguments of ``dtype``."""

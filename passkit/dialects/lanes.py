@@ -18,6 +18,7 @@ from passkit.dialects.expressions import (
     ATOM,
     UNARY,
     Scalars,
+    converted,
     division,
     enclosed,
     literal,
@@ -140,9 +141,8 @@ class Lanes:
                     return self._binary(x)
                 case Call():
                     return self._call(x), ATOM
-                case Cast(a):
-                    value = self.expr(a)
-                    return self.scalars.dialect.cast_of(a.dtype, x.dtype, value), UNARY
+                case Cast():
+                    return converted(x, self.expr, self.scalars.dialect), UNARY
                 case Select():
                     return self._select(x), ATOM
         return self._uniform(x)
