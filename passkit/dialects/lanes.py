@@ -12,7 +12,20 @@ import numpy as np
 from attrs import evolve, frozen
 
 from passkit import dtype as dt
-from passkit.ast import FUNCTIONS, Binary, Call, Cast, Const, Expr, Load, Select, Unary, Var, const
+from passkit.ast import (
+    FUNCTIONS,
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    Load,
+    Select,
+    Unary,
+    Var,
+    const,
+    rounding,
+)
 from passkit.dialects.base import Dialect, Vectors
 from passkit.dialects.expressions import (
     ATOM,
@@ -57,7 +70,8 @@ def turns(stage: Stage, lane: Loop, dialect: Dialect) -> tuple[str, int]:
     slow = sum(isinstance(x, Call) and x.name in SLOW for x in found)
     folds = any(isinstance(s, Fold) and s.buffer is None for s in stage.body)
     wide = any(x.dtype.nbytes > 4 for x in found)
-    long = slow > 1 or (folds and not slow)
+    rounded = sum(rounding(x) is not None for x in found)
+    long = slow > 1 or rounded > 1 or (folds and not slow)
     width = PACK if long and not wide else LANES
     alone = not any(isinstance(s, Fold) for s in stage.body)
     if alone and any(_wants_alignment(s) for s in stage.body):
