@@ -12,20 +12,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from passkit import dtype as dt
-from passkit.ast import (
-    FUNCTIONS,
-    Binary,
-    Call,
-    Cast,
-    Const,
-    Expr,
-    Load,
-    Select,
-    Unary,
-    Var,
-    const,
-    rounding,
-)
+from passkit.ast import FUNCTIONS, Binary, Call, Cast, Const, Expr, Load, Select, Unary, Var, const
 from passkit.dialects.base import Dialect, Vectors
 from passkit.dialects.expressions import (
     ATOM,
@@ -38,9 +25,10 @@ from passkit.dialects.expressions import (
     operator,
 )
 from passkit.dialects.reciprocal import reciprocal
+from passkit.expr import rounding
 from passkit.index import normal
 from passkit.size import Extent
-from passkit.stage import Fold, Let, Loop, Prefetch, Stage, Statement, Store
+from passkit.stage import Fold, Let, Loop, Prefetch, Stage, Store
 from passkit.walk import children, variables, walk
 
 QUICK = frozenset(["maximum", "minimum", "abs", "floor", "ceil", "trunc", "rint"])
@@ -74,13 +62,9 @@ def turns(stage: Stage, lane: Loop, dialect: Dialect) -> tuple[str, int]:
     long = slow > 1 or rounded > 1 or (folds and not slow)
     width = PACK if long and not wide else LANES
     alone = not any(isinstance(s, Fold) for s in stage.body)
-    if alone and any(_wants_alignment(s) for s in stage.body):
+    if alone and any(isinstance(s, Store) and s.stream for s in stage.body):
         return v.aligned_loop, width
     return v.loop if width == LANES else v.pack_loop, width
-
-
-def _wants_alignment(s: Statement) -> bool:
-    return isinstance(s, Store) and s.stream and s.value.dtype.nbytes >= 4
 
 
 def _parts(x: Expr) -> Iterator[Expr]:

@@ -16,7 +16,7 @@ from passkit.stage import Fold, KernelAST, Let, Phase, Place, Prefetch, Stage, S
 from passkit.tidy import replace_children
 
 ROUNDS = frozenset("+-*/")
-"""The operators whose result has more bits than its operands; what is left of a division has not."""
+"""The operators whose result may have more bits than its operands."""
 EXACT = frozenset(["abs", "maximum", "minimum", "floor", "ceil", "trunc", "rint"])
 """The functions whose result has no more bits than their arguments."""
 

@@ -48,26 +48,25 @@ PK_BRIEF_MEMORY(bfloat, all_of)
 PK_BRIEF_MEMORY(bfloat, mask_t)
 #undef PK_BRIEF_MEMORY
 
-// The lanes of half that one instruction converts, 0 where there is none.
+// What one instruction converts: this many lanes, and elsewhere what fits a register.
 #if PK_AVX512
-enum { HALF_LANES = 16 };
+template <int L> inline constexpr bool at_once = L == 16;
 #elif __F16C__ && __AVX2__
-enum { HALF_LANES = 8 };
+template <int L> inline constexpr bool at_once = L == 8;
+typedef short hi8 __attribute__((vector_size(16)));
 #else
-enum { HALF_LANES = 0 };
+template <int L> inline constexpr bool at_once = whole<float, L>;
 #endif
 
 template <int L> PK_FN simd<float, L> widen_half(simd<uint16_t, L> h) {
-    typedef short hi8 __attribute__((vector_size(16)));
-    if constexpr (L > 16 || (HALF_LANES && L > HALF_LANES) || !whole<float, L>)
-        return join(widen_half(lower(h)), widen_half(upper(h)));
+    if constexpr (!at_once<L>) return join(widen_half(lower(h)), widen_half(upper(h)));
 #if PK_AVX512
-    else if constexpr (L == 16)
+    else
         return simd<float, L>::of(
             __builtin_ia32_vcvtph2ps512_mask((isa::hi16)h.s, isa::sf16{}, (short)-1, 4));
 #elif __F16C__ && __AVX2__
-    else if constexpr (L == 8) return simd<float, L>::of(__builtin_ia32_vcvtph2ps256((hi8)h.s));
-#endif
+    else return simd<float, L>::of(__builtin_ia32_vcvtph2ps256((hi8)h.s));
+#else
     else {  // the exponent is too small by 112; infinity and NaN keep the largest
         typedef simd<uint32_t, L> U;
         U w = cast<uint32_t>(h), low = shift_left<13>(w & U(0x7fff));
@@ -75,19 +74,20 @@ template <int L> PK_FN simd<float, L> widen_half(simd<uint16_t, L> h) {
         U u = choose(compare<GE>(low, U(0x7c00u << 13)), low | U(0x7f800000), large);
         return bits<float>(u | shift_left<16>(w & U(0x8000)));
     }
+#endif
 }
 // To the nearest, from the middle to the even one; NaN stays NaN.
 template <int L> PK_FN simd<uint16_t, L> narrow_half(simd<float, L> x) {
-    typedef short hi8 __attribute__((vector_size(16)));
-    typedef simd<uint16_t, L> R;
-    if constexpr (L > 16 || (HALF_LANES && L > HALF_LANES) || !whole<float, L>)
-        return join(narrow_half(lower(x)), narrow_half(upper(x)));
+    if constexpr (!at_once<L>) return join(narrow_half(lower(x)), narrow_half(upper(x)));
 #if PK_AVX512
-    else if constexpr (L == 16)
-        return R::of((typename R::S)__builtin_ia32_vcvtps2ph512_mask(x.s, 0, isa::hi16{}, (short)-1));
+    else
+        return simd<uint16_t, L>::of((native_t<uint16_t, L>)__builtin_ia32_vcvtps2ph512_mask(
+            x.s, 0, isa::hi16{}, (short)-1));
 #elif __F16C__ && __AVX2__
-    else if constexpr (L == 8) return R::of((typename R::S)__builtin_ia32_vcvtps2ph256(x.s, 0));
-#endif
+    else
+        return simd<uint16_t, L>::of(
+            (native_t<uint16_t, L>)__builtin_ia32_vcvtps2ph256(x.s, 0));
+#else
     else {  // a sum with 0.5 counts the units of 2^-24
         typedef simd<uint32_t, L> U;
         typedef simd<float, L> F;
@@ -99,6 +99,7 @@ template <int L> PK_FN simd<uint16_t, L> narrow_half(simd<float, L> x) {
         r = choose(compare<GT>(a, U(0x7f800000)), U(0x7e00) | shift_right<13>(a & U(0x7fffff)), r);
         return cast<uint16_t>(r | sign);
     }
+#endif
 }
 // The nearest number of 8 bits, in the bits of a float.
 template <int L> PK_FN simd<uint32_t, L> nearest_bfloat(simd<float, L> x) {
