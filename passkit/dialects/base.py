@@ -23,6 +23,14 @@ SCALARS = {
     "float64": "double",
 }
 
+NARROW_CASTS = {
+    "float16/float32": "widen_f16({value})",
+    "bfloat16/float32": "widen_bf16({value})",
+    **dict.fromkeys(["float32/float16", "float64/float16"], "narrow_f16({value})"),
+    "float32/bfloat16": "narrow_bf16({value})",
+}
+"""The conversions of 16-bit floats that kernels need, for dialects that store those as integers."""
+
 
 @frozen(kw_only=True)
 class RowTemplates:
