@@ -91,6 +91,11 @@ _BY_NUMPY = {d.numpy: d for d in _BY_NAME.values()}
 _PYTHON: dict[type, DType] = {bool: bool_, int: int64, float: float64, complex: complex128}
 
 
+def _bfloat16() -> DType:
+    """The one object for bfloat16, made on demand."""
+    return _BY_NAME.get("bfloat16") or _define("bfloat16", "f", 2, "bf16")
+
+
 def dtype_of(what: Any) -> DType:
     """The DType that a name, NumPy dtype, scalar type or DType stands for.
 
@@ -104,7 +109,7 @@ def dtype_of(what: Any) -> DType:
         if what in _SHORT:
             return _SHORT[what]
         if what in ("bfloat16", "bf16"):
-            return _define("bfloat16", "f", 2, "bf16")
+            return _bfloat16()
         # NumPy reads "f4,f4" and evaluates parts of such strings; names from files stay here.
         raise DTypeError(f"{what!r} is not an element type of passkit; {nearest(what, _NAMES)}")
     if isinstance(what, type) and what in _PYTHON:
@@ -119,7 +124,7 @@ def dtype_of(what: Any) -> DType:
     if name in _BY_NAME:
         return _BY_NAME[name]
     if name == "bfloat16":
-        return _define("bfloat16", "f", 2, "bf16")
+        return _bfloat16()
     raise DTypeError(f"{name!r} is not an element type of passkit; {nearest(name, _NAMES)}")
 
 
