@@ -91,6 +91,11 @@ _BY_NUMPY = {d.numpy: d for d in _BY_NAME.values()}
 _PYTHON: dict[type, DType] = {bool: bool_, int: int64, float: float64, complex: complex128}
 
 
+def _bfloat16() -> DType:
+    """The one object for bfloat16, made on demand."""
+    return _BY_NAME.get("bfloat16") or _define("bfloat16", "f", 2, "bf16")
+
+
 def dtype_of(what: Any) -> DType:
     """The DType that a name, NumPy dtype, scalar type or DType stands for.
 
@@ -104,7 +109,7 @@ def dtype_of(what: Any) -> DType:
         if what in _SHORT:
             return _SHORT[what]
         if what in ("bfloat16", "bf16"):
-            return _define("bfloat16", "f", 2, "bf16")
+            return _bfloat16()
         # NumPy reads "f4,f4" and evaluates parts of such strings; names from files stay here.
         raise DTypeError(f"{what!r} is not an element type of passkit; {nearest(what, _NAMES)}")
     if isinstance(what, type) and what in _PYTHON:
@@ -119,14 +124,30 @@ def dtype_of(what: Any) -> DType:
     if name in _BY_NAME:
         return _BY_NAME[name]
     if name == "bfloat16":
-        return _define("bfloat16", "f", 2, "bf16")
+        return _bfloat16()
     raise DTypeError(f"{name!r} is not an element type of passkit; {nearest(name, _NAMES)}")
 
 
 @cache
 def promote(a: DType, b: DType) -> DType:
-    """The type of ``a + b`` for two arrays, as NumPy 2 has it."""
-    return a if a is b else dtype_of(np.promote_types(a.numpy, b.numpy))
+    """The type of ``a + b`` for two arrays, as NumPy 2 has it.
+
+    bfloat16 widens with integers as float16 does, and with float16 to float32.
+    """
+    if a is b:
+        return a
+    if {a.name, b.name} == {"float16", "bfloat16"}:
+        return float32
+    if "bfloat16" in (a.name, b.name):
+        other = a if b.name == "bfloat16" else b
+        like = promote(float16, other)
+        return (a if other is b else b) if like is float16 else like
+    return dtype_of(np.promote_types(a.numpy, b.numpy))
+
+
+def is_narrow(dtype: DType) -> bool:
+    """Whether a dtype is a float of 16 bits: kernels compute with such in float32."""
+    return dtype.is_float and dtype.nbytes == 2
 
 
 def weak_scalar(value: Any, like: DType) -> DType:
@@ -140,6 +161,8 @@ def weak_scalar(value: Any, like: DType) -> DType:
     if isinstance(value, (np.generic, np.ndarray)):
         return promote(like, dtype_of(value.dtype))
     if isinstance(value, (bool, int, float, complex)):
+        if like.name == "bfloat16":  # not weak beside a dtype that is not NumPy's own
+            return dtype_of("complex64") if isinstance(value, complex) else like
         out = np.result_type(like.numpy, value)
         if isinstance(value, int) and not isinstance(value, bool) and like.is_integer:
             limits = np.iinfo(like.numpy)

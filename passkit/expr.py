@@ -12,7 +12,7 @@ import numpy as np
 from attrs import frozen
 
 from passkit import dtype as dt
-from passkit.dtype import DType, dtype_of, promote, weak_scalar
+from passkit.dtype import DType, dtype_of, is_narrow, promote, weak_scalar
 from passkit.errors import DTypeError
 from passkit.size import Extent
 
@@ -287,6 +287,14 @@ def cast(x: Expr, dtype: Any) -> Expr:
     """``x`` converted to ``dtype``; itself if it has that dtype."""
     wanted = dtype_of(dtype)
     return x if x.dtype is wanted else Cast(x, wanted)
+
+
+def rounding(x: Expr) -> tuple[Expr, DType] | None:
+    """What is rounded, and to which dtype, where ``x`` is a cast to 16 bits and back."""
+    match x:
+        case Cast(Cast(value, dtype), wide) if is_narrow(dtype) and value.dtype is wide:
+            return value, dtype
+    return None
 
 
 def where(condition: Expr, a: Operand, b: Operand) -> Expr:

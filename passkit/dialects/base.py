@@ -23,6 +23,14 @@ SCALARS = {
     "float64": "double",
 }
 
+NARROW_CASTS = {
+    "float16/float32": "widen_f16({value})",
+    "bfloat16/float32": "widen_bf16({value})",
+    **dict.fromkeys(["float32/float16", "float64/float16"], "narrow_f16({value})"),
+    "float32/bfloat16": "narrow_bf16({value})",
+}
+"""The conversions of 16-bit floats that kernels need, for dialects that store those as integers."""
+
 
 @frozen(kw_only=True)
 class RowTemplates:
@@ -93,7 +101,9 @@ class Dialect:
     ``kernel`` opens a kernel and gets {name} and {params}. Loops get {var}, {start}, {stop};
     ``fold`` joins the partial results of all lanes in {acc} into {name} by {combine} of a and b,
     in a dialect without vectors. ``preamble`` stands before the kernels of a translation unit.
-    ``cast`` converts; ``saturate``, if given, does so from float to integer, ``truth`` to bool.
+    ``cast`` converts; ``saturate``, if given, does so from float to integer, ``truth`` to bool, and
+    ``casts`` are for pairs such as "float16/float32". ``rounded`` is a float32 of which only the
+    bits are left that {type} has.
     ``unpack`` and ``unpack_size``, if given, fetch arguments in front of the body; ``fence`` ends a
     kernel that streams. ``calls`` maps
     function names to spellings; where a language has one for each float type, use "exp/float32".
@@ -116,6 +126,8 @@ class Dialect:
     cast: str = "({type})({value})"
     saturate: str = ""
     truth: str = ""
+    casts: Mapping[str, str] = field(factory=dict)
+    rounded: str = ""
     infinity: str = "INFINITY"
     bits: str = "{type}({bits})"
     prologue: tuple[str, ...] = ()
@@ -137,11 +149,18 @@ class Dialect:
 
     def cast_of(self, source: DType, target: DType, value: str) -> str:
         """A value of one dtype converted to another."""
+        own = self.casts.get(f"{source}/{target}")
+        if own is not None:
+            return own.format(type=self.type_of(target), value=value)
         if target.name == "bool" and self.truth:
             return self.truth.format(value=value)
         saturates = self.saturate and source.is_float and target.is_integer
         template = self.saturate if saturates else self.cast
         return template.format(type=self.type_of(target), value=value)
+
+    def rounded_of(self, dtype: DType, value: str) -> str:
+        """A float32 rounded to what a float of 16 bits can hold."""
+        return self.rounded.format(type=self.type_of(dtype), short=dtype.short, value=value)
 
     def call_of(self, name: str, dtype: DType) -> str:
         """The spelling of a function for arguments of ``dtype``."""

@@ -4,7 +4,7 @@ A block is (32, rows) threads where a tile has rows, else one row of threads.
 """
 
 from passkit.ast import FUNCTIONS
-from passkit.dialects.base import Dialect, register_dialect
+from passkit.dialects.base import NARROW_CASTS, SCALARS, Dialect, register_dialect
 
 FLOATS = [f for f in FUNCTIONS if f not in ("abs", "maximum", "minimum", "sigmoid")]
 
@@ -25,6 +25,30 @@ typedef unsigned long long uint64_t;
 
 PK_FN float bits_f32(uint32_t x) { return __uint_as_float(x); }
 PK_FN double bits_f64(uint64_t x) { return __longlong_as_double((long long)x); }
+
+// Floats of 16 bits are stored as uint16_t and computed in float; NaN stays NaN.
+PK_FN float widen_f16(uint16_t u) {
+  float x;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(u));
+  return x;
+}
+PK_FN uint16_t narrow_f16(float x) {
+  uint16_t u;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(u) : "f"(x));
+  return u;
+}
+PK_FN uint16_t narrow_f16(double x) {
+  uint16_t u;
+  asm("cvt.rn.f16.f64 %0, %1;" : "=h"(u) : "d"(x));
+  return u;
+}
+PK_FN float widen_bf16(uint16_t u) { return __uint_as_float((uint32_t)u << 16); }
+PK_FN uint16_t narrow_bf16(float x) {
+  const uint32_t u = __float_as_uint(x);
+  return uint16_t((x != x ? u | 0x400000u : u + 0x7fffu + (u >> 16 & 1u)) >> 16);
+}
+PK_FN float rounded_f16(float x) { return widen_f16(narrow_f16(x)); }
+PK_FN float rounded_bf16(float x) { return widen_bf16(narrow_bf16(x)); }
 
 template <class T> struct is_bool { static const bool value = false; };
 template <> struct is_bool<bool> { static const bool value = true; };
@@ -76,6 +100,9 @@ CUDA = register_dialect(
             "}}"
         ),
         cast="convert<{type}>({value})",
+        casts=NARROW_CASTS,
+        rounded="rounded_{short}({value})",
+        scalars={**SCALARS, "float16": "uint16_t", "bfloat16": "uint16_t"},
         preamble=PREAMBLE,
         infinity="__int_as_float(0x7f800000)",
         bits="bits_{short}({bits})",

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from passkit.dialects.base import Dialect, RowTemplates, Vectors, register_dialect
+from passkit.dialects.base import SCALARS, Dialect, RowTemplates, Vectors, register_dialect
 
 PRELUDE = Path(__file__).with_name("prelude")
 
@@ -20,6 +20,13 @@ CXX = register_dialect(
         grid="for (int64_t {var} = begin; {var} < end; ++{var})",
         lane="for (int64_t {var} = {start}; {var} < {stop}; ++{var})",
         cast="convert<{type}>({value})",
+        casts={
+            **dict.fromkeys(["float16/float32", "bfloat16/float32"], "widen({value})"),
+            **dict.fromkeys(["float32/float16", "float64/float16"], "narrow<{type}>({value})"),
+            "float32/bfloat16": "narrow<{type}>({value})",
+        },
+        rounded="rounded<{type}>({value})",
+        scalars={**SCALARS, "float16": "half", "bfloat16": "bfloat"},
         infinity="__builtin_inf{suffix}()",
         bits="__builtin_bit_cast({type}, {bits})",
         prefetch="prefetch({at}, {mask});",

@@ -5,7 +5,7 @@ Parentheses are printed only where precedence needs them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from attrs import frozen
@@ -15,6 +15,7 @@ from passkit.ast import Binary, Call, Cast, Const, Expr, Load, Select, SizeOf, U
 from passkit.dialects.base import Dialect
 from passkit.dtype import DType
 from passkit.errors import CodeGenError
+from passkit.expr import rounding
 from passkit.size import Extent
 
 PRECEDENCE = {
@@ -83,6 +84,15 @@ def division(x: Binary, dialect: Dialect) -> str | None:
     return dialect.call_of("fmod" if x.op == "%" else "cut_divide", x.dtype)
 
 
+def converted(x: Cast, text: Callable[[Expr], str], dialect: Dialect) -> str:
+    """A conversion of what ``text`` prints; to 16 bits and back is one step."""
+    found = rounding(x) if dialect.rounded else None
+    if found is not None:
+        value, dtype = found
+        return dialect.rounded_of(dtype, text(value))
+    return dialect.cast_of(x.x.dtype, x.dtype, text(x.x))
+
+
 def enclosed(text: str, level: int, outer: int) -> str:
     """A text of precedence ``level`` as an operand inside one of precedence ``outer``."""
     return f"({text})" if level < outer else text
@@ -130,8 +140,8 @@ class Scalars:
             case Call(name, args):
                 texts = ", ".join(map(self._typed, args))
                 return f"{self.dialect.call_of(name, x.dtype)}({texts})", ATOM
-            case Cast(a):
-                return self.dialect.cast_of(a.dtype, x.dtype, self.expr(a)), UNARY
+            case Cast():
+                return converted(x, self.expr, self.dialect), UNARY
             case Select(condition, a, b):
                 c, other = self.expr(condition, TERNARY + 1), self.expr(b, TERNARY)
                 chosen = self.expr(a, TERNARY + isinstance(a, Select))

@@ -18,15 +18,17 @@ from passkit.dialects.expressions import (
     ATOM,
     UNARY,
     Scalars,
+    converted,
     division,
     enclosed,
     literal,
     operator,
 )
 from passkit.dialects.reciprocal import reciprocal
+from passkit.expr import rounding
 from passkit.index import normal
 from passkit.size import Extent
-from passkit.stage import Fold, Let, Loop, Prefetch, Stage, Statement, Store
+from passkit.stage import Fold, Let, Loop, Prefetch, Stage, Store
 from passkit.walk import children, variables, walk
 
 QUICK = frozenset(["maximum", "minimum", "abs", "floor", "ceil", "trunc", "rint"])
@@ -56,16 +58,13 @@ def turns(stage: Stage, lane: Loop, dialect: Dialect) -> tuple[str, int]:
     slow = sum(isinstance(x, Call) and x.name in SLOW for x in found)
     folds = any(isinstance(s, Fold) and s.buffer is None for s in stage.body)
     wide = any(x.dtype.nbytes > 4 for x in found)
-    long = slow > 1 or (folds and not slow)
+    rounded = sum(rounding(x) is not None for x in found)
+    long = slow > 1 or rounded > 1 or (folds and not slow)
     width = PACK if long and not wide else LANES
     alone = not any(isinstance(s, Fold) for s in stage.body)
-    if alone and any(_wants_alignment(s) for s in stage.body):
+    if alone and any(isinstance(s, Store) and s.stream for s in stage.body):
         return v.aligned_loop, width
     return v.loop if width == LANES else v.pack_loop, width
-
-
-def _wants_alignment(s: Statement) -> bool:
-    return isinstance(s, Store) and s.stream and s.value.dtype.nbytes >= 4
 
 
 def _parts(x: Expr) -> Iterator[Expr]:
@@ -142,9 +141,8 @@ class Lanes:
                     return self._binary(x)
                 case Call():
                     return self._call(x), ATOM
-                case Cast(a):
-                    value = self.expr(a)
-                    return self.scalars.dialect.cast_of(a.dtype, x.dtype, value), UNARY
+                case Cast():
+                    return converted(x, self.expr, self.scalars.dialect), UNARY
                 case Select():
                     return self._select(x), ATOM
         return self._uniform(x)

@@ -3,7 +3,7 @@
 A work-group takes the rows of its tile one after the other, because sub-groups are optional.
 """
 
-from passkit.dialects.base import Dialect, register_dialect
+from passkit.dialects.base import NARROW_CASTS, Dialect, register_dialect
 
 FLOATS = """\
 static inline {t} maximum_{t}({t} a, {t} b) {{ return a != a || a > b ? a : b; }}
@@ -18,6 +18,27 @@ static inline {t} cut_divide_{t}({t} a, {t} b) {{
 static inline {t} fmod_{t}({t} a, {t} b) {{
   return b == 0 || (({t})-1 < 0 && b == ({t})-1) ? 0 : a % b;
 }}
+"""
+
+NARROW = """\
+static inline float widen_f16(ushort u) { return vload_half(0, (const half *)&u); }
+static inline ushort narrow_f16(float x) {
+  ushort u;
+  vstore_half_rte(x, 0, (half *)&u);
+  return u;
+}
+static inline ushort narrow_f16_double(double x) {
+  ushort u;
+  vstore_half_rte(x, 0, (half *)&u);
+  return u;
+}
+static inline float widen_bf16(ushort u) { return as_float((uint)u << 16); }
+static inline ushort narrow_bf16(float x) {
+  const uint u = as_uint(x);
+  return (x != x ? u | 0x400000u : u + 0x7fffu + (u >> 16 & 1u)) >> 16;
+}
+static inline float rounded_f16(float x) { return widen_f16(narrow_f16(x)); }
+static inline float rounded_bf16(float x) { return widen_bf16(narrow_bf16(x)); }
 """
 
 WHOLE = {
@@ -70,8 +91,10 @@ OPENCL = register_dialect(
         saturate="convert_{type}_sat({value})",
         truth="(({value}) != 0)",
         bits="as_{type}({bits})",
-        # A bool is no type of a buffer's element.
-        scalars={"bool": "uchar", **WHOLE, **REAL},
+        casts={**NARROW_CASTS, "float64/float16": "narrow_f16_double({value})"},
+        rounded="rounded_{short}({value})",
+        # A bool is no type of a buffer's element, and a half only of a pointer's.
+        scalars={"bool": "uchar", **WHOLE, **REAL, "float16": "ushort", "bfloat16": "ushort"},
         calls={
             "abs": "abs",
             "maximum": "max",
@@ -80,7 +103,8 @@ OPENCL = register_dialect(
             **_each(REAL, "maximum", "minimum", "sigmoid"),
             **_each(WHOLE, "cut_divide", "fmod"),
         },
-        preamble="".join(
+        preamble=NARROW
+        + "".join(
             text.format(t=t)
             for text, types in ((FLOATS, REAL), (INTEGERS, WHOLE))
             for t in types.values()

@@ -27,4 +27,5 @@
 #include "prelude/integer.h"
 #include "prelude/divisor.h"
 #include "prelude/rows.h"
+#include "prelude/half.h"
 #endif

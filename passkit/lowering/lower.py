@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from passkit.ast import Expr, Fixed, Load, Reduce, Var, cast, size_of
-from passkit.dtype import DType
+from passkit.dtype import DType, is_narrow
 from passkit.errors import CodeGenError
 from passkit.group import Group
 from passkit.index import Sum, add, expression, normal, ravel, times
 from passkit.lowering.arguments import SMALL
 from passkit.lowering.loops import Loops
+from passkit.lowering.narrow import without_narrow
 from passkit.lowering.values import Values
 from passkit.node import Entry, Node, known_shape
 from passkit.schedule import Schedule, StagePlan
@@ -52,7 +53,9 @@ def lower(group: Group, schedule: Schedule, shared: SharedPlan) -> tuple[KernelA
             f"{group} has axes {layout.space.axes}, its schedule {schedule.axes}; run SchedulePlan "
             f"on this graph"
         )
-    return Lowering(group, layout, schedule, shared).kernel()
+    ast, tiles = Lowering(group, layout, schedule, shared).kernel()
+    narrow = any(is_narrow(_dtype(e)) for n in layout.graph.nodes for e in n.entries)
+    return without_narrow(ast) if narrow else ast, tiles
 
 
 class Lowering:

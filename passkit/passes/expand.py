@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from passkit.call import convert
+from passkit.dtype import DType, float32, is_narrow
 from passkit.errors import PassError
 from passkit.graph import Graph
 from passkit.infer import show_shape
@@ -37,7 +39,8 @@ DEPTH = 64
 def expand(graph: Graph, context: PassContext) -> Graph:
     """Replace every composite by its FExpand, until none is left.
 
-    With ``fusion="nnvm"`` only those that cannot run otherwise.
+    With ``fusion="nnvm"`` only those that cannot run otherwise. A contraction of floats of 16 bits
+    becomes one of float32, for which there are libraries, between casts that fuse.
 
     y = softmax(x)    becomes    e = exp(sub(x, reduce_max(x))); y = div(e, reduce_sum(e))
 
@@ -47,7 +50,9 @@ def expand(graph: Graph, context: PassContext) -> Graph:
         old = set(graph.nodes)
 
         def change(node: Node, old: set[Node] = old) -> Sequence[Entry] | None:
-            return expansion(node, old) if is_composite(node, context.fusion) else None
+            if is_composite(node, context.fusion):
+                return expansion(node, old)
+            return _replaced(node, _in_float32(node), old) if is_narrow_contraction(node) else None
 
         rebuilt = graph.transform(change)
         if rebuilt.heads == graph.heads:
@@ -65,6 +70,27 @@ def is_composite(node: Node, fusion: str) -> bool:
     if node.op is None or node.op.name not in FExpand.rows or TStateful.get(node.op.name):
         return False
     return fusion != "nnvm" or not any(node.op.name in t.rows for t in RUNS_ITSELF)
+
+
+def is_narrow_contraction(node: Node) -> bool:
+    """Whether a node multiplies and sums floats of 16 bits."""
+    if node.op is None or FContract.get(node.op.name) is None:
+        return False
+    return any(e.dtype is not None and is_narrow(e.dtype) for e in node.inputs)
+
+
+def _in_float32(node: Node) -> list[Entry]:
+    """The same contraction in float32, rounded once."""
+    assert node.op is not None
+    wide = [convert(e, float32) if is_narrow(_dtype(e)) else e for e in node.inputs]
+    made = node.op(*wide, **node.params)
+    results = [made] if isinstance(made, Entry) else list(made)
+    return [convert(e, _dtype(w)) for e, w in zip(results, node.entries, strict=True)]
+
+
+def _dtype(entry: Entry) -> DType:
+    assert entry.dtype is not None
+    return entry.dtype
 
 
 def expansion(node: Node, old: Collection[Node] = ()) -> Sequence[Entry] | None:
@@ -87,6 +113,13 @@ def expansion(node: Node, old: Collection[Node] = ()) -> Sequence[Entry] | None:
                 f"FExpand of {node.where} gives {entry.dtype}{show_shape(entry.shape)}, and the "
                 f"operator declares {wanted.dtype}{show_shape(wanted.shape)}"
             )
+    return _replaced(node, entries, old)
+
+
+def _replaced(
+    node: Node, entries: Sequence[Entry], old: Collection[Node]
+) -> Sequence[Entry] | None:
+    """New entries for those of a node: the last of them take its name and control dependences."""
     fresh = _made(entries, {*old, *(e.node for e in node.inputs)})
     if node.control and not all(e.node in fresh for e in entries):
         return None

@@ -53,12 +53,14 @@ def sections_of(source: str) -> tuple[str, ...]:
     """The sections of the prelude that a kernel's text needs, each after those it needs itself."""
     called = set(re.findall(r"\b(\w+)\(", source))
     mathematics = bool(called & (set(FUNCTIONS) - CORE))
+    narrow = re.search(r"\b(half|bfloat)\b", source) is not None
     wanted = {
         "core.h": True,
         "divisor.h": "divisor" in source,
         "rows.h": "folds_of_rows<" in source,
         "integer.h": not called.isdisjoint(("floor_divide", "remainder", "fmod", "cut_divide")),
-        "math_f32.h": mathematics and "float" in source,
+        "half.h": narrow,
+        "math_f32.h": mathematics and (narrow or "float" in source),
         "math_f64.h": mathematics and "double" in source,
     }
     names = dict.fromkeys(n for k, v in wanted.items() if v for n in (*_needs(PRELUDE / k), k))

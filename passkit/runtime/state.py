@@ -71,12 +71,21 @@ class State:
             for name in self.arrays:
                 if name not in file:
                     raise FeedError(f"{path} has no variable '{name}'; {nearest(name, file.files)}")
-            for name in self.arrays:
-                self[name] = file[name]
+            for name, array in self.arrays.items():
+                value = file[name]
+                # The format knows NumPy's own dtypes; others come back as bytes without a name.
+                nameless = value.dtype.kind == "V" and value.dtype.names is None
+                same = nameless and value.dtype.itemsize == array.dtype.itemsize
+                self[name] = value.view(array.dtype) if same and _is_foreign(array) else value
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{k}: {v.dtype}{list(v.shape)}" for k, v in self.arrays.items())
         return f"State({shown})"
+
+
+def _is_foreign(array: Any) -> bool:
+    """Whether an array's dtype, such as bfloat16, is not NumPy's own."""
+    return array.dtype.isbuiltin == 2
 
 
 def _own(value: Any) -> Any:

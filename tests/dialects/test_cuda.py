@@ -13,11 +13,14 @@ from passkit.dialects import CUDA
 from tests.dialects.test_printer import GOLDEN, PROGRAMS
 from tests.planned import plan
 
-MANY = """x: f32[n]; y: i64[n]; z: bool[n]; k: i32[n]; d: f64[n]; c = logical_and(less(x, 0.5), z)
+MANY = """x: f32[n]; y: i64[n]; z: bool[n]; k: i32[n]; d: f64[n]; h: f16[n]; g: bf16[n];
+c = logical_and(less(x, 0.5), z)
 return cast(x, dtype=dtype(i32)), cast(y, dtype=dtype(i32)), where(c, x, inf), sigmoid(d),
 maximum(k, 3), abs(y), floor_div(k, 3), mod(y, 5), cast(x, dtype=dtype(bool)), mul(x, nan),
 add(y, -9223372036854775808), reduce_sum(cast(c, dtype=dtype(i64))), logical_not(z), abs(d),
-minimum(x, erf(x)), pow(d, 2.5), rsqrt(x), cast(d, dtype=dtype(u8)), mul(d, 1e-8)""".replace(
+minimum(x, erf(x)), pow(d, 2.5), rsqrt(x), cast(d, dtype=dtype(u8)), mul(d, 1e-8),
+exp(h), add(g, 1), cast(h, dtype=dtype(i8)), cast(d, dtype=dtype(f16)), reduce_sum(g), less(h, 2),
+cast(d, dtype=dtype(bf16)), cast(k, dtype=dtype(f16)), cast(g, dtype=dtype(f64))""".replace(
     "\n", " ").replace(" return", "\nreturn")
 
 

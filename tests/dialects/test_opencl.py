@@ -26,6 +26,8 @@ SYNTAX = "\n".join([
     "#define __kernel", "#define __global", "#define __local", "#define CLK_LOCAL_MEM_FENCE 1",
     "void barrier(int); size_t get_group_id(uint), get_num_groups(uint);",
     "size_t get_local_id(uint), get_local_size(uint);",
+    "typedef short half; float vload_half(size_t, const half *);",
+    "void vstore_half_rte(double, size_t, half *); uint as_uint(float);",
     "float as_float(uint); double as_double(ulong); double rsqrt(double);",
     "long abs(long); long max(long, long); long min(long, long);",
     *(f"{t} convert_{t}_sat(double);" for t in TYPES),

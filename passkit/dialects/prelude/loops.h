@@ -149,10 +149,11 @@ template <int L = 16, class F> PK_FN void lanes(int64_t begin, int64_t end, F bo
 // that all full vectors can be streamed.
 template <int L = 16, class T, class F>
 PK_FN void aligned_lanes(const T *p, int64_t begin, int64_t end, F body) {
-    static_assert(sizeof(T) >= 4, "a cache line has more elements than a vector");
     int64_t head = (uintptr_t(0) - (uintptr_t)p) % 64 / sizeof(T);
     if (head > end - begin) head = end - begin;
-    if (head > 0) body(begin, first_few(head));
+    if constexpr (sizeof(T) < 4)
+        for (int64_t i = 0; i < head; i += 16) body(begin + i, first(head - i));
+    else if (head > 0) body(begin, first_few(head));
     lanes<L>(begin + head, end, body);
 }
 

@@ -118,26 +118,34 @@ template <class T, int L> PK_FN void prefetch(const T *p, all_of<L>) {
 template <class T, int L> PK_FN void prefetch(const T *p, mask_t<L>) { __builtin_prefetch(p); }
 
 // A store past the caches where the address allows it; stream_fence() orders those before what
-// follows.
+// follows. Vectors shorter than a cache line meet in the processor's write buffers.
 template <class T, int L> PK_FN void stream_parts(T *p, simd<T, L> v) {
     if constexpr (!whole<T, L>) {
         stream_parts(p, v.s.lo);
         stream_parts(p + L / 2, v.s.hi);
     } else {
 #if PK_AVX512
-        typedef long long words __attribute__((vector_size(64), may_alias));
-        if constexpr (sizeof(T) * L == 64) __builtin_ia32_movntdq512((words *)p, (words)v.s);
+        typedef long long w64 __attribute__((vector_size(64), may_alias));
+        typedef long long w32 __attribute__((vector_size(32), may_alias));
+        typedef long long w16 __attribute__((vector_size(16), may_alias));
+        constexpr int bytes = sizeof(T) * L;
+        if constexpr (bytes == 64) __builtin_ia32_movntdq512((w64 *)p, (w64)v.s);
+        else if constexpr (bytes == 32) __builtin_ia32_movntdq256((w32 *)p, (w32)v.s);
+        else if constexpr (bytes == 16) __builtin_ia32_movntdq((w16 *)p, (w16)v.s);
         else
 #endif
             store_whole<T, L>(p, v);
     }
 }
 template <class T, int L> PK_FN void stream(T *p, simd<T, L> v, all_of<L>) {
-    if ((uintptr_t)p & 63) store_whole(p, v);
+    constexpr int bytes = sizeof(T) * L < 64 ? sizeof(T) * L : 64;
+    if ((uintptr_t)p & (bytes - 1)) store_whole(p, v);
     else stream_parts(p, v);
 }
 template <class T, int L> PK_FN void stream(T *p, simd<T, L> v, mask_t<L> m) { store(p, v, m); }
-template <int L, class M> PK_FN void stream(bool *p, mask_t<L> v, M m) { store(p, v, m); }
+template <int L, class M> PK_FN void stream(bool *p, mask_t<L> v, M m) {
+    stream((uint8_t *)p, mask_bytes(v), m);
+}
 PK_FN void stream_fence() {
 #if PK_AVX512
     __builtin_ia32_sfence();

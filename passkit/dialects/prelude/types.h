@@ -220,8 +220,38 @@ template <class T, int H> PK_FN simd<T, 2 * H> join(simd<T, H> a, simd<T, H> b) 
     else return R::of(__builtin_shufflevector(a.s, b.s, 0, 1, 2, 3));
 }
 
-// The lanes converted as C does it (no saturation); and the same bits under another type.
+// The integer of so many bytes that has a sign if another has one.
+template <int bytes, bool has_sign> struct whole_number {
+    typedef typename sized<bytes>::uint type;
+};
+template <int bytes> struct whole_number<bytes, true> {
+    typedef typename sized<bytes>::sint type;
+};
+template <class T, int bytes>
+using resized = typename whole_number<bytes, traits<T>::is_signed>::type;
+
+// The lanes converted as C does it (no saturation); and the same bits under another type. Integers
+// go from 8 to 32 bits over 16: GCC has vectors for one step only.
 template <class To, class T, int L> PK_FN simd<To, L> cast(simd<T, L> x) {
+    constexpr int from = sizeof(T), to = sizeof(To);
+#if PK_AVX512
+    if constexpr (L == 16 && from == 1 && to == 4 && !traits<To>::is_float) {
+        typedef char qi16 __attribute__((vector_size(16)));
+        typedef int si16 __attribute__((vector_size(64)));
+        typedef native_t<To, L> R;
+        if constexpr (traits<T>::is_signed)
+            return simd<To, L>::of((R)__builtin_ia32_pmovsxbd512_mask((qi16)x.s, si16{}, (short)-1));
+        else
+            return simd<To, L>::of((R)__builtin_ia32_pmovzxbd512_mask((qi16)x.s, si16{}, (short)-1));
+    } else
+#endif
+    if constexpr (!traits<T>::is_float && !traits<To>::is_float && to >= 4 * from)
+        return cast<To>(cast<resized<T, to / 2>>(x));
+    else if constexpr (!traits<T>::is_float && !traits<To>::is_float && from >= 4 * to)
+        return cast<To>(cast<resized<T, from / 2>>(x));
+    else if constexpr (!traits<T>::is_float && traits<To>::is_float && from < 4)
+        return cast<To>(cast<int32_t>(x));
+    else
 #if PK_AVX512  // GCC takes four instructions for these
     if constexpr (L == 8 && __is_same(T, float) && __is_same(To, double))
         return simd<To, L>::of(

@@ -22,7 +22,7 @@ from passkit.op import (
 from passkit.space import is_free
 
 KINDS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-NATIVE = frozenset((*KINDS, "float32", "float64"))
+NATIVE = frozenset((*KINDS, "float16", "bfloat16", "float32", "float64"))
 """The dtypes that kernels compute with."""
 
 
