@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from passkit.errors import ShapeError
-from passkit.infer import agree, same_dtype_rule, show_shape
+from passkit.infer import agree, show_shape
 from passkit.lazy import Lazy
 from passkit.node import Entry, Node, as_entry, known_shape
 from passkit.op import REQUIRED, OpPattern
@@ -76,7 +76,6 @@ assign = movement(
     2,
 )
 assign.set_attr("FListInputNames", lambda params: ["x", "value"])
-assign.set_attr("FInferType", same_dtype_rule)
 assign.set_attr("FInferShape", _assign_shape)
 assign.set_attr("FElement", _assign_element)
 assign.set_attr("FGradient", _assign_gradient)

@@ -28,19 +28,25 @@ else:
 Number = bool | int | float
 
 
-def source(name: str, params: dict[str, Any], shape: Callable[[Node], Shape], doc: str) -> Op:
+def _dtype(node: Node) -> DType:
+    return dtype_of(node.params["dtype"])
+
+
+def source(
+    name: str,
+    params: dict[str, Any],
+    shape: Callable[[Node], Shape],
+    doc: str,
+    types: Callable[[Node], DType] = _dtype,
+) -> Op:
     """Register an operator without inputs; its dtype is a parameter."""
     op = register_op(name, num_inputs=0, params=params, doc=doc)
     op.set_attr("FInferShape", shape)
-    op.set_attr("FInferType", _dtype)
+    op.set_attr("FInferType", types)
     op.set_attr("FGradient", lambda node, dy: [])
     op.set_attr("TOpPattern", OpPattern.BROADCAST)
     op.set_attr("TOpCost", "light")
     return op
-
-
-def _dtype(node: Node) -> DType:
-    return dtype_of(node.params["dtype"])
 
 
 def literal(node: Node, value: Any, dtype: DType) -> Expr:
@@ -147,9 +153,9 @@ arange = source(
     {"start": REQUIRED, "stop": None, "step": 1, "dtype": None},
     _arange_shape,
     "start, start + step, … before stop, computed in double; arange(n) begins at 0",
+    _arange_type,
 )
 arange.set_attr("FElement", _arange_element)
-arange.set_attr("FInferType", _arange_type, plevel=11)
 alias(arange, "range")
 
 
@@ -190,9 +196,9 @@ linspace = source(
     {"start": REQUIRED, "stop": REQUIRED, "num": 50, "endpoint": True, "dtype": "float32"},
     _linspace_shape,
     "num numbers from start to stop at equal distances, computed in double",
+    _linspace_type,
 )
 linspace.set_attr("FElement", _linspace_element)
-linspace.set_attr("FInferType", _linspace_type, plevel=11)
 alias(linspace, "lin_space")
 
 

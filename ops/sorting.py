@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from passkit.dtype import DType, bool_, int32, int64
+from passkit.dtype import DType, bool_, dtype_of, int32, int64
 from passkit.errors import GraphError, ShapeError, nearest
 from passkit.infer import demand, same_dtype_rule, show_shape
 from passkit.node import Entry, Node, known_shape
@@ -55,13 +55,18 @@ def _sorted_shape(node: Node, shape: Shape) -> Shape:
     return shape
 
 
-def _order(node: Node, x: Array) -> Array:
+def _order(x: Array, axis: int, descending: bool) -> Array:
     """Where the sorted elements stand in x; of equal ones the first comes first."""
-    axis = _axis(node, x.ndim)
-    if not node.params["descending"]:
+    if dtype_of(x.dtype).is_float and x.dtype.itemsize < 4:
+        x = x.astype(np.float32)  # so that NaN has its place in bfloat16 too
+    if not descending:
         return np.argsort(x, axis, kind="stable")
     backwards = np.argsort(np.flip(x, axis), axis, kind="stable")
     return x.shape[axis] - 1 - np.flip(backwards, axis)
+
+
+def _order_of(node: Node, x: Array) -> Array:
+    return _order(x, _axis(node, x.ndim), node.params["descending"])
 
 
 def _sort_gradient(node: Node, dy: Entry) -> list[Entry | None]:
@@ -76,7 +81,7 @@ _PARAMS = {"axis": -1, "descending": False}
 sort = searching(
     "sort",
     ["x"],
-    lambda node, x: np.take_along_axis(x, _order(node, x), _axis(node, x.ndim)),
+    lambda node, x: np.take_along_axis(x, _order_of(node, x), _axis(node, x.ndim)),
     "the elements along axis in order; NaN counts as the largest",
     _PARAMS,
 )
@@ -87,7 +92,7 @@ sort.set_attr("FGradient", _sort_gradient)
 argsort = searching(
     "argsort",
     ["x"],
-    lambda node, x: _order(node, x).astype(np.int64),
+    lambda node, x: _order_of(node, x).astype(np.int64),
     "the positions of the elements along axis in their order; equal ones stay in theirs",
     _PARAMS,
 )
@@ -111,10 +116,7 @@ def _top_shape(node: Node, shape: Shape) -> tuple[Shape, Shape]:
 
 def _top(node: Node, x: Array) -> tuple[Array, Array]:
     axis = _axis(node, x.ndim)
-    n = x.shape[axis]
-    backwards = np.argsort(np.flip(x, axis), axis, kind="stable")
-    order = n - 1 - np.flip(backwards, axis)
-    best = np.take(order, np.arange(node.params["k"]), axis)
+    best = np.take(_order(x, axis, True), np.arange(node.params["k"]), axis)
     return np.take_along_axis(x, best, axis), best.astype(np.int32)
 
 

@@ -54,12 +54,15 @@ def _points(x: Array, i: Array, batch_dims: int = 0, mode: str = "clip") -> Arra
         return np.stack(
             [_points(a, b, batch_dims - 1, mode) for a, b in zip(x, i, strict=True)]
         )
+    if not i.shape[-1]:
+        return np.broadcast_to(x, (*i.shape[:-1], *x.shape))
     found = [place(i[..., k], x.shape[k]) for k in range(i.shape[-1])]
     out = x[tuple(at for at, _ in found)]
     if mode == "clip":
         return out
     there = np.all([t for _, t in found], axis=0)
-    return np.where(there.reshape(there.shape + (1,) * (out.ndim - there.ndim)), out, 0)
+    wide = there.reshape(there.shape + (1,) * (out.ndim - there.ndim))
+    return np.where(wide, out, x.dtype.type(0))
 
 
 calls(
