@@ -40,6 +40,16 @@ def searching(
     return op
 
 
+def giving(result: DType) -> Callable[..., DType]:
+    """The FInferType of an operator whose inputs share a dtype and that gives ``result``."""
+
+    def infer_type(node: Node, *dtypes: DType) -> DType:
+        same_dtype_rule(node, *dtypes)
+        return result
+
+    return infer_type
+
+
 def flat_gradient(node: Node, *dy: Entry | None) -> list[Entry | None]:
     """Whole numbers do not move with what they were found by."""
     return [None] * len(node.inputs)
@@ -97,7 +107,7 @@ argsort = searching(
     _PARAMS,
 )
 argsort.set_attr("FInferShape", _sorted_shape)
-argsort.set_attr("FInferType", lambda node, x: int64)
+argsort.set_attr("FInferType", giving(int64))
 argsort.set_attr("FGradient", flat_gradient)
 
 
@@ -179,7 +189,7 @@ search = searching(
     {"side": "left"},
 )
 search.set_attr("FInferShape", _search_shape)
-search.set_attr("FInferType", lambda node, *d: same_dtype_rule(node, *d) and int64)
+search.set_attr("FInferType", giving(int64))
 search.set_attr("FGradient", flat_gradient)
 
 
@@ -190,7 +200,7 @@ def _digitize(node: Node, x: Entry, bins: Entry) -> Entry:
 composite("digitize", ("x", "bins"), _digitize,
           "the bin of each element: how many of the rising bins are at most it, or below it with "
           "right", {"right": False},
-          types=lambda node, *d: same_dtype_rule(node, *d) and int64,
+          types=giving(int64),
           FGradient=flat_gradient, aliases="bucketize")
 
 
@@ -202,7 +212,7 @@ member = searching(
     {"invert": False},
 )
 member.set_attr("FInferShape", lambda node, shape, test: shape)
-member.set_attr("FInferType", lambda node, *d: same_dtype_rule(node, *d) and bool_)
+member.set_attr("FInferType", giving(bool_))
 member.set_attr("FGradient", flat_gradient)
 
 
