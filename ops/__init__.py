@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
@@ -14,10 +15,18 @@ from passkit.ops.slicing import split
 
 register_later(*(f"{__name__}.{m.name}" for m in iter_modules(__path__)))
 
+FUNCTIONS = {
+    **dict.fromkeys(["unstack", "array_split", "broadcast_arrays", "meshgrid"], "shaping"),
+    "assign_index": "assigning",
+}
+"""Functions beside the operators, which have as many results as a call says; and their files."""
+
 __all__ = ["elementwise", "linalg", "movement", "nn", "reduce", "slicing", "split", "state"]
 
 
 def __getattr__(name: str) -> Any:
+    if name in FUNCTIONS:
+        return getattr(import_module(f"{__name__}.{FUNCTIONS[name]}"), name)
     try:
         return get_op(name)
     except RegistryError as error:
@@ -25,4 +34,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*list_ops(aliases=True), "split"]
+    return [*list_ops(aliases=True), *FUNCTIONS, "split"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,7 @@ else:
     ast = Lazy("passkit.ast")
 
 
-def _slice_params(node: Node, shape: Shape) -> tuple[Shape, Shape, Shape]:
+def slice_params(node: Node, shape: Shape) -> tuple[Shape, Shape, Shape]:
     """Begin, size and step for each axis; a size of -1 is the rest."""
     rank = len(shape)
     begin = extents(node, node.params["begin"], "begin")
@@ -53,9 +53,9 @@ def _steps(length: Extent, step: Extent) -> Extent:
     return length if step == 1 else (length + (step - 1)) // step
 
 
-def _slice_shape(node: Node, shape: Shape) -> Shape:
+def slice_shape(node: Node, shape: Shape) -> Shape:
     """The size. Raises: ShapeError when an element would be outside of the input."""
-    begin, size, step = _slice_params(node, shape)
+    begin, size, step = slice_params(node, shape)
     for k, (n, b, count, s) in enumerate(zip(shape, begin, size, step, strict=True)):
         if isinstance(count, int) and count < 0:
             raise ShapeError(f"{node.where} needs sizes >= 0 or -1, got {count} at axis {k}")
@@ -73,7 +73,7 @@ def _slice_shape(node: Node, shape: Shape) -> Shape:
 
 
 def _slice_element(node: Node, index: Index, read: Reader) -> Expr:
-    begin, _, step = _slice_params(node, known_shape(node.inputs[0]))
+    begin, _, step = slice_params(node, known_shape(node.inputs[0]))
     return read(*(_shifted(i, b, s) for i, b, s in zip(index, begin, step, strict=True)))
 
 
@@ -83,7 +83,7 @@ def _shifted(i: Expr, begin: Extent, step: Extent) -> Expr:
 
 
 def _slice_compute(node: Node, x: Any) -> Any:
-    begin, size, step = _slice_params(node, x.shape)
+    begin, size, step = slice_params(node, x.shape)
     at = [
         operator.index(b) + operator.index(s) * np.arange(operator.index(n))
         for b, n, s in zip(begin, size, step, strict=True)
@@ -96,7 +96,7 @@ def _simplify_slice(node: Node) -> Entry | None:
     x = node.inputs[0]
     if x.shape is None:
         return None
-    begin, _, step = _slice_params(node, x.shape)
+    begin, _, step = slice_params(node, x.shape)
     whole = all(b == 0 for b in begin) and all(s == 1 for s in step)
     return unchanged(node, x) if whole else None
 
@@ -107,17 +107,25 @@ slice_ = movement(
     "size[k] elements of axis k from begin[k], step[k] apart; a size of -1 is the rest",
     OpPattern.INJECTIVE,
 )
-slice_.set_attr("FInferShape", _slice_shape)
+slice_.set_attr("FInferShape", slice_shape)
 slice_.set_attr("FElement", _slice_element)
 slice_.set_attr("FCompute", _slice_compute)
 slice_.set_attr("FSimplify", _simplify_slice)
 slice_.set_attr("TOperator", "[]")
 
 
-def index(x: Entry, key: Any) -> Entry:
-    """``x[key]`` in Python: ints, slices, ``...`` and None, as in NumPy.
+class Key(NamedTuple):
+    """What an index selects: a slice, axes of it that go, and new axes in the result."""
 
-    Bounds are clipped where the extent is known; where it is not, they must fit at the call.
+    begin: tuple[Extent, ...]
+    size: tuple[Extent, ...]
+    step: tuple[int, ...]
+    gone: tuple[int, ...]
+    new: tuple[int, ...]
+
+
+def parse_key(x: Entry, key: Any) -> Key:
+    """What ``x[key]`` selects.
 
     Raises: ShapeError for too many indices, an int out of range, or anything else as index.
     """
@@ -133,24 +141,32 @@ def index(x: Entry, key: Any) -> Entry:
     at = next(k for k, p in enumerate(parts) if p is Ellipsis)
     parts[at : at + 1] = [slice(None)] * (len(shape) - used)
 
-    begin, size, step, gone, new = [], [], [], [], []
-    axis = place = 0
+    ranges: list[tuple[Extent, Extent, int]] = []
+    gone, new = [], []
+    place = 0
     for part in parts:
         if part is None:
             new.append(place)
             place += 1
             continue
-        b, n, s = _range(x, part, shape[axis], axis)
-        begin.append(b)
-        size.append(n)
-        step.append(s)
+        axis = len(ranges)
+        ranges.append(_range(x, part, shape[axis], axis))
         if isinstance(part, slice):
             place += 1
         else:
             gone.append(axis)
-        axis += 1
+    begin, size, step = ([r[k] for r in ranges] for k in range(3))
+    return Key(tuple(begin), tuple(size), tuple(step), tuple(gone), tuple(new))  # type: ignore[arg-type]
+
+
+def index(x: Entry, key: Any) -> Entry:
+    """``x[key]`` in Python: ints, slices, ``...`` and None, as in NumPy.
+
+    Bounds are clipped where the extent is known; where it is not, they must fit at the call.
+    """
+    begin, size, step, gone, new = parse_key(x, key)
     out = x
-    if size != list(shape) or any(s != 1 for s in step):
+    if size != known_shape(x) or any(s != 1 for s in step):
         out = slice_(out, begin=begin, size=size, step=None if set(step) == {1} else step)
     out = get_op("squeeze")(out, axis=gone) if gone else out
     return get_op("expand_dims")(out, axis=new) if new else out

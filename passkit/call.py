@@ -113,6 +113,8 @@ def _complete(
 
 def _same_dtype(inputs: Sequence[Any]) -> list[Entry]:
     """Entries of the inputs; Python scalars take the dtype that the entries have together."""
+    if not any(map(_is_weak, inputs)):
+        return [as_entry(x) for x in inputs]
     known = [x.dtype for x in inputs if isinstance(x, Entry) and x.dtype is not None]
     like = reduce(promote, known) if known else None
     return [

@@ -171,6 +171,18 @@ class Load(Expr):
 
 
 @frozen(order=False)
+class Read(Expr):
+    """What a source has at an index, while a kernel is planned: part of a data-dependent index.
+
+    Lowering puts the value itself in its place. Two of one source and index are equal.
+    """
+
+    source: object
+    index: tuple[Expr, ...]
+    dtype: DType
+
+
+@frozen(order=False)
 class Unary(Expr):
     """``-x`` or ``~x`` (not, for bool)."""
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from attrs import frozen
 
 from passkit import dtype as dt
-from passkit.ast import Binary, Const, Expr, SizeOf, Unary, Var, size_of
+from passkit.ast import Binary, Call, Const, Expr, SizeOf, Unary, Var, is_const, size_of
 from passkit.size import Extent, Shape, Size, at_least, divide_exactly
 
 Extents = Mapping[str, Extent]
@@ -191,6 +191,10 @@ def _top(atom: Expr, extents: Extents) -> Extent | None:
                 return above // d
             exact = divide_exactly(above + 1, d)
             return None if exact is None else exact - 1
+        case Call("minimum", (Call("maximum", (_, low)), high)) if (
+            is_const(low, 0) and isinstance(high, (Const, SizeOf))
+        ):
+            return _extent(high)
     return None
 
 

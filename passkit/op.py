@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from importlib import import_module
@@ -168,6 +169,7 @@ class OpGroup:
 
 _ops: dict[str, Op] = {}
 _later: list[str] = []
+_homes: set[str] = set()  # modules that do not wait for each other when they register operators
 _loading = RLock()
 _groups: dict[str, OpGroup] = {}
 
@@ -186,7 +188,8 @@ def register_op(
 
     Raises: RegistryError when it exists with other counts or parameters.
     """
-    op = _found(name)
+    ours = sys._getframe(1).f_globals.get("__name__") in _homes
+    op = _ops.get(name) if ours else _found(name)
     if op is None:
         count = 1 if num_inputs is None else num_inputs
         op = Op(name, count, num_outputs or 1, params or {}, doc, calling_place())
@@ -212,6 +215,7 @@ def register_later(*modules: str) -> None:
     A program that needs a few operators then pays for few modules.
     """
     _later.extend(modules)
+    _homes.update(modules)
 
 
 def load_operators() -> bool:

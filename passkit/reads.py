@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from attrs import frozen
 
 from passkit import dtype as dt
-from passkit.ast import Expr, Select, Var, size_of
+from passkit.ast import Expr, Read, Select, Var, size_of
 from passkit.errors import CodeGenError
 from passkit.index import Extents, simplify
 from passkit.node import Entry, Node, known_shape
 from passkit.op import FCodeGen, FElement
 from passkit.size import Shape
+from passkit.tidy import replace_children
 from passkit.walk import children, variables, walk
 
 Index = tuple[Expr, ...]
@@ -68,9 +69,24 @@ def reads_of(node: Node, index: Index, extents: Extents) -> Reads:
         shapes = [known_shape(e) for e in node.inputs]
         return Reads(tuple((k, aligned(index, s)) for k, s in enumerate(shapes)))
     values, probes = _probed(node, index)
-    found = tuple((k, tuple(simplify(i, extents) for i in at)) for k, at in probes.values())
+    known: dict[Expr, Expr] = {}
+    found = []
+    for probe, (k, given) in probes.items():
+        at = tuple(simplify(_known(i, known), extents) for i in given)
+        found.append((k, at))
+        if not probe.dtype.is_float:  # what a later index may be made of
+            known[probe] = Read(node.inputs[k], at, probe.dtype)
     pinned = frozenset(v for x in values for v in variables(x) if v.name in extents)
-    return Reads(found, pinned, plain=values == tuple(probes))
+    return Reads(tuple(found), pinned, plain=values == tuple(probes))
+
+
+def _known(x: Expr, values: Mapping[Expr, Expr]) -> Expr:
+    """``x`` with the reads that it is made of in place of their variables."""
+    if not values:
+        return x
+    if isinstance(x, Var):
+        return values.get(x, x)
+    return replace_children(x, lambda child: _known(child, values))
 
 
 def guarded_reads(node: Node, index: Index) -> frozenset[int]:

@@ -12,7 +12,7 @@ from functools import cached_property
 from attrs import field, frozen
 
 from passkit import dtype as dt
-from passkit.ast import Binary, Reduce, Var
+from passkit.ast import Reduce, Var
 from passkit.graph import Graph
 from passkit.index import Extents, Sum, common_refinement, ravel, unravel
 from passkit.node import Entry, Node, known_shape
@@ -315,11 +315,11 @@ def _check_reduction(layout: Layout, node: Node, at: dict[Index, Role]) -> Infea
 def merge_axes(space: Space, accesses: list[Sum], pinned: set[Var]) -> Space:
     """The space with neighbouring axes joined where every access steps through both as one.
 
-    ``pinned`` axes are used as values, or divided, and stay.
+    ``pinned`` axes are used as values, are divided, or say where data is looked up; they stay.
     """
     for access in accesses:
         for atom, _ in access.terms:
-            if isinstance(atom, Binary):
+            if not isinstance(atom, Var):
                 pinned |= set(variables(atom))
     groups: list[list[Axis]] = []
     for axis in space.axes:

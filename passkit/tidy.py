@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from attrs import evolve
 
-from passkit.ast import Binary, Call, Cast, Const, Expr, Load, Select, Unary, Var
+from passkit.ast import Binary, Call, Cast, Const, Expr, Load, Read, Select, Unary, Var
 from passkit.stage import Let, Prefetch, Stage, Statement, Store
 from passkit.walk import children, variables, walk
 
@@ -28,8 +28,10 @@ def replace_children(x: Expr, change: Callable[[Expr], Expr]) -> Expr:
             return Cast(change(a), x.dtype)
         case Select(c, a, b):
             return Select(change(c), change(a), change(b), x.dtype)
-        case Load(buffer, index):
-            return Load(buffer, change(index), x.dtype)
+        case Load(buffer, at):
+            return Load(buffer, change(at), x.dtype)
+        case Read(source, index):
+            return Read(source, tuple(map(change, index)), x.dtype)
     return x
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from passkit.ast import Binary, Call, Cast, Expr, Load, Select, Unary, Var
+from passkit.ast import Binary, Call, Cast, Expr, Load, Read, Select, Unary, Var
 
 
 def children(x: Expr) -> tuple[Expr, ...]:
@@ -18,8 +18,10 @@ def children(x: Expr) -> tuple[Expr, ...]:
             return args
         case Select(c, a, b):
             return c, a, b
-        case Load(_, index):
-            return (index,)
+        case Load(_, at):
+            return (at,)
+        case Read(_, index):
+            return index
     return ()
 
 

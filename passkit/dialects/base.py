@@ -71,6 +71,7 @@ class Vectors:
     load_one: str
     load_strided: str
     gather: str
+    gather_at: str
     store: str
     stream: str
     store_strided: str

@@ -47,6 +47,7 @@ CXX = register_dialect(
                 "gather<{type}>([&](int lane) PK_INLINE {{ const int64_t first = {var}; "
                 "{{ const int64_t {var} = first + lane; return {buffer}[{index}]; }} }}, {mask})"
             ),
+            gather_at="gather_at({buffer}, {index}, {mask})",
             store="store({at}, {value}, {mask});",
             stream="stream({at}, {value}, {mask});",
             store_strided="store_strided({at}, {stride}, {value}, {mask});",

@@ -124,7 +124,7 @@ class Lanes:
         """How far an index moves from one lane to the next; None when unevenly."""
         total = normal(index, {})
         for atom, _ in total.terms:
-            if atom != self.var and self.var in set(variables(atom)):
+            if atom != self.var and self.varies(atom):
                 return None
         return total.coefficient(self.var)
 
@@ -157,6 +157,9 @@ class Lanes:
         if x.buffer in self.scalars.registers:
             return self.scalars.element(x.buffer, x.index)
         step = self.step(x.index)
+        if step is None and self._is_looked_up(x.index):
+            at = self.expr(x.index)
+            return self.vectors.gather_at.format(buffer=x.buffer, index=at, mask=self.mask)
         if step is None:
             return self.vectors.gather.format(
                 type=self.scalars.dialect.type_of(x.dtype),
@@ -169,6 +172,12 @@ class Lanes:
         if step == 1:
             return self.vectors.load.format(at=at, mask=self.mask)
         return self.vectors.load_strided.format(at=at, stride=step, mask=self.mask)
+
+    def _is_looked_up(self, index: Expr) -> bool:
+        """Whether an index is made of values that differ from lane to lane."""
+        return any(isinstance(x, Load) and self.varies(x) for x in walk(index)) or any(
+            v in self.varying and v != self.var for v in variables(index)
+        )
 
     def _binary(self, x: Binary) -> tuple[str, int]:
         name = division(x, self.scalars.dialect)

@@ -58,6 +58,7 @@ def sections_of(source: str) -> tuple[str, ...]:
         "core.h": True,
         "divisor.h": "divisor" in source,
         "rows.h": "folds_of_rows<" in source,
+        "gather.h": "gather_at(" in source,
         "integer.h": not called.isdisjoint(("floor_divide", "remainder", "fmod", "cut_divide")),
         "half.h": narrow,
         "math_f32.h": mathematics and (narrow or "float" in source),
