@@ -32,7 +32,7 @@ def each(f: Callable[[float], float], x: Array) -> Array:
 
 
 def lgamma(x: Array) -> Array:
-    """The logarithm of the magnitude of the gamma function; infinite at 0, -1, -2, …"""
+    """The logarithm of the magnitude of the gamma function; infinite at 0, -1, -2 and so on."""
     return each(_lgamma, x)
 
 
@@ -44,7 +44,7 @@ def _lgamma(x: float) -> float:
 
 
 def tgamma(x: Array) -> Array:
-    """The gamma function; NaN at -1, -2, …"""
+    """The gamma function; NaN at -1, -2 and so on."""
     return each(_tgamma, x)
 
 
@@ -58,7 +58,7 @@ def _tgamma(x: float) -> float:
 
 
 def digamma(x: Array) -> Array:
-    """The derivative of lgamma: -inf at 0, inf at -0, NaN at -1, -2, …"""
+    """The derivative of lgamma: -inf at 0, inf at -0, NaN at -1, -2 and so on."""
     x = np.asarray(x, np.float64)
     low = x < 0.5
     b, total = np.where(low, 1 - x, x), np.zeros(x.shape)
@@ -74,7 +74,7 @@ def digamma(x: Array) -> Array:
 
 
 def trigamma(x: Array) -> Array:
-    """The derivative of digamma; infinite at 0, -1, -2, …"""
+    """The derivative of digamma; infinite at 0, -1, -2 and so on."""
     x = np.asarray(x, np.float64)
     low = x < 0.5
     b, total = np.where(low, 1 - x, x), np.zeros(x.shape)
@@ -142,9 +142,7 @@ def _log_erfc(x: Array) -> tuple[Array, Array]:
         term = -term * (2 * k - 1) * h
         series = series + term
     far = -x * x + np.log(series / (x * np.sqrt(np.pi)))
-    slope = np.where(
-        x < 10, -2 / np.sqrt(np.pi) * np.exp(-near * near) / value, -2 * x / series
-    )
+    slope = np.where(x < 10, -2 / np.sqrt(np.pi) * np.exp(-near * near) / value, -2 * x / series)
     return np.where(x < 10, np.log(value), far), slope
 
 
@@ -164,8 +162,9 @@ def fma(x: Array, y: Array, z: Array) -> Array:
         easy = (size < 1e130) & (least_size > 1e-130) & (np.abs(c) < 1e280)
         hard = ~easy & np.isfinite(a) & np.isfinite(b) & np.isfinite(c)
         out = np.where(easy, out, a * b + c)
-        for k in zip(*np.nonzero(hard), strict=True):
-            out[k] = _exactly(float(a[k]), float(b[k]), float(c[k]))
+        for k in np.argwhere(np.atleast_1d(hard)):
+            at = tuple(k[: out.ndim])
+            out[at] = _exactly(float(a[at]), float(b[at]), float(c[at]))
         return out
 
 
