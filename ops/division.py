@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from passkit import ast
 from passkit.ast import Expr
+from passkit.dtype import float64
 from passkit.ops.pointwise import elementwise
 
 
@@ -24,11 +25,16 @@ def _unless_zero(condition: Expr, value: Expr) -> Expr:
     return ast.where(ast.equal(condition, 0), 0, value)
 
 
+elementwise(
+    "trunc_div",
+    "iuf",
+    _trunc_div,
+    "x / y rounded toward 0; for integers x / 0 = 0",
+    cost="expensive",
+    least=float64,
+    aliases="truncate_div",
+)
 for _name, _kinds, _code, _doc, _aliases in (
-    (
-        *("trunc_div", "iuf", _trunc_div, "x / y rounded toward 0; for integers x / 0 = 0"),
-        "truncate_div",
-    ),
     (
         *(
             "fmod",

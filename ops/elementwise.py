@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passkit.call import convert, promote_operands
-from passkit.dtype import DType, bool_, dtype_of
+from passkit.dtype import DType, bool_, dtype_of, float32
 from passkit.errors import DTypeError
 from passkit.infer import same_dtype_rule
 from passkit.lazy import Lazy
@@ -212,8 +212,16 @@ elementwise("add", "iuf", lambda x, y: x + y, "x + y")
 elementwise("sub", "iuf", lambda x, y: x - y, "x - y")
 elementwise("mul", "iuf", lambda x, y: x * y, "x * y")
 elementwise("div", "f", lambda x, y: x / y, "x / y")
-elementwise("floor_div", "iuf", _floor_div, "x / y rounded down; for integers x // 0 = 0")
-elementwise("mod", "iuf", _mod, "x - (x // y) * y, with the sign of y; for integers x % 0 = 0")
+elementwise(
+    "floor_div",
+    *("iuf", _floor_div, "x / y rounded down; for integers x // 0 = 0"),
+    least=float32,
+)
+elementwise(
+    "mod",
+    *("iuf", _mod, "x - (x // y) * y, with the sign of y; for integers x % 0 = 0"),
+    least=float32,
+)
 elementwise("pow", "f", lambda x, y: ast.pow(x, y), "x to the power y")
 elementwise("neg", "iuf", lambda x: -x, "-x")
 elementwise("abs", "iuf", lambda x: ast.abs(x), "the magnitude of x")

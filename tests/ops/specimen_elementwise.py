@@ -63,7 +63,9 @@ calls(
     [call((5, 7), dtype=d) for d in ("float64", "bool", "int32")],
     kinds="biu",
 )
-calls("cast", lambda x, dtype: x.astype(dtype), [call(np.array([1.1, -0.0, 7e40]), dtype="float32")])
+calls(
+    "cast", lambda x, dtype: x.astype(dtype), [call(np.array([1.1, -0.0, 7e40]), dtype="float32")]
+)
 calls(
     "cast",
     lambda x, dtype: np.where(x == x, np.clip(x, -(2.0**31), 2.0**31 - 1), 0).astype(dtype),
@@ -94,8 +96,12 @@ def _cut(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.trunc(x / y)
     wide = [v.astype(object) for v in (x, y)]
     found = np.array(
-        [0 if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-         for a, b in zip(*(np.ravel(v) for v in np.broadcast_arrays(*wide)), strict=True)], object)
+        [
+            0 if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+            for a, b in zip(*(np.ravel(v) for v in np.broadcast_arrays(*wide)), strict=True)
+        ],
+        object,
+    )
     return _wrapped(found, x.dtype).reshape(np.broadcast_shapes(x.shape, y.shape))
 
 
@@ -135,19 +141,29 @@ elementwise("isinf", np.isinf, kinds="iuf")
 elementwise("signbit", lambda x: np.signbit(x) if x.dtype.kind == "f" else x < 0, kinds="iuf")
 elementwise("copysign", np.copysign)
 for _dtype in ("float32", "float64"):
-    _x, _y = np.meshgrid(*[np.array([0.0, -0.0, 1, -1, 1e-45, np.inf, -np.inf, np.nan, 3], _dtype)] * 2)
+    _x, _y = np.meshgrid(
+        *[np.array([0.0, -0.0, 1, -1, 1e-45, np.inf, -np.inf, np.nan, 3], _dtype)] * 2
+    )
     _after = np.nextafter(_x, _y)
     calls("nextafter", lambda x, y, z=_after: z, [call(_x, _y)])
 calls(
     "ldexp",
     lambda x, n: np.ldexp(x, n),
-    [call((5, 7), np.arange(-3, 4)), call((3,), np.array([-2000, 2000, -1070])), call((1,), np.int32(3))],
+    [
+        call((5, 7), np.arange(-3, 4)),
+        call((3,), np.array([-2000, 2000, -1070])),
+        call((1,), np.int32(3)),
+    ],
 )
 calls(
     "ldexp",
     lambda x, n: np.ldexp(x, n),
-    [call(np.array([1.5, -1e300, 5e-324, 1e-300, np.nan, np.inf, 1.7]),
-          np.array([-1074, -2000, 2090, 2000, 3, -5000, -1060]))],
+    [
+        call(
+            np.array([1.5, -1e300, 5e-324, 1e-300, np.nan, np.inf, 1.7]),
+            np.array([-1074, -2000, 2090, 2000, 3, -5000, -1060]),
+        )
+    ],
 )
 elementwise("fmax", np.fmax, kinds="iuf", ulps=1)
 elementwise("fmin", np.fmin, kinds="iuf", ulps=1)
@@ -156,13 +172,28 @@ elementwise("heaviside", np.heaviside)
 elementwise("step", lambda x: np.where(x < 0, 0.0, 1.0))
 elementwise("squared_difference", lambda x, y: (x - y) * (x - y), kinds="iu")
 elementwise("squared_difference", lambda x, y: (x - y) * (x - y), ulps=4, special=False)
-elementwise("lerp", lambda x, y, t: x + t * (y - x), positive, positive, between(0, 1), ulps=30, special=False)
+elementwise(
+    "lerp",
+    lambda x, y, t: x + t * (y - x),
+    positive,
+    positive,
+    between(0, 1),
+    ulps=30,
+    special=False,
+)
 elementwise("isclose", np.isclose)
 elementwise("isclose", np.isclose, params={"equal_nan": True, "rtol": 0.1, "atol": 0.01})
 calls(
     "nan_to_num",
     lambda x, **k: np.array([1, 5, 7, -8], x.dtype),
-    [call(lambda rng, d: np.array([1, np.nan, np.inf, -np.inf], d.numpy), nan=5.0, posinf=7.0, neginf=-8.0)],
+    [
+        call(
+            lambda rng, d: np.array([1, np.nan, np.inf, -np.inf], d.numpy),
+            nan=5.0,
+            posinf=7.0,
+            neginf=-8.0,
+        )
+    ],
 )
 calls("nan_to_num", np.nan_to_num, [call(np.array([1, np.nan, np.inf, -np.inf])), call((5, 7))])
 elementwise("deg2rad", np.deg2rad, ulps=2)
