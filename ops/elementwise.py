@@ -7,20 +7,20 @@ one element of the result, and what it means in words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from passkit.call import convert, promote_operands
-from passkit.dtype import DType, bool_, dtype_of
+from passkit.dtype import DType, bool_, dtype_of, float32
 from passkit.errors import DTypeError
-from passkit.infer import broadcast_shapes, same_dtype_rule
+from passkit.infer import same_dtype_rule
 from passkit.lazy import Lazy
 from passkit.node import Entry, Node
-from passkit.op import Op, OpPattern, get_op, op_group, register_op
-from passkit.ops.rules import alias, is_scalar, scalar, take, takes, unchanged
-from passkit.size import Shape
+from passkit.op import OpPattern, get_op, register_op
+from passkit.ops.pointwise import elementwise
+from passkit.ops.rules import alias, is_scalar, scalar, take, unchanged
 
 if TYPE_CHECKING:
     from passkit import ast
@@ -28,52 +28,10 @@ if TYPE_CHECKING:
 else:
     ast = Lazy("passkit.ast")
 
-EXPENSIVE = (
-    *("exp", "log", "log1p", "expm1", "tanh", "sigmoid", "erf", "pow", "sin", "cos", "sqrt"),
-    *("rsqrt", "div", "floor_div", "mod", "reciprocal"),
-)
-"""What costs as much as several loads, so that computing it twice may not pay."""
-
-TRUTHS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "isnan")
-"""What gives a bool, whatever it is given; everything else gives what it is given."""
-
 ZERO_PRESERVING = (
     *("neg", "abs", "square", "sign", "sqrt", "sin", "tanh", "erf", "expm1", "log1p", "relu"),
     *("floor", "ceil", "trunc", "rint", "identity", "stop_gradient"),
 )
-
-
-def _shapes_back(
-    node: Node, shapes: Sequence[Shape | None], outs: Sequence[Shape | None]
-) -> Sequence[Shape | None]:
-    """An input of unknown rank has the shape of the result, or of what is known of it."""
-    known = [s for s in (*outs, *shapes) if s is not None]
-    if not known:
-        return shapes
-    whole = outs[0] if outs[0] is not None else broadcast_shapes(node, known)
-    return [whole if s is None else s for s in shapes]
-
-
-ELEMENTWISE = op_group("elementwise")
-ELEMENTWISE.set_attr("FInferShapeBack", _shapes_back)
-ELEMENTWISE.set_attr("FInplaceOption", lambda node: [(k, 0) for k in range(len(node.inputs))])
-
-
-def elementwise(
-    name: str,
-    kinds: str,
-    code: Callable[..., Expr],
-    doc: str,
-    infer_type: Callable[..., Any] | None = None,
-) -> Op:
-    """Register ``name`` with what all elementwise operators share; ``code`` has its arguments."""
-    arity = code.__code__.co_argcount
-    op = register_op(name, num_inputs=arity, doc=doc).include("elementwise")
-    op.set_attr("FCodeGen", lambda node, *x: code(*x))
-    op.set_attr("FInferType", infer_type or takes(kinds, bool_ if name in TRUTHS else None))
-    op.set_attr("TOpPattern", OpPattern.ELEMWISE if arity == 1 else OpPattern.BROADCAST)
-    op.set_attr("TOpCost", "expensive" if name in EXPENSIVE else "light")
-    return op
 
 
 # Each rewriting is exact: the same bits for every input, NaN, inf and -0 among them.
@@ -171,7 +129,32 @@ def _simplify_cast(node: Node) -> Entry | None:
     return None
 
 
+def _float_floor_div(x: Expr, y: Expr) -> Expr:
+    """By the remainder, as in NumPy: floor(x / y) may be 1 too large, where x / y is rounded up."""
+    rest = ast.fmod(x, y)
+    quotient = (x - rest) / y
+    quotient = ast.where(ast.not_equal(rest, 0) & _opposite(rest, y), quotient - 1.0, quotient)
+    whole = ast.floor(quotient)
+    whole = ast.where(quotient - whole > 0.5, whole + 1.0, whole)
+    whole = ast.where(ast.equal(quotient, 0), ast.copysign(quotient, x / y), whole)
+    return ast.where(ast.equal(y, 0), x / y, whole)
+
+
+def _opposite(x: Expr, y: Expr) -> Expr:
+    return (x < 0) ^ (y < 0)
+
+
+def _float_mod(x: Expr, y: Expr) -> Expr:
+    """As NumPy: a rest of 0 has the sign of y; NaN where y is 0."""
+    rest = ast.fmod(x, y)
+    moved = ast.where(_opposite(rest, y), rest + y, rest)
+    moved = ast.where(ast.equal(rest, 0), ast.copysign(rest, y), moved)
+    return ast.where(ast.equal(y, 0), rest, moved)
+
+
 def _floor_div(x: Expr, y: Expr) -> Expr:
+    if x.dtype.is_float:
+        return _float_floor_div(x, y)
     quotient = x // y  # toward zero; 0 where y is 0
     if x.dtype.kind != "i":
         return quotient
@@ -183,6 +166,8 @@ def _floor_div(x: Expr, y: Expr) -> Expr:
 
 
 def _mod(x: Expr, y: Expr) -> Expr:
+    if x.dtype.is_float:
+        return _float_mod(x, y)
     rest = x % y  # with the sign of x; 0 where y is 0
     if x.dtype.kind != "i":
         return rest
@@ -209,6 +194,15 @@ def _where(condition: Expr, x: Expr, y: Expr) -> Expr:
     return ast.where(condition, x, y)
 
 
+def _rounded(function: Callable[[Expr], Expr]) -> Callable[[Expr], Expr]:
+    """Integers are whole as they are."""
+
+    def code(x: Expr) -> Expr:
+        return function(x) if x.dtype.is_float else x
+
+    return code
+
+
 def _clip(x: Expr, low: Expr, high: Expr) -> Expr:
     return ast.minimum(ast.maximum(x, low), high)
 
@@ -218,8 +212,16 @@ elementwise("add", "iuf", lambda x, y: x + y, "x + y")
 elementwise("sub", "iuf", lambda x, y: x - y, "x - y")
 elementwise("mul", "iuf", lambda x, y: x * y, "x * y")
 elementwise("div", "f", lambda x, y: x / y, "x / y")
-elementwise("floor_div", "iu", _floor_div, "x / y rounded down; x // 0 = 0")
-elementwise("mod", "iu", _mod, "x - (x // y) * y, with the sign of y; x % 0 = 0")
+elementwise(
+    "floor_div",
+    *("iuf", _floor_div, "x / y rounded down; for integers x // 0 = 0"),
+    least=float32,
+)
+elementwise(
+    "mod",
+    *("iuf", _mod, "x - (x // y) * y, with the sign of y; for integers x % 0 = 0"),
+    least=float32,
+)
 elementwise("pow", "f", lambda x, y: ast.pow(x, y), "x to the power y")
 elementwise("neg", "iuf", lambda x: -x, "-x")
 elementwise("abs", "iuf", lambda x: ast.abs(x), "the magnitude of x")
@@ -238,10 +240,10 @@ elementwise("tanh", "f", lambda x: ast.tanh(x), "the hyperbolic tangent of x")
 elementwise("erf", "f", lambda x: ast.erf(x), "the error function")
 elementwise("sigmoid", "f", lambda x: ast.sigmoid(x), "1 / (1 + exp(-x))")
 elementwise("relu", "iuf", lambda x: ast.where(x < 0, 0, x), "x if positive, else 0; NaN stays")
-elementwise("floor", "f", lambda x: ast.floor(x), "x rounded down")
-elementwise("ceil", "f", lambda x: ast.ceil(x), "x rounded up")
-elementwise("trunc", "f", lambda x: ast.trunc(x), "x rounded toward 0")
-elementwise("rint", "f", lambda x: ast.rint(x), "the nearest integer, ties to even")
+elementwise("floor", "iuf", _rounded(ast.floor), "x rounded down")
+elementwise("ceil", "iuf", _rounded(ast.ceil), "x rounded up")
+elementwise("trunc", "iuf", _rounded(ast.trunc), "x rounded toward 0")
+elementwise("rint", "iuf", _rounded(ast.rint), "the nearest integer, ties to even")
 elementwise("maximum", "iuf", lambda x, y: ast.maximum(x, y), "the larger; NaN if either is")
 elementwise("minimum", "iuf", lambda x, y: ast.minimum(x, y), "the smaller; NaN if either is")
 elementwise("clip", "iuf", _clip, "minimum(maximum(x, low), high)")
@@ -252,7 +254,7 @@ elementwise("less", "biuf", lambda x, y: x < y, "x < y, as bool")
 elementwise("less_equal", "biuf", lambda x, y: x <= y, "x <= y, as bool")
 elementwise("greater", "biuf", lambda x, y: x > y, "x > y, as bool")
 elementwise("greater_equal", "biuf", lambda x, y: x >= y, "x >= y, as bool")
-elementwise("isnan", "f", lambda x: ast.not_equal(x, x), "whether x is NaN")
+elementwise("isnan", "iuf", lambda x: ast.not_equal(x, x), "whether x is NaN")
 elementwise("bitwise_and", "biu", lambda x, y: x & y, "both bits")
 elementwise("bitwise_or", "biu", lambda x, y: x | y, "either bit")
 elementwise("bitwise_xor", "biu", lambda x, y: x ^ y, "bits that differ")
@@ -275,7 +277,7 @@ ALIASES = {
     **{"sub": "subtract", "mul": "multiply", "div": "divide true_divide", "pow": "power"},
     **{"neg": "negative", "abs": "absolute", "floor_div": "floor_divide", "mod": "remainder"},
     **{"rint": "round", "clip": "clip_by_value", "where": "select", "isnan": "is_nan"},
-    "bitwise_not": "invert",
+    **{"bitwise_not": "invert bitwise_invert", "sigmoid": "expit inv_logit"},
 }
 SIMPLIFY: dict[str, Callable[..., Entry | None]] = {
     **{"add": _simplify_add, "sub": _simplify_sub, "mul": _simplify_mul, "div": _simplify_div},

@@ -37,20 +37,24 @@ from passkit.expr import (
 )
 from passkit.folds import Contract, Reduce, left, right
 
-# name: number of arguments. Every dialect has these, for floats; the last row also for integers.
+# name: number of arguments. Every dialect has these, for floats; the last three also for integers.
 _OF_ONE = (
     *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan"),
     *("sinh", "cosh", "tanh", "asin", "acos", "atan", "asinh", "acosh", "atanh"),
     *("erf", "erfc", "sigmoid", "sqrt", "rsqrt", "floor", "ceil", "trunc", "rint"),
+    *("cbrt", "lgamma", "tgamma", "digamma", "trigamma", "erfinv", "erfcinv"),
 )
+_OF_TWO = ("pow", "atan2", "hypot", "fmod", "copysign", "nextafter", "ldexp")
 FUNCTIONS = {
     **dict.fromkeys(_OF_ONE, 1),
-    "pow": 2,
-    "atan2": 2,
+    **dict.fromkeys(_OF_TWO, 2),
+    "fma": 3,
     "abs": 1,
     "maximum": 2,
     "minimum": 2,
 }
+INTEGER_FUNCTIONS = {"left_shift": 2, "right_shift": 2, "gcd": 2}
+"""Functions of integers: shifts are total, a count below 0 or of the width moves all bits out."""
 
 
 def _function(name: str) -> Callable[..., Expr]:
@@ -58,18 +62,23 @@ def _function(name: str) -> Callable[..., Expr]:
         return call(name, *args)
 
     build.__name__ = name
-    build.__doc__ = f"``{name}`` of {FUNCTIONS[name]} value(s) of one dtype."
+    count = FUNCTIONS.get(name) or INTEGER_FUNCTIONS[name]
+    build.__doc__ = f"``{name}`` of {count} value(s) of one dtype."
     return build
 
 
 exp, exp2, expm1, log, log2, log10, log1p, sin, cos, tan = map(_function, _OF_ONE[:10])
 sinh, cosh, tanh, asin, acos, atan, asinh, acosh, atanh = map(_function, _OF_ONE[10:19])
-erf, erfc, sigmoid, sqrt, rsqrt, floor, ceil, trunc, rint = map(_function, _OF_ONE[19:])
-pow, atan2 = _function("pow"), _function("atan2")
+erf, erfc, sigmoid, sqrt, rsqrt, floor, ceil, trunc, rint = map(_function, _OF_ONE[19:28])
+cbrt, lgamma, tgamma, digamma, trigamma, erfinv, erfcinv = map(_function, _OF_ONE[28:])
+pow, atan2, hypot, fmod, copysign, nextafter, ldexp = map(_function, _OF_TWO)
+left_shift, right_shift, gcd = map(_function, INTEGER_FUNCTIONS)
+fma = _function("fma")
 abs, maximum, minimum = _function("abs"), _function("maximum"), _function("minimum")
 
 __all__ = [
     "FUNCTIONS",
+    "INTEGER_FUNCTIONS",
     "Binary",
     "Call",
     "Cast",
@@ -96,21 +105,33 @@ __all__ = [
     "binary",
     "call",
     "cast",
+    "cbrt",
     "ceil",
     "compare",
     "const",
+    "copysign",
     "cos",
     "cosh",
+    "digamma",
     "dt",
     "equal",
     "erf",
     "erfc",
+    "erfcinv",
+    "erfinv",
     "exp",
     "exp2",
     "expm1",
     "floor",
+    "fma",
+    "fmod",
+    "gcd",
+    "hypot",
     "is_const",
+    "ldexp",
     "left",
+    "left_shift",
+    "lgamma",
     "lift",
     "log",
     "log1p",
@@ -118,9 +139,11 @@ __all__ = [
     "log10",
     "maximum",
     "minimum",
+    "nextafter",
     "not_equal",
     "pow",
     "right",
+    "right_shift",
     "rint",
     "rsqrt",
     "sigmoid",
@@ -130,6 +153,8 @@ __all__ = [
     "sqrt",
     "tan",
     "tanh",
+    "tgamma",
+    "trigamma",
     "trunc",
     "where",
 ]

@@ -116,7 +116,7 @@ def _same_dtype(inputs: Sequence[Any]) -> list[Entry]:
     if not any(map(_is_weak, inputs)):
         return [as_entry(x) for x in inputs]
     known = [x.dtype for x in inputs if isinstance(x, Entry) and x.dtype is not None]
-    like = reduce(promote, known) if known else None
+    like = reduce(promote, known) if known and any(map(_is_weak, inputs)) else None
     return [
         constant(x, weak_scalar(x, like)) if _is_weak(x) and like is not None else as_entry(x)
         for x in inputs

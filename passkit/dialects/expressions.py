@@ -17,6 +17,7 @@ from passkit.dtype import DType
 from passkit.errors import CodeGenError
 from passkit.expr import rounding
 from passkit.size import Extent
+from passkit.walk import walk
 
 PRECEDENCE = {
     "|": 3,
@@ -190,12 +191,23 @@ def _says_its_type(x: Expr) -> bool:
             plain = not x.dtype.is_integer or x.dtype is dt.int32
             return plain and not (x.dtype.is_float and bool(np.isinf(x.value)))
         case Binary(_, a, b) if x.dtype is not dt.bool_:
-            return not _is_narrow(x) and (_says_its_type(a) or _says_its_type(b))
+            return not _is_narrow(x) and _say_their_type(a, b)
         case Select(_, a, b):
-            return not _is_narrow(x) and (_says_its_type(a) or _says_its_type(b))
+            return not _is_narrow(x) and _say_their_type(a, b)
         case Unary(_, a):
             return not _is_narrow(x) and _says_its_type(a)
     return True
+
+
+def _say_their_type(a: Expr, b: Expr) -> bool:
+    """Whether C gives both together their own type, which a literal that is long long changes."""
+    if not (_says_its_type(a) or _says_its_type(b)):
+        return False
+    return a.dtype.nbytes < 8 or not any(_is_long_long(x) for side in (a, b) for x in walk(side))
+
+
+def _is_long_long(x: Expr) -> bool:
+    return isinstance(x, Const) and x.dtype.is_integer and abs(int(x.value)) > 0x7FFFFFFF
 
 
 def _is_narrow(x: Expr) -> bool:

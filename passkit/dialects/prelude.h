@@ -12,7 +12,9 @@
 //   prelude/math_f32.h  float: exp exp2 expm1 log log2 log10 log1p sin cos tan tanh sigmoid erf
 //                       erfc sinh cosh asin acos atan asinh acosh atanh pow atan2
 //   prelude/math_f64.h  double: the same names
-//   prelude/integer.h   floor_divide remainder fmod of integers and floats
+//   prelude/special.h   of both: cbrt hypot lgamma tgamma digamma trigamma erfinv erfcinv
+//   prelude/bits.h      left_shift right_shift; nextafter ldexp
+//   prelude/integer.h   floor_divide remainder fmod of integers and floats; gcd
 //   prelude/divisor.h   divisor<T> known_divisor<T> divisors_of_rows<T, most>
 //   prelude/rows.h      folds_of_rows<most>
 // All are overloaded for scalars, which give the bits that a lane gives. Every function of floats
@@ -24,6 +26,8 @@
 #include "prelude/core.h"
 #include "prelude/math_f32.h"
 #include "prelude/math_f64.h"
+#include "prelude/special.h"
+#include "prelude/bits.h"
 #include "prelude/integer.h"
 #include "prelude/divisor.h"
 #include "prelude/rows.h"

@@ -44,25 +44,36 @@ def kernel_text(kernel: Kernel) -> KernelText:
     return KernelText(kernel.key, kernel.name, source, sections_of(kernel.source))
 
 
-CORE = frozenset(["sqrt", "abs", "maximum", "minimum", "floor", "ceil", "trunc", "rint"])
+CORE = frozenset(
+    [*("sqrt", "abs", "maximum", "minimum", "floor", "ceil", "trunc", "rint"), "fma", "copysign"]
+)
 """Functions that the prelude's core has for every type."""
+
+WHOLE = frozenset(["floor_divide", "remainder", "fmod", "cut_divide", "gcd"])
+BITS = frozenset(["left_shift", "right_shift", "nextafter", "ldexp"])
+SPECIAL = frozenset(
+    ["cbrt", "hypot", "lgamma", "tgamma", "digamma", "trigamma", "erfinv", "erfcinv"]
+)
+"""Functions that have sections of their own."""
 
 
 @cache
 def sections_of(source: str) -> tuple[str, ...]:
     """The sections of the prelude that a kernel's text needs, each after those it needs itself."""
     called = set(re.findall(r"\b(\w+)\(", source))
-    mathematics = bool(called & (set(FUNCTIONS) - CORE))
+    mathematics = bool(called & (set(FUNCTIONS) - CORE - WHOLE - BITS - SPECIAL))
     narrow = re.search(r"\b(half|bfloat)\b", source) is not None
     wanted = {
         "core.h": True,
         "divisor.h": "divisor" in source,
         "rows.h": "folds_of_rows<" in source,
         "gather.h": "gather_at(" in source,
-        "integer.h": not called.isdisjoint(("floor_divide", "remainder", "fmod", "cut_divide")),
         "half.h": narrow,
+        "integer.h": bool(called & WHOLE),
+        "bits.h": bool(called & BITS),
         "math_f32.h": mathematics and (narrow or "float" in source),
         "math_f64.h": mathematics and "double" in source,
+        "special.h": bool(called & SPECIAL),
     }
     names = dict.fromkeys(n for k, v in wanted.items() if v for n in (*_needs(PRELUDE / k), k))
     return tuple(_section(PRELUDE / name) for name in names)

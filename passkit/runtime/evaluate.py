@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from passkit.ast import Binary, Call, Cast, Const, Expr, Load, Select, SizeOf, Unary, Var
 from passkit.dtype import DType
 from passkit.errors import CodeGenError, nearest
+from passkit.lazy import Lazy
 from passkit.size import evaluate as evaluate_size
+
+if TYPE_CHECKING:
+    from passkit.runtime import special
+else:
+    special = Lazy("passkit.runtime.special")
 
 Array = Any
 
@@ -55,6 +61,18 @@ def _rsqrt(x: Array) -> Array:
     return 1.0 / np.sqrt(x)
 
 
+def _ldexp(x: Array, n: Array) -> Array:
+    return np.ldexp(x, np.clip(np.asarray(n, np.float64), -9999, 9999).astype(np.int32))
+
+
+SPECIAL = ("lgamma", "tgamma", "digamma", "trigamma", "erfinv", "erfcinv")
+"""Functions that NumPy lacks, in a module of their own."""
+
+
+def _special(name: str) -> Callable[..., Array]:
+    return lambda *args: getattr(special, name)(*args)
+
+
 # name: the function of float64 arrays
 IN_DOUBLE: dict[str, Callable[..., Array]] = {
     **{
@@ -85,8 +103,11 @@ IN_DOUBLE: dict[str, Callable[..., Array]] = {
     "erfc": _each(math.erfc),
     "sigmoid": _sigmoid,
     "rsqrt": _rsqrt,
+    "cbrt": np.cbrt,
     "pow": np.power,
     "atan2": np.arctan2,
+    "hypot": np.hypot,
+    **{name: _special(name) for name in SPECIAL},
 }
 # name: the function that is exact in every dtype
 EXACT: dict[str, Callable[..., Array]] = {
@@ -98,6 +119,14 @@ EXACT: dict[str, Callable[..., Array]] = {
     "abs": np.abs,
     "maximum": np.maximum,
     "minimum": np.minimum,
+    "fmod": np.fmod,
+    "copysign": np.copysign,
+    "nextafter": np.nextafter,
+    "ldexp": _ldexp,
+    "fma": _special("fma"),
+    "left_shift": np.left_shift,
+    "right_shift": np.right_shift,
+    "gcd": np.gcd,
 }
 
 

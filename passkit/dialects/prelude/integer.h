@@ -35,6 +35,16 @@ template <class T> PK_FN T cut_rest(T a, T b) {
     if (b == 0 || (traits<T>::is_signed && b == T(-1))) return 0;
     return T(a % b);
 }
+// Euclid's algorithm on magnitudes.
+template <class T> PK_FN T common_divisor(T a, T b) {
+    auto u = uint_of<T>(abs(a)), v = uint_of<T>(abs(b));
+    while (v != 0) {
+        auto rest = uint_of<T>(u % v);
+        u = v;
+        v = rest;
+    }
+    return T(u);
+}
 PK_FN float cut_rest(float a, float b) { return __builtin_fmodf(a, b); }
 PK_FN double cut_rest(double a, double b) { return __builtin_fmod(a, b); }
 // NumPy's divmod of floats.
@@ -88,5 +98,6 @@ PK_PAIRWISE(floor_divide, floor_quotient)
 PK_PAIRWISE(remainder, floor_rest)
 PK_PAIRWISE(fmod, cut_rest)
 PK_PAIRWISE(cut_divide, cut_quotient)
+PK_PAIRWISE(gcd, common_divisor)
 }  // namespace pk
 #endif

@@ -1,0 +1,138 @@
+"""Numbers as floats are: signs, neighbours, NaN and infinities; differences, steps, mixtures."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+from passkit import ast
+from passkit.ast import Expr
+from passkit.dtype import DType, float32
+from passkit.errors import DTypeError
+from passkit.node import Node
+from passkit.ops.pointwise import elementwise
+from passkit.ops.rules import take
+
+
+def _is_finite(x: Expr) -> Expr:
+    return abs(x) < inf if x.dtype.is_float else ast.equal(x, x)
+
+
+def _is_inf(x: Expr) -> Expr:
+    return ast.equal(abs(x), inf) if x.dtype.is_float else ast.not_equal(x, x)
+
+
+def _signbit(x: Expr) -> Expr:
+    return ast.copysign(ast.const(1, x.dtype), x) < 0 if x.dtype.is_float else x < 0
+
+
+def _fmax(x: Expr, y: Expr) -> Expr:
+    return ast.where(ast.not_equal(x, x), y, ast.where(ast.not_equal(y, y), x, ast.maximum(x, y)))
+
+
+def _fmin(x: Expr, y: Expr) -> Expr:
+    return ast.where(ast.not_equal(x, x), y, ast.where(ast.not_equal(y, y), x, ast.minimum(x, y)))
+
+
+def _fdim(x: Expr, y: Expr) -> Expr:
+    return ast.where(x <= y, 0, x - y)
+
+
+def _heaviside(x: Expr, middle: Expr) -> Expr:
+    return ast.where(
+        x > 0, ast.const(1, x.dtype), ast.where(x < 0, 0, ast.where(ast.equal(x, 0), middle, x))
+    )
+
+
+def _lerp(x: Expr, y: Expr, t: Expr) -> Expr:
+    """From the nearer end, so that both ends are met exactly."""
+    apart = y - x
+    return ast.where(abs(t) < 0.5, x + t * apart, y - apart * (1.0 - t))
+
+
+def _is_close(x: Expr, y: Expr, *, rtol: float, atol: float, equal_nan: bool) -> Expr:
+    """As NumPy's: finite y count relatively, infinities must be equal."""
+    near = (abs(x - y) <= abs(y) * rtol + atol) & (abs(y) < inf)
+    out = near | ast.equal(x, y)
+    return out | (ast.not_equal(x, x) & ast.not_equal(y, y)) if equal_nan else out
+
+
+def _largest(dtype: DType) -> float:
+    from ml_dtypes import finfo
+
+    return float(finfo(dtype.numpy).max)
+
+
+def _nan_to_num(x: Expr, *, nan: float, posinf: Any, neginf: Any) -> Expr:
+    most = _largest(x.dtype)
+    high, low = (most if posinf is None else posinf), (-most if neginf is None else neginf)
+    finite = ast.where(ast.equal(x, inf), float(high), ast.where(ast.equal(x, -inf), float(low), x))
+    return ast.where(ast.equal(x, x), finite, nan)
+
+
+def _round_half_away(x: Expr) -> Expr:
+    """The whole part, one further where at least a half is left."""
+    whole = ast.trunc(x)
+    further = whole + ast.copysign(ast.const(1, x.dtype), x)
+    return ast.where(abs(x - whole) >= 0.5, further, whole)
+
+
+def _ldexp(x: Expr, n: Expr) -> Expr:
+    like = x.dtype
+    wide = ast.cast(x, float32) if like.nbytes < 4 else x
+    return ast.cast(ast.ldexp(wide, ast.cast(n, wide.dtype)), like)
+
+
+def _ldexp_type(node: Node, x: DType, n: DType) -> DType:
+    take(node, "f", x)
+    if not n.is_integer:
+        raise DTypeError(
+            f"{node.where} needs integers as exponents, got {n}; pk.ops.cast(n, 'int32')"
+        )
+    return x
+
+
+elementwise(
+    "isfinite",
+    "iuf",
+    _is_finite,
+    "whether x is no NaN and no infinity",
+    truth=True,
+    aliases="is_finite",
+)
+elementwise("isinf", "iuf", _is_inf, "whether x is infinite", truth=True, aliases="is_inf")
+elementwise("signbit", "iuf", _signbit, "whether x has a minus: -0 too", truth=True)
+elementwise(
+    "isclose",
+    "f",
+    _is_close,
+    "whether |x - y| <= atol + rtol |y|, as bool",
+    params={"rtol": 1e-5, "atol": 1e-8, "equal_nan": False},
+    truth=True,
+)
+elementwise("positive", "iuf", lambda x: x, "x")
+elementwise("copysign", "f", lambda x, y: ast.copysign(x, y), "|x| with the sign of y")
+elementwise(
+    "nextafter", "f", lambda x, y: ast.nextafter(x, y), "the float next to x on the way to y"
+)
+elementwise("ldexp", "f", _ldexp, "x 2^n for integers n, rounded once", _ldexp_type)
+elementwise("fmax", "iuf", _fmax, "the larger; where one is NaN the other")
+elementwise("fmin", "iuf", _fmin, "the smaller; where one is NaN the other")
+elementwise("fdim", "iuf", _fdim, "x - y where that is positive, else 0; NaN stays")
+elementwise("heaviside", "f", _heaviside, "0 where x < 0, 1 where x > 0, middle at 0; NaN stays")
+elementwise(
+    "step", "f", lambda x: ast.where(x < 0, ast.const(0, x.dtype), 1), "0 where x < 0, else 1"
+)
+elementwise("squared_difference", "iuf", lambda x, y: (x - y) * (x - y), "(x - y)^2")
+elementwise("lerp", "f", _lerp, "x + t (y - x): x at 0, y at 1", least=float32)
+elementwise("fma", "f", lambda x, y, z: ast.fma(x, y, z), "x y + z, rounded once", least=float32)
+elementwise(
+    "nan_to_num",
+    "f",
+    _nan_to_num,
+    "x with NaN and infinities replaced: by 0 and the largest finite floats, or as told",
+    params={"nan": 0.0, "posinf": None, "neginf": None},
+)
+elementwise(
+    "round_half_away", "f", _round_half_away, "the nearest integer, ties away from 0", zero=True
+)
