@@ -34,7 +34,7 @@ from passkit.expr import (
     size_of,
     where,
 )
-from passkit.folds import Contract, Reduce, left, right
+from passkit.folds import Chunks, Contract, Reduce, is_sum, left, right
 
 # name: number of arguments. Every dialect has these, for floats; the last row also for integers.
 _OF_ONE = (
@@ -72,6 +72,7 @@ __all__ = [
     "Binary",
     "Call",
     "Cast",
+    "Chunks",
     "Const",
     "Contract",
     "Expr",
@@ -108,6 +109,7 @@ __all__ = [
     "expm1",
     "floor",
     "is_const",
+    "is_sum",
     "left",
     "lift",
     "log",

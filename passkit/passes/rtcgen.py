@@ -56,6 +56,7 @@ def sections_of(source: str) -> tuple[str, ...]:
     wanted = {
         "core.h": True,
         "divisor.h": "divisor" in source,
+        "sums.h": "summing<" in source,
         "rows.h": "folds_of_rows<" in source,
         "integer.h": not called.isdisjoint(("floor_divide", "remainder", "fmod", "cut_divide")),
         "math_f32.h": mathematics and "float" in source,
