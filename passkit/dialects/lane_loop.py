@@ -18,7 +18,7 @@ from passkit.stage import Fold, Let, Loop, Prefetch, Stage, Statement, Store
 from passkit.tidy import replace_children
 from passkit.walk import variables, walk
 
-BLOCK = 8
+BLOCK = 16
 """How many turns of a loop over a folded axis a vector takes at a time."""
 
 

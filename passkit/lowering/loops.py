@@ -16,6 +16,8 @@ POINT = Var("point", dt.int64)
 LOW, HIGH = Var("low", dt.int64), Var("high", dt.int64)
 FROM, UNTIL = Var("from", dt.int64), Var("until", dt.int64)
 """The ends of a chunk."""
+WIDE = 64
+"""From how many lanes on a tile has room for packs of vectors."""
 
 
 class Loops:
@@ -76,7 +78,8 @@ class Loops:
         if self.schedule.width is None:
             fixed = Fixed.LITERAL if self.short else Fixed.AUTO  # so that a short row is no loop
             return self._folded(self.lane, Level.CTA, fixed)
-        return Loop(self.lane.var, LOW, HIGH, Level.CTA)
+        wide = isinstance(self.schedule.width, int) and self.schedule.width >= WIDE
+        return Loop(self.lane.var, LOW, HIGH, Level.CTA, wide=wide)
 
     def serial(self) -> list[Loop]:
         """The loops over folded axes that are not the lanes'."""

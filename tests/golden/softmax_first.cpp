@@ -8,12 +8,12 @@ extern "C" void softmax_first(void *const *buf, const int64_t *size, int64_t beg
   for (int64_t tile = begin; tile < end; ++tile) {
     const int64_t low = tile * 512;
     const int64_t high = low + 512 < n0 ? low + 512 : n0;
-    lanes(low, high, [&](int64_t i1, auto m) PK_INLINE {
+    lanes<64>(low, high, [&](int64_t i1, auto m) PK_INLINE {
       store(s0 + i1 - low, splat<float>(-__builtin_inff(), m), m);
     });
-    for (int64_t i0_low = 0; i0_low < n1; i0_low += 8) {
-      const int64_t i0_high = i0_low + 8 < n1 ? i0_low + 8 : n1;
-      lanes(low, high, [&](int64_t i1, auto m) PK_INLINE {
+    for (int64_t i0_low = 0; i0_low < n1; i0_low += 16) {
+      const int64_t i0_high = i0_low + 16 < n1 ? i0_low + 16 : n1;
+      lanes<64>(low, high, [&](int64_t i1, auto m) PK_INLINE {
         auto reduce_max_1 = splat<float>(-__builtin_inff(), m);
         for (int64_t i0 = i0_low; i0 < i0_high; ++i0) {
           reduce_max_1 = maximum(reduce_max_1, load(x0 + i1 + i0 * n0, m));
@@ -24,8 +24,8 @@ extern "C" void softmax_first(void *const *buf, const int64_t *size, int64_t beg
     lanes(low, high, [&](int64_t i1, auto m) PK_INLINE {
       store(s1 + i1 - low, splat<float>(0.0f, m), m);
     });
-    for (int64_t i0_low = 0; i0_low < n1; i0_low += 8) {
-      const int64_t i0_high = i0_low + 8 < n1 ? i0_low + 8 : n1;
+    for (int64_t i0_low = 0; i0_low < n1; i0_low += 16) {
+      const int64_t i0_high = i0_low + 16 < n1 ? i0_low + 16 : n1;
       lanes(low, high, [&](int64_t i1, auto m) PK_INLINE {
         auto reduce_sum_1 = splat<float>(0.0f, m);
         for (int64_t i0 = i0_low; i0 < i0_high; ++i0) {
