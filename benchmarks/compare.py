@@ -1,6 +1,7 @@
 """Compares passkit with PyTorch, JAX and hand-written kernels, alternating in one run.
 
-    python benchmarks/compare.py [--quick] [--only passkit,torch,jax,hand] [--rows softmax]
+    python benchmarks/compare.py [--set core] [--quick] [--only passkit,torch,jax,hand]
+                                 [--rows softmax]
 
 Prints a table and writes ``benchmarks/results/NAME.json``. What is measured and why: README.md.
 """
@@ -27,6 +28,7 @@ sys.path.append(str(ROOT))  # a checkout that is not installed
 
 import hand  # noqa: E402  (after the path)
 import peers  # noqa: E402
+from operator_workloads import SETS as OPERATOR_SETS  # noqa: E402
 from workloads import WORKLOADS, Workload  # noqa: E402
 
 MODES = ("dropped", "kept")
@@ -35,6 +37,7 @@ LARGE_NBYTES = 1 << 20
 SMALL_SECONDS = 50e-6  # calls shorter than this are timed many at a time
 PAUSE_SECONDS = 0.02  # longer than the thread pools of the competitors spin
 GROUPS = {"torch": ("eager", "compile")}
+SETS = {"core": WORKLOADS, **OPERATOR_SETS}
 
 LOOPS = {
     "dropped": """
@@ -328,6 +331,7 @@ def run(wanted: list[str], rows: list[Workload], threads: int, effort: Effort,
 def main() -> int:
     """The command line; 1 if passkit or a hand-written kernel failed on a row."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--set", default="core", choices=SETS, help="which workloads")
     parser.add_argument("--quick", action="store_true", help="ten rows, shorter series")
     parser.add_argument("--only", default="passkit,torch,jax,hand", help="competitors, by comma")
     parser.add_argument("--rows", default="", help="only rows whose label contains this")
@@ -339,14 +343,16 @@ def main() -> int:
     if unknown := set(wanted) - set(peers.NAMES):
         parser.error(f"unknown competitor {', '.join(sorted(unknown))}; "
                      f"there are {', '.join([*peers.NAMES, *GROUPS])}")
-    rows = [w for w in WORKLOADS if options.rows in w.label and (w.quick or not options.quick)]
+    workloads = SETS[options.set]
+    rows = [w for w in workloads if options.rows in w.label and (w.quick or not options.quick)]
     if not rows:
         parser.error(f"no row contains {options.rows!r}; there are "
-                     + ", ".join(w.label for w in WORKLOADS))
+                     + ", ".join(w.label for w in workloads))
     effort = QUICK if options.quick else FULL
     if options.rounds:
         effort = Effort(options.rounds, effort.seconds, effort.samples)
-    name = options.name or ("compare-quick" if options.quick else "compare")
+    title = "compare" if options.set == "core" else f"compare-{options.set}"
+    name = options.name or title + "-quick" * options.quick
     report = run(wanted, rows, options.threads, effort, name)
     broken = any(n in row["failed"] for row in report["rows"] for n in ("passkit", "hand"))
     return 1 if broken else 0

@@ -98,6 +98,10 @@ def passkit(work: Workload, threads: int) -> Competitor:
         def total(x: Any, axis: int | None) -> Any:
             return ops.reduce_sum(x, axis=axis, keepdims=False)
 
+        @staticmethod
+        def cumsum(x: Any, axis: int) -> Any:
+            return ops.cumsum(x, axis=axis)
+
     names = [pk.var(name, shape, "float32") for name, shape in work.inputs]
     executable = pk.compile(pk.Graph([work.formula(Functions, *names)]))
     arguments = ", ".join(f"{name}={name}" for name in work.names)
@@ -140,6 +144,10 @@ def _torch(threads: int) -> Any:
         @staticmethod
         def total(x: Any, axis: int | None) -> Any:
             return torch.sum(x) if axis is None else torch.sum(x, axis)
+
+        @staticmethod
+        def cumsum(x: Any, axis: int) -> Any:
+            return torch.cumsum(x, axis)
 
     return torch, Functions
 
@@ -191,6 +199,10 @@ def jax(work: Workload, threads: int) -> Competitor:
         @staticmethod
         def total(x: Any, axis: int | None) -> Any:
             return jnp.sum(x, axis)
+
+        @staticmethod
+        def cumsum(x: Any, axis: int) -> Any:
+            return jnp.cumsum(x, axis)
 
     function = jax.jit(lambda *xs: work.formula(Functions, *xs))
     return Competitor(function, f"f({', '.join(work.names)}).block_until_ready()",

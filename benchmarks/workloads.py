@@ -196,6 +196,11 @@ class Reference:
         """Sum, the axis dropped."""
         return np.sum(x, axis)
 
+    @staticmethod
+    def cumsum(x: Any, axis: int) -> Any:
+        """Running sum."""
+        return np.cumsum(x, axis)
+
 
 def _one(shape: Shape) -> tuple[tuple[str, Shape], ...]:
     return (("x", shape),)

@@ -35,7 +35,7 @@ from passkit.expr import (
     size_of,
     where,
 )
-from passkit.folds import Contract, Reduce, left, right
+from passkit.folds import Chunks, Contract, Reduce, is_sum, left, right
 
 # name: number of arguments. Every dialect has these, for floats; the last three also for integers.
 _OF_ONE = (
@@ -82,6 +82,7 @@ __all__ = [
     "Binary",
     "Call",
     "Cast",
+    "Chunks",
     "Const",
     "Contract",
     "Expr",
@@ -128,6 +129,7 @@ __all__ = [
     "gcd",
     "hypot",
     "is_const",
+    "is_sum",
     "ldexp",
     "left",
     "left_shift",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from attrs import frozen
 
 from passkit.dtype import DType
-from passkit.expr import Const, Expr, Var
+from passkit.expr import Binary, Const, Expr, Var
 from passkit.size import Extent
 
 
@@ -21,12 +21,27 @@ def right(dtype: DType) -> Var:
     return Var("b", dtype)
 
 
+def is_sum(combine: Expr, dtype: DType) -> bool:
+    """Whether a combination is the sum of its two operands of ``dtype``."""
+    a, b = left(dtype), right(dtype)
+    return combine in (Binary("+", a, b, dtype), Binary("+", b, a, dtype))
+
+
+@frozen
+class Chunks:
+    """A fold in parts: ``length`` steps of ``axis`` at a time."""
+
+    axis: int
+    length: int
+
+
 @frozen
 class Reduce:
     """What an FReduce says: fold ``prepare(x)`` over ``axes``, then ``finish(total, count)``.
 
     ``axes`` are non-negative and sorted; ``combine`` is an expression of `left` and `right` of the
     accumulator's dtype, which is ``identity.dtype``; ``count`` is the int64 number of elements.
+    With ``chunks`` every chunk is folded by itself, and a new first axis counts them.
     """
 
     axes: tuple[int, ...]
@@ -35,6 +50,7 @@ class Reduce:
     combine: Expr
     prepare: Callable[[Expr], Expr] | None = None
     finish: Callable[[Expr, Expr], Expr] | None = None
+    chunks: Chunks | None = None
 
 
 @frozen

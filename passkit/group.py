@@ -13,7 +13,7 @@ from passkit.errors import ParseError, nearest
 from passkit.graph import Graph
 from passkit.nested import register_nested
 from passkit.node import Entry, Node
-from passkit.op import REQUIRED, register_op
+from passkit.op import REQUIRED, register_later, register_op
 
 
 class Kind(Enum):
@@ -65,6 +65,8 @@ FUSED = register_op(
     params={"body": REQUIRED},
     doc="A group of operators that runs as one kernel.",
 )
+
+register_later("passkit.partial")  # a stored plan may hold halves of reductions
 
 
 def _group(node: Node) -> Group:

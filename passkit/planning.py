@@ -13,6 +13,7 @@ LADDER = (
     "Functionalize",
     "Expand",
     "Simplify",
+    "SplitReduce",
     "Fusion",
     "SchedulePlan",
     "SharedMemPlan",

@@ -150,7 +150,7 @@ def _tiling(space: Space, target: Target) -> tuple[Composition, Split, Extent | 
         rows = max(16, min(256, target.short_tile // max(1, last.extent) // 16 * 16))
         return Composition.SHORT, Split(0, rows, SplitKind.ROW), None
     if last.reduced:
-        length = numel(a.extent for a in space.reduced)
+        length = numel(a.steps for a in space.reduced)
         return Composition.ROW, Split(where, _chunk(target.tile, length), SplitKind.ROW), None
     if space.reduced:
         return Composition.COLUMN, Split(where, 1, SplitKind.COLUMN), _width(last.extent, 512)

@@ -12,7 +12,7 @@ from functools import cached_property
 from attrs import field, frozen
 
 from passkit import dtype as dt
-from passkit.ast import Reduce, Var
+from passkit.ast import Chunks, Reduce, Var
 from passkit.graph import Graph
 from passkit.index import Extents, Sum, common_refinement, ravel, unravel
 from passkit.node import Entry, Node, known_shape
@@ -32,11 +32,22 @@ class Role(Flag):
 
 @frozen
 class Axis:
-    """One dimension of the space; a reduced one is folded away by the group's reductions."""
+    """One dimension of the space; a reduced one is folded away by the group's reductions.
+
+    Of an axis with a ``chunk`` so many steps at a time are folded. Another axis, first of all,
+    is ``counting`` the chunks: what is folded lies along it, no point does.
+    """
 
     var: Var
     extent: Extent
     reduced: bool = False
+    chunk: Extent | None = None
+    counting: bool = False
+
+    @property
+    def steps(self) -> Extent:
+        """The steps along the axis that one row takes."""
+        return self.extent if self.chunk is None else self.chunk
 
 
 @frozen
@@ -71,9 +82,14 @@ class Space:
         return tuple(a for a in self.axes if a.reduced)
 
     @cached_property
+    def points(self) -> tuple[Axis, ...]:
+        """The axes of a FULL value."""
+        return tuple(a for a in self.axes if not a.counting)
+
+    @cached_property
     def full(self) -> Sum:
         """The linear index of a FULL value."""
-        return self._linear(self.axes)
+        return self._linear(self.points)
 
     @cached_property
     def row(self) -> Sum:
@@ -83,7 +99,7 @@ class Space:
     @cached_property
     def size(self) -> Extent:
         """The number of points."""
-        return numel(a.extent for a in self.axes)
+        return numel(a.extent for a in self.points)
 
     @cached_property
     def rows(self) -> Extent:
@@ -117,16 +133,31 @@ def reduce_of(node: Node) -> Reduce | None:
     return None if rule is None else rule(node)
 
 
-def axes_of(shape: Shape, reduced: tuple[int, ...] | None) -> tuple[Axis, ...]:
-    """An axis for each dimension of ``shape`` that is not 1.
+def axes_of(
+    shape: Shape, reduced: tuple[int, ...] | None, chunks: Chunks | None = None
+) -> tuple[Axis, ...]:
+    """An axis for each dimension of ``shape`` that is not 1, and one that counts ``chunks``.
 
     Where something is folded (``reduced`` is not None) there is a folded axis in any case.
     """
-    kept = [(n, k in (reduced or ())) for k, n in enumerate(shape) if n != 1]
-    if reduced is not None and not any(r for _, r in kept):
-        kept.append((1, True))
-    kept = kept or [(1, False)]
-    return tuple(Axis(Var(f"i{k}", dt.int64), n, r) for k, (n, r) in enumerate(kept))
+    cut = -1 if chunks is None else chunks.axis
+    kept = [k for k, n in enumerate(shape) if n != 1 or k == cut]
+    parts = [(shape[k], k in (reduced or ()), _chunk(chunks, k), False) for k in kept]
+    if reduced is not None and not any(r for _, r, _, _ in parts):
+        parts.append((1, True, None, False))
+    if chunks is not None:
+        parts.insert(0, (num_chunks(shape, chunks), False, None, True))
+    parts = parts or [(1, False, None, False)]
+    return tuple(Axis(Var(f"i{k}", dt.int64), *p) for k, p in enumerate(parts))
+
+
+def _chunk(chunks: Chunks | None, axis: int) -> Extent | None:
+    return chunks.length if chunks is not None and chunks.axis == axis else None
+
+
+def num_chunks(shape: Shape, chunks: Chunks) -> Extent:
+    """How many chunks there are; the last may be shorter."""
+    return (shape[chunks.axis] + (chunks.length - 1)) // chunks.length
 
 
 def _refined(
@@ -148,10 +179,16 @@ def _refined(
 
 
 class Layout:
-    """A group's space and the role of every node in it."""
+    """A group's space and the role of every node in it.
 
-    def __init__(self, graph: Graph, space: Space) -> None:
+    ``cut`` is the shape that all its reductions fold in the same ``chunks``, if they do.
+    """
+
+    def __init__(
+        self, graph: Graph, space: Space, cut: Shape | None = None, chunks: Chunks | None = None
+    ) -> None:
         self.graph, self.space = graph, space
+        self.cut, self.chunks = cut, chunks
         self.roles: dict[Node, Role] = {}
         self.demands: dict[Node, dict[Index, Role]] = {}
         self.accesses: list[Sum] = []
@@ -193,11 +230,12 @@ def lay_out(graph: Graph) -> Layout | Infeasible:
     """Where every value of a group lives, or why the group has no common space."""
     reductions = [n for n in graph.nodes if reduce_of(n) is not None]
     reduced: tuple[int, ...] | None
+    chunks = None
     if reductions:
         anchor = known_shape(reductions[0].inputs[0])
         found = reduce_of(reductions[0])
         assert found is not None
-        reduced = found.axes
+        reduced, chunks = found.axes, found.chunks
     else:
         anchor, reduced = _largest(graph), None
         if _is_flat(graph, anchor):
@@ -212,15 +250,16 @@ def lay_out(graph: Graph) -> Layout | Infeasible:
             if (s := known_shape(e)) != anchor and numel(s) == total
         )
     )
-    space = Space(_refined(anchor, reduced, others))
-    layout = Layout(graph, space)
+    cut = axes_of(anchor, reduced, chunks) if chunks else _refined(anchor, reduced, others)
+    space = Space(cut)
+    layout = Layout(graph, space, anchor if chunks else None, chunks)
     problem = _demand(layout)
     if problem is not None:
         return problem
     merged = merge_axes(space, layout.accesses, layout.pinned)
     if len(merged.axes) == len(space.axes):
         return layout
-    layout = Layout(graph, merged)
+    layout = Layout(graph, merged, layout.cut, chunks)
     return _demand(layout) or layout
 
 
@@ -307,6 +346,8 @@ def _check_reduction(layout: Layout, node: Node, at: dict[Index, Role]) -> Infea
     shape = known_shape(node.inputs[0])
     if numel(shape) != space.size:
         return Infeasible("space", f"{node.label} reduces {shape}, not the group's space", node)
+    if found.chunks != layout.chunks or (layout.cut is not None and shape != layout.cut):
+        return Infeasible("axes", f"{node.label} folds other chunks than its group", node)
     if not space.folds(space.index(Role.FULL, shape), found.axes):
         return Infeasible("axes", f"{node.label} reduces other axes than its group", node)
     return None
@@ -327,6 +368,8 @@ def merge_axes(space: Space, accesses: list[Sum], pinned: set[Var]) -> Space:
         if (
             last is not None
             and last.reduced == axis.reduced
+            and axis.chunk is None
+            and not last.counting
             and axis.var not in pinned
             and last.var not in pinned
             and all(
@@ -338,7 +381,13 @@ def merge_axes(space: Space, accesses: list[Sum], pinned: set[Var]) -> Space:
             groups.append([axis])
     return Space(
         tuple(
-            Axis(Var(f"i{k}", dt.int64), numel(a.extent for a in g), g[0].reduced)
+            Axis(
+                Var(f"i{k}", dt.int64),
+                numel(a.extent for a in g),
+                g[0].reduced,
+                None if g[0].chunk is None else numel(a.steps for a in g),
+                g[0].counting,
+            )
             for k, g in enumerate(groups)
         )
     )

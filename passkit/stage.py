@@ -32,13 +32,17 @@ class Place(Enum):
 
 @frozen
 class Loop:
-    """``for var in [start, stop)``, not past ``limit`` where there is one, run at ``level``."""
+    """``for var in [start, stop)``, not past ``limit`` where there is one, run at ``level``.
+
+    One that is ``wide`` has lanes for many vectors.
+    """
 
     var: Var
     start: Expr
     stop: Expr
     level: Level
     limit: Expr | None = None
+    wide: bool = False
 
 
 @frozen

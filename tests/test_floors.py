@@ -18,7 +18,9 @@ FLOORS = {
         "registry op infer node call graph nested pattern text tokens text_values parser "
         "json_values json"
     ),
-    "plan": "index target group split space reads schedule shared kernel lowering tidy storage",
+    "plan": (
+        "partial index target group split space reads schedule shared kernel lowering tidy storage"
+    ),
     "parts": "dialects runtime render viz explanation ops",
     "passes": "passes plans compiler tracing planning saved",
     "faces": "cli frontends __main__",

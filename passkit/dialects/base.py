@@ -56,9 +56,10 @@ class Vectors:
     have: 16, or in a ``pack_loop`` {lanes} at a time. ``aligned_loop`` takes the lanes up to a
     cache line of {at} first. ``fixed`` is the loop of a known short extent, whose vectors are
     numbered by k and may stay in an ``array``. ``{type}`` is a scalar type.
-    ``folding`` starts a fold, or ``extreme`` one by maximum or minimum that keeps NaN; ``begin``
-    names it. A ``block`` of {turns} turns of a loop over a folded axis goes inside the lanes, from
-    {var}_low to {var}_high, which ``block_end`` sets; ``total`` is what a fold has so far.
+    ``folding`` starts a fold, ``extreme`` one by maximum or minimum that keeps NaN, ``summing`` a
+    long one that adds floats; ``begin`` names it. A ``block`` of {turns} turns of a loop over a
+    folded axis goes inside the lanes, from {var}_low to {var}_high, which ``block_end`` sets;
+    ``total`` is what a fold has in it so far.
     """
 
     local: str
@@ -86,6 +87,7 @@ class Vectors:
     array: str
     folding: str
     extreme: str
+    summing: str
     begin: str
     take: str
     result: str

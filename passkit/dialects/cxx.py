@@ -65,6 +65,7 @@ CXX = register_dialect(
                 "[](auto a, auto b) PK_INLINE {{ return {combine}; }})"
             ),
             extreme="{which}<{type}, {lanes}>()",
+            summing="summing<{lanes}>()",
             begin="auto {name} = {fold};",
             take="{acc}.take({value}, {mask});",
             result="const {type} {name} = {acc}.result();",

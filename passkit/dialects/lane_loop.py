@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from attrs import evolve
 
-from passkit.ast import Binary, Call, Const, Expr, Load, Var, left, right
+from passkit import dtype as dt
+from passkit.ast import Binary, Call, Const, Expr, Load, Var, is_sum, left, right
 from passkit.dialects.body import Body
 from passkit.dialects.lanes import LANES, MASK, Lanes, turns, varying
 from passkit.dialects.rows import Rows
@@ -17,7 +18,7 @@ from passkit.stage import Fold, Let, Loop, Prefetch, Stage, Statement, Store
 from passkit.tidy import replace_children
 from passkit.walk import variables, walk
 
-BLOCK = 8
+BLOCK = 16
 """How many turns of a loop over a folded axis a vector takes at a time."""
 
 
@@ -106,14 +107,16 @@ class LaneLoop:
         assert self.lanes is not None
         v, var = self.lanes.vectors, serial.var.name
         start, stop = self.scalars.expr(serial.start), self.scalars.expr(serial.stop)
-        totals = {f.var: _memory(f) for f in self.stage.body if isinstance(f, Fold)}
+        folds = {f.var: f for f in self.stage.body if isinstance(f, Fold)}
+        totals = {var: _memory(f) for var, f in folds.items()}
         self.lanes = evolve(self.lanes, varying=self.lanes.varying | totals.keys())
         self.body.open(v.block.format(var=var, start=start, stop=stop, turns=BLOCK))
         self.body.line(v.block_end.format(var=var, stop=stop, turns=BLOCK))
         front = len(self.body.lines)
         self._open([])
-        for total, memory in totals.items():
-            self.body.line(v.total.format(name=total.name, value=self.lanes.expr(memory)))
+        for total in totals:
+            identity = self.lanes.splat(folds[total].identity)
+            self.body.line(v.total.format(name=total.name, value=identity))
         self.body.open(self.dialect.thread.format(var=var, start=f"{var}_low", stop=f"{var}_high"))
         for s in self.stage.body:
             if isinstance(s, Fold):
@@ -125,7 +128,8 @@ class LaneLoop:
                 self._statement(s)
         self.body.close()
         for total, memory in totals.items():
-            self._store(Store(memory.buffer, memory.index, total))
+            joined = _replace(folds[total].combine, {"a": memory, "b": total})
+            self._store(Store(memory.buffer, memory.index, joined))
         self._close(front)
         self.body.close()
 
@@ -206,6 +210,8 @@ class LaneLoop:
         v, values = self.lanes.vectors, {"type": kind, "lanes": self.width}
         if which := _extreme(f):
             fold = v.extreme.format(which=which, **values)
+        elif self.rows is None and self.template != v.fixed and is_sum(f.combine, dt.float32):
+            fold = v.summing.format(**values)
         else:
             a, b = left(f.var.dtype), right(f.var.dtype)
             joined = evolve(self.lanes, varying=frozenset([a, b]), divisors=None, like="a")

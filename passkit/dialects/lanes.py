@@ -46,7 +46,7 @@ def turns(stage: Stage, lane: Loop, dialect: Dialect) -> tuple[str, int]:
     """How a stage takes its lanes: what opens the loop, and the lanes of one turn.
 
     A row that is short and known needs no loop. Packs, where a fold or a long formula would else
-    wait for itself. What is streamed begins with the lanes up to a cache line.
+    wait for itself, and where rows are read side by side: four cache lines of each. What is streamed begins with the lanes up to a cache line.
     """
     v = dialect.vectors
     if v is None:
@@ -56,7 +56,7 @@ def turns(stage: Stage, lane: Loop, dialect: Dialect) -> tuple[str, int]:
     values = [s.value for s in stage.body if not isinstance(s, Prefetch)]
     found = [x for value in values for x in _parts(value)]
     slow = sum(isinstance(x, Call) and x.name in SLOW for x in found)
-    folds = any(isinstance(s, Fold) and s.buffer is None for s in stage.body)
+    folds = any(isinstance(s, Fold) and (lane.wide or s.buffer is None) for s in stage.body)
     wide = any(x.dtype.nbytes > 4 for x in found)
     rounded = sum(rounding(x) is not None for x in found)
     long = slow > 1 or rounded > 1 or (folds and not slow)

@@ -17,6 +17,7 @@
 //   prelude/integer.h   floor_divide remainder fmod of integers and floats; gcd
 //   prelude/divisor.h   divisor<T> known_divisor<T> divisors_of_rows<T, most>
 //   prelude/rows.h      folds_of_rows<most>
+//   prelude/sums.h      summing<lanes>
 // All are overloaded for scalars, which give the bits that a lane gives. Every function of floats
 // gives the same bits in every lane, at every width and on every instruction set, and is right on
 // NaN, infinities, zeros and denormals; nothing here reads or writes the rounding mode.
@@ -32,4 +33,5 @@
 #include "prelude/divisor.h"
 #include "prelude/rows.h"
 #include "prelude/half.h"
+#include "prelude/sums.h"
 #endif

@@ -14,6 +14,10 @@ TILE = Var("tile", dt.int64)
 ROW = Var("row", dt.int64)
 POINT = Var("point", dt.int64)
 LOW, HIGH = Var("low", dt.int64), Var("high", dt.int64)
+FROM, UNTIL = Var("from", dt.int64), Var("until", dt.int64)
+"""The ends of a chunk."""
+WIDE = 64
+"""From how many lanes on a tile has room for packs of vectors."""
 
 
 class Loops:
@@ -45,25 +49,42 @@ class Loops:
             several = argument(blocks)
             block = Binary("%", TILE, several, dt.int64) if grid else TILE
             lets = [*_range(block, width, self.lane.extent), *_decode(TILE // several, grid)]
-            return _grid(tiles), None, lets, tiles
+            return _grid(tiles), None, [*lets, *self._chunk()], tiles
         tiles = _ceil(count, chunk)
         var = grid[0].var if len(grid) == 1 else ROW
         start = TILE * argument(chunk)
         rows = Loop(var, start, start + argument(chunk), Level.WARP, argument(count))
         lets = [] if len(grid) == 1 else _decode(ROW, grid)
-        return _grid(tiles), rows, lets, tiles
+        return _grid(tiles), rows, [*lets, *self._chunk()], tiles
+
+    def _chunk(self) -> list[Let]:
+        """The steps that a chunk takes along its axis, if there are chunks."""
+        lets: list[Let] = []
+        for axis in self.space.reduced:
+            if axis.chunk is not None:
+                number, step = self.space.axes[0].var, size_of(axis.chunk, Fixed.LITERAL)
+                end, last = FROM + step, size_of(axis.extent)
+                lets += [Let(FROM, number * step), Let(UNTIL, where(end < last, end, last))]
+        return lets
+
+    def _folded(self, axis: Axis, level: Level, fixed: Fixed = Fixed.AUTO) -> Loop:
+        """The loop over a whole axis, or over a chunk of it."""
+        if axis.chunk is not None:
+            return Loop(axis.var, FROM, UNTIL, level)
+        return Loop(axis.var, size_of(0), size_of(axis.extent, fixed), level)
 
     def lanes(self) -> Loop:
         """The loop along the lanes."""
         if self.schedule.width is None:
             fixed = Fixed.LITERAL if self.short else Fixed.AUTO  # so that a short row is no loop
-            return Loop(self.lane.var, size_of(0), size_of(self.lane.extent, fixed), Level.CTA)
-        return Loop(self.lane.var, LOW, HIGH, Level.CTA)
+            return self._folded(self.lane, Level.CTA, fixed)
+        wide = isinstance(self.schedule.width, int) and self.schedule.width >= WIDE
+        return Loop(self.lane.var, LOW, HIGH, Level.CTA, wide=wide)
 
     def serial(self) -> list[Loop]:
         """The loops over folded axes that are not the lanes'."""
         axes = [a for a in self.space.reduced if a is not self.lane]
-        return [Loop(a.var, size_of(0), size_of(a.extent), Level.THREAD) for a in axes]
+        return [self._folded(a, Level.THREAD) for a in axes]
 
     def short_rows(self, level: Level) -> list[Loop]:
         """The rows of a tile of short rows."""

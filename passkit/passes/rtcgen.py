@@ -66,6 +66,7 @@ def sections_of(source: str) -> tuple[str, ...]:
     wanted = {
         "core.h": True,
         "divisor.h": "divisor" in source,
+        "sums.h": "summing<" in source,
         "rows.h": "folds_of_rows<" in source,
         "gather.h": "gather_at(" in source,
         "half.h": narrow,

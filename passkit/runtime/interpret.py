@@ -291,7 +291,29 @@ def by_reduce(node: Node, x: Array) -> Array:
     dtype = dtype_of(x.dtype)
     if fold.prepare is not None:
         x = np.asarray(evaluate(fold.prepare(Var("x", dtype)), {"x": x}))
+    if fold.chunks is not None:
+        return _by_chunks(fold, x)
     count = int(np.prod([x.shape[k] for k in fold.axes], dtype=np.int64))
+    total = _folded(fold, x)
+    if fold.finish is None:
+        return total
+    ending = fold.finish(Var("total", acc), Var("count", int64))
+    return np.asarray(evaluate(ending, {"total": total, "count": np.int64(count)}))
+
+
+def _by_chunks(fold: Reduce, x: Array) -> Array:
+    """Each chunk by itself, along a new first axis."""
+    assert fold.chunks is not None
+    axis, length = fold.chunks.axis, fold.chunks.length
+    starts = range(0, x.shape[axis], length)
+    parts = [np.take(x, range(k, min(k + length, x.shape[axis])), axis) for k in starts]
+    none = _folded(fold, np.take(x, [], axis))
+    return np.stack([_folded(fold, part) for part in parts]) if parts else none[None][:0]
+
+
+def _folded(fold: Reduce, x: Array) -> Array:
+    """The fold without its finish."""
+    acc = fold.identity.dtype
     known = _known_fold(fold.combine)
     if known is not None:
         ufunc, widen = known
@@ -299,13 +321,8 @@ def by_reduce(node: Node, x: Array) -> Array:
         total = ufunc.reduce(
             x, axis=fold.axes, dtype=wide, keepdims=fold.keepdims, initial=fold.identity.value
         )
-        total = np.asarray(total).astype(acc.numpy)
-    else:
-        total = _fold_pairs(fold, x)
-    if fold.finish is None:
-        return total
-    ending = fold.finish(Var("total", acc), Var("count", int64))
-    return np.asarray(evaluate(ending, {"total": total, "count": np.int64(count)}))
+        return np.asarray(total).astype(acc.numpy)
+    return _fold_pairs(fold, x)
 
 
 def _known_fold(combine: Expr) -> tuple[np.ufunc, bool] | None:

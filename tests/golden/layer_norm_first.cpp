@@ -12,35 +12,35 @@ extern "C" void layer_norm_first(void *const *buf, const int64_t *size, int64_t 
   for (int64_t tile = begin; tile < end; ++tile) {
     const int64_t low = tile * 512;
     const int64_t high = low + 512 < n0 ? low + 512 : n0;
-    lanes(low, high, [&](int64_t i1, auto m) PK_INLINE {
+    lanes<64>(low, high, [&](int64_t i1, auto m) PK_INLINE {
       store(s0 + i1 - low, splat<float>(0.0f, m), m);
     });
-    for (int64_t i0_low = 0; i0_low < n1; i0_low += 8) {
-      const int64_t i0_high = i0_low + 8 < n1 ? i0_low + 8 : n1;
-      lanes(low, high, [&](int64_t i1, auto m) PK_INLINE {
-        auto reduce_mean_1 = load(s0 + i1 - low, m);
+    for (int64_t i0_low = 0; i0_low < n1; i0_low += 16) {
+      const int64_t i0_high = i0_low + 16 < n1 ? i0_low + 16 : n1;
+      lanes<64>(low, high, [&](int64_t i1, auto m) PK_INLINE {
+        auto reduce_mean_1 = splat<float>(0.0f, m);
         for (int64_t i0 = i0_low; i0 < i0_high; ++i0) {
           reduce_mean_1 = reduce_mean_1 + load(x0 + i1 + i0 * n0, m);
         }
-        store(s0 + i1 - low, reduce_mean_1, m);
+        store(s0 + i1 - low, load(s0 + i1 - low, m) + reduce_mean_1, m);
       });
     }
     const divisor<float> by0(convert<float>(n1));
     lanes(low, high, [&](int64_t i1, auto m) PK_INLINE {
       store(s1 + i1 - low, load(s0 + i1 - low, m) / by0, m);
     });
-    lanes(low, high, [&](int64_t i1, auto m) PK_INLINE {
+    lanes<64>(low, high, [&](int64_t i1, auto m) PK_INLINE {
       store(s2 + i1 - low, splat<float>(0.0f, m), m);
     });
-    for (int64_t i0_low = 0; i0_low < n1; i0_low += 8) {
-      const int64_t i0_high = i0_low + 8 < n1 ? i0_low + 8 : n1;
-      lanes(low, high, [&](int64_t i1, auto m) PK_INLINE {
-        auto reduce_mean_2 = load(s2 + i1 - low, m);
+    for (int64_t i0_low = 0; i0_low < n1; i0_low += 16) {
+      const int64_t i0_high = i0_low + 16 < n1 ? i0_low + 16 : n1;
+      lanes<64>(low, high, [&](int64_t i1, auto m) PK_INLINE {
+        auto reduce_mean_2 = splat<float>(0.0f, m);
         for (int64_t i0 = i0_low; i0 < i0_high; ++i0) {
           const auto sub_1 = load(x0 + i1 + i0 * n0, m) - load(s1 + i1 - low, m);
           reduce_mean_2 = reduce_mean_2 + sub_1 * sub_1;
         }
-        store(s2 + i1 - low, reduce_mean_2, m);
+        store(s2 + i1 - low, load(s2 + i1 - low, m) + reduce_mean_2, m);
       });
     }
     const divisor<float> by1(convert<float>(n1));

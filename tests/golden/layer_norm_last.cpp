@@ -9,13 +9,13 @@ extern "C" void layer_norm_last(void *const *buf, const int64_t *size, int64_t b
   for (int64_t tile = begin; tile < end; ++tile) {
     const int64_t i0_end = tile * n1 + n1 < n0 ? tile * n1 + n1 : n0;
     for (int64_t i0 = tile * n1; i0 < i0_end; ++i0) {
-      auto reduce_mean_1_lanes = folding<float, 64>(0.0f, [](auto a, auto b) PK_INLINE { return a + b; });
+      auto reduce_mean_1_lanes = summing<64>();
       lanes<64>(0, n2, [&](int64_t i1, auto m) PK_INLINE {
         reduce_mean_1_lanes.take(load(x0 + i0 * n2 + i1, m), m);
       });
       const float reduce_mean_1 = reduce_mean_1_lanes.result();
       const float reduce_mean_1_row = reduce_mean_1 / convert<float>(n2);
-      auto reduce_mean_2_lanes = folding<float, 64>(0.0f, [](auto a, auto b) PK_INLINE { return a + b; });
+      auto reduce_mean_2_lanes = summing<64>();
       lanes<64>(0, n2, [&](int64_t i1, auto m) PK_INLINE {
         const auto sub_1 = load(x0 + i0 * n2 + i1, m) - reduce_mean_1_row;
         reduce_mean_2_lanes.take(sub_1 * sub_1, m);

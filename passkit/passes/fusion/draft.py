@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from attrs import define, field
 
+from passkit.ast import Chunks, Reduce
 from passkit.errors import PasskitError
 from passkit.graph import Graph
 from passkit.node import Entry, Node
@@ -16,13 +17,17 @@ from passkit.space import Layout, Role, Space, axes_of, reduce_of
 
 @define(eq=False)
 class Draft:
-    """A group in the making; ``shape`` is its space, ``reduced`` the axes folded in it."""
+    """A group in the making; ``shape`` is its space, ``reduced`` the axes folded in it.
+
+    They may be folded in ``chunks``.
+    """
 
     depth: int
     shape: Shape
     members: dict[Node, Role] = field(factory=dict)
     clones: dict[Node, None] = field(factory=dict)
     reduced: tuple[int, ...] | None = None
+    chunks: Chunks | None = None
     reads: set[Entry] = field(factory=set)
     _space: Space | None = None
 
@@ -30,12 +35,14 @@ class Draft:
     def space(self) -> Space:
         """The iteration space."""
         if self._space is None:
-            self._space = Space(axes_of(self.shape, self.reduced))
+            self._space = Space(axes_of(self.shape, self.reduced, self.chunks))
         return self._space
 
-    def fold(self, shape: Shape, axes: tuple[int, ...]) -> None:
-        """Let the first reduction of the group say which axes are folded."""
-        self.shape, self.reduced, self._space = shape, axes, None
+    def fold(
+        self, shape: Shape, axes: tuple[int, ...] | None, chunks: Chunks | None
+    ) -> None:
+        """Let the first reduction of the group say which axes are folded, and how."""
+        self.shape, self.reduced, self.chunks, self._space = shape, axes, chunks, None
 
 
 @define
@@ -51,7 +58,7 @@ def fits(graph: Graph, draft: Draft, node: Node) -> Misfit | None:
     """Why a node cannot lie in the space of a draft, if so."""
     found = reduce_of(node)
     if found is not None:
-        return _fits_reduction(graph, draft, node, found.axes)
+        return _fits_reduction(graph, draft, node, found)
     role = role_in(graph, draft, node)
     shape = graph.shape(node.entries[0])
     if role is None:
@@ -92,9 +99,9 @@ def check_reads(graph: Graph, draft: Draft, node: Node, role: Role) -> Misfit | 
 
 
 def _fits_reduction(
-    graph: Graph, draft: Draft, node: Node, axes: tuple[int, ...]
+    graph: Graph, draft: Draft, node: Node, found: Reduce
 ) -> Misfit | None:
-    entry = node.inputs[0]
+    entry, axes = node.inputs[0], found.axes
     shape = graph.shape(entry)
     if draft.members.get(entry.node) is not Role.FULL:
         return Misfit("twice", "it reduces what a reduction left")
@@ -102,7 +109,7 @@ def _fits_reduction(
         if numel(shape[k] for k in axes) == 1:
             return Misfit("unit", "it reduces axes of extent 1")
         return None
-    return same_folding(draft.space, shape, axes)
+    return same_folding(draft, shape, axes, found.chunks)
 
 
 def crossing(graph: Graph, trial: Draft, home: Draft, other: Draft) -> Misfit | None:
@@ -120,8 +127,13 @@ def crossing(graph: Graph, trial: Draft, home: Draft, other: Draft) -> Misfit | 
     return None
 
 
-def same_folding(space: Space, shape: Shape, axes: tuple[int, ...]) -> Misfit | None:
+def same_folding(
+    draft: Draft, shape: Shape, axes: tuple[int, ...], chunks: Chunks | None
+) -> Misfit | None:
     """Whether reducing ``axes`` of a FULL value of ``shape`` folds just the reduced axes."""
+    space = draft.space
+    if chunks != draft.chunks or (chunks is not None and shape != draft.shape):
+        return Misfit("axes", "it folds other chunks than its group")
     if numel(shape) != space.size:
         return Misfit("space", f"it reduces {show(shape)}, not the group's space")
     try:

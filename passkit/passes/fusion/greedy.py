@@ -38,6 +38,7 @@ def greedy(graph: Graph, context: PassContext) -> Partition:
     run = _Greedy(graph, context)
     for node in graph.nodes:
         run.visit(node)
+    run.pair()
     for names in context.keep_together:
         run.gather([name_of(n) for n in names])
     return run.partition()
@@ -116,7 +117,7 @@ class _Greedy:
         entry = node.inputs[0] if found is not None else node.entries[0]
         draft = Draft(depth, self.graph.shape(entry))
         if found is not None:
-            draft.reduced = found.axes
+            draft.reduced, draft.chunks = found.axes, found.chunks
         self.drafts[id(draft)] = draft
         self._add(draft, node, Role.ROW if found is not None else Role.FULL)
         return draft
@@ -137,7 +138,7 @@ class _Greedy:
             return misfit
         found = reduce_of(node)
         if found is not None and draft.reduced is None:
-            draft.fold(self.graph.shape(node.inputs[0]), found.axes)
+            draft.fold(self.graph.shape(node.inputs[0]), found.axes, found.chunks)
         role = Role.ROW if found is not None else role_in(self.graph, draft, node)
         assert role is not None
         self._add(draft, node, role)
@@ -200,18 +201,17 @@ class _Greedy:
         else:
             return Misfit("space", f"spaces {show(other.shape)} and {show(home.shape)} differ")
         if other.reduced is not None and home.reduced is not None:
-            misfit = same_folding(home.space, other.shape, other.reduced)
+            misfit = same_folding(home, other.shape, other.reduced, other.chunks)
             if misfit is not None:
                 return misfit
+        before = home.shape, home.reduced, home.chunks
         if other.reduced is not None and home.reduced is None:
             if Role.ROW in home.members.values():
                 return Misfit("space", "row values of different spaces")
-            home_shape, home_reduced = home.shape, home.reduced
-            home.fold(other.shape, other.reduced)
-        else:
-            home_shape, home_reduced = home.shape, home.reduced
+            home.fold(other.shape, other.reduced, other.chunks)
         roles = {n: Role.ROW if rows else r for n, r in other.members.items()}
-        trial = Draft(home.depth, home.shape, {**home.members, **roles}, reduced=home.reduced)
+        members = {**home.members, **roles}
+        trial = Draft(home.depth, home.shape, members, {}, home.reduced, home.chunks)
         misfit = self.limits.both(home, other) or crossing(self.graph, trial, home, other)
         if misfit is None and len(home.reads | other.reads) > self.target.max_buffers:
             misfit = Misfit("buffers", f"a kernel has at most {self.target.max_buffers} inputs")
@@ -219,7 +219,7 @@ class _Greedy:
         if misfit is None and not self.context.spend(f"merge at {self.graph.names[at]}"):
             misfit = Misfit("fuel", "the fuel is used up", "raise fuel")
         if misfit is not None:
-            home.shape, home.reduced, home._space = home_shape, home_reduced, None
+            home.fold(*before)
             return misfit
         for n, role in roles.items():
             home.members[n] = role
@@ -279,6 +279,23 @@ class _Greedy:
 
     def _outside(self, node: Node, draft: Draft) -> list[Node]:
         return [m for m in self._before(node) if m not in draft.members]
+
+    # Chunks of one value, folded in different ways: nobody reads both, but one pass serves both.
+
+    def pair(self) -> None:
+        """Join groups that fold the same chunks and read something in common."""
+        first: dict[tuple[object, ...], list[Draft]] = {}
+        for draft in list(self.drafts.values()):
+            if draft.chunks is None:
+                continue
+            alike = first.setdefault((draft.shape, draft.reduced, draft.chunks), [])
+            for home in alike:
+                if self.drafts.get(id(home)) is home and home.reads & draft.reads:
+                    deep, other = sorted((home, draft), key=lambda d: -d.depth)
+                    if (self._meet(deep, other) or self._merge(deep, other, None)) is None:
+                        break
+            else:
+                alike.append(draft)
 
     # What the caller wants in one group.
 

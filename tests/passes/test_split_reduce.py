@@ -1,0 +1,157 @@
+"""SplitReduce: what is split and what stays whole; the same bits in any company."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.runtime.native.launcher import launcher
+from tests.planned import agrees, plan, prebuild
+
+ops = pk.ops
+
+
+def names(text: str, **options: Any) -> str:
+    """The operators of a graph behind the pass."""
+    graph = pk.ApplyPasses(pk.parse(text), ["Expand", "Simplify", "SplitReduce"], **options)
+    return " ".join(n.op.name for n in graph.nodes if n.op and n.op.name != "constant")
+
+
+SPLIT = [
+    ("x: f32[1000000]; return reduce_sum(x)", "partial join"),
+    ("x: f32[4096, 1024]; return reduce_max(x, axis=0)", "partial join"),
+    ("x: f32[n, 7]; return reduce_mean(exp(x), axis=0)", "exp partial join"),
+    ("x: f32[2, 500000]; return reduce_any(less(x, 0), axis=(0, 1))", "less partial join"),
+    ("x: f32[8, 9000, 4]; return reduce_variance(x, axis=(0, 1))",
+     "partial join sub mul partial join"),
+]
+WHOLE = [
+    ("x: f32[60000]; return reduce_sum(x)", "reduce_sum"),
+    ("x: f32[500, 1024]; return reduce_sum(x, axis=0)", "reduce_sum"),
+    ("x: f32[4, 100000]; return softmax(x)", "reduce_max sub exp reduce_sum div"),
+    ("x: f32[4, n]; return reduce_variance(x, axis=1)", "reduce_mean sub mul reduce_mean"),
+    ("x: f32[1000, 64]; return softmax(x, axis=0)", "reduce_max sub exp reduce_sum div"),
+    ("x: f32[0, 100000]; return reduce_sum(x)", "reduce_sum"),
+    ("x: f32[n, m]; return reduce_sum(x)", "reduce_sum"),
+]
+
+
+@pytest.mark.parametrize("text, wanted", [*SPLIT, *WHOLE])
+def test_what_is_split(text: str, wanted: str) -> None:
+    """Long folds, but no row that is needed again and fits the caches."""
+    assert names(text) == wanted
+
+
+def test_again_and_without() -> None:
+    """Halves are not split again; the pass can be disabled, and fuel stops it."""
+    text = SPLIT[0][0]
+    once = pk.ApplyPasses(pk.parse(text), "SplitReduce")
+
+    assert pk.ApplyPasses(once, "SplitReduce").key == once.key
+    assert names(text, fuel=0) == "reduce_sum"
+    assert [k.ops for k in plan(text).attrs["kernel"].values()] == [("partial",), ("join",)]
+    assert len(plan(text, disabled=["SplitReduce"]).attrs["kernel"]) == 1
+
+
+def test_halves_can_be_stored() -> None:
+    """Text and JSON know which reduction they are halves of; the interpreter what they mean."""
+    graph = pk.ApplyPasses(pk.parse("x: f32[n, 3]; return reduce_mean(x, axis=0)"), "SplitReduce")
+    x = np.random.default_rng(0).normal(size=(700, 3)).astype("float32")
+    (wanted,) = pk.interpret(graph, {"x": x})
+
+    np.testing.assert_allclose(wanted, x.mean(0, dtype="float64"), rtol=1e-6)
+    for again in (pk.from_json(pk.to_json(graph)), pk.parse(pk.to_text(graph))):
+        assert (pk.interpret(again, {"x": x})[0] == wanted).all()
+
+
+def test_producers_and_readers_fuse() -> None:
+    """What is folded is computed in the first kernel, what becomes of the result in the second."""
+    text = (
+        "x: f32[5000, 40]; b: f32[40]; y = mul(add(x, b), x); s = reduce_sum(y, axis=0);"
+        "t = reduce_sum(x, axis=0); return sqrt(add(mul(s, s), t))"
+    )
+    kernels = plan(text).attrs["kernel"].values()
+
+    assert [sorted(k.ops) for k in kernels] == [
+        ["add", "mul", "partial", "partial"], ["add", "join", "join", "mul", "sqrt"]
+    ]
+
+
+CASES: list[tuple[str, dict[str, int]]] = [
+    ("x: f32[n]; return reduce_sum(x), reduce_min(x), reduce_mean(x)", {"n": 1}),
+    ("x: f32[n]; return reduce_sum(x), reduce_min(x), reduce_mean(x)", {"n": 32768}),
+    ("x: f32[n]; return reduce_sum(x), reduce_min(x), reduce_mean(x)", {"n": 100003}),
+    ("x: f32[1111, 90]; b: f32[90]; return reduce_sum(add(x, b))", {}),
+    ("x: f32[1111, 90]; return reduce_mean(x, axis=0, keepdims=true)", {}),
+    ("x: f32[2, 40000, 3]; b: f32[3]; return reduce_max(add(x, b), axis=(0, 1))", {}),
+    ("x: f32[3, 70000]; return exp(reduce_mean(x, axis=1, keepdims=true))", {}),
+    ("x: f32[600, 5, 40]; b: f32[5, 1]; return reduce_sum(mul(x, b), axis=(0, 2))", {}),
+    ("x: f64[600, 7]; return reduce_prod(mul(x, 1.5), axis=0)", {}),
+    ("x: f32[600, 7]; return reduce_all(less(x, 9.0), axis=0), reduce_any(less(x, -4.0), axis=0)",
+     {}),
+]
+
+
+def test_results() -> None:
+    """They are those of the whole reduction, whatever is left for the last chunk."""
+    rng = np.random.default_rng(1)
+    graphs = [pk.parse(text) for text, _ in CASES]
+    prebuild(graphs)
+    for graph, (_, sizes) in zip(graphs, CASES, strict=True):
+        shapes = {n: tuple(sizes.get(str(d), d) for d in n.entries[0].shape) for n in graph.inputs}
+        feeds = {
+            graph.names[n]: rng.uniform(0.5, 1.5, s).astype(n.entries[0].dtype.numpy)
+            for n, s in shapes.items()
+        }
+        agrees(graph, feeds, pk.compile(graph)(feeds))
+
+
+def test_nothing_to_fold() -> None:
+    """No chunk is a sum of nothing; a reduction without an identity says so as ever."""
+    x = pk.var("x", ("n",))
+    exe = pk.compile(pk.Graph([ops.reduce_sum(x), ops.reduce_mean(x)]))
+
+    assert exe(x=np.zeros(0, "float32"))[0] == 0
+    with pytest.raises(pk.PasskitError, match="axis 0 must not be empty"):
+        pk.compile(pk.Graph([ops.reduce_max(x)]))(x=np.zeros(0, "float32"))
+
+
+def test_sums_are_accurate() -> None:
+    """The error of a long sum of equal numbers stays that of a short one."""
+    x, y = pk.var("x", (1 << 22,)), pk.var("y", (1 << 16, 8))
+    exe = pk.compile(pk.Graph([ops.reduce_sum(x), ops.reduce_sum(y, axis=0)]))
+    tenth = np.float32(0.1)
+    one, many = exe(x=np.full(1 << 22, tenth), y=np.full((1 << 16, 8), tenth))
+
+    assert abs(one / (float(tenth) * (1 << 22)) - 1) < 5e-7
+    assert np.abs(many / (float(tenth) * (1 << 16)) - 1).max() < 5e-7
+
+
+def test_the_same_bits_in_any_company() -> None:
+    """Not the threads, nor how many rows or columns there are, change a bit of one."""
+    rng = np.random.default_rng(2)
+    rows, columns = rng.normal(size=(9, 70001)), rng.normal(size=(3001, 530))
+    a = pk.var("a", ("r", rows.shape[1]))
+    b = pk.var("b", (columns.shape[0], "c"))
+    exe = pk.compile(pk.Graph([
+        ops.reduce_sum(a, axis=1), ops.reduce_mean(ops.exp(b), axis=0), ops.softmax(b, axis=0),
+        ops.reduce_sum(a),
+    ]))
+    found = []
+    native = launcher()
+    before = native.num_threads()
+    try:
+        for threads in (1, 2, 4):
+            native.set_num_threads(threads)
+            found.append(exe(a=rows.astype("float32"), b=columns.astype("float32")))
+    finally:
+        native.set_num_threads(before)
+    few = exe(a=rows[:2].astype("float32"), b=columns[:, :19].astype("float32"))
+
+    for other in found[1:]:
+        assert all(map(np.array_equal, found[0], other))
+    assert (found[0][0][:2] == few[0]).all()
+    assert (found[0][1][:19] == few[1]).all() and (found[0][2][:, :19] == few[2]).all()
