@@ -51,6 +51,9 @@ FUNCTIONS = {
     "minimum": 2,
 }
 
+WORDS = {"philox_low": 3, "philox_high": 3}
+"""Functions of int64 that every dialect has: halves of a random block of (counter, stream, key)."""
+
 
 def _function(name: str) -> Callable[..., Expr]:
     def build(*args: Operand) -> Expr:

@@ -5,6 +5,7 @@ A block is (32, rows) threads where a tile has rows, else one row of threads.
 
 from passkit.ast import FUNCTIONS
 from passkit.dialects.base import Dialect, register_dialect
+from passkit.dialects.words import PHILOX
 
 FLOATS = [f for f in FUNCTIONS if f not in ("abs", "maximum", "minimum", "sigmoid")]
 
@@ -76,7 +77,7 @@ CUDA = register_dialect(
             "}}"
         ),
         cast="convert<{type}>({value})",
-        preamble=PREAMBLE,
+        preamble=PREAMBLE + PHILOX.format(fn="PK_FN", word="uint64_t", long="int64_t"),
         infinity="__int_as_float(0x7f800000)",
         bits="bits_{short}({bits})",
         calls={

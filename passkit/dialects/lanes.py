@@ -12,7 +12,20 @@ import numpy as np
 from attrs import evolve, frozen
 
 from passkit import dtype as dt
-from passkit.ast import FUNCTIONS, Binary, Call, Cast, Const, Expr, Load, Select, Unary, Var, const
+from passkit.ast import (
+    FUNCTIONS,
+    WORDS,
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    Load,
+    Select,
+    Unary,
+    Var,
+    const,
+)
 from passkit.dialects.base import Dialect, Vectors
 from passkit.dialects.expressions import (
     ATOM,
@@ -30,7 +43,7 @@ from passkit.stage import Fold, Let, Loop, Prefetch, Stage, Statement, Store
 from passkit.walk import children, variables, walk
 
 QUICK = frozenset(["maximum", "minimum", "abs", "floor", "ceil", "trunc", "rint"])
-SLOW = frozenset(FUNCTIONS) - QUICK
+SLOW = frozenset([*FUNCTIONS, *WORDS]) - QUICK
 """Functions that take longer than folding does."""
 LANES, SHORT = 16, 128
 """Lanes of a vector, and the longest row that is printed without a loop."""

@@ -13,6 +13,7 @@
 //                       erfc sinh cosh asin acos atan asinh acosh atanh pow atan2
 //   prelude/math_f64.h  double: the same names
 //   prelude/integer.h   floor_divide remainder fmod of integers and floats
+//   prelude/random.h    philox_low philox_high of int64
 //   prelude/divisor.h   divisor<T> known_divisor<T> divisors_of_rows<T, most>
 //   prelude/rows.h      folds_of_rows<most>
 // All are overloaded for scalars, which give the bits that a lane gives. Every function of floats
@@ -25,6 +26,7 @@
 #include "prelude/math_f32.h"
 #include "prelude/math_f64.h"
 #include "prelude/integer.h"
+#include "prelude/random.h"
 #include "prelude/divisor.h"
 #include "prelude/rows.h"
 #endif

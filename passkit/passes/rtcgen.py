@@ -6,7 +6,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from passkit.ast import FUNCTIONS
+from passkit.ast import FUNCTIONS, WORDS
 from passkit.dialects.cxx import PRELUDE
 from passkit.errors import PassError
 from passkit.graph import Annotation, Graph
@@ -58,6 +58,7 @@ def sections_of(source: str) -> tuple[str, ...]:
         "divisor.h": "divisor" in source,
         "rows.h": "folds_of_rows<" in source,
         "integer.h": not called.isdisjoint(("floor_divide", "remainder", "fmod", "cut_divide")),
+        "random.h": not called.isdisjoint(WORDS),
         "math_f32.h": mathematics and "float" in source,
         "math_f64.h": mathematics and "double" in source,
     }

@@ -15,6 +15,7 @@ import numpy as np
 from passkit.ast import Binary, Call, Cast, Const, Expr, Load, Select, SizeOf, Unary, Var
 from passkit.dtype import DType
 from passkit.errors import CodeGenError, nearest
+from passkit.runtime.philox import philox
 from passkit.size import evaluate as evaluate_size
 
 Array = Any
@@ -98,6 +99,8 @@ EXACT: dict[str, Callable[..., Array]] = {
     "abs": np.abs,
     "maximum": np.maximum,
     "minimum": np.minimum,
+    "philox_low": lambda *x: philox(*x)[0],
+    "philox_high": lambda *x: philox(*x)[1],
 }
 
 
