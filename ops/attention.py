@@ -12,7 +12,7 @@ from passkit.lazy import Lazy
 from passkit.node import Entry, Node, known_shape
 from passkit.op import OpPattern, register_op
 from passkit.ops.composites import composite
-from passkit.ops.rules import axes_of, make, same_shape, take, takes
+from passkit.ops.rules import axes_of, make, take, takes
 from passkit.size import Extent, Shape
 
 if TYPE_CHECKING:
@@ -59,7 +59,6 @@ composite(
     lambda node, x: make("softmax", -x, axis=node.params["axis"]),
     "softmax(-x): the smallest weighs most",
     {"axis": -1},
-    shape=same_shape,
 )
 
 

@@ -43,17 +43,17 @@ def _gate(z: Entry, k: int, units: Any) -> Entry:
 def _simple_shape(
     node: Node, x: Shape, h: Shape, kernel: Shape, recurrent: Shape, *b: Shape
 ) -> Any:
-    return _matrices(node, 1, x, h, kernel, recurrent)
-
-
-def _simple(node: Node, x: Entry, h: Entry, kernel: Entry, recurrent: Entry, bias: Entry) -> Entry:
-    """Source: Elman, Finding Structure in Time."""
     name = node.params["activation"]
     if name not in ACTIVATIONS:
         raise GraphError(
             f"{node.where} needs {', '.join(map(repr, ACTIVATIONS))} as activation, got {name!r}"
         )
-    return make(name, _product(x, kernel) + _product(h, recurrent) + bias)
+    return _matrices(node, 1, x, h, kernel, recurrent)
+
+
+def _simple(node: Node, x: Entry, h: Entry, kernel: Entry, recurrent: Entry, bias: Entry) -> Entry:
+    """Source: Elman, Finding Structure in Time."""
+    return make(node.params["activation"], _product(x, kernel) + _product(h, recurrent) + bias)
 
 
 composite(
@@ -112,11 +112,8 @@ def _block_shape(node: Node, x: Shape, c: Shape, h: Shape, w: Shape, *rest: Shap
 
 def _block(node: Node, x: Entry, c: Entry, h: Entry, w: Entry, bias: Entry) -> tuple[Entry, ...]:
     """Source: TensorFlow's LSTMBlockCell without peepholes: gates in the order i, c, f, o."""
-    inputs, units = known_shape(x)[1], known_shape(h)[1]
-    columns = known_shape(w)[1]
-    upper = make("slice", w, begin=(0, 0), size=(inputs, columns))
-    lower = make("slice", w, begin=(inputs, 0), size=(units, columns))
-    z = _product(x, upper) + _product(h, lower) + bias
+    units = known_shape(h)[1]
+    z = _product(make("concat", x, h, axis=1), w) + bias
     i, ci, f, o = (_gate(z, k, units) for k in range(4))
     i, ci = make("sigmoid", i), make("tanh", ci)
     f = make("sigmoid", f + float(node.params["forget_bias"]))
@@ -155,20 +152,27 @@ def _gru(node: Node, x: Entry, h: Entry, kernel: Entry, recurrent: Entry, bias: 
     With reset_after, as in cuDNN, the reset gate meets the product of h, which has a bias of its
     own; before, it meets h.
     """
-    units = known_shape(h)[1]
-    if node.params["reset_after"]:
-        a = _product(x, kernel) + bias[0]
-        b = _product(h, recurrent) + bias[1]
-        z, r = (make("sigmoid", _gate(a, k, units) + _gate(b, k, units)) for k in range(2))
-        new = make("tanh", _gate(a, 2, units) + r * _gate(b, 2, units))
+    rows, units = known_shape(h)
+    after = node.params["reset_after"]
+
+    def part(matrix: Entry, k: int, which: int) -> Entry:
+        """One gate's columns of a product, with one gate's bias."""
+        row, one = ((which,), (1,)) if after else ((), ())
+        own = make("slice", bias, begin=(*row, k * units), size=(*one, units))
+        return make("slice", matrix, begin=(0, k * units), size=(rows, units)) + own
+
+    a = _product(x, kernel)
+    if after:
+        b = _product(h, recurrent)
+        z, r = (make("sigmoid", part(a, k, 0) + part(b, k, 1)) for k in range(2))
+        new = make("tanh", part(a, 2, 0) + r * part(b, 2, 1))
     else:
-        a = _product(x, kernel) + bias
-        rows = known_shape(recurrent)[0]
-        gates = make("slice", recurrent, begin=(0, 0), size=(rows, 2 * units))
-        last = make("slice", recurrent, begin=(0, 2 * units), size=(rows, units))
+        whole = known_shape(recurrent)[0]
+        gates = make("slice", recurrent, begin=(0, 0), size=(whole, 2 * units))
+        last = make("slice", recurrent, begin=(0, 2 * units), size=(whole, units))
         b = _product(h, gates)
-        z, r = (make("sigmoid", _gate(a, k, units) + _gate(b, k, units)) for k in range(2))
-        new = make("tanh", _gate(a, 2, units) + _product(r * h, last))
+        z, r = (make("sigmoid", part(a, k, 0) + _gate(b, k, units)) for k in range(2))
+        new = make("tanh", part(a, 2, 0) + _product(r * h, last))
     return z * h + (1.0 - z) * new
 
 

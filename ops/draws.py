@@ -8,6 +8,7 @@ from passkit.call import convert
 from passkit.dtype import DType, bool_, float32, int64
 from passkit.errors import GraphError
 from passkit.node import Entry, Node, known_shape
+from passkit.op import REQUIRED
 from passkit.ops.composites import composite
 from passkit.ops.random import fine_unit, float_draw, key_type, open_unit, scaled
 from passkit.ops.rules import extents, make, one_axis, take
@@ -198,3 +199,23 @@ def _shuffle(node: Node, x: Entry, key: Entry) -> Entry:
 def _shuffle_type(node: Node, x: DType, key: DType) -> DType:
     key_type(node, key)
     return x
+
+
+composite(
+    "random_permutation",
+    ["key"],
+    _permutation,
+    "the numbers from 0 to below num in random order, as int64",
+    {"num": REQUIRED},
+    types=_permutation_type,
+    aliases="permutation",
+)
+composite(
+    "shuffle",
+    ["x", "key"],
+    _shuffle,
+    "x with the slices along axis in random order",
+    {"axis": 0},
+    types=_shuffle_type,
+    aliases="random_shuffle",
+)

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from passkit.dtype import DType
 from passkit.errors import ShapeError
 from passkit.infer import agree, show_shape
 from passkit.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
-from passkit.ops.rules import axes_of, make, one_axis, same_shape
-from passkit.size import Extent, Shape, divide_exactly
+from passkit.ops.rules import axes_of, make, one_axis, takes
+from passkit.size import Shape, divide_exactly
 
 
 def names_of(params: Mapping[str, Any]) -> list[str]:
@@ -116,23 +117,24 @@ def _group(node: Node, x: Entry) -> Entry:
     """Source: Wu and He, Group Normalization, equation 7: channels c of a group are neighbours."""
     shape = known_shape(x)
     (channel,) = _channel(node, shape)
-    groups = node.params["groups"]
-    each = _each(node, shape[channel], groups)
+    each = divide_exactly(shape[channel], groups := node.params["groups"])
+    assert each is not None
     split = (*shape[:channel], groups, each, *shape[channel + 1 :])
     axes = tuple(k for k in range(1, len(split)) if k != channel)
     out = standardised(make("reshape", x, shape=split), axes, node.params["epsilon"])
     return make("reshape", out, shape=shape)
 
 
-def _each(node: Node, channels: Extent, groups: Any) -> Extent:
-    """The channels of a group."""
+def _grouped(node: Node, shape: Shape) -> tuple[int, ...]:
+    """The channels, once the groups are known to divide them."""
+    (channel,) = _channel(node, shape)
+    groups = node.params["groups"]
     fits = isinstance(groups, int) and not isinstance(groups, bool) and groups > 0
-    each = divide_exactly(channels, groups) if fits else None
-    if each is None:
+    if not fits or divide_exactly(shape[channel], groups) is None:
         raise ShapeError(
-            f"{node.where} needs groups that divide {channels} channels, got {groups!r}"
+            f"{node.where} needs groups that divide {shape[channel]} channels, got {groups!r}"
         )
-    return each
+    return (channel,)
 
 
 AFFINE = {"scale": True, "center": True}
@@ -153,7 +155,7 @@ norm(
 norm(
     "group_norm",
     _group,
-    _channel,
+    _grouped,
     "each group of channels of each example with mean 0 and variance 1, times gamma, plus beta",
     {"groups": 32, "channel_axis": -1, "epsilon": 1e-5, **AFFINE},
 )
@@ -193,13 +195,13 @@ def _squares(xs: tuple[Entry, ...]) -> Entry:
     return total
 
 
-def _some(node: Node, xs: tuple[Entry, ...]) -> None:
-    if not xs:
-        raise ShapeError(f"{node.where} needs one input or more, got {len(xs)}")
+def _some_floats(node: Node, *dtypes: DType) -> DType:
+    if not dtypes:
+        raise ShapeError(f"{node.where} needs one input or more, got {len(dtypes)}")
+    return takes("f")(node, *dtypes)  # type: ignore[no-any-return]
 
 
 def _global_norm(node: Node, *xs: Entry) -> Entry:
-    _some(node, xs)
     return make("sqrt", _squares(xs))
 
 
@@ -215,7 +217,6 @@ composite(
     _l2_normalize,
     "x divided by its length along axis; a sum of squares below epsilon counts as epsilon",
     {"axis": -1, "epsilon": 1e-12},
-    shape=same_shape,
 )
 composite(
     "clip_by_norm",
@@ -223,9 +224,14 @@ composite(
     _clip_by_norm,
     "x, shortened to length clip_norm along axis where it is longer",
     {"clip_norm": 1.0, "axis": None},
-    shape=same_shape,
 )
-composite("global_norm", -1, _global_norm, "the length of all inputs as one vector")
+composite(
+    "global_norm",
+    -1,
+    _global_norm,
+    "the length of all inputs as one vector",
+    types=_some_floats,
+)
 composite(
     "scale_by_global_norm",
     ["norm", "x"],

@@ -128,7 +128,6 @@ composite(
     "x of (…, positions, length) with pairs turned by their position: query @ key.T then "
     "depends on distances",
     POSITIONS,
-    shape=_turn_shape,
     aliases="rope",
 )
 

@@ -7,8 +7,11 @@ one draw: `split_key` and `fold_in` make others of it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import pi
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from passkit.call import convert
 from passkit.dtype import DType, dtype_of, int64
@@ -55,15 +58,23 @@ def _drawn_shape(node: Node, key: Shape, *rest: Shape) -> Shape:
 
 def _words_type(node: Node, key: DType) -> DType:
     key_type(node, key)
+    _check_half(node)
+    return int64
+
+
+def _check_half(node: Node) -> None:
+    if node.params["half"] not in (0, 1):
+        raise GraphError(f"{node.where} needs 0 or 1 as half, got {node.params['half']!r}")
+
+
+def _new_keys_type(node: Node, key: DType) -> DType:
+    key_type(node, key)
     return int64
 
 
 def _half(node: Node, *block: Expr) -> Expr:
     """The first or the second half of a block: two words of it."""
-    half = node.params["half"]
-    if half not in (0, 1):
-        raise GraphError(f"{node.where} needs 0 or 1 as half, got {half!r}")
-    return ast.Call("philox_high" if half else "philox_low", block, int64)
+    return ast.Call("philox_high" if node.params["half"] else "philox_low", block, int64)
 
 
 def _words_element(node: Node, index: Index, key: Reader) -> Expr:
@@ -89,6 +100,7 @@ random_words.set_attr("TOpCost", "expensive")
 
 
 def _philox_type(node: Node, *dtypes: DType) -> DType:
+    _check_half(node)
     for d in dtypes:
         if d is not int64:
             raise DTypeError(f"{node.where} needs int64, got {d}; pk.ops.cast(x, 'int64')")
@@ -144,7 +156,9 @@ def _split(node: Node, key: Entry) -> Entry:
     return make("random_words", key, shape=(count,), stream=SPLIT)
 
 
-composite("split_key", ["key"], _split, "num new keys made of one", {"num": 2}, types=_words_type)
+composite(
+    "split_key", ["key"], _split, "num new keys made of one", {"num": 2}, types=_new_keys_type
+)
 
 
 # draws: words of Philox as numbers
@@ -194,9 +208,21 @@ def drawn_type(kinds: str = "f") -> Any:
 
 
 def draw(
-    name: str, expand: Any, doc: str, kinds: str = "f", aliases: str = "", **params: Any
+    name: str,
+    expand: Any,
+    doc: str,
+    kinds: str = "f",
+    aliases: str = "",
+    check: Callable[[Node], None] | None = None,
+    **params: Any,
 ) -> None:
     """Register ``name`` with what all draws share: a key, the shape and dtype of the result."""
+
+    def infer_shape(node: Node, key: Shape) -> Shape:
+        if check is not None:
+            check(node)
+        return _drawn_shape(node, key)
+
     dtype = "float32" if kinds == "f" else "int32"
     composite(
         name,
@@ -204,7 +230,7 @@ def draw(
         expand,
         doc,
         {"shape": (), **params, "dtype": dtype},
-        shape=_drawn_shape,
+        shape=infer_shape,
         types=drawn_type(kinds),
         aliases=aliases,
     )
@@ -225,20 +251,21 @@ def _bits(node: Node, key: Entry) -> Entry:
     return convert(words(node, key), dtype_of(node.params["dtype"]))
 
 
-def _uniform(node: Node, key: Entry) -> Entry:
-    """low + (high - low) u; where that rounds up to high, the value below it."""
-    import numpy as np
-
-    wanted = dtype_of(node.params["dtype"])
+def _range_of_floats(node: Node) -> None:
     low, high = float(node.params["low"]), float(node.params["high"])
     if not low < high:
         raise GraphError(f"{node.where} needs low < high, got {low} and {high}")
+
+
+def _uniform(node: Node, key: Entry) -> Entry:
+    """low + (high - low) u; where that rounds up to high, the value below it."""
+    wanted = dtype_of(node.params["dtype"])
+    low, high = float(node.params["low"]), float(node.params["high"])
     u = unit(words(node, key), wanted)
     if (low, high) == (0.0, 1.0):
         return u
     ends = np.array([high, low]).astype(wanted.numpy)
-    last = np.nextafter(ends[0], ends[1])
-    return make("minimum", u * (high - low) + low, last)
+    return make("minimum", u * (high - low) + low, np.nextafter(ends[0], ends[1]))
 
 
 def _normal(node: Node, low: Entry, high: Entry, dtype: DType) -> Entry:
@@ -254,23 +281,24 @@ def scaled(z: Entry, mean: float, stddev: float) -> Entry:
     return z if mean == 0 else z + float(mean)
 
 
-def _integers(node: Node, key: Entry) -> Entry:
+def _range_of_integers(node: Node) -> None:
     low, high = node.params["low"], node.params["high"]
-    wanted = dtype_of(node.params["dtype"])
     for what, value in (("low", low), ("high", high)):
         if isinstance(value, bool) or not isinstance(value, int):
             raise GraphError(f"{node.where} needs an int as {what}, got {value!r}")
-    import numpy as np
-
+    wanted = dtype_of(node.params["dtype"])
     limits = np.iinfo(wanted.numpy)
-    if not limits.min <= low < high <= min(int(limits.max) + 1, 2**63 - 1):
+    if not limits.min <= low < high <= limits.max + 1:
         raise GraphError(f"{node.where} needs low < high within {wanted}, got {low} and {high}")
-    span = high - low
-    if span >= 2**63:
-        raise GraphError(f"{node.where} draws from at most 2**63 - 1 numbers, got {span}")
+    if high - low >= 2**63:
+        raise GraphError(f"{node.where} draws from at most 2**63 - 1 numbers, got {high - low}")
+
+
+def _integers(node: Node, key: Entry) -> Entry:
+    low, span = node.params["low"], node.params["high"] - node.params["low"]
     word = words(node, key) & (2**63 - 1)
     rest = word & (span - 1) if span & (span - 1) == 0 else word % span
-    return convert(rest + low if low else rest, wanted)
+    return convert(rest + low if low else rest, dtype_of(node.params["dtype"]))
 
 
 draw("random_bits", _bits, "whole numbers of random bits", kinds="iu")
@@ -278,6 +306,7 @@ draw(
     "random_uniform",
     _uniform,
     "evenly spread over low to below high",
+    check=_range_of_floats,
     low=0.0,
     high=1.0,
 )
@@ -288,6 +317,7 @@ draw(
     "for ranges of 32 bits",
     kinds="iu",
     aliases="randint",
+    check=_range_of_integers,
     low=0,
     high=REQUIRED,
 )
