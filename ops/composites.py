@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from passkit.node import Entry, Node
-from passkit.op import FExpand, Op, register_op
+from passkit.op import FExpand, FInferType, Op, register_op
 from passkit.ops.rules import alias, takes
 from passkit.size import Shape
 
@@ -46,8 +46,14 @@ def composite(
 
 
 def expanded_shape(node: Node, *shapes: Shape) -> Any:
-    """The shapes of what ``node`` expands to, for inputs of ``shapes``."""
+    """The shapes of what ``node`` expands to, for inputs of ``shapes``.
+
+    What the operator itself says of dtypes comes first: its message names it, and not a part of it.
+    """
     assert node.op is not None
+    rule, dtypes = FInferType.get(node.op.name), [e.dtype for e in node.inputs]
+    if rule is not None and None not in dtypes:
+        rule(node, *dtypes)
     stand_ins = [
         Node(None, (), {"shape": s, "dtype": e.dtype}, f"input {k}").entries[0]
         for k, (s, e) in enumerate(zip(shapes, node.inputs, strict=True))

@@ -56,6 +56,9 @@ FUNCTIONS = {
 INTEGER_FUNCTIONS = {"left_shift": 2, "right_shift": 2, "gcd": 2}
 """Functions of integers: shifts are total, a count below 0 or of the width moves all bits out."""
 
+WORDS = {"philox_low": 3, "philox_high": 3}
+"""Functions of int64 that every dialect has: halves of a random block of (counter, stream, key)."""
+
 
 def _function(name: str) -> Callable[..., Expr]:
     def build(*args: Operand) -> Expr:

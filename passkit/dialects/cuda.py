@@ -5,6 +5,7 @@ A block is (32, rows) threads where a tile has rows, else one row of threads.
 
 from passkit.ast import FUNCTIONS
 from passkit.dialects.base import NARROW_CASTS, SCALARS, Dialect, register_dialect
+from passkit.dialects.words import PHILOX
 
 FLOATS = [f for f in FUNCTIONS if f not in ("abs", "maximum", "minimum", "sigmoid")]
 
@@ -103,7 +104,7 @@ CUDA = register_dialect(
         casts=NARROW_CASTS,
         rounded="rounded_{short}({value})",
         scalars={**SCALARS, "float16": "uint16_t", "bfloat16": "uint16_t"},
-        preamble=PREAMBLE,
+        preamble=PREAMBLE + PHILOX.format(fn="PK_FN", word="uint64_t", long="int64_t"),
         infinity="__int_as_float(0x7f800000)",
         bits="bits_{short}({bits})",
         calls={

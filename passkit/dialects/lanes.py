@@ -12,7 +12,20 @@ import numpy as np
 from attrs import evolve, frozen
 
 from passkit import dtype as dt
-from passkit.ast import FUNCTIONS, Binary, Call, Cast, Const, Expr, Load, Select, Unary, Var, const
+from passkit.ast import (
+    FUNCTIONS,
+    WORDS,
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    Load,
+    Select,
+    Unary,
+    Var,
+    const,
+)
 from passkit.dialects.base import Dialect, Vectors
 from passkit.dialects.expressions import (
     ATOM,
@@ -32,7 +45,7 @@ from passkit.stage import Fold, Let, Loop, Prefetch, Stage, Store
 from passkit.walk import children, variables, walk
 
 QUICK = frozenset(["maximum", "minimum", "abs", "floor", "ceil", "trunc", "rint"])
-SLOW = frozenset(FUNCTIONS) - QUICK
+SLOW = frozenset([*FUNCTIONS, *WORDS]) - QUICK
 """Functions that take longer than folding does."""
 LANES, SHORT = 16, 128
 """Lanes of a vector, and the longest row that is printed without a loop."""
@@ -46,7 +59,8 @@ def turns(stage: Stage, lane: Loop, dialect: Dialect) -> tuple[str, int]:
     """How a stage takes its lanes: what opens the loop, and the lanes of one turn.
 
     A row that is short and known needs no loop. Packs, where a fold or a long formula would else
-    wait for itself, and where rows are read side by side: four cache lines of each. What is streamed begins with the lanes up to a cache line.
+    wait for itself, and where rows are read side by side: four cache lines of each. What is
+    streamed begins with the lanes up to a cache line.
     """
     v = dialect.vectors
     if v is None:

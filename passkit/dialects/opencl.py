@@ -4,6 +4,7 @@ A work-group takes the rows of its tile one after the other, because sub-groups 
 """
 
 from passkit.dialects.base import NARROW_CASTS, Dialect, register_dialect
+from passkit.dialects.words import PHILOX
 
 FLOATS = """\
 static inline {t} maximum_{t}({t} a, {t} b) {{ return a != a || a > b ? a : b; }}
@@ -108,6 +109,7 @@ OPENCL = register_dialect(
             text.format(t=t)
             for text, types in ((FLOATS, REAL), (INTEGERS, WHOLE))
             for t in types.values()
-        ),
+        )
+        + PHILOX.format(fn="static inline", word="ulong", long="long"),
     )
 )

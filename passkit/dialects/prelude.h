@@ -15,6 +15,7 @@
 //   prelude/special.h   of both: cbrt hypot lgamma tgamma digamma trigamma erfinv erfcinv
 //   prelude/bits.h      left_shift right_shift; nextafter ldexp
 //   prelude/integer.h   floor_divide remainder fmod of integers and floats; gcd
+//   prelude/random.h    philox_low philox_high of int64
 //   prelude/divisor.h   divisor<T> known_divisor<T> divisors_of_rows<T, most>
 //   prelude/rows.h      folds_of_rows<most>
 //   prelude/sums.h      summing<lanes>
@@ -30,6 +31,7 @@
 #include "prelude/special.h"
 #include "prelude/bits.h"
 #include "prelude/integer.h"
+#include "prelude/random.h"
 #include "prelude/divisor.h"
 #include "prelude/rows.h"
 #include "prelude/half.h"

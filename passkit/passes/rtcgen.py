@@ -6,7 +6,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from passkit.ast import FUNCTIONS
+from passkit.ast import FUNCTIONS, WORDS
 from passkit.dialects.cxx import PRELUDE
 from passkit.errors import PassError
 from passkit.graph import Annotation, Graph
@@ -72,6 +72,7 @@ def sections_of(source: str) -> tuple[str, ...]:
         "half.h": narrow,
         "integer.h": bool(called & WHOLE),
         "bits.h": bool(called & BITS),
+        "random.h": bool(called & set(WORDS)),
         "math_f32.h": mathematics and (narrow or "float" in source),
         "math_f64.h": mathematics and "double" in source,
         "special.h": bool(called & SPECIAL),

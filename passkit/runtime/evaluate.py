@@ -16,6 +16,7 @@ from passkit.ast import Binary, Call, Cast, Const, Expr, Load, Select, SizeOf, U
 from passkit.dtype import DType
 from passkit.errors import CodeGenError, nearest
 from passkit.lazy import Lazy
+from passkit.runtime.philox import philox
 from passkit.size import evaluate as evaluate_size
 
 if TYPE_CHECKING:
@@ -127,6 +128,8 @@ EXACT: dict[str, Callable[..., Array]] = {
     "left_shift": np.left_shift,
     "right_shift": np.right_shift,
     "gcd": np.gcd,
+    "philox_low": lambda *x: philox(*x)[0],
+    "philox_high": lambda *x: philox(*x)[1],
 }
 
 

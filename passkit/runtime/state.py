@@ -85,7 +85,7 @@ class State:
 
 def _is_foreign(array: Any) -> bool:
     """Whether an array's dtype, such as bfloat16, is not NumPy's own."""
-    return array.dtype.isbuiltin == 2
+    return bool(array.dtype.isbuiltin == 2)
 
 
 def _own(value: Any) -> Any:

@@ -289,7 +289,7 @@ def mistakes(specimen: Specimen, where: str, found: Any, wanted: Any) -> Iterato
         if not (specimen.ulps or specimen.slack) and wide is np.float64:
             off |= (np.signbit(a) != np.signbit(b)) & ~np.isnan(b)
     if off.any():
-        first = tuple(int(k[0]) for k in np.nonzero(off))
+        first = tuple(int(k[0]) for k in np.nonzero(off)) if off.ndim else ()
         yield (
             f"{where}: {np.count_nonzero(off)} of {off.size} elements are off, such as "
             f"{found[first]!r} at {first} for {wanted[first]!r}"
