@@ -272,6 +272,8 @@ OPERATORS = {
     **{"+": "add", "-": "sub", "*": "mul", "//": "floor_div", "%": "mod", "neg": "neg"},
     **{"abs": "abs", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"},
     **{"&": "bitwise_and", "|": "bitwise_or", "^": "bitwise_xor", "~": "bitwise_not"},
+    **{"==": "equal", "!=": "not_equal", "where": "where"},  # what gradients are made of
+    **{"zeros_like": "zeros_like", "ones_like": "ones_like"},
 }
 ALIASES = {
     **{"sub": "subtract", "mul": "multiply", "div": "divide true_divide", "pow": "power"},
@@ -305,6 +307,7 @@ for _name in ZERO_PRESERVING:
     get_op(_name).set_attr("TZeroPreserving", True)
 for _name in ("identity", "stop_gradient"):
     get_op(_name).set_attr("FInplaceIdentity", lambda node: [True])
+get_op("stop_gradient").set_attr("FGradient", lambda node, dy: [None])
 
 cast = register_op(
     "cast",

@@ -11,8 +11,8 @@ from passkit.infer import agree, broadcast_shapes, show_shape
 from passkit.lazy import Lazy
 from passkit.node import Entry, Node, known_shape
 from passkit.op import OpPattern, get_op, register_op
-from passkit.ops.rules import shapes_text, takes
-from passkit.size import Shape
+from passkit.ops.rules import make, shapes_text, takes
+from passkit.size import Shape, numel
 
 if TYPE_CHECKING:
     from passkit import ast
@@ -79,6 +79,29 @@ def _at(x: Any, y: Any) -> Entry:
 
 
 matmul.set_attr("FOperator", _at)
+
+
+def _product(a: Entry, b: Entry, flip_a: bool, flip_b: bool) -> Entry:
+    return make("matmul", a, b, transpose_a=flip_a, transpose_b=flip_b)
+
+
+def _matmul_gradient(node: Node, dy: Entry) -> list[Entry]:
+    """By the left operand ``dy bᵀ``, by the right one ``aᵀ dy``; batches that broadcast add up."""
+    (a, b), flip_a, flip_b = node.inputs, node.params["transpose_a"], node.params["transpose_b"]
+    da = _product(b, dy, flip_b, True) if flip_a else _product(dy, b, False, not flip_b)
+    rank = len(known_shape(a))
+    if len(known_shape(b)) == 2 and rank > 2 and not flip_a:
+        a, dy = _rows(a), _rows(dy)  # one product sums over the batch
+    db = _product(dy, a, True, flip_a) if flip_b else _product(a, dy, not flip_a, False)
+    return [da, db]
+
+
+def _rows(x: Entry) -> Entry:
+    shape = known_shape(x)
+    return make("reshape", x, shape=(numel(shape[:-1]), shape[-1]))
+
+
+matmul.set_attr("FGradient", _matmul_gradient)
 
 linear = register_op(
     "linear",

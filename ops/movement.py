@@ -12,7 +12,7 @@ from passkit.infer import agree, demand, same_dtype_rule, show_shape
 from passkit.lazy import Lazy
 from passkit.node import Entry, Node, known_shape
 from passkit.op import REQUIRED, Op, OpPattern, register_op
-from passkit.ops.rules import alias, axes_of, extents, one_axis, shapes_text, unchanged
+from passkit.ops.rules import alias, axes_of, extents, make, one_axis, shapes_text, unchanged
 from passkit.size import Extent, Shape, divide_exactly, has_size, numel
 
 if TYPE_CHECKING:
@@ -208,6 +208,7 @@ for _op in ORDER_KEEPING:
     _op.set_attr("FSimplify", _simplify_reshape)
     _op.set_attr("FInplaceOption", lambda node: [(0, 0)])
     _op.set_attr("FInplaceIdentity", lambda node: [True])
+    _op.set_attr("FGradient", lambda node, dy: [make("reshape", dy, shape=_input(node))])
 
 
 def _axes(node: Node, rank: int) -> tuple[int, ...]:
@@ -254,6 +255,14 @@ transpose.set_attr("FCompute", lambda node, x: np.transpose(x, node.params["axes
 transpose.set_attr("FSimplify", _simplify_transpose)
 
 
+def _transpose_gradient(node: Node, dy: Entry) -> list[Entry]:
+    axes = _axes(node, len(_input(node)))
+    return [make("transpose", dy, axes=tuple(axes.index(k) for k in range(len(axes))))]
+
+
+transpose.set_attr("FGradient", _transpose_gradient)
+
+
 def _broadcast_shape(node: Node, shape: Shape) -> Shape:
     wanted = extents(node, node.params["shape"], "shape")
     if any(isinstance(n, int) and n < 0 for n in wanted):
@@ -282,6 +291,7 @@ broadcast_to.set_attr(
 )
 broadcast_to.set_attr("FCompute", lambda node, x: np.broadcast_to(x, node.entries[0].shape))
 broadcast_to.set_attr("FSimplify", lambda node: unchanged(node, node.inputs[0]))
+broadcast_to.set_attr("FGradient", lambda node, dy: [make("sum_like", dy, node.inputs[0])])
 
 
 def _concat_shape(node: Node, *shapes: Shape) -> Shape:
@@ -333,3 +343,16 @@ concat.set_attr("FElement", _concat_element)
 concat.set_attr("FCompute", lambda node, *x: np.concatenate(x, node.params["axis"]))
 concat.set_attr("FSimplify", lambda node: node.inputs[0] if len(node.inputs) == 1 else None)
 alias(concat, "concatenate")
+
+
+def _concat_gradient(node: Node, dy: Entry) -> list[Entry]:
+    """Each input's part of it."""
+    axis = one_axis(node, len(_output(node)), node.params["axis"])
+    starts: list[Extent] = list(accumulate((known_shape(e)[axis] for e in node.inputs), initial=0))
+    return [
+        make("slice", dy, begin=tuple(start if k == axis else 0 for k in range(len(n))), size=n)
+        for start, n in zip(starts, map(known_shape, node.inputs), strict=False)
+    ]
+
+
+concat.set_attr("FGradient", _concat_gradient)

@@ -20,16 +20,22 @@ def _axes_kept(node: Node, shape: Shape) -> Shape:
     return shape
 
 
+def _top(node: Node, x: Entry) -> Entry:
+    """The largest, to be subtracted: the result does not depend on it, so no gradient flows."""
+    top = make("reduce_max", x, axis=node.params["axis"], keepdims=True)
+    return make("stop_gradient", top)
+
+
 def _softmax(node: Node, x: Entry) -> Entry:
     """Source: exp(x - max(x)) / sum(exp(x - max(x))), which cannot overflow."""
     axis = node.params["axis"]
-    e = make("exp", x - make("reduce_max", x, axis=axis, keepdims=True))
+    e = make("exp", x - _top(node, x))
     return e / make("reduce_sum", e, axis=axis, keepdims=True)
 
 
 def _log_softmax(node: Node, x: Entry) -> Entry:
     axis = node.params["axis"]
-    d = x - make("reduce_max", x, axis=axis, keepdims=True)
+    d = x - _top(node, x)
     total = make("reduce_sum", make("exp", d), axis=axis, keepdims=True)
     return d - make("log", total)
 
@@ -37,7 +43,7 @@ def _log_softmax(node: Node, x: Entry) -> Entry:
 def _logsumexp(node: Node, x: Entry) -> Entry:
     """Where the largest element is infinite, nothing is subtracted: inf - inf is NaN."""
     axis, keepdims = node.params["axis"], node.params["keepdims"]
-    top = make("reduce_max", x, axis=axis, keepdims=True)
+    top = _top(node, x)
     shift = make("where", make("abs", top) < inf, top, 0.0)
     total = make("reduce_sum", make("exp", x - shift), axis=axis, keepdims=keepdims)
     if not keepdims:

@@ -16,8 +16,8 @@ from passkit.infer import demand
 from passkit.lazy import Lazy
 from passkit.node import Entry, Node, known_shape
 from passkit.op import Op, OpPattern, register_op
-from passkit.ops.rules import alias, axes_of, takes, unchanged
-from passkit.size import Shape
+from passkit.ops.rules import alias, axes_of, make, takes, unchanged
+from passkit.size import Shape, numel
 
 if TYPE_CHECKING:
     from passkit import ast
@@ -67,6 +67,39 @@ def highest(dtype: DType) -> Any:
     return np.inf if dtype.is_float else np.iinfo(dtype.numpy).max
 
 
+def spread(node: Node, folded: Entry) -> Entry:
+    """``folded``, which has the shape of the node's result, stretched over what was folded."""
+    shape = known_shape(node.inputs[0])
+    axes = axes_of(node, len(shape), node.params["axis"])
+    aligned = tuple(1 if k in axes else n for k, n in enumerate(shape))
+    if not node.params["keepdims"] and axes:
+        folded = make("reshape", folded, shape=aligned)
+    return make("broadcast_to", folded, shape=shape)
+
+
+def _sum_gradient(node: Node, dy: Entry) -> list[Entry]:
+    return [spread(node, dy)]
+
+
+def _mean_gradient(node: Node, dy: Entry) -> list[Entry]:
+    shape = known_shape(node.inputs[0])
+    count = numel(shape[k] for k in axes_of(node, len(shape), node.params["axis"]))
+    return [spread(node, make("div_by_size", dy, size=count))]
+
+
+def _extreme_gradient(node: Node, dy: Entry) -> list[Entry]:
+    """Those that are the largest share it equally, as in TensorFlow."""
+    x, fold = node.inputs[0], {k: node.params[k] for k in PARAMS}
+    chosen = make("equal", x, spread(node, node.entries[0]))
+    count = make("reduce_sum", make("cast", chosen, dtype=x.dtype), **fold)
+    return [make("where", chosen, spread(node, dy / count), 0.0)]
+
+
+def _prod_gradient(node: Node, dy: Entry) -> list[Entry]:
+    x = node.inputs[0]
+    return [spread(node, dy) * make("prod_others", x, axis=node.params["axis"])]
+
+
 def reduction(
     name: str,
     kinds: str,
@@ -76,6 +109,7 @@ def reduction(
     *,
     finish: Callable[[Expr, Expr], Expr] | None = None,
     shape: Callable[..., Shape] = reduced_shape,
+    gradient: Callable[..., list[Entry]] | None = None,
     aliases: str = "",
 ) -> Op:
     """Register ``name`` with what all reductions share."""
@@ -104,13 +138,29 @@ def reduction(
     op.set_attr("FSimplify", _nothing_folded)
     op.set_attr("TOpPattern", OpPattern.REDUCE)
     op.set_attr("TOpCost", "expensive")
+    if gradient is not None:
+        op.set_attr("FGradient", gradient)
     alias(op, aliases)
     return op
 
 
 # name, kinds, identity, combination of two, meaning
-reduction("reduce_sum", "iuf", lambda d: 0, lambda a, b: a + b, "the sum; 0 of nothing")
-reduction("reduce_prod", "iuf", lambda d: 1, lambda a, b: a * b, "the product; 1 of nothing")
+reduction(
+    "reduce_sum",
+    "iuf",
+    lambda d: 0,
+    lambda a, b: a + b,
+    "the sum; 0 of nothing",
+    gradient=_sum_gradient,
+)
+reduction(
+    "reduce_prod",
+    "iuf",
+    lambda d: 1,
+    lambda a, b: a * b,
+    "the product; 1 of nothing",
+    gradient=_prod_gradient,
+)
 reduction(
     "reduce_mean",
     "f",
@@ -118,6 +168,7 @@ reduction(
     lambda a, b: a + b,
     "the sum divided by the count; NaN of nothing",
     finish=lambda total, count: total / ast.cast(count, total.dtype),
+    gradient=_mean_gradient,
 )
 reduction(
     "reduce_max",
@@ -126,6 +177,7 @@ reduction(
     lambda a, b: ast.maximum(a, b),
     "the largest; NaN if any is",
     shape=nonempty_shape,
+    gradient=_extreme_gradient,
 )
 reduction(
     "reduce_min",
@@ -134,6 +186,7 @@ reduction(
     lambda a, b: ast.minimum(a, b),
     "the smallest; NaN if any is",
     shape=nonempty_shape,
+    gradient=_extreme_gradient,
 )
 reduction("reduce_any", "b", lambda d: False, lambda a, b: a | b, "whether any holds")
 reduction("reduce_all", "b", lambda d: True, lambda a, b: a & b, "whether all hold")

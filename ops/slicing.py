@@ -15,7 +15,7 @@ from passkit.lazy import Lazy
 from passkit.node import Entry, Node, as_entry, known_shape
 from passkit.op import REQUIRED, OpPattern, get_op
 from passkit.ops.movement import movement
-from passkit.ops.rules import extents, unchanged
+from passkit.ops.rules import extents, make, unchanged
 from passkit.size import Extent, Shape, Size, at_least, divide_exactly
 
 if TYPE_CHECKING:
@@ -214,6 +214,15 @@ def _open_range(x: Entry, part: slice, n: Extent, step: int) -> tuple[Extent, Ex
 
 
 slice_.set_attr("FOperator", index)
+
+
+def _slice_gradient(node: Node, dy: Entry) -> list[Entry]:
+    shape = known_shape(node.inputs[0])
+    begin, _, step = _slice_params(node, shape)
+    return [make("unslice", dy, shape=shape, begin=begin, step=step)]
+
+
+slice_.set_attr("FGradient", _slice_gradient)
 
 
 def split(x: Any, num_or_sizes: int | Sequence[Extent], axis: int = 0) -> tuple[Entry, ...]:

@@ -33,6 +33,7 @@ _MODULES = {
     "passkit.op": "Op OpPattern REQUIRED register_op op_group get_op list_ops",
     "passkit.node": "Entry Node var state constant",
     "passkit.graph": "Graph Annotation",
+    "passkit.adjoint": "gradients",
     "passkit.parser": "parse",
     "passkit.text": "to_text",
     "passkit.json": "to_json from_json",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import prod
-from typing import NamedTuple, TypeAlias, Union
+from typing import Any, NamedTuple, TypeAlias, Union
 
 from passkit.errors import ShapeError
 
@@ -148,6 +148,14 @@ def symbols_of(sizes: Iterable[Extent]) -> frozenset[str]:
 def has_size(shape: Shape | None) -> bool:
     """Whether a shape, its rank included, is known only when a call gives the sizes."""
     return shape is None or any(isinstance(n, Size) for n in shape)
+
+
+def awaits(params: Mapping[str, Any]) -> bool:
+    """Whether a parameter is, or holds, a size that a call gives."""
+    return any(
+        isinstance(v, Size) or (type(v) is tuple and any(isinstance(n, Size) for n in v))
+        for v in params.values()
+    )
 
 
 def divide_exactly(a: Extent, b: Extent) -> Extent | None:

@@ -13,10 +13,10 @@ from attrs import frozen
 from tests.raised import ROOT, source_files
 
 FLOORS = {
-    "values": "errors lazy collector dtype size expr folds ast walk stage units",
+    "values": "errors lazy collector dtype size expr folds ast walk derivative stage units",
     "graph": (
         "registry op infer node call graph nested pattern text tokens text_values parser "
-        "json_values json"
+        "json_values json spelled backward adjoint"
     ),
     "plan": (
         "partial index target group split space reads schedule shared kernel lowering tidy storage"

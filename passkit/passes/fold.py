@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from passkit.graph import Graph
 from passkit.node import CONSTANT, Entry, Node, constant
 from passkit.op import OpPattern, TStateful
-from passkit.size import numel
+from passkit.size import awaits, numel
 
 MOST = 64 << 20
 """Bytes of the largest value that folding makes."""
@@ -18,12 +18,13 @@ SMALL = 4 << 10
 def can_fold(node: Node) -> bool:
     """Whether a node is to be computed now.
 
-    It has constant inputs and no state, and the result is at most 64 MiB. What only spreads a
-    value out (a broadcast, zeros of a shape) is left alone: reading it costs more than making it.
+    It has constant inputs, no state and no parameter that waits for a size, and the result is at
+    most 64 MiB. What only spreads a value out (a broadcast, zeros of a shape) is left alone:
+    reading it costs more than making it.
     """
     if node.op is None or node.op is CONSTANT or node.control or TStateful.get(node.op.name):
         return False
-    if any(e.node.op is not CONSTANT for e in node.inputs):
+    if any(e.node.op is not CONSTANT for e in node.inputs) or awaits(node.params):
         return False
     sizes = [nbytes(e) for e in node.entries]
     total = 0

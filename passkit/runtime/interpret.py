@@ -25,7 +25,7 @@ from passkit.op import FCodeGen, FCompute, FContract, FElement, FExpand, FReduce
 from passkit.reads import element
 from passkit.runtime.evaluate import cast_array, evaluate
 from passkit.runtime.feeds import bind_sizes, check_feeds
-from passkit.size import Shape, Size, has_size, numel, substitute, symbols_of
+from passkit.size import Shape, Size, awaits, has_size, numel, substitute, symbols_of
 
 Array = Any
 Arrays = list[Array]
@@ -194,7 +194,7 @@ def concrete(node: Node, arrays: Sequence[Array], sizes: Sizes) -> Node:
     Raises: ShapeError for a size that no input of the graph has.
     """
     fits = all(e.shape == a.shape for e, a in zip(node.inputs, arrays, strict=True))
-    if fits and all(not has_size(e.shape) for e in node.entries):
+    if fits and not (any(has_size(e.shape) for e in node.entries) or awaits(node.params)):
         return node
     inputs = [
         Node(None, (), {"shape": a.shape, "dtype": e.dtype or dtype_of(a.dtype)}, e.node.name)
