@@ -218,7 +218,7 @@ slice_.set_attr("FOperator", index)
 
 def _slice_gradient(node: Node, dy: Entry) -> list[Entry]:
     shape = known_shape(node.inputs[0])
-    begin, _, step = _slice_params(node, shape)
+    begin, _, step = slice_params(node, shape)
     return [make("unslice", dy, shape=shape, begin=begin, step=step)]
 
 

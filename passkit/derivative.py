@@ -77,6 +77,18 @@ RULES: dict[str, Callable[..., Partials]] = {
     "rint": lambda y, x: (None,),
     "pow": _pow,
     "atan2": _atan2,
+    "hypot": lambda y, a, b: (a / y, b / y),
+    "fma": lambda y, a, b, c: (b, a, _one(a)),
+    "fmod": lambda y, a, b: (_one(a), -ast.trunc(a / b)),
+    "copysign": lambda y, a, b: (ast.copysign(_one(a), a) * ast.copysign(_one(b), b), None),
+    "nextafter": lambda y, a, b: (_one(a), None),
+    "ldexp": lambda y, a, b: (ast.ldexp(_one(a), b), None),  # the exponent counts as whole
+    "cbrt": lambda y, x: (1.0 / (y * y * 3.0),),
+    "lgamma": lambda y, x: (ast.digamma(x),),
+    "tgamma": lambda y, x: (y * ast.digamma(x),),
+    "digamma": lambda y, x: (ast.trigamma(x),),
+    "erfinv": lambda y, x: (ast.exp(y * y) * (sqrt(pi) / 2),),
+    "erfcinv": lambda y, x: (ast.exp(y * y) * (-sqrt(pi) / 2),),
     "abs": lambda y, x: (_sign(x),),  # 0 at 0
     # Where both are equal, all of it goes to the first, as in TensorFlow.
     "maximum": lambda y, a, b: (_step(a >= b, y), _step(a < b, y)),
@@ -88,7 +100,7 @@ RULES: dict[str, Callable[..., Partials]] = {
     "//": lambda y, a, b: (None, None),
     "%": lambda y, a, b: (_one(a), -ast.trunc(a / b)),
 }
-"""Every function of a dialect and every sign: whatever a kernel can say has a derivative."""
+"""Every function of floats but trigamma, whose derivative no kernel function is, and every sign."""
 
 
 def derivative(x: Expr, by: Var) -> Expr | None:
