@@ -27,7 +27,8 @@ def test_python_types_and_bfloat16() -> None:
         "bool", "int64", "float64", "complex128"
     ]
     b = dtype_of("bf16")
-    assert (b.nbytes, b.kind, b.is_float, dtype_of(b.numpy)) == (2, "f", True, b)
+    assert (b.nbytes, b.kind, b.is_float) == (2, "f", True)
+    assert all(dtype_of(what) is b for what in ("bfloat16", "bf16", b.numpy, b.numpy.type))
 
 
 @pytest.mark.parametrize("what", ["float31", "f4,f4", "int64()", object, np.dtype("U3")])
@@ -42,6 +43,20 @@ def test_promotion_is_numpys() -> None:
     assert promote(dt.int32, dt.float32) is dt.float64
     assert promote(dt.bool_, dt.int8) is dt.int8
     assert promote(dt.uint8, dt.int8) is dt.int16
+
+
+def test_bfloat16_promotes_as_float16_does() -> None:
+    """With integers of more bits it widens as float16; the two together are float32."""
+    b, floats = dtype_of("bfloat16"), (dt.float32, dt.float64)
+    assert promote(b, dt.float16) is promote(dt.float16, b) is dt.float32
+    assert [promote(f, b) for f in floats] == list(floats)
+    for other in (dt.bool_, dt.int8, dt.uint8):
+        assert promote(b, other) is promote(other, b) is b
+    for other in (dt.int16, dt.uint16, dt.int32, dt.uint32, dt.int64, dt.uint64, dt.complex64):
+        assert promote(b, other) is promote(other, b) is promote(dt.float16, other)
+    assert [weak_scalar(v, b) for v in (True, 2, 0.5)] == [b, b, b]
+    assert weak_scalar(1j, b) is dt.complex64
+    assert weak_scalar(np.float32(1), b) is dt.float32
 
 
 @pytest.mark.parametrize("value, like, wanted", [

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from passkit.dialects import CUDA
-from tests.dialects.test_printer import GOLDEN, PROGRAMS
+from tests.dialects.test_printer import GOLDEN, GOLDENS
 from tests.planned import plan
 
 MANY = """x: f32[n]; y: i64[n]; z: bool[n]; k: i32[n]; d: f64[n]; h: f16[n]; g: bf16[n];
@@ -74,7 +74,7 @@ def said(texts: list[str], folder: Path) -> str | None:
 def test_kernels_compile(tmp_path: Path) -> None:
     """The goldens, and a kernel for each dtype, cast and function, in one translation unit."""
     texts = [p.read_text() for p in sorted(GOLDEN.glob("*.cu"))]
-    assert len(texts) == len(PROGRAMS)
+    assert len(texts) == len(GOLDENS)
     texts += [k.source for k in plan(MANY, target="cuda").attrs["kernel"].values()]
 
     assert said(texts, tmp_path) is None

@@ -16,13 +16,13 @@ import pytest
 
 import passkit as pk
 from passkit.dtype import DType
-from tests.ops.specimens import SPECIMENS, Specimen, Trial, mistakes
+from tests.ops.specimens import BY_KIND, SPECIMENS, Specimen, Trial, mistakes
 from tests.together import compiled
 
 for _file in sorted(Path(__file__).parent.glob("specimen_*.py")):
     import_module(f"tests.ops.{_file.stem}")
 
-NATIVE = ("bool", "int32", "int64", "float32", "float64")
+NATIVE = tuple(name for kind in "biuf" for name in BY_KIND[kind])
 """The dtypes that kernels take."""
 
 TOGETHER = 12

@@ -175,3 +175,18 @@ def test_an_expansion_that_never_ends_is_found() -> None:
     forever.set_attr("FExpand", lambda node, x: ops.neg(forever(x)))
     with pytest.raises(pk.PassError, match="after 64 rounds: test_forever; FExpand must not"):
         pk.ApplyPasses(pk.Graph([forever(pk.var("x", (3,)))]), "Expand")
+
+
+@pytest.mark.parametrize("fusion", ["stitch", "nnvm"])
+def test_products_of_16_bits_are_float32(fusion: str) -> None:
+    """Between casts: a library takes them, and the casts are kernels' work; rounded once."""
+    x, y = pk.var("x", ("n", 5), "bfloat16"), pk.var("y", (7, 5), "bfloat16")
+    e = ops.exp(pk.var("z", ()))
+    product = ops.matmul(x, y, transpose_b=True, name="p", control=[e.node])
+    out = pk.ApplyPasses(pk.Graph([product]), "Expand", fusion=fusion)
+
+    assert sorted(names(out)) == ["cast", "cast", "cast", "exp", "matmul"]
+    (last,) = (entry.node for entry in out.outputs)
+    assert (last.name, [n.name for n in last.control]) == ("p", [e.node.name])
+    assert last.inputs[0].dtype.name == "float32"
+    assert last.inputs[0].node.params == product.node.params

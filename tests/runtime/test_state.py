@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ml_dtypes import bfloat16
 
 import passkit as pk
 from passkit.errors import FeedError
@@ -60,3 +61,15 @@ def test_files(tmp_path: Path) -> None:
     with pytest.raises(FeedError, match=r"less.npz has no variable 'u'; known: w"):
         s.load(tmp_path / "less.npz")
     assert s["w"].tolist() == [7, 8]
+
+
+def test_files_keep_bfloat16(tmp_path: Path) -> None:
+    """A file does not know this dtype's name; a variable of another size of bytes is refused."""
+    value = np.array([1.5, np.nan, -0.0], bfloat16)
+    s, other = State({"h": value}), State({"h": value * 0})
+    s.save(tmp_path / "s.npz")
+    other.load(tmp_path / "s.npz")
+
+    assert other["h"].dtype == bfloat16 and other["h"].tobytes() == value.tobytes()
+    with pytest.raises(FeedError, match=r"variable 'h' needs float32\[3\], got \|V2\[3\]"):
+        State({"h": np.zeros(3, np.float32)}).load(tmp_path / "s.npz")

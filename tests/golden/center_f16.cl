@@ -1,0 +1,29 @@
+__kernel void center_f16(__global const ushort *restrict x0, __global ushort *restrict y0, const long n0, const long n1, const long n2, const long n3, __local uchar *scratch, __local void *joined) {
+  for (long tile = get_group_id(0); tile < n3; tile += get_num_groups(0)) {
+    const long i0_end = tile * n1 + n1 < n0 ? tile * n1 + n1 : n0;
+    for (long i0 = tile * n1; i0 < i0_end; ++i0) {
+      float reduce_mean_1_lanes = 0.0f;
+      for (long i1 = 0 + get_local_id(0); i1 < n2; i1 += get_local_size(0)) {
+        const float reduce_mean_1_term = widen_f16(x0[i0 * n2 + i1]);
+        reduce_mean_1_lanes = reduce_mean_1_lanes + reduce_mean_1_term;
+      }
+      __local float *reduce_mean_1_all = (__local float *)joined;
+      reduce_mean_1_all[get_local_id(0)] = reduce_mean_1_lanes;
+      for (uint o = get_local_size(0) / 2; o; o >>= 1) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (get_local_id(0) < o) {
+          const float a = reduce_mean_1_all[get_local_id(0)];
+          const float b = reduce_mean_1_all[get_local_id(0) + o];
+          reduce_mean_1_all[get_local_id(0)] = a + b;
+        }
+      }
+      barrier(CLK_LOCAL_MEM_FENCE);
+      const float reduce_mean_1 = reduce_mean_1_all[0];
+      barrier(CLK_LOCAL_MEM_FENCE);
+      const float reduce_mean_1_row = rounded_f16(reduce_mean_1 / (float)(n2));
+      for (long i1 = 0 + get_local_id(0); i1 < n2; i1 += get_local_size(0)) {
+        y0[i0 * n2 + i1] = narrow_f16(widen_f16(x0[i0 * n2 + i1]) - reduce_mean_1_row);
+      }
+    }
+  }
+}

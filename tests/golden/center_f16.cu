@@ -1,0 +1,21 @@
+extern "C" __global__ void center_f16(const uint16_t *__restrict__ x0, uint16_t *__restrict__ y0, const int64_t n0, const int64_t n1, const int64_t n2, const int64_t n3) {
+  for (int64_t tile = blockIdx.x; tile < n3; tile += gridDim.x) {
+    const int64_t i0_end = tile * n1 + n1 < n0 ? tile * n1 + n1 : n0;
+    for (int64_t i0 = tile * n1 + threadIdx.y; i0 < i0_end; i0 += blockDim.y) {
+      float reduce_mean_1_lanes = 0.0f;
+      for (int64_t i1 = 0 + threadIdx.x; i1 < n2; i1 += blockDim.x) {
+        const float reduce_mean_1_term = widen_f16(x0[i0 * n2 + i1]);
+        reduce_mean_1_lanes = reduce_mean_1_lanes + reduce_mean_1_term;
+      }
+      float reduce_mean_1 = reduce_mean_1_lanes;
+      for (int o = 16; o; o >>= 1) {
+        const float a = reduce_mean_1, b = __shfl_xor_sync(0xffffffffu, reduce_mean_1, o);
+        reduce_mean_1 = a + b;
+      }
+      const float reduce_mean_1_row = rounded_f16(reduce_mean_1 / convert<float>(n2));
+      for (int64_t i1 = 0 + threadIdx.x; i1 < n2; i1 += blockDim.x) {
+        y0[i0 * n2 + i1] = narrow_f16(widen_f16(x0[i0 * n2 + i1]) - reduce_mean_1_row);
+      }
+    }
+  }
+}

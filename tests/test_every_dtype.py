@@ -1,0 +1,204 @@
+"""Every dtype in compiled kernels: all numbers of 16 bits, all casts, all folds, in few graphs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from ml_dtypes import bfloat16
+
+import passkit as pk
+from passkit import ops
+from passkit.dtype import dtype_of
+
+INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+NARROW = ["float16", "bfloat16"]
+REAL = ["bool", *INTEGERS, *NARROW, "float32", "float64"]
+EVERY = np.arange(65536, dtype=np.uint16)
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+
+def array_of(dtype: str) -> Any:
+    """NumPy's type of a name."""
+    return dtype_of(dtype).numpy
+
+
+def drawn(rng: Any, dtype: str, shape: tuple[int, ...]) -> Any:
+    """Any bits of integers; of floats numbers of many sizes, NaN, infinities and -0."""
+    kind = array_of(dtype)
+    if dtype == "bool":
+        return rng.random(shape) < 0.5
+    if dtype in INTEGERS:
+        info = np.iinfo(kind)
+        x = rng.integers(info.min, info.max, shape, kind, endpoint=True)
+        return np.where(rng.random(shape) < 0.1, kind.type(0), x)
+    x = rng.standard_normal(shape) * np.exp2(rng.integers(-30, 34, shape))
+    odd = rng.choice([np.nan, np.inf, -np.inf, -0.0, 0.5, 2.0**31, -(2.0**63), 65520.0], shape)
+    return np.where(rng.random(shape) < 0.15, odd, x).astype(kind)
+
+
+def same(found: Any, wanted: Any) -> bool:
+    """Whether dtypes, shapes and bits agree; one NaN is as good as another."""
+    if found.dtype != wanted.dtype or found.shape != wanted.shape:
+        return False
+    nan = (found != found) & (wanted != wanted)
+    bits = f"u{found.dtype.itemsize}"
+    return bool((nan | (found.view(bits) == wanted.view(bits))).all())
+
+
+def check(outputs: dict[str, Any], feeds: dict[str, Any], fusion: str = "stitch") -> None:
+    """What kernels give has the bits of what the operators mean; nothing runs in NumPy."""
+    graph = pk.Graph(list(outputs.values()))
+    exe = pk.compile(graph, fusion=fusion)
+    found, wanted = exe(feeds), pk.interpret(graph, feeds)
+
+    assert {type(s).__name__ for s in exe.steps} <= {"Launch", "Copy"}
+    assert [k for k, a, b in zip(outputs, found, wanted, strict=True) if not same(a, b)] == []
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+def test_all_numbers_of_16_bits(dtype: str, rng: Any) -> None:
+    """Exact operators on all 65,536, beside all in another order: denormals, NaN, -0, limits."""
+    x, y = pk.var("x", ("n",), dtype), pk.var("y", ("n",), dtype)
+    made = {
+        **{f: getattr(ops, f)(x) for f in ("neg", "abs", "sqrt", "floor", "rint", "sign", "relu")},
+        **{f: getattr(ops, f)(x) for f in ("reciprocal", "isnan", "square", "trunc", "ceil")},
+        **{"add 0": x + 0.0, "mul 1": x * 1.0000001, "add": x + y, "sub": x - y, "mul": x * y},
+        **{"div": x / y, "div 3": x / 3.0, "maximum": ops.maximum(x, y), "less": x < y},
+        **{"where": ops.where(ops.equal(x, y), x, -y), "chain": (x * y - x) * 0.5 + y / (x - 1.0)},
+        **{f"cast {d}": ops.cast(x, d) for d in REAL},
+    }
+    raw = array_of(dtype)
+    feeds = {"x": EVERY.view(raw), "y": rng.permutation(EVERY).view(raw)}
+
+    check(made, feeds)
+    check({"chain": made["chain"]}, {k: v[:100] for k, v in feeds.items()}, fusion="none")
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+def test_functions_of_16_bits(dtype: str) -> None:
+    """Of all 65,536: the nearest, but where the true value is next to the middle of two."""
+    names = ("exp", "expm1", "log", "log1p", "tanh", "sigmoid", "erf", "sin", "cos", "rsqrt")
+    x = pk.var("x", ("n",), dtype)
+    graph = pk.Graph([getattr(ops, name)(x) for name in names])
+    feeds = {"x": EVERY.view(array_of(dtype))}
+
+    for name, found, wanted in zip(
+        names, pk.compile(graph)(feeds), pk.interpret(graph, feeds), strict=True
+    ):
+        steps = found.view(np.int16).astype(int) - wanted.view(np.int16)
+        nan = (found != found) & (wanted != wanted)
+        assert np.abs(np.where(nan, 0, steps)).max() <= 1, name
+        assert np.mean(~nan & (steps != 0)) < 1e-3, name
+
+
+def test_all_casts(rng: Any) -> None:
+    """Between all pairs: integers wrap, floats out of range saturate, NaN is 0, 0.3 is true."""
+    inputs = {d: pk.var(f"x_{d}", ("n",), d) for d in REAL}
+    made = {f"{a} {b}": ops.cast(x, b) for a, x in inputs.items() for b in REAL if a != b}
+
+    check(made, {f"x_{d}": drawn(rng, d, (1500,)) for d in REAL})
+
+
+def test_numbers_and_arrays_of_every_dtype(rng: Any) -> None:
+    """Weak Python numbers, constants, wrapping, total division, selects and gathers."""
+    made, feeds = {}, {}
+    for d in REAL:
+        x, y = pk.var(f"x_{d}", (5, 70), d), pk.var(f"y_{d}", (70,), d)
+        feeds |= {f"x_{d}": drawn(rng, d, (5, 70)), f"y_{d}": drawn(rng, d, (70,))}
+        table = drawn(rng, d, (5, 1))
+        made[f"{d} table"] = ops.where(ops.equal(x, y), x, pk.node.constant(table))
+        made[f"{d} moved"] = ops.transpose(ops.concat(x, x[::-1, ::2], axis=1))
+        if d == "bool":
+            made[d] = (x & y) | ~x
+            continue
+        made[d] = ops.maximum(x * y + 3, x - y) - 1
+        made[f"{d} ordered"] = ops.where((x < y) & (x >= 2), x, ops.minimum(x, y))
+        if d in INTEGERS:
+            made[f"{d} divided"] = (x // y) * 2 + x % y
+            made[f"{d} bits"] = (x & y) ^ ~(x | 5)
+
+    check(made, feeds)
+
+
+@pytest.mark.parametrize("dtype", REAL)
+def test_folds_of_every_dtype(dtype: str, rng: Any) -> None:
+    """Over short rows, long rows, columns and all, with what is done to each element after."""
+    names = ["reduce_any", "reduce_all"] if dtype == "bool" else ["reduce_max", "reduce_min"]
+    names += ["reduce_sum", "reduce_prod"] if dtype in INTEGERS else []
+    made, feeds = {}, {}
+    for k, shape in enumerate(((40, 20), (6, 300), (300, 6), (3, 5, 70))):
+        x = pk.var(f"x{k}", shape, dtype)
+        feeds[f"x{k}"] = drawn(rng, dtype, shape)
+        for name, axis in [(n, a) for n in names for a in (0, len(shape) - 1, None)][k % 2 :: 2]:
+            total = getattr(ops, name)(x, axis=axis, keepdims=True)
+            made[f"{shape} {name} {axis}"] = total
+            made[f"{shape} {name} {axis} after"] = ops.where(ops.equal(x, total), x, total)
+
+    check(made, feeds)
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+def test_sums_of_16_bits_are_float32(dtype: str) -> None:
+    """4,096 ones are 4,096, though the dtype cannot count to it; over rows and over columns."""
+    x = pk.var("x", ("n", "m"), dtype)
+    exe = pk.compile(pk.Graph([ops.reduce_sum(x, axis=k) for k in (0, 1)]))
+    ones = np.ones((4096, 4096), array_of(dtype))
+
+    for found in exe(x=ones):
+        assert found.dtype == ones.dtype and (found == 4096).all()
+
+
+def test_what_is_kept_in_scratch_and_registers(rng: Any) -> None:
+    """Softmax and layer norm of 16 bits, over short, long and first axes: rounded as unfused."""
+    for dtype in NARROW:
+        made, feeds = [], {}
+        for k, (shape, axis) in enumerate((((50, 20), 1), ((4, 700), 1), ((70, 40), 0))):
+            x = pk.var(f"x{k}", shape, dtype)
+            feeds[f"x{k}"] = rng.standard_normal(shape).astype(array_of(dtype))
+            made += [ops.softmax(x, axis=axis), ops.layer_norm(x, axis=axis, scale=False,
+                                                               center=False)]  # fmt: skip
+        graph = pk.Graph(made)
+        fused, apart = (pk.compile(graph, fusion=f)(feeds) for f in ("stitch", "none"))
+
+        for a, b, c in zip(fused, apart, pk.interpret(graph, feeds), strict=True):
+            assert a.tobytes() == b.tobytes()
+            ulp = float(np.spacing(np.float16(1)) if dtype == "float16" else 2.0**-7)
+            np.testing.assert_allclose(a.astype(float), c.astype(float), rtol=ulp, atol=ulp / 64)
+
+
+@pytest.mark.parametrize("dtype", REAL)
+def test_calls_of_every_dtype(dtype: str, tmp_path: Any) -> None:
+    """Strides, results that are given, files, and what is no array of the dtype."""
+    kind = array_of(dtype)
+    given = np.array([[0, 1, 0], [1, 1, 0]]).astype(kind)
+    x = pk.var("x", (None, 3), dtype)
+    s = pk.state("s", given)
+    graph = pk.Graph([ops.concat(x, given, axis=0), ops.where(ops.equal(s, s), s, s)])
+    exe = pk.compile(graph)
+    exe.save(tmp_path / "m")
+    loaded = pk.load(tmp_path / "m")
+    other = "float64" if dtype != "float64" else "bfloat16"
+
+    for run in (exe, loaded):
+        for feed in (given, given[::-1, ::-1], np.asfortranarray(given), given[:0]):
+            joined, kept = run(x=feed)
+            assert joined.dtype == kept.dtype == kind
+            assert joined.tobytes() == np.concatenate([feed, given]).tobytes()
+        out = [np.empty((4, 3), kind), np.empty((2, 3), kind)]
+        assert run({"x": given}, out=out)[0] is out[0]
+    with pytest.raises(pk.PasskitError, match=f"'x' needs {dtype}.*, got {other}.*astype"):
+        exe(x=given.astype(array_of(other)))
+    for again in (pk.from_json(pk.to_json(graph)), pk.parse(pk.to_text(graph))):
+        assert again.key == graph.key
+    assert np.asarray(pk.jit(lambda v: ops.concat(v, v, axis=0))(given)).dtype == kind
+
+
+def test_bfloat16_is_ml_dtypes_own() -> None:
+    """What a call returns is an array of the type that others use."""
+    x = pk.var("x", ("n",), "bf16")
+    (found,) = pk.compile(pk.Graph([x * 2]))(x=np.array([1.5, -3], bfloat16))
+
+    assert found.dtype == bfloat16 and found.tolist() == [3, -6]
