@@ -56,12 +56,14 @@ class Windows(NamedTuple):
         return not any(self.before) and all(a == 0 for a in self.after)
 
 
-def each(node: Node, what: str, count: int, least: int = 1) -> tuple[int, ...]:
+def each(
+    node: Node, what: str, count: int, least: int = 1, given: Any = None
+) -> tuple[int, ...]:
     """A parameter as one int for each spatial axis.
 
     Raises: ShapeError for another number of them, and for one below ``least``.
     """
-    given = node.params[what]
+    given = node.params[what] if given is None else given
     found = given if isinstance(given, tuple) else (given,) * count
     fits = len(found) == count and all(type(n) is int and n >= least for n in found)
     if not fits:
@@ -82,13 +84,16 @@ def spatial(node: Node, shape: Shape) -> tuple[Extent, ...]:
     return tuple(shape[1:-1])
 
 
-def windows_of(node: Node, size: tuple[Extent, ...], window: tuple[int, ...]) -> Windows:
-    """Where the windows that a node's parameters describe lie.
+def windows_of(
+    node: Node, size: tuple[Extent, ...], window: tuple[int, ...], strides: Any = None
+) -> Windows:
+    """Where the windows that a node's parameters describe lie; ``strides``, if given, win.
 
     Raises: ShapeError where a window does not fit, or the padding says nothing known.
     """
     count = len(size)
-    stride, dilation = each(node, "strides", count), each(node, "dilations", count)
+    stride = each(node, "strides", count, given=strides)
+    dilation = each(node, "dilations", count)
     reach = [(w - 1) * d + 1 for w, d in zip(window, dilation, strict=True)]
     given = node.params["padding"]
     if given == "SAME":
@@ -204,7 +209,7 @@ def _taken(
 
 windows = movement(
     "windows",
-    {"window": REQUIRED, **WINDOWED, "fill": 0.0},
+    {"window": REQUIRED, **WINDOWED, "fill": 0},
     "(batch, *size, channels) -> (batch, *result, *window, channels): what each window covers",
     OpPattern.INJECTIVE,
 )
@@ -260,15 +265,15 @@ windows_back.set_attr("FInferShape", _back_shape)
 windows_back.set_attr("FElement", _back_element)
 
 
-def scattered(node: Node, dy: Entry, size: Sequence[Extent]) -> Entry:
+def scattered(dy: Entry, size: Sequence[Extent], **params: Any) -> Entry:
     """The sum of windows (batch, *result, *window, channels) at their places in ``size``."""
     count = len(size)
-    spread = make("windows_back", dy, size=tuple(size), **_passed(node))
+    spread = make("windows_back", dy, size=tuple(size), **params)
     return make("reduce_sum", spread, axis=tuple(range(1 + count, 1 + 2 * count)))
 
 
 def _view_gradient(node: Node, dy: Entry) -> list[Entry]:
-    return [scattered(node, dy, known_shape(node.inputs[0])[1:-1])]
+    return [scattered(dy, known_shape(node.inputs[0])[1:-1], **_passed(node))]
 
 
 def _taken_of(node: Node, shape: Shape) -> Windows:
