@@ -69,7 +69,7 @@ def _code() -> list[tuple[str, int, int]]:
     folders = [_HERE, _OPS]
     while folders:
         for item in os.scandir(folders.pop()):
-            if item.name.endswith((".py", ".h", ".c")):
+            if item.name.endswith((".py", ".h", ".c", ".cpp")):
                 facts = item.stat()
                 found.append((item.name, facts.st_size, facts.st_mtime_ns))
             elif "." not in item.name and item.name != "__pycache__" and item.is_dir():

@@ -12,7 +12,7 @@
 
 namespace convolution {
 
-enum { REORDER = 0, LIBRARY = 1, WINDOWS = 2 };
+enum { REORDER = 0, LIBRARY = 1, WINDOWS = 2, CHANNELS = 3 };
 
 enum {
   MEMORY_CREATE, MEMORY_DESTROY, EXECUTE, GET_THREADS, SET_THREADS, ENGINE, STREAM, FILTER,
@@ -150,6 +150,84 @@ static void windows(const Shape &s, const int64_t *size, void *const *buf, int64
     windows_of<double, Gemm32d, Gemm64d>(s, buf, size[2] != 0, image, first, rows, scratch);
 }
 
+// One channel of source to each filter: rows of results, lanes of filters at a time. The taps of the
+// middle pixels are all inside the row, so that PIXELS of them share the loads of the filter.
+template <class T> struct Lane {
+  typedef T type;
+};
+template <class T> struct Lanes;
+template <> struct Lanes<float> {
+  typedef float type __attribute__((vector_size(64), aligned(4), may_alias));
+  enum { COUNT = 16 };
+};
+template <> struct Lanes<double> {
+  typedef double type __attribute__((vector_size(64), aligned(8), may_alias));
+  enum { COUNT = 8 };
+};
+
+template <class L, int PIXELS, class T>
+static inline void pixels(const Shape &s, const T *x, const T *w, T *y, int64_t row, int64_t first,
+                          int64_t from, int64_t to) {
+  typedef typename L::type V;  // as an argument it would lose its alignment
+  V sum[PIXELS];
+  for (int p = 0; p < PIXELS; p++) sum[p] = V{};
+  const int64_t step = s.stride[2] * s.channels;
+  for (int64_t a = 0; a < s.window[0]; a++) {
+    const int64_t d = row / s.result[1] * s.stride[0] - s.before[0] + a * s.dilation[0];
+    if (d < 0 || d >= s.size[0]) continue;
+    for (int64_t b = 0; b < s.window[1]; b++) {
+      const int64_t h = row % s.result[1] * s.stride[1] - s.before[1] + b * s.dilation[1];
+      if (h < 0 || h >= s.size[1]) continue;
+      const int64_t left = first * s.stride[2] - s.before[2];
+      const T *line = x + ((d * s.size[1] + h) * s.size[2] + left) * s.channels;
+      const T *taps = w + (a * s.window[1] + b) * s.window[2] * s.filters;
+      for (int64_t c = from; c < to; c++) {
+        const V factor = *(const V *)(taps + c * s.filters);
+        const T *at = line + c * s.dilation[2] * s.channels;
+        for (int p = 0; p < PIXELS; p++) sum[p] += factor * *(const V *)(at + p * step);
+      }
+    }
+  }
+  for (int p = 0; p < PIXELS; p++) *(V *)(y + p * s.filters) = sum[p];
+}
+
+template <class L, class T>
+static void channel_row(const Shape &s, const T *x, const T *w, T *y, int64_t row) {
+  enum { PIXELS = 8 };
+  const int64_t n = s.result[2];
+  for (int64_t i = 0; i < n;) {
+    const int64_t left = i * s.stride[2] - s.before[2];
+    const int64_t reach = (s.window[2] - 1) * s.dilation[2];
+    const bool inside = left >= 0 && i + PIXELS <= n &&
+                        left + (PIXELS - 1) * s.stride[2] + reach < s.size[2];
+    if (inside) {
+      pixels<L, PIXELS>(s, x, w, y + i * s.filters, row, i, 0, s.window[2]);
+      i += PIXELS;
+      continue;
+    }
+    int64_t from = 0, to = s.window[2];
+    while (from < to && left + from * s.dilation[2] < 0) from++;
+    while (to > from && left + (to - 1) * s.dilation[2] >= s.size[2]) to--;
+    pixels<L, 1>(s, x, w, y + i * s.filters, row, i, from, to);
+    i++;
+  }
+}
+
+template <class T>
+static void channels_of(const Shape &s, void *const *buf, int64_t image, int64_t first,
+                        int64_t rows) {
+  const int64_t lines = s.result[0] * s.result[1];
+  const T *x = (const T *)buf[2] + image * s.size[0] * s.size[1] * s.size[2] * s.channels;
+  const T *w = (const T *)buf[3];
+  for (int64_t r = first; r < first + rows; r++) {
+    T *y = (T *)buf[5] + (image * lines + r) * s.result[2] * s.filters;
+    int64_t c = 0;
+    for (; c + Lanes<T>::COUNT <= s.channels; c += Lanes<T>::COUNT)
+      channel_row<Lanes<T>>(s, x + c, w + c, y + c, r);
+    for (; c < s.channels; c++) channel_row<Lane<T>>(s, x + c, w + c, y + c, r);
+  }
+}
+
 // A part of the filter into the layout of the library.
 static void reorder(void *const *buf, int64_t tile) {
   int64_t *table = (int64_t *)buf[0];
@@ -197,8 +275,13 @@ extern "C" void convolve(void *const *buf, const int64_t *size, int64_t begin, i
         windows(s, size, buf, image, part[FIRST_ROW] + r, 1, scratch);
     } else {
       const int64_t blocks = (lines + height - 1) / height, first = tile % blocks * height;
-      windows(s, size, buf, tile / blocks, first, lines - first < height ? lines - first : height,
-              scratch);
+      const int64_t rows = lines - first < height ? lines - first : height;
+      if (size[0] == WINDOWS)
+        windows(s, size, buf, tile / blocks, first, rows, scratch);
+      else if (size[1] == 4)
+        channels_of<float>(s, buf, tile / blocks, first, rows);
+      else
+        channels_of<double>(s, buf, tile / blocks, first, rows);
     }
   }
 }

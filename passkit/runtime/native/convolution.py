@@ -18,8 +18,10 @@ from passkit.runtime.native.build import KernelText, build, kernel_digest
 from passkit.runtime.native.onednn import Primitives, primitives
 
 SYMBOL = "convolve"
-FLAGS = ("-fwrapv",)
-REORDER, LIBRARY, WINDOWS = 0, 1, 2
+FLAGS = ("-fwrapv", "-ffp-contract=fast")
+"""Sums of products take fma, as everywhere."""
+
+REORDER, LIBRARY, WINDOWS, CHANNELS = 0, 1, 2, 3
 PATCH_NBYTES = 1 << 18
 """The windows that a tile multiplies at a time stay in a core's cache."""
 
@@ -67,7 +69,8 @@ def steps(c: Convolution, itemsize: int) -> Steps | None:
     """What runs a convolution of this shape; None where its result is empty."""
     if min(c.batch, *c.result, c.filters) < 1:  # type: ignore[type-var]
         return None
-    found = primitives(c) if itemsize == 4 else None
+    each = c.groups == c.channels == c.filters  # a filter for each channel: no product of matrices
+    found = primitives(c) if itemsize == 4 and not each else None
     library = blas()
     product = library.sgemm if itemsize == 4 else library.dgemm
     head = (itemsize, library.ilp64)
@@ -83,6 +86,9 @@ def steps(c: Convolution, itemsize: int) -> Steps | None:
         run = Step(found.table, sizes, found.parts * int(c.batch), scratch, seconds)
         return Steps(product, reorder, found.filter_nbytes, run)
     lines = int(c.result[0]) * int(c.result[1])
+    if each:
+        run = Step(None, (CHANNELS, *head, 1, *numbers), lines * int(c.batch), 0, 8 * seconds)
+        return Steps(product, None, 0, run)
     height = max(1, min(lines, PATCH_NBYTES // max(1, row)))
     tiles = -(-lines // height) * int(c.batch)
     run = Step(None, (WINDOWS, *head, height, *numbers), tiles, row * height, seconds)
