@@ -1,7 +1,6 @@
-"""Convolutions: one operator that libraries run, channels last, and the names it goes by.
+"""Convolutions: one operator that libraries run, channels last, and what its gradients are made of.
 
-A filter is (*window, channels / groups, filters), as in TensorFlow. With ``data_format`` of channels
-first the input is transposed there and back, which fuses with what stands around it.
+A filter is (*window, channels / groups, filters), as in TensorFlow.
 """
 
 from __future__ import annotations
@@ -10,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passkit.dtype import dtype_of
-from passkit.errors import GraphError, ShapeError
+from passkit.errors import ShapeError
 from passkit.infer import agree, show_shape
 from passkit.lazy import Lazy
 from passkit.node import Entry, Node, known_shape
@@ -41,7 +39,7 @@ convolution = register_op(
 )
 
 
-def _window(node: Node, filters: Shape) -> tuple[int, ...]:
+def window_of(node: Node, filters: Shape) -> tuple[int, ...]:
     """The window of a filter. Raises: ShapeError where it is not known."""
     if any(not isinstance(n, int) for n in filters):
         raise ShapeError(
@@ -58,7 +56,7 @@ def _geometry(node: Node, x: Shape, filters: Shape) -> Windows:
             f"{node.where} needs a filter of rank {len(x)}, (*window, channels / groups, filters), "
             f"got {show_shape(filters)}"
         )
-    window = _window(node, filters)
+    window = window_of(node, filters)
     groups = node.params["groups"]
     if type(groups) is not int or groups < 1 or int(filters[-1]) % groups:
         raise ShapeError(
@@ -220,14 +218,15 @@ def _dilate_gradient(node: Node, dy: Entry) -> list[Entry]:
 dilate.set_attr("FGradient", _dilate_gradient)
 
 
-def _passed(node: Node) -> dict[str, Any]:
+def passed(node: Node) -> dict[str, Any]:
+    """The parameters of a convolution, to be handed on."""
     return {k: node.params[k] for k in CONVOLVED}
 
 
 def _input_back(node: Node, filters: Entry, dy: Entry) -> Entry:
     """Source: the convolution of dy, its elements a stride apart, with the filter turned round."""
     size = extents(node, node.params["size"], "size")
-    window = _window(node, known_shape(filters))
+    window = window_of(node, known_shape(filters))
     found = windows_of(node, size, window)
     shape = known_shape(dy)
     padding: list[tuple[Extent, Extent]] = [(0, 0)]
@@ -286,133 +285,12 @@ composite(
 
 def _gradient(node: Node, dy: Entry) -> list[Entry]:
     x, filters = node.inputs
-    passed = _passed(node)
+    given = passed(node)
     size, window = known_shape(x)[1:-1], known_shape(filters)[:-2]
     return [
-        make("convolution_backprop_input", filters, dy, size=size, **passed),
-        make("convolution_backprop_filter", x, dy, window=window, **passed),
+        make("convolution_backprop_input", filters, dy, size=size, **given),
+        make("convolution_backprop_filter", x, dy, window=window, **given),
     ]
 
 
 convolution.set_attr("FGradient", _gradient)
-
-
-# The names of TensorFlow and others: a fixed number of spatial axes, and either order of channels.
-
-FIRST = {1: ("NCW", "NCL"), 2: ("NCHW",), 3: ("NCDHW",)}
-LAST = {1: ("NWC", "NLC"), 2: ("NHWC",), 3: ("NDHWC",)}
-
-
-def channels_first(node: Node, count: int) -> bool:
-    """Whether data_format says so. Raises: GraphError for one that means nothing here."""
-    given = node.params["data_format"]
-    if given in (*FIRST[count], "channels_first"):
-        return True
-    if given in (*LAST[count], "channels_last"):
-        return False
-    raise GraphError(
-        f"{node.where} needs {LAST[count][0]!r} or {FIRST[count][0]!r} as data_format, got {given!r}"
-    )
-
-
-def to_last(x: Entry, first: bool) -> Entry:
-    """``x`` with channels last."""
-    rank = len(known_shape(x))
-    return make("transpose", x, axes=(0, *range(2, rank), 1)) if first else x
-
-
-def from_last(x: Entry, first: bool) -> Entry:
-    """``x``, whose channels are last, as a node's data_format has them."""
-    rank = len(known_shape(x))
-    return make("transpose", x, axes=(0, rank - 1, *range(1, rank - 1))) if first else x
-
-
-def wide(x: Entry) -> Entry:
-    """Floats of 16 bits as float32, in which their products are added."""
-    narrow = x.dtype is not None and x.dtype.is_float and x.dtype.nbytes == 2
-    return make("cast", x, dtype="float32") if narrow else x
-
-
-def as_dtype(x: Entry, like: Entry) -> Entry:
-    """``x`` in the dtype of ``like``."""
-    if like.dtype is None or x.dtype is like.dtype:
-        return x
-    return make("cast", x, dtype=dtype_of(like.dtype).name)
-
-
-def _rank(node: Node, x: Entry, count: int) -> None:
-    if len(known_shape(x)) != count + 2:
-        raise ShapeError(
-            f"{node.where} needs an input of rank {count + 2}, got {show_shape(known_shape(x))}"
-        )
-
-
-def _named(count: int) -> Any:
-    def expand(node: Node, x: Entry, filters: Entry) -> Entry:
-        _rank(node, x, count)
-        first = channels_first(node, count)
-        inner = to_last(wide(x), first)
-        out = make("convolution", inner, wide(filters), **_passed(node))
-        return as_dtype(from_last(out, first), x)
-
-    return expand
-
-
-def _transposed(count: int) -> Any:
-    """Source: the gradient of a convolution with respect to its input."""
-
-    def expand(node: Node, x: Entry, filters: Entry) -> Entry:
-        _rank(node, x, count)
-        first = channels_first(node, count)
-        inner = to_last(wide(x), first)
-        size = _grown(node, known_shape(inner)[1:-1], _window(node, known_shape(filters)))
-        out = make(
-            "convolution_backprop_input", wide(filters), inner, size=size, **_passed(node)
-        )
-        return as_dtype(from_last(out, first), x)
-
-    return expand
-
-
-def _grown(node: Node, size: tuple[Extent, ...], window: tuple[int, ...]) -> tuple[Extent, ...]:
-    """The size of the input whose convolution has ``size``: the output_shape, if it is given."""
-    given = node.params["output_shape"]
-    count = len(size)
-    if given is not None:
-        found = extents(node, given, "output_shape")
-        return found[1:-1] if len(found) == count + 2 else found
-    from passkit.ops.windowed import each
-
-    stride, dilation = each(node, "strides", count), each(node, "dilations", count)
-    extra = each(node, "output_padding", count, 0)
-    out: list[Extent] = []
-    for k, n in enumerate(size):
-        reach = (window[k] - 1) * dilation[k] + 1
-        padding = node.params["padding"]
-        if padding == "SAME":
-            out.append(n * stride[k] + extra[k])
-            continue
-        pair = (0, 0) if padding == "VALID" else padding
-        pair = pair[k] if isinstance(pair, tuple) and padding != "VALID" else pair
-        low, high = pair if isinstance(pair, tuple) else (pair, pair)
-        out.append((n - 1) * stride[k] + reach - low - high + extra[k])
-    return tuple(out)
-
-
-for _count in (1, 2, 3):
-    _layout = LAST[_count][0]
-    composite(
-        f"conv{_count}d",
-        ["input", "filter"],
-        _named(_count),
-        f"the convolution over {_count} spatial axes",
-        {**CONVOLVED, "data_format": _layout},
-    )
-    composite(
-        f"conv{_count}d_transpose",
-        ["input", "filter"],
-        _transposed(_count),
-        f"the transpose of conv{_count}d: (batch, *result, filters) and its filter -> (batch, "
-        "*size, channels); output_shape or output_padding chooses among the sizes that fit",
-        {**CONVOLVED, "data_format": _layout, "output_shape": None, "output_padding": 0},
-    )

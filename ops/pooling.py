@@ -12,12 +12,13 @@ import numpy as np
 
 from passkit.errors import ShapeError
 from passkit.infer import show_shape
-from passkit.node import Entry, Node, known_shape
+from passkit.node import Entry, Node, constant, known_shape
 from passkit.op import REQUIRED
 from passkit.ops.composites import composite
-from passkit.ops.convolve import LAST, as_dtype, channels_first, from_last, to_last, wide
+from passkit.ops.layouts import LAST, as_dtype, channels_first, from_last, ranked, to_last, wide
 from passkit.ops.rules import make, takes
 from passkit.ops.windowed import Windows, each, scattered, windows_of
+from passkit.size import numel
 
 POOLED = {"window": REQUIRED, "strides": None, "padding": 0, "dilations": 1}
 
@@ -33,10 +34,7 @@ def _resolved(node: Node, count: int) -> dict[str, Any]:
 
 def _inner(node: Node, x: Entry, count: int) -> tuple[Entry, bool]:
     """The input with channels last, and whether they came first."""
-    if len(known_shape(x)) != count + 2:
-        raise ShapeError(
-            f"{node.where} needs an input of rank {count + 2}, got {show_shape(known_shape(x))}"
-        )
+    ranked(node, x, count)
     first = channels_first(node, count)
     return to_last(x, first), first
 
@@ -65,16 +63,11 @@ def _counts(node: Node, inner: Entry, count: int) -> Any:
     area = int(np.prod(found.window))
     if node.params["count_include_pad"] or found.inside:
         return float(area)
-    ones = make("broadcast_to", make("cast", _one(), dtype=inner.dtype.name), shape=(  # type: ignore[union-attr]
-        1, *found.size, 1))  # fmt: skip
+    assert inner.dtype is not None
+    one = constant(inner.dtype.numpy.type(1))
+    ones = make("broadcast_to", one, shape=(1, *found.size, 1))
     view = make("windows", ones, **_resolved(node, count))
     return make("reduce_sum", view, axis=_taps(count))
-
-
-def _one() -> Entry:
-    from passkit.node import constant
-
-    return constant(np.float32(1))
 
 
 def _average(count: int) -> Any:
@@ -98,20 +91,14 @@ def _max_gradient(count: int) -> Any:
         window = params["window"]
         area = int(np.prod(window))
         number = np.arange(area, dtype=np.int32).reshape(*window, 1)
-        place = make("where", make("equal", view, top), _constant(number), np.int32(area))
+        place = make("where", make("equal", view, top), constant(number), np.int32(area))
         chosen = make("reduce_min", place, axis=_taps(count), keepdims=True)
         back = make("reshape", to_last(dy, first), shape=known_shape(top))
-        spread = make("where", make("equal", chosen, _constant(number)), back, 0.0)
+        spread = make("where", make("equal", chosen, constant(number)), back, 0.0)
         del params["window"]
         return [from_last(scattered(spread, known_shape(inner)[1:-1], **params), first)]
 
     return gradient
-
-
-def _constant(value: Any) -> Entry:
-    from passkit.node import constant
-
-    return constant(value)
 
 
 for _count in (1, 2, 3):
@@ -158,3 +145,31 @@ composite(
     types=takes("iuf"),
 )  # fmt: skip
 composite("global_avg_pool", 1, _global("reduce_mean"), "the mean of each channel", GLOBAL)
+
+
+def _local_response(node: Node, x: Entry) -> Entry:
+    """Source: Krizhevsky et al. 2012, section 3.3; a window over channels, as in TensorFlow."""
+    radius = node.params["depth_radius"]
+    if type(radius) is not int or radius < 0:
+        raise ShapeError(f"{node.where} needs an int >= 0 as depth_radius, got {radius!r}")
+    shape = known_shape(x)
+    if len(shape) < 2:
+        raise ShapeError(f"{node.where} needs (…, channels), got {show_shape(shape)}")
+    first = len(shape) in (3, 4, 5) and channels_first(node, len(shape) - 2)
+    inner = to_last(x, first)
+    rows = numel(known_shape(inner)[:-1])
+    square = make("reshape", inner * inner, shape=(rows, shape[1] if first else shape[-1], 1))
+    view = make("windows", square, window=2 * radius + 1, padding=radius)
+    total = make("reshape", make("reduce_sum", view, axis=2), shape=known_shape(inner))
+    base = total * node.params["alpha"] + node.params["bias"]
+    return from_last(inner / make("pow", base, node.params["beta"]), first)
+
+
+composite(
+    "local_response_normalization",
+    1,
+    _local_response,
+    "x / (bias + alpha * sum of squares of the channels within depth_radius) ** beta",
+    {"depth_radius": 5, "bias": 1.0, "alpha": 1.0, "beta": 0.5, "data_format": "channels_last"},
+    aliases="lrn",
+)

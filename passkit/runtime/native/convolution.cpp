@@ -154,6 +154,7 @@ static void windows(const Shape &s, const int64_t *size, void *const *buf, int64
 // middle pixels are all inside the row, so that PIXELS of them share the loads of the filter.
 template <class T> struct Lane {
   typedef T type;
+  enum { COUNT = 1 };
 };
 template <class T> struct Lanes;
 template <> struct Lanes<float> {
@@ -165,12 +166,13 @@ template <> struct Lanes<double> {
   enum { COUNT = 8 };
 };
 
-template <class L, int PIXELS, class T>
+template <class L, int PIXELS, int WIDE, class T>
 static inline void pixels(const Shape &s, const T *x, const T *w, T *y, int64_t row, int64_t first,
                           int64_t from, int64_t to) {
   typedef typename L::type V;  // as an argument it would lose its alignment
-  V sum[PIXELS];
-  for (int p = 0; p < PIXELS; p++) sum[p] = V{};
+  V sum[PIXELS][WIDE];
+  for (int p = 0; p < PIXELS; p++)
+    for (int v = 0; v < WIDE; v++) sum[p][v] = V{};
   const int64_t step = s.stride[2] * s.channels;
   for (int64_t a = 0; a < s.window[0]; a++) {
     const int64_t d = row / s.result[1] * s.stride[0] - s.before[0] + a * s.dilation[0];
@@ -182,18 +184,22 @@ static inline void pixels(const Shape &s, const T *x, const T *w, T *y, int64_t 
       const T *line = x + ((d * s.size[1] + h) * s.size[2] + left) * s.channels;
       const T *taps = w + (a * s.window[1] + b) * s.window[2] * s.filters;
       for (int64_t c = from; c < to; c++) {
-        const V factor = *(const V *)(taps + c * s.filters);
+        V factor[WIDE];
+        for (int v = 0; v < WIDE; v++)
+          factor[v] = *(const V *)(taps + c * s.filters + v * L::COUNT);
         const T *at = line + c * s.dilation[2] * s.channels;
-        for (int p = 0; p < PIXELS; p++) sum[p] += factor * *(const V *)(at + p * step);
+        for (int p = 0; p < PIXELS; p++)
+          for (int v = 0; v < WIDE; v++)
+            sum[p][v] += factor[v] * *(const V *)(at + p * step + v * L::COUNT);
       }
     }
   }
-  for (int p = 0; p < PIXELS; p++) *(V *)(y + p * s.filters) = sum[p];
+  for (int p = 0; p < PIXELS; p++)
+    for (int v = 0; v < WIDE; v++) *(V *)(y + p * s.filters + v * L::COUNT) = sum[p][v];
 }
 
-template <class L, class T>
+template <class L, int PIXELS, int WIDE, class T>
 static void channel_row(const Shape &s, const T *x, const T *w, T *y, int64_t row) {
-  enum { PIXELS = 8 };
   const int64_t n = s.result[2];
   for (int64_t i = 0; i < n;) {
     const int64_t left = i * s.stride[2] - s.before[2];
@@ -201,14 +207,14 @@ static void channel_row(const Shape &s, const T *x, const T *w, T *y, int64_t ro
     const bool inside = left >= 0 && i + PIXELS <= n &&
                         left + (PIXELS - 1) * s.stride[2] + reach < s.size[2];
     if (inside) {
-      pixels<L, PIXELS>(s, x, w, y + i * s.filters, row, i, 0, s.window[2]);
+      pixels<L, PIXELS, WIDE>(s, x, w, y + i * s.filters, row, i, 0, s.window[2]);
       i += PIXELS;
       continue;
     }
     int64_t from = 0, to = s.window[2];
     while (from < to && left + from * s.dilation[2] < 0) from++;
     while (to > from && left + (to - 1) * s.dilation[2] >= s.size[2]) to--;
-    pixels<L, 1>(s, x, w, y + i * s.filters, row, i, from, to);
+    pixels<L, 1, WIDE>(s, x, w, y + i * s.filters, row, i, from, to);
     i++;
   }
 }
@@ -219,12 +225,17 @@ static void channels_of(const Shape &s, void *const *buf, int64_t image, int64_t
   const int64_t lines = s.result[0] * s.result[1];
   const T *x = (const T *)buf[2] + image * s.size[0] * s.size[1] * s.size[2] * s.channels;
   const T *w = (const T *)buf[3];
+  enum { COUNT = Lanes<T>::COUNT };
   for (int64_t r = first; r < first + rows; r++) {
     T *y = (T *)buf[5] + (image * lines + r) * s.result[2] * s.filters;
     int64_t c = 0;
-    for (; c + Lanes<T>::COUNT <= s.channels; c += Lanes<T>::COUNT)
-      channel_row<Lanes<T>>(s, x + c, w + c, y + c, r);
-    for (; c < s.channels; c++) channel_row<Lane<T>>(s, x + c, w + c, y + c, r);
+    for (; c + 4 * COUNT <= s.channels; c += 4 * COUNT)
+      channel_row<Lanes<T>, 4, 4>(s, x + c, w + c, y + c, r);
+    for (; c + 2 * COUNT <= s.channels; c += 2 * COUNT)
+      channel_row<Lanes<T>, 8, 2>(s, x + c, w + c, y + c, r);
+    for (; c + COUNT <= s.channels; c += COUNT)
+      channel_row<Lanes<T>, 8, 1>(s, x + c, w + c, y + c, r);
+    for (; c < s.channels; c++) channel_row<Lane<T>, 4, 1>(s, x + c, w + c, y + c, r);
   }
 }
 
