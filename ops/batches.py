@@ -69,12 +69,19 @@ def _training(node: Node, *given: Entry) -> tuple[Entry, ...]:
 
 
 def _statistics(x: Entry, axis: int) -> tuple[Entry, Entry]:
-    """Mean and variance of each channel, by distances to the mean."""
-    rank = len(known_shape(x))
-    axes = tuple(k for k in range(rank) if k != axis)
-    mean = make("reduce_mean", x, axis=axes)
-    away = x - _along(mean, rank, axis)
-    return mean, make("reduce_mean", away * away, axis=axes)
+    """Mean and variance of each channel in one pass over the data.
+
+    Distances are taken to the channel's first element, so that little cancels.
+    """
+    shape = known_shape(x)
+    axes = tuple(k for k in range(len(shape)) if k != axis)
+    size = tuple(n if k == axis else 1 for k, n in enumerate(shape))
+    first = make("slice", x, begin=(0,) * len(shape), size=size)
+    away = x - first
+    near = make("reduce_mean", away, axis=axes)
+    variance = make("reduce_mean", away * away, axis=axes) - near * near
+    mean = near + make("reshape", first, shape=(shape[axis],))
+    return mean, make("maximum", variance, 0.0)
 
 
 def _bessel(count: Extent, like: Entry) -> Any:
