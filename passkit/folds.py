@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from attrs import frozen
 
@@ -63,3 +64,23 @@ class Contract:
     k: Extent
     transpose_a: bool = False
     transpose_b: bool = False
+
+
+class Convolution(NamedTuple):
+    """What an FContract of a convolution says, over three spatial axes, channels last.
+
+    Shapes: (batch, *size, channels), (*window, channels / groups, filters) -> (batch, *result,
+    filters). Result element i reads from ``i * stride - before``, in steps of ``dilation``; what
+    lies outside is zero.
+    """
+
+    batch: Extent
+    size: tuple[Extent, ...]
+    channels: int
+    filters: int
+    window: tuple[int, ...]
+    result: tuple[Extent, ...]
+    stride: tuple[int, ...]
+    before: tuple[int, ...]
+    dilation: tuple[int, ...]
+    groups: int

@@ -69,7 +69,7 @@ def _code() -> list[tuple[str, int, int]]:
     folders = [_HERE, _OPS]
     while folders:
         for item in os.scandir(folders.pop()):
-            if item.name.endswith((".py", ".h", ".c")):
+            if item.name.endswith((".py", ".h", ".c", ".cpp")):
                 facts = item.stat()
                 found.append((item.name, facts.st_size, facts.st_mtime_ns))
             elif "." not in item.name and item.name != "__pycache__" and item.is_dir():
@@ -118,6 +118,7 @@ def keep(key: str, graph: Graph, program: Program, digests: Mapping[str, str]) -
     if sum(a.nbytes for a in constants) > MOST_CONSTANT_BYTES:
         return
     rows: list[Any] = []
+    units: dict[str, str] = {}
     for step, row in zip(program.steps, table.rows, strict=True):
         if row is not None and row[0] == "python":
             return
@@ -125,9 +126,12 @@ def keep(key: str, graph: Graph, program: Program, digests: Mapping[str, str]) -
             row = ("launch", digests[step.kernel.key], *row[2:])  # type: ignore[union-attr]
         elif row is not None and row[0] == "gemm":
             row = (*row[:2], None, None, *row[4:])
+        elif row is not None and row[0] == "convolution":
+            row = (row[0], units.setdefault("convolution", _unit()), *row[2:])
         rows.append(_plain(row))
     plan = {
-        "format": FORMAT, "kernels": sorted(set(digests.values())), "rows": rows, "states": names,
+        "format": FORMAT, "rows": rows,
+        "kernels": sorted({*digests.values(), *units.values()}), "states": names,
         "inputs": [(n, d.name, _plain(s)) for n, d, s in table.inputs],
         "outputs": [(d.name, _plain(s)) for d, s in table.outputs],
         "guards": _plain(table.guards), "slots": _plain(table.slots), "parallel": table.parallel,
@@ -165,7 +169,16 @@ def _linked(row: Any, entries: Mapping[str, int]) -> Any:
         function = library.sgemm if row[1] == "gemm_f32" else library.dgemm
         flags = (*row[9][:2], library.ilp64)
         return (*row[:2], launcher.builtin(row[1]), function, *row[4:9], flags, row[10])
+    if row[0] == "convolution":
+        return (row[0], entries[row[1]], *row[2:])
     return row
+
+
+def _unit() -> str:
+    """The name of the unit that runs convolutions."""
+    from passkit.runtime.native.convolution import digest
+
+    return digest()
 
 
 def _plain(value: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from passkit.dtype import DType
 from passkit.graph import Graph
 from passkit.group import FUSED
-from passkit.node import Entry, Node
+from passkit.node import CONSTANT, Entry, Node
 from passkit.op import FCompute, FContract, TLibraryCall
 from passkit.runtime.interpret import concrete, derive
 from passkit.runtime.native.blas import blas
@@ -116,6 +116,8 @@ class _Assembly:
             product = self.gemm(node)
             if product is not None:
                 return product
+        if TLibraryCall.get(node.op.name) == "convolution" and self.dtype(node) in GEMM:
+            return self.convolution(node)
         return Python(
             node.label,
             python_function(node),
@@ -143,19 +145,28 @@ class _Assembly:
             m, batch = m * batch, 1  # one matrix on the right serves all rows at once
         library = blas()
         name = GEMM[self.dtype(node)]
-        return Library(
-            library.name,
-            name,
-            builtin(name),
-            library.sgemm if name == "gemm_f32" else library.dgemm,
-            (*map(self.ref, node.inputs), self.ref(node.entries[0])),
-            batch,
-            m,
-            n,
-            k,
-            (int(contract.transpose_a), int(contract.transpose_b), library.ilp64),
-            (steps[0], steps[1], m * n),
+        function = library.sgemm if name == "gemm_f32" else library.dgemm
+        refs = (*map(self.ref, node.inputs), self.ref(node.entries[0]))
+        flags = (int(contract.transpose_a), int(contract.transpose_b), library.ilp64)
+        row = (
+            *("gemm", name, builtin(name), function, [r.place for r in refs], batch, m, n, k),
+            *(flags, (steps[0], steps[1], m * n)),
         )
+        return Library(library.name, f"({batch}, {m}, {k}) x ({k}, {n})", refs, row)
+
+    def convolution(self, node: Node) -> Library:
+        """A convolution for oneDNN, or for BLAS by its windows."""
+        from passkit.runtime.native import convolution  # few programs have one
+
+        assert node.op is not None
+        c = FContract.get(node.op.name)(node)
+        refs = (*map(self.ref, node.inputs), self.ref(node.entries[0]))
+        constant = node.inputs[1].node.op is CONSTANT
+        itemsize = self.graph.dtype(node.entries[0]).nbytes
+        places = [r.place for r in refs]
+        row = ("convolution", convolution.entry(), itemsize, places, tuple(c), constant)
+        what = f"{(c.batch, *c.size, c.channels)} -> {c.filters}"
+        return Library("convolution", what, refs, row)
 
 
 def python_function(node: Node) -> Callable[..., None]:

@@ -69,22 +69,15 @@ class Launch:
 
 @frozen
 class Library:
-    """Run a routine of a library: rows of matrix products through BLAS.
+    """Run a routine of a library: products of matrices, or a convolution.
 
-    ``sizes`` are the arguments of the built-in gemm kernel but for the number of rows of a tile.
+    ``what`` says of which sizes, ``row`` is the step as a `Table` has it; the result comes last.
     """
 
     routine: str
-    name: str
-    entry: int
-    function: int
+    what: str
     refs: tuple[Ref, ...]
-    batch: Extent
-    m: Extent
-    n: Extent
-    k: Extent
-    flags: tuple[int, int, int]
-    strides: tuple[Extent, Extent, Extent]
+    row: Row = field(repr=False)
 
     @property
     def reads(self) -> tuple[Ref, ...]:
@@ -93,11 +86,11 @@ class Library:
 
     @property
     def writes(self) -> tuple[Ref, ...]:
-        """The product."""
+        """The result."""
         return self.refs[-1:]
 
     def __str__(self) -> str:
-        return f"library {self.routine} ({self.batch}, {self.m}, {self.k}) x ({self.k}, {self.n})"
+        return f"library {self.routine} {self.what}"
 
 
 @frozen
@@ -193,10 +186,7 @@ class Program:
                     *([r.place for r in refs], kernel.sizes),
                 )
             case Library():
-                return (
-                    *("gemm", step.name, step.entry, step.function, [r.place for r in step.refs]),
-                    *(step.batch, step.m, step.n, step.k, step.flags, step.strides),
-                )
+                return step.row
             case Python(_, function, reads, writes):
                 return "python", function, [r.view for r in reads], [r.view for r in writes]
             case Copy(source, target):

@@ -4,7 +4,8 @@ A row is ``("launch", entry, grid, scratch, seconds, points, weight, refs, sizes
 name, entry, function, refs, batch, m, n, k, flags, strides)``, ``("python", function, views,
 views)``, ``("copy", ref, ref, nbytes)``, or None where there is nothing to do. A ref is a kind
 ("input", "output", "arena", "constant") and an index; a view is a ref, NumPy's number of a dtype
-and a shape. Rows hold numbers, text and sizes, so that they can be written to a file.
+and a shape. ``("convolution", entry, bytes of an element, refs, numbers, constant)`` has the
+numbers of a `Convolution`. Rows hold numbers, text and sizes, so that they can be written to a file.
 """
 
 from __future__ import annotations
@@ -27,9 +28,10 @@ class Table:
     ``inputs`` are (name, dtype, shape); ``guards`` are pairs of sizes that must be equal, with what
     they are. ``slots`` hold for each slot of the arena the bytes of what lives there. ``constants``
     are arrays that stay where they are. Above ``parallel`` seconds a row is shared among threads.
+    ``kept`` are constants as libraries want them.
     """
 
-    __slots__ = ("constants", "guards", "inputs", "outputs", "parallel", "rows", "slots")
+    __slots__ = ("constants", "guards", "inputs", "kept", "outputs", "parallel", "rows", "slots")
 
     def __init__(
         self,
@@ -43,6 +45,7 @@ class Table:
     ) -> None:
         self.inputs, self.outputs, self.rows, self.guards = inputs, outputs, rows, guards
         self.slots, self.constants, self.parallel = slots, constants, parallel
+        self.kept: dict[Any, Any] = {}
 
     def sizes(self, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
         """The number of every unknown size.
@@ -93,25 +96,29 @@ class Table:
         Python between any two rows, which costs the single native call.
         """
         offsets, arena = laid_out(self.slots, sizes)
-        binder = _Binder(self, offsets, sizes)
+        binder = _Binder(self, offsets, sizes, arena)
         bound: list[Row] = []
         for k, row in enumerate(self.rows):
             made = None if row is None else getattr(binder, row[0])(*row[1:])
-            if made is not None:
-                bound.append(made)
+            bound += made if isinstance(made, list) else [] if made is None else [made]
             if between is not None:
                 bound.append(("python", between(k), [], []))
         outputs = [(d.numpy.num, binder.shape(s)) for d, s in self.outputs]
         return launcher().Bound(
-            tuple(shapes), outputs, arena, binder.most, bound, seconds=binder.spent
+            tuple(shapes), outputs, binder.arena, binder.most, bound, seconds=binder.spent
         )
 
 
 class _Binder:
-    """Rows with numbers in the place of sizes; ``most`` scratch and ``spent`` seconds of them."""
+    """Rows with numbers in the place of sizes; ``most`` scratch and ``spent`` seconds of them.
 
-    def __init__(self, table: Table, offsets: Sequence[int], sizes: Mapping[str, int]) -> None:
-        self.table, self.offsets, self.sizes = table, offsets, sizes
+    ``arena`` grows by what rows need beyond the slots.
+    """
+
+    def __init__(
+        self, table: Table, offsets: Sequence[int], sizes: Mapping[str, int], arena: int
+    ) -> None:
+        self.table, self.offsets, self.sizes, self.arena = table, offsets, sizes, arena
         self.most = 0
         self.spent = 0.0
 
@@ -181,3 +188,40 @@ class _Binder:
 
     def copy(self, source: Row, target: Row, nbytes: Extent) -> Row:
         return "copy", self.ref(source), self.ref(target), self.number(nbytes)
+
+    def convolution(
+        self, entry: int, itemsize: int, refs: Sequence[Row], numbers: Row, constant: bool
+    ) -> list[Row]:
+        from passkit.folds import Convolution  # few programs have one
+        from passkit.runtime.native.convolution import laid_out, steps
+
+        shape = Convolution(*(self.shape(n) if isinstance(n, tuple) else self.number(n)
+                              for n in numbers))  # fmt: skip
+        found = steps(shape, itemsize)
+        if found is None:
+            return []
+        source, filters, target = map(self.ref, refs)
+        wanted: Row = ("address", 0)
+        made: list[Row] = []
+        if found.layout is not None and constant:
+            key = (refs[1], shape[2:])
+            if key not in self.table.kept:
+                plain = self.table.constants[refs[1][1]]
+                self.table.kept[key] = laid_out(entry, found.layout, plain, found.nbytes)
+            array = self.table.kept[key]
+            wanted = "address", array.ctypes.data, array
+        elif found.layout is not None:
+            wanted = "arena", self.arena
+            self.arena += -(-found.nbytes // 64) * 64
+        for step in (None if constant else found.layout, found.run):
+            if step is None:
+                continue
+            self.most = max(self.most, step.scratch)
+            self.spent += step.seconds
+            table = ("address", 0)
+            if step.table is not None:
+                table = ("address", step.table.ctypes.data, step.table)  # type: ignore[assignment]
+            operands = [table, ("address", found.product), source, filters, wanted, target]
+            parallel = step.tiles > 1 and step.seconds > self.table.parallel
+            made.append(("launch", entry, step.tiles, parallel, operands, step.sizes))
+        return made

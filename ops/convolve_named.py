@@ -1,0 +1,129 @@
+"""Convolutions by the names of TensorFlow and others: so many spatial axes, either order of channels.
+
+A filter is (*window, channels / groups, filters) in each of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passkit.errors import ShapeError
+from passkit.infer import show_shape
+from passkit.node import Entry, Node, known_shape
+from passkit.ops.composites import composite
+from passkit.ops.convolve import CONVOLVED, passed, window_of
+from passkit.ops.layouts import LAST, as_dtype, channels_first, from_last, ranked, to_last, wide
+from passkit.ops.rules import extents, make
+from passkit.ops.windowed import WINDOWED, each
+from passkit.size import Extent
+
+
+def _named(count: int) -> Any:
+    def expand(node: Node, x: Entry, filters: Entry) -> Entry:
+        ranked(node, x, count)
+        first = channels_first(node, count)
+        inner = to_last(wide(x), first)
+        out = make("convolution", inner, wide(filters), **passed(node))
+        return as_dtype(from_last(out, first), x)
+
+    return expand
+
+
+def _transposed(count: int) -> Any:
+    """Source: the gradient of a convolution with respect to its input."""
+
+    def expand(node: Node, x: Entry, filters: Entry) -> Entry:
+        ranked(node, x, count)
+        first = channels_first(node, count)
+        inner = to_last(wide(x), first)
+        size = _grown(node, known_shape(inner)[1:-1], window_of(node, known_shape(filters)))
+        out = make(
+            "convolution_backprop_input", wide(filters), inner, size=size, **passed(node)
+        )
+        return as_dtype(from_last(out, first), x)
+
+    return expand
+
+
+def _grown(node: Node, size: tuple[Extent, ...], window: tuple[int, ...]) -> tuple[Extent, ...]:
+    """The size of the input whose convolution has ``size``: the output_shape, if it is given."""
+    given = node.params["output_shape"]
+    count = len(size)
+    if given is not None:
+        found = extents(node, given, "output_shape")
+        return found[1:-1] if len(found) == count + 2 else found
+    stride, dilation = each(node, "strides", count), each(node, "dilations", count)
+    extra = each(node, "output_padding", count, 0)
+    out: list[Extent] = []
+    for k, n in enumerate(size):
+        reach = (window[k] - 1) * dilation[k] + 1
+        padding = node.params["padding"]
+        if padding == "SAME":
+            out.append(n * stride[k] + extra[k])
+            continue
+        pair = (0, 0) if padding == "VALID" else padding
+        pair = pair[k] if isinstance(pair, tuple) and padding != "VALID" else pair
+        low, high = pair if isinstance(pair, tuple) else (pair, pair)
+        out.append((n - 1) * stride[k] + reach - low - high + extra[k])
+    return tuple(out)
+
+
+for _count in (1, 2, 3):
+    _layout = LAST[_count][0]
+    composite(
+        f"conv{_count}d",
+        ["input", "filter"],
+        _named(_count),
+        f"the convolution over {_count} spatial axes",
+        {**CONVOLVED, "data_format": _layout},
+    )
+    composite(
+        f"conv{_count}d_transpose",
+        ["input", "filter"],
+        _transposed(_count),
+        f"the transpose of conv{_count}d: (batch, *result, filters) and its filter -> (batch, "
+        "*size, channels); output_shape or output_padding chooses among the sizes that fit",
+        {**CONVOLVED, "data_format": _layout, "output_shape": None, "output_padding": 0},
+    )
+
+
+def _depthwise(node: Node, x: Entry, filters: Entry) -> Entry:
+    """Source: tf.nn.depthwise_conv2d: channel c and multiplier m give filter c * M + m."""
+    ranked(node, x, 2)
+    first = channels_first(node, 2)
+    inner = to_last(wide(x), first)
+    shape = known_shape(filters)
+    if len(shape) != 4:
+        raise ShapeError(
+            f"{node.where} needs a filter (height, width, channels, multiplier), got "
+            f"{show_shape(shape)}"
+        )
+    window, count = window_of(node, shape), int(shape[2]) * int(shape[3])
+    flat = make("reshape", wide(filters), shape=(*window, 1, count))
+    params = {k: node.params[k] for k in WINDOWED}
+    out = make("convolution", inner, flat, groups=int(shape[2]), **params)
+    return as_dtype(from_last(out, first), x)
+
+
+composite(
+    "depthwise_conv2d",
+    ["input", "filter"],
+    _depthwise,
+    "a convolution of each channel by itself; the filter is (height, width, channels, multiplier)",
+    {**WINDOWED, "data_format": "NHWC"},
+)
+
+
+def _separable(node: Node, x: Entry, depthwise: Entry, pointwise: Entry) -> Entry:
+    passed_on = {k: node.params[k] for k in (*WINDOWED, "data_format")}
+    deep = make("depthwise_conv2d", x, depthwise, **passed_on)
+    return make("conv2d", deep, pointwise, data_format=node.params["data_format"])
+
+
+composite(
+    "separable_conv2d",
+    ["input", "depthwise_filter", "pointwise_filter"],
+    _separable,
+    "depthwise_conv2d, then a convolution of 1 x 1",
+    {**WINDOWED, "data_format": "NHWC"},
+)

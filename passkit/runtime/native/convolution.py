@@ -1,0 +1,114 @@
+"""Convolutions of a program: by oneDNN where it is installed, else windows in matrix products.
+
+The unit convolution.cpp runs both; it is compiled when a program first has a convolution.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from passkit.folds import Convolution
+from passkit.runtime.native.blas import blas
+from passkit.runtime.native.build import KernelText, build, kernel_digest
+from passkit.runtime.native.onednn import Primitives, primitives
+
+SYMBOL = "convolve"
+FLAGS = ("-fwrapv", "-ffp-contract=fast")
+"""Sums of products take fma, as everywhere."""
+
+REORDER, LIBRARY, WINDOWS, CHANNELS = 0, 1, 2, 3
+PATCH_NBYTES = 1 << 18
+"""The windows that a tile multiplies at a time stay in a core's cache."""
+
+SECONDS = 5e-12
+"""Of one multiplication and addition on one thread."""
+
+
+@cache
+def _text() -> KernelText:
+    source = Path(__file__).with_name("convolution.cpp").read_text(encoding="utf-8")
+    return KernelText(SYMBOL, SYMBOL, source)
+
+
+@cache
+def digest() -> str:
+    """The unit's name in the kernel cache."""
+    return kernel_digest(_text(), FLAGS)
+
+
+def entry() -> int:
+    """The address of the unit's kernel. Raises: CompilerError when it cannot be compiled."""
+    return build([_text()], FLAGS)[SYMBOL]
+
+
+class Step(NamedTuple):
+    """One launch of the unit: ``scratch`` bytes a thread, ``seconds`` on one thread."""
+
+    table: Any
+    sizes: tuple[int, ...]
+    tiles: int
+    scratch: int
+    seconds: float
+
+
+class Steps(NamedTuple):
+    """The launches of a convolution; ``layout`` lays the filter out, in ``nbytes``, if need be."""
+
+    product: int
+    layout: Step | None
+    nbytes: int
+    run: Step
+
+
+def steps(c: Convolution, itemsize: int) -> Steps | None:
+    """What runs a convolution of this shape; None where its result is empty."""
+    if min(c.batch, *c.result, c.filters) < 1:  # type: ignore[type-var]
+        return None
+    each = c.groups == c.channels == c.filters  # a filter for each channel: no product of matrices
+    found = primitives(c) if itemsize == 4 and not each else None
+    library = blas()
+    product = library.sgemm if itemsize == 4 else library.dgemm
+    head = (itemsize, library.ilp64)
+    shape = [c.batch, *c.size, c.channels, c.filters, *c.window, *c.result, *c.stride, *c.before]
+    numbers = tuple(int(n) for n in (*shape, *c.dilation, c.groups))
+    work = int(np.prod([*map(int, c.result), *c.window])) * (c.channels // c.groups) * c.filters
+    seconds = SECONDS * work * int(c.batch)
+    row = int(c.result[2]) * int(np.prod(c.window)) * (c.channels // c.groups) * itemsize
+    if found is not None:
+        reorder = _reorder(found, head, numbers, c)
+        scratch = max(found.scratch_nbytes, row)
+        sizes = (LIBRARY, *head, 1, *numbers)
+        run = Step(found.table, sizes, found.parts * int(c.batch), scratch, seconds)
+        return Steps(product, reorder, found.filter_nbytes, run)
+    lines = int(c.result[0]) * int(c.result[1])
+    if each:
+        run = Step(None, (CHANNELS, *head, 1, *numbers), lines * int(c.batch), 0, 8 * seconds)
+        return Steps(product, None, 0, run)
+    height = max(1, min(lines, PATCH_NBYTES // max(1, row)))
+    tiles = -(-lines // height) * int(c.batch)
+    run = Step(None, (WINDOWS, *head, height, *numbers), tiles, row * height, seconds)
+    return Steps(product, None, 0, run)
+
+
+def _reorder(found: Primitives, head: tuple[int, ...], numbers: Any, c: Convolution) -> Step:
+    seconds = 2.0 * found.filter_nbytes / 20e9
+    return Step(found.table, (REORDER, *head, 1, *numbers), found.reorders, 0, seconds)
+
+
+def laid_out(entry: int, step: Step, filters: Any, nbytes: int) -> Any:
+    """A constant filter as the library wants it, as an array of bytes."""
+    made = np.empty(nbytes + 63, np.uint8)
+    made = made[-made.ctypes.data % 64 :][:nbytes]
+    pointers = (step.table.ctypes.data, 0, 0, filters.ctypes.data, made.ctypes.data, 0)
+    kernel = ctypes.CFUNCTYPE(
+        None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p
+    )(entry)
+    sizes = np.array(step.sizes, np.int64)
+    addresses = np.array(pointers, np.uint64)
+    kernel(addresses.ctypes.data, sizes.ctypes.data, 0, step.tiles, None)
+    return made

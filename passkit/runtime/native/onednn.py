@@ -1,0 +1,258 @@
+"""oneDNN of the wheel onednn-cpu-gomp, opened at run time: one convolution as primitives and tables.
+
+Primitives are made for one thread: our own threads share the parts of a convolution out, so that
+there is one team, and the bits of a result do not depend on its size.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import byref, c_char_p, c_int, c_int64, c_size_t, c_void_p
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from attrs import field, frozen
+
+from passkit.folds import Convolution
+
+FLOAT = 3
+CPU, IN_ORDER, ANY, INFERENCE, DIRECT, USER = 1, 1, 1, 96, 1, 1
+WEIGHTS, SCRATCH, IMPLEMENTATION = 131, 136, 8
+PARTS_FLOP = 50e6
+"""The work of a part of an image, at least: below it the ends of a part weigh too much."""
+MOST_PARTS = 8
+Dims = c_int64 * 12
+
+
+@frozen(eq=False)
+class Primitives:
+    """What the unit convolution.cpp needs of the library for convolutions of one shape.
+
+    ``table`` is what the unit reads; ``layout`` names the order of ``filter_nbytes`` of filter.
+    """
+
+    table: Any = field(repr=False)
+    parts: int
+    reorders: int
+    filter_nbytes: int
+    scratch_nbytes: int
+    rows: int
+
+
+class _Failed(Exception):
+    """The library has no primitive for this."""
+
+
+class Library:
+    """The functions of a libdnnl, version 3, and an engine and a stream of it.
+
+    Raises: OSError or AttributeError where the file is none.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.dll = ctypes.CDLL(str(path))
+        self.engine, self.stream = c_void_p(), c_void_p()
+        self("dnnl_engine_create", byref(self.engine), c_int(CPU), c_size_t(0))
+        self("dnnl_stream_create", byref(self.stream), self.engine, c_int(IN_ORDER))
+
+    def __call__(self, name: str, *arguments: Any) -> None:
+        if getattr(self.dll, name)(*arguments):
+            raise _Failed(name)
+
+    def address(self, name: str) -> int:
+        """The address of a function; OpenMP's are found among what the library links."""
+        return ctypes.cast(getattr(self.dll, name), c_void_p).value or 0
+
+    def kind(self, dims: tuple[int, ...], strides: tuple[int, ...] | None = None) -> c_void_p:
+        """A description of float32 arrays, of any layout where no strides are given."""
+        made = c_void_p()
+        if strides is None:
+            self("dnnl_memory_desc_create_with_tag", byref(made), c_int(len(dims)), Dims(*dims),
+                 c_int(FLOAT), c_int(ANY))  # fmt: skip
+        else:
+            self("dnnl_memory_desc_create_with_strides", byref(made), c_int(len(dims)), Dims(*dims),
+                 c_int(FLOAT), Dims(*strides))  # fmt: skip
+        return made
+
+    def queried(self, description: c_void_p, what: int) -> c_void_p:
+        """A memory description that a primitive's description holds."""
+        query = self.dll.dnnl_primitive_desc_query_md
+        query.restype = c_void_p
+        return c_void_p(query(description, c_int(what), c_int(0)))
+
+    def nbytes(self, kind: c_void_p) -> int:
+        """The bytes of an array."""
+        self.dll.dnnl_memory_desc_get_size.restype = c_size_t
+        return int(self.dll.dnnl_memory_desc_get_size(kind))
+
+
+@lru_cache(maxsize=1)
+def library() -> Library | None:
+    """The library of the wheel onednn-cpu-gomp; None where it is not installed or does not load."""
+    path = _installed()
+    try:
+        return None if path is None else Library(path)
+    except (OSError, AttributeError, _Failed):
+        return None
+
+
+def _installed() -> Path | None:
+    from importlib.metadata import PackageNotFoundError, files
+
+    try:
+        listed = files("onednn-cpu-gomp") or []
+    except PackageNotFoundError:
+        return None
+    for file in listed:
+        if file.name.startswith("libdnnl.so.3"):
+            return Path(str(file.locate())).resolve()
+    return None
+
+
+@lru_cache(maxsize=512)
+def primitives(c: Convolution) -> Primitives | None:
+    """What runs convolutions of this shape; None where the library has nothing fast for it."""
+    found = library()
+    if found is None or min(c.batch, *c.result, c.channels, c.filters, *c.window) < 1:  # type: ignore[type-var]
+        return None
+    # A primitive has as many threads as it was made for.
+    threads = found.dll.omp_get_max_threads()
+    found.dll.omp_set_num_threads(c_int(1))
+    try:
+        return _Making(found, c).made()
+    except _Failed:
+        return None
+    finally:
+        found.dll.omp_set_num_threads(c_int(threads))
+
+
+class _Making:
+    def __init__(self, found: Library, c: Convolution) -> None:
+        self.lib, self.c = found, c
+        self.axis = 0 if c.result[0] > 1 or c.size[0] > 1 or c.window[0] > 1 else 1
+        """The axis that is cut; axes before it have length 1, and the library is not told of."""
+
+    def made(self) -> Primitives | None:
+        c, lib = self.c, self.lib
+        cuts = _cuts(c, self.axis)
+        records: list[int] = []
+        kept: tuple[c_void_p, ...] = ()
+        scratch = 0
+        for first, last in cuts:
+            start, stop = self.needed(first, last)
+            if stop <= start:  # a part that sees padding only
+                return None
+            record, filters, nbytes = self.part(first, last, start, stop)
+            if kept and not lib.dll.dnnl_memory_desc_equal(kept[0], filters):
+                return None
+            kept, scratch = kept or (filters,), max(scratch, nbytes)
+            records += record
+        (filters,) = kept
+        reorder = self.reorder(filters)
+        head = [
+            *map(lib.address, ("dnnl_memory_create", "dnnl_memory_destroy")),
+            *map(lib.address, ("dnnl_primitive_execute", "omp_get_max_threads")),
+            *(lib.address("omp_set_num_threads"), lib.engine.value, lib.stream.value),
+            *(filters.value, len(cuts)),
+        ]
+        table = np.array([*head, *records, *reorder], np.int64)
+        rows = max((b - a) for a, b in cuts)
+        return Primitives(table, len(cuts), 1, lib.nbytes(filters), scratch, rows)
+
+    def needed(self, first: int, last: int) -> tuple[int, int]:
+        """The elements of the source that results first to last read, along the axis that is cut."""
+        c, k = self.c, self.axis
+        reach = (c.window[k] - 1) * c.dilation[k] + 1
+        start = first * c.stride[k] - c.before[k]
+        stop = (last - 1) * c.stride[k] - c.before[k] + reach
+        return max(start, 0), min(stop, int(c.size[k]))
+
+    def part(
+        self, first: int, last: int, start: int, stop: int
+    ) -> tuple[list[int], c_void_p, int]:
+        """The record of results first to last, how it wants the filter, and bytes of scratch."""
+        c, lib, k = self.c, self.lib, self.axis
+        size = [int(n) for n in c.size[k:]]
+        result = [int(n) for n in c.result[k:]]
+        size[0], result[0] = stop - start, last - first
+        reach = [(w - 1) * d + 1 for w, d in zip(c.window[k:], c.dilation[k:], strict=True)]
+        before = list(c.before[k:])
+        before[0] = max(0, c.before[k] - first * c.stride[k])
+        after = [
+            max(0, (o - 1) * s + r - p - n)
+            for o, s, r, p, n in zip(result, c.stride[k:], reach, before, size, strict=True)
+        ]
+        source = lib.kind((1, c.channels, *size), _last((1, c.channels, *size)))
+        target = lib.kind((1, c.filters, *result), _last((1, c.filters, *result)))
+        description, attributes = c_void_p(), c_void_p()
+        lib("dnnl_primitive_attr_create", byref(attributes))
+        lib("dnnl_primitive_attr_set_scratchpad_mode", attributes, c_int(USER))
+        lib(
+            "dnnl_convolution_forward_primitive_desc_create", byref(description), lib.engine,
+            c_int(INFERENCE), c_int(DIRECT), source, lib.kind(self.filter_dims()), None, target,
+            Dims(*c.stride[k:]), Dims(*(d - 1 for d in c.dilation[k:])), Dims(*before),
+            Dims(*after), attributes,
+        )  # fmt: skip
+        name = c_char_p()
+        lib("dnnl_primitive_desc_query", description, c_int(IMPLEMENTATION), c_int(0), byref(name))
+        if (name.value or b"").startswith(b"ref"):
+            raise _Failed("only the reference implementation, which is slow")
+        primitive = c_void_p()
+        lib("dnnl_primitive_create", byref(primitive), description)
+        scratch = lib.queried(description, SCRATCH)
+        inner = [int(n) for n in c.size[k + 1 :]], [int(n) for n in c.result[k + 1 :]]
+        offsets = [
+            start * int(np.prod(inner[0], dtype=np.int64)) * c.channels,
+            first * int(np.prod(inner[1], dtype=np.int64)) * c.filters,
+        ]
+        lines = int(np.prod(inner[1][:-1], dtype=np.int64))
+        record = [primitive.value, source.value, target.value, scratch.value, *offsets]
+        record += [first * lines, (last - first) * lines]
+        return [int(n or 0) for n in record], lib.queried(description, WEIGHTS), lib.nbytes(scratch)
+
+    def filter_dims(self) -> tuple[int, ...]:
+        """Groups, filters, channels, window: the library's order."""
+        c = self.c
+        window = c.window[self.axis :]
+        if c.groups == 1:
+            return c.filters, c.channels, *window
+        return c.groups, c.filters // c.groups, c.channels // c.groups, *window
+
+    def reorder(self, wanted: c_void_p) -> list[int]:
+        """The primitive that lays a filter (*window, channels / groups, filters) out."""
+        c, lib = self.c, self.lib
+        dims = self.filter_dims()
+        own, each = c.channels // c.groups, c.filters // c.groups
+        steps = [own * c.filters]
+        for n in reversed(c.window[self.axis + 1 :]):
+            steps.insert(0, steps[0] * n)
+        strides = (1, c.filters, *steps) if c.groups == 1 else (each, 1, c.filters, *steps)
+        plain = lib.kind(dims, strides)
+        description, primitive = c_void_p(), c_void_p()
+        lib("dnnl_reorder_primitive_desc_create", byref(description), plain, lib.engine, wanted,
+            lib.engine, None)  # fmt: skip
+        lib("dnnl_primitive_create", byref(primitive), description)
+        return [int(p.value or 0) for p in (primitive, plain, wanted)]
+
+
+def _last(dims: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides of (batch, channels, *rest) where channels lie innermost."""
+    strides = [dims[1]]
+    for n in reversed(dims[3:]):
+        strides.insert(0, strides[0] * n)
+    return strides[0] * dims[2], 1, *strides
+
+
+def _cuts(c: Convolution, axis: int) -> list[tuple[int, int]]:
+    """Parts of an image along an axis: by the work there is, and by nothing else."""
+    window = int(np.prod(c.window)) * c.channels // c.groups
+    image = 2.0 * window * c.filters * float(np.prod([int(n) for n in c.result]))
+    length = int(c.result[axis])
+    wanted = min(image / PARTS_FLOP, MOST_PARTS, max(1, 16 // int(c.batch)), length)
+    parts = 1
+    while parts * 2 <= wanted:
+        parts *= 2
+    return [(length * k // parts, length * (k + 1) // parts) for k in range(parts)]
