@@ -194,11 +194,11 @@ def _where(condition: Expr, x: Expr, y: Expr) -> Expr:
     return ast.where(condition, x, y)
 
 
-def _rounded(function: Callable[[Expr], Expr]) -> Callable[[Expr], Expr]:
+def _rounded(name: str) -> Callable[[Expr], Expr]:
     """Integers are whole as they are."""
 
     def code(x: Expr) -> Expr:
-        return function(x) if x.dtype.is_float else x
+        return ast.call(name, x) if x.dtype.is_float else x
 
     return code
 
@@ -240,10 +240,10 @@ elementwise("tanh", "f", lambda x: ast.tanh(x), "the hyperbolic tangent of x")
 elementwise("erf", "f", lambda x: ast.erf(x), "the error function")
 elementwise("sigmoid", "f", lambda x: ast.sigmoid(x), "1 / (1 + exp(-x))")
 elementwise("relu", "iuf", lambda x: ast.where(x < 0, 0, x), "x if positive, else 0; NaN stays")
-elementwise("floor", "iuf", _rounded(ast.floor), "x rounded down")
-elementwise("ceil", "iuf", _rounded(ast.ceil), "x rounded up")
-elementwise("trunc", "iuf", _rounded(ast.trunc), "x rounded toward 0")
-elementwise("rint", "iuf", _rounded(ast.rint), "the nearest integer, ties to even")
+elementwise("floor", "iuf", _rounded("floor"), "x rounded down")
+elementwise("ceil", "iuf", _rounded("ceil"), "x rounded up")
+elementwise("trunc", "iuf", _rounded("trunc"), "x rounded toward 0")
+elementwise("rint", "iuf", _rounded("rint"), "the nearest integer, ties to even")
 elementwise("maximum", "iuf", lambda x, y: ast.maximum(x, y), "the larger; NaN if either is")
 elementwise("minimum", "iuf", lambda x, y: ast.minimum(x, y), "the smaller; NaN if either is")
 elementwise("clip", "iuf", _clip, "minimum(maximum(x, low), high)")

@@ -267,7 +267,7 @@ def _crossing(
         if is_free(node) or node in seen or reduce_of(node) is not None:
             continue
         seen.add(node)
-        if Role.FULL not in layout.roles[node]:
+        if Role.FULL not in layout.roles.get(node, Role.INLINE):
             continue
         if level[node] < stage and (node in keep or _recompute_cost(node, RECOMPUTE) > RECOMPUTE):
             found.append(node)

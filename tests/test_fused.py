@@ -330,3 +330,17 @@ def test_operators_that_read_their_inputs_many_times(axis: int) -> None:
     return z"""
     agree(text)
     assert max(len(k.source) for k in pk.compile(pk.parse(text)).kernels) < 6_000
+
+
+@pytest.mark.parametrize("made", ["neg(x)", "reduce_sum(x, axis=0)"])
+def test_a_value_of_which_only_the_shape_is_read(made: str) -> None:
+    """What nobody reads an element of needs no place in the kernel, in one stage or in several."""
+    ramp = pk.register_op("test_ramp_of_shape", num_inputs=1)
+    ramp.set_attr("FInferShape", lambda node, shape: shape)
+    ramp.set_attr("FElement", lambda node, index, x: pk.ast.cast(index[-1], "float32"))
+
+    agree(
+        f"""x: f32[n, 8, 4]; y = {made}; r = test_ramp_of_shape(y)
+        s = reduce_sum(r, axis=-1, keepdims=true); z = sub(r, s); return z, r""",
+        {"n": 3},
+    )

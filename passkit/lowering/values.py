@@ -39,7 +39,7 @@ class Values:
             node = todo.pop()
             if is_free(node) or node in needed or reduce_of(node) is not None:
                 continue
-            if Role.FULL not in self.of.layout.roles[node]:
+            if Role.FULL not in self.of.layout.roles.get(node, Role.INLINE):
                 continue
             needed.add(node)
             if node not in self.of.written:
