@@ -7,7 +7,7 @@ from typing import Any
 
 from passkit import ast
 from passkit.ast import Expr
-from passkit.dtype import DType, float32
+from passkit.dtype import DType, float32, is_narrow
 from passkit.errors import DTypeError
 from passkit.node import Node
 from passkit.ops.pointwise import elementwise
@@ -20,6 +20,30 @@ def _is_finite(x: Expr) -> Expr:
 
 def _is_inf(x: Expr) -> Expr:
     return ast.equal(abs(x), inf) if x.dtype.is_float else ast.not_equal(x, x)
+
+
+def _nextafter(x: Expr, y: Expr) -> Expr:
+    return _next_narrow(x, y) if is_narrow(x.dtype) else ast.nextafter(x, y)
+
+
+def _next_narrow(x: Expr, y: Expr) -> Expr:
+    """The next float of 16 bits: x moved by 0.6 to 1.2 of the distance, in float32, and rounded."""
+    last, least, top = LIMITS[x.dtype.name]
+    wide, toward = ast.cast(x, float32), ast.cast(y, float32)
+    far = ast.maximum(abs(wide) * (0.6 * last), 0.6 * least)
+    moved = ast.where(wide < toward, wide + far, wide - far)
+    moved = ast.where(ast.equal(abs(wide), inf), ast.copysign(ast.const(top, float32), wide), moved)
+    signed = ast.copysign(moved, ast.where(ast.equal(wide, 0.0), toward, wide))
+    found = ast.where(ast.equal(wide, toward), toward, signed)
+    number = ast.equal(wide, wide) & ast.equal(toward, toward)
+    return ast.cast(ast.where(number, found, wide + toward), x.dtype)
+
+
+LIMITS = {
+    "float16": (2.0**-10, 2.0**-24, 65504.0),
+    "bfloat16": (2.0**-7, 2.0**-133, 2.0**128 - 2.0**120),
+}
+"""The distance from 1 to the next float, the least float, and the greatest."""
 
 
 def _signbit(x: Expr) -> Expr:
@@ -112,9 +136,7 @@ elementwise(
 )
 elementwise("positive", "iuf", lambda x: x, "x")
 elementwise("copysign", "f", lambda x, y: ast.copysign(x, y), "|x| with the sign of y")
-elementwise(
-    "nextafter", "f", lambda x, y: ast.nextafter(x, y), "the float next to x on the way to y"
-)
+elementwise("nextafter", "f", _nextafter, "the float next to x on the way to y")
 elementwise("ldexp", "f", _ldexp, "x 2^n for integers n, rounded once", _ldexp_type)
 elementwise("fmax", "iuf", _fmax, "the larger; where one is NaN the other")
 elementwise("fmin", "iuf", _fmin, "the smaller; where one is NaN the other")

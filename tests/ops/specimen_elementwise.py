@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from passkit.dtype import dtype_of
 from tests.ops.specimens import between, call, calls, elementwise, normal, positive
 
 elementwise("sub", np.subtract, kinds="iuf")
@@ -146,6 +147,14 @@ for _dtype in ("float32", "float64"):
     )
     _after = np.nextafter(_x, _y)
     calls("nextafter", lambda x, y, z=_after: z, [call(_x, _y)])
+for _dtype in (np.float16, dtype_of("bfloat16").numpy):
+    _every = np.arange(1 << 16, dtype=np.uint16).view(_dtype)
+    _every = _every[~np.isnan(_every)]
+    for _to in (np.inf, -np.inf, 0.0, 1.0, np.nan):
+        _end = np.array([_to], _dtype)
+        with np.errstate(all="ignore"):
+            _after = np.where(_every == _end, _end, np.nextafter(_every, _end))  # -0 to 0 is 0
+        calls("nextafter", lambda x, y, z=_after: z, [call(_every, _end)])
 calls(
     "ldexp",
     lambda x, n: np.ldexp(x, n),
