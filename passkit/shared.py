@@ -145,6 +145,8 @@ def same_row_value(node: Node, space: Space) -> Entry | None:
     if not found.plain or is_free(node.inputs[0].node):
         return None
     (_, index), source = found.at[0], node.inputs[0]
+    if numel(known_shape(source)) != numel(shape):
+        return None  # a part of something larger, which has no row values
     return source if ravel(index, known_shape(source), extents) == space.row else None
 
 

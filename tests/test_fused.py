@@ -344,3 +344,13 @@ def test_a_value_of_which_only_the_shape_is_read(made: str) -> None:
         s = reduce_sum(r, axis=-1, keepdims=true); z = sub(r, s); return z, r""",
         {"n": 3},
     )
+
+
+def test_a_row_value_that_is_part_of_what_is_folded() -> None:
+    """A slice of the folded value by way of a flat view: computed for itself, and kept."""
+    agree(
+        """x: f32[3, 4]
+        part = slice(reshape(x, shape=(-1,)), begin=(0,), size=(4,))
+        s = reduce_sum(sub(square(part), mul(x, part)), axis=0)
+        return mul(s, part)"""
+    )
