@@ -61,11 +61,9 @@ def _training(node: Node, *given: Entry) -> tuple[Entry, ...]:
     rest = [n for k, n in enumerate(shapes[0]) if k != axis]
     sample = variance * _bessel(numel(rest), variance)
     kept = float(node.params["momentum"])
-    moved = [
-        as_dtype(old * kept + new * (1.0 - kept), given[3])
-        for old, new in zip(running, (mean, sample), strict=True)
-    ]
-    return y, *moved
+    pairs = zip(running, (mean, sample), strict=True)
+    moved = [old * kept + new * (1.0 - kept) if kept else new for old, new in pairs]
+    return y, *(as_dtype(e, given[3]) for e in moved)
 
 
 def _statistics(data: Entry, axis: int) -> tuple[Entry, Entry]:
