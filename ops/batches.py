@@ -55,29 +55,27 @@ def _training(node: Node, *given: Entry) -> tuple[Entry, ...]:
     shapes = [known_shape(e) for e in given]
     axis = _checked(node, shapes[0], *shapes[1:])
     x, scale, offset, *running = map(wide, given)
-    mean, variance = _statistics(x, axis)
+    mean, variance = _statistics(given[0], axis)
     factor = scale * make("rsqrt", variance + node.params["epsilon"])
     y = as_dtype(_scaled(x, factor, offset - mean * factor, axis), given[0])
     rest = [n for k, n in enumerate(shapes[0]) if k != axis]
     sample = variance * _bessel(numel(rest), variance)
     kept = float(node.params["momentum"])
-    moved = [
-        as_dtype(old * kept + new * (1.0 - kept), given[3])
-        for old, new in zip(running, (mean, sample), strict=True)
-    ]
-    return y, *moved
+    pairs = zip(running, (mean, sample), strict=True)
+    moved = [old * kept + new * (1.0 - kept) if kept else new for old, new in pairs]
+    return y, *(as_dtype(e, given[3]) for e in moved)
 
 
-def _statistics(x: Entry, axis: int) -> tuple[Entry, Entry]:
+def _statistics(data: Entry, axis: int) -> tuple[Entry, Entry]:
     """Mean and variance of each channel in one pass over the data.
 
     Distances are taken to the channel's first element, so that little cancels.
     """
-    shape = known_shape(x)
+    shape = known_shape(data)
     axes = tuple(k for k in range(len(shape)) if k != axis)
     size = tuple(n if k == axis else 1 for k, n in enumerate(shape))
-    first = make("slice", x, begin=(0,) * len(shape), size=size)
-    away = x - first
+    first = wide(make("slice", data, begin=(0,) * len(shape), size=size))
+    away = wide(data) - first
     near = make("reduce_mean", away, axis=axes)
     variance = make("reduce_mean", away * away, axis=axes) - near * near
     mean = near + make("reshape", first, shape=(shape[axis],))

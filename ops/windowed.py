@@ -176,7 +176,9 @@ def _fill(node: Node) -> Expr:
     dtype = node.inputs[0].dtype
     assert dtype is not None
     value = node.params.get("fill", 0)
-    return ast.const(lowest(dtype) if value == "least" else dtype.numpy.type(value), dtype)
+    if value == "least":
+        value = lowest(dtype) if dtype.kind != "b" else False
+    return ast.const(dtype.numpy.type(value), dtype)
 
 
 def _view_element(node: Node, index: Index, read: Reader) -> Expr:

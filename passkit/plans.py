@@ -167,8 +167,8 @@ def _linked(row: Any, entries: Mapping[str, int]) -> Any:
 
         library = blas()
         function = library.sgemm if row[1] == "gemm_f32" else library.dgemm
-        flags = (*row[9][:2], library.ilp64)
-        return (*row[:2], launcher.builtin(row[1]), function, *row[4:9], flags, row[10])
+        flags = (*row[10][:2], library.ilp64)
+        return (*row[:2], launcher.builtin(row[1]), function, *row[4:10], flags)
     if row[0] == "convolution":
         return (row[0], entries[row[1]], *row[2:])
     return row

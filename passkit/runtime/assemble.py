@@ -113,9 +113,7 @@ class _Assembly:
             refs = (*map(self.ref, node.inputs), *map(self.ref, node.entries))
             return Launch(rtc.kernel, rtc.entry, refs)
         if TLibraryCall.get(node.op.name) == "gemm" and self.dtype(node) in GEMM:
-            product = self.gemm(node)
-            if product is not None:
-                return product
+            return self.gemm(node)
         if TLibraryCall.get(node.op.name) == "convolution" and self.dtype(node) in GEMM:
             return self.convolution(node)
         return Python(
@@ -128,31 +126,24 @@ class _Assembly:
     def dtype(self, node: Node) -> str:
         return self.graph.dtype(node.entries[0]).name
 
-    def gemm(self, node: Node) -> Library | None:
-        """A matrix product for BLAS; None where only one side has a batch that broadcasts."""
+    def gemm(self, node: Node) -> Library:
+        """Products of matrices for BLAS."""
         assert node.op is not None
         contract = FContract.get(node.op.name)(node)
-        a, b = (self.graph.shape(e) for e in node.inputs)
-        batch = numel(contract.batch)
-        steps: list[Extent] = []
-        for shape in (a, b):
-            own = numel(shape[:-2])
-            if own != 1 and own != batch:
-                return None
-            steps.append(0 if own == 1 and batch != 1 else numel(shape[-2:]))
+        rank = len(contract.batch)
+        batches = [
+            (1,) * (rank + 2 - len(s)) + s[:-2] for s in (self.graph.shape(e) for e in node.inputs)
+        ]
         m, n, k = contract.m, contract.n, contract.k
-        if batch != 1 and steps[1] == 0 and not contract.transpose_a:
-            m, batch = m * batch, 1  # one matrix on the right serves all rows at once
         library = blas()
         name = GEMM[self.dtype(node)]
         function = library.sgemm if name == "gemm_f32" else library.dgemm
         refs = (*map(self.ref, node.inputs), self.ref(node.entries[0]))
         flags = (int(contract.transpose_a), int(contract.transpose_b), library.ilp64)
-        row = (
-            *("gemm", name, builtin(name), function, [r.place for r in refs], batch, m, n, k),
-            *(flags, (steps[0], steps[1], m * n)),
-        )
-        return Library(library.name, f"({batch}, {m}, {k}) x ({k}, {n})", refs, row)
+        places = [r.place for r in refs]
+        row = ("gemm", name, builtin(name), function, places, *batches, m, n, k, flags)
+        what = f"({numel(contract.batch)}, {m}, {k}) x ({k}, {n})"
+        return Library(library.name, what, refs, row)
 
     def convolution(self, node: Node) -> Library:
         """A convolution for oneDNN, or for BLAS by its windows."""

@@ -1,7 +1,7 @@
 """Tables: a program as plain rows over symbolic sizes, bound to the shapes of a call.
 
 A row is ``("launch", entry, grid, scratch, seconds, points, weight, refs, sizes)``, ``("gemm",
-name, entry, function, refs, batch, m, n, k, flags, strides)``, ``("python", function, views,
+name, entry, function, refs, batch of a, batch of b, m, n, k, flags)``, ``("python", function, views,
 views)``, ``("copy", ref, ref, nbytes)``, or None where there is nothing to do. A ref is a kind
 ("input", "output", "arena", "constant") and an index; a view is a ref, NumPy's number of a dtype
 and a shape. ``("convolution", entry, bytes of an element, refs, numbers, constant)`` has the
@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import product
+from math import prod
 from typing import Any
 
 from passkit.dtype import DType
@@ -159,28 +161,38 @@ class _Binder:
         )
 
     def gemm(
-        self, name: str, entry: int, function: int, refs: Sequence[Row], batch: Extent, m: Extent,
-        n: Extent, k: Extent, flags: tuple[int, int, int], strides: Sequence[Extent],
-    ) -> Row | None:  # fmt: skip
-        m, n, k, batch = map(self.number, (m, n, k, batch))
-        if m * n * batch == 0:
-            return None
+        self, name: str, entry: int, function: int, refs: Sequence[Row], batch_a: Shape,
+        batch_b: Shape, m: Extent, n: Extent, k: Extent, flags: tuple[int, int, int],
+    ) -> list[Row]:  # fmt: skip
+        m, n, k = map(self.number, (m, n, k))
         trans_a, trans_b, ilp64 = flags
+        axes = batch_axes(self.shape(batch_a), self.shape(batch_b), m * k, k * n, m * n)
+        if m * n * prod(axis[0] for axis in axes) == 0:
+            return []
+        *outer, (batch, step_a, step_b, step_c) = axes
+        if not outer and step_b == 0 and step_a == m * k and not trans_a:
+            m, batch = m * batch, 1  # one matrix on the right serves all rows at once
         # Blocks of rows depend on the shape alone, so that bits do not depend on threads; below 64
         # rows a product is too thin for a BLAS kernel.
         rows = m if batch > 1 else max(64, -(-m // 8))
         seconds = 2e-11 * m * n * max(k, 1) * batch
-        self.spent += seconds
-        sizes = (
-            *(m, n, k, trans_a, trans_b),
-            *(m if trans_a else k, k if trans_b else n, n, batch),
-            *map(self.number, strides),
-            *(rows, ilp64),
-        )
         tiles = batch * -(-m // rows)
-        operands = [("address", function), *map(self.ref, refs)]
-        parallel = tiles > 1 and seconds > self.table.parallel
-        return "launch", entry, tiles, parallel, operands, sizes
+        itemsize = 4 if name == "gemm_f32" else 8
+        made: list[Row] = []
+        for at in product(*(range(axis[0]) for axis in outer)):
+            moved = [
+                _beyond(self.ref(r), itemsize * sum(i * axis[1 + which] for i, axis in zip(
+                    at, outer, strict=True))) for which, r in enumerate(refs)
+            ]  # fmt: skip
+            sizes = (
+                *(m, n, k, trans_a, trans_b),
+                *(m if trans_a else k, k if trans_b else n, n, batch),
+                *(step_a, step_b, step_c, rows, ilp64),
+            )
+            self.spent += seconds
+            parallel = tiles > 1 and seconds > self.table.parallel
+            made.append(("launch", entry, tiles, parallel, [("address", function), *moved], sizes))
+        return made
 
     def python(self, function: Callable[..., Any], reads: Any, writes: Any) -> Row:
         views = [self.view(v) for v in reads], [self.view(v) for v in writes]
@@ -225,3 +237,31 @@ class _Binder:
             parallel = step.tiles > 1 and step.seconds > self.table.parallel
             made.append(("launch", entry, step.tiles, parallel, operands, step.sizes))
         return made
+
+
+def batch_axes(
+    a: Sequence[int], b: Sequence[int], size_a: int, size_b: int, size_c: int
+) -> list[tuple[int, int, int, int]]:
+    """The axes of a batch of products as extent and steps of a, b and c, as few as will do.
+
+    Neighbours whose steps go on where the inner one ends are one axis; at least one is left.
+    """
+    axes: list[tuple[int, int, int, int]] = []
+    for n_a, n_b in zip(reversed(a), reversed(b), strict=True):
+        n = n_b if n_a == 1 else n_a
+        if n != 1:
+            steps = (0 if n_a == 1 else size_a, 0 if n_b == 1 else size_b, size_c)
+            inner = axes[-1] if axes else None
+            if inner and all(s == i * inner[0] for s, i in zip(steps, inner[1:], strict=True)):
+                axes[-1] = (inner[0] * n, *inner[1:])
+            else:
+                axes.append((n, *steps))
+        size_a, size_b, size_c = size_a * n_a, size_b * n_b, size_c * n
+    return axes[::-1] or [(1, 0, 0, 0)]
+
+
+def _beyond(ref: Row, nbytes: int) -> Row:
+    """A reference to what lies so many bytes behind another."""
+    if ref[0] in ("address", "arena"):
+        return (ref[0], ref[1] + nbytes, *ref[2:])
+    return ref[0], ref[1], nbytes

@@ -1,0 +1,153 @@
+"""Convolutions and windows in plain loops: what the library's operators are compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+Array = Any
+
+
+def many(value: Any, count: int) -> tuple[Any, ...]:
+    """A number for each axis."""
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,) * count
+
+
+def pads(padding: Any, size: Any, window: Any, strides: Any, dilations: Any) -> list[Any]:
+    """Padding as pairs, TensorFlow's SAME among them."""
+    found = []
+    for k, n in enumerate(size):
+        reach = (window[k] - 1) * dilations[k] + 1
+        if padding == "SAME":
+            total = max((-(-n // strides[k]) - 1) * strides[k] + reach - n, 0)
+            found.append((total // 2, total - total // 2))
+        elif padding == "VALID":
+            found.append((0, 0))
+        else:
+            pair = many(padding, len(size))[k]
+            found.append(pair if isinstance(pair, tuple) else (pair, pair))
+    return found
+
+
+def places(
+    size: Any, window: Any, strides: Any = 1, padding: Any = 0, dilations: Any = 1
+) -> tuple[tuple[int, ...], Iterator[tuple[Any, Any, Any]]]:
+    """The number of windows, and (window, tap, element or None where that is padding)."""
+    count = len(size)
+    window, strides, dilations = (many(v, count) for v in (window, strides, dilations))
+    around = pads(padding, size, window, strides, dilations)
+    result = tuple(
+        (n + low + high - (w - 1) * d - 1) // s + 1
+        for n, (low, high), w, d, s in zip(size, around, window, dilations, strides, strict=True)
+    )
+
+    def walk() -> Iterator[tuple[Any, Any, Any]]:
+        for at in np.ndindex(*result):
+            for tap in np.ndindex(*window):
+                place = tuple(
+                    o * s + k * d - low
+                    for o, s, k, d, (low, _) in zip(
+                        at, strides, tap, dilations, around, strict=True
+                    )
+                )
+                inside = all(0 <= p < n for p, n in zip(place, size, strict=True))
+                yield at, tap, place if inside else None
+
+    return result, walk()
+
+
+def convolution(x: Array, f: Array, groups: int = 1, **where: Any) -> Array:
+    """One product at a time, summed in double."""
+    result, walk = places(x.shape[1:-1], f.shape[:-2], **where)
+    out = np.zeros((x.shape[0], *result, f.shape[-1]))
+    own, each = f.shape[-2], f.shape[-1] // groups
+    for at, tap, place in walk:
+        if place is None:
+            continue
+        for g in range(groups):
+            seen = x[(slice(None), *place, slice(g * own, (g + 1) * own))]
+            out[(slice(None), *at, slice(g * each, (g + 1) * each))] += (
+                seen @ f[tap][:, g * each : (g + 1) * each]
+            )
+    return out
+
+
+def to_input(f: Array, dy: Array, size: Any, groups: int = 1, **where: Any) -> Array:
+    """Every product of a convolution goes back to the element it came from."""
+    _, walk = places(size, f.shape[:-2], **where)
+    own, each = f.shape[-2], f.shape[-1] // groups
+    out = np.zeros((dy.shape[0], *size, own * groups))
+    for at, tap, place in walk:
+        if place is None:
+            continue
+        for g in range(groups):
+            part = dy[(slice(None), *at, slice(g * each, (g + 1) * each))]
+            out[(slice(None), *place, slice(g * own, (g + 1) * own))] += (
+                part @ f[tap][:, g * each : (g + 1) * each].T
+            )
+    return out
+
+
+def to_filter(x: Array, dy: Array, window: Any, groups: int = 1, **where: Any) -> Array:
+    """Every product of a convolution goes back to the element of the filter."""
+    _, walk = places(x.shape[1:-1], window, **where)
+    own, each = x.shape[-1] // groups, dy.shape[-1] // groups
+    out = np.zeros((*many(window, x.ndim - 2), own, each * groups))
+    for at, tap, place in walk:
+        if place is None:
+            continue
+        for g in range(groups):
+            seen = x[(slice(None), *place, slice(g * own, (g + 1) * own))]
+            part = dy[(slice(None), *at, slice(g * each, (g + 1) * each))]
+            out[tap][:, g * each : (g + 1) * each] += seen.T @ part
+    return out
+
+
+def windows(x: Array, window: Any, fill: Any = 0, **where: Any) -> Array:
+    """What each window covers, as (batch, *result, *window, channels)."""
+    window = many(window, x.ndim - 2)
+    result, walk = places(x.shape[1:-1], window, **where)
+    least = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min if x.dtype.kind != "b" else 0
+    empty = least if fill == "least" else fill
+    out = np.full((x.shape[0], *result, *window, x.shape[-1]), empty, x.dtype)
+    for at, tap, place in walk:
+        if place is not None:
+            out[(slice(None), *at, *tap)] = x[(slice(None), *place)]
+    return out
+
+
+def windows_back(w: Array, size: Any, **where: Any) -> Array:
+    """Each place of each window at the element it covers."""
+    count = len(size)
+    window = w.shape[1 + count : -1]
+    _, walk = places(size, window, **where)
+    out = np.zeros((w.shape[0], *size, *window, w.shape[-1]), w.dtype)
+    for at, tap, place in walk:
+        if place is not None:
+            out[(slice(None), *place, *tap)] = w[(slice(None), *at, *tap)]
+    return out
+
+
+def windows_taken(v: Array, **where: Any) -> Array:
+    """The elements that windows cover, each at its place of the window."""
+    count = (v.ndim - 2) // 2
+    window = v.shape[1 + count : -1]
+    result, walk = places(v.shape[1 : 1 + count], window, **where)
+    out = np.zeros((v.shape[0], *result, *window, v.shape[-1]), v.dtype)
+    for at, tap, place in walk:
+        if place is not None:
+            out[(slice(None), *at, *tap)] = v[(slice(None), *place, *tap)]
+    return out
+
+
+def channels_last(run: Any) -> Any:
+    """A reference that is given inputs as a data_format says."""
+
+    def outer(x: Array, *rest: Array, data_format: str = "", **params: Any) -> Array:
+        first = data_format in ("NCHW", "NCW", "NCDHW", "channels_first")
+        out = run(np.moveaxis(x, 1, -1) if first else x, *rest, **params)
+        return np.moveaxis(out, -1, 1) if first else out
+
+    return outer
