@@ -123,16 +123,8 @@ class LaneLoop:
             self.body.line(v.total.format(name=_partial(s).name, value=value))
         self.lanes = evolve(self.lanes, varying=self.lanes.varying | set(map(_partial, scans)))
         self.body.open(self.dialect.thread.format(var=var, start=f"{var}_low", stop=f"{var}_high"))
-        for s in self.stage.body:
-            if isinstance(s, Fold):
-                step = self.lanes.splat(_replace(s.combine, {"a": s.var, "b": s.value}))
-                self.body.line(f"{s.var.name} = {step};")
-            elif isinstance(s, Running):
-                self._scan_step(s, _partial(s))
-            elif isinstance(s, Let) and s.var not in self.varying:
-                self.body.let(s)
-            else:
-                self._statement(s)
+        for statement in self.stage.body:
+            self._blocked(statement)
         self.body.close()
         for s in scans:
             assert s.buffer is not None and s.index is not None
@@ -142,6 +134,20 @@ class LaneLoop:
             self._store(Store(memory.buffer, memory.index, joined))
         self._close(front)
         self.body.close()
+
+    def _blocked(self, s: Statement) -> None:
+        """A statement of a turn whose totals are in registers."""
+        assert self.lanes is not None
+        match s:
+            case Fold():
+                step = self.lanes.splat(_replace(s.combine, {"a": s.var, "b": s.value}))
+                self.body.line(f"{s.var.name} = {step};")
+            case Running():
+                self._scan_step(s, _partial(s))
+            case Let(var) if var not in self.varying:
+                self.body.let(s)
+            case _:
+                self._statement(s)
 
     def _streamed(self, statements: Iterable[Statement]) -> str:
         """Where the first element lies that the loop streams, if it streams any."""
@@ -280,26 +286,22 @@ class LaneLoop:
         self.body.line(text)
 
     def _scan(self, s: Running) -> None:
-        """One step of a scan: along the lanes, or in each lane by itself."""
-        if s.buffer is not None:
-            total = _memory(s)
-            after = Var(f"{_partial(s).name}_next", s.var.dtype)
-            self.varying |= {after}
-            assert self.lanes is not None
-            self.lanes = evolve(self.lanes, varying=self.lanes.varying | {after})
-            old = Var(f"{_partial(s).name}_old", s.var.dtype)
-            self.lanes = evolve(self.lanes, varying=self.lanes.varying | {old})
-            self._let(Let(old, total))
-            self._let(Let(after, _replace(s.combine, {"a": old, "b": s.value})))
-            self._store(Store(total.buffer, total.index, after))
-            self._let(Let(s.var, old if s.exclusive else after))
-            return
+        """One step of a scan: along the lanes, or in each lane by itself, its total in memory."""
         assert self.lanes is not None
-        value, acc = self.lanes.splat(s.value), _partial(s).name
-        text = self.lanes.vectors.scan.format(
-            name=s.var.name, running=acc, value=value, mask=MASK
-        )
-        self.body.line(text)
+        if s.buffer is None:
+            value, acc = self.lanes.splat(s.value), _partial(s).name
+            template = self.lanes.vectors.scan
+            self.body.line(template.format(name=s.var.name, running=acc, value=value, mask=MASK))
+            return
+        old, memory = _partial(s), _memory(s)
+        step = _replace(s.combine, {"a": old, "b": s.value})
+        self.lanes = evolve(self.lanes, varying=self.lanes.varying | {old})
+        self._let(Let(old, memory))
+        if s.exclusive:
+            self._let(Let(s.var, old))
+        else:
+            self._let(Let(s.var, step))
+        self._store(Store(memory.buffer, memory.index, step if s.exclusive else s.var))
 
     def _scan_step(self, s: Running, total: Var) -> None:
         """One step in each lane by itself, its total in a register."""

@@ -137,7 +137,7 @@ class Lowering:
         body += self._prefetches(plan)
         inner = (*self.loops.serial(), self.loops.lanes())
         if values.down:
-            inner = tuple(evolve(x, down=x.var is not self.across) for x in inner)
+            inner = tuple(evolve(x, down=not (self.column and x.level is Level.CTA)) for x in inner)
         loops = (*self.loops.short_rows(Level.WARP), *inner)
         for node in folds:
             self._after_fold(node)

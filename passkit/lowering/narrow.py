@@ -12,7 +12,18 @@ from attrs import evolve
 
 from passkit.ast import Binary, Call, Cast, Const, Expr, Load, Select, Unary, Var, const
 from passkit.dtype import DType, float16, float32, float64, is_narrow
-from passkit.stage import Fold, KernelAST, Let, Phase, Place, Prefetch, Running, Stage, Statement, Store
+from passkit.stage import (
+    Fold,
+    KernelAST,
+    Let,
+    Phase,
+    Place,
+    Prefetch,
+    Running,
+    Stage,
+    Statement,
+    Store,
+)
 from passkit.tidy import replace_children
 
 ROUNDS = frozenset("+-*/")

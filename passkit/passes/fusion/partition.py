@@ -69,7 +69,8 @@ def why_opaque(graph: Graph, node: Node) -> str | None:
         return f"a library computes {op.name}"
     if not any(t.get(op.name) for t in (FCodeGen, FElement, FReduce, FScan)):
         return (
-            f"{op.name} has no FCodeGen, FElement, FReduce or FScan: set one, and kernels compute it"
+            f"{op.name} has no FCodeGen, FElement, FReduce or FScan: set one, and kernels compute "
+            f"it"
         )
     if op.num_outputs != 1:
         return f"{op.name} has {op.num_outputs} results"
