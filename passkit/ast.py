@@ -35,7 +35,7 @@ from passkit.expr import (
     size_of,
     where,
 )
-from passkit.folds import Chunks, Contract, Reduce, is_sum, left, right
+from passkit.folds import Chunks, Contract, Reduce, Scan, is_sum, left, right
 
 # name: number of arguments. Every dialect has these, for floats; the last three also for integers.
 _OF_ONE = (
@@ -94,6 +94,7 @@ __all__ = [
     "Operand",
     "Read",
     "Reduce",
+    "Scan",
     "Select",
     "SizeOf",
     "Unary",

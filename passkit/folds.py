@@ -55,6 +55,23 @@ class Reduce:
 
 
 @frozen
+class Scan:
+    """What an FScan says: at each step along ``axis`` the fold so far, then ``finish(total)``.
+
+    Folded is ``prepare(x)``, this step's too unless ``exclusive``; in ``reverse`` the steps are
+    taken from the last to the first. As for `Reduce`, ``identity`` says what is accumulated in.
+    """
+
+    axis: int
+    identity: Const
+    combine: Expr
+    exclusive: bool = False
+    reverse: bool = False
+    prepare: Callable[[Expr], Expr] | None = None
+    finish: Callable[[Expr], Expr] | None = None
+
+
+@frozen
 class Contract:
     """What an FContract says: batched (m, k) x (k, n), with either operand stored transposed."""
 

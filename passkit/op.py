@@ -36,6 +36,7 @@ _function: Any = Callable
 FElement = declare("FElement", _function, "(node, index, *read) -> Expr: the value at index")
 FCodeGen = declare("FCodeGen", _function, "(node, *x) -> Expr or tuple: one element of each result")
 FReduce = declare("FReduce", _function, "(node) -> Reduce(axes, identity, combine, finish)")
+FScan = declare("FScan", _function, "(node) -> Scan(axis, identity, combine): folds so far")
 FContract = declare("FContract", _function, "(node) -> Contract(batch, m, n, k)")
 FExpand = declare("FExpand", _function, "(node, *x) -> entries: a composite by primitives")
 FSimplify = declare("FSimplify", _function, "(node) -> Entry or None: exact algebra")

@@ -130,7 +130,8 @@ def _plan(key: str, held: _Held, target: Target) -> Schedule | Infeasible:
         return layout
     levels = _levels(layout)
     composition, split, width = _tiling(layout.space, target)
-    stages, kept = _stages(layout, levels, _row_place(layout.space, composition, target))
+    place = _row_place(layout, composition, target)
+    stages, kept = _stages(layout, levels, place)
     return Schedule(
         composition,
         layout.space.axes,
@@ -171,10 +172,16 @@ def _keeps_rows(space: Space, target: Target) -> bool:
     )
 
 
-def _row_place(space: Space, composition: Composition, target: Target) -> Place | None:
-    """Where a short row's values stay between stages; None for longer rows."""
+def _row_place(layout: Layout, composition: Composition, target: Target) -> Place | None:
+    """Where a short row's values stay between stages; None for longer rows.
+
+    Registers are counted from the first: what runs the other way has no place in them.
+    """
     if composition is Composition.SHORT:
         return Place.SHARED
+    if layout.reverse:
+        return None
+    space = layout.space
     length = space.axes[-1].extent
     few = isinstance(length, int) and length <= REGISTERS
     return Place.LANES if few and _keeps_rows(space, target) else None

@@ -13,7 +13,7 @@ from passkit.node import Entry, Node, known_shape
 from passkit.reads import reads_of
 from passkit.schedule import Composition, Schedule
 from passkit.size import Extent, numel
-from passkit.space import Role, Space, is_free, reduce_of
+from passkit.space import Role, Space, is_free, reduce_of, scan_of
 from passkit.stage import Buffer, Place
 
 ALIGN = 64
@@ -22,8 +22,8 @@ ALIGN = 64
 class Holds(Enum):
     """What a scratch array is for.
 
-    VALUE: a node's value, kept for a later stage. TOTAL: the running total of a reduction, a node
-    too. RESULT: an output, by its position, gathered for a tile before it is streamed.
+    VALUE: a node's value, kept for a later stage. TOTAL: the running total of a reduction or scan,
+    a node too. RESULT: an output, by its position, gathered for a tile before it is streamed.
     """
 
     VALUE = "value"
@@ -87,6 +87,9 @@ def plan_shared(group: Group, schedule: Schedule) -> SharedPlan:
         if k.place is Place.SHARED
     ]
     if schedule.composition in (Composition.COLUMN, Composition.SHORT):
+        if schedule.composition is Composition.COLUMN:
+            scans = [(k, scan) for k, n in enumerate(nodes) if (scan := scan_of(n)) is not None]
+            arrays += [Scratch(Holds.TOTAL, k, s.identity.dtype, width) for k, s in scans]
         for stage in schedule.stages:
             arrays += [
                 Scratch(Holds.TOTAL, f, _total_dtype(nodes[f]), width) for f in stage.folds

@@ -12,11 +12,11 @@ from functools import cached_property
 from attrs import field, frozen
 
 from passkit import dtype as dt
-from passkit.ast import Chunks, Reduce, Var
+from passkit.ast import Chunks, Reduce, Scan, Var
 from passkit.graph import Graph
 from passkit.index import Extents, Sum, common_refinement, ravel, unravel
 from passkit.node import Entry, Node, known_shape
-from passkit.op import FReduce
+from passkit.op import FReduce, FScan
 from passkit.reads import Index, reads_of
 from passkit.size import Extent, Shape, numel
 from passkit.walk import variables
@@ -32,7 +32,7 @@ class Role(Flag):
 
 @frozen
 class Axis:
-    """One dimension of the space; a reduced one is folded away by the group's reductions.
+    """One dimension of the space; a reduced one is what the group's reductions and scans fold.
 
     Of an axis with a ``chunk`` so many steps at a time are folded. Another axis, first of all,
     is ``counting`` the chunks: what is folded lies along it, no point does.
@@ -133,6 +133,29 @@ def reduce_of(node: Node) -> Reduce | None:
     return None if rule is None else rule(node)
 
 
+def scan_of(node: Node) -> Scan | None:
+    """What a scan folds step by step, or None for another operator."""
+    rule = FScan.get(node.op.name) if node.op is not None else None
+    return None if rule is None else rule(node)
+
+
+@frozen
+class Folding:
+    """The axes along which an operator folds its input, and in what chunks."""
+
+    axes: tuple[int, ...]
+    chunks: Chunks | None = None
+
+
+def folding_of(node: Node) -> Folding | None:
+    """How a reduction or a scan lies in its input; None for another operator."""
+    found = reduce_of(node)
+    if found is not None:
+        return Folding(found.axes, found.chunks)
+    scan = scan_of(node)
+    return None if scan is None else Folding((scan.axis,))
+
+
 def axes_of(
     shape: Shape, reduced: tuple[int, ...] | None, chunks: Chunks | None = None
 ) -> tuple[Axis, ...]:
@@ -181,7 +204,8 @@ def _refined(
 class Layout:
     """A group's space and the role of every node in it.
 
-    ``cut`` is the shape that all its reductions fold in the same ``chunks``, if they do.
+    ``cut`` is the shape that all its reductions fold in the same ``chunks``, if they do;
+    ``reverse`` says which way its scans run, if it has any.
     """
 
     def __init__(
@@ -189,6 +213,7 @@ class Layout:
     ) -> None:
         self.graph, self.space = graph, space
         self.cut, self.chunks = cut, chunks
+        self.reverse: bool | None = None
         self.roles: dict[Node, Role] = {}
         self.demands: dict[Node, dict[Index, Role]] = {}
         self.accesses: list[Sum] = []
@@ -201,6 +226,8 @@ class Layout:
         if found is not None:
             entry = node.inputs[0]
             return [(entry, self.space.index(Role.FULL, known_shape(entry)))]
+        if scan_of(node) is not None:
+            return [(node.inputs[0], index)]
         found_at = reads_of(node, index, self.space.extents)
         self.pinned |= found_at.pinned
         return [(node.inputs[k], i) for k, i in found_at.at]
@@ -228,13 +255,12 @@ def is_free(node: Node) -> bool:
 
 def lay_out(graph: Graph) -> Layout | Infeasible:
     """Where every value of a group lives, or why the group has no common space."""
-    reductions = [n for n in graph.nodes if reduce_of(n) is not None]
+    folds = [(n, f) for n in graph.nodes if (f := folding_of(n)) is not None]
     reduced: tuple[int, ...] | None
     chunks = None
-    if reductions:
-        anchor = known_shape(reductions[0].inputs[0])
-        found = reduce_of(reductions[0])
-        assert found is not None
+    if folds:
+        first, found = folds[0]
+        anchor = known_shape(first.inputs[0])
         reduced, chunks = found.axes, found.chunks
     else:
         anchor, reduced = _largest(graph), None
@@ -311,8 +337,9 @@ def _demand(layout: Layout) -> Infeasible | None:
         if is_free(node):
             continue
         at = wanted.get(node, {})
-        if reduce_of(node) is not None:
-            problem = _check_reduction(layout, node, at)
+        folding = folding_of(node)
+        if folding is not None:
+            problem = _check_fold(layout, node, folding, at)
             if problem is not None:
                 return problem
         for index, role in at.items():
@@ -337,12 +364,18 @@ def _output_role(layout: Layout, entry: Entry) -> Role | None:
     return Role.FULL
 
 
-def _check_reduction(layout: Layout, node: Node, at: dict[Index, Role]) -> Infeasible | None:
-    space = layout.space
-    found = reduce_of(node)
-    assert found is not None
-    if any(role is not Role.ROW for role in at.values()):
-        return Infeasible("index", f"{node.label} is read at another row than its own", node)
+def _check_fold(
+    layout: Layout, node: Node, found: Folding, at: dict[Index, Role]
+) -> Infeasible | None:
+    space, scan = layout.space, scan_of(node)
+    own = Role.ROW if scan is None else Role.FULL
+    if any(role is not own for role in at.values()):
+        where = "row" if scan is None else "point"
+        return Infeasible("index", f"{node.label} is read at another {where} than its own", node)
+    if scan is not None:
+        if layout.reverse not in (None, scan.reverse):
+            return Infeasible("order", f"{node.label} runs against another scan", node)
+        layout.reverse = scan.reverse
     shape = known_shape(node.inputs[0])
     if numel(shape) != space.size:
         return Infeasible("space", f"{node.label} reduces {shape}, not the group's space", node)

@@ -34,7 +34,7 @@ class Place(Enum):
 class Loop:
     """``for var in [start, stop)``, not past ``limit`` where there is one, run at ``level``.
 
-    One that is ``wide`` has lanes for many vectors.
+    One that is ``wide`` has lanes for many vectors; one that goes ``down`` begins at the last.
     """
 
     var: Var
@@ -43,6 +43,7 @@ class Loop:
     level: Level
     limit: Expr | None = None
     wide: bool = False
+    down: bool = False
 
 
 @frozen
@@ -88,7 +89,24 @@ class Fold:
     index: Expr | None = None
 
 
-Statement = Let | Store | Fold | Prefetch
+@frozen
+class Running:
+    """A scan along the loops of its stage: ``var`` is the fold of ``value`` over all steps so far.
+
+    Not over this step if ``exclusive``. With ``buffer`` each lane keeps its own total in memory at
+    ``index``; else the steps are the lanes.
+    """
+
+    var: Var
+    value: Expr
+    identity: Const
+    combine: Expr
+    exclusive: bool = False
+    buffer: str | None = None
+    index: Expr | None = None
+
+
+Statement = Let | Store | Fold | Running | Prefetch
 
 
 @frozen

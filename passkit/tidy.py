@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from attrs import evolve
 
 from passkit.ast import Binary, Call, Cast, Const, Expr, Load, Read, Select, Unary, Var
-from passkit.stage import Let, Prefetch, Stage, Statement, Store
+from passkit.stage import Let, Prefetch, Running, Stage, Statement, Store
 from passkit.walk import children, variables, walk
 
 LONGEST = 12
@@ -88,6 +88,8 @@ def _inline(stage: Stage, lane: Var | None, visible: frozenset[Var]) -> Stage:
 
     for s in stage.body:
         s = map_statement(s, change) if values else s
+        if isinstance(s, Running):
+            varying.add(s.var)
         if isinstance(s, Let):
             if uses[s.var] == 0:
                 continue
@@ -121,7 +123,7 @@ def _hoist(stage: Stage, lane: Var) -> Stage:
             assert isinstance(s, Let)
             before.append(s)
         else:
-            if isinstance(s, Let):
+            if isinstance(s, (Let, Running)):
                 moving.add(s.var)
             body.append(s)
     return evolve(stage, before=tuple(before), body=tuple(body))

@@ -59,7 +59,8 @@ class Vectors:
     ``folding`` starts a fold, ``extreme`` one by maximum or minimum that keeps NaN, ``summing`` a
     long one that adds floats; ``begin`` names it. A ``block`` of {turns} turns of a loop over a
     folded axis goes inside the lanes, from {var}_low to {var}_high, which ``block_end`` sets;
-    ``total`` is what a fold has in it so far.
+    ``total`` is what a fold has in it so far. ``running`` starts a scan along the lanes, ``scan``
+    gives each lane its part; ``down_loop`` takes the last lanes first.
     """
 
     local: str
@@ -95,6 +96,9 @@ class Vectors:
     block: str
     block_end: str
     total: str
+    running: str
+    scan: str
+    down_loop: str
 
 
 @frozen(kw_only=True)
@@ -124,6 +128,7 @@ class Dialect:
     warp: str = "for (int64_t {var} = {start}; {var} < {stop}; ++{var})"
     lane: str
     thread: str = "for (int64_t {var} = {start}; {var} < {stop}; ++{var})"
+    thread_down: str = "for (int64_t {var} = {stop}; {var}-- > {start};)"
     fold: str = ""
     local: str = "const {type} {name} = {value};"
     cast: str = "({type})({value})"

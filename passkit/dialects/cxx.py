@@ -75,6 +75,12 @@ CXX = register_dialect(
                 "{var}_low + {turns} : {stop};"
             ),
             total="auto {name} = {value};",
+            running=(
+                "auto {name} = running<{type}, {exclusive}, {down}>({identity}, "
+                "[](auto a, auto b) PK_INLINE {{ return {combine}; }});"
+            ),
+            scan="const auto {name} = {running}.take({value}, {mask});",
+            down_loop="lanes_down({start}, {stop}, [&](int64_t {var}, auto m) PK_INLINE",
             rows=RowTemplates(
                 folds="auto {name}_rows = folds_of_rows<{most}>({fold});",
                 begin="auto {name}_lanes = {name}_rows.begin();",

@@ -14,7 +14,7 @@ from passkit.dialects.lanes import LANES, MASK, Lanes, turns, varying
 from passkit.dialects.rows import Rows
 from passkit.errors import CodeGenError
 from passkit.index import expression, normal
-from passkit.stage import Fold, Let, Loop, Prefetch, Stage, Statement, Store
+from passkit.stage import Fold, Let, Loop, Prefetch, Running, Stage, Statement, Store
 from passkit.tidy import replace_children
 from passkit.walk import variables, walk
 
@@ -87,8 +87,8 @@ class LaneLoop:
         What is divided by a number of its own in each turn had better not: its reciprocal would be
         taken for each vector.
         """
-        buffers = [f.buffer for f in self.stage.body if isinstance(f, Fold)]
-        if self.lanes is None or not buffers or None in buffers:
+        buffers = [f.buffer for f in self.stage.body if isinstance(f, (Fold, Running))]
+        if self.lanes is None or not buffers or None in buffers or serial.down:
             return False
         moving = {serial.var}
         for s in self.stage.body:
@@ -117,21 +117,37 @@ class LaneLoop:
         for total in totals:
             identity = self.lanes.splat(folds[total].identity)
             self.body.line(v.total.format(name=total.name, value=identity))
+        scans = [s for s in self.stage.body if isinstance(s, Running)]
+        for s in scans:
+            value = self.lanes.expr(_memory(s))
+            self.body.line(v.total.format(name=_partial(s).name, value=value))
+        self.lanes = evolve(self.lanes, varying=self.lanes.varying | set(map(_partial, scans)))
         self.body.open(self.dialect.thread.format(var=var, start=f"{var}_low", stop=f"{var}_high"))
-        for s in self.stage.body:
-            if isinstance(s, Fold):
-                step = self.lanes.splat(_replace(s.combine, {"a": s.var, "b": s.value}))
-                self.body.line(f"{s.var.name} = {step};")
-            elif isinstance(s, Let) and s.var not in self.varying:
-                self.body.let(s)
-            else:
-                self._statement(s)
+        for statement in self.stage.body:
+            self._blocked(statement)
         self.body.close()
+        for s in scans:
+            assert s.buffer is not None and s.index is not None
+            self._store(Store(s.buffer, s.index, _partial(s)))
         for total, memory in totals.items():
             joined = _replace(folds[total].combine, {"a": memory, "b": total})
             self._store(Store(memory.buffer, memory.index, joined))
         self._close(front)
         self.body.close()
+
+    def _blocked(self, s: Statement) -> None:
+        """A statement of a turn whose totals are in registers."""
+        assert self.lanes is not None
+        match s:
+            case Fold():
+                step = self.lanes.splat(_replace(s.combine, {"a": s.var, "b": s.value}))
+                self.body.line(f"{s.var.name} = {step};")
+            case Running():
+                self._scan_step(s, _partial(s))
+            case Let(var) if var not in self.varying:
+                self.body.let(s)
+            case _:
+                self._statement(s)
 
     def _streamed(self, statements: Iterable[Statement]) -> str:
         """Where the first element lies that the loop streams, if it streams any."""
@@ -161,6 +177,8 @@ class LaneLoop:
                 self._store(s)
             case Fold():
                 self._fold(s)
+            case Running():
+                self._scan(s)
             case Prefetch(buffer, index):
                 if self.dialect.prefetch:
                     at = self.scalars.address(buffer, index)
@@ -243,6 +261,58 @@ class LaneLoop:
             step = self.scalars.expr(_replace(f.combine, {"a": acc, "b": term}))
             self.body.line(f"{acc.name} = {step};")
 
+    # Scans.
+
+    def begin_scan(self, s: Running) -> None:
+        """What a scan is before the first step: its identity."""
+        if s.buffer is not None:
+            assert s.index is not None
+            self.print([Store(s.buffer, s.index, s.identity)])
+            return
+        if self.lanes is None:
+            raise CodeGenError(
+                f"dialect {self.dialect.name} has no scan along lanes; plan for target 'cpu'"
+            )
+        a, b = left(s.var.dtype), right(s.var.dtype)
+        joined = evolve(self.lanes, varying=frozenset([a, b]), divisors=None, like="a")
+        text = self.lanes.vectors.running.format(
+            name=_partial(s).name,
+            type=self.dialect.type_of(s.var.dtype),
+            exclusive=str(s.exclusive).lower(),
+            down=str(self.loop.down).lower(),
+            identity=self.scalars.expr(s.identity),
+            combine=joined.splat(s.combine),
+        )
+        self.body.line(text)
+
+    def _scan(self, s: Running) -> None:
+        """One step of a scan: along the lanes, or in each lane by itself, its total in memory."""
+        assert self.lanes is not None
+        if s.buffer is None:
+            value, acc = self.lanes.splat(s.value), _partial(s).name
+            template = self.lanes.vectors.scan
+            self.body.line(template.format(name=s.var.name, running=acc, value=value, mask=MASK))
+            return
+        old, memory = _partial(s), _memory(s)
+        step = _replace(s.combine, {"a": old, "b": s.value})
+        self.lanes = evolve(self.lanes, varying=self.lanes.varying | {old})
+        self._let(Let(old, memory))
+        if s.exclusive:
+            self._let(Let(s.var, old))
+        else:
+            self._let(Let(s.var, step))
+        self._store(Store(memory.buffer, memory.index, step if s.exclusive else s.var))
+
+    def _scan_step(self, s: Running, total: Var) -> None:
+        """One step in each lane by itself, its total in a register."""
+        assert self.lanes is not None
+        step = self.lanes.splat(_replace(s.combine, {"a": total, "b": s.value}))
+        if s.exclusive:
+            self._let(Let(s.var, total))
+        self.body.line(f"{total.name} = {step};")
+        if not s.exclusive:
+            self._let(Let(s.var, total))
+
     def finish(self, f: Fold) -> None:
         """What a fold is behind the last lane: one number, unless each lane has its own."""
         if f.buffer is not None:
@@ -261,13 +331,13 @@ class LaneLoop:
             self.body.line(part)
 
 
-def _memory(f: Fold) -> Load:
+def _memory(f: Fold | Running) -> Load:
     """Where each lane has what it folded to so far."""
     assert f.buffer is not None and f.index is not None
     return Load(f.buffer, f.index, f.var.dtype)
 
 
-def _partial(f: Fold) -> Var:
+def _partial(f: Fold | Running) -> Var:
     """What the lanes fold to, before they are joined."""
     return Var(f"{f.var.name}_lanes", f.var.dtype)
 

@@ -41,7 +41,7 @@ from passkit.dialects.reciprocal import reciprocal
 from passkit.expr import rounding
 from passkit.index import normal
 from passkit.size import Extent
-from passkit.stage import Fold, Let, Loop, Prefetch, Stage, Store
+from passkit.stage import Fold, Let, Loop, Prefetch, Running, Stage, Store
 from passkit.walk import children, variables, walk
 
 QUICK = frozenset(["maximum", "minimum", "abs", "floor", "ceil", "trunc", "rint"])
@@ -65,6 +65,8 @@ def turns(stage: Stage, lane: Loop, dialect: Dialect) -> tuple[str, int]:
     v = dialect.vectors
     if v is None:
         return dialect.lane, LANES
+    if lane.down:
+        return v.down_loop, LANES
     if v.fixed and isinstance(lane.stop, Const) and int(lane.stop.value) <= SHORT:
         return v.fixed, LANES
     values = [s.value for s in stage.body if not isinstance(s, Prefetch)]
@@ -78,6 +80,8 @@ def turns(stage: Stage, lane: Loop, dialect: Dialect) -> tuple[str, int]:
     alone = not any(isinstance(s, Fold) for s in stage.body)
     if alone and any(isinstance(s, Store) and s.stream for s in stage.body):
         return v.aligned_loop, width
+    if any(isinstance(s, Running) and s.buffer is None for s in stage.body):
+        width = LANES  # in a pack a step would wait for the one before
     return v.loop if width == LANES else v.pack_loop, width
 
 
@@ -93,7 +97,9 @@ def varying(stage: Stage, lane: Var) -> frozenset[Var]:
     """The variables that differ from lane to lane: the loop's, and locals made of such."""
     found = {lane}
     for s in stage.body:
-        if isinstance(s, Let) and not found.isdisjoint(variables(s.value)):
+        if isinstance(s, Running) or (
+            isinstance(s, Let) and not found.isdisjoint(variables(s.value))
+        ):
             found.add(s.var)
     return frozenset(found)
 

@@ -19,6 +19,7 @@
 //   prelude/divisor.h   divisor<T> known_divisor<T> divisors_of_rows<T, most>
 //   prelude/rows.h      folds_of_rows<most>
 //   prelude/sums.h      summing<lanes>
+//   prelude/scans.h     running<type, exclusive, down> lanes_down
 // All are overloaded for scalars, which give the bits that a lane gives. Every function of floats
 // gives the same bits in every lane, at every width and on every instruction set, and is right on
 // NaN, infinities, zeros and denormals; nothing here reads or writes the rounding mode.
@@ -36,4 +37,5 @@
 #include "prelude/rows.h"
 #include "prelude/half.h"
 #include "prelude/sums.h"
+#include "prelude/scans.h"
 #endif

@@ -5,7 +5,7 @@ from __future__ import annotations
 from passkit.dialects.body import Body
 from passkit.dialects.lane_loop import LaneLoop
 from passkit.dialects.rows import Rows
-from passkit.stage import Fold, Let, Level, Stage
+from passkit.stage import Fold, Let, Level, Running, Stage
 
 
 def print_stage(stage: Stage, body: Body) -> None:
@@ -42,9 +42,12 @@ def _print_lanes(stage: Stage, loop: LaneLoop, body: Body) -> None:
     serial = [x for x in stage.loops if x.level is Level.THREAD]
     for f in folds:
         loop.begin(f)
+    for s in stage.body:
+        if isinstance(s, Running):
+            loop.begin_scan(s)
     inner = serial.pop() if serial and loop.may_block(serial[-1]) else None
     for x in serial:
-        body.loop(body.dialect.thread, x)
+        body.loop(body.dialect.thread_down if x.down else body.dialect.thread, x)
     if inner is None:
         loop.print(stage.body)
     else:

@@ -50,7 +50,7 @@ def pool_sizes(ast: KernelAST) -> tuple[KernelAST, tuple[Extent, ...]]:
 def _map_phase(phase: Phase, change: Callable[[Expr], Expr]) -> Phase:
     def loop(x: Loop) -> Loop:
         limit = None if x.limit is None else change(x.limit)
-        return Loop(x.var, change(x.start), change(x.stop), x.level, limit, x.wide)
+        return Loop(x.var, change(x.start), change(x.stop), x.level, limit, x.wide, x.down)
 
     def let(x: Let) -> Let:
         return Let(x.var, change(x.value))

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from attrs import evolve
+
 from passkit.ast import Expr, Fixed, Load, Reduce, Var, cast, size_of
 from passkit.dtype import DType, is_narrow
 from passkit.errors import CodeGenError
@@ -133,7 +135,10 @@ class Lowering:
         for buffer, entry in sorted(stores, key=lambda s: s[0]):
             body.append(self._result(int(buffer[1:]), values.full(entry)))
         body += self._prefetches(plan)
-        loops = (*self.loops.short_rows(Level.WARP), *self.loops.serial(), self.loops.lanes())
+        inner = (*self.loops.serial(), self.loops.lanes())
+        if values.down:
+            inner = tuple(evolve(x, down=not (self.column and x.level is Level.CTA)) for x in inner)
+        loops = (*self.loops.short_rows(Level.WARP), *inner)
         for node in folds:
             self._after_fold(node)
         after = tuple(self._keep_total(n) for n in folds) if self.short else ()
@@ -190,10 +195,13 @@ class Lowering:
         if found.prepare is not None:
             value = found.prepare(value)
         var = Var(self.names[node], found.identity.dtype)
+        return Fold(var, value, found.identity, found.combine, *self.total_at(node))
+
+    def total_at(self, node: Node) -> tuple[str, Expr] | tuple[()]:
+        """Where each column has the running total of a fold; elsewhere the lanes have it."""
         if not self.column:
-            return Fold(var, value, found.identity, found.combine)
-        buffer = self._scratch(Holds.TOTAL, self.number[node])
-        return Fold(var, value, found.identity, found.combine, buffer, self.loops.offset())
+            return ()
+        return self._scratch(Holds.TOTAL, self.number[node]), self.loops.offset()
 
     def _after_fold(self, node: Node) -> None:
         found = _reduction(node)

@@ -12,7 +12,18 @@ from attrs import evolve
 
 from passkit.ast import Binary, Call, Cast, Const, Expr, Load, Select, Unary, Var, const
 from passkit.dtype import DType, float16, float32, float64, is_narrow
-from passkit.stage import Fold, KernelAST, Let, Phase, Place, Prefetch, Stage, Statement, Store
+from passkit.stage import (
+    Fold,
+    KernelAST,
+    Let,
+    Phase,
+    Place,
+    Prefetch,
+    Running,
+    Stage,
+    Statement,
+    Store,
+)
 from passkit.tidy import replace_children
 
 ROUNDS = frozenset("+-*/")
@@ -32,7 +43,7 @@ class _Widening:
     def __init__(self, ast: KernelAST) -> None:
         self.ast = ast
         stages = [s for p in ast.phases for s in p.stages]
-        held = {s.buffer for x in stages for s in x.body if isinstance(s, Fold)}
+        held = {s.buffer for x in stages for s in x.body if isinstance(s, (Fold, Running))}
         held |= {b.name for b in ast.scratch if b.place is Place.LANES}
         everything = (*ast.params, *ast.scratch)
         self.narrow = {b.name: b.dtype for b in everything if is_narrow(b.dtype)}
@@ -76,7 +87,7 @@ class _Widening:
             value = _stored(value, self.narrow[s.buffer])
         return evolve(s, value=value)
 
-    def fold(self, f: Fold) -> Fold:
+    def fold(self, f: Fold | Running) -> Fold | Running:
         identity = self.expr(f.identity)
         assert isinstance(identity, Const)
         return evolve(

@@ -6,15 +6,15 @@ import itertools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from passkit.ast import Expr, Load, Var, const
+from passkit.ast import Expr, Load, Scan, Var, cast, const
 from passkit.errors import CodeGenError
 from passkit.index import expression, normal, ravel
 from passkit.lowering.parts import repeated_parts
 from passkit.node import Entry, Node, known_shape
 from passkit.op import FElement
 from passkit.reads import Index, Reader, element, guarded_reads
-from passkit.space import Role, is_free, reduce_of
-from passkit.stage import Let
+from passkit.space import Role, is_free, reduce_of, scan_of
+from passkit.stage import Let, Running
 from passkit.tidy import LONGEST, parts, replace_children
 
 if TYPE_CHECKING:
@@ -22,12 +22,16 @@ if TYPE_CHECKING:
 
 
 class Values:
-    """Binds what a stage computes to locals, in ``lets``; ``rows`` for a stage of row values."""
+    """Binds what a stage computes to locals, in ``lets``; ``rows`` for a stage of row values.
+
+    ``down`` says that a scan among them runs from the last point to the first.
+    """
 
     def __init__(self, lowering: Lowering, rows: bool = False) -> None:
         self.of, self.rows = lowering, rows
         self.space = lowering.space
-        self.lets: list[Let] = []
+        self.lets: list[Let | Running] = []
+        self.down = False
         self.bound: dict[tuple[Entry, Index], Expr] = {}
         self.fetched: dict[Load, Expr] = {}
 
@@ -64,7 +68,22 @@ class Values:
             buffer, at = self.of.kept_at(node)
             assert entry.dtype is not None
             return self.let(self.of.names[node], Load(buffer, at, entry.dtype))
-        return self.let(self.of.names[node], self.at(node, index))
+        scan = scan_of(node)
+        value = self.at(node, index) if scan is None else self._running(node, scan)
+        return self.let(self.of.names[node], value)
+
+    def _running(self, node: Node, scan: Scan) -> Expr:
+        """The value of a scan: it is bound where it stands, once for each step."""
+        value = self.full(node.inputs[0])
+        if scan.prepare is not None:
+            value = scan.prepare(value)
+        var = Var(self.of.local(f"{self.of.names[node]}_total"), scan.identity.dtype)
+        at = self.of.total_at(node)
+        self.lets.append(Running(var, value, scan.identity, scan.combine, scan.exclusive, *at))
+        self.down |= scan.reverse
+        total: Expr = var if scan.finish is None else scan.finish(var)
+        wanted = node.entries[0].dtype
+        return cast(total, wanted)
 
     def at(self, node: Node, index: Index, guarded: bool = False) -> Expr:
         """The expression of ``node``'s value at ``index``.

@@ -21,6 +21,7 @@ from passkit.op import (
     FElement,
     FExpand,
     FReduce,
+    FScan,
     TLibraryCall,
     TStateful,
 )
@@ -28,7 +29,9 @@ from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
 from passkit.registry import Table
 
-RUNS_ITSELF: tuple[Table, ...] = (FCodeGen, FElement, FReduce, FContract, FCompute, TLibraryCall)
+RUNS_ITSELF: tuple[Table, ...] = (
+    *(FCodeGen, FElement, FReduce, FScan, FContract, FCompute, TLibraryCall),
+)
 """Attributes by which an operator runs without being expanded."""
 
 DEPTH = 64

@@ -67,6 +67,7 @@ def sections_of(source: str) -> tuple[str, ...]:
         "core.h": True,
         "divisor.h": "divisor" in source,
         "sums.h": "summing<" in source,
+        "scans.h": "running<" in source or "lanes_down(" in source,
         "rows.h": "folds_of_rows<" in source,
         "gather.h": "gather_at(" in source,
         "half.h": narrow,

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from passkit import ast
-from passkit.ast import Binary, Call, Expr, Load, Reduce, Var, size_of
+from passkit.ast import Binary, Call, Expr, Load, Reduce, Scan, Var, size_of
 from passkit.dtype import dtype_of, int64
 from passkit.errors import CodeGenError, DTypeError, FeedError, ShapeError
 from passkit.graph import Graph, post_order
 from passkit.group import FUSED
 from passkit.infer import show_shape
 from passkit.node import Entry, Node, known_shape
-from passkit.op import FCodeGen, FCompute, FContract, FElement, FExpand, FReduce, TStateful
+from passkit.op import FCodeGen, FCompute, FContract, FElement, FExpand, FReduce, FScan, TStateful
 from passkit.reads import element
 from passkit.runtime.evaluate import cast_array, evaluate
 from passkit.runtime.feeds import bind_sizes, check_feeds
@@ -325,6 +325,31 @@ def _folded(fold: Reduce, x: Array) -> Array:
     return _fold_pairs(fold, x)
 
 
+def by_scan(node: Node, x: Array) -> Array:
+    """FScan: the known folds by NumPy in order, others by doubling steps."""
+    assert node.op is not None
+    scan: Scan = FScan.get(node.op.name)(node)
+    acc, axis = scan.identity.dtype, scan.axis
+    if scan.prepare is not None:
+        x = np.asarray(evaluate(scan.prepare(Var("x", dtype_of(x.dtype))), {"x": x}))
+    x = np.moveaxis(x, axis, 0)
+    x = x[::-1] if scan.reverse else x
+    known = _known_fold(scan.combine)
+    total = x if known is None else known[0].accumulate(x, axis=0, dtype=acc.numpy)
+    step = 1
+    while known is None and step < len(x):
+        later = evaluate(scan.combine, {"a": total[:-step], "b": total[step:]})
+        total = np.concatenate([total[:step], later])
+        step *= 2
+    if scan.exclusive:
+        start = np.full((1, *x.shape[1:]), scan.identity.value, acc.numpy)
+        total = np.concatenate([start, total])[:-1] if len(total) else total
+    total = np.moveaxis(total[::-1] if scan.reverse else total, 0, axis)
+    if scan.finish is None:
+        return total
+    return np.asarray(evaluate(scan.finish(Var("total", acc)), {"total": total}))
+
+
 def _known_fold(combine: Expr) -> tuple[np.ufunc, bool] | None:
     a, b = ast.left(combine.dtype), ast.right(combine.dtype)
     if isinstance(combine, Binary) and {combine.a, combine.b} == {a, b}:
@@ -386,6 +411,7 @@ def by_expand(node: Node, *arrays: Array) -> Any:
 _DERIVED = (
     (FElement, by_element),
     (FReduce, by_reduce),
+    (FScan, by_scan),
     (FContract, by_contract),
     (FCodeGen, by_code),
     (FExpand, by_expand),

@@ -506,7 +506,7 @@ def test_sections_may_be_pasted(tmp_path: Path) -> None:
     """A kernel is one file: the sections it needs, one behind the other, then its functions."""
     sections = [
         (PRELUDE / "prelude" / f"{name}.h").read_text()
-        for name in (*CORE, "math_f32", "math_f64", "integer", "divisor", "rows", "sums")
+        for name in (*CORE, "math_f32", "math_f64", "integer", "divisor", "rows", "sums", "scans")
     ]
     text, out = tmp_path / "kernel.cpp", tmp_path / "kernel.so"
     kernel = 'extern "C" float twice_exp(float x) { return pk::exp(x) * 2; }\n'

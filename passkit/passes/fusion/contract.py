@@ -8,7 +8,7 @@ from passkit.errors import GraphError
 from passkit.graph import Graph
 from passkit.group import Group, Kind, fused_node
 from passkit.node import Entry, Node
-from passkit.op import FReduce, TLibraryCall
+from passkit.op import FReduce, FScan, TLibraryCall
 from passkit.passes.fusion.partition import Partition
 from passkit.size import numel
 from passkit.space import is_free
@@ -177,7 +177,8 @@ def _kind(body: Sequence[Node]) -> Kind:
     names = [n.op.name for n in body if n.op is not None]
     if any(TLibraryCall.get(n) for n in names):
         return Kind.LIBRARY
-    return Kind.REDUCTION if any(FReduce.get(n) for n in names) else Kind.ELEMWISE
+    folds = any(FReduce.get(n) or FScan.get(n) for n in names)
+    return Kind.REDUCTION if folds else Kind.ELEMWISE
 
 
 def _is_literal(graph: Graph, entry: Entry) -> bool:

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 from attrs import define, field
 
-from passkit.ast import Chunks, Reduce
+from passkit.ast import Chunks, Reduce, Scan
 from passkit.errors import PasskitError
 from passkit.graph import Graph
 from passkit.node import Entry, Node
 from passkit.op import FElement
 from passkit.size import Extent, Shape, numel
-from passkit.space import Layout, Role, Space, axes_of, reduce_of
+from passkit.space import Layout, Role, Space, axes_of, reduce_of, scan_of
 
 
 @define(eq=False)
@@ -59,6 +59,9 @@ def fits(graph: Graph, draft: Draft, node: Node) -> Misfit | None:
     found = reduce_of(node)
     if found is not None:
         return _fits_reduction(graph, draft, node, found)
+    scan = scan_of(node)
+    if scan is not None:
+        return _fits_scan(graph, draft, node, scan)
     role = role_in(graph, draft, node)
     shape = graph.shape(node.entries[0])
     if role is None:
@@ -110,6 +113,30 @@ def _fits_reduction(
             return Misfit("unit", "it reduces axes of extent 1")
         return None
     return same_folding(draft, shape, axes, found.chunks)
+
+
+def _fits_scan(graph: Graph, draft: Draft, node: Node, scan: Scan) -> Misfit | None:
+    entry = node.inputs[0]
+    shape = graph.shape(entry)
+    if draft.members.get(entry.node, Role.FULL) is not Role.FULL:
+        return Misfit("twice", "it scans what a reduction left")
+    if not _one_way(scan.reverse, draft):
+        return Misfit("order", "another scan runs the other way")
+    if draft.reduced is None:
+        if shape[scan.axis] == 1:
+            return Misfit("unit", "it scans an axis of extent 1")
+        return None if numel(shape) == draft.space.size else Misfit("space", "it scans more")
+    return same_folding(draft, shape, (scan.axis,), None)
+
+
+def _one_way(reverse: bool, draft: Draft) -> bool:
+    return all(s.reverse is reverse for n in draft.members if (s := scan_of(n)) is not None)
+
+
+def against(home: Draft, other: Draft) -> Misfit | None:
+    """Whether scans of two drafts run in different directions."""
+    ways = {s.reverse for d in (home, other) for n in d.members if (s := scan_of(n)) is not None}
+    return Misfit("order", "their scans run in different directions") if len(ways) > 1 else None
 
 
 def crossing(graph: Graph, trial: Draft, home: Draft, other: Draft) -> Misfit | None:

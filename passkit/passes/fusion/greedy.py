@@ -16,6 +16,7 @@ from passkit.passes.context import PassContext
 from passkit.passes.fusion.draft import (
     Draft,
     Misfit,
+    against,
     crossing,
     fits,
     role_in,
@@ -26,7 +27,7 @@ from passkit.passes.fusion.limits import Limits, name_of
 from passkit.passes.fusion.partition import Partition, why_opaque
 from passkit.reads import written_out
 from passkit.schedule import is_expensive
-from passkit.space import Role, is_free, reduce_of
+from passkit.space import Role, folding_of, is_free, reduce_of
 
 CHEAP, LONGEST = 8, 64
 """Groups of at most this many light operators may be repeated where they are broadcast, if that is
@@ -113,13 +114,13 @@ class _Greedy:
                 self.out.note(self.graph.names, n, node, misfit.code, misfit.reason, misfit.way_out)
 
     def _start(self, node: Node, depth: int) -> Draft:
-        found = reduce_of(node)
+        found = folding_of(node)
         entry = node.inputs[0] if found is not None else node.entries[0]
         draft = Draft(depth, self.graph.shape(entry))
         if found is not None:
             draft.reduced, draft.chunks = found.axes, found.chunks
         self.drafts[id(draft)] = draft
-        self._add(draft, node, Role.ROW if found is not None else Role.FULL)
+        self._add(draft, node, Role.FULL if reduce_of(node) is None else Role.ROW)
         return draft
 
     def _add(self, draft: Draft, node: Node, role: Role) -> None:
@@ -136,10 +137,14 @@ class _Greedy:
             misfit = Misfit("fuel", "the fuel is used up", "raise fuel")
         if misfit is not None:
             return misfit
-        found = reduce_of(node)
+        found = folding_of(node)
         if found is not None and draft.reduced is None:
             draft.fold(self.graph.shape(node.inputs[0]), found.axes, found.chunks)
-        role = Role.ROW if found is not None else role_in(self.graph, draft, node)
+        role: Role | None
+        if found is not None:
+            role = Role.FULL if reduce_of(node) is None else Role.ROW
+        else:
+            role = role_in(self.graph, draft, node)
         assert role is not None
         self._add(draft, node, role)
         for n in self._producers(node):
@@ -212,7 +217,8 @@ class _Greedy:
         roles = {n: Role.ROW if rows else r for n, r in other.members.items()}
         members = {**home.members, **roles}
         trial = Draft(home.depth, home.shape, members, {}, home.reduced, home.chunks)
-        misfit = self.limits.both(home, other) or crossing(self.graph, trial, home, other)
+        misfit = against(home, other) or self.limits.both(home, other)
+        misfit = misfit or crossing(self.graph, trial, home, other)
         if misfit is None and len(home.reads | other.reads) > self.target.max_buffers:
             misfit = Misfit("buffers", f"a kernel has at most {self.target.max_buffers} inputs")
         at = next(iter(other.members)) if node is None else node

@@ -14,6 +14,7 @@ from passkit.op import (
     FContract,
     FElement,
     FReduce,
+    FScan,
     OpPattern,
     TLibraryCall,
     TOpPattern,
@@ -66,8 +67,11 @@ def why_opaque(graph: Graph, node: Node) -> str | None:
         return f"the TOpPattern of {op.name} is OPAQUE"
     if FContract.get(op.name) is not None or TLibraryCall.get(op.name) is not None:
         return f"a library computes {op.name}"
-    if not any(t.get(op.name) for t in (FCodeGen, FElement, FReduce)):
-        return f"{op.name} has no FCodeGen, FElement or FReduce: set one, and kernels compute it"
+    if not any(t.get(op.name) for t in (FCodeGen, FElement, FReduce, FScan)):
+        return (
+            f"{op.name} has no FCodeGen, FElement, FReduce or FScan: set one, and kernels compute "
+            f"it"
+        )
     if op.num_outputs != 1:
         return f"{op.name} has {op.num_outputs} results"
     for entry in (*node.inputs, *node.entries):

@@ -1,0 +1,163 @@
+"""Where the largest and smallest elements are, and how many differ from zero: whole numbers.
+
+They have no gradient. An axis may be None (all, flattened), an int or a tuple; several count as
+one, flattened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from passkit.dtype import DType, int64
+from passkit.errors import ShapeError
+from passkit.node import Entry, Node, known_shape
+from passkit.op import OpPattern, register_op
+from passkit.ops.composites import composite
+from passkit.ops.reduce import nonempty_shape, reduced_shape
+from passkit.ops.rules import axes_of, extents, make, take, takes
+from passkit.size import Extent, Shape, numel
+
+PARAMS = {"axis": None, "keepdims": False}
+
+
+def no_gradient(node: Node, *dy: Entry | None) -> list[None]:
+    """Whole numbers do not move with what they were found by."""
+    return [None] * len(node.inputs)
+
+
+def places(x: Entry, axes: tuple[int, ...]) -> Entry:
+    """The position of each element in the flattened ``axes``, in a shape that broadcasts to x."""
+    shape = known_shape(x)
+    count = numel(shape[k] for k in axes)
+    dtype = "int32" if isinstance(count, int) and count < 1 << 31 else "int64"
+    stride: Extent = 1
+    total: Entry | None = None
+    for k in reversed(axes):
+        along = make("arange", start=0, stop=shape[k], dtype=dtype)
+        along = make("reshape", along, shape=(shape[k], *[1] * (len(shape) - 1 - k)))
+        if total is not None:
+            along = along * _number(stride, dtype) + total
+        total, stride = along, stride * shape[k]
+    return make("full", shape=(), fill_value=0, dtype=dtype) if total is None else total
+
+
+def _number(size: Extent, dtype: str) -> Any:
+    """An extent as a factor: a stride that is unknown is the last of a range."""
+    if isinstance(size, int):
+        return size
+    steps = make("arange", start=0, stop=size + 1, dtype=dtype)
+    return make("reduce_max", steps)
+
+
+def _arg(fold: str) -> Callable[[Node, Entry], Entry]:
+    """The smallest position of what equals the result of ``fold``, or is NaN beside a NaN."""
+
+    def expand(node: Node, x: Entry) -> Entry:
+        axes = axes_of(node, len(known_shape(x)), node.params["axis"])
+        assert x.dtype is not None
+        if x.dtype.kind == "b":
+            x = make("cast", x, dtype="int32")
+        hit = make("equal", x, make(fold, x, axis=axes, keepdims=True))
+        if x.dtype is not None and x.dtype.is_float:
+            hit = make("logical_or", hit, make("isnan", x))
+        at = places(x, axes)
+        assert at.dtype is not None
+        found = make("where", hit, at, int(np.iinfo(at.dtype.numpy).max))
+        first = make("reduce_min", found, axis=axes, keepdims=node.params["keepdims"])
+        return make("cast", first, dtype="int64")
+
+    return expand
+
+
+def _count(node: Node, x: Entry) -> Entry:
+    hit = make("cast", make("not_equal", x, make("zeros_like", x)), dtype="int64")
+    return make("reduce_sum", hit, **node.params)
+
+
+for _name, _fold, _word in (("argmax", "max", "largest"), ("argmin", "min", "smallest")):
+    composite(
+        _name,
+        1,
+        _arg(f"reduce_{_fold}"),
+        f"where the {_word} element is, the first of equal ones, or the first NaN; int64",
+        PARAMS,
+        shape=nonempty_shape,
+        types=takes("biuf", int64),
+        aliases=f"arg_{_fold}",
+        FGradient=no_gradient,
+    )
+composite(
+    "count_nonzero",
+    1,
+    _count,
+    "how many elements are not 0; int64",
+    PARAMS,
+    shape=reduced_shape,
+    types=takes("biuf", int64),
+    FGradient=no_gradient,
+)
+
+
+# Counts of values: NumPy steps.
+
+
+def _length(node: Node, what: str) -> int:
+    """A parameter that counts results. Raises: ShapeError for no number of at least 1."""
+    (found,) = extents(node, node.params[what], what)
+    if not isinstance(found, int) or found < 1:
+        raise ShapeError(f"{node.where} needs an int of at least 1 as {what}, got {found!r}")
+    return found
+
+
+def _bincount(node: Node, x: Any) -> Any:
+    length = _length(node, "length")
+    inside = x[(x >= 0) & (x < length)].astype(np.int64)
+    return np.bincount(inside, minlength=length).astype(np.int64)
+
+
+def _bounds(node: Node) -> tuple[float, float]:
+    given = node.params["range"]
+    good = isinstance(given, tuple) and len(given) == 2
+    if not good or not all(isinstance(v, (int, float)) for v in given) or not given[0] < given[1]:
+        raise ShapeError(f"{node.where} needs (low, high) with low < high as range, got {given!r}")
+    return given  # type: ignore[no-any-return]
+
+
+def _histogram(node: Node, x: Any) -> Any:
+    """Source: numpy.histogram with equal bins; the last takes its upper end too."""
+    wide = x.astype(np.float64).reshape(-1)
+    found = np.histogram(wide[~np.isnan(wide)], _length(node, "bins"), _bounds(node))
+    return found[0].astype(np.int64)
+
+
+def _bins_shape(node: Node, shape: Shape) -> Shape:
+    _bounds(node)
+    return (_length(node, "bins"),)
+
+
+def _whole_type(node: Node, dtype: DType) -> DType:
+    take(node, "iu", dtype)
+    return int64
+
+
+bincount = register_op(
+    "bincount", 1, params={"length": 1}, doc="how often 0 … length-1 occur; others do not count"
+)
+bincount.set_attr("FCompute", _bincount)
+bincount.set_attr("FInferShape", lambda node, shape: (_length(node, "length"),))
+bincount.set_attr("FInferType", _whole_type)
+histogram = register_op(
+    "histogram",
+    1,
+    params={"bins": 10, "range": (0.0, 1.0)},
+    doc="how many elements lie in each of equal bins over range; others do not count",
+)
+histogram.set_attr("FCompute", _histogram)
+histogram.set_attr("FInferShape", _bins_shape)
+histogram.set_attr("FInferType", takes("biuf", int64))
+for _op in (bincount, histogram):
+    _op.set_attr("FGradient", no_gradient)
+    _op.set_attr("TOpPattern", OpPattern.OPAQUE)

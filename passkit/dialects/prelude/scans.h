@@ -1,0 +1,65 @@
+// Scans: what the lanes so far fold to, step by step, upwards or downwards.
+#ifndef PK_SCANS_H
+#define PK_SCANS_H
+#ifndef PK_CORE_H
+#include "core.h"
+#endif
+
+namespace pk {
+template <int...> struct numbers {};
+template <int n, int... i> struct first_numbers : first_numbers<n - 1, n - 1, i...> {};
+template <int... i> struct first_numbers<0, i...> {
+    typedef numbers<i...> type;
+};
+template <class T, int L, int from, int... i>
+PK_FN simd<T, L> window(simd<T, L> a, simd<T, L> b, numbers<i...>) {
+    return simd<T, L>::of(__builtin_shufflevector(a.s, b.s, (from + i)...));
+}
+// L lanes of a and b side by side, from lane `from` of a on.
+template <int from, class T, int L> PK_FN simd<T, L> window(simd<T, L> a, simd<T, L> b) {
+    if constexpr (from == 0) return a;
+    else if constexpr (whole<T, L>)
+        return window<T, L, from>(a, b, typename first_numbers<L>::type{});
+    else if constexpr (from < L / 2)
+        return simd<T, L>::of(window<from>(a.s.lo, a.s.hi), window<from>(a.s.hi, b.s.lo));
+    else
+        return simd<T, L>::of(window<from - L / 2>(a.s.hi, b.s.lo),
+                              window<from - L / 2>(b.s.lo, b.s.hi));
+}
+
+// A running fold along lanes. take() gives each lane what all steps so far fold to, in a tree over
+// sixteen lanes; carry is what those before fold to, in every lane.
+template <class T, bool exclusive, bool down, class F> struct running_by {
+    typedef simd<T, 16> V;
+    V carry, identity;
+    F f;
+    template <int n> PK_MEMBER V moved(V x) const {
+        if constexpr (down) return window<n>(x, identity);
+        else return window<16 - n>(identity, x);
+    }
+    template <int n> PK_MEMBER V step(V x) const {
+        if constexpr (down) return f(x, moved<n>(x));
+        else return f(moved<n>(x), x);
+    }
+    PK_MEMBER V take(V x, all_of<16>) {
+        x = step<8>(step<4>(step<2>(step<1>(x))));
+        V before = carry, last = x[down ? 0 : 15];
+        carry = down ? f(last, before) : f(before, last);
+        if constexpr (exclusive) x = moved<1>(x);
+        return down ? f(x, before) : f(before, x);
+    }
+    PK_MEMBER V take(V x, mask_t<16> m) { return take(choose(m, x, identity), all_of<16>{}); }
+};
+template <class T, bool exclusive, bool down, class F>
+PK_FN running_by<T, exclusive, down, F> running(T identity, F f) {
+    return {identity, identity, f};
+}
+
+// As lanes(), the last lanes first: what is left over comes at the end.
+template <class F> PK_FN void lanes_down(int64_t begin, int64_t end, F body) {
+    int64_t i = end;
+    for (; i - 16 >= begin; i -= 16) body(i - 16, all_lanes{});
+    if (i > begin) body(begin, first_few(i - begin));
+}
+}  // namespace pk
+#endif
