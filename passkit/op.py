@@ -37,6 +37,7 @@ FElement = declare("FElement", _function, "(node, index, *read) -> Expr: the val
 FCodeGen = declare("FCodeGen", _function, "(node, *x) -> Expr or tuple: one element of each result")
 FReduce = declare("FReduce", _function, "(node) -> Reduce(axes, identity, combine, finish)")
 FContract = declare("FContract", _function, "(node) -> Contract(batch, m, n, k)")
+FExample = declare("FExample", _function, "(dtype) -> (inputs, params): a call that shows it")
 FExpand = declare("FExpand", _function, "(node, *x) -> entries: a composite by primitives")
 FSimplify = declare("FSimplify", _function, "(node) -> Entry or None: exact algebra")
 FCompute = declare("FCompute", _function, "(node, *arrays) -> array or tuple, in NumPy")
