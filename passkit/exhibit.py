@@ -6,7 +6,7 @@ that it shows whether the operator fuses with what reads it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
@@ -69,7 +69,8 @@ def exhibit(op: Op) -> Exhibit:
 
     Raises: RegistryError when its example fits no dtype.
     """
-    made = {d: call for d in DTYPES if (call := example(op, dtype_of(d))) is not None}
+    calls = {d: call for d in DTYPES if (call := example(op, dtype_of(d))) is not None}
+    made = {d: call for d, call in calls.items() if _has(call, d)}
     if not made:
         raise RegistryError(
             f"no example of {op.name} fits any dtype; set FExample on it, or a row in "
@@ -77,6 +78,12 @@ def exhibit(op: Op) -> Exhibit:
         )
     ways = {d: way(entries) for d, entries in made.items()}
     return Exhibit(op, signature(op), ways, gradient(op, made))
+
+
+def _has(results: Sequence[Entry], dtype: str) -> bool:
+    """Whether a call takes or gives values of ``dtype``."""
+    entries = (*results, *results[0].node.inputs)
+    return any(e.dtype is not None and e.dtype.name == dtype for e in entries)
 
 
 def example(op: Op, dtype: DType) -> tuple[Entry, ...] | None:
@@ -131,6 +138,18 @@ def way(results: Sequence[Entry]) -> Way:
     return Way.FUSED if len(launches) <= 1 else Way.KERNEL
 
 
+def kernels(op: Op) -> list[str]:
+    """The texts of the example's kernels, in float32 or else the first dtype that it takes."""
+    order = sorted(DTYPES, key=lambda d: d != "float32")
+    for dtype in order:
+        results = example(op, dtype_of(dtype))
+        if results is not None and _has(results, dtype):
+            graph = planned(Graph(results), "CodeGen", target="cpu")
+            found = graph.attrs["kernel"]
+            return list({k.name: k.source for n in graph.nodes if (k := found.get(n))}.values())
+    return []
+
+
 def _read(x: Entry) -> Entry:
     """An elementwise reader of ``x``; itself where its dtype has none."""
     assert x.dtype is not None
@@ -183,9 +202,9 @@ def library() -> dict[str, list[Op]]:
     return dict(sorted(found.items()))
 
 
-def page() -> str:
+def page(show: Callable[[Op], Exhibit] = exhibit) -> str:
     """The reference of all operators, as Markdown."""
-    parts = [HEAD, *(_section(module, ops) for module, ops in library().items())]
+    parts = [HEAD, *(_section(module, map(show, ops)) for module, ops in library().items())]
     return "\n\n".join(parts) + "\n"
 
 
@@ -194,9 +213,10 @@ HEAD = """\
 
 Written by `passkit ops --page`; `passkit ops NAME` tells more of one, and prints its kernel.
 
-How an operator runs on the CPU, in each dtype that it takes: **F** fuses with its neighbours into one kernel, **K** has
-kernels of its own, **L** is run by a library, **N** by NumPy. Found by planning a call, with a reader behind it. Gradients
-come from a *rule*, or are *derived* from the kernel expression or from what a composite consists of."""
+How an operator runs on the CPU, in each dtype that it takes or gives: **F** is one kernel with what
+reads it, **K** has kernels of its own, **L** is run by a library (with kernels around it), **N** by
+NumPy; found by planning a call. A gradient comes from a *rule*, or is *derived* from the kernel
+expression or from what a composite consists of."""
 
 COLUMNS = {
     "b": ("bool",),
@@ -211,14 +231,14 @@ COLUMNS = {
 """Dtypes that stand in one column; where they differ, each has its letter."""
 
 
-def _section(module: str, ops: Sequence[Op]) -> str:
+def _section(module: str, shown: Iterable[Exhibit]) -> str:
     about = (import_module(f"passkit.ops.{module}").__doc__ or "").strip().partition("\n")[0]
     lines = [
         f"## {module}\n\n{about}\n",
         f"| call | meaning | {' | '.join(COLUMNS)} | gradient |",
         "|---|---|" + "---|" * (len(COLUMNS) + 1),
     ]
-    return "\n".join([*lines, *(_row(exhibit(op)) for op in ops)])
+    return "\n".join([*lines, *map(_row, shown)])
 
 
 def _row(shown: Exhibit) -> str:
