@@ -6,14 +6,13 @@ that it shows whether the operator fuses with what reads it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from attrs import frozen
 
+from passkit.adjoint import gradients
 from passkit.dtype import DType, dtype_of
 from passkit.errors import DTypeError, PasskitError, RegistryError
 from passkit.graph import Annotation, Graph
@@ -21,14 +20,10 @@ from passkit.kernel import RTC
 from passkit.node import Entry, var
 from passkit.op import (
     REQUIRED,
-    FCodeGen,
     FExample,
-    FExpand,
     FGradient,
     FListInputNames,
     Op,
-    get_op,
-    list_ops,
 )
 from passkit.planning import planned
 from passkit.runtime.assemble import Input, assemble
@@ -49,9 +44,6 @@ class Way(StrEnum):
     KERNEL = "own kernel"
     LIBRARY = "library"
     NUMPY = "NumPy"
-
-
-MARKS = {Way.FUSED: "F", Way.KERNEL: "K", Way.LIBRARY: "L", Way.NUMPY: "N"}
 
 
 @frozen
@@ -173,82 +165,23 @@ def _steps(graph: Graph) -> Sequence[Any]:
 
 
 def gradient(op: Op, made: Mapping[str, Sequence[Entry]]) -> str:
-    """Where the gradient comes from: a rule of the operator's own, or what it consists of."""
-    floats = [
-        e for d, results in made.items() if dtype_of(d).is_float for e in results[0].node.inputs
-    ]
-    if not any(e.dtype is not None and e.dtype.is_float for e in floats):
-        return ""
-    if FGradient.get(op.name) is not None:
-        return "rule"
-    derived = FCodeGen.get(op.name) is not None or FExpand.get(op.name) is not None
-    return "derived" if derived else "none"
+    """Where the gradient comes from: a rule of the operator's own, or what it consists of.
+
+    "0" where no gradient flows, as the operator is constant in pieces; "none" where there is none.
+    """
+    for results in made.values():
+        xs = [e for e in results[0].node.inputs if _is_float(e)]
+        ys = [e for e in results if _is_float(e)]
+        if xs and ys:
+            try:
+                found = gradients(ys, xs, unconnected="none")
+            except PasskitError:
+                return "none"
+            if all(dx is None for dx in found):
+                return "0"
+            return "derived" if FGradient.get(op.name) is None else "rule"
+    return ""
 
 
-# the page
-
-
-def library() -> dict[str, list[Op]]:
-    """The operators of passkit.ops by the module that they are registered in."""
-    import passkit.ops
-
-    folder = str(Path(passkit.ops.__file__).parent)
-    found: dict[str, list[Op]] = {}
-    for name in list_ops():
-        op = get_op(name)
-        file = op.place.rpartition(":")[0]
-        if file.startswith(folder):
-            found.setdefault(Path(file).stem, []).append(op)
-    return dict(sorted(found.items()))
-
-
-def page(show: Callable[[Op], Exhibit] = exhibit) -> str:
-    """The reference of all operators, as Markdown."""
-    parts = [HEAD, *(_section(module, map(show, ops)) for module, ops in library().items())]
-    return "\n\n".join(parts) + "\n"
-
-
-HEAD = """\
-# Operators
-
-Written by `passkit ops --page`; `passkit ops NAME` tells more of one, and prints its kernel.
-
-How an operator runs on the CPU, in each dtype that it takes or gives: **F** is one kernel with what
-reads it, **K** has kernels of its own, **L** is run by a library (with kernels around it), **N** by
-NumPy; found by planning a call. A gradient comes from a *rule*, or is *derived* from the kernel
-expression or from what a composite consists of."""
-
-COLUMNS = {
-    "b": ("bool",),
-    "i": ("int8", "int16", "int32", "int64"),
-    "u": ("uint8", "uint16", "uint32", "uint64"),
-    "f16": ("float16",),
-    "bf16": ("bfloat16",),
-    "f32": ("float32",),
-    "f64": ("float64",),
-    "c": ("complex64", "complex128"),
-}
-"""Dtypes that stand in one column; where they differ, each has its letter."""
-
-
-def _section(module: str, shown: Iterable[Exhibit]) -> str:
-    about = (import_module(f"passkit.ops.{module}").__doc__ or "").strip().partition("\n")[0]
-    lines = [
-        f"## {module}\n\n{about}\n",
-        f"| call | meaning | {' | '.join(COLUMNS)} | gradient |",
-        "|---|---|" + "---|" * (len(COLUMNS) + 1),
-    ]
-    return "\n".join([*lines, *map(_row, shown)])
-
-
-def _row(shown: Exhibit) -> str:
-    meaning = " ".join(shown.op.doc.split()).replace("|", "\\|")
-    cells = [f"`{shown.call}`", meaning, *marks(shown.ways), shown.gradient]
-    return f"| {' | '.join(cells)} |"
-
-
-def marks(ways: Mapping[str, Way]) -> Iterator[str]:
-    """A cell for each column: one letter where its dtypes agree."""
-    for dtypes in COLUMNS.values():
-        found = [MARKS[ways[d]] if d in ways else "-" for d in dtypes]
-        yield ("" if set(found) == {"-"} else found[0]) if len(set(found)) == 1 else "".join(found)
+def _is_float(x: Entry) -> bool:
+    return x.dtype is not None and x.dtype.is_float

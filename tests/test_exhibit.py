@@ -13,6 +13,7 @@ import pytest
 
 import passkit as pk
 from passkit import exhibit
+from passkit.cli import page
 from passkit.dtype import dtype_of
 from passkit.errors import RegistryError
 from passkit.exhibit import Exhibit, Way
@@ -22,7 +23,7 @@ from tests.raised import ROOT
 
 ROWS = ROOT / "ops/examples.py"
 PAGE = ROOT / "docs/operators.md"
-OPERATORS = {op.name: op for ops in exhibit.library().values() for op in ops}
+OPERATORS = {op.name: op for ops in page.library().values() for op in ops}
 
 
 def inputs_of(specimen: Specimen) -> tuple[list[str], Mapping[str, Any]]:
@@ -84,7 +85,7 @@ def shown() -> dict[str, Exhibit]:
 
 def test_the_page_is_fresh(golden: Callable[[Path, str], None]) -> None:
     """docs/operators.md says what is; --update-golden writes it."""
-    golden(PAGE, exhibit.page(lambda op: shown()[op.name]))
+    golden(PAGE, page.page(lambda op: shown()[op.name]))
 
 
 IN_NUMPY = {
@@ -102,7 +103,7 @@ REAL = [d for d in exhibit.DTYPES if not d.startswith("complex")]
 
 def test_kernels_run_what_they_can() -> None:
     """No operator with a real dtype is left to NumPy, but for those that say why."""
-    module = {op.name: m for m, ops in exhibit.library().items() for op in ops}
+    module = {op.name: m for m, ops in page.library().items() for op in ops}
     left = {
         name: dtypes
         for name, found in shown().items()

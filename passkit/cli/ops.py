@@ -9,6 +9,7 @@ from typing import Any
 
 import passkit.ops  # noqa: F401  (registers the standard operators)
 from passkit import exhibit, registry
+from passkit.cli import page
 from passkit.cli.answer import Answer
 from passkit.op import REQUIRED, Op, get_op, list_ops
 from passkit.units import table
@@ -26,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> Answer:
     """List all operators, tell all about some with a kernel of each, or write the reference."""
     if options.page is not None:
-        options.page.write_text(exhibit.page(), encoding="utf-8")
+        options.page.write_text(page.page(), encoding="utf-8")
         return Answer({"page": str(options.page)}, f"operators written to {options.page}")
     aliases: dict[str, list[str]] = {}
     for name in list_ops(aliases=True):
