@@ -131,9 +131,18 @@ def _gumbel_softmax(node: Node, logits: Entry, key: Entry) -> Entry:
 
 
 def _categorical(node: Node, logits: Entry, key: Entry) -> Entry:
-    """Gumbel's trick: the largest of logits with Gumbel noise is a draw from their softmax."""
-    axis = one_axis(node, len(known_shape(logits)), node.params["axis"])
-    return convert(make("argmax", logits + _gumbel(key, logits), axis=axis), int64)
+    """Gumbel's trick: the largest of logits with Gumbel noise is a draw from their softmax.
+
+    Where it stands is found in the same kernel; NaN among the logits gives class 0.
+    """
+    shape = known_shape(logits)
+    axis = one_axis(node, len(shape), node.params["axis"])
+    noisy = logits + _gumbel(key, logits)
+    top = make("reduce_max", noisy, axis=axis, keepdims=True)
+    lined = tuple(shape[axis] if k == axis else 1 for k in range(len(shape)))
+    place = make("arange", start=0, stop=shape[axis], dtype="int64")
+    found = make("where", make("equal", noisy, top), make("reshape", place, shape=lined), 0)
+    return make("reduce_max", found, axis=axis)
 
 
 def _categorical_type(node: Node, logits: DType, key: DType) -> DType:

@@ -286,7 +286,7 @@ def _range_of_integers(node: Node) -> None:
     for what, value in (("low", low), ("high", high)):
         if isinstance(value, bool) or not isinstance(value, int):
             raise GraphError(f"{node.where} needs an int as {what}, got {value!r}")
-    wanted = dtype_of(node.params["dtype"])
+    take(node, "iu", wanted := dtype_of(node.params["dtype"]))
     limits = np.iinfo(wanted.numpy)
     if not limits.min <= low < high <= limits.max + 1:
         raise GraphError(f"{node.where} needs low < high within {wanted}, got {low} and {high}")

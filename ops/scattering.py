@@ -20,7 +20,7 @@ from passkit.op import REQUIRED, Op, OpPattern, register_op
 from passkit.ops.composites import composite
 from passkit.ops.gathering import point_axes
 from passkit.ops.indices import check_indices, indexed_type, mode_of, positions, zeros_of
-from passkit.ops.rules import alias, extents, make, one_axis
+from passkit.ops.rules import alias, extents, make, one_axis, take
 from passkit.size import Shape, numel
 
 Array = Any
@@ -331,6 +331,11 @@ def _highest(dtype: DType) -> Any:
     return np.inf if dtype.is_float else int(np.iinfo(dtype.numpy).max)
 
 
+def _segment_type(node: Node, x: DType, ids: DType) -> DType:
+    take(node, "iuf", x)
+    return indexed_type(node, x, ids)
+
+
 def _segment_mean(node: Node, x: Entry, ids: Entry) -> Entry:
     rows, at, shape = _segments(node, x, ids)
     total = make("index_add", _full(shape, 0, x), at, rows)
@@ -348,4 +353,4 @@ for _name, _expand, _doc in (
     ("segment_mean", _segment_mean, f"the mean {_EACH}; of none 0"),
 ):
     composite(_name, ("x", "segment_ids"), _expand, _doc, {"num_segments": REQUIRED},
-              types=indexed_type, aliases=f"unsorted_{_name}")
+              types=_segment_type, aliases=f"unsorted_{_name}")

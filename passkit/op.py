@@ -38,6 +38,7 @@ FCodeGen = declare("FCodeGen", _function, "(node, *x) -> Expr or tuple: one elem
 FReduce = declare("FReduce", _function, "(node) -> Reduce(axes, identity, combine, finish)")
 FScan = declare("FScan", _function, "(node) -> Scan(axis, identity, combine): folds so far")
 FContract = declare("FContract", _function, "(node) -> Contract(batch, m, n, k)")
+FExample = declare("FExample", _function, "(dtype) -> (inputs, params): a call that shows it")
 FExpand = declare("FExpand", _function, "(node, *x) -> entries: a composite by primitives")
 FSimplify = declare("FSimplify", _function, "(node) -> Entry or None: exact algebra")
 FCompute = declare("FCompute", _function, "(node, *arrays) -> array or tuple, in NumPy")

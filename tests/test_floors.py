@@ -22,7 +22,7 @@ FLOORS = {
         "partial index target group split space reads schedule shared kernel lowering tidy storage"
     ),
     "parts": "dialects runtime render viz explanation ops",
-    "passes": "passes plans compiler tracing planning saved",
+    "passes": "passes plans compiler tracing planning saved exhibit",
     "faces": "cli frontends __main__",
 }
 """Low to high. A folder stands for all its files."""

@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import passkit.ops  # noqa: F401  (registers the standard operators)
-from passkit import registry
+from passkit import exhibit, registry
+from passkit.cli import page
 from passkit.cli.answer import Answer
 from passkit.op import REQUIRED, Op, get_op, list_ops
 from passkit.units import table
+
+PAGE = Path("docs/operators.md")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which operators."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="operators; default: all")
+    parser.add_argument("--page", nargs="?", type=Path, const=PAGE, metavar="FILE",
+                        help=f"write the reference of all operators; default: {PAGE}")  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> Answer:
-    """List all operators, or tell all about some."""
+    """List all operators, tell all about some with a kernel of each, or write the reference."""
+    if options.page is not None:
+        options.page.write_text(page.page(), encoding="utf-8")
+        return Answer({"page": str(options.page)}, f"operators written to {options.page}")
     aliases: dict[str, list[str]] = {}
     for name in list_ops(aliases=True):
         aliases.setdefault(get_op(name).name, []).append(name)
@@ -29,11 +39,33 @@ def run(options: argparse.Namespace) -> Answer:
     ]
     text = table(("operator", "inputs", "pattern", "parameters", "what it is"), rows)
     if options.names:
-        for d in data:
-            text += f"\n\n{d['name']}, registered at {d['place']}"
+        for op, d in zip(ops, data, strict=True):
+            d.update(told(op))
+            text += f"\n\n{d['call']}, registered at {d['place']}"
             text += f"\n  also called {', '.join(d['aliases'])}" if d["aliases"] else ""
             text += "".join(f"\n  {key}: {value}" for key, value in d["attributes"].items())
+            text += f"\n  runs: {runs(d['runs'])}\n  gradient: {d['gradient']}\n"
+            text += "".join(f"\n{source}" for source in d["kernels"])
     return Answer(data, text)
+
+
+def told(op: Op) -> dict[str, Any]:
+    """The call, how it runs in each dtype, its gradient, and the kernels of its example."""
+    shown = exhibit.exhibit(op)
+    return {
+        "call": shown.call,
+        "runs": {dtype: str(way) for dtype, way in shown.ways.items()},
+        "gradient": shown.gradient or "no float input",
+        "kernels": exhibit.kernels(op),
+    }
+
+
+def runs(ways: Mapping[str, str]) -> str:
+    """Ways to run, each with its dtypes."""
+    found: dict[str, list[str]] = {}
+    for dtype, way in ways.items():
+        found.setdefault(way, []).append(dtype)
+    return "; ".join(f"{way} in {', '.join(dtypes)}" for way, dtypes in found.items())
 
 
 def describe(op: Op, aliases: list[str]) -> dict[str, Any]:

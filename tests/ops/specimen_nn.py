@@ -215,8 +215,8 @@ calls("binary_cross_entropy",
       [call(probabilities(5, 7), probabilities(5, 7)),
        call(probabilities(4), probabilities(4), reduction="none")], slack=16)
 calls("kl_divergence", folded(lambda a, p: special.rel_entr(a, p)),
-      [call(shares(5, 7), probabilities(5, 7), reduction="none"),
-       call(shares(5, 7), probabilities(5, 7), reduction="sum")], slack=32)
+      [call(probabilities(5, 7), probabilities(5, 7), reduction="none"),
+       call(probabilities(5, 7), probabilities(5, 7), reduction="sum")], slack=32)
 calls("sigmoid_cross_entropy_with_logits",
       lambda a, x: np.maximum(x, 0) - x * a + np.log1p(np.exp(-np.abs(x))),
       [call(probabilities(5, 7), (5, 7)), call(probabilities(), ())], slack=8)
@@ -273,8 +273,8 @@ def causal(x: Array, value: float = -np.inf) -> Array:
     return np.where(np.arange(columns) - np.arange(rows)[:, None] > columns - rows, value, x)
 
 
-calls("causal_mask", causal, [call((5, 5), value=0.0), call((2, 3, 5), value=-1.0)])
-calls("causal_mask", causal, [call((2, 5, 3))])
+calls("causal_mask", causal, [call((5, 5), value=0.0), call((2, 3, 5), value=-1.0),
+                              call((2, 5, 3), value=-9.0)])
 
 
 def attention(q: Array, k: Array, v: Array, *seen: Array, scale: Any = None,

@@ -177,3 +177,10 @@ calls("gumbel_softmax", gumbel_softmax, [call((5, 7), telling),
                                          call((3, 4), telling, temperature=0.5, axis=0)], slack=60)
 calls("random_bernoulli", bernoulli, [
     call(probabilities(5, 7), KEY), call(probabilities(), KEY, shape=(40,))])
+calls("random_categorical", lambda x, key, axis=-1: np.argmax(x + noise(key, x.shape), axis),
+      [call((5, 7), telling), call((3, 4, 5), telling, axis=1)])
+calls("random_permutation", lambda key, num: np.argsort(words(key, num), kind="stable"),
+      [call(KEY, num=9), call(KEY, num=1)], kinds="b")
+calls("shuffle", lambda x, key, axis=0: np.take(
+    x, np.argsort(words(key, x.shape[axis]), kind="stable"), axis),
+    [call((5, 7), KEY), call((3, 8), KEY, axis=1)], kinds="fi")

@@ -102,6 +102,16 @@ def test_labels_that_are_no_class() -> None:
     np.testing.assert_allclose(found, [0, 0, np.log(4)], rtol=1e-6)
 
 
+def test_what_is_worth_nothing() -> None:
+    """A label of 0 adds nothing to a divergence, whatever its prediction; late keys have -inf."""
+    t, p = np.float32([0, 0.5, 0.5]), np.float32([0.3, 0, 0.5])
+    found, late = run(ops.kl_divergence(t, p, reduction="none"),
+                      ops.causal_mask(np.zeros((2, 3), np.float32)))
+
+    np.testing.assert_array_equal(found, [0, np.inf, 0])
+    np.testing.assert_array_equal(late, [[0, 0, -np.inf], [0, 0, 0]])
+
+
 def test_lengths_of_nothing() -> None:
     """A zero vector has no direction: it stays 0, and is similar to nothing."""
     zero, some = np.zeros((2, 3), np.float32), np.ones((2, 3), np.float32)

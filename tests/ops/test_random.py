@@ -128,6 +128,34 @@ def test_integers_are_even() -> None:
     assert stats.chisquare(np.bincount(found.reshape(-1) + 3)).pvalue > 1e-5
 
 
+def test_classes_come_up_as_often_as_they_should() -> None:
+    """Categorical draws have the probabilities softmax(logits); Bernoulli's come up with p."""
+    logits = np.log(np.array([1, 2, 3, 4], np.float32)) + np.zeros((50000, 1), np.float32)
+    classes, truths = pk.interpret(
+        pk.Graph([ops.random_categorical(logits, key()),
+                  ops.bernoulli(np.float32(0.3), key(), shape=(50000,))]), {"key": KEY}
+    )
+    wanted = np.array([1, 2, 3, 4]) * 5000
+
+    assert stats.chisquare(np.bincount(classes), wanted).pvalue > 1e-5
+    assert stats.binomtest(int(truths.sum()), 50000, 0.3).pvalue > 1e-5
+
+
+def test_permutations() -> None:
+    """Every number once; the six orders of three come up alike; rows move together."""
+    rows = np.arange(12).reshape(6, 2)
+    moved, *orders = pk.interpret(
+        pk.Graph([ops.shuffle(rows, key()),
+                  *(ops.permutation(ops.fold_in(key(), k), num=3) for k in range(600))]),
+        {"key": KEY},
+    )
+    counts = np.unique(np.stack(orders), axis=0, return_counts=True)[1]
+
+    assert sorted(map(tuple, moved)) == [tuple(r) for r in rows]
+    assert len(counts) == 6
+    assert stats.chisquare(counts).pvalue > 1e-5
+
+
 def test_keys_differ() -> None:
     """Keys of near seeds, of splitting and of folding in are all different, and so are draws."""
     made = [ops.random_key(s) for s in range(50)]
