@@ -131,6 +131,20 @@ template <class H, int L> PK_FN simd<float, L> rounded(simd<float, L> x) {
     else return bits<float>(nearest_bfloat(x));
 }
 
+// The number of 16 bits next to x on the way to y; y where they are equal.
+template <class H, int L> PK_FN simd<float, L> neighbour(simd<float, L> x, simd<float, L> y) {
+    typedef simd<uint16_t, L> U;
+    typedef simd<float, L> F;
+    U u = narrow<H>(x).u;
+    U next = choose(compare<GT>(y, x) ^ compare<GT>(x, F(0)), u - U(1), u + U(1));
+    next = choose(compare<EQ>(x, F(0)), choose(compare<GT>(y, x), U(1), U(0x8001)), next);
+    F found = choose(compare<EQ>(x, y), y, widen(brief<H, L>(next)));
+    return choose(compare<EQ>(x, x) & compare<EQ>(y, y), found, x + y);
+}
+template <class H> PK_FN float neighbour(float x, float y) {
+    return neighbour<H>(simd<float, 16>(x), simd<float, 16>(y))[0];
+}
+
 // The same for scalars.
 PK_FN float widen(half h) { return widen(brief<half, 16>(h))[0]; }
 PK_FN float widen(bfloat h) { return widen(brief<bfloat, 16>(h))[0]; }
