@@ -67,6 +67,7 @@ def test_all_numbers_of_16_bits(dtype: str, rng: Any) -> None:
         **{f: getattr(ops, f)(x) for f in ("reciprocal", "isnan", "square", "trunc", "ceil")},
         **{"add 0": x + 0.0, "mul 1": x * 1.0000001, "add": x + y, "sub": x - y, "mul": x * y},
         **{"div": x / y, "div 3": x / 3.0, "maximum": ops.maximum(x, y), "less": x < y},
+        **{"nextafter": ops.nextafter(x, y), "copysign": ops.copysign(x, y)},
         **{"where": ops.where(ops.equal(x, y), x, -y), "chain": (x * y - x) * 0.5 + y / (x - 1.0)},
         **{f"cast {d}": ops.cast(x, d) for d in REAL},
     }

@@ -26,6 +26,7 @@ CXX = register_dialect(
             "float32/bfloat16": "narrow<{type}>({value})",
         },
         rounded="rounded<{type}>({value})",
+        calls={"nextafter_f16": "neighbour<half>", "nextafter_bf16": "neighbour<bfloat>"},
         scalars={**SCALARS, "float16": "half", "bfloat16": "bfloat"},
         infinity="__builtin_inf{suffix}()",
         bits="__builtin_bit_cast({type}, {bits})",

@@ -28,8 +28,12 @@ from passkit.tidy import replace_children
 
 ROUNDS = frozenset("+-*/")
 """The operators whose result may have more bits than its operands."""
-EXACT = frozenset(["abs", "maximum", "minimum", "floor", "ceil", "trunc", "rint"])
+EXACT = frozenset(
+    ["abs", "maximum", "minimum", "floor", "ceil", "trunc", "rint", "fmod", "copysign"]
+)
 """The functions whose result has no more bits than their arguments."""
+NEIGHBOUR = "nextafter"
+"""The function that asks for the type's own floats: it has a name for each, as `nextafter_f16`."""
 
 
 def without_narrow(ast: KernelAST) -> KernelAST:
@@ -119,6 +123,8 @@ class _Widening:
             case Binary(op, a, b):
                 found: Expr = Binary(op, a, b, float32)
                 return _rounded(found, x.dtype) if op in ROUNDS else found
+            case Call(name, args) if name == NEIGHBOUR:
+                return Call(f"{NEIGHBOUR}_{x.dtype.short}", args, float32)
             case Call(name, args):
                 found = Call(name, args, float32)
                 return found if name in EXACT else _rounded(found, x.dtype)

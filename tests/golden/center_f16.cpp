@@ -7,7 +7,7 @@ extern "C" void center_f16(void *const *buf, const int64_t *size, int64_t begin,
   for (int64_t tile = begin; tile < end; ++tile) {
     const int64_t i0_end = tile * n1 + n1 < n0 ? tile * n1 + n1 : n0;
     for (int64_t i0 = tile * n1; i0 < i0_end; ++i0) {
-      auto reduce_mean_1_lanes = folding<float, 64>(0.0f, [](auto a, auto b) PK_INLINE { return a + b; });
+      auto reduce_mean_1_lanes = summing<64>();
       lanes<64>(0, n2, [&](int64_t i1, auto m) PK_INLINE {
         reduce_mean_1_lanes.take(widen(load(x0 + i0 * n2 + i1, m)), m);
       });

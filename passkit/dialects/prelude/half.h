@@ -101,12 +101,10 @@ template <int L> PK_FN simd<uint16_t, L> narrow_half(simd<float, L> x) {
     }
 #endif
 }
-// The nearest number of 8 bits, in the bits of a float.
-template <int L> PK_FN simd<uint32_t, L> nearest_bfloat(simd<float, L> x) {
+// The bits of a float whose upper half are those of the nearest bfloat, unless it is NaN.
+template <int L> PK_FN simd<uint32_t, L> to_bfloat(simd<uint32_t, L> u) {
     typedef simd<uint32_t, L> U;
-    U u = bits<uint32_t>(x), odd = shift_right<16>(u) & U(1);
-    U r = (u + U(0x7fff) + odd) & U(0xffff0000);
-    return choose(compare<EQ>(x, x), r, (u & U(0xffff0000)) | U(0x400000));
+    return u + U(0x7fff) + (shift_right<16>(u) & U(1));
 }
 
 template <int L> PK_FN simd<float, L> widen(brief<half, L> h) { return widen_half(h.u); }
@@ -115,7 +113,11 @@ template <int L> PK_FN simd<float, L> widen(brief<bfloat, L> h) {
 }
 template <class H, int L> PK_FN brief<H, L> narrow(simd<float, L> x) {
     if constexpr (__is_same(H, half)) return brief<H, L>(narrow_half(x));
-    else return brief<H, L>(cast<uint16_t>(shift_right<16>(nearest_bfloat(x))));
+    else {
+        simd<uint32_t, L> u = bits<uint32_t>(x), quiet = u | simd<uint32_t, L>(0x400000);
+        u = choose(compare<EQ>(x, x), to_bfloat(u), quiet);
+        return brief<H, L>(cast<uint16_t>(shift_right<16>(u)));
+    }
 }
 // The same from double, rounded once: what a float drops leaves a trace in its last bit.
 template <class H, int L> PK_FN brief<H, L> narrow(simd<double, L> x) {
@@ -128,7 +130,24 @@ template <class H, int L> PK_FN brief<H, L> narrow(simd<double, L> x) {
 }
 template <class H, int L> PK_FN simd<float, L> rounded(simd<float, L> x) {
     if constexpr (__is_same(H, half)) return widen_half(narrow_half(x));
-    else return bits<float>(nearest_bfloat(x));
+    else {
+        auto near = to_bfloat(bits<uint32_t>(x)) & simd<uint32_t, L>(0xffff0000);
+        return choose(compare<EQ>(x, x), bits<float>(near), x);
+    }
+}
+
+// The number of 16 bits next to x on the way to y; y where they are equal.
+template <class H, int L> PK_FN simd<float, L> neighbour(simd<float, L> x, simd<float, L> y) {
+    typedef simd<uint16_t, L> U;
+    typedef simd<float, L> F;
+    U u = narrow<H>(x).u;
+    U next = choose(compare<GT>(y, x) ^ compare<GT>(x, F(0)), u - U(1), u + U(1));
+    next = choose(compare<EQ>(x, F(0)), choose(compare<GT>(y, x), U(1), U(0x8001)), next);
+    F found = choose(compare<EQ>(x, y), y, widen(brief<H, L>(next)));
+    return choose(compare<EQ>(x, x) & compare<EQ>(y, y), found, x + y);
+}
+template <class H> PK_FN float neighbour(float x, float y) {
+    return neighbour<H>(simd<float, 16>(x), simd<float, 16>(y))[0];
 }
 
 // The same for scalars.

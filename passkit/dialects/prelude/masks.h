@@ -73,15 +73,6 @@ template <int H> PK_FN mask_t<2 * H> join(mask_t<H> a, mask_t<H> b) {
     return mask_t<2 * H>::of(a, b);
 }
 
-namespace isa {  // the native types under the names that builtins take
-typedef char qi16 __attribute__((vector_size(16)));
-typedef short hi16 __attribute__((vector_size(32)));
-typedef int si16 __attribute__((vector_size(64)));
-typedef long long di8 __attribute__((vector_size(64)));
-typedef float sf16 __attribute__((vector_size(64)));
-typedef double df8 __attribute__((vector_size(64)));
-}  // namespace isa
-
 template <int P, class T, int L> PK_FN mask_t<L> compare(simd<T, L> a, simd<T, L> b) {
     using namespace isa;
     constexpr int F = P + (P == GE || P == GT ? 8 : 0);

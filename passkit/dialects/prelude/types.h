@@ -220,6 +220,29 @@ template <class T, int H> PK_FN simd<T, 2 * H> join(simd<T, H> a, simd<T, H> b) 
     else return R::of(__builtin_shufflevector(a.s, b.s, 0, 1, 2, 3));
 }
 
+#if PK_AVX512
+namespace isa {  // the native types under the names that builtins take
+typedef char qi16 __attribute__((vector_size(16)));
+typedef short hi16 __attribute__((vector_size(32)));
+typedef int si16 __attribute__((vector_size(64)));
+typedef long long di8 __attribute__((vector_size(64)));
+typedef float sf16 __attribute__((vector_size(64)));
+typedef double df8 __attribute__((vector_size(64)));
+}  // namespace isa
+
+// Integers of 8 and 16 bits as those of 32, in one instruction.
+template <bool has_sign, class V> PK_FN isa::si16 widened_to_32(V v) {
+    using namespace isa;
+    constexpr bool bytes = sizeof(V) == 16;
+    if constexpr (bytes && has_sign)
+        return __builtin_ia32_pmovsxbd512_mask((qi16)v, si16{}, (short)-1);
+    else if constexpr (bytes) return __builtin_ia32_pmovzxbd512_mask((qi16)v, si16{}, (short)-1);
+    else if constexpr (has_sign)
+        return __builtin_ia32_pmovsxwd512_mask((hi16)v, si16{}, (short)-1);
+    else return __builtin_ia32_pmovzxwd512_mask((hi16)v, si16{}, (short)-1);
+}
+#endif
+
 // The integer of so many bytes that has a sign if another has one.
 template <int bytes, bool has_sign> struct whole_number {
     typedef typename sized<bytes>::uint type;
@@ -235,15 +258,13 @@ using resized = typename whole_number<bytes, traits<T>::is_signed>::type;
 template <class To, class T, int L> PK_FN simd<To, L> cast(simd<T, L> x) {
     constexpr int from = sizeof(T), to = sizeof(To);
 #if PK_AVX512
-    if constexpr (L == 16 && from == 1 && to == 4 && !traits<To>::is_float) {
-        typedef char qi16 __attribute__((vector_size(16)));
-        typedef int si16 __attribute__((vector_size(64)));
-        typedef native_t<To, L> R;
-        if constexpr (traits<T>::is_signed)
-            return simd<To, L>::of((R)__builtin_ia32_pmovsxbd512_mask((qi16)x.s, si16{}, (short)-1));
-        else
-            return simd<To, L>::of((R)__builtin_ia32_pmovzxbd512_mask((qi16)x.s, si16{}, (short)-1));
-    } else
+    constexpr bool whole_numbers = !traits<T>::is_float && !traits<To>::is_float;
+    typedef native_t<To, L> R;
+    if constexpr (L == 16 && whole_numbers && from < 4 && to == 4)
+        return simd<To, L>::of((R)widened_to_32<traits<T>::is_signed>(x.s));
+    else if constexpr (L == 16 && whole_numbers && from == 4 && to == 2)
+        return simd<To, L>::of((R)__builtin_ia32_pmovdw512_mask((isa::si16)x.s, isa::hi16{}, -1));
+    else
 #endif
     if constexpr (!traits<T>::is_float && !traits<To>::is_float && to >= 4 * from)
         return cast<To>(cast<resized<T, to / 2>>(x));
