@@ -71,12 +71,15 @@ class Vectors:
     load: str
     load_one: str
     load_strided: str
+    load_second: str
+    load_back: str
     gather: str
     gather_at: str
     store: str
     stream: str
     store_strided: str
     select: str
+    branch: str
     splat: str
     lane_value: str
     both: str

@@ -29,6 +29,7 @@ from passkit.ast import (
 from passkit.dialects.base import Dialect, Vectors
 from passkit.dialects.expressions import (
     ATOM,
+    TERNARY,
     UNARY,
     Scalars,
     converted,
@@ -183,8 +184,10 @@ class Lanes:
                 mask=self.mask,
             )
         at = self.scalars.address(x.buffer, x.index)
-        if step == 1:
-            return self.vectors.load.format(at=at, mask=self.mask)
+        v = self.vectors
+        whole = {1: v.load, 2: v.load_second, -1: v.load_back}.get(step)  # type: ignore[arg-type]
+        if whole is not None:
+            return whole.format(at=at, mask=self.mask)
         return self.vectors.load_strided.format(at=at, stride=step, mask=self.mask)
 
     def _is_looked_up(self, index: Expr) -> bool:
@@ -215,7 +218,11 @@ class Lanes:
         return f"{self.scalars.dialect.call_of(x.name, x.dtype)}({', '.join(texts)})"
 
     def _select(self, x: Select) -> str:
-        """Both arms, each under the mask of its own lanes."""
+        """Both arms, each under the mask of its own lanes; one, where all lanes choose alike."""
+        if not self.varies(x.condition):
+            return self.vectors.branch.format(
+                condition=self.expr(x.condition, TERNARY + 1), a=self.splat(x.a), b=self.splat(x.b)
+            )
         condition = self.splat(x.condition)
         chosen, other = (
             evolve(self, mask=template.format(mask=self.mask, condition=condition))
