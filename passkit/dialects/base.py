@@ -60,6 +60,7 @@ class Vectors:
     long one that adds floats; ``begin`` names it. A ``block`` of {turns} turns of a loop over a
     folded axis goes inside the lanes, from {var}_low to {var}_high, which ``block_end`` sets;
     ``total`` is what a fold has in it so far.
+    ``turn`` loads a block of an input that lies along such a loop, ``turned`` is a turn's vector.
     """
 
     local: str
@@ -97,6 +98,8 @@ class Vectors:
     rows: RowTemplates
     block: str
     block_end: str
+    turn: str
+    turned: str
     total: str
 
 

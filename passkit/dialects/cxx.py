@@ -77,6 +77,11 @@ CXX = register_dialect(
                 "const int64_t {var}_high = {var}_low + {turns} < {stop} ? "
                 "{var}_low + {turns} : {stop};"
             ),
+            turn=(
+                "alignas(64) {type} {name}_block[256];\n"
+                "turn({name}_block, {at}, {stride}, {var}_high - {var}_low, m);"
+            ),
+            turned="const auto {name} = load({name}_block + 16 * ({var} - {var}_low), m);",
             total="auto {name} = {value};",
             rows=RowTemplates(
                 folds="auto {name}_rows = folds_of_rows<{most}>({fold});",

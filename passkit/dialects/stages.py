@@ -5,6 +5,7 @@ from __future__ import annotations
 from passkit.dialects.body import Body
 from passkit.dialects.lane_loop import LaneLoop
 from passkit.dialects.rows import Rows
+from passkit.dialects.turned import print_turned, turned_loads
 from passkit.stage import Fold, Let, Level, Stage
 
 
@@ -42,6 +43,10 @@ def _print_lanes(stage: Stage, loop: LaneLoop, body: Body) -> None:
     serial = [x for x in stage.loops if x.level is Level.THREAD]
     for f in folds:
         loop.begin(f)
+    across = turned_loads(loop, serial[-1]) if serial and not folds else []
+    if across:
+        print_turned(loop, serial[-1], across)
+        return
     inner = serial.pop() if serial and loop.may_block(serial[-1]) else None
     for x in serial:
         body.loop(body.dialect.thread, x)

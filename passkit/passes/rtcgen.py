@@ -69,6 +69,7 @@ def sections_of(source: str) -> tuple[str, ...]:
         "sums.h": "summing<" in source,
         "rows.h": "folds_of_rows<" in source,
         "strided.h": "load_second(" in source or "load_back(" in source,
+        "turn.h": "turn(" in source,
         "gather.h": "gather_at(" in source,
         "half.h": narrow,
         "integer.h": bool(called & WHOLE),

@@ -37,7 +37,12 @@ template <class T, int L> PK_FN simd<T, L> load_second(const T *p, all_of<L>) {
 template <class T, int L> PK_FN simd<T, L> load_second(const T *p, mask_t<L> m) {
     return load_strided(p, 2, m);
 }
-template <class M> PK_FN auto load_second(const bool *p, M m) { return load_strided(p, 2, m); }
+template <int L> PK_FN mask_t<L> load_second(const bool *p, all_of<L> m) {
+    return load_second((const uint8_t *)p, m) != 0;
+}
+template <int L> PK_FN mask_t<L> load_second(const bool *p, mask_t<L> m) {
+    return load_strided(p, 2, m);
+}
 
 // p[0], p[-1], …
 template <class T, int L> PK_FN simd<T, L> load_back(const T *p, all_of<L>) {
@@ -48,6 +53,11 @@ template <class T, int L> PK_FN simd<T, L> load_back(const T *p, all_of<L>) {
 template <class T, int L> PK_FN simd<T, L> load_back(const T *p, mask_t<L> m) {
     return load_strided(p, -1, m);
 }
-template <class M> PK_FN auto load_back(const bool *p, M m) { return load_strided(p, -1, m); }
+template <int L> PK_FN mask_t<L> load_back(const bool *p, all_of<L> m) {
+    return load_back((const uint8_t *)p, m) != 0;
+}
+template <int L> PK_FN mask_t<L> load_back(const bool *p, mask_t<L> m) {
+    return load_strided(p, -1, m);
+}
 }  // namespace pk
 #endif
