@@ -45,6 +45,6 @@ def lies_across(access: Sum, lane: Var, axis: Var) -> bool:
 
 
 def tile_of(lane: Extent) -> tuple[int, int]:
-    """The lanes, and the turns of the other axis, of a tile: one of few, for all shapes to share."""
+    """The lanes and the turns of the other axis of a tile: one of few, for all shapes to share."""
     width = next((w for w in WIDTHS if isinstance(lane, int) and lane <= w), WIDTHS[-1])
     return width, POINTS // width
