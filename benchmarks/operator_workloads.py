@@ -39,6 +39,31 @@ def largest(axis: int | None) -> Formula:
     return lambda f, x: f.max(x, axis)
 
 
+def turned(*axes: int) -> Formula:
+    """Axes in another order, and an addition: one input lies across the other."""
+    return lambda f, x, y: f.transpose(x, axes) + y
+
+
+def joined(axis: int) -> Formula:
+    """Two inputs one after the other, scaled."""
+    return lambda f, x, y: f.concat([x, y], axis) * 0.5
+
+
+def looked_up(f: Any, x: Any, y: Any) -> Any:
+    """Rows of a table that indices name, scaled: an embedding."""
+    return f.take(x, y) * 2.0
+
+
+def slices(f: Any, x: Any) -> Any:
+    """Every second column of every second row, and some elementwise work."""
+    return f.maximum(x[:, ::2][1::2], 0.0) * 2.0 + 1.0
+
+
+def thinned(f: Any, x: Any) -> Any:
+    """Every second point of images, scaled, without its border."""
+    return (x[:, ::2, ::2, :] * 2.0 + 1.0)[:, 1:-1, 1:-1, :]
+
+
 def _row(name: str, formula: Formula, *shapes: tuple[int, ...], **rest: Any) -> Workload:
     names = "xyz"[: len(shapes)]
     return Workload(name, formula, tuple(zip(names, shapes, strict=True)), **rest)
@@ -73,5 +98,20 @@ SETS: dict[str, tuple[Workload, ...]] = {
         _row("cumsum", running(-1), (65536, 40), **LOOSE),
         _row("cumsum", running(0), (1 << 22,), tolerance=1e-3),
         _row("cumsum", running(1), (64, 1024, 64), **LOOSE),
+    ),
+    "moves": (
+        _row("transpose_add", turned(1, 0), (4096, 4096), (4096, 4096), quick=True),
+        _row("transpose_add", turned(1, 0), (1000, 300), (300, 1000)),
+        _row("to_nhwc_add", turned(0, 2, 3, 1), (32, 64, 56, 56), (32, 56, 56, 64), quick=True),
+        _row("to_nhwc_add", turned(0, 2, 3, 1), (32, 3, 224, 224), (32, 224, 224, 3)),
+        _row("to_nchw_add", turned(0, 3, 1, 2), (32, 56, 56, 64), (32, 64, 56, 56), quick=True),
+        _row("concat_rows", joined(0), (2000, 1024), (2096, 1024), quick=True),
+        _row("concat_columns", joined(1), (4096, 500), (4096, 524), quick=True),
+        _row("concat_channels", joined(3), (32, 56, 56, 64), (32, 56, 56, 32)),
+        _row("gather", looked_up, (50000, 512), (4096,), quick=True, indices=("y", 50000)),
+        _row("gather", looked_up, (1 << 20, 16), (65536,), indices=("y", 1 << 20)),
+        _row("gather_elements", looked_up, (1 << 20,), (1 << 20,), indices=("y", 1 << 20)),
+        _row("slices", slices, (4096, 4096), quick=True),
+        _row("thinned", thinned, (32, 112, 112, 64)),
     ),
 }

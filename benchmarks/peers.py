@@ -81,6 +81,7 @@ def passkit(work: Workload, threads: int) -> Competitor:
         abs, exp, tanh, erf, where = ops.abs, ops.exp, ops.tanh, ops.erf, ops.where
         matmul, rsqrt = ops.matmul, ops.rsqrt
         maximum, minimum = ops.maximum, ops.minimum
+        transpose, concat, take = ops.transpose, ops.concat, ops.gather
 
         @staticmethod
         def max(x: Any, axis: int) -> Any:
@@ -102,7 +103,7 @@ def passkit(work: Workload, threads: int) -> Competitor:
         def cumsum(x: Any, axis: int) -> Any:
             return ops.cumsum(x, axis=axis)
 
-    names = [pk.var(name, shape, "float32") for name, shape in work.inputs]
+    names = [pk.var(name, shape, work.dtype(name)) for name, shape in work.inputs]
     executable = pk.compile(pk.Graph([work.formula(Functions, *names)]))
     arguments = ", ".join(f"{name}={name}" for name in work.names)
     return Competitor(executable, f"f({arguments})", lambda a: a, lambda r: r[0])
@@ -120,6 +121,8 @@ def _torch(threads: int) -> Any:
 
         abs, exp, tanh, erf, where = torch.abs, torch.exp, torch.tanh, torch.erf, torch.where
         matmul, rsqrt = torch.matmul, torch.rsqrt
+        transpose, concat = torch.permute, torch.cat
+        take = staticmethod(lambda x, i: x[i])
 
         @staticmethod
         def maximum(x: Any, y: Any) -> Any:
@@ -182,6 +185,8 @@ def jax(work: Workload, threads: int) -> Competitor:
 
         abs, exp, tanh, where, matmul = jnp.abs, jnp.exp, jnp.tanh, jnp.where, jnp.matmul
         maximum, minimum = jnp.maximum, jnp.minimum
+        transpose, concat = jnp.transpose, jnp.concatenate
+        take = staticmethod(lambda x, i: x[i])
         erf, rsqrt = staticmethod(jax.lax.erf), staticmethod(jax.lax.rsqrt)
 
         @staticmethod

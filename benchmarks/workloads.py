@@ -111,6 +111,7 @@ class Workload:
     core: whether the row counts in the promised geometric means.
     hand: the hand-written kernel, if there is one; ``hand_shape`` are the shapes it is given.
     tolerance: largest |error| / (|reference| + rms) that passes.
+    indices: an input of whole numbers, and what they are below.
     """
 
     name: str
@@ -121,6 +122,7 @@ class Workload:
     hand: str | None = None
     tolerance: float = 5e-6
     scale: float = 1.0
+    indices: tuple[str, int] = ("", 0)
 
     @property
     def label(self) -> str:
@@ -140,12 +142,18 @@ class Workload:
     def arrays(self, seed: int) -> tuple[np.ndarray, ...]:
         """Random inputs, normally distributed; another seed gives other numbers."""
         stream = np.random.default_rng([seed, *self.name.encode()])
-        return tuple(stream.standard_normal(shape, dtype=np.float32) * np.float32(self.scale)
-                     for _, shape in self.inputs)
+        return tuple(stream.integers(0, self.indices[1], shape) if name == self.indices[0]
+                     else stream.standard_normal(shape, dtype=np.float32) * np.float32(self.scale)
+                     for name, shape in self.inputs)
+
+    def dtype(self, name: str) -> str:
+        """The dtype of an input."""
+        return "int64" if name == self.indices[0] else "float32"
 
     def reference(self, arrays: tuple[np.ndarray, ...]) -> np.ndarray:
         """The result in float64."""
-        return np.asarray(self.formula(Reference, *(a.astype(np.float64) for a in arrays)))
+        wide = (a if a.dtype.kind == "i" else a.astype(np.float64) for a in arrays)
+        return np.asarray(self.formula(Reference, *wide))
 
     def error(self, found: np.ndarray, reference: np.ndarray) -> float:
         """Largest |found - reference| / (|reference| + rms), inf for a wrong shape or a NaN."""
@@ -170,6 +178,8 @@ class Reference:
 
     abs, exp, tanh, where, matmul = np.abs, np.exp, np.tanh, np.where, np.matmul
     maximum, minimum, erf = np.maximum, np.minimum, staticmethod(_erf)
+    transpose, concat = np.transpose, np.concatenate
+    take = staticmethod(lambda x, i: x[i])
 
     @staticmethod
     def rsqrt(x: Any) -> Any:

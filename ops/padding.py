@@ -10,7 +10,7 @@ from passkit.infer import demand, show_shape
 from passkit.lazy import Lazy
 from passkit.node import Entry, Node, known_shape
 from passkit.op import REQUIRED, OpPattern, register_op
-from passkit.ops.ranges import literal
+from passkit.ops.ranges import check_number
 from passkit.ops.rules import extents, make, one_axis
 from passkit.ops.shaping import move, part
 from passkit.size import Extent, Shape
@@ -65,7 +65,7 @@ def _widths(node: Node, shape: Shape) -> Widths:
 
 
 def _with_type(node: Node, x: DType) -> DType:
-    literal(node, node.params["value"], x)
+    check_number(node, node.params["value"], x)
     return x
 
 
@@ -82,7 +82,7 @@ def _with_element(node: Node, index: Index, read: Reader) -> Expr:
     value = read(*at)
     if there is None:
         return value
-    return ast.where(there, value, literal(node, node.params["value"], value.dtype))
+    return ast.where(there, value, ast.const(node.params["value"], value.dtype))
 
 
 def _with_gradient(node: Node, dy: Entry) -> list[Entry | None]:

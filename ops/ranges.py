@@ -49,8 +49,8 @@ def source(
     return op
 
 
-def literal(node: Node, value: Any, dtype: DType) -> Expr:
-    """A number as an element of ``dtype``. Raises: DTypeError when it cannot be one."""
+def check_number(node: Node, value: Any, dtype: DType) -> None:
+    """Make sure that a number can be an element of ``dtype``. Raises: DTypeError."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         if not isinstance(value, bool):
             raise DTypeError(f"{node.where} needs a number, got {value!r}")
@@ -58,7 +58,12 @@ def literal(node: Node, value: Any, dtype: DType) -> Expr:
         limits = np.iinfo(dtype.numpy)
         if value != int(value) or not limits.min <= value <= limits.max:
             raise DTypeError(f"{node.where} of {dtype} cannot hold {value!r}; give another dtype")
-    return ast.const(value, dtype)
+
+
+def _full_type(node: Node, *like: DType) -> DType:
+    dtype = like[0] if like else _dtype(node)
+    check_number(node, node.params["fill_value"], dtype)
+    return dtype
 
 
 def _wanted_shape(node: Node) -> Shape:
@@ -73,10 +78,9 @@ full = source(
     {"shape": REQUIRED, "fill_value": REQUIRED, "dtype": "float32"},
     _wanted_shape,
     "an array of a shape with one value everywhere",
+    _full_type,
 )
-full.set_attr(
-    "FElement", lambda node, index: literal(node, node.params["fill_value"], _dtype(node))
-)
+full.set_attr("FElement", lambda node, at: ast.const(node.params["fill_value"], _dtype(node)))
 alias(full, "fill")
 for _name, _value in (("zeros", 0), ("ones", 1)):
     _op = source(
@@ -88,8 +92,8 @@ for _name, _value in (("zeros", 0), ("ones", 1)):
 full_like = register_op(
     "full_like", num_inputs=1, params={"fill_value": REQUIRED}, doc="x with one value everywhere"
 )
-full_like.set_attr("FCodeGen", lambda node, x: literal(node, node.params["fill_value"], x.dtype))
-full_like.set_attr("FInferType", lambda node, x: x)
+full_like.set_attr("FCodeGen", lambda node, x: ast.const(node.params["fill_value"], x.dtype))
+full_like.set_attr("FInferType", _full_type)
 full_like.set_attr("TOpPattern", OpPattern.ELEMWISE)
 full_like.set_attr("TOpCost", "light")
 full_like.set_attr("FGradient", lambda node, dy: [None])
@@ -126,6 +130,12 @@ def _arange_shape(node: Node) -> Shape:
 def _arange_type(node: Node) -> DType:
     if node.params["dtype"] is not None:
         take(node, "iuf", found := _dtype(node))
+        start, _, step = _arange_ends(node)
+        if found.is_integer and not all(v == int(v) for v in (start, step)):
+            raise DTypeError(
+                f"{node.where} of {found} needs whole numbers as start and step, got {start!r} and "
+                f"{step!r}"
+            )
         return found
     whole = not any(isinstance(v, float) for v in _arange_ends(node))
     return dtype_of("int64" if whole else "float64")
@@ -135,12 +145,6 @@ def _arange_element(node: Node, index: Index) -> Expr:
     start, _, step = _arange_ends(node)
     dtype = _arange_type(node)
     if dtype.is_integer:
-        whole = (isinstance(v, int) or v == int(v) for v in (start, step))
-        if not all(whole):
-            raise DTypeError(
-                f"{node.where} of {dtype} needs whole numbers as start and step, got {start!r} and "
-                f"{step!r}"
-            )
         value = index[0] if step == 1 else index[0] * int(step)
         return ast.cast(value if start == 0 else value + int(start), dtype)
     value = ast.cast(index[0], "float64")
@@ -241,13 +245,15 @@ def _hot_shape(node: Node, shape: Shape) -> Shape:
 
 def _hot_type(node: Node, indices: DType) -> DType:
     check_indices(node, indices)
+    for what in ("on_value", "off_value"):
+        check_number(node, node.params[what], _dtype(node))
     return _dtype(node)
 
 
 def _hot_element(node: Node, index: Index, read: Reader) -> Expr:
     axis = _hot_axis(node, len(known_shape(node.inputs[0])))
     here = ast.cast(read(*index[:axis], *index[axis + 1 :]), "int64")
-    on, off = (literal(node, node.params[k], _dtype(node)) for k in ("on_value", "off_value"))
+    on, off = (ast.const(node.params[k], _dtype(node)) for k in ("on_value", "off_value"))
     return ast.where(ast.equal(here, index[axis]), on, off)
 
 

@@ -13,7 +13,7 @@ from passkit.errors import ShapeError
 from passkit.infer import broadcast_shapes, same_dtype_rule, show_shape
 from passkit.node import Entry, Node, as_entry, known_shape
 from passkit.op import REQUIRED, Op
-from passkit.ops.composites import composite
+from passkit.ops.composites import composite, expanded_shape
 from passkit.ops.rules import axes_of, extents, make, one_axis
 from passkit.size import Extent, Shape, Size, numel
 
@@ -213,9 +213,14 @@ move("repeat", ("x",), _repeat,
 # Several arrays as one; ranks.
 
 
+def _stack_shape(node: Node, *shapes: Shape) -> Any:
+    """The shape with a new axis. Raises: ShapeError when there is nothing to stack."""
+    if not shapes:
+        raise ShapeError(f"{node.where} needs at least one input, got {len(shapes)}")
+    return expanded_shape(node, *shapes)
+
+
 def _stack(node: Node, *xs: Entry) -> Entry:
-    if not xs:
-        raise ShapeError(f"{node.where} needs at least one input, got none")
     axis = one_axis(node, xs[0].ndim + 1, node.params["axis"])
     for x in xs:
         if x.ndim != xs[0].ndim:
@@ -255,7 +260,8 @@ def _kron(node: Node, x: Entry, y: Entry) -> Entry:
     return make("reshape", make("mul", left, right), shape=out)
 
 
-move("stack", -1, _stack, "the inputs side by side along a new axis", {"axis": 0}, aliases="pack")
+move("stack", -1, _stack, "the inputs side by side along a new axis", {"axis": 0},
+     shape=_stack_shape, aliases="pack")
 move("flatten", ("x",), lambda node, x: make("reshape", x, shape=(numel(known_shape(x)),)),
      "the elements of x in row-major order", aliases="ravel")
 for _rank in (1, 2, 3):

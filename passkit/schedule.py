@@ -15,6 +15,7 @@ from passkit.space import Axis, Infeasible, Layout, Role, Space, is_free, lay_ou
 from passkit.split import Split, SplitKind
 from passkit.stage import Place
 from passkit.target import Target
+from passkit.turning import block_axis, tile_of
 
 
 class Source(Enum):
@@ -28,13 +29,15 @@ class Source(Enum):
 class Composition(Enum):
     """How a tile's points map to lanes: FusionStitching's compositions, as far as built.
 
-    THREAD: independent points. ROW: lanes along the reduced axis of one row at a time. SHORT: the
+    THREAD: independent points. BLOCK: the same in blocks of the lanes and another axis, along which
+    an input lies that is turned. ROW: lanes along the reduced axis of one row at a time. SHORT: the
     same for a tile of short rows, stage by stage, so that no row waits for its own folds; row
     values are computed with lanes across rows. COLUMN: lanes along the last kept axis, the
     reduction a serial loop.
     """
 
     THREAD = "thread"
+    BLOCK = "block"
     ROW = "row"
     SHORT = "short"
     COLUMN = "column"
@@ -129,7 +132,7 @@ def _plan(key: str, held: _Held, target: Target) -> Schedule | Infeasible:
     if isinstance(layout, Infeasible):
         return layout
     levels = _levels(layout)
-    composition, split, width = _tiling(layout.space, target)
+    composition, split, width = _tiling(layout, target)
     place = _row_place(layout, composition, target)
     stages, kept = _stages(layout, levels, place)
     return Schedule(
@@ -143,7 +146,8 @@ def _plan(key: str, held: _Held, target: Target) -> Schedule | Infeasible:
     )
 
 
-def _tiling(space: Space, target: Target) -> tuple[Composition, Split, Extent | None]:
+def _tiling(layout: Layout, target: Target) -> tuple[Composition, Split, Extent | None]:
+    space = layout.space
     last = space.axes[-1]
     where = max(0, len(space.kept) - 1)
     if _keeps_rows(space, target) and len(space.kept) == 1:
@@ -157,6 +161,10 @@ def _tiling(space: Space, target: Target) -> tuple[Composition, Split, Extent | 
         return Composition.COLUMN, Split(where, 1, SplitKind.COLUMN), _width(last.extent, 512)
     if len(space.axes) == 1:
         return Composition.THREAD, Split(0, target.tile, SplitKind.ROW), target.tile
+    across = block_axis(layout) if target.lanes > 1 else None
+    if across is not None:
+        width, chunk = tile_of(last.extent)
+        return Composition.BLOCK, Split(space.axes.index(across), chunk), width
     return Composition.THREAD, Split(where, _chunk(target.tile, last.extent), SplitKind.ROW), None
 
 

@@ -19,7 +19,8 @@ FLOORS = {
         "json_values json spelled backward adjoint"
     ),
     "plan": (
-        "partial index target group split space reads schedule shared kernel lowering tidy storage"
+        "partial index target group split space turning reads schedule shared kernel lowering tidy "
+        "storage"
     ),
     "parts": "dialects runtime render viz explanation ops",
     "passes": "passes plans compiler tracing planning saved exhibit",

@@ -61,6 +61,7 @@ class Vectors:
     folded axis goes inside the lanes, from {var}_low to {var}_high, which ``block_end`` sets;
     ``total`` is what a fold has in it so far. ``running`` starts a scan along the lanes, ``scan``
     gives each lane its part; ``down_loop`` takes the last lanes first.
+    ``turn`` loads a block of an input that lies along such a loop, ``turned`` is a turn's vector.
     """
 
     local: str
@@ -72,12 +73,15 @@ class Vectors:
     load: str
     load_one: str
     load_strided: str
+    load_second: str
+    load_back: str
     gather: str
     gather_at: str
     store: str
     stream: str
     store_strided: str
     select: str
+    branch: str
     splat: str
     lane_value: str
     both: str
@@ -95,6 +99,8 @@ class Vectors:
     rows: RowTemplates
     block: str
     block_end: str
+    turn: str
+    turned: str
     total: str
     running: str
     scan: str

@@ -43,6 +43,8 @@ CXX = register_dialect(
             loop_end="});",
             load="load({at}, {mask})",
             load_one="load_one({at}, {mask})",
+            load_second="load_second({at}, {mask})",
+            load_back="load_back({at}, {mask})",
             load_strided="load_strided({at}, {stride}, {mask})",
             gather=(
                 "gather<{type}>([&](int lane) PK_INLINE {{ const int64_t first = {var}; "
@@ -53,6 +55,7 @@ CXX = register_dialect(
             stream="stream({at}, {value}, {mask});",
             store_strided="store_strided({at}, {stride}, {value}, {mask});",
             select="select({condition}, {a}, {b})",
+            branch="({condition} ? {a} : {b})",
             splat="splat<{type}>({value}, {like})",
             lane_value="({var} + lane_index(m))",
             both="{mask} & {condition}",
@@ -75,6 +78,11 @@ CXX = register_dialect(
                 "const int64_t {var}_high = {var}_low + {turns} < {stop} ? "
                 "{var}_low + {turns} : {stop};"
             ),
+            turn=(
+                "alignas(64) {type} {name}_block[256];\n"
+                "turn({name}_block, {at}, {stride}, {var}_high - {var}_low, m);"
+            ),
+            turned="const auto {name} = load({name}_block + 16 * ({var} - {var}_low), m);",
             total="auto {name} = {value};",
             running=(
                 "auto {name} = running<{type}, {exclusive}, {down}>({identity}, "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 import numpy as np
 from attrs import evolve
@@ -60,6 +60,25 @@ class LaneLoop:
         for s in inside:
             self._statement(s)
         self._close(front)
+
+    def open_block(self, statements: Iterable[Statement]) -> None:
+        """Begin lanes of one vector at a time, with other loops inside."""
+        v, statements = self.dialect.vectors, list(statements)
+        assert v is not None
+        aligned = any(isinstance(s, Store) and s.stream for s in statements)
+        self.template, self.width = v.aligned_loop if aligned else v.loop, LANES
+        self._open(statements)
+
+    def close_block(self, front: int) -> None:
+        """End them; what divides all lanes stands at line ``front``."""
+        self._close(front)
+
+    def statement(self, s: Statement, varying: Container[Var]) -> None:
+        """A statement in such a loop; ``varying`` are the variables that differ between lanes."""
+        if isinstance(s, Let) and s.var not in varying:
+            self.body.let(s)
+        else:
+            self._statement(s)
 
     def _open(self, inside: Iterable[Statement]) -> None:
         self.body.open(
@@ -210,7 +229,8 @@ class LaneLoop:
             template = v.stream if s.stream else v.store
             self.body.line(template.format(at=at, value=value, mask=MASK))
         else:
-            self.body.line(v.store_strided.format(at=at, value=value, stride=step, mask=MASK))
+            stride = self.lanes.stride(step)
+            self.body.line(v.store_strided.format(at=at, value=value, stride=stride, mask=MASK))
 
     # Folds.
 

@@ -29,6 +29,7 @@ from passkit.ast import (
 from passkit.dialects.base import Dialect, Vectors
 from passkit.dialects.expressions import (
     ATOM,
+    TERNARY,
     UNARY,
     Scalars,
     converted,
@@ -38,9 +39,8 @@ from passkit.dialects.expressions import (
     operator,
 )
 from passkit.dialects.reciprocal import reciprocal
+from passkit.dialects.strides import Stride, stride_of
 from passkit.expr import rounding
-from passkit.index import normal
-from passkit.size import Extent
 from passkit.stage import Fold, Let, Loop, Prefetch, Running, Stage, Store
 from passkit.walk import children, variables, walk
 
@@ -140,13 +140,13 @@ class Lanes:
         kind = self.scalars.dialect.type_of(x.dtype)
         return self.vectors.splat.format(type=kind, value=text, like=self.like)
 
-    def step(self, index: Expr) -> Extent | None:
+    def step(self, index: Expr) -> Stride | None:
         """How far an index moves from one lane to the next; None when unevenly."""
-        total = normal(index, {})
-        for atom, _ in total.terms:
-            if atom != self.var and self.varies(atom):
-                return None
-        return total.coefficient(self.var)
+        return stride_of(index, self.var, self.varies)
+
+    def stride(self, step: Stride) -> str:
+        """The text of a step."""
+        return self.scalars.expr(step, UNARY) if isinstance(step, Expr) else str(step)
 
     def _leveled(self, x: Expr) -> tuple[str, int]:
         if self.varies(x):
@@ -189,9 +189,11 @@ class Lanes:
                 mask=self.mask,
             )
         at = self.scalars.address(x.buffer, x.index)
-        if step == 1:
-            return self.vectors.load.format(at=at, mask=self.mask)
-        return self.vectors.load_strided.format(at=at, stride=step, mask=self.mask)
+        v = self.vectors
+        whole = {1: v.load, 2: v.load_second, -1: v.load_back}.get(step)  # type: ignore[arg-type]
+        if whole is not None:
+            return whole.format(at=at, mask=self.mask)
+        return self.vectors.load_strided.format(at=at, stride=self.stride(step), mask=self.mask)
 
     def _is_looked_up(self, index: Expr) -> bool:
         """Whether an index is made of values that differ from lane to lane."""
@@ -221,7 +223,11 @@ class Lanes:
         return f"{self.scalars.dialect.call_of(x.name, x.dtype)}({', '.join(texts)})"
 
     def _select(self, x: Select) -> str:
-        """Both arms, each under the mask of its own lanes."""
+        """Both arms, each under the mask of its own lanes; one, where all lanes choose alike."""
+        if not self.varies(x.condition):
+            return self.vectors.branch.format(
+                condition=self.expr(x.condition, TERNARY + 1), a=self.splat(x.a), b=self.splat(x.b)
+            )
         condition = self.splat(x.condition)
         chosen, other = (
             evolve(self, mask=template.format(mask=self.mask, condition=condition))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from passkit.dialects.body import Body
 from passkit.dialects.lane_loop import LaneLoop
 from passkit.dialects.rows import Rows
+from passkit.dialects.turned import print_turned, turned_loads
 from passkit.stage import Fold, Let, Level, Running, Stage
 
 
@@ -42,9 +43,13 @@ def _print_lanes(stage: Stage, loop: LaneLoop, body: Body) -> None:
     serial = [x for x in stage.loops if x.level is Level.THREAD]
     for f in folds:
         loop.begin(f)
-    for s in stage.body:
-        if isinstance(s, Running):
-            loop.begin_scan(s)
+    scans = [s for s in stage.body if isinstance(s, Running)]
+    for s in scans:
+        loop.begin_scan(s)
+    across = turned_loads(loop, serial[-1]) if serial and not folds and not scans else []
+    if across:
+        print_turned(loop, serial[-1], across)
+        return
     inner = serial.pop() if serial and loop.may_block(serial[-1]) else None
     for x in serial:
         body.loop(body.dialect.thread_down if x.down else body.dialect.thread, x)

@@ -14,6 +14,7 @@ TILE = Var("tile", dt.int64)
 ROW = Var("row", dt.int64)
 POINT = Var("point", dt.int64)
 LOW, HIGH = Var("low", dt.int64), Var("high", dt.int64)
+FIRST, LAST = Var("first_row", dt.int64), Var("last_row", dt.int64)
 FROM, UNTIL = Var("from", dt.int64), Var("until", dt.int64)
 """The ends of a chunk."""
 WIDE = 64
@@ -32,16 +33,20 @@ class Loops:
         self.lane = space.axes[-1]
         self.column = schedule.composition is Composition.COLUMN
         self.short = schedule.composition is Composition.SHORT
+        blocked = schedule.composition is Composition.BLOCK
+        self.blocked = space.axes[schedule.split.split_dim] if blocked else None
         self.across = self.lane if self.column else space.kept[0] if self.short else None
 
     def tiles(self) -> tuple[Loop, Loop | None, list[Let], Extent]:
         """The loop over tiles, the one over a tile's rows, what both decode; how many tiles."""
         s, chunk, width = self.space, self.schedule.split.chunk, self.schedule.width
-        grid = [a for a in s.kept if a is not self.lane]
+        grid = [a for a in s.kept if a is not self.lane and a is not self.blocked]
         count = numel(a.extent for a in grid)
         if self.short:
             tiles = _ceil(count, chunk)
             return _grid(tiles), None, _range(TILE, chunk, count), tiles
+        if self.blocked is not None:
+            return self._blocks(self.blocked, grid)
         if self.column or (not grid and not self.lane.reduced):
             assert width is not None
             blocks = _ceil(self.lane.extent, width)
@@ -73,6 +78,23 @@ class Loops:
             return Loop(axis.var, FROM, UNTIL, level)
         return Loop(axis.var, size_of(0), size_of(axis.extent, fixed), level)
 
+    def _blocks(
+        self, axis: Axis, grid: list[Axis]
+    ) -> tuple[Loop, Loop | None, list[Let], Extent]:
+        """Tiles of a part of the lanes and a part of another axis; those along the lanes first."""
+        chunk, width = self.schedule.split.chunk, self.schedule.width
+        assert width is not None
+        across, down = _ceil(self.lane.extent, width), _ceil(axis.extent, chunk)
+        rest = TILE // argument(across)
+        block = rest % argument(down) if grid else rest
+        lets = [
+            *_range(TILE % argument(across), width, self.lane.extent),
+            *_range(block, chunk, axis.extent, FIRST, LAST),
+            *_decode(rest // argument(down), grid),
+        ]
+        tiles = numel(a.extent for a in grid) * across * down
+        return _grid(tiles), None, lets, tiles
+
     def lanes(self) -> Loop:
         """The loop along the lanes."""
         if self.schedule.width is None:
@@ -82,7 +104,9 @@ class Loops:
         return Loop(self.lane.var, LOW, HIGH, Level.CTA, wide=wide)
 
     def serial(self) -> list[Loop]:
-        """The loops over folded axes that are not the lanes'."""
+        """The loops inside a tile that are not the lanes'."""
+        if self.blocked is not None:
+            return [Loop(self.blocked.var, FIRST, LAST, Level.THREAD)]
         axes = [a for a in self.space.reduced if a is not self.lane]
         return [self._folded(a, Level.THREAD) for a in axes]
 
@@ -109,12 +133,14 @@ def _grid(tiles: Extent) -> Loop:
     return Loop(TILE, size_of(0), argument(tiles), Level.GRID)
 
 
-def _range(block: Expr, width: Extent, extent: Extent) -> list[Let]:
+def _range(
+    block: Expr, width: Extent, extent: Extent, low: Var = LOW, high: Var = HIGH
+) -> list[Let]:
     """The lanes, or rows, of a tile: from ``low`` to ``high``."""
     step = size_of(width, Fixed.LITERAL)
-    end = LOW + step
+    end = low + step
     last = argument(extent)
-    return [Let(LOW, block * step), Let(HIGH, where(end < last, end, last))]
+    return [Let(low, block * step), Let(high, where(end < last, end, last))]
 
 
 def _decode(linear: Expr, axes: list[Axis]) -> list[Let]:

@@ -178,7 +178,7 @@ class Lowering:
             ahead = size_of(numel([self.schedule.split.chunk, self.lane.extent]), Fixed.LITERAL)
         elif plan is self._second and self.lane.reduced and long:
             ahead = size_of(numel(a.extent for a in self.space.reduced))
-        elif self.schedule.stream and not self.space.reduced:
+        elif self.schedule.stream and not self.space.reduced and self.loops.blocked is None:
             ahead = size_of(AHEAD, Fixed.LITERAL)
         else:
             return []

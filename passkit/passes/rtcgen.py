@@ -69,6 +69,8 @@ def sections_of(source: str) -> tuple[str, ...]:
         "sums.h": "summing<" in source,
         "scans.h": "running<" in source or "lanes_down(" in source,
         "rows.h": "folds_of_rows<" in source,
+        "strided.h": "load_second(" in source or "load_back(" in source,
+        "turn.h": "turn(" in source,
         "gather.h": "gather_at(" in source,
         "half.h": narrow,
         "integer.h": bool(called & WHOLE),

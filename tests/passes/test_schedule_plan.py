@@ -47,7 +47,7 @@ def rescheduled(text: str, change: Callable[[Schedule], Schedule]) -> pk.Graph:
 
 @pytest.mark.parametrize("text, composition, stages", [
     ("x: f32[n]; return add(exp(x), x)", Composition.THREAD, 1),
-    ("x: f32[40, 50]; return transpose(neg(x))", Composition.THREAD, 1),
+    ("x: f32[40, 50]; return transpose(neg(x))", Composition.BLOCK, 1),
     (SOFTMAX.format("9, 300", 1), Composition.ROW, 3),
     (SOFTMAX.format("9, 30", 1), Composition.SHORT, 3),
     (SOFTMAX.format("30, 9", 0), Composition.COLUMN, 3),

@@ -1,0 +1,76 @@
+// Blocks of 16 × 16 elements turned: what lies along memory in the lanes' place, row by row.
+#ifndef PK_TURN_H
+#define PK_TURN_H
+#ifndef PK_MEMORY_H
+#include "memory.h"
+#endif
+
+namespace pk {
+// The lower, or upper, halves of two vectors, element by element in turn.
+template <bool upper, class T, int L> PK_FN simd<T, L> zip(simd<T, L> a, simd<T, L> b) {
+    typedef simd<T, L> R;
+    constexpr int k = upper ? L / 2 : 0;
+    if constexpr (L == 16)
+        return R::of(__builtin_shufflevector(a.s, b.s, k, k + 16, k + 1, k + 17, k + 2, k + 18,
+                                             k + 3, k + 19, k + 4, k + 20, k + 5, k + 21, k + 6,
+                                             k + 22, k + 7, k + 23));
+    else if constexpr (L == 8)
+        return R::of(__builtin_shufflevector(a.s, b.s, k, k + 8, k + 1, k + 9, k + 2, k + 10, k + 3,
+                                             k + 11));
+    else if constexpr (L == 4)
+        return R::of(__builtin_shufflevector(a.s, b.s, k, k + 4, k + 1, k + 5));
+    else return R::of(__builtin_shufflevector(a.s, b.s, k, k + 2));
+}
+// L vectors of L elements, turned: each of log2(L) rounds zips vectors that are half of all apart.
+template <int L, class T> PK_FN void turn_square(simd<T, L> *v) {
+#pragma GCC unroll 4
+    for (int n = 1; n < L; n *= 2) {
+        simd<T, L> w[L];
+#pragma GCC unroll 16
+        for (int i = 0; i < L / 2; i++) {
+            w[2 * i] = zip<false>(v[i], v[i + L / 2]);
+            w[2 * i + 1] = zip<true>(v[i], v[i + L / 2]);
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < L; i++) v[i] = w[i];
+    }
+}
+template <int L, class T> PK_FN void turn_part(T *to, const T *from, int64_t stride) {
+    if constexpr (!whole<T, L>)
+        for (int a = 0; a < 2; a++)
+            for (int b = 0; b < 2; b++)
+                turn_part<L / 2>(to + 16 * (L / 2) * a + L / 2 * b,
+                                 from + L / 2 * a + L / 2 * b * stride, stride);
+    else {
+        simd<T, L> v[L];
+#pragma GCC unroll 16
+        for (int i = 0; i < L; i++) {
+            v[i] = load_whole<T, L>(from + i * stride);
+            __builtin_prefetch(from + i * stride + 64 / sizeof(T));
+        }
+        turn_square<L>(v);
+#pragma GCC unroll 16
+        for (int i = 0; i < L; i++) store_whole(to + 16 * i, v[i]);
+    }
+}
+
+// Row r of the block is lane by lane from[r + lane * stride]; only lanes that are on are touched.
+template <class T>
+PK_FN void turn_some(T *to, const T *from, int64_t stride, int64_t rows, mask m) {
+    for (int lane = 0; lane < 16; lane++)
+        if (m[lane])
+            for (int64_t r = 0; r < rows; r++) to[16 * r + lane] = from[r + lane * stride];
+}
+PK_FN constexpr bool all_on(all_lanes) { return true; }
+PK_FN constexpr bool all_on(mask) { return false; }
+template <class T, class M>
+PK_FN void turn(T *to, const T *from, int64_t stride, int64_t rows, M m) {
+    if (all_on(m) && rows == 16) turn_part<16>(to, from, stride);
+    else turn_some(to, from, stride, rows, mask(m));
+}
+template <class M>
+PK_FN void turn(bool *to, const bool *from, int64_t stride, int64_t rows, M m) {
+    turn((uint8_t *)to, (const uint8_t *)from, stride, rows, m);
+}
+}  // namespace pk
+#endif

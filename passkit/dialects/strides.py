@@ -1,0 +1,68 @@
+"""Strides: how far an index moves with a loop, also where extents are arguments of the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from passkit import dtype as dt
+from passkit.ast import Binary, Expr, Unary, Var, const
+from passkit.index import normal
+from passkit.size import Extent
+from passkit.walk import variables
+
+Stride = Extent | Expr
+
+
+def stride_of(index: Expr, var: Var, varies: Callable[[Expr], bool]) -> Stride | None:
+    """How far ``index`` moves when ``var`` grows by one; None when unevenly.
+
+    ``varies`` tells what else may not be in it. A stride that arguments say is an expression.
+    """
+    total = normal(index, {})
+    found: list[Expr] = []
+    for atom, c in total.terms:
+        if atom != var and varies(atom):
+            factor = _factor(atom, var, varies)
+            if factor is None or not isinstance(c, int):
+                return None
+            found.append(factor if c == 1 else const(c, dt.int64) * factor)
+    known = total.coefficient(var)
+    if not found:
+        return known
+    if known != 0:
+        if not isinstance(known, int):
+            return None
+        found.append(const(known, dt.int64))
+    stride = found[0]
+    for more in found[1:]:
+        stride = stride + more
+    return stride
+
+
+def _factor(x: Expr, var: Var, varies: Callable[[Expr], bool]) -> Expr | None:
+    """What ``var`` is multiplied by in ``x``; None if it is not just that."""
+    match x:
+        case Var() if x == var:
+            return const(1, dt.int64)
+        case Unary("-", a):
+            inner = _factor(a, var, varies)
+            return None if inner is None else -inner
+        case Binary("*", a, b):
+            if varies(a) and varies(b):
+                return None
+            moving, fixed = (a, b) if varies(a) else (b, a)
+            inner = _factor(moving, var, varies)
+            if inner is None:
+                return None
+            return fixed if inner == const(1, dt.int64) else inner * fixed
+        case Binary("+" | "-" as op, a, b):
+            parts = [_factor(side, var, varies) for side in (a, b) if varies(side)]
+            if len(parts) != 1 or parts[0] is None:
+                return None
+            return -parts[0] if op == "-" and not varies(a) else parts[0]
+    return None
+
+
+def moves_with(var: Var) -> Callable[[Expr], bool]:
+    """Tells whether an expression has ``var`` in it."""
+    return lambda x: var in set(variables(x))

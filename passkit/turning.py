@@ -1,0 +1,50 @@
+"""Turned reads: inputs across the lanes, of which blocks are turned in registers.
+
+Where lanes step over the rows of an input, each would touch a cache line of its own. If another
+axis steps through that input one by one, blocks of both axes are read line by line instead.
+"""
+
+from __future__ import annotations
+
+from passkit.ast import Var
+from passkit.index import Sum
+from passkit.size import Extent
+from passkit.space import Axis, Layout
+from passkit.walk import variables
+
+BLOCK = 16
+"""Lanes, and turns of the other axis, of a block."""
+POINTS, WIDTHS = 16384, (BLOCK, 64, 256)
+"""The points of a tile of blocks, and how many lanes it may have."""
+
+
+def block_axis(layout: Layout) -> Axis | None:
+    """The axis along which most of those inputs lie that the lanes step over, if there are any."""
+    space = layout.space
+    if space.reduced or len(space.axes) < 2:
+        return None
+    *others, lane = space.axes
+    votes = dict.fromkeys(others, 0)
+    for reads in layout.input_reads.values():
+        for access in reads:
+            for axis in others:
+                votes[axis] += lies_across(access, lane.var, axis.var)
+    best = max(others, key=lambda a: votes[a])
+    few = any(isinstance(n, int) and n < 2 for n in (best.extent, lane.extent))
+    return best if votes[best] and not few else None
+
+
+def lies_across(access: Sum, lane: Var, axis: Var) -> bool:
+    """Whether an index steps one by one along ``axis``, and further along ``lane``."""
+    if access.coefficient(axis) != 1 or access.coefficient(lane) in (0, 1, 2, -1):
+        return False
+    return all(
+        isinstance(atom, Var) or {lane, axis}.isdisjoint(variables(atom))
+        for atom, _ in access.terms
+    )
+
+
+def tile_of(lane: Extent) -> tuple[int, int]:
+    """The lanes and the turns of the other axis of a tile: one of few, for all shapes to share."""
+    width = next((w for w in WIDTHS if isinstance(lane, int) and lane <= w), WIDTHS[-1])
+    return width, POINTS // width

@@ -1,0 +1,219 @@
+"""Movement, gathers, scatters, sorting: functions beside the operators, what fuses, what is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from tests.fences import fenced
+
+ops = pk.ops
+Function = Callable[..., Any]
+
+
+def run(*outputs: Any, **feeds: Any) -> list[Any]:
+    """What the interpreter gives."""
+    return pk.interpret(pk.Graph(list(outputs)), feeds)
+
+
+def test_functions_of_several_results() -> None:
+    """unstack, array_split, broadcast_arrays and meshgrid give what NumPy gives."""
+    a = np.arange(12, dtype=np.float32).reshape(3, 4)
+    v, w = np.arange(3, dtype=np.float32), np.arange(2, dtype=np.float32)
+    x, y, z = pk.var("x", (3, 4)), pk.var("y", (3,)), pk.var("z", (2,))
+    feeds = {"x": a, "y": v, "z": w}
+    pairs: list[tuple[Any, Any]] = [
+        (ops.unstack(x, axis=1), [a[:, k] for k in range(4)]),
+        (ops.array_split(x, 3, axis=1), np.array_split(a, 3, 1)),
+        (ops.array_split(x, [1, -1, 9]), np.array_split(a, [1, -1, 9])),
+        (ops.broadcast_arrays(ops.expand_dims(y, 1), x), np.broadcast_arrays(v[:, None], a)),
+        (ops.meshgrid(y, z), np.meshgrid(v, w)),
+        (ops.meshgrid(y, z, indexing="ij"), np.meshgrid(v, w, indexing="ij")),
+    ]
+    for ours, numpys in pairs:
+        given = {n.name: feeds[n.name] for n in pk.Graph(list(ours)).inputs}
+        for found, wanted in zip(run(*ours, **given), numpys, strict=True):
+            np.testing.assert_array_equal(found, wanted)
+    assert ops.broadcast_arrays() == ()
+
+
+@pytest.mark.parametrize("key", [
+    (0,), (slice(None), 2), (slice(None, None, -2), ...), (..., None, slice(1, 3)), (1, 2), (),
+])
+def test_assignment_by_index(key: Any) -> None:
+    """assign_index gives what NumPy's assignment leaves, with values stretched."""
+    a = np.arange(12, dtype=np.float32).reshape(3, 4)
+    wanted, x = a.copy(), pk.var("x", (3, 4))
+    wanted[key] = 7
+    shape = a[key].shape
+    value = np.arange(int(np.prod(shape)), dtype=np.float32).reshape(shape)
+    other = a.copy()
+    other[key] = value
+
+    found = run(ops.assign_index(x, key, 7), ops.assign_index(x, key, value), x=a)
+
+    np.testing.assert_array_equal(found[0], wanted)
+    np.testing.assert_array_equal(found[1], other)
+
+
+@pytest.mark.parametrize("end", [True, False], ids=["end", "begin"])
+def test_hostile_indices_stay_inside(end: bool, rng: Any) -> None:
+    """Whatever an index says, nothing outside of an array is touched; both modes are total."""
+    x, v = pk.var("x", (None, None)), pk.var("v", (None,))
+    i, j = pk.var("i", (None,), "int64"), pk.var("j", (None, 2), "int32")
+    outs = [ops.gather(x, i) * 2, ops.gather(v, i), ops.gather(x, i, axis=1, mode="zero"),
+            ops.gather_nd(x, j), ops.flip(x, axis=1) + x[:, ::-1], ops.transpose(x)[::2, ::2]]
+    graph = pk.Graph(outs)
+    exe = pk.compile(graph)
+    for n in (1, 3, 17, 33):
+        hostile = rng.integers(-(2**62), 2**62, n)
+        hostile[: n // 2] = rng.integers(-2 * n, 2 * n, n // 2)
+        feeds = {
+            "x": rng.random((n, n + 2), dtype=np.float32), "v": rng.random(n, dtype=np.float32),
+            "i": hostile, "j": rng.integers(-(2**31), 2**31, (n, 2)).astype(np.int32),
+        }
+        managers = {k: fenced(a, end) for k, a in feeds.items()}
+        found = exe({k: m.__enter__() for k, m in managers.items()})
+        for a, b in zip(found, pk.interpret(graph, feeds), strict=True):
+            np.testing.assert_array_equal(a, b)
+        for m in managers.values():
+            m.__exit__(None, None, None)
+
+
+def test_gathers_fuse() -> None:
+    """What computes indices, what is read and what follows are one kernel."""
+    x, i = pk.var("x", (50, 33)), pk.var("i", (None,), "int32")
+    y = ops.relu(ops.gather(x * 2 + 1, i * 2 + 1)) - 1
+    exe = pk.compile(pk.Graph([y]))
+    a = np.random.default_rng(0).normal(size=(50, 33)).astype(np.float32)
+    b = np.arange(9, dtype=np.int32)
+
+    np.testing.assert_array_equal(
+        exe(x=a, i=b)[0], np.maximum((a * 2 + 1)[b * 2 + 1], 0) - 1
+    )
+    assert len(exe.kernels) == 1 and "gather_at" not in exe.source
+
+
+def test_turned_blocks(rng: Any) -> None:
+    """Inputs across the lanes are turned in blocks; every size and dtype is right."""
+    for dtype in ("float32", "float64", "int8", "int16", "bool"):
+        x, y = pk.var("x", (None, None, None), dtype), pk.var("y", (None, None), dtype)
+        turned = ops.transpose(y)
+        flipped = ops.where(ops.equal(turned, turned), turned, y[0, 0])
+        exe = pk.compile(pk.Graph([ops.transpose(x, (0, 2, 1)), flipped]))
+        assert "turn(" in exe.source
+        for n, m in ((1, 1), (3, 50), (16, 16), (64, 33), (300, 70)):
+            a = (rng.integers(0, 100, (2, n, m)) % 7).astype(dtype)
+            b = (rng.integers(0, 100, (m, n)) % 5).astype(dtype)
+            found = exe(x=a, y=b)
+            np.testing.assert_array_equal(found[0], a.transpose(0, 2, 1))
+            np.testing.assert_array_equal(found[1], b.T)
+
+
+I32, F = np.zeros((2,), np.int32), np.zeros((2, 3), np.float32)
+BAD: list[tuple[Function, str]] = [
+    (lambda x: ops.moveaxis(x, (0, 1), (0,)), r"as many axes in source .*got \(0, 1\) and \(0,\)"),
+    (lambda x: ops.matrix_transpose(x[0]), r"matrices in the last two axes, got \(3,\)"),
+    (lambda x: ops.rot90(x, axes=(0,)), r"needs two axes to turn, got \(0,\)"),
+    (lambda x: ops.rot90(x, k=1.5), "an int as k, the number of turns, got 1.5"),
+    (lambda x: ops.roll(x, (1, 2)), r"without an axis needs one shift, got \(1, 2\)"),
+    (lambda x: ops.roll(x, (1, 2), axis=0), r"a shift for each axis of \(0,\), got \(1, 2\)"),
+    (lambda x: ops.roll(x, 0.5, axis=0), "needs ints as shift, got 0.5"),
+    (lambda x: ops.tile(x, (2, -1)), r"needs repetitions >= 0, got \(2, -1\)"),
+    (lambda x: ops.repeat(x, -1), "needs ints >= 0 as repeats, got -1"),
+    (lambda x: ops.repeat(x, (1, 2), axis=1), "each of the 3 elements of axis 1, got 2"),
+    (lambda x: ops.stack(), "stack needs at least one input, got 0"),
+    (lambda x: ops.stack(x, x[0]), r"inputs of one shape, got \(2, 3\) and \(3,\)"),
+    (lambda x: ops.unstack(pk.var("u", (None,))), "length of axis 0, got u.0; use slice"),
+    (lambda x: ops.unstack(x, 2), r"unstack: axis 2 is out of range for \(2, 3\)"),
+    (lambda x: ops.array_split(pk.var("u", (None,)), 2), "length of axis 0, got u.0; use slice"),
+    (lambda x: ops.array_split(x, 0), "at least one part, got 0"),
+    (lambda x: ops.meshgrid(x[0], indexing="yx"), "'xy' or 'ij' as indexing, got 'yx'"),
+    (lambda x: ops.meshgrid(x), r"meshgrid needs vectors, got \(2, 3\)"),
+    (lambda x: ops.pad(x, ((1, 1), (1, 1), (1, 1))), r"pair for each of 2 axes as pad_width, got"),
+    (lambda x: ops.pad_with(x, ((-1, -2), (0, 0))), "cuts axis 0 of length 2 by -1 and -2, below"),
+    (lambda x: ops.pad(x, -1, mode="edge"), "in mode 'edge' needs widths >= 0, got -1"),
+    (lambda x: ops.shift(x, 1.5), "needs an int as shift, got 1.5"),
+    (lambda x: ops.crop(x, (0, 0, 0), (1, 1)), r"at most 2, got \(0, 0, 0\) and \(1, 1\)"),
+    (lambda x: ops.full((-1,), 0), r"full needs extents >= 0, got \(-1,\)"),
+    (lambda x: ops.arange("a"), "arange needs a number as stop, got 'a'"),
+    (lambda x: ops.arange(0, 3, 0), "needs a step other than 0"),
+    (lambda x: ops.arange(0, pk.var("u", (None,)).shape[0], 2),
+     r"up to the size u.0 needs .*step 2"),
+    (lambda x: ops.linspace(0, 1, -1), "linspace needs num >= 0, got -1"),
+    (lambda x: ops.one_hot(I32, -2), "one_hot needs a depth >= 0, got -2"),
+    (lambda x: ops.tril(x, 0.5), "tril needs an int as k, got 0.5"),
+    (lambda x: ops.triu(x[0]), r"matrices in the last two axes, got \(3,\)"),
+    (lambda x: ops.diagonal(x, 0, 1, 1), "needs two axes, got axis 1 twice"),
+    (lambda x: ops.diagonal(pk.var("u", (None, 3))), "which of its axes is shorter, got u.0 and 3"),
+    (lambda x: ops.diag_embed(x[0, 0]), "vectors in the last axis, got a scalar"),
+    (lambda x: ops.diag(ops.expand_dims(x, 0)), r"a vector or a matrix, got \(1, 2, 3\)"),
+    (lambda x: ops.space_to_depth(x, 0), "needs an int >= 1 as block_size, got 0"),
+    (lambda x: ops.space_to_depth(x, 2), r"four axes, NHWC, got \(2, 3\)"),
+    (lambda x: ops.space_to_depth(ops.full((1, 3, 4, 1), 0), 2),
+     "height to be a multiple of 2, got 3"),
+    (lambda x: ops.space_to_batch(x, (0,)), r"up to 1 ints >= 1 as block_shape, got \(0,\)"),
+    (lambda x: ops.resize_nearest(x, (2,), axes=(0, 1)),
+     r"a size for each of axes \(0, 1\), got \(2,\)"),
+    (lambda x: ops.resize_bilinear(pk.var("u", (None, 2)), (2, 2), axes=(0, 1)),
+     "at least 1 to read from, got u.0 and 2 at axis 0"),
+    (lambda x: ops.slice_assign(x, x[0], (0, 0), (1, 3)),
+     r"shape \(1, 3\), that of the slice, got \(3,\)"),
+    (lambda x: ops.strided_slice(x, (0,), (1, 2)),
+     r"of one length, got \(0,\), \(1, 2\) and \(1,\)"),
+    (lambda x: ops.gather(x, I32, batch_dims=2), "batch_dims from 0 to 0, so that axis 0 .* got 2"),
+    (lambda x: ops.take_along_axis(x, I32), r"indices of rank 2, as x has, got \(2,\)"),
+    (lambda x: ops.gather_nd(x, I32, batch_dims=4), "batch_dims from 0 to 0, got 4"),
+    (lambda x: ops.gather_nd(x, np.int64(3)), "an axis of coordinates, got a scalar"),
+    (lambda x: ops.gather_nd(x, np.zeros((2, 5), int)),
+     r"0 to 2 coordinates .* got \(2, 5\) for \(2, 3\)"),
+    (lambda x: ops.gather(x[:0], I32), "axis 0 must have an element to read, got 0"),
+    (lambda x: ops.reverse_sequence(x, I32, axis=0),
+     r"batch_axis 0, an axis other than 0, got lengths"),
+    (lambda x: ops.sequence_mask(I32, -1), "an int >= 0 or a size as maxlen, got -1"),
+    (lambda x: ops.index_add(x, I32, F, batch_dims=3), "batch_dims from 0 to 0, got 3"),
+    (lambda x: ops.index_add(x, I32, F[0]), r"updates of shape \(2, 3\), got \(3,\)"),
+    (lambda x: ops.put_along_axis(x, I32, F), r"indices of rank 2, as x has, got \(2,\)"),
+    (lambda x: ops.segment_sum(x[0], np.zeros((2, 3), int), 2),
+     r"first axes of x, got \(2, 3\) for \(3,\)"),
+    (lambda x: ops.top_k(x, -1), "top_k needs k >= 0, got -1"),
+    (lambda x: ops.top_k(x, 4), "axis 1 must have k elements, got 3 for at least 4"),
+    (lambda x: ops.searchsorted(x, F[:1]), r"each row of the values, got \(2, 3\) for \(1, 3\)"),
+    (lambda x: ops.unique(x, -1), "unique needs a size >= 0, got -1"),
+]
+
+
+@pytest.mark.parametrize("build, message", BAD)
+def test_shapes_that_are_refused(build: Function, message: str) -> None:
+    """What does not fit is refused when the node is made, with what was given."""
+    with pytest.raises(pk.ShapeError, match=message):
+        build(pk.var("x", (2, 3)))
+
+
+OTHER: list[tuple[type, Function, str]] = [
+    (pk.DTypeError, lambda x: ops.gather(x, F), "needs integers as indices, got float32"),
+    (pk.DTypeError, lambda x: ops.full((2,), "a"), "full needs a number, got 'a'"),
+    (pk.DTypeError, lambda x: ops.pad(ops.cast(x, "int8"), 1, constant_values=300),
+     "of int8 cannot hold 300"),
+    (pk.DTypeError, lambda x: ops.arange(0, 3, 0.5, "int32"), r"start and step, got 0 and 0\.5"),
+    (pk.GraphError, lambda x: ops.gather(x, I32, mode="clib"),
+     "has no mode 'clib'; did you mean 'clip'"),
+    (pk.GraphError, lambda x: ops.pad(x, 1, mode="edgy"),
+     "has no mode 'edgy'; did you mean 'edge'"),
+    (pk.GraphError, lambda x: ops.space_to_depth(x, 2, "NHCW"), "has no data_format 'NHCW'"),
+    (pk.GraphError, lambda x: ops.searchsorted(x[0], x, "lift"), "has no side 'lift'; did you"),
+    (pk.GraphError, lambda x: ops.argwhere(x), "argwhere needs the parameter 'size'"),
+    (pk.GraphError, lambda x: ops.resize_nearest(x, (1, 1), align_corners=True, axes=(0, 1)),
+     "resize_nearest cannot align corners and have half-pixel centers"),
+]
+
+
+@pytest.mark.parametrize("error, build, message", OTHER)
+def test_what_else_is_refused(error: type[Exception], build: Function, message: str) -> None:
+    """Dtypes and words that do not fit are refused too."""
+    with pytest.raises(error, match=message):
+        build(pk.var("x", (2, 3)))
