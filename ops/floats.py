@@ -11,7 +11,7 @@ from passkit.dtype import DType, float32
 from passkit.errors import DTypeError
 from passkit.node import Node
 from passkit.ops.pointwise import elementwise
-from passkit.ops.rules import take
+from passkit.ops.rules import make, take
 
 
 def _is_finite(x: Expr) -> Expr:
@@ -108,6 +108,7 @@ elementwise(
     _is_close,
     "whether |x - y| <= atol + rtol |y|, as bool",
     params={"rtol": 1e-5, "atol": 1e-8, "equal_nan": False},
+    least=float32,
     truth=True,
 )
 elementwise("positive", "iuf", lambda x: x, "x")
@@ -115,7 +116,14 @@ elementwise("copysign", "f", lambda x, y: ast.copysign(x, y), "|x| with the sign
 elementwise(
     "nextafter", "f", lambda x, y: ast.nextafter(x, y), "the float next to x on the way to y"
 )
-elementwise("ldexp", "f", _ldexp, "x 2^n for integers n, rounded once", _ldexp_type)
+elementwise(
+    "ldexp",
+    "f",
+    _ldexp,
+    "x 2^n for integers n, rounded once",
+    _ldexp_type,
+    gradient=lambda node, dy: [make("ldexp", dy, node.inputs[1]), None],
+)
 elementwise("fmax", "iuf", _fmax, "the larger; where one is NaN the other")
 elementwise("fmin", "iuf", _fmin, "the smaller; where one is NaN the other")
 elementwise("fdim", "iuf", _fdim, "x - y where that is positive, else 0; NaN stays")
