@@ -94,6 +94,15 @@ template <class T> PK_FN T gcd(T a, T b) {
   }
   return T(u);
 }
+template <class T> PK_FN T whole_power(T a, T n) {
+  if (n < T(0)) return a == T(1) || a == T(-1) ? (n & 1 ? a : T(1)) : T(0);
+  uint64_t out = 1, factor = (uint64_t)a;
+  for (uint64_t k = (uint64_t)n; k; k >>= 1) {
+    if (k & 1) out *= factor;
+    factor *= factor;
+  }
+  return T(out);
+}
 // A count below 0 or of the width moves all bits out.
 template <class T> PK_FN T left_shift(T a, T n) {
   return n < T(0) || n >= T(8 * sizeof(T)) ? T(0) : T((uint64_t)a << n);

@@ -32,6 +32,15 @@ static inline {t} gcd_{t}({t} a, {t} b) {{
   }}
   return ({t})u;
 }}
+static inline {t} whole_power_{t}({t} a, {t} n) {{
+  if (n < 0) return a == 1 || a == ({t})-1 ? (n & 1 ? a : 1) : 0;
+  ulong out = 1, factor = (ulong)a;
+  for (ulong k = (ulong)n; k; k >>= 1) {{
+    if (k & 1) out *= factor;
+    factor *= factor;
+  }}
+  return ({t})out;
+}}
 static inline {t} left_shift_{t}({t} a, {t} n) {{
   return n < 0 || n >= 8 * sizeof({t}) ? 0 : ({t})((ulong)a << n);
 }}
@@ -123,7 +132,7 @@ OPENCL = register_dialect(
             **_each(REAL, "maximum", "minimum", "sigmoid"),
             **_each(REAL, "digamma", "trigamma", "erfinv", "erfcinv"),
             **{f"ldexp/{k}": f"scaled_{t}" for k, t in REAL.items()},
-            **_each(WHOLE, "cut_divide", "fmod", "gcd", "left_shift", "right_shift"),
+            **_each(WHOLE, "cut_divide", "fmod", "gcd", "whole_power", "left_shift", "right_shift"),
         },
         preamble=NARROW
         + "".join(

@@ -24,7 +24,8 @@ cast(d, dtype=dtype(bf16)), cast(k, dtype=dtype(f16)), cast(g, dtype=dtype(f64))
 lgamma(x), tgamma(d), digamma(x), digamma(d), trigamma(x), trigamma(d), erfinv(x), erfinv(d),
 erfcinv(x), erfcinv(d), cbrt(x), hypot(x, x), fmod(x, 2.0), fmod(d, 2.0), copysign(x, x),
 nextafter(d, d), ldexp(x, k), ldexp(d, k), fma(x, x, x), gcd(k, 6), lcm(y, 6),
-left_shift(k, 3), right_shift(y, 3), bitwise_count(k)""".replace(
+left_shift(k, 3), right_shift(y, 3), bitwise_count(k), pow(k, 3),
+pow(y, 3)""".replace(
     "\n", " ").replace(" return", "\nreturn")
 
 
