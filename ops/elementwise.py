@@ -344,7 +344,7 @@ cast.set_attr("FInferType", _cast_type)
 def _divide(x: Any, y: Any) -> Entry:
     """``x / y`` in Python: integers and bools are divided as float64, as in NumPy."""
     a, b = promote_operands("/", (x, y))
-    if a.dtype is not None and not a.dtype.is_float:
+    if a.dtype is not None and a.dtype.kind not in "fc":
         wider = dtype_of(float)
         a, b = convert(a, wider), convert(b, wider)
     return get_op("div")(a, b)  # type: ignore[no-any-return]

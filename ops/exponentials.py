@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf, log
-
 from typing import Any
 
 from passkit import ast

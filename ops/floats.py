@@ -60,7 +60,7 @@ def _is_close(x: Expr, y: Expr, *, rtol: float, atol: float, equal_nan: bool) ->
 def _largest(dtype: DType) -> float:
     from ml_dtypes import finfo
 
-    return float(finfo(dtype.numpy).max)
+    return float(finfo(dtype.numpy).max)  # type: ignore[no-untyped-call]
 
 
 def _nan_to_num(x: Expr, *, nan: float, posinf: Any, neginf: Any) -> Expr:

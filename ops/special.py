@@ -178,7 +178,8 @@ def _polygamma(node: Node, x: Entry) -> Entry:
     total = sum(_power(1.0 / (a + float(k)), n + 1) for k in range(1, 10 + n))
     total = _power(1.0 / a, n + 1) + total
     r = 1.0 / (a + float(10 + n))
-    w, tail = r * r, 0.0
+    w = r * r
+    tail: Any = 0.0
     for k in range(len(BERNOULLI), 0, -1):
         tail = (tail + BERNOULLI[k - 1] * factorial(2 * k + n - 1) / factorial(2 * k)) * w
     tail = tail + r * (factorial(n) / 2) + float(factorial(n - 1))
