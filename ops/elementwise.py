@@ -1,8 +1,8 @@
 """Elementwise operators: element i of the result depends on element i of each input.
 
 Inputs broadcast as in NumPy and must share one dtype; `where` and `cast` say otherwise. A row of
-the table has the name, the kinds of dtype that it takes (b bool, i signed, u unsigned, f float),
-one element of the result, and what it means in words.
+the table has the name, the kinds of dtype that it takes (b bool, i signed, u unsigned, f float, c
+complex, which runs in NumPy only), one element of the result, and what it means in words.
 """
 
 from __future__ import annotations
@@ -174,6 +174,12 @@ def _mod(x: Expr, y: Expr) -> Expr:
     return ast.where(((rest ^ y) < 0) & ast.not_equal(rest, 0), rest + y, rest)
 
 
+def _abs_type(node: Node, dtype: DType) -> DType:
+    """The magnitude of a complex number is a float."""
+    take(node, "iufc", dtype)
+    return dtype_of(f"float{4 * dtype.nbytes}") if dtype.kind == "c" else dtype
+
+
 def _where_type(node: Node, condition: DType, x: DType, y: DType) -> DType:
     if condition is not bool_:
         raise DTypeError(
@@ -203,15 +209,19 @@ def _rounded(name: str) -> Callable[[Expr], Expr]:
     return code
 
 
+def _pow(x: Expr, y: Expr) -> Expr:
+    return ast.pow(x, y) if x.dtype.is_float else ast.whole_power(x, y)
+
+
 def _clip(x: Expr, low: Expr, high: Expr) -> Expr:
     return ast.minimum(ast.maximum(x, low), high)
 
 
 # name, kinds, one element of the result, meaning; see the header
-elementwise("add", "iuf", lambda x, y: x + y, "x + y")
-elementwise("sub", "iuf", lambda x, y: x - y, "x - y")
-elementwise("mul", "iuf", lambda x, y: x * y, "x * y")
-elementwise("div", "f", lambda x, y: x / y, "x / y")
+elementwise("add", "iufc", lambda x, y: x + y, "x + y")
+elementwise("sub", "iufc", lambda x, y: x - y, "x - y")
+elementwise("mul", "iufc", lambda x, y: x * y, "x * y")
+elementwise("div", "fc", lambda x, y: x / y, "x / y")
 elementwise(
     "floor_div",
     *("iuf", _floor_div, "x / y rounded down; for integers x // 0 = 0"),
@@ -222,12 +232,12 @@ elementwise(
     *("iuf", _mod, "x - (x // y) * y, with the sign of y; for integers x % 0 = 0"),
     least=float32,
 )
-elementwise("pow", "f", lambda x, y: ast.pow(x, y), "x to the power y")
-elementwise("neg", "iuf", lambda x: -x, "-x")
-elementwise("abs", "iuf", lambda x: ast.abs(x), "the magnitude of x")
+elementwise("pow", "iuf", _pow, "x to the power y; for integers 1 / x^n is cut to a whole number")
+elementwise("neg", "iufc", lambda x: -x, "-x")
+elementwise("abs", "iufc", lambda x: ast.abs(x), "the magnitude of x", _abs_type)
 elementwise("sign", "iuf", _sign, "-1, 0 or 1; NaN stays")
-elementwise("square", "iuf", lambda x: x * x, "x * x")
-elementwise("reciprocal", "f", lambda x: 1.0 / x, "1 / x")
+elementwise("square", "iufc", lambda x: x * x, "x * x")
+elementwise("reciprocal", "fc", lambda x: 1.0 / x, "1 / x")
 elementwise("sqrt", "f", lambda x: ast.sqrt(x), "the square root of x")
 elementwise("rsqrt", "f", lambda x: ast.rsqrt(x), "1 / sqrt(x)")
 elementwise("exp", "f", lambda x: ast.exp(x), "e to the power x")
@@ -248,8 +258,8 @@ elementwise("maximum", "iuf", lambda x, y: ast.maximum(x, y), "the larger; NaN i
 elementwise("minimum", "iuf", lambda x, y: ast.minimum(x, y), "the smaller; NaN if either is")
 elementwise("clip", "iuf", _clip, "minimum(maximum(x, low), high)")
 elementwise("where", "", _where, "x where the condition holds, else y", _where_type)
-elementwise("equal", "biuf", lambda x, y: ast.equal(x, y), "x == y, as bool")
-elementwise("not_equal", "biuf", lambda x, y: ast.not_equal(x, y), "x != y, as bool")
+elementwise("equal", "biufc", lambda x, y: ast.equal(x, y), "x == y, as bool")
+elementwise("not_equal", "biufc", lambda x, y: ast.not_equal(x, y), "x != y, as bool")
 elementwise("less", "biuf", lambda x, y: x < y, "x < y, as bool")
 elementwise("less_equal", "biuf", lambda x, y: x <= y, "x <= y, as bool")
 elementwise("greater", "biuf", lambda x, y: x > y, "x > y, as bool")
@@ -263,10 +273,10 @@ elementwise("logical_and", "b", lambda x, y: x & y, "both hold")
 elementwise("logical_or", "b", lambda x, y: x | y, "either holds")
 elementwise("logical_xor", "b", lambda x, y: x ^ y, "exactly one holds")
 elementwise("logical_not", "b", lambda x: ~x, "it does not hold")
-elementwise("zeros_like", "biuf", lambda x: ast.const(0, x.dtype), "zeros like x")
-elementwise("ones_like", "biuf", lambda x: ast.const(1, x.dtype), "ones like x")
-elementwise("identity", "biuf", lambda x: x, "x")
-elementwise("stop_gradient", "biuf", lambda x: x, "x, through which no gradient flows")
+elementwise("zeros_like", "biufc", lambda x: ast.const(0, x.dtype), "zeros like x")
+elementwise("ones_like", "biufc", lambda x: ast.const(1, x.dtype), "ones like x")
+elementwise("identity", "biufc", lambda x: x, "x")
+elementwise("stop_gradient", "biufc", lambda x: x, "x, through which no gradient flows")
 
 OPERATORS = {
     **{"+": "add", "-": "sub", "*": "mul", "//": "floor_div", "%": "mod", "neg": "neg"},
@@ -334,7 +344,7 @@ cast.set_attr("FInferType", _cast_type)
 def _divide(x: Any, y: Any) -> Entry:
     """``x / y`` in Python: integers and bools are divided as float64, as in NumPy."""
     a, b = promote_operands("/", (x, y))
-    if a.dtype is not None and not a.dtype.is_float:
+    if a.dtype is not None and a.dtype.kind not in "fc":
         wider = dtype_of(float)
         a, b = convert(a, wider), convert(b, wider)
     return get_op("div")(a, b)  # type: ignore[no-any-return]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf, log
+from typing import Any
 
 from passkit import ast
 from passkit.ast import Expr
 from passkit.dtype import float32
 from passkit.ops.pointwise import elementwise
+from passkit.ops.rules import make
 
 LOG_2 = log(2)
 
@@ -60,6 +62,13 @@ def _exp10(x: Expr) -> Expr:
     return ast.pow(ast.const(10, x.dtype), x)
 
 
+def _logaddexp_gradient(node: Any, dy: Any) -> list[Any]:
+    """The share that each side has in the sum; where both are equal, a half."""
+    x, y = node.inputs
+    apart = (x - y) * (LOG_2 if node.op.name == "logaddexp2" else 1.0)
+    return [dy * make("sigmoid", apart), dy * make("sigmoid", -apart)]
+
+
 # name, code, meaning, the other names, whether f(0) = 0
 for _name, _code, _doc, _aliases, _zero in (
     ("exp2", lambda x: ast.exp2(x), "2 to the power x", "", False),
@@ -68,17 +77,25 @@ for _name, _code, _doc, _aliases, _zero in (
     ("log10", lambda x: ast.log10(x), "the logarithm of x to base 10", "", False),
     ("cbrt", lambda x: ast.cbrt(x), "the cube root of x", "", True),
     ("log1m", lambda x: ast.log1p(-x), "log(1 - x), exact near 0", "", True),
-    ("log1p_exp", log1p_exp, "log(1 + exp(x))", "softplus", False),
     ("log1m_exp", log1m_exp, "log(1 - exp(x)); NaN where x > 0", "log1mexp", False),
 ):
     elementwise(
         _name, "f", _code, _doc, cost="expensive", aliases=_aliases, zero=_zero, least=float32
     )
 
+elementwise(
+    "log1p_exp",
+    "f",
+    log1p_exp,
+    "log(1 + exp(x))",
+    cost="expensive",
+    aliases="softplus",
+    least=float32,
+    gradient=lambda node, dy: [dy * make("sigmoid", node.inputs[0])],
+)
+
 # name, code, meaning, the other names
 for _name, _code2, _doc, _aliases in (
-    ("logaddexp", _logaddexp, "log(exp(x) + exp(y))", "log_sum_exp"),
-    ("logaddexp2", _logaddexp2, "log2(2^x + 2^y)", ""),
     ("log_diff_exp", _log_diff_exp, "log(exp(x) - exp(y)); NaN where x < y", ""),
     ("xlogy", _times(ast.log), "x log(y), and 0 where x is 0", ""),
     ("xlog1py", _times(ast.log1p), "x log(1 + y), and 0 where x is 0", ""),
@@ -87,3 +104,18 @@ for _name, _code2, _doc, _aliases in (
     elementwise(_name, "f", _code2, _doc, cost="expensive", aliases=_aliases, least=float32)
 
 elementwise("inv_square", "f", lambda x: 1.0 / (x * x), "1 / x^2", cost="expensive", least=float32)
+
+for _name, _code2, _doc, _aliases in (
+    ("logaddexp", _logaddexp, "log(exp(x) + exp(y))", "log_sum_exp"),
+    ("logaddexp2", _logaddexp2, "log2(2^x + 2^y)", ""),
+):
+    elementwise(
+        _name,
+        "f",
+        _code2,
+        _doc,
+        cost="expensive",
+        aliases=_aliases,
+        least=float32,
+        gradient=_logaddexp_gradient,
+    )

@@ -11,7 +11,7 @@ from passkit.dtype import DType, float32, is_narrow
 from passkit.errors import DTypeError
 from passkit.node import Node
 from passkit.ops.pointwise import elementwise
-from passkit.ops.rules import take
+from passkit.ops.rules import make, take
 
 
 def _is_finite(x: Expr) -> Expr:
@@ -84,7 +84,7 @@ def _is_close(x: Expr, y: Expr, *, rtol: float, atol: float, equal_nan: bool) ->
 def _largest(dtype: DType) -> float:
     from ml_dtypes import finfo
 
-    return float(finfo(dtype.numpy).max)
+    return float(finfo(dtype.numpy).max)  # type: ignore[no-untyped-call]
 
 
 def _nan_to_num(x: Expr, *, nan: float, posinf: Any, neginf: Any) -> Expr:
@@ -132,12 +132,20 @@ elementwise(
     _is_close,
     "whether |x - y| <= atol + rtol |y|, as bool",
     params={"rtol": 1e-5, "atol": 1e-8, "equal_nan": False},
+    least=float32,
     truth=True,
 )
 elementwise("positive", "iuf", lambda x: x, "x")
 elementwise("copysign", "f", lambda x, y: ast.copysign(x, y), "|x| with the sign of y")
 elementwise("nextafter", "f", _nextafter, "the float next to x on the way to y")
-elementwise("ldexp", "f", _ldexp, "x 2^n for integers n, rounded once", _ldexp_type)
+elementwise(
+    "ldexp",
+    "f",
+    _ldexp,
+    "x 2^n for integers n, rounded once",
+    _ldexp_type,
+    gradient=lambda node, dy: [make("ldexp", dy, node.inputs[1]), None],
+)
 elementwise("fmax", "iuf", _fmax, "the larger; where one is NaN the other")
 elementwise("fmin", "iuf", _fmin, "the smaller; where one is NaN the other")
 elementwise("fdim", "iuf", _fdim, "x - y where that is positive, else 0; NaN stays")

@@ -20,10 +20,13 @@ def make(name: str, *inputs: Any, **params: Any) -> Entry:
     return get_op(name)(*inputs, **params)  # type: ignore[no-any-return]
 
 
-KINDS = {"b": "bools", "i": "signed integers", "u": "unsigned integers", "f": "floats"}
+KINDS = {
+    **{"b": "bools", "i": "signed integers", "u": "unsigned integers", "f": "floats"},
+    "c": "complex numbers",
+}
 """The kinds of dtype as messages name them; an operator's row says which it takes."""
 
-INSTEAD = {"b": "bool", "i": "int32", "u": "uint32", "f": "float32"}
+INSTEAD = {"b": "bool", "i": "int32", "u": "uint32", "f": "float32", "c": "complex64"}
 
 
 def take(node: Node, kinds: str, *dtypes: DType) -> None:

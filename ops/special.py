@@ -64,6 +64,27 @@ def _phi_approx(x: Expr) -> Expr:
     return ast.sigmoid(x * (x * x * 0.07056 + 1.5976))
 
 
+def _phi_gradient(node: Any, dy: Any) -> list[Any]:
+    x = node.inputs[0]
+    return [dy * (make("exp", x * x * -0.5) * sqrt(0.5 / pi))]
+
+
+def _logit_gradient(node: Any, dy: Any) -> list[Any]:
+    p = node.inputs[0]
+    return [dy / (p * (1.0 - p))]
+
+
+def _share(sign: float, factor: float) -> Any:
+    """The derivative of the logarithms of sigmoids."""
+    return lambda node, dy: [dy * (make("sigmoid", node.inputs[0] * sign) * factor)]
+
+
+GRADIENTS = {
+    **{"Phi": _phi_gradient, "logit": _logit_gradient},
+    **{"log_inv_logit": _share(-1.0, 1.0), "log1m_inv_logit": _share(1.0, -1.0)},
+}
+"""Where the derivative of the code is long, or not exact."""
+
 # name, code, meaning, the other names
 for _name, _code, _doc, _aliases in (
     ("erfc", lambda x: ast.erfc(x), "1 - erf(x), exact in the tail", ""),
@@ -77,7 +98,16 @@ for _name, _code, _doc, _aliases in (
     ("log_inv_logit", lambda x: -log1p_exp(-x), "log(sigmoid(x))", "log_sigmoid log_expit"),
     ("log1m_inv_logit", lambda x: -log1p_exp(x), "log(1 - sigmoid(x))", ""),
 ):
-    elementwise(_name, "f", _code, _doc, cost="expensive", aliases=_aliases, least=float32)
+    elementwise(
+        _name,
+        "f",
+        _code,
+        _doc,
+        cost="expensive",
+        aliases=_aliases,
+        least=float32,
+        gradient=GRADIENTS.get(_name),
+    )
 
 for _name, _code2, _doc, _aliases in (
     ("lbeta", _log_beta, "the logarithm of the beta function", "betaln"),
@@ -148,7 +178,8 @@ def _polygamma(node: Node, x: Entry) -> Entry:
     total = sum(_power(1.0 / (a + float(k)), n + 1) for k in range(1, 10 + n))
     total = _power(1.0 / a, n + 1) + total
     r = 1.0 / (a + float(10 + n))
-    w, tail = r * r, 0.0
+    w = r * r
+    tail: Any = 0.0
     for k in range(len(BERNOULLI), 0, -1):
         tail = (tail + BERNOULLI[k - 1] * factorial(2 * k + n - 1) / factorial(2 * k)) * w
     tail = tail + r * (factorial(n) / 2) + float(factorial(n - 1))

@@ -53,7 +53,7 @@ FUNCTIONS = {
     "maximum": 2,
     "minimum": 2,
 }
-INTEGER_FUNCTIONS = {"left_shift": 2, "right_shift": 2, "gcd": 2}
+INTEGER_FUNCTIONS = {"left_shift": 2, "right_shift": 2, "gcd": 2, "whole_power": 2}
 """Functions of integers: shifts are total, a count below 0 or of the width moves all bits out."""
 
 WORDS = {"philox_low": 3, "philox_high": 3}
@@ -75,7 +75,7 @@ sinh, cosh, tanh, asin, acos, atan, asinh, acosh, atanh = map(_function, _OF_ONE
 erf, erfc, sigmoid, sqrt, rsqrt, floor, ceil, trunc, rint = map(_function, _OF_ONE[19:28])
 cbrt, lgamma, tgamma, digamma, trigamma, erfinv, erfcinv = map(_function, _OF_ONE[28:])
 pow, atan2, hypot, fmod, copysign, nextafter, ldexp = map(_function, _OF_TWO)
-left_shift, right_shift, gcd = map(_function, INTEGER_FUNCTIONS)
+left_shift, right_shift, gcd, whole_power = map(_function, INTEGER_FUNCTIONS)
 fma = _function("fma")
 abs, maximum, minimum = _function("abs"), _function("maximum"), _function("minimum")
 
@@ -163,4 +163,5 @@ __all__ = [
     "trigamma",
     "trunc",
     "where",
+    "whole_power",
 ]

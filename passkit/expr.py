@@ -264,7 +264,7 @@ def binary(op: str, a: Operand, b: Operand) -> Expr:
     are 0 where the divisor is 0, and wrap.
     """
     x, y = _both(op, a, b)
-    if op == "/" and not x.dtype.is_float:
+    if op == "/" and x.dtype.kind not in "fc":
         raise DTypeError(f"'/' needs floats, got {x.dtype}; cast first")
     return Binary(op, x, y, x.dtype)
 

@@ -5,9 +5,12 @@ A block is (32, rows) threads where a tile has rows, else one row of threads.
 
 from passkit.ast import FUNCTIONS
 from passkit.dialects.base import NARROW_CASTS, SCALARS, Dialect, register_dialect
+from passkit.dialects.scalar_special import GAMMA
 from passkit.dialects.words import PHILOX
 
-FLOATS = [f for f in FUNCTIONS if f not in ("abs", "maximum", "minimum", "sigmoid")]
+REAL = {"float32": "float", "float64": "double"}
+OWN = ("abs", "maximum", "minimum", "sigmoid", "digamma", "trigamma", "ldexp")
+FLOATS = [f for f in FUNCTIONS if f not in OWN]
 
 PREAMBLE = """\
 #ifdef __CUDACC_RTC__
@@ -81,6 +84,35 @@ template <class T> PK_FN T cut_divide(T a, T b) {
 template <class T> PK_FN T fmod(T a, T b) {
   return b == 0 || (T(-1) < T(0) && b == T(-1)) ? T(0) : T(a % b);
 }
+template <class T> PK_FN T gcd(T a, T b) {
+  uint64_t u = a < T(0) ? 0 - (uint64_t)a : (uint64_t)a;
+  uint64_t v = b < T(0) ? 0 - (uint64_t)b : (uint64_t)b;
+  while (v) {
+    const uint64_t rest = u % v;
+    u = v;
+    v = rest;
+  }
+  return T(u);
+}
+template <class T> PK_FN T whole_power(T a, T n) {
+  if (n < T(0)) return a == T(1) || a == T(-1) ? (n & 1 ? a : T(1)) : T(0);
+  uint64_t out = 1, factor = (uint64_t)a;
+  for (uint64_t k = (uint64_t)n; k; k >>= 1) {
+    if (k & 1) out *= factor;
+    factor *= factor;
+  }
+  return T(out);
+}
+// A count below 0 or of the width moves all bits out.
+template <class T> PK_FN T left_shift(T a, T n) {
+  return n < T(0) || n >= T(8 * sizeof(T)) ? T(0) : T((uint64_t)a << n);
+}
+template <class T> PK_FN T right_shift(T a, T n) {
+  return n < T(0) || n >= T(8 * sizeof(T)) ? (a < T(0) ? T(-1) : T(0)) : T(a >> n);
+}
+template <class T> PK_FN T scaled(T x, T n) {
+  return ldexp(x, n > T(5000) ? 5000 : n < T(-5000) ? -5000 : int(n));
+}
 """
 
 CUDA = register_dialect(
@@ -104,11 +136,15 @@ CUDA = register_dialect(
         casts=NARROW_CASTS,
         rounded="rounded_{short}({value})",
         scalars={**SCALARS, "float16": "uint16_t", "bfloat16": "uint16_t"},
-        preamble=PREAMBLE + PHILOX.format(fn="PK_FN", word="uint64_t", long="int64_t"),
+        preamble=PREAMBLE
+        + GAMMA.format(fn="PK_FN")
+        + PHILOX.format(fn="PK_FN", word="uint64_t", long="int64_t"),
         infinity="__int_as_float(0x7f800000)",
         bits="bits_{short}({bits})",
         calls={
             **{f"{f}/float32": f"{f}f" for f in FLOATS},
+            **{f"{f}/{d}": f"{f}_{t}" for f in ("digamma", "trigamma") for d, t in REAL.items()},
+            "ldexp": "scaled",
             "abs/float32": "fabsf",
             "abs/float64": "fabs",
             "abs": "magnitude",

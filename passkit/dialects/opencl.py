@@ -4,12 +4,16 @@ A work-group takes the rows of its tile one after the other, because sub-groups 
 """
 
 from passkit.dialects.base import NARROW_CASTS, Dialect, register_dialect
+from passkit.dialects.scalar_special import GAMMA, INVERSE_ERF
 from passkit.dialects.words import PHILOX
 
 FLOATS = """\
 static inline {t} maximum_{t}({t} a, {t} b) {{ return a != a || a > b ? a : b; }}
 static inline {t} minimum_{t}({t} a, {t} b) {{ return a != a || a < b ? a : b; }}
 static inline {t} sigmoid_{t}({t} x) {{ return 1 / (1 + exp(-x)); }}
+static inline {t} scaled_{t}({t} x, {t} n) {{
+  return ldexp(x, n > 5000 ? 5000 : n < -5000 ? -5000 : (int)n);
+}}
 """
 
 INTEGERS = """\
@@ -18,6 +22,30 @@ static inline {t} cut_divide_{t}({t} a, {t} b) {{
 }}
 static inline {t} fmod_{t}({t} a, {t} b) {{
   return b == 0 || (({t})-1 < 0 && b == ({t})-1) ? 0 : a % b;
+}}
+static inline {t} gcd_{t}({t} a, {t} b) {{
+  ulong u = a < 0 ? 0 - (ulong)a : (ulong)a, v = b < 0 ? 0 - (ulong)b : (ulong)b;
+  while (v) {{
+    const ulong rest = u % v;
+    u = v;
+    v = rest;
+  }}
+  return ({t})u;
+}}
+static inline {t} whole_power_{t}({t} a, {t} n) {{
+  if (n < 0) return a == 1 || a == ({t})-1 ? (n & 1 ? a : 1) : 0;
+  ulong out = 1, factor = (ulong)a;
+  for (ulong k = (ulong)n; k; k >>= 1) {{
+    if (k & 1) out *= factor;
+    factor *= factor;
+  }}
+  return ({t})out;
+}}
+static inline {t} left_shift_{t}({t} a, {t} n) {{
+  return n < 0 || n >= 8 * sizeof({t}) ? 0 : ({t})((ulong)a << n);
+}}
+static inline {t} right_shift_{t}({t} a, {t} n) {{
+  return n < 0 || n >= 8 * sizeof({t}) ? (a < 0 ? -1 : 0) : a >> n;
 }}
 """
 
@@ -102,7 +130,9 @@ OPENCL = register_dialect(
             "minimum": "min",
             **{f"abs/{k}": "fabs" for k in REAL},
             **_each(REAL, "maximum", "minimum", "sigmoid"),
-            **_each(WHOLE, "cut_divide", "fmod"),
+            **_each(REAL, "digamma", "trigamma", "erfinv", "erfcinv"),
+            **{f"ldexp/{k}": f"scaled_{t}" for k, t in REAL.items()},
+            **_each(WHOLE, "cut_divide", "fmod", "gcd", "whole_power", "left_shift", "right_shift"),
         },
         preamble=NARROW
         + "".join(
@@ -110,6 +140,7 @@ OPENCL = register_dialect(
             for text, types in ((FLOATS, REAL), (INTEGERS, WHOLE))
             for t in types.values()
         )
+        + (GAMMA + INVERSE_ERF).format(fn="static inline")
         + PHILOX.format(fn="static inline", word="ulong", long="long"),
     )
 )

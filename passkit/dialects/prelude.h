@@ -14,7 +14,7 @@
 //   prelude/math_f64.h  double: the same names
 //   prelude/special.h   of both: cbrt hypot lgamma tgamma digamma trigamma erfinv erfcinv
 //   prelude/bits.h      left_shift right_shift; nextafter ldexp
-//   prelude/integer.h   floor_divide remainder fmod of integers and floats; gcd
+//   prelude/integer.h   floor_divide remainder fmod of integers and floats; gcd whole_power
 //   prelude/random.h    philox_low philox_high of int64
 //   prelude/divisor.h   divisor<T> known_divisor<T> divisors_of_rows<T, most>
 //   prelude/rows.h      folds_of_rows<most>

@@ -49,7 +49,7 @@ CORE = frozenset(
 )
 """Functions that the prelude's core has for every type."""
 
-WHOLE = frozenset(["floor_divide", "remainder", "fmod", "cut_divide", "gcd"])
+WHOLE = frozenset(["floor_divide", "remainder", "fmod", "cut_divide", "gcd", "whole_power"])
 BITS = frozenset(["left_shift", "right_shift", "nextafter", "ldexp"])
 SPECIAL = frozenset(
     ["cbrt", "hypot", "lgamma", "tgamma", "digamma", "trigamma", "erfinv", "erfcinv"]

@@ -66,6 +66,15 @@ def _ldexp(x: Array, n: Array) -> Array:
     return np.ldexp(x, np.clip(np.asarray(n, np.float64), -9999, 9999).astype(np.int32))
 
 
+def _whole_power(x: Array, n: Array) -> Array:
+    """Wraps; 1 and -1 to a negative power are whole, all else is 0 then."""
+    positive = np.power(x, np.maximum(n, 0))
+    if np.asarray(x).dtype.kind == "u":
+        return positive
+    sign = np.where(n & 1, x, np.ones_like(x))
+    return np.where(n < 0, np.where(np.abs(x) == 1, sign, 0), positive).astype(positive.dtype)
+
+
 SPECIAL = ("lgamma", "tgamma", "digamma", "trigamma", "erfinv", "erfcinv")
 """Functions that NumPy lacks, in a module of their own."""
 
@@ -128,6 +137,7 @@ EXACT: dict[str, Callable[..., Array]] = {
     "left_shift": np.left_shift,
     "right_shift": np.right_shift,
     "gcd": np.gcd,
+    "whole_power": _whole_power,
     "philox_low": lambda *x: philox(*x)[0],
     "philox_high": lambda *x: philox(*x)[1],
 }

@@ -175,7 +175,7 @@ def _exactly(x: float, y: float, z: float) -> float:
     try:
         return float(total)
     except OverflowError:
-        return math.copysign(math.inf, total)
+        return math.inf if total > 0 else -math.inf
 
 
 def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:

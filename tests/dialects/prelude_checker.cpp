@@ -37,6 +37,16 @@ EACH_FUNCTION(UNARY, double)
 EACH_PAIR_FUNCTION(BINARY, double)
 #endif
 
+#define EACH_SPECIAL(f, T)                                                                         \
+    f(cbrt, T) f(lgamma, T) f(tgamma, T) f(digamma, T) f(trigamma, T) f(erfinv, T) f(erfcinv, T)
+#define EACH_SPECIAL_PAIR(f, T) f(hypot, T) f(nextafter, T) f(ldexp, T)
+#if defined(PK_CHECK_SPECIAL)
+EACH_SPECIAL(UNARY, float)
+EACH_SPECIAL(UNARY, double)
+EACH_SPECIAL_PAIR(BINARY, float)
+EACH_SPECIAL_PAIR(BINARY, double)
+#endif
+
 #if defined(PK_CHECK_CORE) || defined(PK_CHECK_CONVERT)
 typedef float float32;
 typedef double float64;

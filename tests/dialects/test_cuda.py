@@ -20,7 +20,12 @@ maximum(k, 3), abs(y), floor_div(k, 3), mod(y, 5), cast(x, dtype=dtype(bool)), m
 add(y, -9223372036854775808), reduce_sum(cast(c, dtype=dtype(i64))), logical_not(z), abs(d),
 minimum(x, erf(x)), pow(d, 2.5), rsqrt(x), cast(d, dtype=dtype(u8)), mul(d, 1e-8),
 exp(h), add(g, 1), cast(h, dtype=dtype(i8)), cast(d, dtype=dtype(f16)), reduce_sum(g), less(h, 2),
-cast(d, dtype=dtype(bf16)), cast(k, dtype=dtype(f16)), cast(g, dtype=dtype(f64))""".replace(
+cast(d, dtype=dtype(bf16)), cast(k, dtype=dtype(f16)), cast(g, dtype=dtype(f64)),
+lgamma(x), tgamma(d), digamma(x), digamma(d), trigamma(x), trigamma(d), erfinv(x), erfinv(d),
+erfcinv(x), erfcinv(d), cbrt(x), hypot(x, x), fmod(x, 2.0), fmod(d, 2.0), copysign(x, x),
+nextafter(d, d), ldexp(x, k), ldexp(d, k), fma(x, x, x), gcd(k, 6), lcm(y, 6),
+left_shift(k, 3), right_shift(y, 3), bitwise_count(k), pow(k, 3),
+pow(y, 3)""".replace(
     "\n", " ").replace(" return", "\nreturn")
 
 

@@ -24,6 +24,20 @@ elementwise("sin", np.sin, ulps=4)
 elementwise("cos", np.cos, ulps=4)
 elementwise("tanh", np.tanh, ulps=4)
 elementwise("pow", np.power, positive, normal, ulps=4)
+elementwise(
+    "pow", lambda x, n: np.power(x, np.maximum(n, 0)), normal, positive, kinds="iu", special=False
+)
+calls(
+    "pow",
+    lambda x, n: np.array([1, -1, 1, 0, 0, 0, -128], x.dtype),
+    [
+        call(
+            np.array([1, -1, -1, 2, 0, -3, -128], np.int8),
+            np.array([-5, -3, -2, -1, -1, -2, 1], np.int8),
+        )
+    ],
+    kinds="i",
+)
 elementwise("relu", lambda x: np.where(x < 0, 0, x), kinds="iuf")
 elementwise("maximum", np.maximum, kinds="iuf", ulps=1)
 elementwise("minimum", np.minimum, kinds="iuf", ulps=1)
@@ -221,3 +235,38 @@ elementwise("bitwise_count", np.bitwise_count, kinds="iu")
 elementwise(
     "population_count", lambda x: np.bitwise_count(x.view(f"u{x.dtype.itemsize}")), kinds="iu"
 )
+
+
+# complex numbers
+PARTS = [
+    np.array([1 + 2j, -3.5j, complex(np.inf, -1), complex(np.nan, 0), -0.0 - 2j, 3], np.complex64)
+]
+PARTS.append(PARTS[0].astype(np.complex128))
+for _name, _reference in (
+    ("real", np.real),
+    ("imag", np.imag),
+    ("conj", np.conj),
+    ("abs", np.abs),
+    ("neg", np.negative),
+    ("square", np.square),
+    ("identity", lambda x: x),
+    ("ones_like", np.ones_like),
+):
+    calls(_name, _reference, [call(x) for x in PARTS], kinds="c", ulps=2)
+calls("angle", np.angle, [call(x) for x in PARTS], kinds="c", ulps=2)
+for _name, _reference in (("real", lambda x: x), ("imag", np.zeros_like), ("conj", lambda x: x)):
+    elementwise(_name, _reference, kinds="iuf")
+elementwise("angle", lambda x: np.where(np.isnan(x), x, np.where(np.signbit(x), np.pi, 0.0)))
+for _part, _whole in (("float32", np.complex64), ("float64", np.complex128)):
+    _x, _y = np.array([1.5, -2], _part), np.array([[0.5], [np.inf]], _part)
+    _made = np.array([[1.5 + 0.5j, -2 + 0.5j], [complex(1.5, np.inf), complex(-2, np.inf)]], _whole)
+    calls("complex", lambda x, y, made=_made: made, [call(_x, _y)])
+for _name, _ufunc in (
+    ("add", np.add),
+    ("sub", np.subtract),
+    ("mul", np.multiply),
+    ("div", np.divide),
+    ("equal", np.equal),
+    ("not_equal", np.not_equal),
+):
+    calls(_name, _ufunc, [call((3, 4), (4,))], kinds="c", ulps=4)

@@ -45,6 +45,20 @@ template <class T> PK_FN T common_divisor(T a, T b) {
     }
     return T(u);
 }
+// Wraps; to a negative power 1 and -1 stay what they are or change sign, all else gives 0.
+template <class T> PK_FN T power_of_whole(T a, T n) {
+    typedef uint_of<T> U;
+    if (n < T(0)) {
+        if (a == T(1)) return 1;
+        return a == T(-1) ? (n & 1 ? T(-1) : T(1)) : T(0);
+    }
+    U out = 1, factor = U(a);
+    for (U k = U(n); k != 0; k = U(k >> 1)) {
+        if (k & 1) out = U(uint64_t(out) * factor);
+        factor = U(uint64_t(factor) * factor);
+    }
+    return T(out);
+}
 PK_FN float cut_rest(float a, float b) { return __builtin_fmodf(a, b); }
 PK_FN double cut_rest(double a, double b) { return __builtin_fmod(a, b); }
 // NumPy's divmod of floats.
@@ -99,5 +113,6 @@ PK_PAIRWISE(remainder, floor_rest)
 PK_PAIRWISE(fmod, cut_rest)
 PK_PAIRWISE(cut_divide, cut_quotient)
 PK_PAIRWISE(gcd, common_divisor)
+PK_PAIRWISE(whole_power, power_of_whole)
 }  // namespace pk
 #endif

@@ -9,6 +9,13 @@
 #include "math_f64.h"
 #endif
 
+// Where registers are narrow a function is compiled once, not once for each two or four lanes.
+#if PK_AVX512
+#define PK_LONG PK_FN
+#else
+#define PK_LONG static __attribute__((noinline, unused))
+#endif
+
 namespace pk {
 #define PK_IN_DOUBLE(name)                                                                         \
     PK_FUNCTION_F64(name)                                                                          \
@@ -51,7 +58,7 @@ template <int L> PK_FN f64<L> lgamma_above(f64<L> a) {
     return choose(far, series, fused(t, q, choose(less, -e, e)));
 }
 // Where x < 1/2, by what the gamma functions of x and 1 - x multiply to: pi / sin(pi x).
-template <int L> PK_FN f64<L> lgamma_part(f64<L> x) {
+template <int L> PK_LONG f64<L> lgamma_part(f64<L> x) {
     auto low = x < f64<L>(0.5);
     f64<L> y = lgamma_above(choose(low, f64<L>(1) - x, x));
     if (any(low)) {
@@ -95,7 +102,7 @@ template <int L> PK_FN f64<L> digamma_above(f64<L> a) {
     return log_part(b) - fused(tail, w, r * f64<L>(0.5)) - n / d;
 }
 // Where x < 1/2, by digamma(1 - x) - pi / tan(pi x).
-template <int L> PK_FN f64<L> digamma_part(f64<L> x) {
+template <int L> PK_LONG f64<L> digamma_part(f64<L> x) {
     auto low = x < f64<L>(0.5);
     f64<L> y = digamma_above(choose(low, f64<L>(1) - x, x));
     if (any(low)) {
@@ -125,7 +132,7 @@ template <int L> PK_FN f64<L> trigamma_above(f64<L> a) {
     return n / d + fused(w, fused(tail, r, f64<L>(0.5)), r);
 }
 // Where x < 1/2, by pi^2 / sin(pi x)^2 - trigamma(1 - x).
-template <int L> PK_FN f64<L> trigamma_part(f64<L> x) {
+template <int L> PK_LONG f64<L> trigamma_part(f64<L> x) {
     auto low = x < f64<L>(0.5);
     f64<L> y = trigamma_above(choose(low, f64<L>(1) - x, x));
     if (any(low)) {
@@ -178,13 +185,13 @@ template <int L> PK_FN f64<L> erf_middle(f64<L> y) {
                   0x1.29b9137075ac3p+4, 0x1.ac8733778f754p+4, 0x1.3b5347a7a7d93p+4,
                   0x1.c7c4449433bf7p+2, 1.0);
 }
-template <int L> PK_FN f64<L> erfinv_part(f64<L> y) {
+template <int L> PK_LONG f64<L> erfinv_part(f64<L> y) {
     f64<L> a = abs(y), x = erf_middle(y);
     auto far = ~(a <= f64<L>(0.75));
     return any(far) ? choose(far, sign_from(erfc_tail(f64<L>(1) - a), y), x) : x;
 }
 PK_IN_DOUBLE(erfinv)
-template <int L> PK_FN f64<L> erfcinv_part(f64<L> y) {
+template <int L> PK_LONG f64<L> erfcinv_part(f64<L> y) {
     f64<L> x = erf_middle(f64<L>(1) - y);
     auto low = y < f64<L>(0.25), high = ~(y <= f64<L>(1.75));
     if (any(low | high)) {
@@ -196,7 +203,7 @@ template <int L> PK_FN f64<L> erfcinv_part(f64<L> y) {
 PK_IN_DOUBLE(erfcinv)
 
 // exp(log(a) / 3), and one step of Newton's; denormal numbers are scaled first.
-template <int L> PK_FN f64<L> cbrt_part(f64<L> x) {
+template <int L> PK_LONG f64<L> cbrt_part(f64<L> x) {
     f64<L> a = abs(x);
     auto tiny = a < f64<L>(0x1p-960);
     a = choose(tiny, a * f64<L>(0x1p300), a);
@@ -209,7 +216,7 @@ template <int L> PK_FN f64<L> cbrt_part(f64<L> x) {
 PK_IN_DOUBLE(cbrt)
 
 // sqrt(x^2 + y^2), both scaled by a power of 2 where a square would be too large or too small.
-template <int L> PK_FN f64<L> hypot_part(f64<L> x, f64<L> y) {
+template <int L> PK_LONG f64<L> hypot_part(f64<L> x, f64<L> y) {
     f64<L> a = abs(x), b = abs(y), top = greater(a, b), low = lesser(a, b);
     auto large = top > f64<L>(0x1p500), small = top < f64<L>(0x1p-400);
     f64<L> s = choose(large, f64<L>(0x1p-600), choose(small, f64<L>(0x1p600), f64<L>(1)));

@@ -1,0 +1,190 @@
+"""Special functions of the prelude and of scalar dialects: accuracy, and equal bits everywhere."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.special as sp
+
+from passkit.dialects.scalar_special import GAMMA, INVERSE_ERF
+from passkit.runtime import special
+from tests.dialects.test_prelude import (
+    C_NAME,
+    CHECKER,
+    FLAGS,
+    FLOATS,
+    MACHINES,
+    PRELUDE,
+    X86,
+    Checker,
+    same_bits,
+)
+
+Array = Any
+ONE = ("cbrt", "lgamma", "tgamma", "digamma", "trigamma", "erfinv", "erfcinv")
+TWO = ("hypot", "nextafter", "ldexp")
+OTHERS = ["x86-64"] if X86 else []
+SPECIAL = np.array(
+    [0, 1, 2, 3, 0.5, 1.5, math.inf, math.nan, 1e-45, 1e-300, 1e300, 171.5, 34, 0.75]
+)
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::RuntimeWarning"),
+    pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++"),
+]
+
+
+@pytest.fixture(scope="module")
+def checkers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Checker]:
+    """The loops over special functions, compiled for each machine side by side."""
+    folder = tmp_path_factory.mktemp("special")
+    jobs = {}
+    for machine in ["native", *OTHERS]:
+        options = [*FLAGS, *MACHINES[machine], "-O1", "-DPK_CHECK_SPECIAL", f"-I{PRELUDE}"]
+        out = folder / f"{machine}.so"
+        jobs[out] = subprocess.Popen(["g++", *options, str(CHECKER), "-o", str(out)])
+    assert all(job.wait() == 0 for job in jobs.values())
+    return {out.stem: Checker([ctypes.CDLL(str(out))]) for out in jobs}
+
+
+def samples(name: str, dtype: str) -> Array:
+    """Numbers where a function is interesting: about its poles, far away, and in the tails."""
+    rng = np.random.default_rng(0)
+    if "inv" in name:
+        tails = [1 - np.exp(-rng.uniform(0, 37, 2000)), np.exp(-rng.uniform(0, 700, 2000))]
+        x = np.concatenate([rng.uniform(-1, 1, 3000), *tails])
+        x = np.concatenate([x, 1 - x, 2 - x]) if name == "erfcinv" else x
+    else:
+        x = np.concatenate([rng.normal(0, 6, 4000), np.exp(rng.normal(0, 9, 2000))])
+        x = np.concatenate([x, 1e-300 * x, 1e-308 * x]) if name == "cbrt" else x
+    with np.errstate(over="ignore"):
+        return np.concatenate([x, SPECIAL, -SPECIAL]).astype(dtype)
+
+
+def true_lgamma(x: Array) -> Array:
+    """SciPy's, but as in C at -inf, and finite at denormal numbers."""
+    tiny = (np.abs(x) < 1e-290) & (x != 0)
+    return np.where(tiny, -np.log(np.abs(x)), np.where(x == -np.inf, np.inf, sp.gammaln(x)))
+
+
+def by_reflection(name: str) -> Any:
+    """SciPy's where x > 0; the interpreter's below, where SciPy is far off near a pole."""
+    above = {"digamma": sp.digamma, "trigamma": lambda x: sp.polygamma(1, x)}[name]
+    return lambda x: np.where(x > 0, above(x), getattr(special, name)(x))
+
+
+TRUE: dict[str, Any] = {
+    "cbrt": np.cbrt,
+    "lgamma": true_lgamma,
+    "tgamma": special.tgamma,
+    "digamma": by_reflection("digamma"),
+    "trigamma": by_reflection("trigamma"),
+    "erfinv": sp.erfinv,
+    "erfcinv": sp.erfcinv,
+}
+TERMS = {"lgamma": 10.0, "digamma": 30.0}
+"""The largest summand of a function near its zeros, of which the error counts there."""
+
+
+def errors(name: str, found: Array, x: Array) -> Array:
+    """How far results are off, in units of the last place, or of the largest summand's."""
+    wanted = TRUE[name](x.astype(np.float64))
+    rounded = wanted.astype(x.dtype)
+    size = np.minimum(np.abs(rounded), np.finfo(x.dtype).max)
+    unit = np.spacing(size).astype(np.float64)
+    if name in TERMS:  # the part that is taken from the reflected value grows with x
+        term = TERMS[name] + np.where(x < 0, np.abs(x) * 8, 0)
+        unit = np.maximum(unit, np.spacing(term.astype(np.float64)))
+    same = (found == rounded) | (np.isnan(found) & np.isnan(rounded))
+    off = np.abs(found.astype(np.float64) - wanted) / unit
+    return np.where(same, 0, np.where(np.isnan(off), np.inf, off))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", ONE)
+def test_special_functions_are_accurate(
+    checkers: dict[str, Checker], name: str, dtype: str
+) -> None:
+    """Within 1 ulp in float32 and 16 in float64, SciPy's own error included."""
+    x = samples(name, dtype)
+    if name.startswith("erf") and dtype == "float64":
+        x = x[(np.abs(x) > 1e-290) | (x == 0)]  # below, SciPy is off
+    error = errors(name, checkers["native"](f"{name}_{C_NAME[dtype]}", x), x)
+
+    worst = np.argmax(error)
+    assert error[worst] <= (1 if dtype == "float32" else 16), f"{name}({x[worst]!r})"
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_neighbours_and_powers_of_two_are_exact(checkers: dict[str, Checker], dtype: str) -> None:
+    """nextafter and ldexp have NumPy's bits, hypot is the rounded root."""
+    rng = np.random.default_rng(1)
+    x = np.concatenate([np.repeat([*SPECIAL, *-SPECIAL, 0.0], 29), rng.normal(size=500) * 1e-30])
+    y = np.concatenate([np.tile([*SPECIAL, *-SPECIAL, 0.0], 29), rng.normal(size=500) * 1e-30])
+    with np.errstate(all="ignore"):
+        x, y = x.astype(dtype), y.astype(dtype)
+        steps = np.resize([0, 1, -1, 60, -126, -149, 300, -1022, -1074, 2100, -2200], x.size)
+        scaled = np.ldexp(x, steps)
+        wide = np.hypot(x.astype(np.longdouble), y.astype(np.longdouble)).astype(dtype)
+    check, suffix = checkers["native"], C_NAME[dtype]
+
+    assert same_bits(check(f"nextafter_{suffix}", x, y), np.nextafter(x, y))
+    assert same_bits(check(f"ldexp_{suffix}", x, steps.astype(dtype)), scaled)
+    found = check(f"hypot_{suffix}", x, y)
+    near = np.abs(found - wide) <= np.spacing(np.minimum(wide, np.finfo(dtype).max))
+    assert (near | (found == wide) | (np.isnan(found) & np.isnan(wide))).all()
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_special_bits_agree(checkers: dict[str, Checker], dtype: str) -> None:
+    """Every width of vectors gives the same bits, so do packs, masked ends and single numbers."""
+    native, real = checkers["native"], np.ctypeslib.as_ctypes_type(np.dtype(dtype))
+    for name in (*ONE, *TWO):
+        full = f"{name}_{C_NAME[dtype]}"
+        x = samples(name, dtype)[::5].copy()
+        arrays = (x, np.rint(np.roll(x, 7)) if name == "ldexp" else np.roll(x, 7))[
+            : 1 + (name in TWO)
+        ]
+        here = native(full, *arrays)
+        for machine in OTHERS:
+            assert same_bits(here, checkers[machine](full, *arrays)), (full, machine)
+        if name in ONE:
+            assert same_bits(native(f"{full}_packs", x[:999]), here[:999]), full
+        parts = [a[3:40].copy() for a in arrays]
+        assert same_bits(native(full, *parts), here[3:40]), full
+        scalar = native.function(f"{full}_scalar")
+        scalar.restype, scalar.argtypes = real, [real] * len(arrays)
+        alone = [scalar(*v) for v in zip(*(a[-90:].tolist() for a in arrays), strict=True)]
+        assert same_bits(np.array(alone, dtype), here[-90:]), full
+
+
+def test_scalar_dialects_compute_the_same(tmp_path: Path) -> None:
+    """What OpenCL C and CUDA C are given is plain C, and agrees with the interpreter."""
+    source, library = tmp_path / "special.c", tmp_path / "special.so"
+    text = (GAMMA + INVERSE_ERF).replace(
+        "{fn} double digamma_above", "#include <math.h>\n{fn} double digamma_above", 1
+    )
+    source.write_text(text.format(fn=""))
+    subprocess.run(
+        ["gcc", "-O1", "-shared", "-fPIC", str(source), "-o", str(library), "-lm"], check=True
+    )
+    loaded = ctypes.CDLL(str(library))
+    for name in ("digamma", "trigamma", "erfinv", "erfcinv"):
+        function = getattr(loaded, f"{name}_double")
+        function.restype, function.argtypes = ctypes.c_double, [ctypes.c_double]
+        x = np.concatenate([np.linspace(-2.3, 2.3, 47), [0.0, -0.0, 1.0, 2.0, -1.0, 1e-9, 30.0]])
+        found = np.array([function(v) for v in x.tolist()])
+        wanted = getattr(special, name)(x)
+        np.testing.assert_allclose(found, wanted, rtol=1e-13, atol=1e-14, err_msg=name)
+        single = getattr(loaded, f"{name}_float")
+        single.restype, single.argtypes = ctypes.c_float, [ctypes.c_float]
+        assert np.float32(single(0.3)) == pytest.approx(
+            float(getattr(special, name)(0.3)), rel=1e-6
+        )

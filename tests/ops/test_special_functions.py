@@ -1,0 +1,132 @@
+"""Special functions, division, bits and floats: what specimens do not say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.special as sp
+
+import passkit as pk
+from passkit.runtime.special import fma
+
+
+def interpreted(entry: Any, **feeds: Any) -> Any:
+    """The one output of a graph."""
+    return pk.interpret(pk.Graph([entry]), feeds)[0]
+
+
+x = pk.var("x", (3,), "float32")
+BAD = [
+    (lambda: pk.ops.polygamma(x, n=-1), pk.GraphError, "a whole number from 0 to 20 as n, got -1"),
+    (lambda: pk.ops.ldexp(x, x), pk.DTypeError,
+     r"ldexp needs integers as exponents, got float32; pk.ops.cast\(n, 'int32'\)"),
+    (lambda: pk.ops.complex(*[pk.var("h", (2,), "float16")] * 2), pk.DTypeError,
+     r"complex needs float32 or float64 as parts, got float16; pk.ops.cast\(x, 'float32'\)"),
+    (lambda: pk.ops.gcd(x, x), pk.DTypeError,
+     "gcd needs signed integers or unsigned integers, got float32"),
+    (lambda: pk.ops.left_shift(x, x), pk.DTypeError, "left_shift needs signed integers or"),
+]
+
+
+@pytest.mark.parametrize("build, error, message", BAD)
+def test_what_is_refused(build: Any, error: type[Exception], message: str) -> None:
+    """Wrong dtypes and parameters, when the node is made."""
+    with pytest.raises(error, match=message):
+        build()
+
+
+def test_derivatives_of_lgamma_have_names() -> None:
+    """Each is the next polygamma function: the third derivative, at points where SciPy knows it."""
+    v = pk.var("v", (4,), "float64")
+    at = np.array([0.7, 2.5, 9.0, 31.0])
+    found, ops = v, []
+    entry = pk.ops.lgamma(v)
+    for _ in range(3):
+        (entry,) = pk.gradients([entry], [v])
+        ops.append({n.op.name for n in pk.Graph([entry]).nodes if n.op is not None})
+        found = interpreted(entry, v=at)
+
+    assert "digamma" in ops[0] and "trigamma" in ops[1] and "polygamma" in ops[2]
+    np.testing.assert_allclose(found, sp.polygamma(2, at), rtol=1e-12)
+
+
+def test_kinks_have_the_derivative_that_is_promised() -> None:
+    """At a kink the flat side's, or that of x < 0; logaddexp shares evenly where both are equal."""
+    v = pk.var("v", (), "float64")
+    wanted = {"relu6": 0, "leaky_relu": 0.2, "elu": 1, "hard_tanh": 1, "log1p_exp": 0.5, "abs": 0}
+    for name, slope in wanted.items():
+        (g,) = pk.gradients([pk.get_op(name)(v)], [v])
+        assert interpreted(g, v=np.zeros(())) == pytest.approx(slope), name
+    both = pk.var("w", (), "float64")
+    for g in pk.gradients([pk.ops.logaddexp(v, both)], [v, both]):
+        assert interpreted(g, v=np.array(3.0), w=np.array(3.0)) == 0.5
+
+
+def test_shifts_are_total() -> None:
+    """A count below 0 or of the width moves all bits out; natively as in the interpreter."""
+    i = pk.var("i", (None,), "int32")
+    n = pk.var("n", (None,), "int32")
+    graph = pk.Graph([pk.ops.left_shift(i, n), pk.ops.right_shift(i, n)])
+    feeds = {"i": np.array([5, -5, 5, -5, 5, -5], np.int32),
+             "n": np.array([1, 1, 32, 32, -1, -1], np.int32)}
+
+    for left, right in (pk.interpret(graph, feeds), pk.compile(graph)(feeds)):
+        assert left.tolist() == [10, -10, 0, 0, 0, 0]
+        assert right.tolist() == [2, -3, 0, -1, 0, -1]
+
+
+def test_a_kernel_calls_the_function_by_its_name() -> None:
+    """One operator is one call in the text of a kernel, not its formula."""
+    exe = pk.compile(pk.Graph([pk.ops.lgamma(x) * 2.0]))
+
+    assert "lgamma(" in exe.kernels[0].source and len(exe.kernels) == 1
+
+
+def test_a_fused_product_and_sum_is_rounded_once() -> None:
+    """Exactly, in the interpreter too: where the product is all but cancelled, and near limits."""
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 200))
+    c = -(a * b)
+    rest = fma(a, b, c)
+    h = [pk.var(k, (200,), "float64") for k in "abc"]
+    (native,) = pk.compile(pk.Graph([pk.ops.fma(*h)]))(a=a, b=b, c=c)
+
+    assert (rest != 0).mean() > 0.9 and np.abs(rest).max() < 1e-15
+    assert (native == rest).all()
+    huge, tiny = fma(np.array([1e300, 1e-300]), np.array([1e300, 1e-300]), np.array([1.0, 1e-310]))
+    assert huge == np.inf and tiny == 1e-310
+    assert fma(np.float64(2e300), np.float64(1e8), np.float64(-1.2e308)) == pytest.approx(8e307)
+    assert np.signbit(fma(np.float64(-0.0), np.float64(1e-300), np.float64(-0.0)))
+    assert fma(*np.array([1 + 2**-12, 1 + 2**-12, -1], np.float32)) == np.float32(
+        (1 + 2**-12) ** 2 - 1
+    )
+
+
+def test_remainders_are_numpys_in_corners() -> None:
+    """Zeros keep the divisor's sign, quotients next to a whole number are not rounded up."""
+    f, g = pk.var("f", (None,), "float64"), pk.var("g", (None,), "float64")
+    graph = pk.Graph([pk.ops.floor_div(f, g), pk.ops.mod(f, g), f // g, f % g])
+    feeds = {"f": np.array([1.0, -1.0, 6.0, -6.0, 7.5, np.inf, 1.0, -0.0, 4.0]),
+             "g": np.array([0.1, 0.1, -3.0, 3.0, -2.0, 2.0, np.inf, 2.0, 0.0])}
+    with np.errstate(all="ignore"):
+        wanted = np.floor_divide(feeds["f"], feeds["g"]), np.remainder(feeds["f"], feeds["g"])
+
+    for outs in (pk.interpret(graph, feeds), pk.compile(graph)(feeds)):
+        for found, true in zip(outs, wanted * 2, strict=True):
+            np.testing.assert_array_equal(found, true)
+            assert (np.signbit(found) == np.signbit(true))[~np.isnan(true)].all()
+
+
+def test_complex_numbers_run_in_numpy_steps() -> None:
+    """A compiled graph computes them, and its real parts in kernels."""
+    re, im = pk.var("re", (4,)), pk.var("im", (4,))
+    z = pk.ops.complex(re, im)
+    graph = pk.Graph([pk.ops.real(z * pk.ops.conj(z)) + 1.0, pk.ops.abs(z), z / z])
+    feeds = {"re": np.arange(1, 5, dtype=np.float32), "im": np.ones(4, np.float32)}
+
+    for square, size, one in (pk.interpret(graph, feeds), pk.compile(graph)(feeds)):
+        np.testing.assert_allclose(square, feeds["re"] ** 2 + 2, rtol=1e-6)
+        np.testing.assert_allclose(size**2, square - 1, rtol=1e-6)
+        assert one.dtype == np.complex64 and np.allclose(one, 1)
