@@ -11,7 +11,7 @@ from passkit.dtype import DType, float32
 from passkit.errors import DTypeError
 from passkit.node import Node
 from passkit.ops.pointwise import elementwise
-from passkit.ops.rules import take
+from passkit.ops.rules import make, take
 
 
 def _is_finite(x: Expr) -> Expr:
@@ -115,7 +115,14 @@ elementwise("copysign", "f", lambda x, y: ast.copysign(x, y), "|x| with the sign
 elementwise(
     "nextafter", "f", lambda x, y: ast.nextafter(x, y), "the float next to x on the way to y"
 )
-elementwise("ldexp", "f", _ldexp, "x 2^n for integers n, rounded once", _ldexp_type)
+elementwise(
+    "ldexp",
+    "f",
+    _ldexp,
+    "x 2^n for integers n, rounded once",
+    _ldexp_type,
+    gradient=lambda node, dy: [make("ldexp", dy, node.inputs[1]), None],
+)
 elementwise("fmax", "iuf", _fmax, "the larger; where one is NaN the other")
 elementwise("fmin", "iuf", _fmin, "the smaller; where one is NaN the other")
 elementwise("fdim", "iuf", _fdim, "x - y where that is positive, else 0; NaN stays")

@@ -15,6 +15,7 @@ from passkit.errors import DTypeError, GraphError, SettingError, ShapeError
 from passkit.graph import post_order
 from passkit.infer import show_shape
 from passkit.node import Entry, Node, as_entry, constant
+from passkit.size import symbols_of
 
 Aggregate = Callable[[Sequence[Entry]], Entry]
 UNCONNECTED = ("zero", "none", "error")
@@ -50,10 +51,11 @@ def gradients(
                     f"pk.ops.cast(x, 'float32') makes it one"
                 )
     seeds = _seeds(heads, grad_ys)
-    found = Sweep(aggregate or added).over(post_order(e.node for e in heads), heads, seeds, leaves)
+    order = post_order(e.node for e in heads)
+    found = Sweep(aggregate or added).over(order, heads, seeds, leaves)
     return [
         _unconnected(x, k, unconnected) if dx is None else dx
-        for k, (x, dx) in enumerate(zip(leaves, found, strict=True))
+        for k, (x, dx) in enumerate(zip(leaves, sized(found, order), strict=True))
     ]
 
 
@@ -92,10 +94,11 @@ def _weight(y: Entry, given: Any) -> Entry:
 
 
 def ones(like: Entry) -> Entry:
-    """Ones of an entry's shape; a plain 1 for a scalar, by which a product is nothing."""
-    if like.shape == () and like.dtype is not None:
-        return constant(1, like.dtype)
-    return find_operator("ones_like")(like)  # type: ignore[no-any-return]
+    """Ones of an entry's shape, for which its value need not be computed if that is known."""
+    if like.shape is None or like.dtype is None:
+        return find_operator("ones_like")(like)  # type: ignore[no-any-return]
+    one = constant(1, like.dtype)
+    return find_operator("broadcast_to")(one, shape=like.shape) if like.shape else one
 
 
 def _unconnected(x: Entry, k: int, how: str) -> Entry | None:
@@ -117,6 +120,43 @@ def added(terms: Sequence[Entry]) -> Entry:
         pairs = [add(a, b) for a, b in zip(level[::2], level[1::2], strict=False)]
         level = pairs + level[len(pairs) * 2 :]
     return level[0]
+
+
+def sized(found: Sequence[Flow], order: Iterable[Node]) -> Sequence[Flow]:
+    """Gradients from which every unknown size that they need can be told.
+
+    The gradient of a sum does not read what was summed, and has its shape: what a call feeds says
+    that shape only if it is an input of the gradient, too.
+    """
+    homes: dict[str, tuple[int, Entry]] = {}
+    for node in order:
+        if node.op is None:
+            for symbol in symbols_of(node.entries[0].shape or ()):
+                homes.setdefault(symbol, (1 << len(homes), node.entries[0]))
+    if not homes:
+        return found
+    said: dict[Node, tuple[int, int]] = {}
+    for node in post_order(e.node for e in found if e is not None):
+        needs = has = 0
+        for value in node.params.values():
+            for symbol in symbols_of(value if isinstance(value, tuple) else (value,)):
+                needs |= homes[symbol][0] if symbol in homes else 0
+        if node.op is None:
+            has, needs = needs, 0
+        for before in node.inputs:
+            needs, has = needs | said[before.node][0], has | said[before.node][1]
+        said[node] = needs, has
+
+    def whole(flow: Flow) -> Flow:
+        if flow is None:
+            return None
+        needs, has = said[flow.node]
+        lack = [e for bit, e in homes.values() if needs & ~has & bit]
+        if not lack:
+            return flow
+        return find_operator("sized_by")(flow, *dict.fromkeys(lack))  # type: ignore[no-any-return]
+
+    return [whole(flow) for flow in found]
 
 
 class Sweep:
