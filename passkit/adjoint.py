@@ -1,4 +1,4 @@
-"""Gradients: the reverse sweep over a graph, from results to what they are computed from.
+"""Gradients: the reverse sweep over a graph, from results to what they come from.
 
 Source: reverse accumulation as in NNVM's Gradient; each node is visited once, after all that uses
 it, with the sum of the gradients that they pass to it.
