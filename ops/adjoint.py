@@ -60,6 +60,19 @@ sum_like = composite(
 )
 
 
+sized_by = register_op(
+    "sized_by", -1, doc="the first input; the others only tell a call what sizes there are"
+)
+sized_by.set_attr("FInferShape", same_shape)
+sized_by.set_attr("FInferType", lambda node, dtype, *rest: dtype)
+sized_by.set_attr("FElement", lambda node, index, read, *rest: read(*index))
+sized_by.set_attr("FCompute", lambda node, x, *rest: x)
+sized_by.set_attr("FGradient", lambda node, dy: [dy, *[None] * (len(node.inputs) - 1)])
+sized_by.set_attr("TOpPattern", OpPattern.INJECTIVE)
+sized_by.set_attr("TOpCost", "light")
+sized_by.set_attr("TOperator", "sized_by")
+
+
 # unslice: the other way round than slice
 
 

@@ -283,7 +283,7 @@ OPERATORS = {
     **{"abs": "abs", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"},
     **{"&": "bitwise_and", "|": "bitwise_or", "^": "bitwise_xor", "~": "bitwise_not"},
     **{"==": "equal", "!=": "not_equal", "where": "where"},  # what gradients are made of
-    **{"zeros_like": "zeros_like", "ones_like": "ones_like"},
+    **{"zeros_like": "zeros_like", "ones_like": "ones_like", "identity": "identity"},
 }
 ALIASES = {
     **{"sub": "subtract", "mul": "multiply", "div": "divide true_divide", "pow": "power"},

@@ -291,6 +291,7 @@ broadcast_to.set_attr(
 )
 broadcast_to.set_attr("FCompute", lambda node, x: np.broadcast_to(x, node.entries[0].shape))
 broadcast_to.set_attr("FSimplify", lambda node: unchanged(node, node.inputs[0]))
+broadcast_to.set_attr("TOperator", "broadcast_to")
 broadcast_to.set_attr("FGradient", lambda node, dy: [make("sum_like", dy, node.inputs[0])])
 
 

@@ -9,7 +9,7 @@ from passkit.errors import GraphError, ShapeError
 from passkit.infer import agree, show_shape
 from passkit.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
-from passkit.ops.reduce import nonempty_shape, reduced_shape
+from passkit.ops.reduce import nonempty_shape, reduced_shape, spread
 from passkit.ops.rules import axes_of, make, same_shape
 from passkit.size import Shape
 
@@ -20,22 +20,16 @@ def _axes_kept(node: Node, shape: Shape) -> Shape:
     return shape
 
 
-def _top(node: Node, x: Entry) -> Entry:
-    """The largest, to be subtracted: the result does not depend on it, so no gradient flows."""
-    top = make("reduce_max", x, axis=node.params["axis"], keepdims=True)
-    return make("stop_gradient", top)
-
-
 def _softmax(node: Node, x: Entry) -> Entry:
     """Source: exp(x - max(x)) / sum(exp(x - max(x))), which cannot overflow."""
     axis = node.params["axis"]
-    e = make("exp", x - _top(node, x))
+    e = make("exp", x - make("reduce_max", x, axis=axis, keepdims=True))
     return e / make("reduce_sum", e, axis=axis, keepdims=True)
 
 
 def _log_softmax(node: Node, x: Entry) -> Entry:
     axis = node.params["axis"]
-    d = x - _top(node, x)
+    d = x - make("reduce_max", x, axis=axis, keepdims=True)
     total = make("reduce_sum", make("exp", d), axis=axis, keepdims=True)
     return d - make("log", total)
 
@@ -43,12 +37,28 @@ def _log_softmax(node: Node, x: Entry) -> Entry:
 def _logsumexp(node: Node, x: Entry) -> Entry:
     """Where the largest element is infinite, nothing is subtracted: inf - inf is NaN."""
     axis, keepdims = node.params["axis"], node.params["keepdims"]
-    top = _top(node, x)
+    top = make("reduce_max", x, axis=axis, keepdims=True)
     shift = make("where", make("abs", top) < inf, top, 0.0)
     total = make("reduce_sum", make("exp", x - shift), axis=axis, keepdims=keepdims)
     if not keepdims:
         shift = make("reshape", shift, shape=known_shape(total))
     return make("log", total) + shift
+
+
+def _softmax_gradient(node: Node, dy: Entry) -> list[Entry]:
+    y = node.entries[0]
+    total = make("reduce_sum", dy * y, axis=node.params["axis"], keepdims=True)
+    return [(dy - total) * y]
+
+
+def _log_softmax_gradient(node: Node, dy: Entry) -> list[Entry]:
+    total = make("reduce_sum", dy, axis=node.params["axis"], keepdims=True)
+    return [dy - make("exp", node.entries[0]) * total]
+
+
+def _logsumexp_gradient(node: Node, dy: Entry) -> list[Entry]:
+    share = make("exp", node.inputs[0] - spread(node, node.entries[0]))
+    return [spread(node, dy) * share]
 
 
 def _variance(node: Node, x: Entry) -> Entry:
@@ -81,8 +91,24 @@ def _gelu_shape(node: Node, shape: Shape) -> Shape:
 AXIS = {"axis": -1}
 FOLD = {"axis": None, "keepdims": False}
 
-composite("softmax", 1, _softmax, "exp(x) divided by its sum along axis", AXIS, shape=_axes_kept)
-composite("log_softmax", 1, _log_softmax, "the logarithm of softmax", AXIS, shape=_axes_kept)
+composite(
+    "softmax",
+    1,
+    _softmax,
+    "exp(x) divided by its sum along axis",
+    AXIS,
+    shape=_axes_kept,
+    FGradient=_softmax_gradient,
+)
+composite(
+    "log_softmax",
+    1,
+    _log_softmax,
+    "the logarithm of softmax",
+    AXIS,
+    shape=_axes_kept,
+    FGradient=_log_softmax_gradient,
+)
 composite(
     "logsumexp",
     1,
@@ -91,6 +117,7 @@ composite(
     FOLD,
     shape=nonempty_shape,
     aliases="reduce_logsumexp",
+    FGradient=_logsumexp_gradient,
 )
 composite(
     "reduce_variance",

@@ -1,4 +1,4 @@
-"""Gradients: the reverse sweep over a graph, from results to what they are computed from.
+"""Gradients: the reverse sweep over a graph, from results to what they come from.
 
 Source: reverse accumulation as in NNVM's Gradient; each node is visited once, after all that uses
 it, with the sum of the gradients that they pass to it.
@@ -6,15 +6,18 @@ it, with the sum of the gradients that they pass to it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from passkit.again import Again, pinned
 from passkit.backward import Flow, backward
 from passkit.call import find_operator
 from passkit.errors import DTypeError, GraphError, SettingError, ShapeError
 from passkit.graph import post_order
 from passkit.infer import show_shape
-from passkit.node import Entry, Node, as_entry, constant
+from passkit.node import AS_READ, Entry, Node, as_entry, constant, is_state
+from passkit.op import TStateful
+from passkit.size import symbols_of
 
 Aggregate = Callable[[Sequence[Entry]], Entry]
 UNCONNECTED = ("zero", "none", "error")
@@ -27,12 +30,14 @@ def gradients(
     *,
     unconnected: str = "zero",
     aggregate: Aggregate | None = None,
+    recompute: Callable[[Node], bool] | None = None,
 ) -> list[Entry | None]:
     """The gradients of the sum of ``ys`` by each of ``xs``: entries of the same shapes and dtypes.
 
     ``grad_ys`` weigh the elements of ``ys``; None is all ones. An x that no y depends on has a
     gradient of zeros, of None with ``unconnected="none"``, or is refused with ``"error"``.
-    ``aggregate`` sums a list of entries; by default they are added as a balanced tree.
+    ``aggregate`` sums a list of entries; by default they are added as a balanced tree. Nodes for
+    which ``recompute`` holds are computed again where a gradient needs them, not kept until then.
 
     Raises: GraphError for an operator without a gradient, or an x out of reach; DTypeError when a
     y or x is no float; ShapeError when a gradient does not fit.
@@ -50,10 +55,12 @@ def gradients(
                     f"pk.ops.cast(x, 'float32') makes it one"
                 )
     seeds = _seeds(heads, grad_ys)
-    found = Sweep(aggregate or added).over(post_order(e.node for e in heads), heads, seeds, leaves)
+    order = post_order(e.node for e in heads)
+    again = None if recompute is None else Again(recompute)
+    found = Sweep(aggregate or added, again).over(order, heads, seeds, leaves, pinned=True)
     return [
         _unconnected(x, k, unconnected) if dx is None else dx
-        for k, (x, dx) in enumerate(zip(leaves, found, strict=True))
+        for k, (x, dx) in enumerate(zip(leaves, sized(found, order), strict=True))
     ]
 
 
@@ -92,10 +99,11 @@ def _weight(y: Entry, given: Any) -> Entry:
 
 
 def ones(like: Entry) -> Entry:
-    """Ones of an entry's shape; a plain 1 for a scalar, by which a product is nothing."""
-    if like.shape == () and like.dtype is not None:
-        return constant(1, like.dtype)
-    return find_operator("ones_like")(like)  # type: ignore[no-any-return]
+    """Ones of an entry's shape, for which its value need not be computed if that is known."""
+    if like.shape is None or like.dtype is None:
+        return find_operator("ones_like")(like)  # type: ignore[no-any-return]
+    one = constant(1, like.dtype)
+    return find_operator("broadcast_to")(one, shape=like.shape) if like.shape else one
 
 
 def _unconnected(x: Entry, k: int, how: str) -> Entry | None:
@@ -119,11 +127,48 @@ def added(terms: Sequence[Entry]) -> Entry:
     return level[0]
 
 
-class Sweep:
-    """One reverse sweep: what flowed to each entry so far, and how it is summed."""
+def sized(found: Sequence[Flow], order: Iterable[Node]) -> Sequence[Flow]:
+    """Gradients from which every unknown size that they need can be told.
 
-    def __init__(self, aggregate: Aggregate) -> None:
-        self.aggregate = aggregate
+    The gradient of a sum does not read what was summed, and has its shape: what a call feeds says
+    that shape only if it is an input of the gradient, too.
+    """
+    homes: dict[str, tuple[int, Entry]] = {}
+    for node in order:
+        if node.op is None:
+            for symbol in symbols_of(node.entries[0].shape or ()):
+                homes.setdefault(symbol, (1 << len(homes), node.entries[0]))
+    if not homes:
+        return found
+    said: dict[Node, tuple[int, int]] = {}
+    for node in post_order(e.node for e in found if e is not None):
+        needs = has = 0
+        for value in node.params.values():
+            for symbol in symbols_of(value if isinstance(value, tuple) else (value,)):
+                needs |= homes[symbol][0] if symbol in homes else 0
+        if node.op is None:
+            has, needs = needs, 0
+        for before in node.inputs:
+            needs, has = needs | said[before.node][0], has | said[before.node][1]
+        said[node] = needs, has
+
+    def whole(flow: Flow) -> Flow:
+        if flow is None:
+            return None
+        needs, has = said[flow.node]
+        lack = [e for bit, e in homes.values() if needs & ~has & bit]
+        if not lack:
+            return flow
+        return find_operator("sized_by")(flow, *dict.fromkeys(lack))  # type: ignore[no-any-return]
+
+    return [whole(flow) for flow in found]
+
+
+class Sweep:
+    """A reverse sweep: how what flows to an entry is summed, and what is computed again."""
+
+    def __init__(self, aggregate: Aggregate, again: Again | None = None) -> None:
+        self.aggregate, self.again = aggregate, again
 
     def over(
         self,
@@ -131,9 +176,14 @@ class Sweep:
         ys: Sequence[Entry],
         seeds: Sequence[Flow],
         xs: Sequence[Entry],
+        pinned: bool = False,
     ) -> list[Flow]:
-        """The gradients of ``xs`` through the nodes in ``order``, which is a post-order."""
-        live = _live(order, xs)
+        """The gradients of ``xs`` through the nodes in ``order``, which is a post-order.
+
+        ``pinned`` lets rules refer to state variables as the nodes in ``order`` read them.
+        """
+        read = values_read(order)
+        live = _live(order, read, xs)
         flows: dict[Entry, list[Entry]] = {}
         totals: dict[Entry, Flow] = {}
         for y, seed in zip(ys, seeds, strict=True):
@@ -147,17 +197,26 @@ class Sweep:
             return totals[entry]
 
         for node in reversed(order):
-            wanted = [e in live for e in node.inputs]
+            inputs = read.get(node, node.inputs)
+            wanted = [e in live for e in inputs]
             if node.op is None or not any(wanted):
                 continue
             dys = [total(e) for e in node.entries]
-            if all(dy is None for dy in dys):
+            after = next((dy.node for dy in dys if dy is not None), None)
+            if after is None:
                 continue
-            passed = backward(node, dys, wanted, self.through)
-            for e, flow in zip(node.inputs, passed, strict=True):
+            source = self.source(node, after) if pinned else node
+            passed = backward(source, dys, wanted, self.through)
+            for e, flow in zip(inputs, passed, strict=True):
                 if flow is not None:
                     flows.setdefault(e, []).append(flow)
         return [total(x) for x in xs]
+
+    def source(self, node: Node, after: Node) -> Node:
+        """``node`` as its rule is to see it: its copy, or itself with copies as inputs."""
+        if self.again is not None:
+            return self.again.source(node, after)
+        return pinned(node) or node
 
     def sum(self, terms: Sequence[Entry]) -> Entry:
         """What flowed to one entry, summed."""
@@ -172,11 +231,29 @@ class Sweep:
         return [found.pop(x, None) for x in xs]  # an input given twice counts once
 
 
-def _live(order: Iterable[Node], xs: Sequence[Entry]) -> set[Entry]:
+def values_read(order: Iterable[Node]) -> dict[Node, tuple[Entry, ...]]:
+    """What nodes read in place of state variables that were written before, in program order."""
+    latest: dict[Entry, Entry] = {}
+    found: dict[Node, tuple[Entry, ...]] = {}
+    for node in order:
+        if latest and any(e in latest for e in node.inputs):
+            given = latest
+            if node.op is AS_READ:  # what another node read
+                reader = node.control[0]
+                given = dict(zip(reader.inputs, found.get(reader, reader.inputs), strict=True))
+            found[node] = tuple(given.get(e, e) for e in node.inputs)
+        if node.op is not None and TStateful.get(node.op.name) and is_state(node.inputs[0]):
+            latest[node.inputs[0]] = node.entries[0]
+    return found
+
+
+def _live(
+    order: Iterable[Node], read: Mapping[Node, tuple[Entry, ...]], xs: Sequence[Entry]
+) -> set[Entry]:
     """The float entries that depend on any of ``xs``, and those themselves."""
     live = set(xs)
     for node in order:
-        if any(e in live for e in node.inputs):
+        if any(e in live for e in read.get(node, node.inputs)):
             live.update(e for e in node.entries if e.dtype is None or e.dtype.is_float)
     return live
 

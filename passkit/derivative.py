@@ -82,7 +82,7 @@ RULES: dict[str, Callable[..., Partials]] = {
     "fmod": lambda y, a, b: (_one(a), -ast.trunc(a / b)),
     "copysign": lambda y, a, b: (ast.copysign(_one(a), a) * ast.copysign(_one(b), b), None),
     "nextafter": lambda y, a, b: (_one(a), None),
-    "ldexp": lambda y, a, b: (ast.ldexp(_one(a), b), None),  # the exponent counts as whole
+    "ldexp": lambda y, a, b: (ast.exp2(b), None),  # the exponent is whole
     "cbrt": lambda y, x: (1.0 / (y * y * 3.0),),
     "lgamma": lambda y, x: (ast.digamma(x),),
     "tgamma": lambda y, x: (y * ast.digamma(x),),
@@ -130,11 +130,7 @@ def _derivative(x: Expr, by: Var, of: Callable[[Expr], Expr | None]) -> Expr | N
             inner = of(a)
             return None if inner is None else ast.cast(inner, x.dtype)
         case Select(c, a, b):
-            da, db = of(a), of(b)
-            if da is None and db is None:
-                return None
-            zero = ast.const(0, x.dtype)
-            return ast.where(c, zero if da is None else da, zero if db is None else db)
+            return _choice(c, of(a), of(b))
         case Binary(name, a, b):
             return _chain(x, name, (a, b), of)
         case Call(name, args):
@@ -188,18 +184,23 @@ def product(a: Expr | None, b: Expr | None) -> Expr | None:
         if is_const(one, 1):
             return other
         if is_const(one, 0):
-            return one
+            return None
         if is_const(one, -1):
             return negative(other)
         if isinstance(one, Unary):
             return negative(product(one.x, other))
         if isinstance(one, Select) and (_trivial(one.a) or _trivial(one.b)):
-            first, second = product(one.a, other), product(one.b, other)
-            assert first is not None and second is not None
-            return ast.where(one.condition, first, second)
+            return _choice(one.condition, product(one.a, other), product(one.b, other))
         if isinstance(one, Binary) and one.op == "/" and is_const(one.a, 1):
             return other / one.b
     return a * b
+
+
+def _choice(condition: Expr, a: Expr | None, b: Expr | None) -> Expr | None:
+    """The one where the condition holds, else the other; None if both are 0."""
+    if a is None:
+        return None if b is None else ast.where(condition, 0.0, b)
+    return ast.where(condition, a, 0.0 if b is None else b)
 
 
 def _trivial(x: Expr) -> bool:

@@ -175,6 +175,17 @@ class Node:
             self.control if control is None else control,
         )
 
+    def seen(self, inputs: Iterable[Entry]) -> Node:
+        """This node as a rule is to see it: with other inputs of the same values.
+
+        Its results are those of this node, so it is no part of a graph.
+        """
+        view = object.__new__(Node)
+        for name in ("op", "params", "name", "control", "entries"):
+            object.__setattr__(view, name, getattr(self, name))
+        object.__setattr__(view, "inputs", tuple(inputs))
+        return view
+
     def __repr__(self) -> str:
         return f"Node({self.where})"
 
@@ -236,6 +247,25 @@ CONSTANT = register_op(
 CONSTANT.set_attr("FInferShape", lambda node: node.params["value"].shape)
 CONSTANT.set_attr("FInferType", lambda node: dtype_of(node.params["value"].dtype))
 CONSTANT.set_attr("FCompute", lambda node: node.params["value"])
+
+
+AS_READ = register_op(
+    "as_read", doc="A state variable's value at the time when the node it comes after read it."
+)
+AS_READ.set_attr("FInferShape", lambda node, shape: shape)
+AS_READ.set_attr("FInferType", lambda node, dtype: dtype)
+AS_READ.set_attr("FCompute", lambda node, x: x)
+AS_READ.set_attr("FGradient", lambda node, dy: [dy])
+
+
+def is_state(entry: Entry) -> bool:
+    """Whether an entry is a variable that keeps its value between calls."""
+    return entry.node.op is None and bool(entry.node.params.get("state"))
+
+
+def as_read(entry: Entry, by: Node) -> Entry:
+    """A state variable as ``by`` read it, whatever was written since."""
+    return Node(AS_READ, (entry,), name=entry.node.name, control=(by,)).entries[0]
 
 
 def constant(value: Any, dtype: Any = None, name: str = "") -> Entry:

@@ -16,7 +16,7 @@ FLOORS = {
     "values": "errors lazy collector dtype size expr folds ast walk derivative stage units",
     "graph": (
         "registry op infer node call graph nested pattern text tokens text_values parser "
-        "json_values json spelled backward adjoint"
+        "json_values json spelled backward again adjoint"
     ),
     "plan": (
         "partial index target group split space turning reads schedule shared kernel lowering tidy "

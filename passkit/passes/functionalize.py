@@ -11,7 +11,7 @@ from attrs import define, field
 
 from passkit.errors import GraphError
 from passkit.graph import Graph
-from passkit.node import Entry, Node
+from passkit.node import AS_READ, Entry, Node, is_state
 from passkit.op import FExpand, TStateful
 from passkit.passes.base import register_pass
 
@@ -21,7 +21,8 @@ def functionalize(graph: Graph) -> Graph:
     """Replace writes by values; what is written last becomes an update of the graph.
 
     Program order is post-order: a read sees the last write before it. An output that is a variable
-    is read after all that its own and earlier outputs need. Control dependences on a write go to
+    is read after all that its own and earlier outputs need; one ``as_read`` by a node is what that
+    node read. Control dependences on a write go to
     what the write itself depended on; others are kept.
 
     state a; e = exp(a); w = assign(a, 0); y = add(e, 1) after w; return y
@@ -29,7 +30,7 @@ def functionalize(graph: Graph) -> Graph:
 
     Raises: GraphError when what is written is not a state variable.
     """
-    if not any(writes(n) for n in graph.nodes):
+    if not any(n.op is AS_READ or writes(n) for n in graph.nodes):
         return graph
     walk = _Walk()
     position = {n: k for k, n in enumerate(graph.nodes)}
@@ -66,6 +67,7 @@ class _Walk:
     latest: dict[Node, Entry] = field(factory=dict)
     value: dict[Entry, Entry] = field(factory=dict)
     control: dict[Node, tuple[Node, ...]] = field(factory=dict)
+    seen: dict[tuple[Node, Entry], Entry] = field(factory=dict)
 
     def read(self, entry: Entry) -> Entry:
         """What ``entry`` stands for at this point of the program."""
@@ -77,8 +79,16 @@ class _Walk:
         if node.op is None:
             return
         inputs = tuple(self.read(e) for e in node.inputs)
+        for e, found in zip(node.inputs, inputs, strict=True):
+            if is_state(e):
+                self.seen[node, e] = found
         before = dict.fromkeys(c for d in node.control for c in self.control.get(d, (d,)))
         control = tuple(before)
+        if node.op is AS_READ:
+            reader, entry = node.control[0], node.inputs[0]
+            self.value[node.entries[0]] = self.seen.get((reader, entry), inputs[0])
+            self.control[node] = control
+            return
         if writes(node):
             self.write(node, inputs, control)
             return

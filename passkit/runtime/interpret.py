@@ -20,7 +20,7 @@ from passkit.errors import CodeGenError, DTypeError, FeedError, ShapeError
 from passkit.graph import Graph, post_order
 from passkit.group import FUSED
 from passkit.infer import show_shape
-from passkit.node import Entry, Node, known_shape
+from passkit.node import AS_READ, Entry, Node, is_state, known_shape
 from passkit.op import FCodeGen, FCompute, FContract, FElement, FExpand, FReduce, FScan, TStateful
 from passkit.reads import element
 from passkit.runtime.evaluate import cast_array, evaluate
@@ -76,6 +76,9 @@ class _Run:
     def __init__(self, graph: Graph, sizes: Sizes, state: MutableMapping[str, Any]) -> None:
         self.graph, self.sizes, self.state = graph, sizes, state
         self.values: dict[Entry, Array] = {}
+        self.kept: dict[tuple[Node, Entry], Array | None] = {
+            (n.control[0], n.inputs[0]): None for n in graph.nodes if n.op is AS_READ
+        }
         self.uses = {e: len(users) for e, users in graph.users.items()}
         for e in graph.heads:
             self.uses[e] = self.uses.get(e, 0) + 1
@@ -87,7 +90,7 @@ class _Run:
         due: dict[int, list[int]] = {}
         done = 0
         for h, e in enumerate(heads):  # a state variable is read once the heads before it are done
-            if _is_state(e):
+            if is_state(e):
                 due.setdefault(done, []).append(h)
             done = max(done, positions[e.node] + 1)
         read: dict[int, Array] = {}
@@ -107,7 +110,7 @@ class _Run:
 
     def value(self, entry: Entry) -> Array:
         """What ``entry`` has now."""
-        if not _is_state(entry):
+        if not is_state(entry):
             return self.values[entry]
         node = entry.node
         if node.name not in self.state:
@@ -124,7 +127,12 @@ class _Run:
         assert node.op is not None
         stateful = bool(TStateful.get(node.op.name))
         arrays = [self.value(e) if k or not stateful else None for k, e in enumerate(node.inputs)]
-        if node.op is FUSED:
+        for e, array in zip(node.inputs, arrays, strict=True):
+            if (node, e) in self.kept:
+                self.kept[node, e] = array
+        if node.op is AS_READ:
+            results = [self.kept[node.control[0], node.inputs[0]]]
+        elif node.op is FUSED:
             body = node.params["body"].graph
             results = _Run(body, self.inner_sizes(body, arrays), {})(arrays)
         elif stateful:
@@ -144,10 +152,6 @@ class _Run:
             (v.name, v.entries[0].shape, a.shape) for v, a in zip(body.inputs, arrays, strict=True)
         ]
         return {**self.sizes, **bind_sizes(known, "fused input")}
-
-
-def _is_state(entry: Entry) -> bool:
-    return entry.node.is_variable and bool(entry.node.params.get("state"))
 
 
 def _as_list(results: Any) -> Arrays:

@@ -1,0 +1,105 @@
+"""Every operator's gradient against central differences, over the specimens, in float64.
+
+The walk is over the registry. An operator without a useful derivative stands in `NO_GRADIENT`, with
+the mathematical reason; one that is constant in pieces does not: its gradient is 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from passkit.dtype import dtype_of, float64
+from passkit.node import Entry
+from tests.ops.central import Measured
+from tests.ops.specimens import SPECIMENS, Specimen, Trial
+from tests.ops.test_values import NAMES
+
+NO_GRADIENT: dict[str, str] = {
+    "stop_gradient": "it is there to have none",
+}
+
+ENOUGH = 200
+"""Elements of the inputs that are differentiated, where a trial has so few."""
+
+
+def differentiable(trial: Trial) -> bool:
+    """Whether an operator has a float input in a trial."""
+    return any(dtype_of(a.dtype) is float64 for a in trial.feeds[0])
+
+
+def tame(arrays: tuple[Any, ...], rng: np.random.Generator) -> tuple[Any, ...]:
+    """The arrays with small numbers in place of NaN, infinities and huge ones."""
+    return tuple(
+        np.where(np.abs(a) < 1e6, a, rng.normal(size=a.shape))
+        if floats(a)
+        else np.clip(a, 0 if a.dtype.kind == "u" else -300, 300).astype(a.dtype)
+        if a.dtype.kind in "iu"
+        else a
+        for a in arrays
+    )
+
+
+def floats(array: Any) -> bool:
+    """Whether an array is of floats."""
+    return dtype_of(array.dtype).is_float
+
+
+def chosen(trial: Trial) -> list[tuple[Any, ...]]:
+    """Feeds to differentiate: the smallest, one without elements, and the largest of few."""
+    by_size = {sum(a.size for a in arrays): arrays for arrays in reversed(trial.feeds)}
+    sizes = sorted(by_size)
+    some = [n for n in sizes if n]
+    few = [n for n in some if n <= ENOUGH]
+    return [by_size[n] for n in sorted({sizes[0], *some[:1], *few[-1:]})]
+
+
+def moved(arrays: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    """The arrays as they are, then with floats in smaller domains, where all may be smooth."""
+    for way in (
+        lambda a: a,
+        lambda a: np.abs(a) + 0.1,
+        lambda a: np.abs(a) % 0.8 + 0.1,
+        lambda a: np.abs(a) + 1.1,
+    ):
+        yield tuple(way(a) if floats(a) else a for a in arrays)
+
+
+def mistakes(specimen: Specimen, trial: Trial, rng: np.random.Generator) -> Iterator[str]:
+    """What is wrong with the gradients of one trial."""
+    outs = specimen.build(trial, "x")
+    if not any(floats_of(e) for e in outs):
+        return
+    for arrays in chosen(trial):
+        said = ["nowhere finite and smooth; give the specimen draws in its domain"]
+        ways = list(moved(tame(arrays, rng)))
+        tried = [Measured(outs, {f"x_{k}": a for k, a in enumerate(w)}, rng) for w in ways]
+        for measured in [m for m in tried if m.finite] or tried[:1]:
+            said = measured.mistakes()
+            if "rough" not in said:
+                break
+        shapes = " ".join(str(list(a.shape)) for a in arrays)
+        yield from (f"{specimen.op} {shapes} {dict(trial.params)}: {s}" for s in said)
+
+
+def floats_of(entry: Entry) -> bool:
+    """Whether a result is of floats."""
+    return entry.dtype is not None and entry.dtype.is_float
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n in SPECIMENS and n not in NO_GRADIENT])
+def test_gradient(name: str) -> None:
+    """`gradients` gives what central differences give, for all float inputs."""
+    wrong = [
+        message
+        for specimen in SPECIMENS[name]
+        if "f" in specimen.kinds
+        for k, trial in enumerate(specimen.drawn(float64))
+        if differentiable(trial)
+        for message in mistakes(specimen, trial, np.random.default_rng(k))
+    ]
+
+    assert not wrong, "\n".join(wrong[:10])

@@ -1,0 +1,63 @@
+"""Gradient: outputs become their gradients, as annotations say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import passkit as pk
+
+GRAPH = pk.parse("x: f64[3]; w: f64[3]; y = mul(mul(x, x), w); return y")
+FEEDS = {"x": np.array([1.0, 2.0, 3.0]), "w": np.array([4.0, 5.0, 6.0])}
+
+
+def test_outputs_become_gradients() -> None:
+    """By name, of the graph's outputs."""
+    found = pk.ApplyPasses(GRAPH.with_attrs(grad_xs=["x", "w"]), "Gradient")
+
+    dx, dw = pk.interpret(found, FEEDS)
+    np.testing.assert_array_equal(dx, [8.0, 20.0, 36.0])
+    np.testing.assert_array_equal(dw, [1.0, 4.0, 9.0])
+    assert "grad_xs" not in found.attrs
+
+
+def test_annotations_say_how() -> None:
+    """What is differentiated, its weights, how sums are made, what is computed again."""
+    y = GRAPH.outputs[0]
+    square = y.node.inputs[0]
+    graph = GRAPH.with_attrs(
+        grad_xs=square.node.inputs[0],
+        grad_ys=[y, square],
+        grad_ys_out_grad=[np.full(3, 2.0), None],
+        grad_aggregate_fun=lambda terms: sum(terms[1:], terms[0]),
+        grad_mirror_fun=lambda node: True,
+    )
+
+    (dx,) = pk.interpret(pk.ApplyPasses(graph, ["Gradient", "Simplify"]), FEEDS)
+    np.testing.assert_array_equal(dx, [2 * 8.0 + 2, 2 * 20.0 + 4, 2 * 36.0 + 6])
+
+
+def test_updates_stay() -> None:
+    """A graph that writes state does so still."""
+    a = pk.state("a", np.ones(2))
+    x = pk.var("x", (2,), "float64")
+    pure = pk.ApplyPasses(pk.Graph([a * x, pk.ops.assign(a, x)]), "Functionalize")
+    found = pk.ApplyPasses(pure.with_attrs(grad_xs="x", grad_ys=pure.outputs[0]), "Gradient")
+    state: dict[str, object] = {}
+
+    (dx,) = pk.interpret(found, {"x": np.array([3.0, 4.0])}, state)
+    np.testing.assert_array_equal(dx, [1.0, 1.0])
+    np.testing.assert_array_equal(state["a"], [3.0, 4.0])
+
+
+def test_what_is_refused() -> None:
+    """An x that is not there, and a graph that says nothing."""
+    with pytest.raises(pk.PassError, match="found no 'v' in the graph; known: mul, w, x, y"):
+        pk.ApplyPasses(GRAPH.with_attrs(grad_xs="v"), "Gradient")
+    with pytest.raises(pk.PassError, match="found no Entry.z.* in the graph; give an entry or"):
+        pk.ApplyPasses(GRAPH.with_attrs(grad_xs=pk.var("z", (3,))), "Gradient")
+    with pytest.raises(pk.PassError, match="Gradient depends on graph attribute 'grad_xs'"):
+        pk.ApplyPasses(GRAPH, "Gradient")
+    with pytest.raises(pk.GraphError, match="out of reach"):
+        graph = GRAPH.with_attrs(grad_xs="w", grad_ys=GRAPH.inputs[0], grad_unconnected="error")
+        pk.ApplyPasses(graph, "Gradient")
