@@ -6,7 +6,6 @@ Where nothing is summed, an elementwise product does, which fuses.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from passkit.errors import GraphError, ShapeError
 from passkit.infer import agree, show_shape
