@@ -337,6 +337,10 @@ def alibi(x: Array) -> Array:
 
 calls("alibi_bias", alibi, [call((3, 4, 4)), call((2, 8, 3, 5))], slack=4)
 
+# polynomials
+
+calls("polyval", np.polyval, [call((4,), (5, 7)), call((1,), (3,)), call((0,), (3,))], slack=16)
+
 # cells
 
 sigmoid = special.expit

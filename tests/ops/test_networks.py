@@ -166,6 +166,7 @@ BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: ops.scaled_dot_product_attention(
         var(2, 3), var(2, 3), var(2, 3), var(2, 2, **i32), masked=True), pk.DTypeError,
      "bool or float32, got int32"),
+    (lambda: ops.polyval(var(2, 3), var(3)), pk.ShapeError, r"known length, got \(2, 3\)"),
     (lambda: ops.rotate_half(var(3, 5)), pk.ShapeError, r"even last axis, got \(3, 5\)"),
     (lambda: ops.rotary_wave(var(3, 4), base=0.0), pk.GraphError, "base above 0, got 0.0"),
     (lambda: ops.alibi_bias(var(3, 4)), pk.ShapeError, r"queries, keys\), got \(3, 4\)"),

@@ -1,0 +1,32 @@
+"""Polynomials, by Horner's rule: a coefficient at a time, in one kernel."""
+
+from __future__ import annotations
+
+from passkit.errors import ShapeError
+from passkit.infer import show_shape
+from passkit.node import Entry, Node, known_shape
+from passkit.ops.composites import composite
+from passkit.ops.rules import make, takes
+
+
+def _polyval(node: Node, p: Entry, x: Entry) -> Entry:
+    """Source: numpy.polyval, which begins with 0 as well."""
+    shape = known_shape(p)
+    if len(shape) != 1 or not isinstance(shape[0], int):
+        raise ShapeError(
+            f"{node.where} needs a vector of coefficients of known length, got {show_shape(shape)}"
+        )
+    out = make("zeros_like", x)
+    for k in range(shape[0]):
+        c = make("reshape", make("slice", p, begin=(k,), size=(1,)), shape=())
+        out = out * x + c if k else out + c
+    return out
+
+
+composite(
+    "polyval",
+    ["p", "x"],
+    _polyval,
+    "the polynomial with coefficients p, that of the highest power first, at x",
+    types=takes("f"),
+)
