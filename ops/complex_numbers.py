@@ -72,9 +72,8 @@ def _joined(x: Any, y: Any) -> Any:
 
 def _angle(x: Expr) -> Expr:
     """Of a real number: pi where it has a minus, -0 too."""
-    return ast.where(
-        ast.equal(x, x), ast.where(ast.copysign(ast.const(1, x.dtype), x) < 0, pi, 0), x
-    )
+    minus = ast.copysign(ast.const(1, x.dtype), x) < 0
+    return ast.where(ast.equal(x, x), ast.where(minus, ast.const(pi, x.dtype), 0), x)
 
 
 # name, NumPy's function, code for real numbers, dtype rule, meaning, the other names
