@@ -1,6 +1,6 @@
-"""Exhibits: an operator's call, and how it runs on the CPU in each dtype, found by planning a call.
+"""Exhibits: an operator's call, and how it runs on the CPU in each dtype.
 
-The call is that of `FExample`, by default of variables of one dtype; a negation follows it, so
+Found by planning a call. The call is that of `FExample`, by default of variables of one dtype; a negation follows it, so
 that it shows whether the operator fuses with what reads it.
 """
 
