@@ -1,7 +1,7 @@
 """Exhibits: an operator's call, and how it runs on the CPU in each dtype.
 
-Found by planning a call. The call is that of `FExample`, by default of variables of one dtype; a negation follows it, so
-that it shows whether the operator fuses with what reads it.
+Found by planning a call: that of `FExample`, by default of variables of one dtype. A negation
+follows it, so that it shows whether the operator fuses with what reads it.
 """
 
 from __future__ import annotations
