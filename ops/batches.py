@@ -1,4 +1,4 @@
-"""Batch normalisation: inference as one multiplication and addition, training with its statistics."""
+"""Batch normalisation: inference as one product and sum, training with its statistics."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def _checked(node: Node, x: Shape, *vectors: Shape) -> int:
 
 def _along(v: Entry, rank: int, axis: int) -> Entry:
     """A vector as it broadcasts along an axis."""
-    return make("reshape", v, shape=tuple(known_shape(v)[0] if k == axis else 1 for k in range(rank)))
+    shape = tuple(known_shape(v)[0] if k == axis else 1 for k in range(rank))
+    return make("reshape", v, shape=shape)
 
 
 def _scaled(x: Entry, scale: Entry, offset: Entry, axis: int) -> Entry:

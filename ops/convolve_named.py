@@ -1,4 +1,4 @@
-"""Convolutions by the names of TensorFlow and others: so many spatial axes, either order of channels.
+"""Convolutions by the names of TensorFlow and others: so many axes, either order of channels.
 
 A filter is (*window, channels / groups, filters) in each of them.
 """

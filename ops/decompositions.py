@@ -116,8 +116,13 @@ def _cholesky(node: Node, x: Any) -> Any:
     return np.swapaxes(lower, -1, -2) if node.params["upper"] else lower
 
 
-decomposition("cholesky", _same, _cholesky,
-              "the lower triangle L with L @ L.T = x, or its transpose", {"upper": False})  # fmt: skip
+decomposition(
+    "cholesky",
+    _same,
+    _cholesky,
+    "the lower triangle L with L @ L.T = x, or its transpose",
+    {"upper": False},
+)
 decomposition("det", _batch, lambda node, x: np.linalg.det(x), "the determinant of each matrix")
 decomposition("inv", _same, lambda node, x: np.linalg.inv(x), "the inverse of each matrix")
 decomposition(

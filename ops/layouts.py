@@ -24,7 +24,8 @@ def channels_first(node: Node, count: int) -> bool:
     if given in (*LAST[count], "channels_last"):
         return False
     raise GraphError(
-        f"{node.where} needs {LAST[count][0]!r} or {FIRST[count][0]!r} as data_format, got {given!r}"
+        f"{node.where} needs {LAST[count][0]!r} or {FIRST[count][0]!r} as data_format, got "
+        f"{given!r}"
     )
 
 

@@ -1,10 +1,10 @@
-"""Windows: views of what convolutions and pools read, as index maps that fuse with what folds them.
+"""Windows: views of what convolutions and pools read: index maps that fuse with what folds them.
 
 Shapes are channels last: (batch, *size, channels), with one to three spatial axes. A window covers
 ``window`` elements of each spatial axis, ``dilations`` apart; the next one begins ``strides``
 further on. ``padding`` is 0 or 'VALID' (none), 'SAME' (as many windows as elements, divided by the
-stride and rounded up; the odd one is padded at the end, as in TensorFlow), or what is added in front
-and behind: a number, one for each axis, or a pair for each axis.
+stride and rounded up; the odd one is padded at the end, as in TensorFlow), or what is added in
+front and behind: a number, one for each axis, or a pair for each axis.
 """
 
 from __future__ import annotations

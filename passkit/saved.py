@@ -13,6 +13,7 @@ from passkit.passes.rtcgen import FLAGS, kernel_text
 from passkit.runtime.native.build import kernel_digest, library_of
 from passkit.runtime.native.cache import KernelCache, open_cache, trusted_folder
 from passkit.runtime.native.launcher import cache_key, launcher
+from passkit.runtime.program import Library
 
 FORMAT = 1
 
@@ -36,6 +37,10 @@ def save(executable: Executable, folder: str | Path) -> None:
     (folder / "options.json").write_text(json.dumps(options), encoding="utf-8")
     executable.state.save(folder / "state.npz")
     kernels = [kernel_digest(kernel_text(k), FLAGS) for k in executable.kernels]
+    if any(isinstance(s, Library) and s.row[0] == "convolution" for s in executable.steps):
+        from passkit.runtime.native import convolution
+
+        kernels.append(convolution.digest())
     target = KernelCache(trusted_folder(folder / "cache"))
     for key, library in [
         *((k, library_of(k)) for k in kernels),

@@ -28,7 +28,8 @@ def turned_loads(loop: LaneLoop, serial: Loop) -> list[Load]:
         for s in loop.stage.body
         for value in expressions(s)
         for x in _certain(value)
-        if inner.isdisjoint(variables(x.index))
+        if not (x.dtype.is_float and x.dtype.nbytes == 2)  # those are no vectors to the compiler
+        and inner.isdisjoint(variables(x.index))
         and stride_of(x.index, serial.var, moves_with(serial.var)) == 1
         and loop.lanes.step(x.index) not in (None, 0, 1, 2, -1)
     )

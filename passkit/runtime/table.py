@@ -1,11 +1,11 @@
 """Tables: a program as plain rows over symbolic sizes, bound to the shapes of a call.
 
 A row is ``("launch", entry, grid, scratch, seconds, points, weight, refs, sizes)``, ``("gemm",
-name, entry, function, refs, batch of a, batch of b, m, n, k, flags)``, ``("python", function, views,
-views)``, ``("copy", ref, ref, nbytes)``, or None where there is nothing to do. A ref is a kind
-("input", "output", "arena", "constant") and an index; a view is a ref, NumPy's number of a dtype
-and a shape. ``("convolution", entry, bytes of an element, refs, numbers, constant)`` has the
-numbers of a `Convolution`. Rows hold numbers, text and sizes, so that they can be written to a file.
+name, entry, function, refs, batch of a, batch of b, m, n, k, flags)``, ``("convolution", entry,
+bytes of an element, refs, the numbers of a `Convolution`, constant)``, ``("python", function,
+views, views)``, ``("copy", ref, ref, nbytes)``, or None where there is nothing to do. A ref is a
+kind ("input", "output", "arena", "constant") and an index; a view is a ref, NumPy's number of a
+dtype and a shape. Rows hold numbers, text and sizes, so that they can be written to a file.
 """
 
 from __future__ import annotations
@@ -204,11 +204,13 @@ class _Binder:
     def convolution(
         self, entry: int, itemsize: int, refs: Sequence[Row], numbers: Row, constant: bool
     ) -> list[Row]:
-        from passkit.folds import Convolution  # few programs have one
-        from passkit.runtime.native.convolution import laid_out, steps
+        from passkit.runtime.native.convolution import laid_out, steps  # few programs have one
+        from passkit.runtime.native.onednn import Geometry
 
-        shape = Convolution(*(self.shape(n) if isinstance(n, tuple) else self.number(n)
-                              for n in numbers))  # fmt: skip
+        known: list[Any] = [
+            self.shape(n) if isinstance(n, tuple) else self.number(n) for n in numbers
+        ]
+        shape = Geometry(*known)
         found = steps(shape, itemsize)
         if found is None:
             return []

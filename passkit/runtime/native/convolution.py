@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import ctypes
 from functools import cache
+from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from passkit.folds import Convolution
 from passkit.runtime.native.blas import blas
 from passkit.runtime.native.build import KernelText, build, kernel_digest
-from passkit.runtime.native.onednn import Primitives, primitives
+from passkit.runtime.native.onednn import Geometry, Primitives, primitives
 
 SYMBOL = "convolve"
 FLAGS = ("-fwrapv", "-ffp-contract=fast")
@@ -65,9 +65,9 @@ class Steps(NamedTuple):
     run: Step
 
 
-def steps(c: Convolution, itemsize: int) -> Steps | None:
+def steps(c: Geometry, itemsize: int) -> Steps | None:
     """What runs a convolution of this shape; None where its result is empty."""
-    if min(c.batch, *c.result, c.filters) < 1:  # type: ignore[type-var]
+    if min(c.batch, *c.result, c.filters) < 1:
         return None
     each = c.groups == c.channels == c.filters  # a filter for each channel: no product of matrices
     found = primitives(c) if itemsize == 4 and not each else None
@@ -75,27 +75,27 @@ def steps(c: Convolution, itemsize: int) -> Steps | None:
     product = library.sgemm if itemsize == 4 else library.dgemm
     head = (itemsize, library.ilp64)
     shape = [c.batch, *c.size, c.channels, c.filters, *c.window, *c.result, *c.stride, *c.before]
-    numbers = tuple(int(n) for n in (*shape, *c.dilation, c.groups))
-    work = int(np.prod([*map(int, c.result), *c.window])) * (c.channels // c.groups) * c.filters
-    seconds = SECONDS * work * int(c.batch)
-    row = int(c.result[2]) * int(np.prod(c.window)) * (c.channels // c.groups) * itemsize
+    numbers = (*shape, *c.dilation, c.groups)
+    length = prod(c.window) * (c.channels // c.groups)
+    seconds = SECONDS * prod(c.result) * length * c.filters * c.batch
+    row = c.result[2] * length * itemsize
     if found is not None:
-        reorder = _reorder(found, head, numbers, c)
+        reorder = _reorder(found, head, numbers)
         scratch = max(found.scratch_nbytes, row)
         sizes = (LIBRARY, *head, 1, *numbers)
-        run = Step(found.table, sizes, found.parts * int(c.batch), scratch, seconds)
+        run = Step(found.table, sizes, found.parts * c.batch, scratch, seconds)
         return Steps(product, reorder, found.filter_nbytes, run)
-    lines = int(c.result[0]) * int(c.result[1])
+    lines = c.result[0] * c.result[1]
     if each:
-        run = Step(None, (CHANNELS, *head, 1, *numbers), lines * int(c.batch), 0, 8 * seconds)
+        run = Step(None, (CHANNELS, *head, 1, *numbers), lines * c.batch, 0, 8 * seconds)
         return Steps(product, None, 0, run)
     height = max(1, min(lines, PATCH_NBYTES // max(1, row)))
-    tiles = -(-lines // height) * int(c.batch)
+    tiles = -(-lines // height) * c.batch
     run = Step(None, (WINDOWS, *head, height, *numbers), tiles, row * height, seconds)
     return Steps(product, None, 0, run)
 
 
-def _reorder(found: Primitives, head: tuple[int, ...], numbers: Any, c: Convolution) -> Step:
+def _reorder(found: Primitives, head: tuple[int, ...], numbers: tuple[int, ...]) -> Step:
     seconds = 2.0 * found.filter_nbytes / 20e9
     return Step(found.table, (REORDER, *head, 1, *numbers), found.reorders, 0, seconds)
 

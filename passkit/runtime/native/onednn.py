@@ -1,4 +1,4 @@
-"""oneDNN of the wheel onednn-cpu-gomp, opened at run time: one convolution as primitives and tables.
+"""oneDNN of the wheel onednn-cpu-gomp, opened at run time: convolutions as tables of primitives.
 
 Primitives are made for one thread: our own threads share the parts of a convolution out, so that
 there is one team, and the bits of a result do not depend on its size.
@@ -9,13 +9,12 @@ from __future__ import annotations
 import ctypes
 from ctypes import byref, c_char_p, c_int, c_int64, c_size_t, c_void_p
 from functools import lru_cache
+from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from attrs import field, frozen
-
-from passkit.folds import Convolution
 
 FLOAT = 3
 CPU, IN_ORDER, ANY, INFERENCE, DIRECT, USER = 1, 1, 1, 96, 1, 1
@@ -24,6 +23,21 @@ PARTS_FLOP = 50e6
 """The work of a part of an image, at least: below it the ends of a part weigh too much."""
 MOST_PARTS = 8
 Dims = c_int64 * 12
+
+
+class Geometry(NamedTuple):
+    """A `passkit.folds.Convolution` whose sizes are numbers; names are explained there."""
+
+    batch: int
+    size: tuple[int, ...]
+    channels: int
+    filters: int
+    window: tuple[int, ...]
+    result: tuple[int, ...]
+    stride: tuple[int, ...]
+    before: tuple[int, ...]
+    dilation: tuple[int, ...]
+    groups: int
 
 
 @frozen(eq=False)
@@ -41,7 +55,7 @@ class Primitives:
     rows: int
 
 
-class _Failed(Exception):
+class _FailedError(Exception):
     """The library has no primitive for this."""
 
 
@@ -59,8 +73,9 @@ class Library:
         self("dnnl_stream_create", byref(self.stream), self.engine, c_int(IN_ORDER))
 
     def __call__(self, name: str, *arguments: Any) -> None:
+        """Call a function. Raises: _FailedError where it answers with an error."""
         if getattr(self.dll, name)(*arguments):
-            raise _Failed(name)
+            raise _FailedError(name)
 
     def address(self, name: str) -> int:
         """The address of a function; OpenMP's are found among what the library links."""
@@ -95,7 +110,7 @@ def library() -> Library | None:
     path = _installed()
     try:
         return None if path is None else Library(path)
-    except (OSError, AttributeError, _Failed):
+    except (OSError, AttributeError, _FailedError):
         return None
 
 
@@ -113,24 +128,24 @@ def _installed() -> Path | None:
 
 
 @lru_cache(maxsize=512)
-def primitives(c: Convolution) -> Primitives | None:
+def primitives(c: Geometry) -> Primitives | None:
     """What runs convolutions of this shape; None where the library has nothing fast for it."""
     found = library()
-    if found is None or min(c.batch, *c.result, c.channels, c.filters, *c.window) < 1:  # type: ignore[type-var]
+    if found is None or min(c.batch, *c.result, c.channels, c.filters, *c.window) < 1:
         return None
     # A primitive has as many threads as it was made for.
     threads = found.dll.omp_get_max_threads()
     found.dll.omp_set_num_threads(c_int(1))
     try:
         return _Making(found, c).made()
-    except _Failed:
+    except _FailedError:
         return None
     finally:
         found.dll.omp_set_num_threads(c_int(threads))
 
 
 class _Making:
-    def __init__(self, found: Library, c: Convolution) -> None:
+    def __init__(self, found: Library, c: Geometry) -> None:
         self.lib, self.c = found, c
         self.axis = 0 if c.result[0] > 1 or c.size[0] > 1 or c.window[0] > 1 else 1
         """The axis that is cut; axes before it have length 1, and the library is not told of."""
@@ -163,20 +178,19 @@ class _Making:
         return Primitives(table, len(cuts), 1, lib.nbytes(filters), scratch, rows)
 
     def needed(self, first: int, last: int) -> tuple[int, int]:
-        """The elements of the source that results first to last read, along the axis that is cut."""
+        """The elements of the source that results first to last read, along the cut axis."""
         c, k = self.c, self.axis
         reach = (c.window[k] - 1) * c.dilation[k] + 1
         start = first * c.stride[k] - c.before[k]
         stop = (last - 1) * c.stride[k] - c.before[k] + reach
-        return max(start, 0), min(stop, int(c.size[k]))
+        return max(start, 0), min(stop, c.size[k])
 
     def part(
         self, first: int, last: int, start: int, stop: int
     ) -> tuple[list[int], c_void_p, int]:
         """The record of results first to last, how it wants the filter, and bytes of scratch."""
         c, lib, k = self.c, self.lib, self.axis
-        size = [int(n) for n in c.size[k:]]
-        result = [int(n) for n in c.result[k:]]
+        size, result = list(c.size[k:]), list(c.result[k:])
         size[0], result[0] = stop - start, last - first
         reach = [(w - 1) * d + 1 for w, d in zip(c.window[k:], c.dilation[k:], strict=True)]
         before = list(c.before[k:])
@@ -199,16 +213,16 @@ class _Making:
         name = c_char_p()
         lib("dnnl_primitive_desc_query", description, c_int(IMPLEMENTATION), c_int(0), byref(name))
         if (name.value or b"").startswith(b"ref"):
-            raise _Failed("only the reference implementation, which is slow")
+            raise _FailedError("only the reference implementation, which is slow")
         primitive = c_void_p()
         lib("dnnl_primitive_create", byref(primitive), description)
         scratch = lib.queried(description, SCRATCH)
-        inner = [int(n) for n in c.size[k + 1 :]], [int(n) for n in c.result[k + 1 :]]
+        inner = c.size[k + 1 :], c.result[k + 1 :]
         offsets = [
-            start * int(np.prod(inner[0], dtype=np.int64)) * c.channels,
-            first * int(np.prod(inner[1], dtype=np.int64)) * c.filters,
+            start * prod(inner[0]) * c.channels,
+            first * prod(inner[1]) * c.filters,
         ]
-        lines = int(np.prod(inner[1][:-1], dtype=np.int64))
+        lines = prod(inner[1][:-1])
         record = [primitive.value, source.value, target.value, scratch.value, *offsets]
         record += [first * lines, (last - first) * lines]
         return [int(n or 0) for n in record], lib.queried(description, WEIGHTS), lib.nbytes(scratch)
@@ -246,12 +260,12 @@ def _last(dims: tuple[int, ...]) -> tuple[int, ...]:
     return strides[0] * dims[2], 1, *strides
 
 
-def _cuts(c: Convolution, axis: int) -> list[tuple[int, int]]:
+def _cuts(c: Geometry, axis: int) -> list[tuple[int, int]]:
     """Parts of an image along an axis: by the work there is, and by nothing else."""
-    window = int(np.prod(c.window)) * c.channels // c.groups
-    image = 2.0 * window * c.filters * float(np.prod([int(n) for n in c.result]))
-    length = int(c.result[axis])
-    wanted = min(image / PARTS_FLOP, MOST_PARTS, max(1, 16 // int(c.batch)), length)
+    window = prod(c.window) * c.channels // c.groups
+    image = 2.0 * window * c.filters * prod(c.result)
+    length = c.result[axis]
+    wanted = min(image / PARTS_FLOP, MOST_PARTS, max(1, 16 // c.batch), length)
     parts = 1
     while parts * 2 <= wanted:
         parts *= 2

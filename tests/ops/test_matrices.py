@@ -1,0 +1,93 @@
+"""What contractions and linear algebra refuse, and how products are computed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.errors import FeedError, GraphError, ShapeError
+from passkit.runtime.table import batch_axes
+
+ops = pk.ops
+A, B = pk.var("a", (2, 3, 4)), pk.var("b", (2, 4, 3))
+SQUARE, OPEN = pk.var("s", (3, 3)), pk.var("o", (None, 3))
+
+
+def einsum(equation: Any) -> Any:
+    """On A and B."""
+    return lambda: ops.einsum(A, B, equation=equation)
+
+
+@pytest.mark.parametrize(
+    ("build", "error", "message"),
+    [
+        (einsum(3), GraphError, r"such as 'ij,jk->ik' as equation, got 3"),
+        (einsum("abc"), GraphError, r"'abc': it has 1 operands, and 2 are given"),
+        (einsum("ab,bcd"), GraphError, r"'ab' names 2 axes of an operand that has 3"),
+        (einsum("abc,acd->ae"), GraphError, r"'e' of the result is in no operand"),
+        (einsum("abc,acd->aa"), GraphError, r"'a' stands twice in the result"),
+        (einsum("ab1,acd->a"), GraphError, r"'1' is no letter"),
+        (einsum("...c,...d->cd"), GraphError, r"the result lacks the ellipsis"),
+        (einsum("abc,abc->a"), ShapeError, r"label 'b'.*3.*4|label 'b'.*4.*3"),
+        (lambda: ops.einsum(pk.var("n", (None, None)), equation="ii->i"), ShapeError,
+         r"extent of 'i', which stands twice in 'ii', got"),
+        (lambda: ops.tensordot(A, B, axes=4), ShapeError, r"at most 3 axes to sum, got 4"),
+        (lambda: ops.tensordot(A, B, axes=((0, 1), (0,))), GraphError,
+         r"as axes, got \(\(0, 1\), \(0,\)\)"),
+        (lambda: ops.vecdot(A, A, axis=0), ShapeError, r"an axis from -3 to -1, got 0"),
+        (lambda: ops.matrix_power(SQUARE, n=0.5), GraphError, r"an int as n, got 0.5"),
+        (lambda: ops.matrix_power(pk.var("v", (3,)), n=2), ShapeError,
+         r"square matrices, got \(3,\)"),
+        (lambda: ops.multi_dot(SQUARE), GraphError, r"at least two inputs, got 1"),
+        (lambda: ops.multi_dot(SQUARE, A), ShapeError, r"ranks \[2, 3\]"),
+        (lambda: ops.inv(pk.var("v", (3,))), ShapeError, r"last two axes, got \(3,\)"),
+        (lambda: ops.inv(A), ShapeError, r"square matrices, got \(2, 3, 4\)"),
+        (lambda: ops.svdvals(OPEN), ShapeError, r"which of o.0 rows and 3 columns are fewer"),
+        (lambda: ops.qr(A, mode="raw"), GraphError, r"'reduced' or 'complete' as mode, got 'raw'"),
+        (lambda: ops.matrix_solve(SQUARE, pk.var("c", (2, 3, 1))), ShapeError,
+         r"equal batches, got \(3, 3\) and \(2, 3, 1\)"),
+        (lambda: ops.matrix_norm(A, ord=3), GraphError, r"inf and -inf as ord, got 3"),
+        (lambda: pk.gradients([ops.qr(A)[0]], [A]), GraphError,
+         r"got 3 rows, 4 columns and mode 'reduced'"),
+        (lambda: pk.gradients([ops.svd(A, full_matrices=True)[0]], [A]), GraphError,
+         r"full_matrices=False, got 3 rows and 4 columns"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused(build: Any, error: Any, message: str) -> None:
+    """Equations, shapes and parameters, with what was found."""
+    with pytest.raises(error, match=message):
+        build()
+
+
+def test_a_matrix_that_has_no_answer_is_an_error_of_its_feed() -> None:
+    """NumPy's reason is in the message."""
+    graph = pk.Graph([ops.inv(SQUARE)])
+
+    with pytest.raises(FeedError, match="that it was given: Singular matrix"):
+        pk.interpret(graph, {"s": np.ones((3, 3), np.float32)})
+
+
+def test_batches_become_as_few_axes_as_steps_allow() -> None:
+    """Extents and steps of a, b and c; the last axis is one launch."""
+    assert batch_axes((2, 3), (2, 3), 4, 5, 6) == [(6, 4, 5, 6)]
+    assert batch_axes((2, 1), (1, 3), 4, 5, 6) == [(2, 4, 0, 18), (3, 0, 5, 6)]
+    assert batch_axes((2, 3), (1, 1), 4, 5, 6) == [(6, 4, 0, 6)]
+    assert batch_axes((1,), (1,), 4, 5, 6) == [(1, 0, 0, 0)]
+
+
+def test_operands_that_lie_transposed_are_not_copied() -> None:
+    """The library reads them as they are."""
+    exe = pk.compile(ops.einsum(A, B, equation="bij,bki->bjk"))
+
+    assert [type(s).__name__ for s in exe.steps] == ["Library"]
+
+
+def test_the_smallest_product_comes_first() -> None:
+    """A chain is multiplied from the end where that costs less."""
+    chain = [pk.var(c, s) for c, s in zip("abc", [(50, 60), (60, 70), (70, 1)], strict=True)]
+    for entry in (ops.multi_dot(*chain), ops.einsum(*chain, equation="ij,jk,kl->il")):
+        texts = [str(s) for s in pk.compile(entry).steps if "library" in str(s)]
+        assert ["x (70, 1)" in texts[0], len(texts)] == [True, 2]

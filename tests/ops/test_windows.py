@@ -1,0 +1,114 @@
+"""What convolutions, pools and batch norms refuse, and how they are computed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.errors import GraphError, ShapeError
+
+ops = pk.ops
+IMAGE = pk.var("x", (2, 8, 9, 4))
+FILTER = pk.var("f", (3, 3, 4, 6))
+OPEN = pk.var("o", (2, None, 9, 4))
+
+
+@pytest.mark.parametrize(
+    ("build", "error", "message"),
+    [
+        (lambda: ops.convolution(IMAGE, FILTER, strides=0), ShapeError,
+         r"int >= 1 as strides, or 2, one for each .* got 0"),
+        (lambda: ops.convolution(pk.var("v", (2, 4)), FILTER), ShapeError,
+         r"one to three spatial axes, got \(2, 4\)"),
+        (lambda: ops.convolution(IMAGE, pk.var("g", (9, 3, 4, 6))), ShapeError,
+         r"at least 9 elements with padding at spatial axis 0.* got 8 \+ 0 \+ 0"),
+        (lambda: ops.convolution(OPEN, FILTER, strides=2, padding="SAME"), ShapeError,
+         r"'SAME' at stride 2 for the unknown size \w+"),
+        (lambda: ops.convolution(IMAGE, FILTER, padding=((1, -1), 0)), ShapeError,
+         r"each of 2 spatial axes, got \(\(1, -1\), 0\)"),
+        (lambda: ops.convolution(IMAGE, pk.var("g", (3, 4, 6))), ShapeError,
+         r"a filter of rank 4, .* got \(3, 4, 6\)"),
+        (lambda: ops.convolution(IMAGE, pk.var("g", (3, None, 4, 6))), ShapeError,
+         r"filter whose shape is known, got \(3, g.1, 4, 6\)"),
+        (lambda: ops.convolution(IMAGE, FILTER, groups=4), ShapeError,
+         r"groups that divide 6 filters, got 4"),
+        (lambda: ops.convolution(IMAGE, FILTER, groups=2), ShapeError,
+         r"channels of input and filter.*4.*8"),
+        (lambda: ops.windows_back(IMAGE, size=(8, 9)), ShapeError,
+         r"for 2 spatial axes, got \(2, 8, 9, 4\)"),
+        (lambda: ops.windows_taken(pk.var("v", (2, 8, 9))), ShapeError,
+         r"\(batch, \*size, \*window, channels\), got \(2, 8, 9\)"),
+        (lambda: ops.windows_taken(pk.var("w", (2, 8, None, 4))), ShapeError,
+         r"a window of known size, got \(w.2,\)"),
+        (lambda: ops.dilate(IMAGE, factors=(1, 2), padding=((0, 0),)), ShapeError,
+         r"for each axis of \(2, 8, 9, 4\), got \(1, 2\) and \(\(0, 0\),\)"),
+        (lambda: ops.conv2d(IMAGE, FILTER, data_format="NCW"), GraphError,
+         r"'NHWC' or 'NCHW' as data_format, got 'NCW'"),
+        (lambda: ops.conv1d(IMAGE, FILTER), ShapeError,
+         r"an input of rank 3, got \(2, 8, 9, 4\)"),
+        (lambda: ops.depthwise_conv2d(IMAGE, pk.var("g", (3, 3, 4))), ShapeError,
+         r"\(height, width, channels, multiplier\), got \(3, 3, 4\)"),
+        (lambda: ops.max_pool2d(IMAGE, window=(2, 0)), ShapeError,
+         r"int >= 1 as window, or 2, .* got \(2, 0\)"),
+        (lambda: ops.global_max_pool(pk.var("v", (2, 4))), ShapeError,
+         r"\(batch, \*size, channels\), got \(2, 4\)"),
+        (lambda: ops.lrn(IMAGE, depth_radius=-1), ShapeError,
+         r"int >= 0 as depth_radius, got -1"),
+        (lambda: ops.lrn(pk.var("v", (4,))), ShapeError, r"\(…, channels\), got \(4,\)"),
+        (lambda: ops.batch_norm(IMAGE, IMAGE, *[pk.var(c, (4,)) for c in "abc"]), ShapeError,
+         r"each channel as input 1, got \(2, 8, 9, 4\)"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused(build: Any, error: Any, message: str) -> None:
+    """Shapes and parameters, with what was found."""
+    with pytest.raises(error, match=message):
+        build()
+
+
+def kinds(entry: Any) -> list[str]:
+    """The kinds of steps that compute an entry."""
+    return [type(s).__name__ for s in pk.compile(entry).steps]
+
+
+def test_what_stands_around_a_pool_is_in_its_kernel() -> None:
+    """A pool is a fold over a view: one kernel with its neighbours."""
+    y = ops.exp(ops.max_pool2d(ops.relu(IMAGE), window=2) * 2.0)
+
+    assert kinds(y) == ["Launch"]
+
+
+def test_a_gradient_goes_to_the_first_maximum() -> None:
+    """Of equal elements only one gets it."""
+    x = pk.var("x", (1, 4, 1))
+    (dx,) = pk.gradients([ops.max_pool1d(x, window=2, strides=1)], [x])
+    feeds = {"x": np.float32([[[1], [1], [0], [0]]])}
+
+    assert pk.interpret(pk.Graph([dx]), feeds)[0].ravel().tolist() == [1, 1, 1, 0]
+
+
+def test_unknown_sizes() -> None:
+    """A convolution and a pool serve all sizes with one plan."""
+    x, f = pk.var("x", (None, None, 5, 2)), pk.var("f", (3, 3, 2, 4))
+    y = ops.avg_pool2d(ops.conv2d(x, f, padding="SAME"), window=2)
+    exe, graph = pk.compile(y), pk.Graph([y])
+    rng = np.random.default_rng(0)
+    for rows, height in ((1, 4), (2, 7), (3, 2)):
+        feeds = {
+            "x": rng.normal(size=(rows, height, 5, 2)).astype(np.float32),
+            "f": rng.normal(size=(3, 3, 2, 4)).astype(np.float32),
+        }
+        np.testing.assert_allclose(exe(feeds)[0], pk.interpret(graph, feeds)[0], rtol=2e-5,
+                                   atol=1e-5)  # fmt: skip
+
+
+def test_batch_norm_of_inference_is_one_kernel_over_the_data() -> None:
+    """The factor of each channel is computed once, not for each element."""
+    vectors = [pk.var(c, (4,)) for c in "abcd"]
+    exe = pk.compile(ops.relu(ops.batch_norm(IMAGE, *vectors)))
+
+    texts = [k.source for k in exe.kernels]
+    assert sum("rsqrt(" in t for t in texts) == 1
+    assert len(texts) == 2 or "store(s" in texts[0]

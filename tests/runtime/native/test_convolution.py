@@ -1,0 +1,166 @@
+"""Convolutions by oneDNN and by windows: the same sums, filters that change, threads, failures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.compiler import Executable
+from passkit.runtime.native import convolution, onednn
+from passkit.runtime.native.launcher import num_threads, set_num_threads
+from passkit.runtime.native.onednn import Geometry
+from tests.ops import windowed
+
+WAYS = ["windows"] + ["library"] * (onednn.library() is not None)
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What computes convolutions: the library where it is installed, and what stands in for it."""
+    if request.param == "windows":
+        monkeypatch.setattr(convolution, "primitives", lambda c: None)
+    return str(request.param)
+
+
+@pytest.fixture
+def threads() -> Iterator[None]:
+    """The number of threads is put back."""
+    before = num_threads()
+    yield
+    set_num_threads(before)
+
+
+def drawn(*shape: int) -> Any:
+    """Values of both signs."""
+    return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
+
+
+def compiled(x: Any, f: Any = None, **params: Any) -> Executable:
+    """A convolution of variables, or of a variable with a constant filter."""
+    filters = pk.var("f", (3, 3, 16, 24)) if f is None else f
+    return pk.compile(pk.ops.convolution(pk.var("x", x.shape), filters, **params))
+
+
+def near(found: Any, wanted: Any) -> bool:
+    """Equal but for the order of sums."""
+    return bool(np.abs(found - wanted).max() <= 3e-6 * np.abs(wanted).max() * 3)
+
+
+def test_a_filter_may_change_and_a_constant_one_is_laid_out_once(way: str) -> None:
+    """Each call sees the filter it is given; a constant one is kept for all batches."""
+    x, f = drawn(2, 9, 10, 16), drawn(3, 3, 16, 24)
+    exe = compiled(x, padding="SAME")
+    for factor in (1, -2):
+        (found,) = exe(x=x, f=f * np.float32(factor))
+        assert near(found, factor * windowed.convolution(x, f, padding="SAME"))
+
+    fixed = pk.compile(pk.ops.convolution(pk.var("x", (None, 9, 10, 16)), f, padding="SAME"))
+    for rows in (1, 2):
+        (found,) = fixed(x=x[:rows])
+        assert near(found, windowed.convolution(x[:rows], f, padding="SAME"))
+    assert len(fixed._table.kept) == (way == "library")
+
+
+@pytest.mark.usefixtures("threads")
+def test_bits_do_not_depend_on_threads(way: str) -> None:
+    """Parts are cut by shape."""
+    x, f = drawn(1, 64, 60, 16), drawn(3, 3, 16, 64)
+    deep = drawn(3, 3, 1, 16)
+    several = [compiled(x, f, padding="SAME"), compiled(x, deep, padding="SAME", groups=16)]
+    bits = []
+    for count in (1, 2, 4):
+        set_num_threads(count)
+        bits.append([exe(x=x)[0].tobytes() for exe in several])
+
+    assert bits[0] == bits[1] == bits[2]
+
+
+def test_calls_from_several_threads(way: str) -> None:
+    """Each call lays its own filter out."""
+    x = drawn(1, 20, 20, 16)
+    exe = compiled(x, padding="SAME")
+    filters = [drawn(3, 3, 16, 24) * np.float32(k + 1) for k in range(6)]
+    wanted = windowed.convolution(x, filters[0], padding="SAME")
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda f: exe(x=x, f=f)[0], filters * 3))
+
+    assert all(near(y, wanted * (k % 6 + 1)) for k, y in enumerate(found))
+
+
+def geometry(**changed: Any) -> Geometry:
+    """A small convolution over two axes."""
+    plain: dict[str, Any] = {
+        "batch": 1, "size": (1, 8, 8), "channels": 16, "filters": 16, "window": (1, 3, 3),
+        "result": (1, 6, 6), "stride": (1, 1, 1), "before": (0, 0, 0), "dilation": (1, 1, 1),
+        "groups": 1,
+    }  # fmt: skip
+    return Geometry(**{**plain, **changed})
+
+
+def test_work_decides_into_how_many_parts_an_image_is_cut() -> None:
+    """A small one is one part, a large one at most eight, many images fewer each."""
+    large = {"size": (1, 130, 130), "result": (1, 128, 128), "channels": 256, "filters": 256}
+
+    assert len(onednn._cuts(geometry(), 1)) == 1
+    assert len(onednn._cuts(geometry(**large), 1)) == 8
+    assert len(onednn._cuts(geometry(**large, batch=8), 1)) == 2
+
+
+@pytest.mark.skipif(onednn.library() is None, reason="onednn-cpu-gomp is not installed")
+def test_what_the_library_refuses_is_computed_all_the_same(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A failure is told once, and the result is right."""
+
+    def broken(c: Geometry) -> Any:
+        found = onednn.primitives.__wrapped__(c)
+        found.table[onednn_part(found.table)] = 0
+        return found
+
+    def onednn_part(table: Any) -> int:
+        return 9  # the first part's primitive
+
+    monkeypatch.setattr(convolution, "primitives", broken)
+    x, f = drawn(1, 9, 10, 16), drawn(3, 3, 16, 24)
+    exe = compiled(x, f)
+
+    for _ in range(2):
+        assert near(exe(x=x)[0], windowed.convolution(x, f))
+    assert capfd.readouterr().err.count("oneDNN failed with status") == 1
+
+
+def test_without_the_wheel_there_is_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows are multiplied instead."""
+    monkeypatch.setattr(onednn, "_installed", lambda: None)
+
+    assert onednn.library.__wrapped__() is None
+    monkeypatch.setattr(onednn, "_installed", lambda: Path("/nonexistent/libdnnl.so.3"))
+    assert onednn.library.__wrapped__() is None
+
+
+def test_saved_and_loaded(way: str, tmp_path: Path) -> None:
+    """The unit goes with the executable."""
+    x, f = drawn(1, 9, 10, 16), drawn(3, 3, 16, 24)
+    exe = compiled(x, f)
+    exe.save(tmp_path / "saved")
+
+    np.testing.assert_array_equal(pk.load(tmp_path / "saved")(x=x)[0], exe(x=x)[0])
+    assert (tmp_path / "saved" / "cache").is_dir()
+
+
+def test_neighbours_fuse() -> None:
+    """Between two convolutions with channels first is one kernel, and no transpose is left."""
+    x, f = pk.var("x", (1, 16, 9, 10)), drawn(3, 3, 16, 16)
+    y = pk.ops.conv2d(x, f, padding="SAME", data_format="NCHW")
+    y = pk.ops.relu(y + np.ones((16, 1, 1), np.float32))
+    exe = pk.compile(pk.ops.conv2d(y, f, padding="SAME", data_format="NCHW"))
+
+    assert [type(s).__name__ for s in exe.steps] == ["Launch", "Library", "Launch", "Library",
+                                                     "Launch"]  # fmt: skip
+    assert "i3" not in exe.kernels[1].source  # one loop: nothing moves
