@@ -152,6 +152,22 @@ def test_sums_of_16_bits_are_float32(dtype: str) -> None:
         assert found.dtype == ones.dtype and (found == 4096).all()
 
 
+@pytest.mark.parametrize("dtype", NARROW)
+def test_composites_round_once(dtype: str, rng: Any) -> None:
+    """A softmax of 16 bits is that of float32, rounded; and so are others, of every rank."""
+    x = pk.var("x", ("n", 300), dtype)
+    wide = ops.cast(x, "float32")
+    names = ("softmax", "log_softmax", "logsumexp", "gelu", "silu", "reduce_variance")
+    made = [(getattr(ops, n)(x), getattr(ops, n)(wide)) for n in names]
+    given = {"scale": False, "center": False}
+    made.append((ops.layer_norm(x, **given), ops.layer_norm(wide, **given)))
+    feeds = {"x": rng.standard_normal((7, 300)).astype(array_of(dtype))}
+
+    for once, apart in made:
+        found, wanted = pk.interpret(pk.Graph([once, ops.cast(apart, dtype)]), feeds)
+        assert same(found, wanted), once
+
+
 def test_what_is_kept_in_scratch_and_registers(rng: Any) -> None:
     """Softmax and layer norm of 16 bits, over short, long and first axes: rounded as unfused."""
     for dtype in NARROW:
