@@ -124,6 +124,24 @@ def test_numbers_and_arrays_of_every_dtype(rng: Any) -> None:
     check(made, feeds)
 
 
+def test_every_way_to_load(rng: Any) -> None:
+    """Backwards, every second, strided, turned in blocks, and at indices that are data."""
+    made, feeds = {}, {"i": rng.integers(0, 70, 33)}
+    i = pk.var("i", (33,), "int64")
+    for d in (*NARROW, "uint8", "int16"):
+        x, y = pk.var(f"x_{d}", (80, 70), d), pk.var(f"y_{d}", (70, 80), d)
+        feeds |= {f"x_{d}": drawn(rng, d, (80, 70)), f"y_{d}": drawn(rng, d, (70, 80))}
+        turned = ops.transpose(x)
+        made[f"{d} turned"] = ops.where(ops.equal(turned, y), y, turned)
+        made[f"{d} back"], made[f"{d} second"] = x[:, ::-1], x[:, ::2]
+        made[f"{d} strided"], made[f"{d} taken"] = x[::-1, 1::3], ops.take(y, i, axis=1)
+
+    source = pk.compile(pk.Graph(list(made.values()))).source
+    for name in ("turn", "load_back", "load_second", "load_strided", "gather_at"):
+        assert f"{name}(" in source
+    check(made, feeds)
+
+
 @pytest.mark.parametrize("dtype", REAL)
 def test_folds_of_every_dtype(dtype: str, rng: Any) -> None:
     """Over short rows, long rows, columns and all, with what is done to each element after."""
