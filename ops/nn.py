@@ -1,10 +1,14 @@
-"""Composites of neural networks, by primitives, so that they fuse with their neighbours."""
+"""Composites of neural networks, by primitives, so that they fuse with their neighbours.
+
+Floats of 16 bits are computed in float32 inside one of them, and rounded once at its end.
+"""
 
 from __future__ import annotations
 
 from math import inf, pi, sqrt
 from typing import Any
 
+from passkit.dtype import float32
 from passkit.errors import GraphError, ShapeError
 from passkit.infer import agree, show_shape
 from passkit.node import Entry, Node, known_shape
@@ -98,6 +102,7 @@ composite(
     "exp(x) divided by its sum along axis",
     AXIS,
     shape=_axes_kept,
+    least=float32,
     FGradient=_softmax_gradient,
 )
 composite(
@@ -107,6 +112,7 @@ composite(
     "the logarithm of softmax",
     AXIS,
     shape=_axes_kept,
+    least=float32,
     FGradient=_log_softmax_gradient,
 )
 composite(
@@ -116,6 +122,7 @@ composite(
     "log(reduce_sum(exp(x)))",
     FOLD,
     shape=nonempty_shape,
+    least=float32,
     aliases="reduce_logsumexp",
     FGradient=_logsumexp_gradient,
 )
@@ -126,6 +133,7 @@ composite(
     "the mean squared distance to the mean",
     FOLD,
     shape=reduced_shape,
+    least=float32,
     aliases="variance",
 )
 composite(
@@ -135,8 +143,16 @@ composite(
     "x times the normal distribution function",
     {"approximate": "none"},
     shape=_gelu_shape,
+    least=float32,
 )
-composite("silu", 1, lambda node, x: x * make("sigmoid", x), "x * sigmoid(x)", shape=same_shape)
+composite(
+    "silu",
+    1,
+    lambda node, x: x * make("sigmoid", x),
+    "x * sigmoid(x)",
+    shape=same_shape,
+    least=float32,
+)
 
 
 def _names(params: Any) -> list[str]:
@@ -200,6 +216,7 @@ composite(
     "x with mean 0 and variance 1 along axis, times gamma, plus beta",
     {"axis": -1, "epsilon": 1e-5, "scale": True, "center": True},
     shape=_layer_norm_shape,
+    least=float32,
     FListInputNames=_names,
     FInferShapeBack=_layer_norm_back,
 )

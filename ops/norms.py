@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from passkit.dtype import DType
+from passkit.dtype import DType, float32
 from passkit.errors import ShapeError
 from passkit.infer import agree, show_shape
 from passkit.node import Entry, Node, known_shape
@@ -72,6 +72,7 @@ def norm(name: str, expand: Any, axes: Axes, doc: str, params: Mapping[str, Any]
         doc,
         params,
         shape=infer_shape,
+        least=float32,
         FListInputNames=names_of,
         FInferShapeBack=infer_back,
     )
@@ -217,6 +218,7 @@ composite(
     _l2_normalize,
     "x divided by its length along axis; a sum of squares below epsilon counts as epsilon",
     {"axis": -1, "epsilon": 1e-12},
+    least=float32,
 )
 composite(
     "clip_by_norm",

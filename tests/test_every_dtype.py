@@ -124,6 +124,24 @@ def test_numbers_and_arrays_of_every_dtype(rng: Any) -> None:
     check(made, feeds)
 
 
+def test_every_way_to_load(rng: Any) -> None:
+    """Backwards, every second, strided, turned in blocks, and at indices that are data."""
+    made, feeds = {}, {"i": rng.integers(0, 70, 33)}
+    i = pk.var("i", (33,), "int64")
+    for d in (*NARROW, "uint8", "int16"):
+        x, y = pk.var(f"x_{d}", (80, 70), d), pk.var(f"y_{d}", (70, 80), d)
+        feeds |= {f"x_{d}": drawn(rng, d, (80, 70)), f"y_{d}": drawn(rng, d, (70, 80))}
+        turned = ops.transpose(x)
+        made[f"{d} turned"] = ops.where(ops.equal(turned, y), y, turned)
+        made[f"{d} back"], made[f"{d} second"] = x[:, ::-1], x[:, ::2]
+        made[f"{d} strided"], made[f"{d} taken"] = x[::-1, 1::3], ops.take(y, i, axis=1)
+
+    source = pk.compile(pk.Graph(list(made.values()))).source
+    for name in ("turn", "load_back", "load_second", "load_strided", "gather_at"):
+        assert f"{name}(" in source
+    check(made, feeds)
+
+
 @pytest.mark.parametrize("dtype", REAL)
 def test_folds_of_every_dtype(dtype: str, rng: Any) -> None:
     """Over short rows, long rows, columns and all, with what is done to each element after."""
@@ -150,6 +168,22 @@ def test_sums_of_16_bits_are_float32(dtype: str) -> None:
 
     for found in exe(x=ones):
         assert found.dtype == ones.dtype and (found == 4096).all()
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+def test_composites_round_once(dtype: str, rng: Any) -> None:
+    """A softmax of 16 bits is that of float32, rounded; and so are others, of every rank."""
+    x = pk.var("x", ("n", 300), dtype)
+    wide = ops.cast(x, "float32")
+    names = ("softmax", "log_softmax", "logsumexp", "gelu", "silu", "reduce_variance")
+    made = [(getattr(ops, n)(x), getattr(ops, n)(wide)) for n in names]
+    given = {"scale": False, "center": False}
+    made.append((ops.layer_norm(x, **given), ops.layer_norm(wide, **given)))
+    feeds = {"x": rng.standard_normal((7, 300)).astype(array_of(dtype))}
+
+    for once, apart in made:
+        found, wanted = pk.interpret(pk.Graph([once, ops.cast(apart, dtype)]), feeds)
+        assert same(found, wanted), once
 
 
 def test_what_is_kept_in_scratch_and_registers(rng: Any) -> None:

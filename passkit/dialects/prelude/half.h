@@ -33,20 +33,32 @@ template <int L> struct vec_of<bfloat, L> {
     typedef brief<bfloat, L> type;
 };
 #define PK_BRIEF_MEMORY(H, M)                                                                      \
-    template <int L> PK_FN brief<H, L> load(const H *p, M<L> m) {                                  \
-        return brief<H, L>(load((const uint16_t *)p, m));                                          \
-    }                                                                                              \
+    PK_BRIEF_LOAD(load, H, M)                                                                      \
+    PK_BRIEF_LOAD(load_second, H, M)                                                               \
+    PK_BRIEF_LOAD(load_back, H, M)                                                                 \
     template <int L> PK_FN void store(H *p, brief<H, L> v, M<L> m) {                               \
         store((uint16_t *)p, v.u, m);                                                              \
     }                                                                                              \
     template <int L> PK_FN void stream(H *p, brief<H, L> v, M<L> m) {                              \
         stream((uint16_t *)p, v.u, m);                                                             \
     }
+#define PK_BRIEF_LOAD(name, H, M)                                                                  \
+    template <int L> PK_FN brief<H, L> name(const H *p, M<L> m) {                                  \
+        return brief<H, L>(name((const uint16_t *)p, m));                                          \
+    }
+#define PK_BRIEF_TURN(H)                                                                           \
+    template <class M> PK_FN void turn(H *to, const H *p, int64_t stride, int64_t rows, M m) {     \
+        turn((uint16_t *)to, (const uint16_t *)p, stride, rows, m);                                \
+    }
 PK_BRIEF_MEMORY(half, all_of)
 PK_BRIEF_MEMORY(half, mask_t)
 PK_BRIEF_MEMORY(bfloat, all_of)
 PK_BRIEF_MEMORY(bfloat, mask_t)
+PK_BRIEF_TURN(half)
+PK_BRIEF_TURN(bfloat)
 #undef PK_BRIEF_MEMORY
+#undef PK_BRIEF_LOAD
+#undef PK_BRIEF_TURN
 
 // What one instruction converts: this many lanes, and elsewhere what fits a register.
 #if PK_AVX512
