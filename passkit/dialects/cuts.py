@@ -13,7 +13,7 @@ from passkit import dtype as dt
 from passkit.ast import Binary, Const, Expr, Select, Unary, Var, const, where
 from passkit.dialects.strides import stride_of
 from passkit.index import expression, normal
-from passkit.stage import Fold, Let, Level, Loop, Stage
+from passkit.stage import Fold, Let, Level, Loop, Running, Stage
 from passkit.tidy import expressions, map_statement, parts, replace_children
 from passkit.walk import children, variables
 
@@ -23,7 +23,7 @@ MOST, LONGEST = 4, 160
 
 def cut_stage(stage: Stage, name: str) -> tuple[list[Let], list[Stage]]:
     """Stages that together do what ``stage`` does, and where one ends and the next begins."""
-    if any(isinstance(s, Fold) for s in stage.body) or stage.after:
+    if any(isinstance(s, (Fold, Running)) for s in stage.body) or stage.after:
         return [], [stage]
     if sum(parts(x) for s in stage.body for x in expressions(s)) > LONGEST:
         return [], [stage]
