@@ -46,6 +46,11 @@ class Body:
         self.line(text + " {")
         self.depth += 1
 
+    def scope(self) -> None:
+        """Begin a block that is no loop."""
+        self.line("{")
+        self.depth += 1
+
     def close(self, text: str = "}") -> None:
         """End the innermost block."""
         self.depth -= 1

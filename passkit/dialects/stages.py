@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from passkit.ast import Const
 from passkit.dialects.body import Body
+from passkit.dialects.cuts import cut_stage
 from passkit.dialects.lane_loop import LaneLoop
+from passkit.dialects.lanes import SHORT, varying
 from passkit.dialects.rows import Rows
 from passkit.dialects.turned import print_turned, turned_loads
-from passkit.stage import Fold, Let, Level, Running, Stage
+from passkit.stage import Fold, Let, Level, Loop, Running, Stage
 
 
 def print_stage(stage: Stage, body: Body) -> None:
@@ -24,6 +27,14 @@ def print_stage(stage: Stage, body: Body) -> None:
             body.statement(s)
         return
     v, rows = body.dialect.vectors, None
+    if v is not None and len(stage.loops) == 1 and not _is_fixed(lane):
+        cuts, pieces = cut_stage(stage, lane.var.name)
+        if cuts:
+            for let in cuts:
+                body.let(let)
+            for piece in pieces:
+                _print_piece(piece, body)
+            return
     if v is not None and loops:
         rows = Rows(loops[0], body.scalars, v.rows)
     loop = LaneLoop(stage, lane, body, rows)
@@ -35,6 +46,23 @@ def print_stage(stage: Stage, body: Body) -> None:
     body.insert(front, loop.in_front)
     for text in loop.behind:
         body.line(text)
+
+
+def _print_piece(stage: Stage, body: Body) -> None:
+    """One of several loops over lanes; what all its lanes share has a scope of its own."""
+    lane = next(x for x in stage.loops if x.level is Level.CTA)
+    different = varying(stage, lane.var)
+    scoped = any(isinstance(s, Let) and s.var not in different for s in stage.body)
+    if scoped:
+        body.scope()
+    _print_lanes(stage, LaneLoop(stage, lane, body, None), body)
+    if scoped:
+        body.close()
+
+
+def _is_fixed(lane: Loop) -> bool:
+    """Whether the lanes are a row so short that it is printed without a loop."""
+    return isinstance(lane.stop, Const) and int(lane.stop.value) <= SHORT
 
 
 def _print_lanes(stage: Stage, loop: LaneLoop, body: Body) -> None:
