@@ -301,3 +301,14 @@ def test_what_is_refused(name: str) -> None:
 
     with pytest.raises(error, match=message):
         build()
+
+
+def test_chains_are_long() -> None:
+    """Thousands of nodes in a row are no matter: nothing recurses, and each is visited once."""
+    x = pk.var("x", (3,), "float64")
+    y = x
+    for k in range(5000):
+        y = ops.sin(y) + x if k % 2 else y * 1.001
+    (dx,) = pk.gradients(y, x)
+
+    assert len(pk.Graph([dx]).nodes) < 40000
