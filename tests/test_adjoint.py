@@ -312,3 +312,11 @@ def test_chains_are_long() -> None:
     (dx,) = pk.gradients(y, x)
 
     assert len(pk.Graph([dx]).nodes) < 40000
+
+
+def test_ones_are_no_factor() -> None:
+    """The gradients that ys begin with are ones, which Simplify takes out of products."""
+    x = pk.var("x", ("n", 4))
+    graph = pk.ApplyPasses(pk.Graph(pk.gradients(ops.sin(x), x)), ["Simplify"])
+
+    assert [n.op.name for n in graph.nodes if n.op is not None] == ["cos"]
