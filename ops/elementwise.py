@@ -17,7 +17,7 @@ from passkit.dtype import DType, bool_, dtype_of, float32
 from passkit.errors import DTypeError
 from passkit.infer import same_dtype_rule
 from passkit.lazy import Lazy
-from passkit.node import Entry, Node
+from passkit.node import CONSTANT, Entry, Node
 from passkit.op import OpPattern, get_op, register_op
 from passkit.ops.pointwise import elementwise
 from passkit.ops.rules import alias, is_scalar, scalar, take, unchanged
@@ -65,6 +65,8 @@ def _simplify_div(node: Node, x: Entry, y: Entry) -> Entry | None:
         return None
     if value == 1:
         return unchanged(node, x)
+    if y.node.op is not CONSTANT:  # one that is spread out
+        return None
     mantissa, exponent = np.frexp(np.float64(value))
     if abs(mantissa) == 0.5 and abs(int(exponent)) < 14:  # the inverse is exact in 16 bits too
         inverse = np.full(y.node.params["value"].shape, 1.0 / float(value), value.dtype)

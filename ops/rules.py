@@ -101,7 +101,9 @@ def unchanged(node: Node, x: Entry) -> Entry | None:
 
 
 def scalar(x: Entry) -> Any:
-    """The value of a constant of one element, as a NumPy scalar; else None."""
+    """The value of a constant of one element, as a NumPy scalar, spread out or not; else None."""
+    while x.node.op is not None and x.node.op.name == "broadcast_to":
+        x = x.node.inputs[0]
     if x.node.op is not CONSTANT:
         return None
     value = x.node.params["value"]

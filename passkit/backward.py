@@ -7,18 +7,19 @@ same, so that Simplify makes the two one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
 
 from passkit.ast import Expr, Var, cast, const
-from passkit.call import convert, find_operator
+from passkit.call import find_operator
 from passkit.derivative import derivative, product
 from passkit.errors import DTypeError, GraphError, ShapeError
+from passkit.graph import freeze
 from passkit.infer import show_shape
 from passkit.node import CONSTANT, Entry, Node
 from passkit.op import FCodeGen, FExpand, FGradient
 from passkit.size import Shape
-from passkit.spelled import spelled
+from passkit.spelled import Recipe, spelled
 
 Flow = Entry | None
 """A gradient, or None where none flows: it is 0 whatever the values are."""
@@ -98,28 +99,49 @@ def _spreads(shape: Shape | None, wanted: Shape | None) -> bool:
 
 def _by_code(node: Node, dys: Sequence[Flow], wanted: Sequence[bool]) -> list[Flow]:
     """The derivative of FCodeGen, spelled out in operators."""
+    assert node.op is not None
+    facts: list[Any] = []
     for k, e in enumerate(node.inputs):
         if e.dtype is None:
             raise DTypeError(
                 f"the gradient of {node.where} needs the dtype of input {k}, which is not known; "
                 f"give its variable one"
             )
+        value = e.node.params["value"] if e.node.op is CONSTANT else None
+        one = value is not None and value.size == 1
+        facts += (e.dtype, e.shape, value.tobytes() if value is not None and one else None)
+    code, flowing = FCodeGen.get(node.op.name), tuple(dy is not None for dy in dys)
+    params = freeze(node.params) if node.params else ()
+    key: Hashable = code, params, tuple(facts), flowing, tuple(wanted)
+    recipe = _recipes.get(key)
+    if recipe is None:
+        if len(_recipes) >= RECIPES:
+            _recipes.clear()
+        recipe = _recipes[key] = _recipe(node, flowing, wanted)
+    return recipe.made([*node.entries, *node.inputs, *(dy for dy in dys if dy is not None)])
+
+
+RECIPES = 4096
+"""As many derivatives are remembered."""
+_recipes: dict[Hashable, Recipe] = {}
+
+
+def _recipe(node: Node, flowing: Sequence[bool], wanted: Sequence[bool]) -> Recipe:
+    """How the gradients of inputs are made of results, inputs, and what flows to the results."""
+    assert node.op is not None
     args = tuple(_argument(k, e) for k, e in enumerate(node.inputs))
-    values = _values(node, args)
-    known: dict[Expr, Entry] = dict(zip(values, node.entries, strict=True))
-    flows = tuple(
-        None if dy is None else Var(f"dy{k}", x.dtype)
-        for k, (dy, x) in enumerate(zip(dys, values, strict=True))
-    )
-    known |= {a: e for a, e in zip(args, node.inputs, strict=True)}
-    known |= {f: dy for f, dy in zip(flows, dys, strict=True) if f is not None and dy is not None}
-    made: dict[Expr, Entry] = {}
-    out: list[Flow] = []
-    for arg, want, e in zip(args, wanted, node.inputs, strict=True):
+    found = FCodeGen.get(node.op.name)(node, *args)
+    values = (found,) if isinstance(found, Expr) else tuple(found)
+    flows = [
+        Var(f"dy{k}", x.dtype) if flows_to else None
+        for k, (x, flows_to) in enumerate(zip(values, flowing, strict=True))
+    ]
+    given = [*values, *args, *(f for f in flows if f is not None)]
+    totals: list[Expr | None] = []
+    for arg, want in zip(args, wanted, strict=True):
         total = _total(values, flows, arg) if want and isinstance(arg, Var) else None
-        assert e.dtype is not None
-        out.append(None if total is None else convert(spelled(total, known, made), e.dtype))
-    return out
+        totals.append(None if total is None else cast(total, arg.dtype))
+    return spelled(totals, {x: k for k, x in enumerate(given)})
 
 
 def _argument(k: int, e: Entry) -> Expr:
@@ -130,15 +152,7 @@ def _argument(k: int, e: Entry) -> Expr:
     return Var(f"x{k}", e.dtype)
 
 
-def _values(node: Node, args: tuple[Expr, ...]) -> tuple[Expr, ...]:
-    """What FCodeGen makes of ``args``."""
-    assert node.op is not None
-    made = FCodeGen.get(node.op.name)(node, *args)
-    return (made,) if isinstance(made, Expr) else tuple(made)
-
-
-@lru_cache(maxsize=4096)
-def _total(values: tuple[Expr, ...], flows: tuple[Var | None, ...], by: Var) -> Expr | None:
+def _total(values: Sequence[Expr], flows: Sequence[Var | None], by: Var) -> Expr | None:
     """The gradient by one argument, as an expression of all and of the gradients of results."""
     out: Expr | None = None
     for x, dy in zip(values, flows, strict=True):

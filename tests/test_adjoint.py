@@ -301,3 +301,22 @@ def test_what_is_refused(name: str) -> None:
 
     with pytest.raises(error, match=message):
         build()
+
+
+def test_chains_are_long() -> None:
+    """Thousands of nodes in a row are no matter: nothing recurses, and each is visited once."""
+    x = pk.var("x", (3,), "float64")
+    y = x
+    for k in range(5000):
+        y = ops.sin(y) + x if k % 2 else y * 1.001
+    (dx,) = pk.gradients(y, x)
+
+    assert len(pk.Graph([dx]).nodes) < 40000
+
+
+def test_ones_are_no_factor() -> None:
+    """The gradients that ys begin with are ones, which Simplify takes out of products."""
+    x = pk.var("x", ("n", 4))
+    graph = pk.ApplyPasses(pk.Graph(pk.gradients(ops.sin(x), x)), ["Simplify"])
+
+    assert [n.op.name for n in graph.nodes if n.op is not None] == ["cos"]

@@ -274,3 +274,13 @@ def test_the_cache_is_used_by_keys(tmp_path: Any) -> None:
     flags = (*FLAGS, "-DOTHER")
     assert build(kernels, flags, cache).keys() == {k.key for k in kernels}
     assert cache.info().kernels == 1
+
+
+def test_an_input_that_a_pass_took_away() -> None:
+    """Nobody feeds it, so what its sizes must equal is not asked."""
+    x, y = pk.var("x", ("n",)), pk.var("y", ("m",))
+    graph = pk.Graph([pk.ops.where(np.array(True), x, x + y)])
+    run = pk.compile(pk.ApplyPasses(graph, ["Simplify"]))
+
+    assert [i.name for i in run.inputs] == ["x"]
+    np.testing.assert_array_equal(run(x=np.ones(3, "float32"))[0], np.ones(3))

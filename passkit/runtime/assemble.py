@@ -27,7 +27,7 @@ from passkit.runtime.program import (
     constant_array,
 )
 from passkit.runtime.state import State
-from passkit.size import Extent, Shape, numel
+from passkit.size import Extent, Shape, numel, symbols_of
 from passkit.storage import Home, StoragePlan
 from passkit.target import Target
 
@@ -83,11 +83,18 @@ class _Assembly:
             inputs=tuple((i.name, i.dtype, i.declared) for i in self.inputs),
             outputs=tuple((g.dtype(e), g.shape(e)) for e in g.outputs),
             steps=tuple(steps),
-            guards=(*(x for i in self.inputs for x in i.guards), *g.attrs.get("shape_guards", ())),
+            guards=self.guards(),
             slots=self.storage.slots,
             constants=tuple(self.constants),
             target=self.target,
         )
+
+    def guards(self) -> tuple[tuple[Extent, Extent, str], ...]:
+        """The equalities that a call checks; not those of an input that a pass took away."""
+        told = symbols_of(n for i in self.inputs for n in i.declared)
+        own = [guard for i in self.inputs for guard in i.guards]
+        found = (*own, *self.graph.attrs.get("shape_guards", ()))
+        return tuple(guard for guard in found if symbols_of(guard[:2]) <= told)
 
     def at(self, place: Any, entry: Entry) -> Ref:
         """A reference to a storage place, with the shape of what lies there."""

@@ -6,6 +6,7 @@ the mathematical reason; one that is constant in pieces does not: its gradient i
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
@@ -13,17 +14,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from passkit.dtype import dtype_of, float64
+import passkit as pk
+from passkit.dtype import dtype_of, float32, float64
 from passkit.errors import FeedError
 from passkit.node import Entry
-from tests.ops.central import Measured
+from tests.ops.central import Measured, differences
 from tests.ops.specimens import SPECIMENS, Specimen, Trial
 from tests.ops.test_values import NAMES
+from tests.together import compiled
 
 NO_GRADIENT: dict[str, str] = {
     "stop_gradient": "it is there to have none",
 }
 
+SAMPLE = 8
+"""One operator in so many has its gradients compiled, unless all are asked for."""
 ENOUGH = 200
 """Elements of the inputs that are differentiated, where a trial has so few."""
 
@@ -36,7 +41,7 @@ def differentiable(trial: Trial) -> bool:
 def tame(arrays: tuple[Any, ...], rng: np.random.Generator) -> tuple[Any, ...]:
     """The arrays with small numbers in place of NaN, infinities and huge ones."""
     return tuple(
-        np.where(np.abs(a) < 1e6, a, rng.normal(size=a.shape))
+        np.where(np.abs(a) < 1e6, a, rng.normal(size=a.shape)).astype(a.dtype)
         if floats(a)
         else np.clip(a, 0 if a.dtype.kind == "u" else -300, 300).astype(a.dtype)
         if a.dtype.kind in "iu"
@@ -114,3 +119,52 @@ def test_gradient(name: str) -> None:
     ]
 
     assert not wrong, "\n".join(wrong[:10])
+
+
+def test_the_reasons() -> None:
+    """Few operators have no gradient; each is one of the library's."""
+    assert len(NO_GRADIENT) <= 25
+    assert set(NO_GRADIENT) <= set(NAMES)
+
+
+def test_a_wrong_rule_is_found() -> None:
+    """The walk sees a gradient that is off by little, lacks a term, or is NaN."""
+    op = pk.register_op("test_wrong_rule", num_inputs=2)
+    op.set_attr("FCodeGen", lambda node, x, y: x * y)
+    op.set_attr("TOpPattern", pk.OpPattern.BROADCAST)
+    drawn = np.random.default_rng(0).normal(size=(3, 9))
+    for rule, message in (
+        (lambda node, dy: [dy * node.inputs[1] * 1.0001, dy * node.inputs[0]], "by x0: "),
+        (lambda node, dy: [dy * node.inputs[1], None], "by x1: 0.0, and central differences"),
+        (lambda node, dy: [dy * np.nan, dy * node.inputs[0]], "by x0: NaN"),
+    ):
+        op.set_attr("FGradient", rule)
+
+        said = differences(lambda x, y: op(x, y), drawn, drawn + 1)
+        assert said and message in said[0]
+
+
+def test_natively(request: pytest.FixtureRequest) -> None:
+    """The gradients of a sample of operators, compiled together, are what interpreting gives."""
+    share = 1 if request.config.getoption("--every-dtype") else SAMPLE
+    names = [n for n in NAMES if n not in NO_GRADIENT and zlib.crc32(n.encode()) % share == 0]
+    graphs, feeds = [], []
+    for specimen in [SPECIMENS[n][0] for n in names if n in SPECIMENS]:
+        trial = specimen.drawn(float32 if "f" in specimen.kinds else specimen.dtypes()[0])[0]
+        arrays = tame(chosen(trial)[-1], np.random.default_rng(0))
+        outs = [e for e in specimen.build(trial, "x") if floats_of(e)]
+        xs = [n.entries[0] for n in pk.Graph(outs).inputs if floats_of(n.entries[0])]
+        if outs and xs:
+            graphs.append(pk.Graph(pk.gradients(outs, xs)))
+            feeds.append({f"x_{k}": a for k, a in enumerate(arrays)})
+
+    wrong = []
+    for graph, fed, exe in zip(graphs, feeds, compiled(graphs), strict=True):
+        found = exe({i.name: fed[i.name] for i in exe.inputs})
+        wanted = pk.interpret(graph, {n.name: fed[n.name] for n in graph.inputs})
+        for a, b in zip(found, wanted, strict=True):
+            top = np.abs(b[np.isfinite(b)]).max(initial=1e-3)
+            if not np.allclose(a, b, rtol=1e-3, atol=1e-4 * top, equal_nan=True):
+                wrong.append(f"{pk.to_text(graph)}: {np.abs(a - b).max()} of {top}")
+    assert not wrong, "\n".join(wrong)
+    assert len(graphs) >= len(names) // 3
