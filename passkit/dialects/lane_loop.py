@@ -285,14 +285,14 @@ class LaneLoop:
 
     def begin_scan(self, s: Running) -> None:
         """What a scan is before the first step: its identity."""
+        if self.lanes is None:
+            raise CodeGenError(
+                f"dialect {self.dialect.name} has no scans; plan for its own target"
+            )
         if s.buffer is not None:
             assert s.index is not None
             self.print([Store(s.buffer, s.index, s.identity)])
             return
-        if self.lanes is None:
-            raise CodeGenError(
-                f"dialect {self.dialect.name} has no scan along lanes; plan for target 'cpu'"
-            )
         a, b = left(s.var.dtype), right(s.var.dtype)
         joined = evolve(self.lanes, varying=frozenset([a, b]), divisors=None, like="a")
         text = self.lanes.vectors.running.format(
