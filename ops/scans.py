@@ -155,13 +155,16 @@ def _extreme_gradient(node: Node, dy: Entry) -> list[Entry]:
 def _log_gradient(node: Node, dy: Entry) -> list[Entry]:
     """The sum of dy * exp(x - y) over the results y behind x, positive and negative dy apart.
 
-    Source: each is the exponential of a running logarithm, so nothing overflows.
+    Each is the exponential of a running logarithm, so nothing overflows. Elements and results of
+    -inf have no part in anything.
     """
     x, y = node.inputs[0], node.entries[0]
+    y = make("where", make("equal", y, -inf), 0.0, y)
 
     def share(weight: Entry) -> Entry:
-        weight = make("maximum", weight, 0.0)
-        return make("exp", x + _back(node, make("log", weight) - y, "logcumsumexp"))
+        some = make("greater", weight, 0.0)
+        log = make("where", some, make("log", make("where", some, weight, 1.0)), -inf)
+        return make("exp", x + _back(node, log - y, "logcumsumexp"))
 
     return [share(dy) - share(-dy)]
 

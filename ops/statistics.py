@@ -16,7 +16,7 @@ from passkit.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
 from passkit.ops.reduce import nonempty_shape, reduced_shape, reduction
 from passkit.ops.rules import axes_of, make, one_axis, take, takes
-from passkit.size import Extent, Size, numel
+from passkit.size import Extent, Shape, Size, numel
 
 PARAMS = {"axis": None, "keepdims": False}
 
@@ -94,6 +94,11 @@ def _correction(node: Node) -> float:
     return float(given)
 
 
+def _corrected_shape(node: Node, shape: Shape) -> Shape:
+    _correction(node)
+    return reduced_shape(node, shape)
+
+
 def _less(node: Node, x: Entry, correction: float, keepdims: bool) -> Any:
     """How many elements are folded, minus ``correction`` but at least 0."""
     count = numel(known_shape(x)[k] for k in _folded(node, x))
@@ -135,7 +140,7 @@ composite(
     _variance,
     "the squared distances to the mean, summed, over count - correction",
     {**PARAMS, "correction": 0},
-    shape=reduced_shape,
+    shape=_corrected_shape,
 )
 composite(
     "std",
@@ -143,7 +148,7 @@ composite(
     _deviation,
     "the root of var; its gradient is 0 where that is 0",
     {**PARAMS, "correction": 0},
-    shape=reduced_shape,
+    shape=_corrected_shape,
     aliases="reduce_std",
     FGradient=_deviation_gradient,
 )
@@ -306,9 +311,9 @@ for _name, _far in (("max", -inf), ("min", inf)):
     )
 composite("nanmean", 1, _nanmean, "the mean of what is not NaN", PARAMS, shape=reduced_shape)
 composite("nanvar", 1, _nanvar, "the variance of what is not NaN", {**PARAMS, "correction": 0},
-          shape=reduced_shape)  # fmt: skip
+          shape=_corrected_shape)  # fmt: skip
 composite("nanstd", 1, _nanstd, "the root of nanvar", {**PARAMS, "correction": 0},
-          shape=reduced_shape)  # fmt: skip
+          shape=_corrected_shape)  # fmt: skip
 
 
 # Order statistics: sorted, then looked up.

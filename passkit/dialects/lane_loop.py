@@ -18,8 +18,9 @@ from passkit.stage import Fold, Let, Loop, Prefetch, Running, Stage, Statement, 
 from passkit.tidy import replace_children
 from passkit.walk import variables, walk
 
-BLOCK = 16
-"""How many turns of a loop over a folded axis a vector takes at a time."""
+BLOCK, SEVERAL = 16, 4
+"""How many turns of a loop over a folded axis a vector takes at a time, and how many where it reads
+several arrays: their rows must not push each other out of the first cache."""
 
 
 class LaneLoop:
@@ -129,8 +130,9 @@ class LaneLoop:
         folds = {f.var: f for f in self.stage.body if isinstance(f, Fold)}
         totals = {var: _memory(f) for var, f in folds.items()}
         self.lanes = evolve(self.lanes, varying=self.lanes.varying | totals.keys())
-        self.body.open(v.block.format(var=var, start=start, stop=stop, turns=BLOCK))
-        self.body.line(v.block_end.format(var=var, stop=stop, turns=BLOCK))
+        turns = BLOCK if self._num_streams(serial) == 1 else SEVERAL
+        self.body.open(v.block.format(var=var, start=start, stop=stop, turns=turns))
+        self.body.line(v.block_end.format(var=var, stop=stop, turns=turns))
         front = len(self.body.lines)
         self._open([])
         for total in totals:
@@ -153,6 +155,13 @@ class LaneLoop:
             self._store(Store(memory.buffer, memory.index, joined))
         self._close(front)
         self.body.close()
+
+    def _num_streams(self, serial: Loop) -> int:
+        """How many arrays are read or written anew in each turn of a loop."""
+        values = [s.value for s in self.stage.body if not isinstance(s, Prefetch)]
+        loads = (x for value in values for x in walk(value) if isinstance(x, Load))
+        found = {x.buffer for x in loads if serial.var in variables(x.index)}
+        return len(found | {s.buffer for s in self.stage.body if isinstance(s, Store)})
 
     def _blocked(self, s: Statement) -> None:
         """A statement of a turn whose totals are in registers."""
@@ -285,14 +294,14 @@ class LaneLoop:
 
     def begin_scan(self, s: Running) -> None:
         """What a scan is before the first step: its identity."""
+        if self.lanes is None:
+            raise CodeGenError(
+                f"dialect {self.dialect.name} has no scans; plan for its own target"
+            )
         if s.buffer is not None:
             assert s.index is not None
             self.print([Store(s.buffer, s.index, s.identity)])
             return
-        if self.lanes is None:
-            raise CodeGenError(
-                f"dialect {self.dialect.name} has no scan along lanes; plan for target 'cpu'"
-            )
         a, b = left(s.var.dtype), right(s.var.dtype)
         joined = evolve(self.lanes, varying=frozenset([a, b]), divisors=None, like="a")
         text = self.lanes.vectors.running.format(

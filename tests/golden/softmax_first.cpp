@@ -24,8 +24,8 @@ extern "C" void softmax_first(void *const *buf, const int64_t *size, int64_t beg
     lanes(low, high, [&](int64_t i1, auto m) PK_INLINE {
       store(s1 + i1 - low, splat<float>(0.0f, m), m);
     });
-    for (int64_t i0_low = 0; i0_low < n1; i0_low += 16) {
-      const int64_t i0_high = i0_low + 16 < n1 ? i0_low + 16 : n1;
+    for (int64_t i0_low = 0; i0_low < n1; i0_low += 4) {
+      const int64_t i0_high = i0_low + 4 < n1 ? i0_low + 4 : n1;
       lanes(low, high, [&](int64_t i1, auto m) PK_INLINE {
         auto reduce_sum_1 = splat<float>(0.0f, m);
         for (int64_t i0 = i0_low; i0 < i0_high; ++i0) {

@@ -68,7 +68,7 @@ class _Greedy:
         if is_free(node):
             self.depth[node] = -1
             return
-        opaque = why_opaque(g, node)
+        opaque = why_opaque(g, node, self.target)
         lowest = max((self.depth[n] + 1 for n in self._before(node) if n not in self.of), default=0)
         if opaque is not None:
             self.depth[node] = max((self.depth[n] + 1 for n in self._before(node)), default=0)
@@ -89,7 +89,7 @@ class _Greedy:
         depth = max([lowest, *(d.depth for d in near), *self._control_depth(node)])
         for n in self._producers(node):
             if n not in self.of:
-                reason = why_opaque(self.graph, n) or "it is not in a group"
+                reason = why_opaque(self.graph, n, self.target) or "it is not in a group"
                 self.out.note(self.graph.names, n, node, "opaque", reason)
         mark, tried = len(self.out.log), dict[int, Misfit]()
         deepest = [d for d in near if d.depth == depth]
@@ -311,7 +311,9 @@ class _Greedy:
         for name in names:
             node = self.node_of.get(name)
             if node is None or node not in self.of:
-                why = "there is no such node" if node is None else why_opaque(self.graph, node)
+                why: str | None = "there is no such node"
+                if node is not None:
+                    why = why_opaque(self.graph, node, self.target)
                 self._untied(name, name, Misfit("opaque", why or "it is in no group"))
             elif first is None:
                 first = node

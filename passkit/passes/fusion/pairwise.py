@@ -19,7 +19,7 @@ def singles(graph: Graph, context: PassContext) -> Partition:
     """Every operator in a group of its own."""
     out = Partition()
     for node in graph.nodes:
-        if is_fusible(graph, node):
+        if is_fusible(graph, node, context.target):
             out.groups.append([node])
         for entry in node.inputs:
             if not is_free(entry.node):
@@ -39,7 +39,7 @@ def pairwise(graph: Graph, context: PassContext) -> Partition:
     for entry in graph.heads:
         uses[entry] = uses.get(entry, 0) + 1
     for user in reversed(graph.nodes):
-        if is_fusible(graph, user):
+        if is_fusible(graph, user, context.target):
             root.setdefault(user, user)
         for entry in dict.fromkeys(user.inputs):
             node = entry.node
@@ -65,7 +65,7 @@ def _why_not(
     graph: Graph, context: PassContext, node: Node, user: Node, uses: int
 ) -> tuple[str, str, str] | None:
     for n in (node, user):
-        opaque = why_opaque(graph, n)
+        opaque = why_opaque(graph, n, context.target)
         if opaque is not None:
             return "opaque", opaque, "set FCodeGen on the operator"
         assert n.op is not None

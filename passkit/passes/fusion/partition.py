@@ -21,6 +21,7 @@ from passkit.op import (
     TStateful,
 )
 from passkit.space import is_free
+from passkit.target import Target
 
 KINDS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 NATIVE = frozenset((*KINDS, "float16", "bfloat16", "float32", "float64"))
@@ -51,12 +52,12 @@ class Partition:
         )
 
 
-def is_fusible(graph: Graph, node: Node) -> bool:
+def is_fusible(graph: Graph, node: Node, target: Target) -> bool:
     """Whether a kernel can compute ``node``: it has code, one result, and native dtypes."""
-    return why_opaque(graph, node) is None
+    return why_opaque(graph, node, target) is None
 
 
-def why_opaque(graph: Graph, node: Node) -> str | None:
+def why_opaque(graph: Graph, node: Node, target: Target) -> str | None:
     """The reason why no kernel computes ``node``, or None."""
     op = node.op
     if op is None or is_free(node):
@@ -72,6 +73,8 @@ def why_opaque(graph: Graph, node: Node) -> str | None:
             f"{op.name} has no FCodeGen, FElement, FReduce or FScan: set one, and kernels compute "
             f"it"
         )
+    if FScan.get(op.name) is not None and target.lanes == 1:
+        return f"kernels of target {target.name} have no scans"
     if op.num_outputs != 1:
         return f"{op.name} has {op.num_outputs} results"
     for entry in (*node.inputs, *node.entries):

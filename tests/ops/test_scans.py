@@ -1,0 +1,142 @@
+"""Scans in kernels: how they fuse, which way they run, the same bits in any company."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.errors import CodeGenError, ShapeError
+from passkit.runtime.native.launcher import num_threads, set_num_threads
+from passkit.space import Infeasible, lay_out
+from tests.ops.central import differences
+from tests.planned import agrees, feeds_of, plan, prebuild
+
+ops = pk.ops
+
+TOGETHER = [
+    "x: f32[4, 300]; y = exp(cumsum(mul(x, 2.0), axis=1)); return y",
+    "x: f32[300, 4]; y = cumsum(x, axis=0); return y, reduce_max(y, axis=0)",
+    "x: f32[300, 40]; return cumsum(softmax(x, axis=0), axis=0)",
+    "x: f32[30, 90]; return softmax(cumsum(x, axis=1))",
+    "x: f32[3, 5, 40]; y = cumsum(x, axis=2, reverse=true); return cummax(y, axis=2, reverse=true)",
+    "x: f32[3, 5, 40]; s = reduce_sum(x, axis=2, keepdims=true); return div(cumsum(x, axis=2), s)",
+    "x: f32[2, 3, 50, 7]; return cumprod(cumsum(x, axis=2), axis=2, exclusive=true)",
+    "x: f32[70, 33]; a = cumsum(x, axis=1, exclusive=true); return mul(a, cumsum(x, axis=1))",
+    "x: f32[2, 3, 60]; y = cumsum(x, axis=2, reverse=true); return softmax(y)",
+    "x: f16[5, 70]; return add(cumsum(x, axis=1), cummax(x, axis=1, reverse=false))",
+    "x: f32[70, 5]; return cumsum(x, axis=0, reverse=true, exclusive=true)",
+]
+
+
+def test_they_fuse_with_their_neighbours() -> None:
+    """Producers, consumers, folds and other scans along the axis are one kernel, and right."""
+    rng = np.random.default_rng(3)
+    graphs = [pk.parse(text) for text in TOGETHER]
+    prebuild(graphs)
+    for graph in graphs:
+        exe, feeds = pk.compile(graph), feeds_of(graph, rng)
+        assert len(exe.kernels) == 1
+        narrow = any(n.entries[0].dtype is pk.dtype.float16 for n in graph.inputs)
+        agrees(graph, feeds, exe(feeds), rtol=2e-3 if narrow else 1e-5)
+
+
+APART = [
+    ("x: f32[9, 9]; return add(cumsum(x, axis=0), cumsum(x, axis=1))", "axes"),
+    ("x: f32[9, 9]; y = cumsum(x, axis=0); return add(y, cumsum(y, axis=0, reverse=true))",
+     "order"),
+    ("x: f32[9, 9]; y = cumsum(x, axis=0); return transpose(y)", "index"),
+    ("x: f32[9, 9]; y = reduce_sum(exp(x), axis=0); return cumsum(y, axis=0)", "twice"),
+]
+
+
+@pytest.mark.parametrize("text, code", APART)
+def test_what_stays_apart(text: str, code: str) -> None:
+    """Another axis, the other direction, another index, what a reduction left."""
+    found = pk.explain(pk.parse(text))
+
+    assert code in {d.code for d in found if not d.fused}
+
+
+def test_no_kernel_runs_both_ways() -> None:
+    """Not even one that somebody makes by hand."""
+    text = "x: f32[9]; return add(cumsum(x, axis=0), cumsum(x, axis=0, reverse=true))"
+    found = lay_out(pk.parse(text))
+
+    assert isinstance(found, Infeasible) and "runs against another scan" in found.reason
+
+
+@pytest.mark.parametrize("target", ["opencl", "cuda"])
+def test_other_targets_have_none(target: str) -> None:
+    """There a scan is a step of its own; its text cannot be printed for them."""
+    (decision,) = pk.explain(pk.parse("x: f32[9]; return cumsum(exp(x))"), target=target)
+    assert f"kernels of target {target} have no scans" in decision.reason
+
+    group = plan("x: f32[9]; return cumsum(x, axis=0)").attrs
+    (node,) = group["subgraph"]
+    from passkit.passes.codegen import make_kernel
+
+    with pytest.raises(CodeGenError, match=f"dialect {target} has no scans"):
+        make_kernel(
+            group["subgraph"][node], group["schedule"][node], group["shared"][node], target
+        )
+
+
+def test_the_same_bits_in_any_company() -> None:
+    """Every reduction and scan gives one result at 1, 2 and 4 threads, and for fewer rows."""
+    rng = np.random.default_rng(4)
+    x, y = pk.var("x", ("n", 1500)), pk.var("y", (1500, "m"))
+    folds = ("sum", "prod", "mean", "max", "min", "l1", "l2", "std")
+    outs: list[Any] = []
+    for e, axis in ((x, 1), (y, 0)):
+        outs += [getattr(ops, f"reduce_{f}")(e, axis=axis, keepdims=True) for f in folds]
+        outs += [ops.argmax(e, axis=axis, keepdims=True)]
+        outs += [getattr(ops, f)(e, axis=axis) for f in ("cumsum", "cumprod", "cummax")]
+        outs += [ops.cumsum(e, axis=axis, reverse=True), ops.logcumsumexp(e, axis=axis)]
+    whole = [ops.reduce_sum(x), ops.reduce_l2(y)]
+    exe = pk.compile(pk.Graph([*outs, *whole]))
+    a = rng.normal(size=(70, 1500)).astype("float32")
+    b = rng.normal(size=(1500, 90)).astype("float32")
+    before, found = num_threads(), []
+    try:
+        for threads in (1, 2, 4):
+            set_num_threads(threads)
+            found.append(exe(x=a, y=b))
+    finally:
+        set_num_threads(before)
+    few = exe(x=a[:3], y=b[:, :3])
+
+    for other in found[1:]:
+        assert all(map(np.array_equal, found[0], other))
+    half = len(outs) // 2
+    for k, (many, some) in enumerate(zip(found[0][: len(outs)], few, strict=False)):
+        assert np.array_equal(many[:3] if k < half else many[:, :3], some)
+
+
+def test_gradients_at_the_edges() -> None:
+    """Products with zeros in them, running extremes, logarithms of nothing, second derivatives."""
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(3, 5))
+    zeros = x * np.array([[1, 1, 0, 1, 1], [1, 0, 1, 0, 1], [0, 1, 1, 1, 1]])
+    for down in (False, True):
+        for exclusive in (False, True):
+            flags = {"axis": 1, "exclusive": exclusive, "reverse": down}
+            assert not differences(lambda v, k=flags: ops.cumprod(v, **k), zeros)
+        assert not differences(lambda v, d=down: ops.cummax(v, axis=0, reverse=d), x)
+    for name in ("cumprod", "logcumsumexp"):
+        assert not differences(
+            lambda v, n=name: pk.gradients([ops.sum(getattr(ops, n)(v, axis=1))], [v])[0], x
+        )
+    v = pk.var("v", (2, 3), "float64")
+    ties = pk.gradients([ops.cummin(v, axis=1)], [v])
+    assert pk.interpret(pk.Graph(ties), {"v": np.array([[2, 1, 1], [1, 1, 0.0]])})[0].tolist() == [
+        [1, 2, 0], [2, 0, 1]
+    ]
+
+
+def test_an_axis_is_needed() -> None:
+    """Only a vector has just one."""
+    with pytest.raises(ShapeError, match="needs an axis for an input of rank 2"):
+        ops.cumsum(pk.var("x", (3, 4)))

@@ -1,0 +1,71 @@
+"""Statistics and searches: what specimens do not show, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.errors import ShapeError
+from tests.planned import plan
+
+ops = pk.ops
+
+
+def test_moments_are_one_kernel() -> None:
+    """Mean and variance of rows come from one pass over memory."""
+    x = pk.var("x", (64, 500))
+    kernels = plan(pk.Graph(ops.moments(x, axis=1))).attrs["kernel"]
+
+    assert len(kernels) == 1
+
+
+def test_the_place_of_the_largest_is_one_kernel() -> None:
+    """The first of equal ones, NaN before all: as NumPy, for unknown sizes too."""
+    x = pk.var("x", ("n", "m"))
+    exe = pk.compile(pk.Graph([ops.argmax(x, axis=1), ops.argmin(x)]))
+    for shape in ((1, 1), (3, 70), (20, 9)):
+        a = np.rint(np.random.default_rng(1).normal(size=shape)).astype("float32")
+        a[-1, a.shape[1] // 2] = np.nan
+        rows, whole = exe(x=a)
+        assert (rows == np.argmax(a, 1)).all() and whole == np.argmin(a)
+    rows_only = plan(pk.Graph([ops.argmax(pk.var("x", (64, 500)), axis=1)]))
+    assert len(rows_only.attrs["kernel"]) == 1
+
+
+def test_gradients_where_nothing_varies() -> None:
+    """The length of a zero vector and the deviation of equal numbers have the gradient 0."""
+    v = pk.var("v", (2, 3), "float64")
+    at = np.array([[0, 0, 0.0], [2, 2, 2]])
+    norm, spread = ops.vector_norm(v, axis=1), ops.std(v, axis=1)
+    both = [*pk.gradients([norm], [v]), *pk.gradients([spread], [v])]
+    found = pk.interpret(pk.Graph(both), {"v": at})
+
+    assert (found[0][0] == 0).all() and np.allclose(found[0][1], 3**-0.5)
+    assert (found[1] == 0).all()
+
+
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    ("bincount", {"length": 0}, "needs an int of at least 1 as length, got 0"),
+    ("histogram", {"range": (1.0, 0.0)}, r"low < high as range, got \(1.0, 0.0\)"),
+    ("var", {"correction": True}, "needs a finite number as correction, got True"),
+    ("vector_norm", {"ord": "fro"}, "needs a number, or inf, as ord, got 'fro'"),
+    ("quantile", {"q": 1.5}, "needs a number from 0 to 1 as q, got 1.5"),
+    ("diff", {"n": -1}, "needs an int of at least 0 as n, got -1"),
+]
+
+
+@pytest.mark.parametrize("name, params, message", REFUSED)
+def test_wrong_parameters(name: str, params: dict[str, Any], message: str) -> None:
+    """Each says what it needs and what it got."""
+    x = pk.var("x", (3, 4), "int32" if name == "bincount" else "float32")
+    with pytest.raises(ShapeError, match=message):
+        getattr(ops, name)(x, **params)
+
+
+def test_ranks_need_known_lengths() -> None:
+    """A median of an unknown number of elements has no place to look at."""
+    with pytest.raises(ShapeError, match=r"got n element\(s\) along \(0,\)"):
+        ops.median(pk.var("x", ("n", 3)), axis=0)
