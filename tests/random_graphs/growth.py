@@ -262,8 +262,8 @@ class Growth:
             self.try_kind(self.rng.choices(kinds, weights)[0])
         for name in turn:
             self.take_turn(name)
-        if self.seed % 3 == 0:
-            self.wanted += differentiated(self)
+        slopes = differentiated(self) if self.seed % 3 == 0 else []
+        self.wanted += slopes
         graph = Graph(self.outputs())
         names = {n.name for n in graph.inputs}
         feeds = tuple(
@@ -271,7 +271,8 @@ class Growth:
             for r in range(len(self.runs))
         )
         fusion = self.rng.choices(("stitch", "nnvm", "none"), (86, 7, 7))[0]
-        return Case(self.seed, graph, feeds, fusion, self.rng.choice((8192, 8192, 64, 256)))
+        tile = self.rng.choice((8192, 8192, 64, 256))
+        return Case(self.seed, graph, feeds, fusion, tile, bool(slopes))
 
     def take_turn(self, name: str) -> None:
         """Draw an operator, in several ways until one gives something; it will be an output."""
