@@ -103,7 +103,8 @@ def expected() -> list[str]:
     """Every kind that many graphs together must have."""
     features = (
         "differentiated, input, state, control edge, repeated input, diamond, "
-        "zero size, size 1, odd size, row over 16, row over 64, several outputs, one output twice, fetched intermediate, "
+        "zero size, size 1, odd size, row over 16, row over 64, several outputs, "
+        "one output twice, fetched intermediate, "
         "output that is an input, unknown size, unknown size of its own, no broadcast, "
         "broadcast of a scalar, broadcast of ranks, broadcast of a size 1, "
         "reduction with keepdims, reduction without keepdims, reduction of no axis, "

@@ -25,4 +25,4 @@ def differentiated(g: Growth) -> list[Entry]:
     if not xs:
         return []
     found = pk.gradients(ys, xs)
-    return [e for e in found if e is not None and g.add(e) is not None]
+    return [e for e in found if e is not None and g.taken(e)]

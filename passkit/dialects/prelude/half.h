@@ -42,11 +42,27 @@ template <int L> struct vec_of<bfloat, L> {
     template <int L> PK_FN void stream(H *p, brief<H, L> v, M<L> m) {                              \
         stream((uint16_t *)p, v.u, m);                                                             \
     }
+// As load; where a kernel calls these, it has the sections that they stand in.
+#define PK_BRIEF_STRIDED(H, M)                                                                     \
+    template <int L> PK_FN brief<H, L> load_second(const H *p, M<L> m) {                           \
+        return brief<H, L>(load_second((const uint16_t *)p, m));                                   \
+    }                                                                                              \
+    template <int L> PK_FN brief<H, L> load_back(const H *p, M<L> m) {                             \
+        return brief<H, L>(load_back((const uint16_t *)p, m));                                     \
+    }                                                                                              \
+    template <int L> PK_FN void turn(H *to, const H *from, int64_t stride, int64_t n, M<L> m) {    \
+        turn((uint16_t *)to, (const uint16_t *)from, stride, n, m);                                \
+    }
 PK_BRIEF_MEMORY(half, all_of)
 PK_BRIEF_MEMORY(half, mask_t)
 PK_BRIEF_MEMORY(bfloat, all_of)
 PK_BRIEF_MEMORY(bfloat, mask_t)
 #undef PK_BRIEF_MEMORY
+PK_BRIEF_STRIDED(half, all_of)
+PK_BRIEF_STRIDED(half, mask_t)
+PK_BRIEF_STRIDED(bfloat, all_of)
+PK_BRIEF_STRIDED(bfloat, mask_t)
+#undef PK_BRIEF_STRIDED
 
 // What one instruction converts: this many lanes, and elsewhere what fits a register.
 #if PK_AVX512
