@@ -354,3 +354,15 @@ def test_a_row_value_that_is_part_of_what_is_folded() -> None:
         s = reduce_sum(sub(square(part), mul(x, part)), axis=0)
         return mul(s, part)"""
     )
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+def test_floats_of_16_bits_turned_and_thinned(dtype: str) -> None:
+    """Blocks are turned, every second element and those backwards are loaded, as they are."""
+    agree(
+        f"""x: {dtype}[70, 90]
+        turned = transpose(x, axes=(1, 0))
+        thin = slice(x, begin=(0, 1), size=(70, 40), step=(1, 2))
+        back = slice(x, begin=(3, 89), size=(60, 90), step=(1, -1))
+        return turned, thin, neg(back)"""
+    )

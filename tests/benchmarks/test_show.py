@@ -18,7 +18,15 @@ def _path(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The modules of benchmarks/ as its scripts see them."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     yield
-    for name in ("show", "shows", "shows.core", "scaling", "startup", "workloads"):
+    for name in (
+        "show",
+        "shows",
+        "shows.core",
+        "shows.operators",
+        "scaling",
+        "startup",
+        "workloads",
+    ):
         sys.modules.pop(name, None)
 
 
@@ -62,6 +70,37 @@ def test_every_promise_has_a_row(tmp_path: Path, capsys: pytest.CaptureFixture[s
     (row,) = json.loads(file.read_text())["rows"]
     assert row["met"] is True and 0.4 < row["data"] <= 4
     assert "1 of 1 demands met" in capsys.readouterr().out
+
+
+def test_operators_have_rows_of_their_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Ratios are read from a report by the names of its rows; the worst row of a name counts."""
+    from shows import operators
+
+    texts = [d.text for d in operators.DEMANDS]
+    assert len(set(texts)) == len(texts) > 20
+    assert operators.how_many().met
+    rows = [
+        {"name": name, "speedup": {"dropped": ratio, "kept": 2.0}, "failed": {}, "nbytes": nbytes,
+         "competitors": {"passkit": {m: {"median": s} for m in ("dropped", "kept")}}}
+        for name, ratio, nbytes, s in [
+            ("colsum (4, 5)", 1.6, 1, 1.0), ("colsum (9, 9)", 1.4, 1, 1.0),
+            ("scale (9,)", 1.0, 9, 2.0), ("fullsum (9,)", 1.0, 9, 1.1),
+        ]
+    ]  # fmt: skip
+    report = {"settings": dict.fromkeys(operators.PEERS), "rows": rows}
+    monkeypatch.setattr(operators, "comparison", lambda name: report)
+    assert operators.faster("reductions", "colsum", 1.4).met
+    assert operators.faster("reductions", "colsum", 1.5).found.startswith("1.40: colsum (9, 9), ")
+    assert operators.fullsum().found.startswith("1.10 of copying's time a byte")
+    with pytest.raises(RuntimeError, match="has no row cumsum"):
+        operators.faster("reductions", "cumsum", 1.0)
+    report["settings"].pop("jax")
+    with pytest.raises(RuntimeError, match="without jax; --peers"):
+        operators.faster("reductions", "colsum", 1.0)
+    monkeypatch.setattr(operators, "RESULTS", tmp_path)
+    assert operators.long_fuzz().found.startswith("no result: ")
+    (tmp_path / "fuzz.txt").write_text("20000 graphs, 0 failed, 9 s\n")
+    assert operators.long_fuzz().met
 
 
 def test_growth_is_per_operator() -> None:

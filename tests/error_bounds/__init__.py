@@ -20,7 +20,7 @@ from passkit.op import FCodeGen, FCompute, FContract, FElement, FExpand, FReduce
 from passkit.reads import Reader, element
 from passkit.runtime.interpret import array_shape, compute, concrete
 from tests.error_bounds.expressions import expression
-from tests.error_bounds.folds import contracted, is_known_fold, reduced
+from tests.error_bounds.folds import contracted, is_known_fold, is_matrix_product, reduced
 from tests.error_bounds.opaque import disturbed
 from tests.error_bounds.values import Value, difference, mismatch, openness
 
@@ -75,7 +75,7 @@ def _results(node: Node, inputs: Sequence[Value], exact: Sequence[Any]) -> Seque
         return _elements(node, inputs)
     if FReduce.get(name) is not None and is_known_fold(node):
         return [reduced(node, inputs[0])]
-    if FContract.get(name) is not None:
+    if FContract.get(name) is not None and is_matrix_product(node):
         return [contracted(node, *inputs)]
     if FCodeGen.get(name) is not None:
         return _code(node, inputs)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from passkit.ast import Binary, Call, Var
+from passkit.ast import Binary, Call, Contract, Var
 from passkit.dtype import DType, dtype_of, int64
 from passkit.node import Node
 from passkit.op import FContract, FReduce
@@ -113,6 +113,11 @@ def _multiplied(
         error = np.where(exact, 0.0, error)
     far = (most > largest(acc) / 2) | (smallest < least(acc) * 2)
     return total, np.where(far, np.inf, error)
+
+
+def is_matrix_product(node: Node) -> bool:
+    """Whether a contraction is of two matrices, or batches of them."""
+    return isinstance(FContract.get(node.op.name)(node), Contract)  # type: ignore[union-attr]
 
 
 def contracted(node: Node, a: Value, b: Value) -> Value:

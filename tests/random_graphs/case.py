@@ -19,6 +19,7 @@ class Case:
     feeds: tuple[dict[str, Any], ...]
     fusion: str = "stitch"
     tile: int = 8192
+    differentiated: bool = False
 
     def __str__(self) -> str:
         shapes = [{k: f"{a.dtype}{list(a.shape)}" for k, a in f.items()} for f in self.feeds]

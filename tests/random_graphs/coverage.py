@@ -18,6 +18,8 @@ def covered(case: Case) -> set[str]:
     """The kinds of graph that a case is one of."""
     graph = case.graph
     found = {f"fusion {case.fusion}"}
+    if case.differentiated:
+        found.add("differentiated")
     for node in graph.nodes:
         found.update(_of_node(node))
     shapes = [a.shape for f in case.feeds for a in f.values()]
@@ -100,8 +102,9 @@ def _has_diamond(graph: Graph) -> bool:
 def expected() -> list[str]:
     """Every kind that many graphs together must have."""
     features = (
-        "input, state, control edge, repeated input, diamond, zero size, size 1, odd size, "
-        "row over 16, row over 64, several outputs, one output twice, fetched intermediate, "
+        "differentiated, input, state, control edge, repeated input, diamond, "
+        "zero size, size 1, odd size, row over 16, row over 64, several outputs, "
+        "one output twice, fetched intermediate, "
         "output that is an input, unknown size, unknown size of its own, no broadcast, "
         "broadcast of a scalar, broadcast of ranks, broadcast of a size 1, "
         "reduction with keepdims, reduction without keepdims, reduction of no axis, "

@@ -24,7 +24,5 @@ def differentiated(g: Growth) -> list[Entry]:
     xs = [e for e in g.inputs if e in below and is_real(e)][:6]
     if not xs:
         return []
-    if not hasattr(pk, "gradients"):
-        return []
     found = pk.gradients(ys, xs)
-    return [e for e in found if e is not None and g.add(e) is not None]
+    return [e for e in found if e is not None and g.taken(e)]

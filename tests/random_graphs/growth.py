@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from passkit.dtype import DType, dtype_of
-from passkit.errors import DTypeError, ShapeError
+from passkit.errors import DTypeError, FeedError, ShapeError
 from passkit.graph import Graph
 from passkit.node import Entry, constant, known_shape, var
 from passkit.op import Op, get_op
@@ -26,6 +26,9 @@ from tests.random_graphs.gradient import differentiated
 from tests.random_graphs.kinds import KINDS, Kind, joins
 from tests.random_graphs.registry import chosen, turn_of
 from tests.random_graphs.specimen import drawn
+
+UNFIT = (ShapeError, DTypeError, FeedError)
+"""What operands that do not fit an operator raise, by their dtypes, shapes or values."""
 
 
 class Growth:
@@ -91,6 +94,13 @@ class Growth:
                 self.values[e] = value
         self.pool.append(entry)
         return entry
+
+    def taken(self, entry: Entry) -> bool:
+        """Whether an entry is taken into the pool; it may not fit what it works on."""
+        try:
+            return self.add(entry) is not None
+        except UNFIT:
+            return False
 
     def is_good(self, value: Value) -> bool:
         """Whether a value is worth comparing: most elements are finite and nearly exact."""
@@ -262,8 +272,8 @@ class Growth:
             self.try_kind(self.rng.choices(kinds, weights)[0])
         for name in turn:
             self.take_turn(name)
-        if self.seed % 3 == 0:
-            self.wanted += differentiated(self)
+        slopes = differentiated(self) if self.seed % 3 == 0 else []
+        self.wanted += slopes
         graph = Graph(self.outputs())
         names = {n.name for n in graph.inputs}
         feeds = tuple(
@@ -271,7 +281,8 @@ class Growth:
             for r in range(len(self.runs))
         )
         fusion = self.rng.choices(("stitch", "nnvm", "none"), (86, 7, 7))[0]
-        return Case(self.seed, graph, feeds, fusion, self.rng.choice((8192, 8192, 64, 256)))
+        tile = self.rng.choice((8192, 8192, 64, 256))
+        return Case(self.seed, graph, feeds, fusion, tile, bool(slopes))
 
     def take_turn(self, name: str) -> None:
         """Draw an operator, in several ways until one gives something; it will be an output."""
@@ -292,8 +303,8 @@ class Growth:
             for entry in [made] if isinstance(made, Entry) else made or ():
                 if self.add(entry) is None:
                     return
-        except (ShapeError, DTypeError, np.linalg.LinAlgError):
-            return  # these operands do not fit this operator
+        except UNFIT:
+            return
 
     def outputs(self) -> list[Entry]:
         """What nobody reads, some values in between, at times an input, a constant or a twin."""

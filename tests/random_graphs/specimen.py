@@ -61,7 +61,7 @@ def called(g: Growth, name: str) -> Entry | Sequence[Entry] | None:
 
 
 def _dtypes(specimen: Specimen) -> list[str]:
-    return [d.name for d in specimen.dtypes() if d.name in DTYPES]
+    return [d.name for d in specimen.dtypes() if d.name in DTYPES or d.kind == "c"]
 
 
 def _pooled(g: Growth, like: Any, others: Sequence[Entry]) -> Entry | None:

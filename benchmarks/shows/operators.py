@@ -1,0 +1,186 @@
+"""Every operator and its gradient: what each means, in every dtype, and how fast it is."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import time
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+import shows
+from shows import ROOT, Demand, Figure, tests
+
+RESULTS = ROOT / "benchmarks" / "results"
+PEERS = {"eager", "compile", "jax"}
+
+
+# Speed
+
+
+@cache
+def comparison(name: str) -> dict[str, Any]:
+    """The report of `compare.py` on one set of rows; it runs in the peers' interpreter."""
+    report = RESULTS / f"show-{name}.json"
+    report.unlink(missing_ok=True)
+    command = [shows.peers_python, str(ROOT / "benchmarks" / "compare.py")]
+    done = subprocess.run(
+        [*command, "--set", name, "--name", report.stem],
+        cwd=ROOT, check=False, capture_output=True, text=True,
+    )  # fmt: skip
+    if not report.exists():
+        lines = done.stderr.strip().splitlines() or ["no report"]
+        raise RuntimeError(f"compare.py --set {name}: {lines[-1]}")
+    found: dict[str, Any] = json.loads(report.read_text())
+    return found
+
+
+def rows_of(kind: str, names: Iterable[str], needs: set[str]) -> list[dict[str, Any]]:
+    """The rows of a set whose names contain one of ``names``.
+
+    Raises: RuntimeError when a peer is not installed, or there is no such row.
+    """
+    report = comparison(kind)
+    missing = needs - set(report["settings"])
+    if missing:
+        raise RuntimeError(f"without {', '.join(sorted(missing))}; --peers names a Python with it")
+    named = [(r["name"].split()[0], r) for r in report["rows"]]
+    found = [r for label, r in named if any(name in label for name in names)]
+    absent = {name for name in names if not any(name in label for label, _ in named)}
+    if absent:
+        raise RuntimeError(f"compare.py --set {kind} has no row {', '.join(sorted(absent))}")
+    failed = [f"{r['name']}: {r['failed']['passkit']}" for r in found if "passkit" in r["failed"]]
+    if failed:
+        raise RuntimeError(failed[0])
+    return found
+
+
+def faster(kind: str, names: str, wanted: float, needs: set[str] | None = None) -> Figure:
+    """The best peer over passkit on some rows of a set; the worst of them counts."""
+    rows = rows_of(kind, names.split(), PEERS if needs is None else needs)
+    speedups = {r["name"]: min(r["speedup"].values()) for r in rows if r["speedup"]}
+    if not speedups:
+        raise RuntimeError(f"no peer ran {names}")
+    worst = min(speedups, key=lambda n: speedups[n])
+    text = f"{speedups[worst]:.2f}: {worst}, the worst of {len(speedups)} rows"
+    return Figure(text, speedups[worst] >= wanted, speedups)
+
+
+def fullsum() -> Figure:
+    """A sum of 64 MB against scaling them, which moves twice the bytes."""
+    rows = rows_of("reductions", ["fullsum", "scale"], set())
+    largest = {
+        name: max((r for r in rows if r["name"].split()[0] == name), key=lambda r: r["nbytes"])
+        for name in ("fullsum", "scale")
+    }
+    seconds = {
+        name: min(row["competitors"]["passkit"][mode]["median"] for mode in ("dropped", "kept"))
+        for name, row in largest.items()
+    }
+    ratio = seconds["fullsum"] / (seconds["scale"] / 2)
+    text = f"{ratio:.2f} of copying's time a byte, {largest['fullsum']['name']}"
+    return Figure(text, ratio <= 1.15, seconds)
+
+
+# Proof
+
+
+def without_gradient() -> Figure:
+    """The operators that have no derivative, each with its reason."""
+    from tests.ops.test_gradients import NO_GRADIENT
+
+    bare = [name for name, reason in NO_GRADIENT.items() if len(reason) < 10]
+    return Figure(f"{len(NO_GRADIENT)} names", len(NO_GRADIENT) <= 25 and not bare, NO_GRADIENT)
+
+
+def how_many() -> Figure:
+    """The operators of the library, aliases not counted."""
+    from tests.random_graphs.registry import standard_ops
+
+    return Figure(f"{len(standard_ops())} operators", len(standard_ops()) >= 170, standard_ops())
+
+
+def page() -> Figure:
+    """The generated table, if it is what the registry says now."""
+    path = ROOT / "docs" / "operators.md"
+    if not path.exists():
+        return Figure("not there: docs/operators.md", False)
+    rows = sum(line.startswith("| `") for line in path.read_text().splitlines())
+    fresh = tests("tests", only="operators_page or reference_page or exhibit")
+    return Figure(f"{rows} rows; {fresh.found}", fresh.met, rows)
+
+
+def long_fuzz() -> Figure:
+    """What the last long run said, if it left a file."""
+    found = RESULTS.glob("fuzz*") if RESULTS.is_dir() else ()
+    files = sorted(found, key=lambda p: p.stat().st_mtime)
+    if not files:
+        way = "python benchmarks/fuzz.py --count 20000 > benchmarks/results/fuzz.txt"
+        return Figure(f"no result: {way}", False)
+    last = (files[-1].read_text().strip().splitlines() or ["empty"])[-1]
+    counts = re.match(r"(\d+) graphs, (\d+) failed", last)
+    good = counts is not None and int(counts[1]) >= 20_000 and counts[2] == "0"
+    return Figure(f"{last} ({files[-1].name})", good, last)
+
+
+def whole_suite() -> Figure:
+    """Every test, on the CPUs of this machine."""
+    start = time.perf_counter()
+    found = tests("tests", "passkit", timeout=3600)
+    seconds = time.perf_counter() - start
+    return Figure(f"{seconds:.0f} s: {found.found}", found.met and seconds < 480, seconds)
+
+
+NONE_SLOWER = {
+    "cumsum": ("reductions", "cumsum"),
+    "softmax over a middle axis": ("reductions", "softmax_middle"),
+    "transpose and add": ("moves", "transpose_add to_nhwc_add to_nchw_add"),
+    "concat and scale": ("moves", "concat"),
+    "gather and scale": ("moves", "gather"),
+    "a chain of strided slices": ("moves", "slices thinned"),
+}
+"""What no peer may be faster on: the set of rows, and their names."""
+
+FASTER = {
+    "column sums": "colsum",
+    "batch statistics": "batch_nhwc batch_nchw",
+}
+"""Rows of the set `reductions` on which every peer must be slower by half."""
+
+LIKE_PYTORCH = {
+    "conv 3x3": "conv3x3",
+    "depthwise": "depthwise",
+    "pool": "pool",
+    "batch norm + relu": "batch_norm",
+}
+"""Rows of the set `convolutions`."""
+
+DEMANDS: tuple[Demand, ...] = (
+    Demand("170 operators or more", how_many),
+    Demand("a generated table of op, dtype and how it runs on cpu", page),
+    Demand("every operator and dtype equals NumPy: tests pass",
+           lambda: tests("tests/ops/test_values.py")),
+    Demand("every float input against central differences: tests pass",
+           lambda: tests("tests/ops/test_gradients.py")),
+    Demand("operators without a derivative: <= 25 names, with reasons", without_gradient),
+    Demand("reductions bit-equal at 1, 2, 4 threads: tests pass",
+           lambda: tests("tests/passes/test_split_reduce.py", "tests/ops/test_reduce.py")),
+    Demand("fullsum <= 1.15 of copy bandwidth, beyond cache", fullsum, slow=True),
+    *(Demand(f"best peer / passkit >= 1.5: {what}",
+             lambda names=names: faster("reductions", names, 1.5), slow=True)
+      for what, names in FASTER.items()),
+    *(Demand(f"best peer / passkit >= 1: {what}",
+             lambda kind=kind, names=names: faster(kind, names, 1.0), slow=True)
+      for what, (kind, names) in NONE_SLOWER.items()),
+    *(Demand(f"PyTorch / passkit >= 0.9: {what}",
+             lambda names=names: faster("convolutions", names, 0.9, {"eager"}), slow=True)
+      for what, names in LIKE_PYTORCH.items()),
+    Demand("convolutions without oneDNN: tests pass",
+           lambda: tests("tests/ops/test_convolution.py")),
+    Demand("fuzz: 300 graphs over all operators, forward and backward",
+           lambda: tests("tests/test_fuzz.py")),
+    Demand("fuzz: 20,000 graphs, last run", long_fuzz),
+    Demand("the whole suite < 8 minutes", whole_suite, slow=True),
+)  # fmt: skip
