@@ -72,8 +72,9 @@ def _joined(x: Any, y: Any) -> Any:
 
 def _angle(x: Expr) -> Expr:
     """Of a real number: pi where it has a minus, -0 too."""
+    one = ast.const(1, x.dtype)
     return ast.where(
-        ast.equal(x, x), ast.where(ast.copysign(ast.const(1, x.dtype), x) < 0, pi, 0), x
+        ast.equal(x, x), ast.where(ast.copysign(one, x) < 0, one * pi, 0), x
     )
 
 
