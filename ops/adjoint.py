@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passkit.errors import ShapeError
-from passkit.infer import show_shape
+from passkit.infer import agree, show_shape
 from passkit.lazy import Lazy
 from passkit.node import Entry, Node, known_shape
 from passkit.op import REQUIRED, OpPattern, register_op
@@ -28,20 +28,22 @@ def _sum_like(node: Node, x: Entry, like: Entry) -> Entry:
     """The sum over what broadcasting ``like`` to the shape of x repeats."""
     wide, wanted = known_shape(x), known_shape(like)
     lead = len(wide) - len(wanted)
-    if lead < 0 or any(
-        m != 1 and isinstance(n, int) and isinstance(m, int) and n != m
-        for n, m in zip(wide[lead:], wanted, strict=True)
-    ):
-        raise ShapeError(
-            f"{node.where} needs a shape that broadcasts to {show_shape(wide)}, got "
-            f"{show_shape(wanted)}; reduce_sum takes any axes"
-        )
     axes = (*range(lead), *(lead + k for k, n in enumerate(wanted) if n == 1 != wide[lead + k]))
     out = make("reduce_sum", x, axis=axes) if axes else x
     return out if out.shape == wanted else make("reshape", out, shape=wanted)
 
 
 def _sum_like_shape(node: Node, x: Shape, like: Shape) -> Shape:
+    """The second shape. Raises: ShapeError where it does not broadcast to the first."""
+    lead = len(x) - len(like)
+    pairs = [(n, m) for n, m in zip(x[lead:], like, strict=True) if m != 1] if lead >= 0 else []
+    if lead < 0 or any(isinstance(n, int) and isinstance(m, int) and n != m for n, m in pairs):
+        raise ShapeError(
+            f"{node.where} needs a shape that broadcasts to {show_shape(x)}, got "
+            f"{show_shape(like)}; reduce_sum takes any axes"
+        )
+    for n, m in pairs:
+        agree(node, n, m, "a dimension that is not summed")
     return like
 
 
@@ -179,6 +181,12 @@ def _size_param(node: Node) -> Extent:
     return size
 
 
+def _div_shape(node: Node, shape: Shape) -> Shape:
+    """The input's shape, once the size is checked."""
+    _size_param(node)
+    return shape
+
+
 def _div_by_size(node: Node, x: Expr) -> Expr:
     return x / ast.cast(ast.size_of(_size_param(node)), x.dtype)
 
@@ -188,7 +196,7 @@ div_by_size = register_op(
 ).include("elementwise")
 div_by_size.set_attr("FCodeGen", _div_by_size)
 div_by_size.set_attr("FInferType", takes("f"))
-div_by_size.set_attr("FInferShape", same_shape)
+div_by_size.set_attr("FInferShape", _div_shape)
 div_by_size.set_attr("TOpPattern", OpPattern.ELEMWISE)
 div_by_size.set_attr("TOpCost", "light")
 div_by_size.set_attr(

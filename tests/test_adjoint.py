@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
+from passkit.derivative import RULES
 from tests.ops.central import differences
 
 ops = pk.ops
@@ -278,6 +279,36 @@ BAD: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         pk.DTypeError,
         "gradient of tanh needs the dtype of input 0",
     ),
+    "a sign that no operator means": (
+        lambda: _through("test_rest", FCodeGen=lambda node, x: (x // 2.0) * x),
+        pk.CodeGenError,
+        "no operator means the kernel expression '//' of float32",
+    ),
+    "what sum_like cannot sum": (
+        lambda: ops.sum_like(X, pk.var("y", (3, 2))),
+        pk.ShapeError,
+        r"sum_like needs a shape that broadcasts to \(2, 3\), got \(3, 2\)",
+    ),
+    "begin of unslice": (
+        lambda: ops.unslice(X, shape=(4, 4), begin=(0,)),
+        pk.ShapeError,
+        r"unslice needs 2 extents as begin, one for each axis of \(2, 3\), got \(0,\)",
+    ),
+    "step of unslice": (
+        lambda: ops.unslice(X, shape=(4, 4), begin=(0, 0), step=(1, 0)),
+        pk.ShapeError,
+        r"unslice needs ints other than 0 as step, got \(1, 0\)",
+    ),
+    "outside of unslice": (
+        lambda: ops.unslice(X, shape=(4, 4), begin=(0, 2)),
+        pk.ShapeError,
+        "unslice writes elements 2 to 4 of axis 1, which has length 4",
+    ),
+    "size to divide by": (
+        lambda: ops.div_by_size(X, size="many"),
+        pk.ShapeError,
+        "div_by_size needs an int or a size, got 'many'",
+    ),
     "no operator": (
         lambda: _through("test_base_2", FCodeGen=lambda node, x: pk.ast.call("unheard_of", x)),
         pk.CodeGenError,
@@ -320,3 +351,18 @@ def test_ones_are_no_factor() -> None:
     graph = pk.ApplyPasses(pk.Graph(pk.gradients(ops.sin(x), x)), ["Simplify"])
 
     assert [n.op.name for n in graph.nodes if n.op is not None] == ["cos"]
+
+
+def test_a_function_that_no_operator_is_called_like(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its derivative is known, and nothing computes it in a graph."""
+    rule = lambda y, x: (pk.ast.call("test_nameless", x),)  # noqa: E731
+    monkeypatch.setitem(RULES, "test_function", rule)
+
+    with pytest.raises(pk.CodeGenError, match="no operator is called 'test_nameless'"):
+        _through("test_caller", FCodeGen=lambda node, x: pk.ast.call("test_function", x))
+
+
+def test_every_kernel_function_has_a_derivative() -> None:
+    """But one: the derivative of trigamma is an operator with a parameter, which has a rule."""
+    assert set(pk.ast.FUNCTIONS) - set(RULES) == {"trigamma"}
+    assert ops.trigamma.has_attr("FGradient")

@@ -75,19 +75,31 @@ def moved(arrays: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
         yield tuple(way(a) if floats(a) else a for a in arrays)
 
 
+def compared(
+    outs: tuple[Entry, ...], arrays: tuple[Any, ...], rng: np.random.Generator
+) -> list[str]:
+    """What is wrong with the gradients at or near ``arrays``, where all is finite and smooth.
+
+    If it is nowhere finite, as with a mask of infinities, finite results alone count.
+    """
+    first: Measured | None = None
+    for way in moved(tame(arrays, rng)):
+        one = measured(outs, way, rng)
+        first = first or one
+        if one is not None and one.finite and "rough" not in (said := one.mistakes()):
+            return said
+    assert first is not None
+    rough = ["nowhere finite and smooth; give the specimen draws in its domain"]
+    return rough if first.finite else first.mistakes()
+
+
 def mistakes(specimen: Specimen, trial: Trial, rng: np.random.Generator) -> Iterator[str]:
     """What is wrong with the gradients of one trial."""
     outs = specimen.build(trial, "x")
     if not any(floats_of(e) for e in outs):
         return
     for arrays in chosen(trial):
-        said = ["nowhere finite and smooth; give the specimen draws in its domain"]
-        ways = list(moved(tame(arrays, rng)))
-        tried = [m for w in ways if (m := measured(outs, w, rng)) is not None]
-        for one in [m for m in tried if m.finite] or tried[:1]:
-            said = one.mistakes()
-            if "rough" not in said:
-                break
+        said = compared(outs, arrays, rng)
         shapes = " ".join(str(list(a.shape)) for a in arrays)
         yield from (f"{specimen.op} {shapes} {dict(trial.params)}: {s}" for s in said)
 
