@@ -39,24 +39,29 @@ class ReferenceLayers:
 
     @classmethod
     def conv(cls, x: Any, window: int, count: int, stride: int) -> Any:
+        """A convolution, padded by half of its window."""
         w = filters(window, window, x.shape[-1], count).astype(np.float64)
         return sum(p @ w[i, j] for i, j, p in cls.taps(x, window, stride, window // 2, 0))
 
     @classmethod
     def depthwise(cls, x: Any, stride: int) -> Any:
+        """A filter for each channel."""
         w = filters(3, 3, 1, x.shape[-1]).astype(np.float64)
         return sum(p * w[i, j, 0] for i, j, p in cls.taps(x, 3, stride, 1, 0))
 
     @classmethod
     def max_pool(cls, x: Any) -> Any:
+        """The largest of 3 x 3."""
         return np.max([p for _, _, p in cls.taps(x, 3, 2, 1, -np.inf)], 0)
 
     @classmethod
     def avg_pool(cls, x: Any) -> Any:
+        """The mean of 2 x 2."""
         return sum(p for _, _, p in cls.taps(x, 2, 2, 0, 0)) / 4
 
     @staticmethod
     def norm_relu(x: Any) -> Any:
+        """Batch norm, then relu."""
         scale, offset, mean, variance = statistics(x.shape[-1]).astype(np.float64)
         return np.maximum((x - mean) / np.sqrt(variance + EPSILON) * scale + offset, 0)
 
