@@ -69,9 +69,57 @@ def _row(name: str, formula: Formula, *shapes: tuple[int, ...], **rest: Any) -> 
     return Workload(name, formula, tuple(zip(names, shapes, strict=True)), **rest)
 
 
+def conv(window: int, count: int, stride: int = 1) -> Formula:
+    """A convolution whose filter is constant, as in a model that infers."""
+    return lambda f, x: f.conv(x, window, count, stride)
+
+
+def depthwise(stride: int) -> Formula:
+    """A filter of 3 x 3 for each channel."""
+    return lambda f, x: f.depthwise(x, stride)
+
+
+def max_pool(f: Any, x: Any) -> Any:
+    """The largest of 3 x 3, two apart."""
+    return f.max_pool(x)
+
+
+def avg_pool(f: Any, x: Any) -> Any:
+    """The mean of 2 x 2."""
+    return f.avg_pool(x)
+
+
+def norm_relu(f: Any, x: Any) -> Any:
+    """Batch norm of inference, then relu."""
+    return f.norm_relu(x)
+
+
 LOOSE: dict[str, Any] = {"tolerance": 3e-5}
 
+RESNET = ((56, 64), (28, 128), (14, 256), (7, 512))
+"""Height, which is the width, and channels of ResNet's stages."""
+
 SETS: dict[str, tuple[Workload, ...]] = {
+    "convolutions": (
+        *(_row("conv3x3", conv(3, c), (1, n, n, c), quick=True, **LOOSE) for n, c in RESNET),
+        *(_row("conv3x3", conv(3, c), (8, n, n, c), **LOOSE) for n, c in RESNET),
+        _row("conv3x3/2", conv(3, 128, 2), (1, 28, 28, 128), **LOOSE),
+        _row("conv7x7/2", conv(7, 64, 2), (1, 224, 224, 3), quick=True, **LOOSE),
+        _row("conv1x1", conv(1, 256), (1, 56, 56, 64), quick=True, **LOOSE),
+        _row("conv1x1", conv(1, 256), (1, 14, 14, 1024), quick=True, **LOOSE),
+        _row("conv1x1", conv(1, 64), (8, 56, 56, 256), **LOOSE),
+        _row("depthwise", depthwise(1), (1, 112, 112, 32), quick=True, **LOOSE),
+        _row("depthwise", depthwise(1), (1, 56, 56, 128), quick=True, **LOOSE),
+        _row("depthwise", depthwise(2), (1, 56, 56, 128), **LOOSE),
+        _row("depthwise", depthwise(1), (1, 14, 14, 512), quick=True, **LOOSE),
+        _row("depthwise", depthwise(1), (8, 56, 56, 128), **LOOSE),
+        _row("max_pool", max_pool, (1, 112, 112, 64), quick=True),
+        _row("max_pool", max_pool, (8, 112, 112, 64)),
+        _row("avg_pool", avg_pool, (1, 56, 56, 128), quick=True, **LOOSE),
+        _row("avg_pool", avg_pool, (8, 56, 56, 128), **LOOSE),
+        _row("norm_relu", norm_relu, (1, 56, 56, 64), quick=True, **LOOSE),
+        _row("norm_relu", norm_relu, (8, 56, 56, 64), **LOOSE),
+    ),
     "reductions": (
         _row("scale", scale, (1 << 24,)),
         _row("fullsum", total(None), (1 << 12,), **LOOSE),

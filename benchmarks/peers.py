@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 import hand
+import layers
 import numpy as np
 from attrs import frozen
 from workloads import Workload
@@ -75,7 +76,7 @@ def passkit(work: Workload, threads: int) -> Competitor:
 
     ops = pk.ops
 
-    class Functions:
+    class Functions(layers.passkit_layers()):  # type: ignore[misc]
         """pk.ops under the names of `workloads`."""
 
         abs, exp, tanh, erf, where = ops.abs, ops.exp, ops.tanh, ops.erf, ops.where
@@ -116,7 +117,7 @@ def _torch(threads: int) -> Any:
     torch.set_num_threads(threads)
     torch.inference_mode().__enter__()  # for the whole process: a wrapper would cost each call
 
-    class Functions:
+    class Functions(layers.torch_layers()):  # type: ignore[misc]
         """torch under the names of `workloads`."""
 
         abs, exp, tanh, erf, where = torch.abs, torch.exp, torch.tanh, torch.erf, torch.where

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from attrs import frozen
+from layers import ReferenceLayers
 
 Shape = tuple[int, ...]
 Formula = Callable[..., Any]
@@ -173,7 +174,7 @@ def _erf(x: np.ndarray) -> np.ndarray:
     return np.asarray(erf(x))
 
 
-class Reference:
+class Reference(ReferenceLayers):
     """The namespace of NumPy."""
 
     abs, exp, tanh, where, matmul = np.abs, np.exp, np.tanh, np.where, np.matmul

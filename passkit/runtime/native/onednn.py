@@ -19,7 +19,7 @@ from attrs import field, frozen
 FLOAT = 3
 CPU, IN_ORDER, ANY, INFERENCE, DIRECT, USER = 1, 1, 1, 96, 1, 1
 WEIGHTS, SCRATCH, IMPLEMENTATION = 131, 136, 8
-PARTS_FLOP = 50e6
+PARTS_FLOP = 20e6
 """The work of a part of an image, at least: below it the ends of a part weigh too much."""
 MOST_PARTS = 8
 Dims = c_int64 * 12
