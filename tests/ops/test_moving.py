@@ -114,6 +114,21 @@ def test_turned_blocks(rng: Any) -> None:
             np.testing.assert_array_equal(found[1], b.T)
 
 
+def test_lanes_are_cut_where_a_choice_changes(rng: Any) -> None:
+    """Each part of a concatenation or padding along the lanes is a loop of its own."""
+    x, y = pk.var("x", (None, None)), pk.var("y", (None, None))
+    outs = [ops.concat(x, y, axis=1) * 2, ops.pad(x, ((0, 0), (3, 5)), constant_values=1) + 1]
+    exe = pk.compile(pk.Graph(outs))
+    for n, m in ((0, 4), (5, 0), (1, 1), (40, 7), (16, 32), (300, 200)):
+        a, b = (rng.random((3, k), dtype=np.float32) for k in (n, m))
+        found = exe(x=a, y=b)
+        np.testing.assert_array_equal(found[0], np.concatenate([a, b], 1) * 2)
+        np.testing.assert_array_equal(
+            found[1], np.pad(a, ((0, 0), (3, 5)), constant_values=1) + 1
+        )
+    assert "_cut0" in exe.source and "select(" not in exe.source
+
+
 I32, F = np.zeros((2,), np.int32), np.zeros((2, 3), np.float32)
 BAD: list[tuple[Function, str]] = [
     (lambda x: ops.moveaxis(x, (0, 1), (0,)), r"as many axes in source .*got \(0, 1\) and \(0,\)"),
