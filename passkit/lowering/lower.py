@@ -171,14 +171,14 @@ class Lowering:
 
         In the stage after the first the next row, or the next tile of short rows, of what is read
         row by row: the first stage then finds it in the cache. Where one pass streams its results,
-        what it reads a little later.
+        or folds a chunk, what it reads a little later.
         """
         long = not isinstance(self.lane.extent, int) or self.lane.extent > SMALL
         if plan is self._second and self.short:
             ahead = size_of(numel([self.schedule.split.chunk, self.lane.extent]), Fixed.LITERAL)
         elif plan is self._second and self.lane.reduced and long:
             ahead = size_of(numel(a.extent for a in self.space.reduced))
-        elif self.schedule.stream and not self.space.reduced and self.loops.blocked is None:
+        elif self._runs_through(plan):
             ahead = size_of(AHEAD, Fixed.LITERAL)
         else:
             return []
@@ -188,6 +188,13 @@ class Lowering:
             for n in self.graph.inputs
             if any(a == self.space.full for a in reads.get(n, []))
         ]
+
+    def _runs_through(self, plan: StagePlan) -> bool:
+        """Whether a stage goes once through much memory: to stream results, or to fold a chunk."""
+        if self.space.axes[0].counting:
+            return self.lane.reduced and bool(plan.folds)
+        streams = bool(self.schedule.stream) and self.loops.blocked is None
+        return streams and not self.space.reduced
 
     def _fold(self, node: Node, values: Values) -> Fold:
         found = _reduction(node)
