@@ -167,7 +167,8 @@ def test_natively(request: pytest.FixtureRequest) -> None:
         outs = [e for e in specimen.build(trial, "x") if floats_of(e)]
         xs = [n.entries[0] for n in pk.Graph(outs).inputs if floats_of(n.entries[0])]
         if outs and xs:
-            graphs.append(pk.Graph(pk.gradients(outs, xs)))
+            weights = [pk.ops.cos(e * 1.7) for e in outs]  # with ones much would cancel
+            graphs.append(pk.Graph(pk.gradients(outs, xs, weights)))
             feeds.append({f"x_{k}": a for k, a in enumerate(arrays)})
 
     wrong = []
