@@ -32,7 +32,7 @@ def test_random_graphs_equal_their_meaning(first: int) -> None:
     failures, (exact, near, anything) = check_all(cases)
 
     assert not failures, "\n\n".join(str(minimised(f, 20)) for f in failures[:3])
-    assert exact > 50 * anything and near > 50 * anything
+    assert exact + near > 20 * anything
 
 
 @pytest.mark.slow

@@ -71,6 +71,8 @@ def _results(node: Node, inputs: Sequence[Value], exact: Sequence[Any]) -> Seque
     """The rule of the first attribute that a kernel is made by."""
     assert node.op is not None
     name = node.op.name
+    if any(np.iscomplexobj(x) for x in (*exact, *(v.array for v in inputs))):
+        return disturbed(node, inputs, exact)  # these run in NumPy
     if FElement.get(name) is not None:
         return _elements(node, inputs)
     if FReduce.get(name) is not None and is_known_fold(node):

@@ -261,7 +261,7 @@ class Growth:
         """The finished graph."""
         self.start()
         turn = turn_of(self.seed)
-        few = self.rng.choices((3, 8, 16, 30, 50), (12, 28, 32, 20, 8))[0]
+        few = self.rng.choices((3, 6, 12, 24, 50), (20, 36, 28, 13, 3))[0]
         kinds = [k for _, k in KINDS.values()]
         weights = [w for w, _ in KINDS.values()]
         for k in range(4 * few):

@@ -15,7 +15,7 @@ from tests.ops.specimens import SPECIMENS, Specimen
 NOT_DRAWN = frozenset({"constant", "fused", "assign"})
 """Operators that no kind draws by name: literals, what Fusion makes, and what writes state."""
 
-PERIOD = 60
+PERIOD = 100
 """Each operator has its turn in one graph of so many."""
 
 

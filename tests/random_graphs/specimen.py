@@ -47,10 +47,10 @@ def called(g: Growth, name: str) -> Entry | Sequence[Entry] | None:
     dtype = g.rng.choice(_dtypes(specimen))
     rng = np.random.default_rng(g.rng.randrange(1 << 30))
     trials = specimen.trials(dtype_of(dtype), rng)
-    rows = [(t, f) for t in trials for f in t.feeds if all(a.size <= 2 * g.most for a in f)]
-    if not rows:
-        return None
-    trial, arrays = g.rng.choice(rows)
+    rows = [(t, f) for t in trials for f in t.feeds]
+    few = [(t, f) for t, f in rows if all(a.size <= 2 * g.most for a in f)]
+    smallest = min(rows, key=lambda row: sum(a.size for a in row[1]))
+    trial, arrays = g.rng.choice(few or [smallest])
     pooled = g.chance(0.6)
     entries: list[Entry] = []
     for array in arrays:
