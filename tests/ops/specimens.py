@@ -7,6 +7,7 @@ registry, so an operator without a specimen fails.
 
 from __future__ import annotations
 
+import warnings
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -85,7 +86,8 @@ class Specimen:
         wide = [
             a.astype(np.float64) if dtype_of(a.dtype).is_float and narrow else a for a in arrays
         ]
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # of what is empty or all NaN
             out = self.reference(*wide, **params)
             many = out if isinstance(out, tuple) else (out,)
             found = [np.asarray(x) for x in many]
