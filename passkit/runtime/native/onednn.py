@@ -59,6 +59,15 @@ class _FailedError(Exception):
     """The library has no primitive for this."""
 
 
+def demand_fast(implementation: bytes) -> None:
+    """Make sure that an implementation is no reference, which serves tests and is slow.
+
+    Raises: _FailedError.
+    """
+    if implementation.startswith(b"ref"):
+        raise _FailedError(f"only {implementation.decode()}, a reference, is there")
+
+
 class Library:
     """The functions of a libdnnl, version 3, and an engine and a stream of it.
 
@@ -75,7 +84,7 @@ class Library:
     def __call__(self, name: str, *arguments: Any) -> None:
         """Call a function. Raises: _FailedError where it answers with an error."""
         if getattr(self.dll, name)(*arguments):
-            raise _FailedError(name)
+            raise _FailedError(f"{name} answers with an error")
 
     def address(self, name: str) -> int:
         """The address of a function; OpenMP's are found among what the library links."""
@@ -212,8 +221,7 @@ class _Making:
         )  # fmt: skip
         name = c_char_p()
         lib("dnnl_primitive_desc_query", description, c_int(IMPLEMENTATION), c_int(0), byref(name))
-        if (name.value or b"").startswith(b"ref"):
-            raise _FailedError("only the reference implementation, which is slow")
+        demand_fast(name.value or b"")
         primitive = c_void_p()
         lib("dnnl_primitive_create", byref(primitive), description)
         scratch = lib.queried(description, SCRATCH)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -133,6 +134,19 @@ def test_what_the_library_refuses_is_computed_all_the_same(
     for _ in range(2):
         assert near(exe(x=x)[0], windowed.convolution(x, f))
     assert capfd.readouterr().err.count("oneDNN failed with status") == 1
+
+
+def test_answers_of_the_library_are_checked() -> None:
+    """A function that fails, and an implementation that only serves tests, are none."""
+    library = object.__new__(onednn.Library)
+    library.dll = SimpleNamespace(dnnl_broken=lambda *arguments: 3, dnnl_sound=lambda *arguments: 0)
+
+    library("dnnl_sound", 1)
+    onednn.demand_fast(b"jit:avx2")
+    with pytest.raises(onednn._FailedError, match="dnnl_broken answers"):
+        library("dnnl_broken", 1)
+    with pytest.raises(onednn._FailedError, match="only ref:any, a reference"):
+        onednn.demand_fast(b"ref:any")
 
 
 def test_without_the_wheel_there_is_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
