@@ -8,10 +8,11 @@ from functools import lru_cache
 from attrs import evolve, field, frozen
 
 from passkit.group import FUSED, Group
+from passkit.layout import Layout, lay_out
 from passkit.node import Node, known_shape
 from passkit.op import OpPattern, TOpCost
 from passkit.size import Extent, numel
-from passkit.space import Axis, Infeasible, Layout, Role, Space, is_free, lay_out, reduce_of
+from passkit.space import Axis, Infeasible, Role, Space, is_free, reduce_of
 from passkit.split import Split, SplitKind
 from passkit.stage import Place
 from passkit.target import Target

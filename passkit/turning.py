@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from passkit.ast import Var
 from passkit.index import Sum
+from passkit.layout import Layout
 from passkit.size import Extent
-from passkit.space import Axis, Layout
+from passkit.space import Axis
 from passkit.walk import variables
 
 BLOCK = 16

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 import passkit as pk
+from passkit.layout import Layout, lay_out
 from passkit.planning import planned
-from passkit.space import Infeasible, Layout, Role, lay_out, reduce_of
+from passkit.space import Infeasible, Role, reduce_of
 
 
 def layout(text: str) -> Layout:

@@ -15,6 +15,7 @@ from passkit.dtype import DType, is_narrow
 from passkit.errors import CodeGenError
 from passkit.group import Group
 from passkit.index import Sum, add, expression, normal, ravel, times
+from passkit.layout import Layout, lay_out
 from passkit.lowering.arguments import SMALL
 from passkit.lowering.loops import Loops
 from passkit.lowering.narrow import without_narrow
@@ -23,7 +24,7 @@ from passkit.node import Entry, Node, known_shape
 from passkit.schedule import Schedule, StagePlan
 from passkit.shared import Holds, SharedPlan, gathers, padded, same_row_value
 from passkit.size import Extent, numel
-from passkit.space import Infeasible, Layout, Role, is_free, lay_out, reduce_of
+from passkit.space import Infeasible, Role, is_free, reduce_of
 from passkit.stage import (
     Buffer,
     Fold,

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from passkit import ast
-from passkit.ast import Binary, Call, Expr, Load, Reduce, Scan, Var, size_of
+from passkit.ast import Expr, Load, Var, size_of
 from passkit.dtype import dtype_of, int64
 from passkit.errors import CodeGenError, DTypeError, FeedError, ShapeError
 from passkit.graph import Graph, post_order
@@ -25,6 +24,7 @@ from passkit.op import FCodeGen, FCompute, FContract, FElement, FExpand, FReduce
 from passkit.reads import element
 from passkit.runtime.evaluate import cast_array, evaluate
 from passkit.runtime.feeds import bind_sizes, check_feeds
+from passkit.runtime.folding import by_reduce, by_scan
 from passkit.size import Shape, Size, awaits, has_size, numel, substitute, symbols_of
 
 Array = Any
@@ -273,111 +273,6 @@ def by_code(node: Node, *arrays: Array) -> Any:
     if isinstance(code, Expr):
         return np.asarray(evaluate(code, values))
     return tuple(np.asarray(evaluate(x, values)) for x in code)
-
-
-# combine: the ufunc that folds it, and whether float64 makes it more accurate
-KNOWN_FOLDS: dict[tuple[type, str], tuple[np.ufunc, bool]] = {
-    (Binary, "+"): (np.add, True),
-    (Binary, "*"): (np.multiply, False),
-    (Binary, "&"): (np.bitwise_and, False),
-    (Binary, "|"): (np.bitwise_or, False),
-    (Binary, "^"): (np.bitwise_xor, False),
-    (Call, "maximum"): (np.maximum, False),
-    (Call, "minimum"): (np.minimum, False),
-}
-
-
-def by_reduce(node: Node, x: Array) -> Array:
-    """FReduce: the known folds by NumPy, others pairwise in order."""
-    assert node.op is not None
-    fold: Reduce = FReduce.get(node.op.name)(node)
-    acc = fold.identity.dtype
-    dtype = dtype_of(x.dtype)
-    if fold.prepare is not None:
-        x = np.asarray(evaluate(fold.prepare(Var("x", dtype)), {"x": x}))
-    if fold.chunks is not None:
-        return _by_chunks(fold, x)
-    count = int(np.prod([x.shape[k] for k in fold.axes], dtype=np.int64))
-    total = _folded(fold, x)
-    if fold.finish is None:
-        return total
-    ending = fold.finish(Var("total", acc), Var("count", int64))
-    return np.asarray(evaluate(ending, {"total": total, "count": np.int64(count)}))
-
-
-def _by_chunks(fold: Reduce, x: Array) -> Array:
-    """Each chunk by itself, along a new first axis."""
-    assert fold.chunks is not None
-    axis, length = fold.chunks.axis, fold.chunks.length
-    starts = range(0, x.shape[axis], length)
-    parts = [np.take(x, range(k, min(k + length, x.shape[axis])), axis) for k in starts]
-    none = _folded(fold, np.take(x, [], axis))
-    return np.stack([_folded(fold, part) for part in parts]) if parts else none[None][:0]
-
-
-def _folded(fold: Reduce, x: Array) -> Array:
-    """The fold without its finish."""
-    acc = fold.identity.dtype
-    known = _known_fold(fold.combine)
-    if known is not None:
-        ufunc, widen = known
-        wide = np.dtype(np.float64) if widen and acc.is_float else acc.numpy
-        total = ufunc.reduce(
-            x, axis=fold.axes, dtype=wide, keepdims=fold.keepdims, initial=fold.identity.value
-        )
-        return np.asarray(total).astype(acc.numpy)
-    return _fold_pairs(fold, x)
-
-
-def by_scan(node: Node, x: Array) -> Array:
-    """FScan: the known folds by NumPy in order, others by doubling steps."""
-    assert node.op is not None
-    scan: Scan = FScan.get(node.op.name)(node)
-    acc, axis = scan.identity.dtype, scan.axis
-    if scan.prepare is not None:
-        x = np.asarray(evaluate(scan.prepare(Var("x", dtype_of(x.dtype))), {"x": x}))
-    x = np.moveaxis(x, axis, 0)
-    x = x[::-1] if scan.reverse else x
-    known = _known_fold(scan.combine)
-    total = x if known is None else known[0].accumulate(x, axis=0, dtype=acc.numpy)
-    step = 1
-    while known is None and step < len(x):
-        later = evaluate(scan.combine, {"a": total[:-step], "b": total[step:]})
-        total = np.concatenate([total[:step], later])
-        step *= 2
-    if scan.exclusive:
-        start = np.full((1, *x.shape[1:]), scan.identity.value, acc.numpy)
-        total = np.concatenate([start, total])[:-1] if len(total) else total
-    total = np.moveaxis(total[::-1] if scan.reverse else total, 0, axis)
-    if scan.finish is None:
-        return total
-    return np.asarray(evaluate(scan.finish(Var("total", acc)), {"total": total}))
-
-
-def _known_fold(combine: Expr) -> tuple[np.ufunc, bool] | None:
-    a, b = ast.left(combine.dtype), ast.right(combine.dtype)
-    if isinstance(combine, Binary) and {combine.a, combine.b} == {a, b}:
-        return KNOWN_FOLDS.get((Binary, combine.op))
-    if isinstance(combine, Call) and set(combine.args) == {a, b}:
-        return KNOWN_FOLDS.get((Call, combine.name))
-    return None
-
-
-def _fold_pairs(fold: Reduce, x: Array) -> Array:
-    """Neighbours are combined until one is left: a tree, in order."""
-    kept = [k for k in range(x.ndim) if k not in fold.axes]
-    rest = tuple(x.shape[k] for k in kept)
-    x = np.transpose(x, (*fold.axes, *kept)).reshape(-1, *rest)
-    start = np.broadcast_to(fold.identity.value, (1, *rest))
-    x = x if len(x) else start
-    while len(x) > 1:
-        odd = x[-1:] if len(x) % 2 else x[:0]
-        pairs = evaluate(fold.combine, {"a": x[: len(x) - 1 : 2], "b": x[1::2]})
-        x = np.concatenate([pairs, odd])
-    total = evaluate(fold.combine, {"a": start, "b": x})[0]
-    if fold.keepdims:
-        total = np.expand_dims(total, fold.axes)
-    return np.asarray(total)
 
 
 def by_contract(node: Node, a: Array, b: Array) -> Array:

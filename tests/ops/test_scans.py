@@ -9,8 +9,9 @@ import pytest
 
 import passkit as pk
 from passkit.errors import CodeGenError, ShapeError
+from passkit.layout import lay_out
 from passkit.runtime.native.launcher import num_threads, set_num_threads
-from passkit.space import Infeasible, lay_out
+from passkit.space import Infeasible
 from tests.ops.central import differences
 from tests.planned import agrees, feeds_of, plan, prebuild
 

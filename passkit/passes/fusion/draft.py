@@ -9,10 +9,11 @@ from attrs import define, field
 from passkit.ast import Chunks, Reduce, Scan
 from passkit.errors import PasskitError
 from passkit.graph import Graph
+from passkit.layout import Layout
 from passkit.node import Entry, Node
 from passkit.op import FElement
 from passkit.size import Extent, Shape, numel
-from passkit.space import Layout, Role, Space, axes_of, reduce_of, scan_of
+from passkit.space import Role, Space, axes_of, reduce_of, scan_of
 
 
 @define(eq=False)

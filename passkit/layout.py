@@ -1,0 +1,266 @@
+"""Layouts: the iteration space of a group, and where each of its values lives in it.
+
+A value is FULL (one for each point), ROW (one for each point of the kept axes: what a reduction
+leaves) or INLINE (computed where it is read, at any index).
+"""
+
+from __future__ import annotations
+
+from passkit import dtype as dt
+from passkit.ast import Chunks, Var
+from passkit.graph import Graph
+from passkit.index import Sum, common_refinement, ravel
+from passkit.node import Entry, Node, known_shape
+from passkit.reads import Index, reads_of
+from passkit.size import Extent, Shape, numel
+from passkit.space import (
+    Axis,
+    Folding,
+    Infeasible,
+    Role,
+    Space,
+    axes_of,
+    folding_of,
+    is_free,
+    reduce_of,
+    scan_of,
+)
+from passkit.walk import variables
+
+
+def _refined(
+    shape: Shape, reduced: tuple[int, ...] | None, shapes: list[Shape]
+) -> tuple[Axis, ...]:
+    """Axes of ``shape``, cut finer where other shapes of the group have dimensions of their own."""
+    finer = common_refinement([shape, *shapes])
+    if finer is None or not finer:
+        return axes_of(shape, reduced)
+    parts = list(finer)
+    flags: list[int] = []
+    for k in range(len(shape) - 1, -1, -1):
+        product: Extent = 1
+        while product != shape[k]:
+            product = parts.pop() * product
+            if reduced is not None and k in reduced:
+                flags.append(len(parts))
+    return axes_of(finer, None if reduced is None else tuple(flags))
+
+
+class Layout:
+    """A group's space and the role of every node in it.
+
+    ``cut`` is the shape that all its reductions fold in the same ``chunks``, if they do;
+    ``reverse`` says which way its scans run, if it has any.
+    """
+
+    def __init__(
+        self, graph: Graph, space: Space, cut: Shape | None = None, chunks: Chunks | None = None
+    ) -> None:
+        self.graph, self.space = graph, space
+        self.cut, self.chunks = cut, chunks
+        self.reverse: bool | None = None
+        self.roles: dict[Node, Role] = {}
+        self.demands: dict[Node, dict[Index, Role]] = {}
+        self.accesses: list[Sum] = []
+        self.input_reads: dict[Node, list[Sum]] = {}
+        self.pinned: set[Var] = set()
+
+    def reads(self, node: Node, index: Index) -> list[tuple[Entry, Index]]:
+        """The entries that ``node`` reads for its element at ``index``, and where."""
+        found = reduce_of(node)
+        if found is not None:
+            entry = node.inputs[0]
+            return [(entry, self.space.index(Role.FULL, known_shape(entry)))]
+        if scan_of(node) is not None:
+            return [(node.inputs[0], index)]
+        found_at = reads_of(node, index, self.space.extents)
+        self.pinned |= found_at.pinned
+        return [(node.inputs[k], i) for k, i in found_at.at]
+
+    def role_at(self, entry: Entry, index: Index) -> Role:
+        """Whether this read meets the value at the current point, or row, or elsewhere.
+
+        What a reduction leaves is a row even where every row has one point.
+        """
+        shape = known_shape(entry)
+        total = numel(shape)
+        linear = ravel(index, shape, self.space.extents)
+        full = total == self.space.size and linear == self.space.full
+        if full and reduce_of(entry.node) is None:
+            return Role.FULL
+        if self.space.reduced and total == self.space.rows and linear == self.space.row:
+            return Role.ROW
+        return Role.INLINE
+
+
+def lay_out(graph: Graph) -> Layout | Infeasible:
+    """Where every value of a group lives, or why the group has no common space."""
+    folds = [(n, f) for n in graph.nodes if (f := folding_of(n)) is not None]
+    reduced: tuple[int, ...] | None
+    chunks = None
+    if folds:
+        first, found = folds[0]
+        anchor = known_shape(first.inputs[0])
+        reduced, chunks = found.axes, found.chunks
+    else:
+        anchor, reduced = _largest(graph), None
+        if _is_flat(graph, anchor):
+            return _flat(graph, anchor)
+    total = numel(anchor)
+    others = list(
+        dict.fromkeys(
+            s
+            for n in graph.nodes
+            if not is_free(n)
+            for e in n.entries
+            if (s := known_shape(e)) != anchor and numel(s) == total
+        )
+    )
+    cut = axes_of(anchor, reduced, chunks) if chunks else _refined(anchor, reduced, others)
+    space = Space(cut)
+    layout = Layout(graph, space, anchor if chunks else None, chunks)
+    problem = _demand(layout)
+    if problem is not None:
+        return problem
+    merged = merge_axes(space, layout.accesses, layout.pinned)
+    if len(merged.axes) == len(space.axes):
+        return layout
+    layout = Layout(graph, merged, layout.cut, chunks)
+    return _demand(layout) or layout
+
+
+def _is_flat(graph: Graph, shape: Shape) -> bool:
+    """Whether every value has one shape, or one element, so that one axis serves all."""
+    return all(
+        (s := known_shape(e)) == shape or (is_free(n) and numel(s) == 1)
+        for n in graph.nodes
+        for e in n.entries
+    ) and not any(n.op is not None and n.op.has_attr("FElement") for n in graph.nodes)
+
+
+def _flat(graph: Graph, shape: Shape) -> Layout:
+    layout = Layout(graph, Space((Axis(Var("i0", dt.int64), numel(shape)),)))
+    index = layout.space.index(Role.FULL, shape)
+    for node in graph.nodes:
+        if not is_free(node):
+            layout.roles[node] = Role.FULL
+            layout.demands[node] = {index: Role.FULL}
+        elif node.is_variable:
+            same = known_shape(node.entries[0]) == shape
+            layout.input_reads[node] = [layout.space.full if same else Sum(())]
+    return layout
+
+
+def _largest(graph: Graph) -> Shape:
+    shapes = [known_shape(e) for e in graph.outputs]
+    known = [(numel(s), s) for s in shapes]
+    return max(known, key=lambda t: t[0] if isinstance(t[0], int) else 1 << 62)[1]
+
+
+def _demand(layout: Layout) -> Infeasible | None:
+    """Walk from what must be stored or folded to what that reads, users before producers."""
+    space, graph = layout.space, layout.graph
+    wanted = layout.demands
+    for entry in graph.outputs:
+        if is_free(entry.node):
+            return Infeasible("pass_through", "an output that is an input", entry.node)
+        role = _output_role(layout, entry)
+        if role is None:
+            return Infeasible(
+                "shape",
+                f"{entry.name} has {numel(known_shape(entry))} elements, the group's space "
+                f"{space.size}",
+                entry.node,
+            )
+        wanted.setdefault(entry.node, {})[space.index(role, known_shape(entry))] = role
+    for node in reversed(graph.nodes):
+        if is_free(node):
+            continue
+        at = wanted.get(node, {})
+        folding = folding_of(node)
+        if folding is not None:
+            problem = _check_fold(layout, node, folding, at)
+            if problem is not None:
+                return problem
+        for index, role in at.items():
+            layout.roles[node] = layout.roles.get(node, role) | role
+            for entry, where in layout.reads(node, index):
+                if is_free(entry.node):
+                    if entry.node.is_variable:
+                        shape = known_shape(entry)
+                        access = ravel(where, shape, space.extents)
+                        layout.accesses.append(access)
+                        layout.input_reads.setdefault(entry.node, []).append(access)
+                else:
+                    met = layout.role_at(entry, where)
+                    wanted.setdefault(entry.node, {})[where] = met
+    return None
+
+
+def _output_role(layout: Layout, entry: Entry) -> Role | None:
+    total = numel(known_shape(entry))
+    if reduce_of(entry.node) is not None or total != layout.space.size:
+        return Role.ROW if layout.space.reduced and total == layout.space.rows else None
+    return Role.FULL
+
+
+def _check_fold(
+    layout: Layout, node: Node, found: Folding, at: dict[Index, Role]
+) -> Infeasible | None:
+    space, scan = layout.space, scan_of(node)
+    own = Role.ROW if scan is None else Role.FULL
+    if any(role is not own for role in at.values()):
+        where = "row" if scan is None else "point"
+        return Infeasible("index", f"{node.label} is read at another {where} than its own", node)
+    if scan is not None:
+        if layout.reverse not in (None, scan.reverse):
+            return Infeasible("order", f"{node.label} runs against another scan", node)
+        layout.reverse = scan.reverse
+    shape = known_shape(node.inputs[0])
+    if numel(shape) != space.size:
+        return Infeasible("space", f"{node.label} reduces {shape}, not the group's space", node)
+    if found.chunks != layout.chunks or (layout.cut is not None and shape != layout.cut):
+        return Infeasible("axes", f"{node.label} folds other chunks than its group", node)
+    if not space.folds(space.index(Role.FULL, shape), found.axes):
+        return Infeasible("axes", f"{node.label} reduces other axes than its group", node)
+    return None
+
+
+def merge_axes(space: Space, accesses: list[Sum], pinned: set[Var]) -> Space:
+    """The space with neighbouring axes joined where every access steps through both as one.
+
+    ``pinned`` axes are used as values, are divided, or say where data is looked up; they stay.
+    """
+    for access in accesses:
+        for atom, _ in access.terms:
+            if not isinstance(atom, Var):
+                pinned |= set(variables(atom))
+    groups: list[list[Axis]] = []
+    for axis in space.axes:
+        last = groups[-1][-1] if groups else None
+        if (
+            last is not None
+            and last.reduced == axis.reduced
+            and axis.chunk is None
+            and not last.counting
+            and axis.var not in pinned
+            and last.var not in pinned
+            and all(
+                a.coefficient(last.var) == a.coefficient(axis.var) * axis.extent for a in accesses
+            )
+        ):
+            groups[-1].append(axis)
+        else:
+            groups.append([axis])
+    return Space(
+        tuple(
+            Axis(
+                Var(f"i{k}", dt.int64),
+                numel(a.extent for a in g),
+                g[0].reduced,
+                None if g[0].chunk is None else numel(a.steps for a in g),
+                g[0].counting,
+            )
+            for k, g in enumerate(groups)
+        )
+    )
