@@ -91,7 +91,8 @@ def tests(*paths: str, only: str = "", timeout: float = 1800.0) -> Figure:
     absent = [p for p in paths if not (ROOT / p.partition("::")[0]).exists()]
     if absent:
         return Figure(f"not there: {', '.join(absent)}", False)
-    command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-n", "auto"]
+    command += ["-p", "no:cacheprovider"]
     command += [*paths, *(("-k", only) if only else ())]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=timeout)
     lines = done.stdout.strip().splitlines() or done.stderr.strip().splitlines() or ["no output"]

@@ -108,7 +108,7 @@ def page() -> Figure:
     if not path.exists():
         return Figure("not there: docs/operators.md", False)
     rows = sum(line.startswith("| `") for line in path.read_text().splitlines())
-    fresh = tests("tests", only="operators_page or reference_page or exhibit")
+    fresh = tests("tests/test_exhibit.py")
     return Figure(f"{rows} rows; {fresh.found}", fresh.met, rows)
 
 
@@ -128,7 +128,7 @@ def long_fuzz() -> Figure:
 def whole_suite() -> Figure:
     """Every test, on the CPUs of this machine."""
     start = time.perf_counter()
-    found = tests("tests", "passkit", timeout=3600)
+    found = tests("tests", timeout=3600)
     seconds = time.perf_counter() - start
     return Figure(f"{seconds:.0f} s: {found.found}", found.met and seconds < 480, seconds)
 
@@ -153,7 +153,7 @@ LIKE_PYTORCH = {
     "conv 3x3": "conv3x3",
     "depthwise": "depthwise",
     "pool": "pool",
-    "batch norm + relu": "batch_norm",
+    "batch norm + relu": "norm_relu",
 }
 """Rows of the set `convolutions`."""
 
@@ -166,7 +166,7 @@ DEMANDS: tuple[Demand, ...] = (
            lambda: tests("tests/ops/test_gradients.py")),
     Demand("operators without a derivative: <= 25 names, with reasons", without_gradient),
     Demand("reductions bit-equal at 1, 2, 4 threads: tests pass",
-           lambda: tests("tests/passes/test_split_reduce.py", "tests/ops/test_reduce.py")),
+           lambda: tests("tests/passes/test_split_reduce.py", "tests/ops/test_scans.py")),
     Demand("fullsum <= 1.15 of copy bandwidth, beyond cache", fullsum, slow=True),
     *(Demand(f"best peer / passkit >= 1.5: {what}",
              lambda names=names: faster("reductions", names, 1.5), slow=True)
@@ -178,7 +178,7 @@ DEMANDS: tuple[Demand, ...] = (
              lambda names=names: faster("convolutions", names, 0.9, {"eager"}), slow=True)
       for what, names in LIKE_PYTORCH.items()),
     Demand("convolutions without oneDNN: tests pass",
-           lambda: tests("tests/ops/test_convolution.py")),
+           lambda: tests("tests/runtime/native/test_convolution.py")),
     Demand("fuzz: 300 graphs over all operators, forward and backward",
            lambda: tests("tests/test_fuzz.py")),
     Demand("fuzz: 20,000 graphs, last run", long_fuzz),
