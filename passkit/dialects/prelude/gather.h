@@ -15,21 +15,9 @@ template <class T, int L, class M> PK_FN vec<T, L> gather_at(const T *p, simd<in
 #if PK_AVX512
     if constexpr (L > 16 && sizeof(T) >= 4)
         return join(gather_at<T, L / 2>(p, at.s.lo, lower(m)), gather_at<T, L / 2>(p, at.s.hi, upper(m)));
-    else if constexpr (L == 16 && sizeof(T) >= 4) {
-        mask on = m;
-        auto lo = (isa::di8)at.s.lo.s, hi = (isa::di8)at.s.hi.s;
-        auto first_half = (char)lower(on).k, last_half = (char)upper(on).k;
-        if constexpr (sizeof(T) == 8)
-            return bits<T>(f64x16::of(
-                simd<double, 8>::of(__builtin_ia32_gatherdiv8df(isa::df8{}, p, lo, first_half, 8)),
-                simd<double, 8>::of(__builtin_ia32_gatherdiv8df(isa::df8{}, p, hi, last_half, 8))));
-        else {
-            typedef native_t<float, 8> F;
-            return bits<T>(
-                join(simd<float, 8>::of(__builtin_ia32_gatherdiv16sf(F{}, p, lo, first_half, 4)),
-                     simd<float, 8>::of(__builtin_ia32_gatherdiv16sf(F{}, p, hi, last_half, 4))));
-        }
-    } else
+    else if constexpr (L == 16 && sizeof(T) >= 4)
+        return gather_lanes(p, at, m);
+    else
 #endif
         return gather_each(p, at, m);
 }

@@ -164,8 +164,7 @@ template <class T, class F, int L> PK_FN vec<T, L> gather(F f, all_of<L>) {
     return load((const T *)r, all_of<L>{});
 }
 #if PK_AVX512
-template <class T> PK_FN vec<T> gather_strided(const T *p, int64_t stride, mask on) {
-    auto at = i64x16(stride) * lane_index();
+template <class T> PK_FN vec<T> gather_lanes(const T *p, i64x16 at, mask on) {
     auto lo = (isa::di8)at.s.lo.s, hi = (isa::di8)at.s.hi.s;
     auto first_half = (char)lower(on).k, last_half = (char)upper(on).k;
     if constexpr (sizeof(T) == 8)
@@ -178,6 +177,9 @@ template <class T> PK_FN vec<T> gather_strided(const T *p, int64_t stride, mask 
             join(simd<float, 8>::of(__builtin_ia32_gatherdiv16sf(F{}, p, lo, first_half, 4)),
                  simd<float, 8>::of(__builtin_ia32_gatherdiv16sf(F{}, p, hi, last_half, 4))));
     }
+}
+template <class T> PK_FN vec<T> gather_strided(const T *p, int64_t stride, mask on) {
+    return gather_lanes(p, i64x16(stride) * lane_index(), on);
 }
 #endif
 template <int L, class T, class M> PK_FN vec<T, L> strided(const T *p, int64_t stride, M m) {
