@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 import passkit as pk
 from passkit.errors import CodeGenError, ShapeError
 from passkit.layout import lay_out
 from passkit.runtime.native.launcher import num_threads, set_num_threads
 from passkit.space import Infeasible
+from passkit.target import cpu
 from tests.ops.central import differences
 from tests.planned import agrees, feeds_of, plan, prebuild
 
@@ -42,6 +44,17 @@ def test_they_fuse_with_their_neighbours() -> None:
         assert len(exe.kernels) == 1
         narrow = any(n.entries[0].dtype is pk.dtype.float16 for n in graph.inputs)
         agrees(graph, feeds, exe(feeds), rtol=2e-3 if narrow else 1e-5)
+
+
+def test_large_results_are_streamed() -> None:
+    """Past the caches too, a scan down the columns stores row after row in its lanes."""
+    rng = np.random.default_rng(4)
+    past = evolve(cpu(), stream_bytes=0)
+    for text in TOGETHER[:3]:
+        graph = pk.parse(text)
+        exe, feeds = pk.compile(graph, target=past), feeds_of(graph, rng)
+        assert "stream(" in exe.source
+        agrees(graph, feeds, exe(feeds), rtol=1e-5)
 
 
 APART = [
