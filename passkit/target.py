@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from pathlib import Path
 
@@ -64,27 +63,17 @@ def cpu() -> Target:
     return Target("cpu", "cxx", lanes=16, scratch=second // 2, stream_bytes=_stream_bytes(second))
 
 
-ZEN_5 = 26
-"""The family that AMD gives its fifth Zen."""
-
-
 def _stream_bytes(second: int) -> int:
     """From how many bytes on a result had better go past the caches.
 
     Measured: a Sapphire Rapids guest gains from 3 MB on, its third cache being no faster than
-    memory; Zen 4, whose third cache is fast, from three quarters of that cache on; Zen 5, two cores
-    of which write faster past it, by 10 to 30 % from a third of it on.
+    memory; Zen 4, whose third cache is fast, from three quarters of that cache on.
     """
-    third = _cache_bytes(3, 32 * MIB)
     try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")[:4096]
+        vendor = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")[:4096]
     except OSError:
-        text = ""
-    if "GenuineIntel" in text:
-        return second * 3 // 2
-    family = re.search(r"cpu family\s*: (\d+)", text)
-    late = "AuthenticAMD" in text and family is not None and int(family[1]) >= ZEN_5
-    return third // 3 if late else third * 3 // 4
+        vendor = ""
+    return second * 3 // 2 if "GenuineIntel" in vendor else _cache_bytes(3, 32 * MIB) * 3 // 4
 
 
 @cache
