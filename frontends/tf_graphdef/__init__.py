@@ -6,6 +6,7 @@
 (['x'], ['probabilities'])
 """
 
+from passkit.frontends.tf_graphdef import rows as _rows  # noqa: F401  (enters the operators)
 from passkit.frontends.tf_graphdef.importer import load
 
 __all__ = ["load"]

@@ -16,7 +16,6 @@ from attrs import frozen
 
 from passkit import ops
 from passkit.errors import ModelError, PasskitError, nearest
-from passkit.frontends.tf_graphdef.mapping import TABLE, build
 from passkit.frontends.tf_graphdef.proto import (
     Budget,
     GraphDef,
@@ -27,6 +26,7 @@ from passkit.frontends.tf_graphdef.proto import (
     parse_text,
     short,
 )
+from passkit.frontends.tf_graphdef.table import TABLE, build
 from passkit.frontends.tf_graphdef.tensor import shape_from
 from passkit.frontends.tf_graphdef.value import Call, Value, value_of
 from passkit.graph import Graph

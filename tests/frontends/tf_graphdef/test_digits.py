@@ -11,8 +11,8 @@ import pytest
 import passkit as pk
 from passkit.errors import PasskitError
 from passkit.frontends import tf_graphdef
-from passkit.frontends.tf_graphdef.mapping import TABLE
 from passkit.frontends.tf_graphdef.proto import GraphDef
+from passkit.frontends.tf_graphdef.table import TABLE
 from tests.frontends.tf_graphdef.models import DIGITS, attr
 
 STORED = dict(np.load(DIGITS.with_suffix(".npz")))

@@ -10,7 +10,9 @@ import pytest
 
 import passkit as pk
 from passkit.frontends import tf_graphdef
-from passkit.frontends.tf_graphdef.mapping import ELEMENTWISE, REDUCTIONS, TABLE
+from passkit.frontends.tf_graphdef.rows.elementwise import ELEMENTWISE
+from passkit.frontends.tf_graphdef.rows.reductions import REDUCTIONS
+from passkit.frontends.tf_graphdef.table import TABLE
 from tests.frontends.tf_graphdef.models import const, model, node, placeholder
 
 Array = np.ndarray[Any, Any]

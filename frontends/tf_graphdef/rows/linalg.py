@@ -1,0 +1,41 @@
+"""Products of matrices, and what is added to them."""
+
+from __future__ import annotations
+
+from passkit import ops
+from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.table import Result, row
+from passkit.frontends.tf_graphdef.value import Call, Value
+
+
+@row("MatMul")
+def _matmul(call: Call, a: Value, b: Value) -> Result:
+    return ops.matmul(
+        a.entry,
+        b.entry,
+        transpose_a=call.attr("transpose_a", "b", False),
+        transpose_b=call.attr("transpose_b", "b", False),
+        name=call.name,
+    )
+
+
+@row("BatchMatMul", "BatchMatMulV2")
+def _batch_matmul(call: Call, a: Value, b: Value) -> Result:
+    return ops.matmul(
+        a.entry,
+        b.entry,
+        transpose_a=call.attr("adj_x", "b", False),
+        transpose_b=call.attr("adj_y", "b", False),
+        name=call.name,
+    )
+
+
+@row("BiasAdd")
+def _bias_add(call: Call, x: Value, bias: Value) -> Result:
+    added, rank = bias.entry, len(call.shape(x))
+    data_format = call.attr("data_format", "s", b"NHWC")
+    if data_format not in (b"NHWC", b"NCHW"):
+        raise ModelError(f"{call.where} needs the data_format NHWC or NCHW, got {data_format!r}")
+    if data_format == b"NCHW" and rank > 2:
+        added = ops.expand_dims(added, axis=tuple(range(1, rank - 1)))
+    return ops.add(x.entry, added, name=call.name)

@@ -1,0 +1,76 @@
+"""The table: what each TensorFlow operator is in passkit; its rows stand in `rows/`.
+
+A row is a function of the call and its input values; how many inputs it takes is how many it
+names. What is known when the model is loaded, sizes of unknown dimensions included, is computed
+by `shape_arithmetic` instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from attrs import frozen
+
+from passkit import ops
+from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.shape_arithmetic import fold
+from passkit.frontends.tf_graphdef.value import Call, Value, value_of
+from passkit.node import Entry
+
+Result: TypeAlias = Any
+"""A Value, the Entry that an operator of passkit returned, or a tuple of them."""
+
+
+@frozen
+class Row:
+    """How one TensorFlow operator is built, from ``low`` to ``high`` inputs; None is any number."""
+
+    build: Callable[..., Result]
+    low: int
+    high: int | None
+
+
+TABLE: dict[str, Row] = {}
+NODE_NBYTES = 600
+"""About what one more node takes, for operators that become as many as a model says."""
+
+
+def build(call: Call, inputs: Sequence[Value]) -> tuple[Value, ...]:
+    """The results of one node. Raises: ModelError when it has another number of inputs."""
+    row = TABLE[call.node.op]
+    if len(inputs) < row.low or (row.high is not None and len(inputs) > row.high):
+        wanted = str(row.low) if row.high == row.low else f"at least {row.low}"
+        raise ModelError(f"{call.where} needs {wanted} input(s), got {len(inputs)}")
+    folded = fold(call, inputs)
+    if folded is not None:
+        return (folded,)
+    made = row.build(call, *inputs)
+    found = made if isinstance(made, tuple) else (made,)
+    return tuple(m if isinstance(m, Value) else value_of(m) for m in found)
+
+
+def row(*names: str) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
+    """Enter a function into the table, for one or more TensorFlow operators."""
+
+    def enter(function: Callable[..., Result]) -> Callable[..., Result]:
+        code = function.__code__
+        low = code.co_argcount - 1
+        many = bool(code.co_flags & 0x04)  # has *inputs
+        for name in names:
+            TABLE[name] = Row(function, low + many, None if many else low)
+        return function
+
+    return enter
+
+
+def same_inputs(names: Mapping[str, str]) -> None:
+    """Enter TensorFlow operators that passkit has under another name, with the same inputs."""
+    for theirs, ours in names.items():
+        op = getattr(ops, ours)
+
+        def make(call: Call, *values: Value, op: Any = op) -> Entry:
+            made: Entry = op(*(v.entry for v in values), name=call.name)
+            return made
+
+        TABLE[theirs] = Row(make, op.num_inputs, op.num_inputs)
