@@ -1,0 +1,112 @@
+"""Cases: uses of TensorFlow operators, stored with what TensorFlow made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from attrs import field, frozen
+
+Array = np.ndarray[Any, Any]
+
+FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
+
+TOLERANCE = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 1e-5, "float64": 1e-10}
+TOLERANCE |= {"complex64": 1e-5, "complex128": 1e-10}
+"""Largest error, as a part of the largest value; integers and booleans are exact."""
+
+
+@frozen(eq=False)
+class Case:
+    """A TensorFlow function of its inputs, before it is traced."""
+
+    op: str
+    """The TensorFlow operator that it shows."""
+    variant: str
+    """Its attributes, as the page shows them: ``axis=1 exclusive``."""
+    function: Callable[..., Any]
+    """Takes one tensor for each input; returns a tensor or several."""
+    inputs: Mapping[str, Array]
+    free: bool = True
+    """Whether the first dimension of every input is unknown in the model."""
+
+    @property
+    def dtype(self) -> str:
+        """The element type of the first input."""
+        return next(iter(self.inputs.values())).dtype.name
+
+    @property
+    def name(self) -> str:
+        """What the case is called among all."""
+        return " ".join(filter(None, (self.op, self.variant, self.dtype)))
+
+
+@frozen(eq=False)
+class Stored:
+    """A case as it is kept: a model, its inputs, and TensorFlow's results by name."""
+
+    name: str
+    model: bytes = field(repr=False)
+    inputs: Mapping[str, Array] = field(repr=False)
+    outputs: Mapping[str, Array] = field(repr=False)
+
+    @property
+    def parts(self) -> tuple[str, str, str]:
+        """Operator, variant and element type."""
+        op, *variant, dtype = self.name.split(" ")
+        return op, " ".join(variant), dtype
+
+
+def save(path: Path, cases: Iterable[Stored]) -> None:
+    """Keep cases in one file; equal cases make equal bytes."""
+    arrays: dict[str, Array] = {}
+    for case in cases:
+        arrays[f"{case.name}|model"] = np.frombuffer(case.model, np.uint8)
+        for kind, values in (("in", case.inputs), ("out", case.outputs)):
+            for name, value in values.items():
+                array = np.asarray(value)
+                plain = array.view(np.uint16) if array.dtype.name == "bfloat16" else array
+                arrays[f"{case.name}|{kind}|{name}|{array.dtype.name}"] = plain
+    np.savez_compressed(path, allow_pickle=False, **arrays)  # type: ignore[arg-type]
+
+
+def stored(path: Path) -> list[Stored]:
+    """The cases in a file."""
+    found: dict[str, tuple[list[bytes], dict[str, Array], dict[str, Array]]] = {}
+    with np.load(path, allow_pickle=False) as archive:
+        for key in archive.files:
+            name, kind, *rest = key.split("|")
+            model, inputs, outputs = found.setdefault(name, ([], {}, {}))
+            array = archive[key]
+            if kind == "model":
+                model.append(array.tobytes())
+                continue
+            array = array.view(ml_dtypes.bfloat16) if rest[1] == "bfloat16" else array
+            (inputs if kind == "in" else outputs)[rest[0]] = array
+    return [Stored(name, model[0], ins, outs) for name, (model, ins, outs) in found.items()]
+
+
+def difference(got: Array, want: Array) -> float:
+    """The largest error as a part of what is tolerated; at most 1 is equal.
+
+    Raises: AssertionError when dtype or shape differ.
+    """
+    assert got.dtype == want.dtype, f"{got.dtype} for {want.dtype}"
+    assert got.shape == want.shape, f"{got.shape} for {want.shape}"
+    tolerance = TOLERANCE.get(want.dtype.name)
+    if tolerance is None:
+        return 0.0 if np.array_equal(got, want) else np.inf
+    wide = np.complex128 if want.dtype.kind == "c" else np.float64
+    ours, theirs = got.astype(wide), want.astype(wide)
+    finite = np.isfinite(theirs)
+    if not np.array_equal(ours[~finite], theirs[~finite], equal_nan=True):
+        return np.inf
+    if not finite.any():
+        return 0.0
+    if not np.isfinite(ours[finite]).all():
+        return np.inf
+    scale = np.abs(theirs[finite]).max() or 1.0
+    return float(np.abs(ours[finite] - theirs[finite]).max() / scale / tolerance)

@@ -1,0 +1,1 @@
+"""Cases for the operators, a file for each family: ``cases(tf)`` yields them."""

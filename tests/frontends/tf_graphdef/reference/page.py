@@ -1,0 +1,66 @@
+"""Writes docs/tf_ops.md: every operator of every fixture, equal to TensorFlow or refused.
+
+python -m tests.frontends.tf_graphdef.reference.page
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import passkit as pk
+from passkit.frontends import tf_graphdef
+from passkit.frontends.tf_graphdef.table import TABLE
+from tests.frontends.tf_graphdef.reference.case import FIXTURES, Stored, difference, stored
+
+PAGE = Path(__file__).resolve().parents[4] / "docs" / "tf_ops.md"
+EQUAL = "equal"
+
+HEAD = """# TensorFlow's operators
+
+Made by `python -m tests.frontends.tf_graphdef.reference.page` from models and results that
+TensorFlow wrote. *Equal*: floats to 1e-5 of the largest value (in the precision of their type),
+integers and booleans exactly. *Refused*: loading raises a `ModelError` that says so.
+
+{operators} operators, {cases} cases: {equal} equal, {refused} refused.
+
+| operator | attributes | equal for | refused for |
+|---|---|---|---|
+"""
+
+
+def verdict(case: Stored) -> str:
+    """``equal``, or the message it is refused with. Raises: AssertionError when it is wrong."""
+    try:
+        graph = tf_graphdef.load(case.model, outputs=list(case.outputs))
+        found = pk.interpret(graph, dict(case.inputs))
+    except pk.PasskitError as error:
+        return str(error)
+    for name, got, want in zip(case.outputs, found, case.outputs.values(), strict=True):
+        error_part = difference(got, want)
+        assert error_part <= 1, f"{case.name}: {name} is wrong, {error_part:.3g} of the tolerance"
+    return EQUAL
+
+
+def page() -> str:
+    """The text of the page."""
+    cells: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
+    equal = refused = 0
+    for path in sorted(FIXTURES.glob("*.npz")):
+        for case in stored(path):
+            op, variant, dtype = case.parts
+            is_equal = verdict(case) == EQUAL
+            equal, refused = equal + is_equal, refused + (not is_equal)
+            cells.setdefault((op, variant), ([], []))[0 if is_equal else 1].append(dtype)
+    rows = [
+        f"| {op} | {variant} | {', '.join(good)} | {', '.join(bad)} |"
+        for (op, variant), (good, bad) in sorted(cells.items())
+    ]
+    head = HEAD.format(operators=len(TABLE), cases=equal + refused, equal=equal, refused=refused)
+    return head + "\n".join(rows) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
+    print(PAGE.read_text().split("\n\n")[2])
+    sys.exit(0)

@@ -1,0 +1,56 @@
+"""Writes the fixtures: traces the cases in TensorFlow and keeps models, inputs and results.
+
+    python -m tests.frontends.tf_graphdef.reference.write [FAMILY ...]
+
+Needs TensorFlow, and only this does. `page.py` then writes docs/tf_ops.md from the fixtures.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+from typing import Any
+
+import numpy as np
+
+from tests.frontends.tf_graphdef.reference import families
+from tests.frontends.tf_graphdef.reference.case import FIXTURES, Case, Stored, save
+
+
+def traced(tf: Any, case: Case) -> Stored:
+    """What TensorFlow makes of a case. Raises: what TensorFlow raises, for no valid use."""
+    specs = [
+        tf.TensorSpec((None, *v.shape[1:]) if case.free and v.ndim else v.shape, v.dtype, name=k)
+        for k, v in case.inputs.items()
+    ]
+    traced = tf.function(case.function, input_signature=specs).get_concrete_function()
+    graph = traced.graph.as_graph_def()
+    bodies = [f.node_def for f in graph.library.function]
+    if not any(n.op == case.op for nodes in (graph.node, *bodies) for n in nodes):
+        raise ValueError(f"{case.name}: its graph has no {case.op}")
+    made = traced(*(tf.constant(v) for v in case.inputs.values()))
+    made = made if isinstance(made, list | tuple) else [made]
+    outputs = {t.name: np.asarray(v) for t, v in zip(traced.outputs, made, strict=True)}
+    return Stored(case.name, graph.SerializeToString(deterministic=True), case.inputs, outputs)
+
+
+def main(names: list[str]) -> int:
+    """Write the families that are named, or all."""
+    import tensorflow as tf
+
+    known = sorted(m.name for m in pkgutil.iter_modules(families.__path__))
+    for family in names or known:
+        module = importlib.import_module(f"{families.__name__}.{family}")
+        cases: dict[str, Stored] = {}
+        for case in module.cases(tf):
+            assert case.name not in cases, f"two cases are called {case.name}"
+            cases[case.name] = traced(tf, case)
+        path = FIXTURES / f"{family}.npz"
+        save(path, cases.values())
+        print(f"{path.name}: {len(cases)} cases, {path.stat().st_size:,} bytes")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
