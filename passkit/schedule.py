@@ -16,7 +16,7 @@ from passkit.space import Axis, Infeasible, Role, Space, is_free, reduce_of
 from passkit.split import Split, SplitKind
 from passkit.stage import Place
 from passkit.target import Target
-from passkit.turning import block_axis, tile_of
+from passkit.turning import block_axis, narrow_axis, tile_of
 
 
 class Source(Enum):
@@ -31,14 +31,15 @@ class Composition(Enum):
     """How a tile's points map to lanes: FusionStitching's compositions, as far as built.
 
     THREAD: independent points. BLOCK: the same in blocks of the lanes and another axis, along which
-    an input lies that is turned. ROW: lanes along the reduced axis of one row at a time. SHORT: the
-    same for a tile of short rows, stage by stage, so that no row waits for its own folds; row
-    values are computed with lanes across rows. COLUMN: lanes along the last kept axis, the
-    reduction a serial loop.
+    an input lies that is turned. NARROW: lanes along the last axis but one, as the last has few
+    elements. ROW: lanes along the reduced axis of one row at a time. SHORT: the same for a tile of
+    short rows, stage by stage, so that no row waits for its own folds; row values are computed with
+    lanes across rows. COLUMN: lanes along the last kept axis, the reduction a serial loop.
     """
 
     THREAD = "thread"
     BLOCK = "block"
+    NARROW = "narrow"
     ROW = "row"
     SHORT = "short"
     COLUMN = "column"
@@ -162,9 +163,14 @@ def _tiling(layout: Layout, target: Target) -> tuple[Composition, Split, Extent 
         return Composition.COLUMN, Split(where, 1, SplitKind.COLUMN), _width(last.extent, 512)
     if len(space.axes) == 1:
         return Composition.THREAD, Split(0, target.tile, SplitKind.ROW), target.tile
+    narrow = narrow_axis(layout) if target.lanes > 1 else None
+    if narrow is not None:
+        assert isinstance(last.extent, int)
+        rows = target.tile // 2 // last.extent // 16 * 16
+        return Composition.NARROW, Split(where - 1, rows), rows
     across = block_axis(layout) if target.lanes > 1 else None
     if across is not None:
-        width, chunk = tile_of(last.extent)
+        width, chunk = tile_of(last.extent, across.extent, target.tile)
         return Composition.BLOCK, Split(space.axes.index(across), chunk), width
     return Composition.THREAD, Split(where, _chunk(target.tile, last.extent), SplitKind.ROW), None
 

@@ -100,14 +100,13 @@ def plan_shared(group: Group, schedule: Schedule) -> SharedPlan:
                 for r in stage.rows
                 if _finished(nodes[r], space) and _read_later(group, nodes[r], here, space)
             ]
-    if schedule.composition is Composition.SHORT:
-        outputs, points = group.graph.outputs, numel(a.extent for a in space.reduced) * width
-        arrays += [
-            Scratch(Holds.RESULT, k, _dtype(outputs[k].node), points)
-            for stage in schedule.stages
-            for k in stage.stores
-            if gathers(schedule, k, _dtype(outputs[k].node))
-        ]
+    points = _row_points(schedule) * schedule.split.chunk
+    arrays += [
+        Scratch(Holds.RESULT, k, _dtype(group.graph.outputs[k].node), points)
+        for stage in schedule.stages
+        for k in stage.stores
+        if gathers(schedule, k, _dtype(group.graph.outputs[k].node))
+    ]
     offsets: list[Extent] = []
     total: Extent = 0
     for array in arrays:
@@ -120,11 +119,22 @@ def plan_shared(group: Group, schedule: Schedule) -> SharedPlan:
 def gathers(schedule: Schedule, k: int, dtype: DType) -> bool:
     """Whether a tile of output ``k`` is put together before it is streamed.
 
-    So it is with short rows that are no whole cache lines; all rows of a tile together are.
+    So it is with short rows that are no whole cache lines, as all rows of a tile together are; and
+    with narrow ones, which are written in parts.
     """
-    row = numel(a.extent for a in schedule.space.reduced) * dtype.nbytes
+    if k not in schedule.stream:
+        return False
+    if schedule.composition is Composition.NARROW:
+        return True
     short = schedule.composition is Composition.SHORT
-    return short and k in schedule.stream and row % ALIGN != 0
+    return short and _row_points(schedule) * dtype.nbytes % ALIGN != 0
+
+
+def _row_points(schedule: Schedule) -> Extent:
+    """The points of a row where a tile has many that follow each other."""
+    if schedule.composition is Composition.NARROW:
+        return schedule.axes[-1].extent
+    return numel(a.extent for a in schedule.space.reduced)
 
 
 def padded(length: Extent) -> Extent:

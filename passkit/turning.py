@@ -1,7 +1,8 @@
 """Turned reads: inputs across the lanes, of which blocks are turned in registers.
 
 Where lanes step over the rows of an input, each would touch a cache line of its own. If another
-axis steps through that input one by one, blocks of both axes are read line by line instead.
+axis steps through that input one by one, blocks of both axes are read line by line instead. Where
+the last axis has a few elements only, lanes run along the one before, and results are turned too.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ BLOCK = 16
 """Lanes, and turns of the other axis, of a block."""
 POINTS, WIDTHS = 16384, (BLOCK, 64, 256)
 """The points of a tile of blocks, and how many lanes it may have."""
+FEW = 8
+"""The most elements of a last axis that lanes do not run along."""
 
 
 def block_axis(layout: Layout) -> Axis | None:
@@ -35,9 +38,31 @@ def block_axis(layout: Layout) -> Axis | None:
     return best if votes[best] and not few else None
 
 
+def narrow_axis(layout: Layout) -> Axis | None:
+    """The axis before the last that lanes run along, where the last is narrow.
+
+    What is read moves evenly along both, and no value depends on where it is.
+    """
+    space = layout.space
+    if space.reduced or len(space.axes) < 2:
+        return None
+    rows, last = space.axes[-2:]
+    if not isinstance(last.extent, int) or not 1 < last.extent <= FEW:
+        return None
+    both = {rows.var, last.var}
+    few = isinstance(rows.extent, int) and rows.extent <= last.extent
+    even = all(
+        isinstance(atom, Var) or both.isdisjoint(variables(atom))
+        for reads in layout.input_reads.values()
+        for access in reads
+        for atom, _ in access.terms
+    )
+    return rows if even and not few and both.isdisjoint(layout.pinned) else None
+
+
 def lies_across(access: Sum, lane: Var, axis: Var) -> bool:
     """Whether an index steps one by one along ``axis``, and further along ``lane``."""
-    if access.coefficient(axis) != 1 or access.coefficient(lane) in (0, 1, 2, -1):
+    if access.coefficient(axis) != 1 or access.coefficient(lane) in (0, 1, -1):
         return False
     return all(
         isinstance(atom, Var) or {lane, axis}.isdisjoint(variables(atom))
@@ -45,7 +70,12 @@ def lies_across(access: Sum, lane: Var, axis: Var) -> bool:
     )
 
 
-def tile_of(lane: Extent) -> tuple[int, int]:
-    """The lanes and the turns of the other axis of a tile: one of few, for all shapes to share."""
+def tile_of(lane: Extent, across: Extent, tile: int) -> tuple[int, int]:
+    """The lanes and the turns of the other axis of a tile: one of few, for all shapes to share.
+
+    Another axis that makes one block has a tile of whole rows.
+    """
+    if isinstance(across, int) and across <= BLOCK:
+        return max(BLOCK, tile // across // BLOCK * BLOCK), across
     width = next((w for w in WIDTHS if isinstance(lane, int) and lane <= w), WIDTHS[-1])
     return width, POINTS // width

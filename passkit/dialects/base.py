@@ -61,7 +61,9 @@ class Vectors:
     folded axis goes inside the lanes, from {var}_low to {var}_high, which ``block_end`` sets;
     ``total`` is what a fold has in it so far. ``running`` starts a scan along the lanes, ``scan``
     gives each lane its part; ``down_loop`` takes the last lanes first.
-    ``turn`` loads a block of an input that lies along such a loop, ``turned`` is a turn's vector.
+    ``turn`` loads a block of an input that lies along such a loop, ``apart`` one of rows of {turns}
+    elements that follow each other; ``turned`` is the vector of turn number {place}. ``room`` is
+    for a block of such rows, ``put`` a turn's vector in it, ``together`` stores the rows.
     """
 
     local: str
@@ -100,7 +102,11 @@ class Vectors:
     block: str
     block_end: str
     turn: str
+    apart: str
     turned: str
+    room: str
+    put: str
+    together: str
     total: str
     running: str
     scan: str
@@ -117,6 +123,7 @@ class Dialect:
     ``cast`` converts; ``saturate``, if given, does so from float to integer, ``truth`` to bool, and
     ``casts`` are for pairs such as "float16/float32". ``rounded`` is a float32 of which only the
     bits are left that {type} has.
+    ``counter``, if given, is a local that rows, taken one after the other, count up.
     ``unpack`` and ``unpack_size``, if given, fetch arguments in front of the body; ``fence`` ends a
     kernel that streams. ``calls`` maps
     function names to spellings; where a language has one for each float type, use "exp/float32".
@@ -137,6 +144,7 @@ class Dialect:
     thread_down: str = "for (int64_t {var} = {stop}; {var}-- > {start};)"
     fold: str = ""
     local: str = "const {type} {name} = {value};"
+    counter: str = ""
     cast: str = "({type})({value})"
     saturate: str = ""
     truth: str = ""

@@ -18,6 +18,7 @@ CXX = register_dialect(
         unpack_size="const int64_t {name} = size[{k}];",
         scratch="{type} *const {name} = ({type} *)(scratch + {offset});",
         grid="for (int64_t {var} = begin; {var} < end; ++{var})",
+        counter="{type} {name} = {value};",
         lane="for (int64_t {var} = {start}; {var} < {stop}; ++{var})",
         cast="convert<{type}>({value})",
         casts={
@@ -80,9 +81,16 @@ CXX = register_dialect(
             ),
             turn=(
                 "alignas(64) {type} {name}_block[256];\n"
-                "turn({name}_block, {at}, {stride}, {var}_high - {var}_low, m);"
+                "turn({name}_block, {at}, {stride}, {turns}, m);"
             ),
-            turned="const auto {name} = load({name}_block + 16 * ({var} - {var}_low), m);",
+            apart=(
+                "alignas(64) {type} {name}_block[16 * {turns}];\n"
+                "columns_apart<{turns}>({name}_block, {at}, m);"
+            ),
+            turned="const auto {name} = load({name}_block + 16 * {place}, m);",
+            room="alignas(64) {type} {name}_block[16 * {turns}];",
+            put="store({name}_block + 16 * {place}, {value}, m);",
+            together="columns_together<{turns}>({at}, {name}_block, m);",
             total="auto {name} = {value};",
             running=(
                 "auto {name} = running<{type}, {exclusive}, {down}>({identity}, "

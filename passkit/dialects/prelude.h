@@ -18,6 +18,8 @@
 //   prelude/random.h    philox_low philox_high of int64
 //   prelude/divisor.h   divisor<T> known_divisor<T> divisors_of_rows<T, most>
 //   prelude/rows.h      folds_of_rows<most>
+//   prelude/turn.h      turn
+//   prelude/narrow.h    columns_apart<elements> columns_together<elements>
 //   prelude/sums.h      summing<lanes>
 //   prelude/scans.h     running<type, exclusive, down> lanes_down
 // All are overloaded for scalars, which give the bits that a lane gives. Every function of floats

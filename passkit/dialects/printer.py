@@ -12,6 +12,7 @@ from passkit.dialects.base import Dialect
 from passkit.dialects.body import Body
 from passkit.dialects.expressions import Scalars
 from passkit.dialects.lanes import LANES
+from passkit.dialects.odometer import digits_of, print_start, print_step
 from passkit.dialects.stages import print_stage
 from passkit.errors import CodeGenError
 from passkit.shared import ALIGN
@@ -87,15 +88,20 @@ class _Printer:
 
     def _phase(self, phase: Phase) -> None:
         self.body.loop(self.dialect.grid, phase.tile)
+        counted = bool(self.dialect.counter) and phase.rows is not None
+        digits = digits_of(phase.rows, phase.lets) if counted and phase.rows else []
         if phase.rows is not None:
+            print_start(phase.rows, digits, self.body)
             self.body.loop(self.dialect.warp, phase.rows)
         for let in phase.lets:
-            self.body.let(let)
+            if let not in [d for d, _ in digits]:
+                self.body.let(let)
         for b in self.registers:
             self._array(b)
         for stage in phase.stages:
             print_stage(stage, self.body)
         if phase.rows is not None:
+            print_step(digits, self.body)
             self.body.close()
         self.body.close()
 

@@ -8,7 +8,7 @@ from passkit.dialects.cuts import cut_stage
 from passkit.dialects.lane_loop import LaneLoop
 from passkit.dialects.lanes import SHORT, varying
 from passkit.dialects.rows import Rows
-from passkit.dialects.turned import print_turned, turned_loads
+from passkit.dialects.turned import print_turned, turned_loads, turned_stores
 from passkit.stage import Fold, Let, Level, Loop, Running, Stage
 
 
@@ -74,10 +74,11 @@ def _print_lanes(stage: Stage, loop: LaneLoop, body: Body) -> None:
     scans = [s for s in stage.body if isinstance(s, Running)]
     for s in scans:
         loop.begin_scan(s)
-    across = turned_loads(loop, serial[-1]) if serial and not folds and not scans else []
-    if across:
-        print_turned(loop, serial[-1], across)
-        return
+    if serial and not folds and not scans:
+        loads, stores = turned_loads(loop, serial[-1]), turned_stores(loop, serial[-1])
+        if loads or stores:
+            print_turned(loop, serial[-1], loads, stores)
+            return
     inner = serial.pop() if serial and loop.may_block(serial[-1]) else None
     for x in serial:
         body.loop(body.dialect.thread_down if x.down else body.dialect.thread, x)

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from passkit.ast import Expr, Load, Select, Var
-from passkit.dialects.strides import moves_with, stride_of
+from passkit import dtype as dt
+from passkit.ast import Const, Expr, Load, Select, Var, const
+from passkit.dialects.strides import Stride, moves_with, stride_of
+from passkit.dtype import DType
+from passkit.index import expression, normal
 from passkit.stage import Let, Loop, Statement, Store
 from passkit.tidy import expressions, map_statement, replace_children
-from passkit.turning import BLOCK
+from passkit.turning import BLOCK, FEW
 from passkit.walk import children, variables
 
 if TYPE_CHECKING:
@@ -28,12 +31,25 @@ def turned_loads(loop: LaneLoop, serial: Loop) -> list[Load]:
         for s in loop.stage.body
         for value in expressions(s)
         for x in _certain(value)
-        if not (x.dtype.is_float and x.dtype.nbytes == 2)  # those are no vectors to the compiler
-        and inner.isdisjoint(variables(x.index))
+        if inner.isdisjoint(variables(x.index))
         and stride_of(x.index, serial.var, moves_with(serial.var)) == 1
-        and loop.lanes.step(x.index) not in (None, 0, 1, 2, -1)
+        and loop.lanes.step(x.index) not in (None, 0, 1, -1)
     )
     return list(found)
+
+
+def turned_stores(loop: LaneLoop, serial: Loop) -> list[Store]:
+    """The stores of rows that follow each other, each written in the turns of ``serial``."""
+    length = _length(serial)
+    if loop.lanes is None or length is None:
+        return []
+    return [
+        s
+        for s in loop.stage.body
+        if isinstance(s, Store)
+        and stride_of(s.index, serial.var, moves_with(serial.var)) == 1
+        and loop.lanes.step(s.index) == length > 1
+    ]
 
 
 def _certain(x: Expr) -> Iterator[Load]:
@@ -45,44 +61,133 @@ def _certain(x: Expr) -> Iterator[Load]:
         yield from _certain(child)
 
 
-def print_turned(loop: LaneLoop, serial: Loop, loads: list[Load]) -> None:
+def _length(serial: Loop) -> int | None:
+    """The turns of a loop from 0 to a known number that makes one block."""
+    ends = serial.start, serial.stop
+    known = all(isinstance(x, Const) for x in ends) and serial.start == const(0, dt.int64)
+    return int(serial.stop.value) if known and serial.stop.value <= BLOCK else None
+
+
+def print_turned(loop: LaneLoop, serial: Loop, loads: list[Load], stores: list[Store]) -> None:
     """The lanes, each vector with a block of turns of ``serial`` inside it."""
     assert loop.lanes is not None
-    v, body, var = loop.lanes.vectors, loop.body, serial.var
+    body = loop.body
     names = {x: Var(f"{x.buffer}_turned_{k}", x.dtype) for k, x in enumerate(loads)}
+    written = {s.buffer for s in stores}
     steps = {x: step for x in loads if (step := loop.lanes.step(x.index)) is not None}
+    block = _Block(loop, serial, steps)
     statements = [map_statement(s, lambda x: _named(x, names)) for s in loop.stage.body]
     inside = loop.varying | set(names.values())
     for s in statements:
         if isinstance(s, Let) and inside & set(variables(s.value)):
             inside |= {s.var}
     loop.lanes = evolve(loop.lanes, varying=inside)
-    start, stop = loop.scalars.expr(serial.start), loop.scalars.expr(serial.stop)
-    first = Var(f"{var.name}_low", var.dtype)
-    body.open(v.block.format(var=var.name, start=start, stop=stop, turns=BLOCK))
-    body.line(v.block_end.format(var=var.name, stop=stop, turns=BLOCK))
+    block.open()
     front = len(body.lines)
-    loop.open_block([_moved(s, {var: first}) for s in statements])
+    straight = [s for s in statements if not (isinstance(s, Store) and s.buffer in written)]
+    loop.open_block([block.moved(s) for s in straight])
     for x, name in names.items():
-        at = loop.scalars.address(x.buffer, _at_first(x.index, {var: first}))
-        text = v.turn.format(
-            type=loop.dialect.type_of(x.dtype),
-            name=name.name,
-            at=at,
-            stride=loop.lanes.stride(steps[x]),
-            var=var.name,
-        )
-        for line in text.splitlines():
-            body.line(line)
-    ends = {"start": f"{var.name}_low", "stop": f"{var.name}_high"}
-    body.open(loop.dialect.thread.format(var=var.name, **ends))
+        block.load(x, name)
+    for s in stores:
+        block.make_room(s)
+    block.open_turns()
     for name in names.values():
-        body.line(v.turned.format(name=name.name, var=var.name))
+        block.fetch(name)
     for s in statements:
-        loop.statement(s, inside)
+        if isinstance(s, Store) and s.buffer in written:
+            block.put(s)
+        else:
+            loop.statement(s, inside)
     body.close()
+    for s in stores:
+        block.store(s)
     loop.close_block(front)
-    body.close()
+    block.close()
+
+
+class _Block:
+    """The text of a block: a few turns of a loop, in each of which some vectors are.
+
+    Where the loop has no more turns than that, and their number is known, it is the one block.
+    """
+
+    def __init__(self, loop: LaneLoop, serial: Loop, steps: dict[Load, Stride]) -> None:
+        assert loop.lanes is not None
+        self.loop, self.serial, self.steps = loop, serial, steps
+        self.body, self.scalars, self.dialect = loop.body, loop.scalars, loop.dialect
+        self.vectors = loop.lanes.vectors
+        self.length = _length(serial)
+        var = self.name = serial.var.name
+        alone = self.length is not None
+        self.first: Expr = serial.start if alone else Var(f"{var}_low", serial.var.dtype)
+        self.turns = str(self.length) if alone else f"{var}_high - {var}_low"
+        self.place = var if alone else f"({var} - {var}_low)"
+
+    def open(self) -> None:
+        """Begin the loop over blocks."""
+        if self.length is None:
+            start, stop = (self.scalars.expr(x) for x in (self.serial.start, self.serial.stop))
+            v, values = self.vectors, {"var": self.name, "stop": stop, "turns": BLOCK}
+            self.body.open(v.block.format(start=start, **values))
+            self.body.line(v.block_end.format(**values))
+
+    def open_turns(self) -> None:
+        """Begin the turns of a block."""
+        ends = {"start": f"{self.name}_low", "stop": f"{self.name}_high"}
+        if self.length is not None:
+            ends = {"start": "0", "stop": self.turns}
+        self.body.open(self.dialect.thread.format(var=self.name, **ends))
+
+    def close(self) -> None:
+        """End the loop over blocks."""
+        if self.length is None:
+            self.body.close()
+
+    def load(self, x: Load, name: Var) -> None:
+        """A block of what a load reads."""
+        step = self.steps[x]
+        assert self.loop.lanes is not None
+        follows = step == self.length and isinstance(step, int) and step <= FEW
+        template = self.vectors.apart if follows else self.vectors.turn
+        stride = self.loop.lanes.stride(step)
+        self._lines(template, name.name, x.dtype, at=self._at(x.buffer, x.index), stride=stride)
+
+    def fetch(self, name: Var) -> None:
+        """What a turn has of such a block."""
+        self._lines(self.vectors.turned, name.name, name.dtype)
+
+    def make_room(self, s: Store) -> None:
+        """Room for a block of results."""
+        self._lines(self.vectors.room, s.buffer, s.value.dtype)
+
+    def put(self, s: Store) -> None:
+        """What a turn adds to such a block."""
+        assert self.loop.lanes is not None
+        value = self.loop.lanes.splat(s.value)
+        self._lines(self.vectors.put, s.buffer, s.value.dtype, value=value)
+
+    def store(self, s: Store) -> None:
+        """A block of results stored."""
+        at = self._at(s.buffer, s.index)
+        self._lines(self.vectors.together, s.buffer, s.value.dtype, at=at)
+
+    def moved(self, s: Statement) -> Statement:
+        """A statement as it is in the first turn."""
+        return evolve(s, index=self._first(s.index)) if isinstance(s, Store) else s
+
+    def _lines(self, template: str, name: str, dtype: DType, **values: str) -> None:
+        kind = self.dialect.type_of(dtype)
+        text = template.format(type=kind, name=name, turns=self.turns, place=self.place, **values)
+        for line in text.splitlines():
+            self.body.line(line)
+
+    def _at(self, buffer: str, index: Expr) -> str:
+        return self.scalars.address(buffer, expression(normal(self._first(index), {})))
+
+    def _first(self, x: Expr) -> Expr:
+        if isinstance(x, Var):
+            return self.first if x == self.serial.var else x
+        return replace_children(x, self._first)
 
 
 def _named(x: Expr, names: dict[Load, Var]) -> Expr:
@@ -91,15 +196,3 @@ def _named(x: Expr, names: dict[Load, Var]) -> Expr:
     if isinstance(x, Select):  # its arms keep their loads
         return evolve(x, condition=_named(x.condition, names))
     return replace_children(x, lambda child: _named(child, names))
-
-
-def _moved(s: Statement, values: dict[Var, Var]) -> Statement:
-    if isinstance(s, Store):
-        return evolve(s, index=_at_first(s.index, values))
-    return s
-
-
-def _at_first(x: Expr, values: dict[Var, Var]) -> Expr:
-    if isinstance(x, Var):
-        return values.get(x, x)
-    return replace_children(x, lambda child: _at_first(child, values))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from passkit import dtype as dt
 from passkit.ast import Binary, Expr, Fixed, Var, size_of, where
+from passkit.index import Sum, add, expression
 from passkit.lowering.arguments import argument
 from passkit.schedule import Composition, Schedule
 from passkit.size import Extent, numel
 from passkit.space import Axis, Space
 from passkit.stage import Let, Level, Loop
+from passkit.turning import BLOCK
 
 TILE = Var("tile", dt.int64)
 ROW = Var("row", dt.int64)
@@ -25,29 +27,34 @@ class Loops:
     """The loops that a schedule asks for.
 
     ``across`` is the axis along which row values have lanes of their own; None where they are
-    scalars.
+    scalars. ``blocked`` is the axis that blocks of lanes go along, ``few`` one of few elements,
+    which every vector of lanes takes as a whole.
     """
 
     def __init__(self, space: Space, schedule: Schedule) -> None:
         self.space, self.schedule = space, schedule
-        self.lane = space.axes[-1]
+        narrow = schedule.composition is Composition.NARROW
+        self.lane = space.axes[-2 if narrow else -1]
         self.column = schedule.composition is Composition.COLUMN
         self.short = schedule.composition is Composition.SHORT
         blocked = schedule.composition is Composition.BLOCK
-        self.blocked = space.axes[schedule.split.split_dim] if blocked else None
+        across = space.axes[schedule.split.split_dim] if blocked else None
+        few = isinstance(across.extent, int) and across.extent <= BLOCK if across else False
+        self.few = space.axes[-1] if narrow else across if few else None
+        self.blocked = None if few else across
         self.across = self.lane if self.column else space.kept[0] if self.short else None
 
     def tiles(self) -> tuple[Loop, Loop | None, list[Let], Extent]:
         """The loop over tiles, the one over a tile's rows, what both decode; how many tiles."""
         s, chunk, width = self.space, self.schedule.split.chunk, self.schedule.width
-        grid = [a for a in s.kept if a is not self.lane and a is not self.blocked]
+        grid = [a for a in s.kept if a not in (self.lane, self.blocked, self.few)]
         count = numel(a.extent for a in grid)
         if self.short:
             tiles = _ceil(count, chunk)
             return _grid(tiles), None, _range(TILE, chunk, count), tiles
         if self.blocked is not None:
             return self._blocks(self.blocked, grid)
-        if self.column or (not grid and not self.lane.reduced):
+        if self.column or self.few is not None or (not grid and not self.lane.reduced):
             assert width is not None
             blocks = _ceil(self.lane.extent, width)
             tiles = count * blocks
@@ -107,6 +114,8 @@ class Loops:
         """The loops inside a tile that are not the lanes'."""
         if self.blocked is not None:
             return [Loop(self.blocked.var, FIRST, LAST, Level.THREAD)]
+        if self.few is not None:
+            return [self._folded(self.few, Level.THREAD, Fixed.LITERAL)]
         axes = [a for a in self.space.reduced if a is not self.lane]
         return [self._folded(a, Level.THREAD) for a in axes]
 
@@ -115,13 +124,19 @@ class Loops:
         return [Loop(self.across.var, LOW, HIGH, level)] if self.short and self.across else []
 
     def points(self) -> Loop:
-        """The loop over all points of a tile of short rows."""
-        length = size_of(self.lane.extent)
-        return Loop(POINT, LOW * length, HIGH * length, Level.CTA)
+        """The loop over all points of a tile of short or narrow rows."""
+        return Loop(POINT, self._row_begin(LOW), self._row_begin(HIGH), Level.CTA)
 
     def first_point(self) -> Expr:
-        """The first point of a tile of short rows."""
-        return LOW * size_of(self.lane.extent)
+        """The first point of a tile of short or narrow rows."""
+        return self._row_begin(LOW)
+
+    def _row_begin(self, row: Var) -> Expr:
+        """The point that a row begins with."""
+        if self.few is None:
+            return row * size_of(self.lane.extent)
+        others = [t for t in self.space.full.terms if t[0] not in (self.lane.var, self.few.var)]
+        return expression(add(Sum(tuple(others)), Sum(((row, 1),)), self.few.extent))
 
     def offset(self) -> Expr:
         """The place of the current lane, or short row, in the tile."""

@@ -157,7 +157,7 @@ class Lowering:
         return gathers(self.schedule, k, _dtype(self.graph.outputs[k]))
 
     def _stream(self, k: int) -> Stage:
-        """The results of a tile of short rows, from scratch to memory by whole cache lines."""
+        """The results of a tile, from scratch to memory by whole cache lines."""
         loop = self.loops.points()
         buffer, dtype = self._scratch(Holds.RESULT, k), _dtype(self.graph.outputs[k])
         value = Load(buffer, loop.var - self.loops.first_point(), dtype)
@@ -194,8 +194,8 @@ class Lowering:
         """Whether a stage goes once through much memory: to stream results, or to fold a chunk."""
         if self.space.axes[0].counting:
             return self.lane.reduced and bool(plan.folds)
-        streams = bool(self.schedule.stream) and self.loops.blocked is None
-        return streams and not self.space.reduced
+        blocks = self.loops.blocked is not None or self.loops.few is not None
+        return bool(self.schedule.stream) and not blocks and not self.space.reduced
 
     def _fold(self, node: Node, values: Values) -> Fold:
         found = _reduction(node)

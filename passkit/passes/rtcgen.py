@@ -71,6 +71,7 @@ def sections_of(source: str) -> tuple[str, ...]:
         "rows.h": "folds_of_rows<" in source,
         "strided.h": "load_second(" in source or "load_back(" in source,
         "turn.h": "turn(" in source,
+        "narrow.h": "columns_apart<" in source or "columns_together<" in source,
         "gather.h": "gather_at(" in source,
         "half.h": narrow,
         "integer.h": bool(called & WHOLE),

@@ -46,19 +46,12 @@ template <int L> struct vec_of<bfloat, L> {
     template <int L> PK_FN brief<H, L> name(const H *p, M<L> m) {                                  \
         return brief<H, L>(name((const uint16_t *)p, m));                                          \
     }
-#define PK_BRIEF_TURN(H)                                                                           \
-    template <class M> PK_FN void turn(H *to, const H *p, int64_t stride, int64_t rows, M m) {     \
-        turn((uint16_t *)to, (const uint16_t *)p, stride, rows, m);                                \
-    }
 PK_BRIEF_MEMORY(half, all_of)
 PK_BRIEF_MEMORY(half, mask_t)
 PK_BRIEF_MEMORY(bfloat, all_of)
 PK_BRIEF_MEMORY(bfloat, mask_t)
-PK_BRIEF_TURN(half)
-PK_BRIEF_TURN(bfloat)
 #undef PK_BRIEF_MEMORY
 #undef PK_BRIEF_LOAD
-#undef PK_BRIEF_TURN
 
 // What one instruction converts: this many lanes, and elsewhere what fits a register.
 #if PK_AVX512

@@ -54,23 +54,58 @@ template <int L, class T> PK_FN void turn_part(T *to, const T *from, int64_t str
     }
 }
 
-// Row r of the block is lane by lane from[r + lane * stride]; only lanes that are on are touched.
-template <class T>
-PK_FN void turn_some(T *to, const T *from, int64_t stride, int64_t rows, mask m) {
-    for (int lane = 0; lane < 16; lane++)
-        if (m[lane])
-            for (int64_t r = 0; r < rows; r++) to[16 * r + lane] = from[r + lane * stride];
+// How many lanes are on: the first ones.
+PK_FN int64_t num_on(all_lanes) { return 16; }
+PK_FN int64_t num_on(mask m) {
+#if PK_AVX512
+    return __builtin_popcount(m.k);
+#else
+    int64_t n = 0;
+    for (int i = 0; i < 16; i++) n += m[i];
+    return n;
+#endif
 }
+template <int L> PK_FN mask_t<L> first_of(int64_t n) {
+    if constexpr (L == 16) return first(n);
+    else return lower(first_of<2 * L>(n));
+}
+#if PK_AVX512
+// The same where some rows and lanes are missing: what is off is not touched.
+template <int L, class T>
+PK_FN void turn_edge(T *to, const T *from, int64_t stride, int64_t rows, int64_t count) {
+    if constexpr (!whole<T, L>)
+        for (int a = 0; a < 2; a++)
+            for (int b = 0; b < 2; b++)
+                turn_edge<L / 2>(to + 16 * (L / 2) * a + L / 2 * b,
+                                 from + L / 2 * a + L / 2 * b * stride, stride, rows - L / 2 * a,
+                                 count - L / 2 * b);
+    else {
+        simd<T, L> v[L];
+        const mask_t<L> on = first_of<L>(rows), off = false;
+#pragma GCC unroll 16
+        for (int i = 0; i < L; i++) v[i] = load_masked(from + i * stride, i < count ? on : off);
+        turn_square<L>(v);
+#pragma GCC unroll 16
+        for (int i = 0; i < L; i++) store_whole(to + 16 * i, v[i]);
+    }
+}
+#else
+template <int, class T>
+PK_FN void turn_edge(T *to, const T *from, int64_t stride, int64_t rows, int64_t count) {
+    for (int64_t lane = 0; lane < count; lane++)
+        for (int64_t r = 0; r < rows; r++) to[16 * r + lane] = from[r + lane * stride];
+}
+#endif
+
+// Row r of the block is lane by lane from[r + lane * stride]; only lanes that are on are touched,
+// which are the first ones.
 PK_FN constexpr bool all_on(all_lanes) { return true; }
 PK_FN constexpr bool all_on(mask) { return false; }
 template <class T, class M>
 PK_FN void turn(T *to, const T *from, int64_t stride, int64_t rows, M m) {
-    if (all_on(m) && rows == 16) turn_part<16>(to, from, stride);
-    else turn_some(to, from, stride, rows, mask(m));
-}
-template <class M>
-PK_FN void turn(bool *to, const bool *from, int64_t stride, int64_t rows, M m) {
-    turn((uint8_t *)to, (const uint8_t *)from, stride, rows, m);
+    typedef uint_of<T> U;
+    if (all_on(m) && rows == 16) turn_part<16>((U *)to, (const U *)from, stride);
+    else turn_edge<16>((U *)to, (const U *)from, stride, rows, num_on(m));
 }
 }  // namespace pk
 #endif
