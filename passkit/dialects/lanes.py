@@ -115,8 +115,9 @@ class Lanes:
 
     ``var`` is the loop's variable, ``varying`` are it and all that depend on it. A scalar becomes a
     vector of the lanes of ``like``. What divides all lanes gets a name in ``divisors`` when it is
-    met, numbered from ``first_divisor``; without that table there is no place to prepare it. Some
-    lanes of a row that is ``cut`` off hold zeros, which would be slow to divide.
+    met, numbered from ``first_divisor``; without that table there is no place to prepare it, and
+    none for what is ``inner``, made in a loop inside the lanes. Some lanes of a row that is ``cut``
+    off hold zeros, which would be slow to divide.
     """
 
     scalars: Scalars
@@ -128,6 +129,7 @@ class Lanes:
     mask: str = MASK
     like: str = MASK
     cut: bool = False
+    inner: frozenset[Var] = frozenset()
 
     def varies(self, x: Expr) -> bool:
         """Whether a value differs from lane to lane, so that it is printed as a vector."""
@@ -248,7 +250,7 @@ class Lanes:
 
     def _divisor(self, b: Expr, outer: int) -> str:
         """What divides all lanes: in a loop the name of what `divisor_line` prepares."""
-        if self.divisors is None:
+        if self.divisors is None or not self.inner.isdisjoint(variables(b)):
             return self.expr(b, outer)
         name = self.divisors.setdefault(b, f"by{self.first_divisor + len(self.divisors)}")
         return self.vectors.among.format(name=name, mask=MASK) if self.cut else name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from attrs import evolve
@@ -81,7 +81,8 @@ def print_turned(loop: LaneLoop, serial: Loop, loads: list[Load], stores: list[S
     for s in statements:
         if isinstance(s, Let) and inside & set(variables(s.value)):
             inside |= {s.var}
-    loop.lanes = evolve(loop.lanes, varying=inside)
+    inner = _inner(serial.var, statements)
+    loop.lanes = evolve(loop.lanes, varying=inside, inner=inner)
     block.open()
     front = len(body.lines)
     straight = [s for s in statements if not (isinstance(s, Store) and s.buffer in written)]
@@ -103,6 +104,11 @@ def print_turned(loop: LaneLoop, serial: Loop, loads: list[Load], stores: list[S
         block.store(s)
     loop.close_block(front)
     block.close()
+
+
+def _inner(var: Var, statements: Iterable[Statement]) -> frozenset[Var]:
+    """The variable of a loop and the locals that are made in it."""
+    return frozenset([var, *(s.var for s in statements if isinstance(s, Let))])
 
 
 class _Block:

@@ -1,0 +1,132 @@
+"""Narrow rows and turned blocks: every width, with elements of every size, streamed and not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+import passkit as pk
+from passkit.planning import planned
+from passkit.schedule import Composition
+from passkit.target import cpu
+from passkit.turning import FEW
+from tests.together import compiled
+
+DTYPES = ("u8", "f16", "f32", "f64", "bool")
+PAST = evolve(cpu(), stream_bytes=0)
+LENGTHS = (1, 15, 16, 40, 3000)
+
+
+def moved(width: int, dtype: str, length: Any) -> pk.Graph:
+    """There and back, with what lies along the result; and rows that only narrow ones have."""
+    return pk.parse(
+        f"""x: {dtype}[2, {width}, {length}]; y: {dtype}[2, {length}, {width}]; z: {dtype}[{width}]
+        there = transpose(x, axes=(0, 2, 1)); back = transpose(y, axes=(0, 2, 1))
+        return where(equal(there, y), y, there), where(equal(x, back), back, x), equal(y, z)"""
+    )
+
+
+def feeds_of(graph: pk.Graph, rng: Any, n: int) -> dict[str, Any]:
+    """Whole numbers for every input."""
+    feeds = {}
+    for node in graph.inputs:
+        shape = tuple(d if isinstance(d, int) else n for d in node.entries[0].shape)
+        feeds[node.name] = rng.integers(0, 250, shape).astype(node.entries[0].dtype.numpy)
+    return feeds
+
+
+def agree(graph: pk.Graph, exe: Any, feeds: dict[str, Any]) -> None:
+    """Assert that what is compiled is what is interpreted, bit for bit."""
+    for found, wanted in zip(exe(feeds), pk.interpret(graph, feeds), strict=True):
+        assert found.dtype == wanted.dtype and np.array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_every_width(part: int, rng: Any) -> None:
+    """1 to 33 elements, of 1, 2, 4 and 8 bytes, at lengths that no vector divides."""
+    cases = [
+        (width, dtype)
+        for width in range(1, 34)
+        for k, dtype in enumerate(DTYPES)
+        if (width <= FEW + 1 or k == width % len(DTYPES)) and (width + k) % 3 == part
+    ]
+    graphs = [moved(width, dtype, "n") for width, dtype in cases]
+    for graph, exe in zip(graphs, compiled(graphs), strict=True):
+        for n in LENGTHS:
+            agree(graph, exe, feeds_of(graph, rng, n))
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_every_width_past_the_caches(part: int, rng: Any) -> None:
+    """The same where results are streamed: narrow rows are put together first."""
+    cases = [(w, DTYPES[(w + k) % 4]) for w in range(1, 34) for k in range(1 + (w <= FEW))]
+    graphs = [moved(width, dtype, 1043) for width, dtype in cases[part::2]]
+    for graph, exe in zip(graphs, compiled(graphs, target=PAST), strict=True):
+        assert "stream(" in exe.source
+        agree(graph, exe, feeds_of(graph, rng, 0))
+
+
+def test_what_is_narrow() -> None:
+    """A few elements that are read evenly; not what is looked up, nor where a choice is made."""
+    def composition(text: str) -> Composition:
+        (plan,) = planned(pk.parse(text), "SchedulePlan").attrs["schedule"].values()
+        found: Composition = plan.composition
+        return found
+
+    narrow, thread = Composition.NARROW, Composition.THREAD
+    assert composition("x: f32[n, 3]; y: f32[3]; return add(x, y)") is narrow
+    assert composition("x: f32[3, n]; return neg(transpose(x))") is narrow
+    assert composition("x: f32[n, 4]; return neg(slice(x, begin=(0, 0), size=(-1, 3)))") is narrow
+    assert composition("x: f32[2, 3]; y: f32[3]; return add(x, y)") is thread
+    assert composition("x: f32[n, 9]; y: f32[9]; return add(x, y)") is thread
+    assert composition("x: f32[n, 3]; y: f32[n, 2]; return concat(x, y, axis=1)") is thread
+    assert composition("x: f32[9, 3]; i: i64[n]; return gather(x, i, axis=0)") is thread
+    assert composition("x: f32[n, 3]; return neg(transpose(x))") is Composition.BLOCK
+
+
+def test_narrow_rows_as_text() -> None:
+    """Both ways, each vector takes whole rows; none is a loop over blocks."""
+    exe = pk.compile(pk.parse("x: f32[n, 3]; y: f32[3]; return mul(x, y)"))
+    back = pk.compile(pk.parse("x: f32[n, 3]; return neg(transpose(x))"))
+
+    assert "columns_apart<3>(" in exe.source and "columns_together<3>(" in exe.source
+    assert "columns_apart<3>(" in back.source and "_low" not in back.source
+
+
+def test_equal_bits_wherever_a_row_is(rng: Any) -> None:
+    """An element has the same bits in any lane, and with any number of threads' tiles."""
+    graph = pk.parse("x: f32[n, 3]; y: f32[3]; return div(exp(x), y)")
+    exe = pk.compile(graph)
+    x, y = rng.normal(size=(9001, 3)).astype("f4"), rng.normal(size=3).astype("f4")
+    (whole,) = exe(x=x, y=y)
+
+    for begin, end in ((1, 9001), (7, 8), (5, 1500), (4096, 4111)):
+        (part,) = exe(x=x[begin:end], y=y)
+        assert part.tobytes() == whole[begin:end].tobytes()
+
+
+def test_divisors_inside_the_lanes(rng: Any) -> None:
+    """What divides all lanes, and another in each turn of a loop inside them."""
+    for text in (
+        "x: f32[n, 3]; y: f32[3]; return div(x, y)",
+        "x: f32[n, 3]; y: f32[3]; return div(x, exp(mul(y, 0)))",
+        "x: f32[n, 40]; y: f32[40, 1]; return div(transpose(x), y), div(transpose(x), add(y, 1))",
+    ):
+        graph = pk.parse(text)
+        feeds = feeds_of(graph, rng, 77)
+        agree(graph, pk.compile(graph), {k: v + 1 for k, v in feeds.items()})
+
+
+def test_rows_are_counted(rng: Any) -> None:
+    """Coordinates of rows are carried on, over every edge, from wherever a tile begins."""
+    text = """x: f32[5, 13, 9, 700]
+    return mul(slice(x, begin=(0, 1, 1, 0), size=(-1, 6, 4, -1), step=(1, 2, 2, 1)), 2)"""
+    graph = pk.parse(text)
+    exe = pk.compile(graph)
+    divided = [line for line in exe.source.splitlines() if " % " in line or " / " in line]
+
+    assert "if (++" in exe.source and all(" = tile " in line for line in divided)
+    agree(graph, exe, feeds_of(graph, rng, 0))
