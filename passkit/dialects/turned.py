@@ -63,9 +63,10 @@ def _certain(x: Expr) -> Iterator[Load]:
 
 def _length(serial: Loop) -> int | None:
     """The turns of a loop from 0 to a known number that makes one block."""
-    ends = serial.start, serial.stop
-    known = all(isinstance(x, Const) for x in ends) and serial.start == const(0, dt.int64)
-    return int(serial.stop.value) if known and serial.stop.value <= BLOCK else None
+    stop = serial.stop
+    if serial.start != const(0, dt.int64) or not isinstance(stop, Const):
+        return None
+    return int(stop.value) if stop.value <= BLOCK else None
 
 
 def print_turned(loop: LaneLoop, serial: Loop, loads: list[Load], stores: list[Store]) -> None:
