@@ -70,7 +70,10 @@ def _length(serial: Loop) -> int | None:
 
 
 def print_turned(loop: LaneLoop, serial: Loop, loads: list[Load], stores: list[Store]) -> None:
-    """The lanes, each vector with a block of turns of ``serial`` inside it."""
+    """The lanes, each vector with a block of turns of ``serial`` inside it.
+
+    The outer loop of both is the one over blocks, or that over lanes, as the stage says.
+    """
     assert loop.lanes is not None
     body = loop.body
     names = {x: Var(f"{x.buffer}_turned_{k}", x.dtype) for k, x in enumerate(loads)}
@@ -84,10 +87,15 @@ def print_turned(loop: LaneLoop, serial: Loop, loads: list[Load], stores: list[S
             inside |= {s.var}
     inner = _inner(serial.var, statements)
     loop.lanes = evolve(loop.lanes, varying=inside, inner=inner)
-    block.open()
+    outside = loop.stage.loops.index(loop.loop) < loop.stage.loops.index(serial)
+    if not outside:
+        block.open()
     front = len(body.lines)
     straight = [s for s in statements if not (isinstance(s, Store) and s.buffer in written)]
-    loop.open_block([block.moved(s) for s in straight])
+    first = serial.start if outside else block.first
+    loop.open_block([block.moved(s, first) for s in straight])
+    if outside:
+        block.open()
     for x, name in names.items():
         block.load(x, name)
     for s in stores:
@@ -103,8 +111,11 @@ def print_turned(loop: LaneLoop, serial: Loop, loads: list[Load], stores: list[S
     body.close()
     for s in stores:
         block.store(s)
+    if outside:
+        block.close()
     loop.close_block(front)
-    block.close()
+    if not outside:
+        block.close()
 
 
 def _inner(var: Var, statements: Iterable[Statement]) -> frozenset[Var]:
@@ -178,9 +189,9 @@ class _Block:
         at = self._at(s.buffer, s.index)
         self._lines(self.vectors.together, s.buffer, s.value.dtype, at=at)
 
-    def moved(self, s: Statement) -> Statement:
+    def moved(self, s: Statement, first: Expr) -> Statement:
         """A statement as it is in the first turn."""
-        return evolve(s, index=self._first(s.index)) if isinstance(s, Store) else s
+        return evolve(s, index=self._moved(s.index, first)) if isinstance(s, Store) else s
 
     def _lines(self, template: str, name: str, dtype: DType, **values: str) -> None:
         kind = self.dialect.type_of(dtype)
@@ -189,12 +200,12 @@ class _Block:
             self.body.line(line)
 
     def _at(self, buffer: str, index: Expr) -> str:
-        return self.scalars.address(buffer, expression(normal(self._first(index), {})))
+        return self.scalars.address(buffer, expression(normal(self._moved(index, self.first), {})))
 
-    def _first(self, x: Expr) -> Expr:
+    def _moved(self, x: Expr, first: Expr) -> Expr:
         if isinstance(x, Var):
-            return self.first if x == self.serial.var else x
-        return replace_children(x, self._first)
+            return first if x == self.serial.var else x
+        return replace_children(x, lambda child: self._moved(child, first))
 
 
 def _named(x: Expr, names: dict[Load, Var]) -> Expr:

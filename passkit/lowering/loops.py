@@ -19,6 +19,8 @@ LOW, HIGH = Var("low", dt.int64), Var("high", dt.int64)
 FIRST, LAST = Var("first_row", dt.int64), Var("last_row", dt.int64)
 FROM, UNTIL = Var("from", dt.int64), Var("until", dt.int64)
 """The ends of a chunk."""
+LONG = 128
+"""The lanes of a tile of blocks that stand inside the loop over the other axis."""
 WIDE = 64
 """From how many lanes on a tile has room for packs of vectors."""
 
@@ -118,6 +120,17 @@ class Loops:
             return [self._folded(self.few, Level.THREAD, Fixed.LITERAL)]
         axes = [a for a in self.space.reduced if a is not self.lane]
         return [self._folded(a, Level.THREAD) for a in axes]
+
+    def inner(self) -> tuple[Loop, ...]:
+        """The loops of a pass over a tile, or over a row of it, outermost first.
+
+        The lanes stand inside, but of blocks that go further along the other axis: its inputs are
+        then read on from where the block before ended.
+        """
+        serial, lanes, width = self.serial(), self.lanes(), self.schedule.width
+        if self.blocked is not None and isinstance(width, int) and width < LONG:
+            return lanes, *serial
+        return *serial, lanes
 
     def short_rows(self, level: Level) -> list[Loop]:
         """The rows of a tile of short rows."""

@@ -136,7 +136,7 @@ class Lowering:
         for buffer, entry in sorted(stores, key=lambda s: s[0]):
             body.append(self._result(int(buffer[1:]), values.full(entry)))
         body += self._prefetches(plan)
-        inner = (*self.loops.serial(), self.loops.lanes())
+        inner = self.loops.inner()
         if values.down:
             inner = tuple(evolve(x, down=not (self.column and x.level is Level.CTA)) for x in inner)
         loops = (*self.loops.short_rows(Level.WARP), *inner)
