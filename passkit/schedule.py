@@ -16,7 +16,7 @@ from passkit.space import Axis, Infeasible, Role, Space, is_free, reduce_of
 from passkit.split import Split, SplitKind
 from passkit.stage import Place
 from passkit.target import Target
-from passkit.turning import block_axis, narrow_axis, tile_of
+from passkit.turning import block_axis, narrow_axis, rows_of, tile_of
 
 
 class Source(Enum):
@@ -166,7 +166,7 @@ def _tiling(layout: Layout, target: Target) -> tuple[Composition, Split, Extent 
     narrow = narrow_axis(layout) if target.lanes > 1 else None
     if narrow is not None:
         assert isinstance(last.extent, int)
-        rows = target.tile // 2 // last.extent // 16 * 16
+        rows = rows_of(target.tile // 2, last.extent)
         return Composition.NARROW, Split(where - 1, rows), rows
     across = block_axis(layout) if target.lanes > 1 else None
     if across is not None:

@@ -70,12 +70,17 @@ def lies_across(access: Sum, lane: Var, axis: Var) -> bool:
     )
 
 
+def rows_of(tile: int, few: int) -> int:
+    """The rows of a few elements in a tile of about so many points: whole vectors of rows."""
+    return max(BLOCK, tile // few // BLOCK * BLOCK)
+
+
 def tile_of(lane: Extent, across: Extent, tile: int) -> tuple[int, int]:
     """The lanes and the turns of the other axis of a tile: one of few, for all shapes to share.
 
     Another axis that makes one block has a tile of whole rows.
     """
     if isinstance(across, int) and across <= BLOCK:
-        return max(BLOCK, tile // across // BLOCK * BLOCK), across
+        return rows_of(tile, across), across
     width = next((w for w in WIDTHS if isinstance(lane, int) and lane <= w), WIDTHS[-1])
     return width, POINTS // width

@@ -12,7 +12,7 @@ import passkit as pk
 from passkit.planning import planned
 from passkit.schedule import Composition
 from passkit.target import cpu
-from passkit.turning import FEW
+from passkit.turning import FEW, rows_of, tile_of
 from tests.together import compiled
 
 DTYPES = ("u8", "f16", "f32", "f64", "bool")
@@ -85,6 +85,12 @@ def test_what_is_narrow() -> None:
     assert composition("x: f32[n, 3]; y: f32[n, 2]; return concat(x, y, axis=1)") is thread
     assert composition("x: f32[9, 3]; i: i64[n]; return gather(x, i, axis=0)") is thread
     assert composition("x: f32[n, 3]; return neg(transpose(x))") is Composition.BLOCK
+
+
+def test_tiles_of_whole_vectors() -> None:
+    """A tile has whole vectors of rows, however few points it should have."""
+    assert [rows_of(t, f) for t, f in ((4096, 3), (4096, 8), (64, 3), (1, 8))] == [1360, 512, 16, 16]
+    assert tile_of(9000, 3, 64) == (16, 3) and tile_of(50, 9000, 64) == (64, 256)
 
 
 def test_narrow_rows_as_text() -> None:
