@@ -89,7 +89,9 @@ def test_what_is_narrow() -> None:
 
 def test_tiles_of_whole_vectors() -> None:
     """A tile has whole vectors of rows, however few points it should have."""
-    assert [rows_of(t, f) for t, f in ((4096, 3), (4096, 8), (64, 3), (1, 8))] == [1360, 512, 16, 16]
+    tiles = (4096, 3), (4096, 8), (64, 3), (1, 8)
+
+    assert [rows_of(*t) for t in tiles] == [1360, 512, 16, 16]
     assert tile_of(9000, 3, 64) == (16, 3) and tile_of(50, 9000, 64) == (64, 256)
 
 
