@@ -11,6 +11,7 @@ from itertools import product
 from math import prod
 
 from passkit import ast
+from passkit import dtype as dt
 from passkit.ast import Expr, Reduce
 from passkit.dtype import DType
 from passkit.graph import Graph
@@ -106,7 +107,7 @@ def _element(node: Node, index: Index, read: Reader) -> Expr:
         value = value if found.prepare is None else found.prepare(value)
         total = value if total is None else _joined(found, total, value)
     assert total is not None
-    count = ast.size_of(prod(_taps(whole)))
+    count = ast.const(prod(_taps(whole)), dt.int64)
     return total if found.finish is None else found.finish(total, count)
 
 
