@@ -9,6 +9,7 @@ from passkit.ast import Binary, Const, Expr, Select, Unary, Var, const
 from passkit.index import Extents, add, normal
 from passkit.tidy import replace_children
 
+ORDERS = ("<", "<=", ">", ">=")
 Outcome = Callable[[Expr], bool | None]
 
 
@@ -34,12 +35,14 @@ def by_extents(extents: Extents) -> Outcome:
     """What comparisons of indices say wherever their variables are below their extents."""
 
     def outcome(x: Expr) -> bool | None:
-        if not isinstance(x, Binary) or x.op not in ("<", ">=") or x.a.dtype is not dt.int64:
+        if not isinstance(x, Binary) or x.op not in ORDERS or x.a.dtype is not dt.int64:
             return None
         low, high = _range(x, extents)
+        if x.op in (">", "<="):  # of whole numbers: a > b is a >= b + 1
+            low, high = (None if n is None else n - 1 for n in (low, high))
         if low is not None and low >= 0:
-            return x.op == ">="
-        return x.op == "<" if high is not None and high < 0 else None
+            return x.op in (">", ">=")
+        return x.op in ("<", "<=") if high is not None and high < 0 else None
 
     return outcome
 

@@ -122,7 +122,7 @@ def _joined(found: Reduce, total: Expr, value: Expr) -> Expr:
     sides = {ast.left(dtype): total, ast.right(dtype): value}
 
     def change(x: Expr) -> Expr:
-        return sides[x] if x in sides else replace_children(x, change)  # type: ignore[index]
+        return sides[x] if x in sides else replace_children(x, change)
 
     return change(found.combine)
 
