@@ -12,7 +12,6 @@ from passkit.dtype import dtype_of
 from passkit.errors import GraphError, ShapeError
 from passkit.infer import show_shape
 from passkit.node import Entry, Node, known_shape
-from passkit.op import OpPattern
 from passkit.ops.rules import make
 from passkit.size import numel
 
@@ -45,36 +44,20 @@ def from_last(x: Entry, first: bool) -> Entry:
     return make("transpose", x, axes=(0, rank - 1, *range(1, rank - 1))) if first else x
 
 
-LOOK_BACK = 16
-"""How many operators before a pool are looked at, to see where its channels lie in memory."""
-
-
 def by_channel(x: Entry, first: bool) -> tuple[Entry, Callable[[Entry], Entry]]:
     """``x`` with channels last, and what undoes that, for an operator on each channel by itself.
 
     Where channels come first each plane becomes an image of one channel: nothing is transposed. But
-    what a transposition has left is taken as it lies in memory.
+    what a transposition gives, such as a convolution's, is taken as it lies in memory.
     """
-    if not first or _is_turned(x):
+    turned = x.node.op is not None and x.node.op.name == "transpose"
+    if not first or turned:
         return to_last(x, first), lambda y: from_last(y, first)
     batch, channels, *size = known_shape(x)
     planes = make("reshape", x, shape=(numel((batch, channels)), *size, 1))
     return planes, lambda y: make(
         "reshape", y, shape=(batch, channels, *known_shape(y)[1:-1])
     )
-
-
-def _is_turned(x: Entry) -> bool:
-    """Whether ``x`` comes from a transposition, through operators on each element."""
-    for _ in range(LOOK_BACK):
-        op = x.node.op
-        if op is None or op.name == "transpose":
-            return op is not None
-        alike = [e for e in x.node.inputs if e.shape == x.shape]
-        if op.pattern > OpPattern.BROADCAST or not alike:
-            return False
-        x = alike[0]
-    return False
 
 
 def wide(x: Entry) -> Entry:

@@ -86,6 +86,16 @@ def test_a_pool_needs_neither_scratch_nor_a_loop() -> None:
     assert kernel.source.count("for (") == 2  # tiles, and their rows
 
 
+@pytest.mark.parametrize(("rows", "window", "ahead"), [(16, 2, 4), (2, 2, 0), (16, 3, 0)])
+def test_large_inputs_are_asked_for_ahead(rows: int, window: int, ahead: int) -> None:
+    """Where each element is read once; what windows share is in the cache already."""
+    y = ops.max_pool2d(pk.var("x", (rows, 32, 32, 64)), window=window, strides=2)
+    graph = pk.ApplyPasses(Graph([y]), LADDER[: LADDER.index("CodeGen") + 1])
+    (kernel,) = graph.attrs["kernel"].values()
+
+    assert kernel.source.count("prefetch(") == ahead
+
+
 def test_folds_of_a_few_rows() -> None:
     """Sums, products, extremes and what is made of them, over axes across the lanes."""
     x, n = pk.var("x", (5, 4, 70)), pk.var("n", (3, 2, 3, 40), "int32")
