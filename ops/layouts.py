@@ -6,11 +6,14 @@ result back, which fuses with what stands around: between two such operators not
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from passkit.dtype import dtype_of
 from passkit.errors import GraphError, ShapeError
 from passkit.infer import show_shape
 from passkit.node import Entry, Node, known_shape
 from passkit.ops.rules import make
+from passkit.size import numel
 
 FIRST = {1: ("NCW", "NCL"), 2: ("NCHW",), 3: ("NCDHW",)}
 LAST = {1: ("NWC", "NLC"), 2: ("NHWC",), 3: ("NDHWC",)}
@@ -39,6 +42,22 @@ def from_last(x: Entry, first: bool) -> Entry:
     """``x``, whose channels are last, as a node's data_format has them."""
     rank = len(known_shape(x))
     return make("transpose", x, axes=(0, rank - 1, *range(1, rank - 1))) if first else x
+
+
+def by_channel(x: Entry, first: bool) -> tuple[Entry, Callable[[Entry], Entry]]:
+    """``x`` with channels last, and what undoes that, for an operator on each channel by itself.
+
+    Where channels come first each plane becomes an image of one channel: nothing is transposed. But
+    what a transposition gives, such as a convolution's, is taken as it lies in memory.
+    """
+    turned = x.node.op is not None and x.node.op.name == "transpose"
+    if not first or turned:
+        return to_last(x, first), lambda y: from_last(y, first)
+    batch, channels, *size = known_shape(x)
+    planes = make("reshape", x, shape=(numel((batch, channels)), *size, 1))
+    return planes, lambda y: make(
+        "reshape", y, shape=(batch, channels, *known_shape(y)[1:-1])
+    )
 
 
 def wide(x: Entry) -> Entry:

@@ -15,7 +15,16 @@ from passkit.infer import show_shape
 from passkit.node import Entry, Node, constant, known_shape
 from passkit.op import REQUIRED
 from passkit.ops.composites import composite
-from passkit.ops.layouts import LAST, as_dtype, channels_first, from_last, ranked, to_last, wide
+from passkit.ops.layouts import (
+    LAST,
+    as_dtype,
+    by_channel,
+    channels_first,
+    from_last,
+    ranked,
+    to_last,
+    wide,
+)
 from passkit.ops.rules import make, takes
 from passkit.ops.windowed import Windows, each, scattered, windows_of
 from passkit.size import numel
@@ -32,22 +41,16 @@ def _resolved(node: Node, count: int) -> dict[str, Any]:
     return found
 
 
-def _inner(node: Node, x: Entry, count: int) -> tuple[Entry, bool]:
-    """The input with channels last, and whether they came first."""
-    ranked(node, x, count)
-    first = channels_first(node, count)
-    return to_last(x, first), first
-
-
 def _taps(count: int) -> tuple[int, ...]:
     return tuple(range(1 + count, 1 + 2 * count))
 
 
 def _max(count: int) -> Any:
     def expand(node: Node, x: Entry) -> Entry:
-        inner, first = _inner(node, x, count)
+        ranked(node, x, count)
+        inner, back = by_channel(x, channels_first(node, count))
         view = make("windows", inner, **_resolved(node, count), fill="least")
-        return from_last(make("reduce_max", view, axis=_taps(count)), first)
+        return back(make("reduce_max", view, axis=_taps(count)))
 
     return expand
 
@@ -72,10 +75,11 @@ def _counts(node: Node, inner: Entry, count: int) -> Any:
 
 def _average(count: int) -> Any:
     def expand(node: Node, x: Entry) -> Entry:
-        inner, first = _inner(node, wide(x), count)
+        ranked(node, x, count)
+        inner, back = by_channel(wide(x), channels_first(node, count))
         view = make("windows", inner, **_resolved(node, count))
         total = make("reduce_sum", view, axis=_taps(count))
-        return as_dtype(from_last(total / _counts(node, inner, count), first), x)
+        return as_dtype(back(total / _counts(node, inner, count)), x)
 
     return expand
 
@@ -84,7 +88,9 @@ def _max_gradient(count: int) -> Any:
     """Source: all of dy goes to the first maximum of each window; to none where that is NaN."""
 
     def gradient(node: Node, dy: Entry) -> list[Entry]:
-        inner, first = _inner(node, node.inputs[0], count)
+        ranked(node, node.inputs[0], count)
+        first = channels_first(node, count)
+        inner = to_last(node.inputs[0], first)
         params = _resolved(node, count)
         view = make("windows", inner, **params, fill="least")
         top = make("reduce_max", view, axis=_taps(count), keepdims=True)

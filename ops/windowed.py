@@ -196,7 +196,7 @@ def _taken(
     inside: Expr | None = None
     for k in range(count):
         o, tap = index[1 + k], index[1 + count + k]
-        place = o * ast.size_of(found.stride[k]) + tap * ast.size_of(found.dilation[k])
+        place = _step(o, found.stride[k]) + _step(tap, found.dilation[k])
         place = place - ast.size_of(found.before[k]) if found.before[k] else place
         at.append(place)
         if found.before[k]:
@@ -207,6 +207,10 @@ def _taken(
             inside = test if inside is None else inside & test
     value = read(index[0], *at, *taps, index[-1])
     return value if inside is None else ast.where(inside, value, _fill(node))
+
+
+def _step(count: Expr, length: int) -> Expr:
+    return count if length == 1 else count * ast.size_of(length)
 
 
 windows = movement(

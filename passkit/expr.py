@@ -296,8 +296,10 @@ def call(name: str, *args: Operand) -> Expr:
 
 
 def cast(x: Expr, dtype: Any) -> Expr:
-    """``x`` converted to ``dtype``; itself if it has that dtype."""
+    """``x`` converted to ``dtype``; itself if it has that dtype, a literal if it is a whole one."""
     wanted = dtype_of(dtype)
+    if isinstance(x, Const) and x.dtype.is_integer and wanted.is_float:
+        return const(x.value, wanted)
     return x if x.dtype is wanted else Cast(x, wanted)
 
 

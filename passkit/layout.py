@@ -25,6 +25,7 @@ from passkit.space import (
     reduce_of,
     scan_of,
 )
+from passkit.unroll import SMALL, spelled_out
 from passkit.walk import variables
 
 
@@ -94,7 +95,37 @@ class Layout:
 
 
 def lay_out(graph: Graph) -> Layout | Infeasible:
-    """Where every value of a group lives, or why the group has no common space."""
+    """Where every value of a group lives, or why the group has no common space.
+
+    Small folds are spelled out where nothing but what they leave is wanted, so that the space has
+    no axis of theirs: the layout is then of a graph without reductions.
+    """
+    spelled = spelled_out(graph)
+    if spelled is None:
+        return _laid_out(graph)
+    plain, found = _laid_out(graph), _laid_out(spelled)
+    if isinstance(found, Infeasible) or not _is_better(found, plain):
+        return plain
+    return found
+
+
+def _is_better(found: Layout, other: Layout | Infeasible) -> bool:
+    """Whether a layout of small folds computes each once, and no worse across the lanes."""
+    for node, at in found.demands.items():
+        if node.op is SMALL and any(role is not Role.FULL for role in at.values()):
+            return False
+    if isinstance(other, Infeasible) or not other.space.axes[-1].reduced:
+        return True
+    lane = found.space.axes[-1].var
+    return all(
+        a.coefficient(lane) in (0, 1, 2, -1)
+        and all(isinstance(x, Var) or lane not in set(variables(x)) for x, _ in a.terms)
+        for a in found.accesses
+    )
+
+
+def _laid_out(graph: Graph) -> Layout | Infeasible:
+    """The layout of a group as it is."""
     folds = [(n, f) for n in graph.nodes if (f := folding_of(n)) is not None]
     reduced: tuple[int, ...] | None
     chunks = None

@@ -40,7 +40,7 @@ def split(node: Node, chunks: Chunks) -> Node:
     return Node(JOIN, part.entries, {**half, **whole}, node.name, node.control)
 
 
-def _whole(node: Node, shape: Shape, dtype: DType) -> Node:
+def whole_of(node: Node, shape: Shape, dtype: DType) -> Node:
     """The reduction that ``node`` is a half of, on an input of its own."""
     source = Node(None, (), {"shape": shape, "dtype": dtype}, "x")
     return Node(get_op(node.params["of"]), source.entries, dict(node.params["given"]), node.name)
@@ -58,19 +58,19 @@ def _dtype(entry: Entry) -> DType:
 
 def _partial_fold(node: Node) -> Reduce:
     source = node.inputs[0]
-    fold = _fold(_whole(node, known_shape(source), _dtype(source)))
+    fold = _fold(whole_of(node, known_shape(source), _dtype(source)))
     chunks = Chunks(node.params["axis"], node.params["length"])
     return evolve(fold, finish=None, chunks=chunks)
 
 
 def _partial_shape(node: Node, shape: Shape) -> Shape:
-    whole = _whole(node, shape, _dtype(node.inputs[0]))
+    whole = whole_of(node, shape, _dtype(node.inputs[0]))
     count = (shape[node.params["axis"]] + (node.params["length"] - 1)) // node.params["length"]
     return (count, *known_shape(whole.entries[0]))
 
 
 def _partial_type(node: Node, dtype: DType) -> DType:
-    return _fold(_whole(node, known_shape(node.inputs[0]), dtype)).identity.dtype
+    return _fold(whole_of(node, known_shape(node.inputs[0]), dtype)).identity.dtype
 
 
 def _join_fold(node: Node) -> Reduce:
@@ -104,7 +104,7 @@ def _widened(identity: Const, dtype: DType) -> Const:
 
 
 def _join_whole(node: Node) -> Node:
-    return _whole(node, node.params["shape"], dtype_of(node.params["dtype"]))
+    return whole_of(node, node.params["shape"], dtype_of(node.params["dtype"]))
 
 
 PARTIAL.set_attr("FReduce", _partial_fold)

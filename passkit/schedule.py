@@ -17,6 +17,7 @@ from passkit.split import Split, SplitKind
 from passkit.stage import Place
 from passkit.target import Target
 from passkit.turning import block_axis, narrow_axis, rows_of, tile_of
+from passkit.unroll import RESULTS, small_taps
 
 
 class Source(Enum):
@@ -161,8 +162,9 @@ def _tiling(layout: Layout, target: Target) -> tuple[Composition, Split, Extent 
         return Composition.ROW, Split(where, _chunk(target.tile, length), SplitKind.ROW), None
     if space.reduced:
         return Composition.COLUMN, Split(where, 1, SplitKind.COLUMN), _width(last.extent, 512)
+    tile = max(RESULTS, target.tile // max(map(small_taps, layout.graph.nodes)))
     if len(space.axes) == 1:
-        return Composition.THREAD, Split(0, target.tile, SplitKind.ROW), target.tile
+        return Composition.THREAD, Split(0, tile, SplitKind.ROW), tile
     narrow = narrow_axis(layout) if target.lanes > 1 else None
     if narrow is not None:
         assert isinstance(last.extent, int)
@@ -172,7 +174,7 @@ def _tiling(layout: Layout, target: Target) -> tuple[Composition, Split, Extent 
     if across is not None:
         width, chunk = tile_of(last.extent, across.extent, target.tile)
         return Composition.BLOCK, Split(space.axes.index(across), chunk), width
-    return Composition.THREAD, Split(where, _chunk(target.tile, last.extent), SplitKind.ROW), None
+    return Composition.THREAD, Split(where, _chunk(tile, last.extent), SplitKind.ROW), None
 
 
 def _keeps_rows(space: Space, target: Target) -> bool:
@@ -361,7 +363,8 @@ def estimate(layout: Layout, target: Target) -> float:
     per_point = 0.0
     for node, role in layout.roles.items():
         if role is not Role.ROW:
-            per_point += target.expensive if is_expensive(node) else target.light
+            each = target.expensive if is_expensive(node) else target.light
+            per_point += each * max(1, len(layout.demands[node]))
     return max(per_point * size, layout_bytes(layout) / target.bandwidth)
 
 

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from attrs import evolve
 
 from passkit import dtype as dt
-from passkit.ast import Binary, Const, Expr, Select, Unary, Var, const, where
+from passkit.ast import Binary, Expr, Select, Var, const, where
+from passkit.choice import settled
 from passkit.dialects.strides import stride_of
 from passkit.index import expression, normal
 from passkit.stage import Fold, Let, Level, Loop, Running, Stage
@@ -111,25 +112,10 @@ def _piece(stage: Stage, start: Expr, stop: Expr, test: Expr, holds: bool) -> St
     loops = tuple(
         evolve(x, start=start, stop=stop) if x.level is Level.CTA else x for x in stage.loops
     )
-    outcome = const(holds, dt.bool_)
-    body = [map_statement(s, lambda x: _decided(x, test, outcome)) for s in stage.body]
+    def outcome(x: Expr) -> bool | None:
+        return holds if x == test else None
+
+    body = [map_statement(s, lambda x: settled(x, outcome)) for s in stage.body]
     used = {v for s in body for x in expressions(s) for v in variables(x)}
     kept = (s for s in body if not isinstance(s, Let) or s.var in used)
     return evolve(stage, loops=loops, body=tuple(kept))
-
-
-def _decided(x: Expr, test: Expr, outcome: Const) -> Expr:
-    """``x`` where ``test`` has this outcome, without the arms that are never chosen."""
-    if x == test:
-        return outcome
-    x = replace_children(x, lambda child: _decided(child, test, outcome))
-    match x:
-        case Select(Const() as c, a, b):
-            return a if c.value else b
-        case Binary("&", Const() as a, b) | Binary("&", b, Const() as a) if x.dtype is dt.bool_:
-            return b if a.value else a
-        case Binary("|", Const() as a, b) | Binary("|", b, Const() as a) if x.dtype is dt.bool_:
-            return a if a.value else b
-        case Unary("~", Const() as a) if x.dtype is dt.bool_:
-            return const(not a.value, dt.bool_)
-    return x

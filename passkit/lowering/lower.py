@@ -38,9 +38,12 @@ from passkit.stage import (
     Store,
 )
 from passkit.tidy import tidy_stage
+from passkit.unroll import small_taps
 
 AHEAD = 512
 """How many elements before its use a streaming kernel asks for an input."""
+LARGE = 1 << 18
+"""From how many elements on an input is worth asking for ahead, where others would find it."""
 
 
 def lower(group: Group, schedule: Schedule, shared: SharedPlan) -> tuple[KernelAST, Extent]:
@@ -172,23 +175,29 @@ class Lowering:
 
         In the stage after the first the next row, or the next tile of short rows, of what is read
         row by row: the first stage then finds it in the cache. Where one pass streams its results,
-        or folds a chunk, what it reads a little later.
+        folds a chunk, or is made of small folds of much memory, what it reads a little later.
         """
         long = not isinstance(self.lane.extent, int) or self.lane.extent > SMALL
         if plan is self._second and self.short:
             ahead = size_of(numel([self.schedule.split.chunk, self.lane.extent]), Fixed.LITERAL)
         elif plan is self._second and self.lane.reduced and long:
             ahead = size_of(numel(a.extent for a in self.space.reduced))
-        elif self._runs_through(plan):
+        elif self._runs_through(plan) or any(map(self._passes_over, self.graph.inputs)):
             ahead = size_of(AHEAD, Fixed.LITERAL)
         else:
             return []
-        reads = self.layout.input_reads
         return [
-            Prefetch(self.inputs[n], expression(self.space.full) + ahead)
+            Prefetch(self.inputs[n], expression(at) + ahead)
             for n in self.graph.inputs
-            if any(a == self.space.full for a in reads.get(n, []))
+            for at in dict.fromkeys(self.layout.input_reads.get(n, []))
+            if at == self.space.full or self._passes_over(n)
         ]
+
+    def _passes_over(self, node: Node) -> bool:
+        """Whether small folds read an input, large and each element once: in several streams."""
+        size, taps = numel(_shape(node.entries[0])), max(map(small_taps, self.nodes))
+        points = self.space.size * taps
+        return taps > 1 and isinstance(size, int) and size >= LARGE and size == points
 
     def _runs_through(self, plan: StagePlan) -> bool:
         """Whether a stage goes once through much memory: to stream results, or to fold a chunk."""

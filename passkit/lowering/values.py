@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from passkit.ast import Expr, Load, Scan, Var, cast, const
+from passkit.choice import by_extents, settled
 from passkit.errors import CodeGenError
 from passkit.index import expression, normal, ravel
 from passkit.lowering.parts import repeated_parts
@@ -32,6 +33,7 @@ class Values:
         self.space = lowering.space
         self.lets: list[Let | Running] = []
         self.down = False
+        self.settles = by_extents(self.space.extents)
         self.bound: dict[tuple[Entry, Index], Expr] = {}
         self.fetched: dict[Load, Expr] = {}
 
@@ -106,6 +108,8 @@ class Values:
         out = element(node, index, [reader(e) for e in node.inputs])
         if isinstance(out, tuple):
             raise CodeGenError(f"{node.where} has several results in one kernel")
+        if FElement.get(node.op.name) is not None:
+            out = settled(out, self.settles)
         wanted = node.entries[0].dtype
         if out.dtype is not wanted:
             raise CodeGenError(

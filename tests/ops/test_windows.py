@@ -80,6 +80,26 @@ def test_what_stands_around_a_pool_is_in_its_kernel() -> None:
     assert kinds(y) == ["Launch"]
 
 
+def test_a_pool_of_planes_is_one_kernel_that_turns_nothing() -> None:
+    """With channels first the lanes run along rows, whatever stands around."""
+    y = ops.relu(ops.max_pool2d(IMAGE * 2.0, window=2, data_format="NCHW"))
+    exe = pk.compile(y)
+
+    assert len(exe.kernels) == 1 and "turn(" not in exe.source
+    feeds = {"x": np.random.default_rng(1).normal(size=(2, 8, 9, 4)).astype(np.float32)}
+    np.testing.assert_array_equal(exe(feeds)[0], pk.interpret(pk.Graph([y]), feeds)[0])
+
+
+def test_a_pool_behind_a_transposition_takes_channels_last() -> None:
+    """What convolutions leave lies channels last: a pool between two of them turns nothing."""
+    inner = ops.transpose(ops.relu(IMAGE) + 1.0, axes=(0, 3, 1, 2))
+    y = ops.max_pool2d(inner, window=2, data_format="NCHW")
+    exe = pk.compile(ops.transpose(y, axes=(0, 2, 3, 1)))
+
+    assert len(exe.kernels) == 1
+    assert "turn(" not in exe.source and "strided" not in exe.source
+
+
 def test_a_gradient_goes_to_the_first_maximum() -> None:
     """Of equal elements only one gets it."""
     x = pk.var("x", (1, 4, 1))

@@ -1,16 +1,16 @@
-// Memory that arrays and threads own: slabs of the pool, scratch, small arenas.
+// Memory that arrays and threads own: pieces of the pool, scratch, small arenas.
 #pragma once
 
 // Memory of the pool that lives as long as an array, or a view of one, refers to it.
 typedef struct {
     PyObject_HEAD
-    Slab *slab;
+    Piece piece;
 } Owner;
 
 static PyTypeObject *Owner_type;
 
 static void owner_dealloc(PyObject *self) {
-    if (((Owner *)self)->slab) pool_give(((Owner *)self)->slab);
+    if (((Owner *)self)->piece.slab) pool_give_piece(((Owner *)self)->piece);
     PyTypeObject *type = Py_TYPE(self);
     type->tp_free(self);
     Py_DECREF(type);
@@ -19,8 +19,8 @@ static void owner_dealloc(PyObject *self) {
 static Owner *owner_new(int64_t nbytes) {
     Owner *owner = (Owner *)Owner_type->tp_alloc(Owner_type, 0);
     if (!owner) return NULL;
-    owner->slab = pool_take(nbytes);
-    if (owner->slab) return owner;
+    owner->piece = pool_take_piece(nbytes);
+    if (owner->piece.slab) return owner;
     Py_DECREF(owner);
     PyErr_Format(PyExc_MemoryError, "no memory for an array of %lld bytes", (long long)nbytes);
     return NULL;

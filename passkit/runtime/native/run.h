@@ -1,7 +1,8 @@
 // One run: inputs made plain, the Bound for their shapes, results, arena, and the steps.
 #pragma once
 
-#define POOLED ((int64_t)1 << 20)        // results and arenas of this size come from the pool
+#define POOLED ((int64_t)1 << 20)        // arenas of this size come from the pool,
+#define POOLED_RESULT ((int64_t)1 << 16) // and results of this size
 #define MOST_BOUNDS 64
 #define FEW 24                           // arrays and pointers of small programs live on the stack
 
@@ -215,7 +216,7 @@ static bool run_with_arena(Run *run) {
     if (b->has_python || b->arena_nbytes >= POOLED || mine->arena.busy) {
         Owner *owner = owner_new(b->arena_nbytes);
         if (!owner) return false;
-        *arena = owner->slab->data;
+        *arena = owner->piece.data;
         run->arena_owner = (PyObject *)owner;
         bool good = run_segments(run, mine);
         Py_DECREF(owner);
@@ -234,7 +235,7 @@ static bool run_with_arena(Run *run) {
 
 static PyObject *new_result(const Output *out) {
     Py_INCREF(out->descr);
-    if (out->nbytes < POOLED)
+    if (out->nbytes < POOLED_RESULT)
         return PyArray_NewFromDescr(&PyArray_Type, out->descr, out->ndim, out->dims, NULL, NULL,
                                     0, NULL);
     Owner *owner = owner_new(out->nbytes);
@@ -243,7 +244,7 @@ static PyObject *new_result(const Output *out) {
         return NULL;
     }
     PyObject *array = PyArray_NewFromDescr(&PyArray_Type, out->descr, out->ndim, out->dims, NULL,
-                                           owner->slab->data, NPY_ARRAY_CARRAY, NULL);
+                                           owner->piece.data, NPY_ARRAY_CARRAY, NULL);
     if (!array) {
         Py_DECREF(owner);
         return NULL;

@@ -13,7 +13,7 @@ from passkit.runtime.native.feeds import make_program
 from passkit.runtime.native.launcher import launcher, pool_limit, pool_stats, set_pool_limit
 from tests.runtime.native.sample import launch, program
 
-MB = 1 << 20
+KB, MB = 1 << 10, 1 << 20
 U8 = np.dtype("uint8")
 
 
@@ -32,8 +32,8 @@ def results(nbytes: int, count: int = 1) -> Any:
 
 
 def test_small_results_are_numpys() -> None:
-    """Below 1 MB an array owns its memory."""
-    (small,) = results(MB - 1)()
+    """Below 64 KB an array owns its memory."""
+    (small,) = results(64 * KB - 1)()
 
     assert small.flags.owndata and small.base is None
     assert pool_stats()["live_slabs"] == 0
@@ -41,7 +41,7 @@ def test_small_results_are_numpys() -> None:
 
 def test_large_results_are_recycled_once_no_view_lives() -> None:
     """A view keeps the memory; when the last one goes, the next result has it again."""
-    run = results(MB)
+    run = results(5 * MB)
     (first,) = run()
     address = first.ctypes.data
     view = first[10:].reshape(-1, 2)[:, ::-1].T
@@ -79,9 +79,55 @@ def test_idle_memory_is_bounded() -> None:
     assert pool_stats()["idle_slabs"] == 0
 
 
+def test_small_results_share_a_slab() -> None:
+    """Pieces of one slab lie side by side; a free one is taken first, the last one frees it."""
+    run = results(100 * KB)
+    kept = [run()[0] for _ in range(20)]
+    for k, a in enumerate(kept):
+        a[...] = k
+
+    starts = sorted(a.ctypes.data for a in kept)
+    assert pool_stats()["live_slabs"] == 1
+    assert len(set(starts)) == 20 and min(np.diff(starts)) >= 100 * KB
+    assert all(start % 4096 == 0 for start in starts) and starts[-1] - starts[0] < 2 * MB
+    assert all((a == k).all() for k, a in enumerate(kept))
+    free = kept[7].ctypes.data
+    del kept[7], a
+    (again,) = run()
+    assert again.ctypes.data == free
+    more = run()
+    assert pool_stats()["live_slabs"] == 2  # the first has no room
+    del kept, again, more
+    assert pool_stats()["live_slabs"] == 0
+    assert pool_stats()["idle_slabs"] == 2
+
+
+def test_pieces_of_other_sizes_have_slabs_of_their_own() -> None:
+    """What is given back in any order is found again: nothing is lost, nothing given twice."""
+    sizes = [64 * KB, 65 * KB, 300 * KB, MB - 1, MB, MB + 1, 2 * MB, 3 * MB, 4 * MB]
+    runs = [results(n) for n in sizes]
+    rng = np.random.default_rng(3)
+    held: list[tuple[int, Any]] = []
+    for turn in range(600):
+        if held and rng.random() < 0.45:
+            number, array = held.pop(rng.integers(len(held)))
+            assert (array[:: array.size - 1] == number).all()
+            del array
+        (new,) = runs[rng.integers(len(runs))]()
+        new[:: new.size - 1] = turn % 251
+        held.append((turn % 251, new))
+        if len(held) > 40:
+            del held[rng.integers(len(held))]
+    assert all((a[:: a.size - 1] == number).all() for number, a in held)
+    assert pool_stats()["live_bytes"] < 400 * MB
+
+    del held, new
+    assert pool_stats()["live_slabs"] == 0
+
+
 def test_size_classes_waste_little() -> None:
     """A slab is at most a page of 2 MB or an eighth larger than asked for, and is found again."""
-    for nbytes in [MB, 2 * MB, 2 * MB + 1, 15 * MB, 17 * MB, 33 * MB, 64 * MB - 1, 100 * MB]:
+    for nbytes in [4 * MB + 1, 15 * MB, 17 * MB, 33 * MB, 64 * MB - 1, 100 * MB]:
         set_pool_limit(0)
         set_pool_limit(200 * MB)
         before = pool_stats()
