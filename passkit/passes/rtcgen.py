@@ -72,6 +72,7 @@ def sections_of(source: str) -> tuple[str, ...]:
         "strided.h": "load_second(" in source or "load_back(" in source,
         "turn.h": "turn(" in source,
         "gather.h": "gather_at(" in source,
+        "scatter.h": "scatter<" in source,
         "half.h": narrow,
         "integer.h": bool(called & WHOLE),
         "bits.h": bool(called & BITS),
