@@ -35,23 +35,10 @@ template <class T> PK_FN void copy_part(T *y, const T *x, int64_t count) {
 struct scattered {
     int64_t outer, middle, rows, count, length, tiles;
 };
-// Rows of one element. An update that is for others goes to a spare place, without a branch that
-// nobody can predict; there are several, so that they do not wait for each other.
+// Rows from `from` to `until`, counted through all images.
 template <class T, class F>
-PK_FN void scatter_elements(T *y, const int64_t *at, const T *u, int64_t count, int64_t low,
-                            int64_t high, F f) {
-    T spare[16] = {};
-    for (int64_t k = 0; k < count; ++k) {
-        const bool mine = at[k] >= low && at[k] < high;
-        T *const to = mine ? y + at[k] : spare + k % 16;
-        *to = f(*to, u[k]);
-    }
-}
-template <class T, class F>
-PK_FN void scatter_rows(const T *x, const int64_t *at, const T *u, T *y, scattered s, int64_t begin,
-                        int64_t end, F f) {
-    const int64_t all = s.outer * s.middle * s.rows;
-    const int64_t from = all * begin / s.tiles, until = all * end / s.tiles;
+PK_FN void scatter_rows(const T *x, const int64_t *at, const T *u, T *y, scattered s, int64_t from,
+                        int64_t until, F f) {
     copy_part(y + from * s.length, x + from * s.length, (until - from) * s.length);
     for (int64_t b = s.rows ? from / s.rows : 0; b * s.rows < until; ++b) {
         const int64_t low = from > b * s.rows ? from - b * s.rows : 0;
@@ -59,13 +46,11 @@ PK_FN void scatter_rows(const T *x, const int64_t *at, const T *u, T *y, scatter
         const int64_t *const named = at + b / s.middle * s.count;
         const T *const mine = u + b * s.count * s.length;
         T *const rows = y + b * s.rows * s.length;
-        if (s.length == 1) {
-            scatter_elements(rows, named, mine, s.count, low, high, f);
-            continue;
+        for (int64_t k = 0; k < s.count; ++k) {
+            if (named[k] < low || named[k] >= high) continue;
+            if (s.length == 1) rows[named[k]] = f(rows[named[k]], mine[k]);
+            else join_row(rows + named[k] * s.length, mine + k * s.length, 0, s.length, f);
         }
-        for (int64_t k = 0; k < s.count; ++k)
-            if (named[k] >= low && named[k] < high)
-                join_row(rows + named[k] * s.length, mine + k * s.length, 0, s.length, f);
     }
 }
 template <class T, class F>
@@ -88,9 +73,14 @@ PK_FN void scatter(void *const *buf, const int64_t *size, int64_t begin, int64_t
     const scattered s = {size[0], size[1], size[2], size[3], size[4], size[5]};
     const T *const x = (const T *)buf[0], *const u = (const T *)buf[2];
     const int64_t *const at = (const int64_t *)buf[1];
-    // Long rows: a part of the columns is a few cache lines of each, and all parts have the same.
-    if (s.length >= 32 * s.tiles) scatter_columns(x, at, u, (T *)buf[3], s, begin, end, F());
-    else scatter_rows(x, at, u, (T *)buf[3], s, begin, end, F());
+    // Which thread an update is for cannot be predicted: half of the guesses are wrong. So threads
+    // share the columns of long rows, and short rows, which cost no more than a guess, by images.
+    const int64_t images = s.outer * s.middle, each = s.length < 16 ? s.rows : 1;
+    const int64_t units = images * (s.length < 16 ? 1 : s.rows);
+    if (s.length >= 512) scatter_columns(x, at, u, (T *)buf[3], s, begin, end, F());
+    else
+        scatter_rows(x, at, u, (T *)buf[3], s, units * begin / s.tiles * each,
+                     units * end / s.tiles * each, F());
 }
 } // namespace pk
 #endif
