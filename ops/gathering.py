@@ -295,11 +295,21 @@ def _permutation_type(node: Node, x: DType) -> DType:
     return int64
 
 
+def _inverse(node: Node, x: Entry) -> Entry:
+    """Each number's place, written where the number points."""
+    count = known_shape(x)[0]
+    places = make("arange", start=0, stop=count, dtype="int64")
+    places = make("reshape", places, shape=(1, 1, count, 1))
+    rows = make("reshape", make("cast", x, dtype="int64"), shape=(1, count))
+    out = make("scatter_rows", make("zeros_like", places), rows, places, kind="update")
+    return make("reshape", out, shape=(count,))
+
+
 composite(
     "invert_permutation",
     ("x",),
-    lambda node, x: make("argsort", x),
-    "the permutation that undoes x: argsort, which tells where each number stands",
+    _inverse,
+    "the permutation that undoes x, which tells where each number stands",
     shape=same_shape,
     types=_permutation_type,
 )

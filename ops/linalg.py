@@ -63,6 +63,26 @@ matmul.set_attr("TLibraryCall", "gemm")
 matmul.set_attr("TOperator", "@")
 
 
+def _whole_product(node: Node, a: Entry, b: Entry) -> Entry | None:
+    """Integers, for which there is no library, as sums of products: lanes along the columns.
+
+    A transposed b is read along its rows instead, which are what is summed.
+    """
+    assert a.dtype is not None
+    if not a.dtype.is_integer:
+        return None
+    if node.params["transpose_a"]:
+        a = make("swapaxes", a, axis1=-1, axis2=-2)
+    if node.params["transpose_b"]:
+        rows, columns, axis = make("expand_dims", a, axis=-2), make("expand_dims", b, axis=-3), -1
+    else:
+        rows, columns, axis = make("expand_dims", a, axis=-1), make("expand_dims", b, axis=-3), -2
+    return make("reduce_sum", rows * columns, axis=axis)
+
+
+matmul.set_attr("FExpand", _whole_product)
+
+
 def _at(x: Any, y: Any) -> Entry:
     """``x @ y`` in Python: vectors count as a row on the left and a column on the right."""
     a, b = promote_operands("@", (x, y))

@@ -1,6 +1,7 @@
-"""Writes at indices that are data: updates into an array, sums of segments. NumPy steps.
+"""Writes at indices that are data: updates into an array.
 
-Updates that meet at one element are taken in their order, so results repeat; "update" keeps the
+They expand to `scatter_rows`, a kernel, and to where the indices point, which fuses. Updates that
+meet at one element are taken in their order, so results repeat; "update" keeps the
 last. Sums of 16-bit floats are made in float32. An index below 0 counts from the end; what is out
 of range then is dropped, or goes to the nearest element in mode "clip".
 """
@@ -12,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from passkit.dtype import DType, dtype_of
+from passkit.call import convert
+from passkit.dtype import DType, dtype_of, float32, is_narrow
 from passkit.errors import ShapeError
 from passkit.infer import agree, broadcast_shapes, show_shape
 from passkit.node import Entry, Node, known_shape
@@ -21,17 +23,13 @@ from passkit.ops.composites import composite
 from passkit.ops.gathering import point_axes
 from passkit.ops.indices import check_indices, indexed_type, mode_of, positions, zeros_of
 from passkit.ops.rules import alias, extents, make, one_axis, take
+from passkit.ops.scattered_rows import FOLDS
 from passkit.size import Shape, numel
 
 Array = Any
 
-FOLDS: dict[str, Any] = {
-    "add": np.add.at,
-    "sub": np.subtract.at,
-    "min": np.minimum.at,
-    "max": np.maximum.at,
-}
-"""How updates join what is there; "update" replaces it."""
+SUMS = ("add", "sub", "mul")
+"""What of 16-bit floats is made in float32."""
 
 GATHERS = {
     "index": "gather",
@@ -44,11 +42,11 @@ GATHERS = {
 def _written(node: Node, kind: str, x: Array, at: tuple[Array, ...], updates: Array) -> Array:
     """``x`` with updates at advanced index ``at``."""
     narrow = dtype_of(x.dtype).is_float and x.dtype.itemsize < 4
-    out = x.astype(np.float32) if narrow and kind in ("add", "sub") else np.array(x)
+    out = x.astype(np.float32) if narrow and kind in SUMS else np.array(x)
     if kind == "update":
         out[at] = updates
     else:
-        FOLDS[kind](out, at, updates.astype(out.dtype))
+        FOLDS[kind].at(out, at, updates.astype(out.dtype))
     return out.astype(x.dtype)
 
 
@@ -130,6 +128,74 @@ def _nd_shape(node: Node, x: Shape, indices: Shape) -> Shape:
     return (*indices[:-1], *x[batch + count :])
 
 
+# The same as rows of (a, b, n, c).
+
+
+def _index_rows(node: Node, x: Entry, indices: Entry, updates: Entry) -> tuple[Shape, Entry]:
+    shape, given = known_shape(x), known_shape(indices)
+    axis, batch = one_axis(node, len(shape), node.params["axis"]), node.params["batch_dims"]
+    parts = (shape[:batch], shape[batch:axis], shape[axis : axis + 1], shape[axis + 1 :])
+    rows = make("rows_of_points", make("expand_dims", indices, axis=-1), shape=(shape[axis],),
+                mode=mode_of(node))  # fmt: skip
+    count = numel(given[batch:])
+    wide = tuple(map(numel, parts))
+    return wide, make("reshape", rows, shape=(wide[0], count))
+
+
+def _along_axis_rows(node: Node, x: Entry, indices: Entry, updates: Entry) -> tuple[Shape, Entry]:
+    shape, wanted = known_shape(x), known_shape(updates)
+    rows = make("rows_along_axis", indices, shape=shape, updates=wanted,
+                axis=node.params["axis"], mode=mode_of(node))  # fmt: skip
+    return (1, 1, numel(shape), 1), make("reshape", rows, shape=(1, numel(wanted)))
+
+
+def _nd_rows(node: Node, x: Entry, indices: Entry, updates: Entry) -> tuple[Shape, Entry]:
+    shape, given = known_shape(x), known_shape(indices)
+    batch, count = point_axes(node, shape, given)
+    points = shape[batch : batch + count]
+    rows = make("rows_of_points", indices, shape=points, mode=mode_of(node))
+    wide = (numel(shape[:batch]), 1, numel(points), numel(shape[batch + count :]))
+    return wide, make("reshape", rows, shape=(wide[0], numel(given[batch:-1])))
+
+
+ROWS: dict[str, Callable[..., tuple[Shape, Entry]]] = {
+    "index": _index_rows,
+    "along_axis": _along_axis_rows,
+    "nd": _nd_rows,
+}
+"""For each way: x as (a, b, n, c), and the row of each update."""
+
+TRUTH = {"add": "max", "mul": "min"}
+"""What sums and products of bools are."""
+
+
+def _by_rows(way: str, kind: str) -> Callable[..., Entry]:
+    def expand(node: Node, x: Entry, indices: Entry, updates: Entry) -> Entry:
+        assert x.dtype is not None
+        wide, rows = ROWS[way](node, x, indices, updates)
+        named = TRUTH.get(kind, kind) if x.dtype.kind == "b" else kind
+        narrow = is_narrow(x.dtype) and kind != "update"
+        old, new = (convert(e, float32) if narrow else e for e in (x, updates))
+        out = make(
+            "scatter_rows", make("reshape", old, shape=wide), rows,
+            make("reshape", new, shape=(*wide[:2], known_shape(rows)[1], wide[3])), kind=named,
+        )  # fmt: skip
+        return make("reshape", convert(out, x.dtype) if narrow else out, shape=known_shape(x))
+
+    return expand
+
+
+def _joined_type(kind: str) -> Callable[..., DType]:
+    """Bools have no differences."""
+
+    def infer_type(node: Node, x: DType, indices: DType, updates: DType) -> DType:
+        if kind == "sub":
+            take(node, "iufc", x)
+        return indexed_type(node, x, indices, updates)
+
+    return infer_type
+
+
 WAYS: dict[str, tuple[Callable[..., Any], Callable[..., Shape], dict[str, Any]]] = {
     "index": (_index_at, _index_shape, {"axis": 0, "batch_dims": 0, "mode": "zero"}),
     "along_axis": (_along_axis_at, _along_axis_shape, {"axis": -1, "mode": "zero"}),
@@ -167,8 +233,9 @@ def scatter(name: str, way: str, kind: str, doc: str, aliases: str = "") -> Op:
     op = register_op(name, num_inputs=3, params=params, doc=doc)
     op.set_attr("FListInputNames", lambda params: ["x", "indices", "updates"])
     op.set_attr("FInferShape", shape)
-    op.set_attr("FInferType", indexed_type)
+    op.set_attr("FInferType", _joined_type(kind))
     op.set_attr("FCompute", compute)
+    op.set_attr("FExpand", _by_rows(way, kind))
     op.set_attr("FGradient", GRADIENTS[kind](way))
     op.set_attr("TOpPattern", OpPattern.OPAQUE)
     alias(op, aliases)
@@ -218,6 +285,35 @@ def _of_update(way: str) -> Callable[..., list[Entry | None]]:
     return gradient
 
 
+def _of_product(way: str) -> Callable[..., list[Entry | None]]:
+    """dy times all other factors of an element; zeros among them are counted, not divided by."""
+
+    def gradient(node: Node, dy: Entry) -> list[Entry | None]:
+        x, _, updates = node.inputs
+        assert x.dtype is not None
+        one, kind = [make("full_like", e, fill_value=1) for e in (x, updates)], x.dtype.name
+        none = [make("equal", e, zeros_of(e)) for e in (x, updates)]
+        some = [make("where", n, o, e) for n, o, e in zip(none, one, (x, updates), strict=True)]
+        rest = _again(node, way, "mul", *some)
+        zeros = _again(node, way, "add", *(make("cast", n, dtype=kind) for n in none))
+
+        def others(is_zero: Entry, factor: Entry, rest: Entry, zeros: Entry) -> Entry:
+            single = make("where", make("equal", zeros, make("ones_like", zeros)), rest,
+                          zeros_of(rest))  # fmt: skip
+            whole = make("where", make("equal", zeros, zeros_of(zeros)), make("div", rest, factor),
+                         zeros_of(rest))  # fmt: skip
+            return make("where", is_zero, single, whole)
+
+        seen = [_read(node, way, e) for e in (rest, zeros, dy)]
+        return [
+            make("mul", dy, others(none[0], some[0], rest, zeros)),
+            None,
+            make("mul", seen[2], others(none[1], some[1], seen[0], seen[1])),
+        ]
+
+    return gradient
+
+
 def _of_extreme(way: str) -> Callable[..., list[Entry | None]]:
     """All that equal the result share dy alike."""
 
@@ -240,6 +336,7 @@ def _of_extreme(way: str) -> Callable[..., list[Entry | None]]:
 GRADIENTS: dict[str, Callable[[str], Callable[..., list[Entry | None]]]] = {
     "add": _of_sum(1),
     "sub": _of_sum(-1),
+    "mul": _of_product,
     "update": _of_update,
     "min": _of_extreme,
     "max": _of_extreme,
@@ -249,6 +346,7 @@ JOINED = {
     "update": "replaced by",
     "add": "plus",
     "sub": "minus",
+    "mul": "times",
     "min": "at most",
     "max": "at least",
 }
@@ -278,10 +376,11 @@ def _updates_type(node: Node, indices: DType, updates: DType) -> DType:
 
 def _scatter_nd(node: Node, indices: Entry, updates: Entry) -> Entry:
     shape = extents(node, node.params["shape"], "shape")
-    return make("tensor_scatter_nd_add", _full(shape, 0, updates), indices, updates)
+    return make("tensor_scatter_nd_add", filled(shape, 0, updates), indices, updates)
 
 
-def _full(shape: Shape, value: Any, like: Entry) -> Entry:
+def filled(shape: Shape, value: Any, like: Entry) -> Entry:
+    """An array of ``value`` in the dtype of ``like``."""
     assert like.dtype is not None
     return make("full", shape=shape, fill_value=value, dtype=like.dtype.name)
 
@@ -289,68 +388,3 @@ def _full(shape: Shape, value: Any, like: Entry) -> Entry:
 composite("scatter_nd", ("indices", "updates"), _scatter_nd,
           "zeros of a shape, plus updates at the coordinates in indices", {"shape": REQUIRED},
           types=_updates_type, TOpCost="light")
-
-
-# Segments: what stands at equal ids is folded; a negative id takes no part.
-
-
-def _segments(node: Node, x: Entry, ids: Entry) -> tuple[Entry, Entry, Shape]:
-    """The rows of x, the id of each, and the shape of the result."""
-    count = extents(node, node.params["num_segments"], "num_segments")[0]
-    lead = known_shape(ids)
-    shape = known_shape(x)
-    if len(lead) > len(shape):
-        raise ShapeError(
-            f"{node.where} needs ids for the first axes of x, got {show_shape(lead)} for "
-            f"{show_shape(shape)}"
-        )
-    for k, n in enumerate(lead):
-        agree(node, shape[k], n, f"dimension {k} of x and ids")
-    rest = shape[len(lead) :]
-    rows = make("reshape", x, shape=(numel(lead), *rest))
-    wide = make("cast", ids, dtype="int64")
-    outside = make("full_like", wide, fill_value=np.iinfo(np.int64).max)
-    known = make("where", make("less", wide, make("full_like", wide, fill_value=0)), outside, wide)
-    return rows, make("reshape", known, shape=(numel(lead),)), (count, *rest)
-
-
-def _segment(kind: str, start: Callable[[DType], Any]) -> Callable[..., Entry]:
-    def expand(node: Node, x: Entry, ids: Entry) -> Entry:
-        rows, at, shape = _segments(node, x, ids)
-        assert x.dtype is not None
-        return make(f"index_{kind}", _full(shape, start(x.dtype), x), at, rows)
-
-    return expand
-
-
-def _lowest(dtype: DType) -> Any:
-    return -np.inf if dtype.is_float else int(np.iinfo(dtype.numpy).min)
-
-
-def _highest(dtype: DType) -> Any:
-    return np.inf if dtype.is_float else int(np.iinfo(dtype.numpy).max)
-
-
-def _segment_type(node: Node, x: DType, ids: DType) -> DType:
-    take(node, "iuf", x)
-    return indexed_type(node, x, ids)
-
-
-def _segment_mean(node: Node, x: Entry, ids: Entry) -> Entry:
-    rows, at, shape = _segments(node, x, ids)
-    total = make("index_add", _full(shape, 0, x), at, rows)
-    ones = _full((known_shape(rows)[0],), 1, x)
-    count = make("index_add", _full(shape[:1], 0, x), at, ones)
-    some = make("maximum", count, make("full_like", count, fill_value=1))
-    return make("div", total, make("reshape", some, shape=(shape[0], *(1,) * (len(shape) - 1))))
-
-
-_EACH = "of the rows of x with each id below num_segments; negative ids take no part"
-for _name, _expand, _doc in (
-    ("segment_sum", _segment("add", lambda d: 0), f"the sum {_EACH}"),
-    ("segment_max", _segment("max", _lowest), f"the largest {_EACH}; of none the lowest"),
-    ("segment_min", _segment("min", _highest), f"the smallest {_EACH}; of none the highest"),
-    ("segment_mean", _segment_mean, f"the mean {_EACH}; of none 0"),
-):
-    composite(_name, ("x", "segment_ids"), _expand, _doc, {"num_segments": REQUIRED},
-              types=_segment_type, aliases=f"unsorted_{_name}")

@@ -13,8 +13,7 @@ import numpy as np
 
 from passkit.dtype import DType, int64
 from passkit.errors import ShapeError
-from passkit.node import Entry, Node, known_shape
-from passkit.op import OpPattern, register_op
+from passkit.node import Entry, Node, constant, known_shape
 from passkit.ops.composites import composite
 from passkit.ops.reduce import nonempty_shape, reduced_shape
 from passkit.ops.rules import axes_of, extents, make, take, takes
@@ -101,7 +100,7 @@ composite(
 )
 
 
-# Counts of values: NumPy steps.
+# Counts of values: a scatter of ones.
 
 
 def _length(node: Node, what: str) -> int:
@@ -112,10 +111,17 @@ def _length(node: Node, what: str) -> int:
     return found
 
 
-def _bincount(node: Node, x: Any) -> Any:
-    length = _length(node, "length")
-    inside = x[(x >= 0) & (x < length)].astype(np.int64)
-    return np.bincount(inside, minlength=length).astype(np.int64)
+def _counted(rows: Entry, length: int) -> Entry:
+    """How often each number below ``length`` occurs among int64 numbers."""
+    count = numel(known_shape(rows))
+    ones = make("full", shape=(1, 1, count, 1), fill_value=1, dtype="int64")
+    none = make("full", shape=(1, 1, length, 1), fill_value=0, dtype="int64")
+    out = make("scatter_rows", none, make("reshape", rows, shape=(1, count)), ones)
+    return make("reshape", out, shape=(length,))
+
+
+def _bincount(node: Node, x: Entry) -> Entry:
+    return _counted(make("cast", x, dtype="int64"), _length(node, "length"))
 
 
 def _bounds(node: Node) -> tuple[float, float]:
@@ -126,11 +132,15 @@ def _bounds(node: Node) -> tuple[float, float]:
     return given  # type: ignore[no-any-return]
 
 
-def _histogram(node: Node, x: Any) -> Any:
+def _histogram(node: Node, x: Entry) -> Entry:
     """Source: numpy.histogram with equal bins; the last takes its upper end too."""
-    wide = x.astype(np.float64).reshape(-1)
-    found = np.histogram(wide[~np.isnan(wide)], _length(node, "bins"), _bounds(node))
-    return found[0].astype(np.int64)
+    bins, (low, high) = _length(node, "bins"), _bounds(node)
+    wide = make("cast", x, dtype="float64")
+    edges = constant(np.linspace(low, high, bins + 1))
+    behind = make("searchsorted", edges, wide, side="right")
+    last = make("equal", wide, make("full_like", wide, fill_value=high))
+    bin_of = make("where", last, make("full_like", behind, fill_value=bins), behind)
+    return _counted(bin_of - 1, bins)
 
 
 def _bins_shape(node: Node, shape: Shape) -> Shape:
@@ -143,21 +153,14 @@ def _whole_type(node: Node, dtype: DType) -> DType:
     return int64
 
 
-bincount = register_op(
-    "bincount", 1, params={"length": 1}, doc="how often 0 … length-1 occur; others do not count"
-)
-bincount.set_attr("FCompute", _bincount)
-bincount.set_attr("FInferShape", lambda node, shape: (_length(node, "length"),))
-bincount.set_attr("FInferType", _whole_type)
-histogram = register_op(
-    "histogram",
-    1,
-    params={"bins": 10, "range": (0.0, 1.0)},
-    doc="how many elements lie in each of equal bins over range; others do not count",
-)
-histogram.set_attr("FCompute", _histogram)
-histogram.set_attr("FInferShape", _bins_shape)
-histogram.set_attr("FInferType", takes("biuf", int64))
-for _op in (bincount, histogram):
-    _op.set_attr("FGradient", no_gradient)
-    _op.set_attr("TOpPattern", OpPattern.OPAQUE)
+composite(
+    "bincount", 1, _bincount, "how often 0 … length-1 occur; others do not count", {"length": 1},
+    shape=lambda node, shape: (_length(node, "length"),), types=_whole_type,
+    FGradient=no_gradient,
+)  # fmt: skip
+composite(
+    "histogram", 1, _histogram,
+    "how many elements lie in each of equal bins over range; others do not count",
+    {"bins": 10, "range": (0.0, 1.0)}, shape=_bins_shape, types=takes("biuf", int64),
+    FGradient=no_gradient,
+)  # fmt: skip

@@ -1,7 +1,7 @@
-"""Sorting and searching: NumPy steps, stable, with NaN as the largest number.
+"""Sorting: NumPy steps, stable, with NaN as the largest number.
 
-What has a shape that only the data tells (`unique`, `argwhere`) asks for a ``size``: the result is
-cut to it, or filled up.
+What has a shape that only the data tells (`unique`) asks for a ``size``: the result is cut to it,
+or filled up.
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from passkit.dtype import DType, bool_, dtype_of, int32, int64
-from passkit.errors import GraphError, ShapeError, nearest
-from passkit.infer import demand, same_dtype_rule, show_shape
+from passkit.dtype import DType, dtype_of, int32, int64
+from passkit.errors import ShapeError
+from passkit.infer import demand, same_dtype_rule
 from passkit.node import Entry, Node, known_shape
 from passkit.op import REQUIRED, Op, OpPattern, register_op
-from passkit.ops.composites import composite
 from passkit.ops.indices import zeros_of
-from passkit.ops.rules import extents, make, one_axis, take
-from passkit.size import Shape, Size
+from passkit.ops.rules import extents, make, one_axis
+from passkit.size import Extent, Shape
 
 Array = Any
 
@@ -151,75 +150,11 @@ top_k.set_attr("FInferType", lambda node, x: (x, int32))
 top_k.set_attr("FGradient", _top_gradient)
 
 
-# searchsorted, isin
-
-
-SIDES = ("left", "right")
-
-
-def _search_shape(node: Node, sequence: Shape, values: Shape) -> Shape:
-    """The values' shape. Raises: ShapeError when the leading axes differ."""
-    side = node.params["side"]
-    if side not in SIDES:
-        raise GraphError(f"{node.where} has no side {side!r}; {nearest(side, SIDES)}")
-    if len(sequence) != 1 and (len(sequence) != len(values) or sequence[:-1] != values[:-1]):
-        raise ShapeError(
-            f"{node.where} needs a vector, or a vector for each row of the values, got "
-            f"{show_shape(sequence)} for {show_shape(values)}"
-        )
-    return values
-
-
-def _search(node: Node, sequence: Array, values: Array) -> Array:
-    side = node.params["side"]
-    if sequence.ndim == 1:
-        return np.asarray(np.searchsorted(sequence, values, side), np.int64)
-    rows = sequence.reshape(-1, sequence.shape[-1])
-    wanted = values.reshape(rows.shape[0], -1)
-    found = [np.searchsorted(r, v, side) for r, v in zip(rows, wanted, strict=True)]
-    return np.asarray(found, np.int64).reshape(values.shape)
-
-
-search = searching(
-    "searchsorted",
-    ["sorted_sequence", "values"],
-    _search,
-    "where each value would be put into the sorted numbers: before equal ones, or after them with "
-    "side 'right'",
-    {"side": "left"},
-)
-search.set_attr("FInferShape", _search_shape)
-search.set_attr("FInferType", giving(int64))
-search.set_attr("FGradient", flat_gradient)
-
-
-def _digitize(node: Node, x: Entry, bins: Entry) -> Entry:
-    return make("searchsorted", bins, x, side="left" if node.params["right"] else "right")
-
-
-composite("digitize", ("x", "bins"), _digitize,
-          "the bin of each element: how many of the rising bins are at most it, or below it with "
-          "right", {"right": False},
-          types=giving(int64),
-          FGradient=flat_gradient, aliases="bucketize")
-
-
-member = searching(
-    "isin",
-    ["x", "test"],
-    lambda node, x, test: np.isin(x, test, invert=node.params["invert"]),
-    "whether each element of x is among those of test, or is not with invert",
-    {"invert": False},
-)
-member.set_attr("FInferShape", lambda node, shape, test: shape)
-member.set_attr("FInferType", giving(bool_))
-member.set_attr("FGradient", flat_gradient)
-
-
 # Shapes that only the data tells: cut or filled up to a size.
 
 
-def _size(node: Node) -> int | Size:
+def wanted_size(node: Node) -> Extent:
+    """The parameter ``size``. Raises: ShapeError for what is no size."""
     size = extents(node, node.params["size"], "size")[0]
     if isinstance(size, int) and size < 0:
         raise ShapeError(f"{node.where} needs a size >= 0, got {size}")
@@ -234,32 +169,8 @@ def _sized(node: Node, found: Array, fill: Any) -> Array:
     return out
 
 
-def _where_shape(node: Node, shape: Shape) -> Shape:
-    return (_size(node), len(shape))
-
-
-def _where_type(node: Node, x: DType) -> DType:
-    take(node, "biuf", x)
-    return int64
-
-
-argwhere = searching(
-    "argwhere",
-    ["x"],
-    lambda node, x: _sized(
-        node, np.argwhere(x).astype(np.int64), node.params["fill_value"]
-    ),
-    "the coordinates of the first size elements that are not 0, in row-major order; fill_value "
-    "behind them",
-    {"size": REQUIRED, "fill_value": -1},
-)
-argwhere.set_attr("FInferShape", _where_shape)
-argwhere.set_attr("FInferType", _where_type)
-argwhere.set_attr("FGradient", flat_gradient)
-
-
 def _unique_shape(node: Node, shape: Shape) -> tuple[Shape, Shape]:
-    return (_size(node),), (_size(node),)
+    return (wanted_size(node),), (wanted_size(node),)
 
 
 def _unique(node: Node, x: Array) -> tuple[Array, Array]:

@@ -37,6 +37,19 @@ class Kernel:
         return self.source
 
 
+@frozen
+class OwnKernel:
+    """What an operator's FKernel gives: a kernel that is written by hand, where no plan makes one.
+
+    ``source`` calls its function KERNEL; it takes the inputs, then the results. ``sizes`` are its
+    size arguments, ``grid`` the number of tiles, which any number of threads may share.
+    """
+
+    source: str
+    sizes: tuple[Extent, ...]
+    grid: Extent
+
+
 @frozen(eq=False)
 class RTC:
     """A compiled kernel. ``entry`` is an address or a driver's handle; the rest if it is known."""

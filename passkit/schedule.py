@@ -104,6 +104,9 @@ class Schedule:
         return f"{self.composition.value}[{axes}] split {self.split}, {len(self.stages)} stage(s)"
 
 
+COLUMNS, PAGE = 512, 1024
+"""Lanes of a tile that folds columns; of chunks of long columns, which are read from memory, a page
+of floats, so that it is read in its order."""
 REGISTERS = 64
 """The longest row whose values stay in registers."""
 RECOMPUTE = 4
@@ -161,7 +164,8 @@ def _tiling(layout: Layout, target: Target) -> tuple[Composition, Split, Extent 
         length = numel(a.steps for a in space.reduced)
         return Composition.ROW, Split(where, _chunk(target.tile, length), SplitKind.ROW), None
     if space.reduced:
-        return Composition.COLUMN, Split(where, 1, SplitKind.COLUMN), _width(last.extent, 512)
+        most = PAGE if space.axes[0].counting and target.lanes > 1 else COLUMNS
+        return Composition.COLUMN, Split(where, 1, SplitKind.COLUMN), _width(last.extent, most)
     tile = max(RESULTS, target.tile // max(map(small_taps, layout.graph.nodes)))
     if len(space.axes) == 1:
         return Composition.THREAD, Split(0, tile, SplitKind.ROW), tile

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import passkit as pk
 from passkit.ast import Call, Load
 from passkit.lowering.arguments import SMALL, argument, pool_sizes
 from passkit.size import Size
@@ -89,3 +90,25 @@ def test_scratch_is_declared() -> None:
              if isinstance(x, Load) and x.buffer in names]
 
     assert names == ["s0"] and first < min(reads)
+
+
+def test_a_known_count_is_a_known_divisor() -> None:
+    """A mean over nine divides by a constant, whose reciprocal stands in the text."""
+    x = pk.var("x", ("n", 9))
+    graph = pk.ApplyPasses(pk.Graph([pk.ops.reduce_mean(x, axis=1)]), ["Fusion", "CodeGen"])
+    (kernel,) = graph.attrs["kernel"].values()
+
+    assert "known_divisor<float> by0(9.0f" in kernel.source
+
+
+def test_long_columns_ask_for_the_next_rows() -> None:
+    """Chunks of long columns go along a page of each row, and ask for rows before their turn."""
+    x = pk.var("x", (4096, 1024))
+    texts = []
+    for fold in (pk.ops.reduce_sum, pk.ops.reduce_max):
+        graph = pk.ApplyPasses(pk.Graph([fold(x, axis=0)]), ["SplitReduce", "Fusion", "CodeGen"])
+        texts += [k.source for k in graph.attrs["kernel"].values() if "prefetch(" in k.source]
+    sums, extremes = texts
+
+    assert "% n0 * 1024" in sums and "_low += 4)" in sums
+    assert "_low += 8)" in extremes and "maximum(load(" in extremes

@@ -18,9 +18,11 @@ from passkit.stage import Fold, Let, Loop, Prefetch, Running, Stage, Statement, 
 from passkit.tidy import replace_children
 from passkit.walk import variables, walk
 
-BLOCK, SEVERAL = 16, 4
-"""How many turns of a loop over a folded axis a vector takes at a time, and how many where it reads
-several arrays: their rows must not push each other out of the first cache."""
+BLOCK, SEVERAL, ASKING, WAITING = 16, 4, 4, 8
+"""How many turns of a loop over a folded axis a vector takes at a time: of one array; of several,
+whose rows must not push each other out of the first cache; where the rows of the next turns are
+asked for meanwhile, and rows a power of two apart share its few places; and where each turn waits
+longer for the one before, as extremes do."""
 
 
 class LaneLoop:
@@ -130,7 +132,7 @@ class LaneLoop:
         folds = {f.var: f for f in self.stage.body if isinstance(f, Fold)}
         totals = {var: _memory(f) for var, f in folds.items()}
         self.lanes = evolve(self.lanes, varying=self.lanes.varying | totals.keys())
-        turns = BLOCK if self._num_streams(serial) == 1 else SEVERAL
+        turns = self._num_turns(serial)
         self.body.open(v.block.format(var=var, start=start, stop=stop, turns=turns))
         self.body.line(v.block_end.format(var=var, stop=stop, turns=turns))
         front = len(self.body.lines)
@@ -156,6 +158,15 @@ class LaneLoop:
         self._close(front)
         self.body.close()
 
+    def _num_turns(self, serial: Loop) -> int:
+        """How many turns a vector takes at a time."""
+        if self._num_streams(serial) > 1:
+            return SEVERAL
+        if not any(isinstance(s, Prefetch) for s in self.stage.body):
+            return BLOCK
+        waits = any(isinstance(s, Fold) and _extreme(s) for s in self.stage.body)
+        return WAITING if waits else ASKING
+
     def _num_streams(self, serial: Loop) -> int:
         """How many arrays are read or written anew in each turn of a loop."""
         values = [s.value for s in self.stage.body if not isinstance(s, Prefetch)]
@@ -168,7 +179,9 @@ class LaneLoop:
         assert self.lanes is not None
         match s:
             case Fold():
-                step = self.lanes.splat(_replace(s.combine, {"a": s.var, "b": s.value}))
+                # Of an extreme the first operand is tested for NaN: not the one that is waited for.
+                first, second = ("b", "a") if _extreme(s) else ("a", "b")
+                step = self.lanes.splat(_replace(s.combine, {first: s.var, second: s.value}))
                 self.body.line(f"{s.var.name} = {step};")
             case Running():
                 self._scan_step(s, _partial(s))

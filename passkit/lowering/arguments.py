@@ -7,7 +7,7 @@ from collections.abc import Callable
 from attrs import evolve
 
 from passkit import dtype as dt
-from passkit.ast import Expr, Fixed, SizeOf, Var, const, size_of
+from passkit.ast import Cast, Const, Expr, Fixed, SizeOf, Var, const, size_of
 from passkit.size import Extent, Size
 from passkit.stage import KernelAST, Let, Loop, Phase, Stage, Store
 from passkit.tidy import map_statement, replace_children
@@ -30,7 +30,11 @@ def pool_sizes(ast: KernelAST) -> tuple[KernelAST, tuple[Extent, ...]]:
 
     def swap(x: Expr) -> Expr:
         if not isinstance(x, SizeOf):
-            return replace_children(x, swap)
+            made = replace_children(x, swap)
+            if isinstance(x, Cast) and isinstance(x.x, SizeOf) and isinstance(made, Cast):
+                # A count that is known divides as any number does, by a reciprocal that is known.
+                return const(made.x.value, made.dtype) if isinstance(made.x, Const) else made
+            return made
         small = isinstance(x.size, int) and (x.fixed is Fixed.LITERAL or x.size <= SMALL)
         if x.fixed is Fixed.ARGUMENT or not small:
             return pool.setdefault(x.size, Var(f"n{len(pool)}", dt.int64))

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from attrs import evolve
 
-from passkit.ast import Expr, Fixed, Load, Reduce, Var, cast, size_of
+from passkit.ast import Call, Expr, Fixed, Load, Reduce, Var, cast, size_of
 from passkit.dtype import DType, is_narrow
 from passkit.errors import CodeGenError
 from passkit.group import Group
@@ -40,6 +40,7 @@ from passkit.stage import (
 from passkit.tidy import tidy_stage
 from passkit.unroll import small_taps
 
+ROWS_AHEAD = 4
 AHEAD = 512
 """How many elements before its use a streaming kernel asks for an input."""
 LARGE = 1 << 18
@@ -175,13 +176,16 @@ class Lowering:
 
         In the stage after the first the next row, or the next tile of short rows, of what is read
         row by row: the first stage then finds it in the cache. Where one pass streams its results,
-        folds a chunk, or is made of small folds of much memory, what it reads a little later.
+        folds a chunk, or is made of small folds of much memory, what it reads a little later; of
+        columns, the next rows.
         """
         long = not isinstance(self.lane.extent, int) or self.lane.extent > SMALL
         if plan is self._second and self.short:
             ahead = size_of(numel([self.schedule.split.chunk, self.lane.extent]), Fixed.LITERAL)
         elif plan is self._second and self.lane.reduced and long:
             ahead = size_of(numel(a.extent for a in self.space.reduced))
+        elif self.loops.lanes().wide and plan.folds and self.space.axes[0].counting:
+            ahead = size_of(numel([self._rows_ahead(plan), self.lane.extent]))
         elif self._runs_through(plan) or any(map(self._passes_over, self.graph.inputs)):
             ahead = size_of(AHEAD, Fixed.LITERAL)
         else:
@@ -198,6 +202,11 @@ class Lowering:
         size, taps = numel(_shape(node.entries[0])), max(map(small_taps, self.nodes))
         points = self.space.size * taps
         return taps > 1 and isinstance(size, int) and size >= LARGE and size == points
+
+    def _rows_ahead(self, plan: StagePlan) -> int:
+        """More where a step waits longer for the one before, as extremes do."""
+        waits = any(isinstance(_reduction(self.nodes[k]).combine, Call) for k in plan.folds)
+        return 2 * ROWS_AHEAD if waits else ROWS_AHEAD
 
     def _runs_through(self, plan: StagePlan) -> bool:
         """Whether a stage goes once through much memory: to stream results, or to fold a chunk."""

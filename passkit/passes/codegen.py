@@ -11,13 +11,15 @@ from passkit.graph import Annotation, Graph
 from passkit.group import Group
 from passkit.kernel import Kernel
 from passkit.lowering import lower, pool_sizes
+from passkit.node import Node
+from passkit.op import FKernel
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
 from passkit.schedule import Schedule, plan_group
 from passkit.shared import SharedPlan, plan_shared
-from passkit.size import Extent
+from passkit.size import Extent, numel
 from passkit.space import Infeasible
-from passkit.stage import KernelAST, Place
+from passkit.stage import Buffer, KernelAST, Place
 from passkit.target import Target
 
 FORMAT = 1
@@ -26,7 +28,7 @@ FORMAT = 1
 
 @register_pass("CodeGen", depends=("subgraph",), provides=("kernel",), target_dependent=True)
 def codegen(graph: Graph, context: PassContext) -> Graph:
-    """Annotate each fused node with its `Kernel`.
+    """Annotate each fused node with its `Kernel`, and what brings one of its own.
 
     Obeys the annotations of SchedulePlan and SharedMemPlan; without them it takes default plans.
     """
@@ -36,6 +38,10 @@ def codegen(graph: Graph, context: PassContext) -> Graph:
         schedule = schedules[node] if schedules is not None else _default(group, context.target)
         plan = shared[node] if shared is not None else plan_shared(group, schedule)
         kernels[node] = make_kernel(group, schedule, plan, context.target.dialect)
+    for node in graph.nodes:
+        made = own_kernel(graph, node, context.target.dialect)
+        if made is not None:
+            kernels[node] = made
     return graph.with_attrs(kernel=Annotation("kernel", kernels))
 
 
@@ -72,28 +78,57 @@ def _kernel(
     raw, tiles = lower(group, schedule, shared)
     ast, sizes = pool_sizes(raw)
     spoken = dialect_of(dialect)
-    text = print_kernel(ast, "KERNEL", spoken)
-    digest = hashlib.sha256(f"{FORMAT} {dialect}\n{text}".encode()).hexdigest()
-    name = f"{_stem(group)}_{digest[:8]}"
+    ops = tuple(n.op.name for n in group.ops if n.op is not None)
+    name, digest, text = _named(print_kernel(ast, "KERNEL", spoken), ops[-1], dialect)
     return Kernel(
         name=name,
         key=digest,
         ast=ast,
-        source=text.replace("KERNEL", name, 1),
+        source=text,
         grid=tiles,
         block=1,
         shared_nbytes=_scratch_nbytes(raw),
         sizes=sizes,
-        ops=tuple(n.op.name for n in group.ops if n.op is not None),
+        ops=ops,
         dialect=dialect,
         seconds=schedule.seconds,
     )
 
 
-def _stem(group: Group) -> str:
-    last = group.ops[-1]
-    assert last.op is not None
-    return "".join(c if c.isascii() and c.isalnum() else "_" for c in last.op.name)
+def own_kernel(graph: Graph, node: Node, dialect: str) -> Kernel | None:
+    """The kernel that an operator's FKernel brings for a dialect, if there is one."""
+    maker = None if node.op is None else FKernel.get(node.op.name)
+    made = None if maker is None else maker(node, dialect)
+    if made is None:
+        return None
+    assert node.op is not None
+    sides = (("x", node.inputs), ("y", node.entries))
+    params = [
+        Buffer(f"{side}{k}", graph.dtype(e), Place.GLOBAL, numel(graph.shape(e)), side == "y")
+        for side, entries in sides
+        for k, e in enumerate(entries)
+    ]
+    name, digest, text = _named(made.source, node.op.name, dialect)
+    return Kernel(
+        name=name,
+        key=digest,
+        ast=KernelAST(tuple(params), (), (), ()),
+        source=text,
+        grid=made.grid,
+        block=1,
+        shared_nbytes=0,
+        sizes=made.sizes,
+        ops=(node.op.name,),
+        dialect=dialect,
+    )
+
+
+def _named(text: str, op: str, dialect: str) -> tuple[str, str, str]:
+    """Name, key and text of a kernel whose function is called KERNEL."""
+    digest = hashlib.sha256(f"{FORMAT} {dialect}\n{text}".encode()).hexdigest()
+    stem = "".join(c if c.isascii() and c.isalnum() else "_" for c in op)
+    name = f"{stem}_{digest[:8]}"
+    return name, digest, text.replace("KERNEL", name, 1)
 
 
 def _scratch_nbytes(ast: KernelAST) -> Extent:

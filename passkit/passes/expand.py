@@ -53,8 +53,9 @@ def expand(graph: Graph, context: PassContext) -> Graph:
         old = set(graph.nodes)
 
         def change(node: Node, old: set[Node] = old) -> Sequence[Entry] | None:
-            if is_composite(node, context.fusion):
-                return expansion(node, old)
+            made = expansion(node, old) if is_composite(node, context.fusion) else None
+            if made is not None:
+                return made
             return _replaced(node, _in_float32(node), old) if is_narrow_contraction(node) else None
 
         rebuilt = graph.transform(change)
@@ -99,11 +100,13 @@ def _dtype(entry: Entry) -> DType:
 def expansion(node: Node, old: Collection[Node] = ()) -> Sequence[Entry] | None:
     """What a composite is made of; the last nodes take its name and its control dependences.
 
-    None when control dependences would be lost, because a result is an input. ``old`` are nodes
-    that were there before.
+    None when control dependences would be lost, because a result is an input, and where FExpand
+    gives none. ``old`` are nodes that were there before.
     """
     assert node.op is not None
     found = FExpand.get(node.op.name)(node, *node.inputs)
+    if found is None:
+        return None
     entries = (found,) if isinstance(found, Entry) else tuple(found)
     if len(entries) != len(node.entries):
         raise PassError(

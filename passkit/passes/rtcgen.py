@@ -73,6 +73,7 @@ def sections_of(source: str) -> tuple[str, ...]:
         "turn.h": "turn(" in source,
         "narrow.h": "columns_apart<" in source or "columns_together<" in source,
         "gather.h": "gather_at(" in source,
+        "scatter.h": "scatter<" in source,
         "half.h": narrow,
         "integer.h": bool(called & WHOLE),
         "bits.h": bool(called & BITS),

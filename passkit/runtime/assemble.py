@@ -9,7 +9,6 @@ import numpy as np
 
 from passkit.dtype import DType
 from passkit.graph import Graph
-from passkit.group import FUSED
 from passkit.node import CONSTANT, Entry, Node
 from passkit.op import FCompute, FContract, TLibraryCall
 from passkit.runtime.interpret import concrete, derive
@@ -115,8 +114,8 @@ class _Assembly:
             return None
         if all(e in self.storage.aliases for e in node.entries):
             return Alias(node.label, self.ref(node.entries[0]))
-        if node.op is FUSED:
-            rtc = self.graph.attrs["rtc"][node]
+        rtc = self.graph.attrs["rtc"].get(node)
+        if rtc is not None:
             refs = (*map(self.ref, node.inputs), *map(self.ref, node.entries))
             return Launch(rtc.kernel, rtc.entry, refs)
         if TLibraryCall.get(node.op.name) == "gemm" and self.dtype(node) in GEMM:

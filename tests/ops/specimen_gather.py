@@ -132,6 +132,7 @@ def _join(kind: str, old: Array, new: Array) -> Array:
     """What an element becomes; sums of 16-bit floats are references in double already."""
     return {
         "update": lambda: new, "add": lambda: old + new, "sub": lambda: old - new,
+        "mul": lambda: old * new,
         "min": lambda: np.minimum(old, new), "max": lambda: np.maximum(old, new),
     }[kind]()
 
@@ -186,21 +187,23 @@ def _at_axis(kind: str) -> Any:
     return run
 
 
-for _kind in ("update", "add", "sub", "min", "max"):
+for _kind in ("update", "add", "sub", "mul", "min", "max"):
     calls(
         f"index_{_kind}", _index(_kind),
         [call((5, 3), indices(7), (7, 3)), call((5,), indices(2, 3), (2, 3), mode="clip"),
          call((2, 4, 3), indices(2, 5), (2, 5, 3), axis=1, batch_dims=1),
          call((3, 4, 2), indices(3), (3, 3, 2), axis=1),
+         call((40, 1030), indices(9, low=-40, high=40), (9, 1030)),
+         call((40, 37), indices(900, low=-50, high=40), (900, 37)),
          call((3, 2), np.zeros((0,), np.int32), (0, 2))],
-        kinds="iuf", slack=4,
+        kinds="iuf" if _kind == "sub" else "biuf", slack=8,
     )
     calls(
         f"tensor_scatter_nd_{_kind}", _nd(_kind),
         [call((5, 3), indices(6, 2), (6,)), call((5, 3), indices(2, 3, 1), (2, 3, 3), mode="clip"),
          call((2, 4, 3), indices(2, 5, 1), (2, 5, 3), batch_dims=1),
          call((3,), np.zeros((2, 0), np.int64), (2, 3))],
-        kinds="iuf", slack=4,
+        kinds="iuf" if _kind == "sub" else "biuf", slack=4,
     )
 for _name, _kind in (("put_along_axis", "update"), ("add_along_axis", "add")):
     calls(_name, _at_axis(_kind),
@@ -237,12 +240,61 @@ def _most(d: Any) -> Any:
     return np.inf if d.kind == "f" else np.iinfo(d).max
 
 
+def _over_root(rows: Array, axis: int) -> Array:
+    return np.sum(rows, axis) / np.sqrt(rows.shape[axis])
+
+
 _IDS = indices(8, low=-2, high=5)
 for _name, _fold, _empty in (
     ("segment_sum", np.sum, lambda d: 0), ("segment_max", np.max, _least),
-    ("segment_min", np.min, _most), ("segment_mean", np.mean, lambda d: 0),
+    ("segment_min", np.min, _most), ("segment_prod", np.prod, lambda d: 1),
+    ("segment_mean", np.mean, lambda d: 0), ("segment_sqrt_n", _over_root, lambda d: 0),
 ):
     calls(_name, _segments(_fold, _empty),
           [call((8, 3), _IDS, num_segments=4),
            call((2, 4, 3), indices(2, 4, low=0, high=3, dtype="int32"), num_segments=5)],
-          kinds="f" if _name == "segment_mean" else "iuf", slack=8)
+          kinds="f" if _name in ("segment_mean", "segment_sqrt_n") else "iuf", slack=8)
+
+
+# What scatters consist of.
+
+
+def _rows(x: Array, rows: Array, updates: Array, kind: str = "add") -> Array:
+    out = x.copy()
+    for a, k in np.ndindex(rows.shape):
+        if 0 <= rows[a, k] < x.shape[2]:
+            row = out[a, :, rows[a, k]]
+            out[a, :, rows[a, k]] = _join(kind, row, updates[a, :, k])
+    return out
+
+
+for _kind in ("update", "add", "sub", "mul", "min", "max"):
+    calls("scatter_rows", _rows,
+          [call((2, 3, 5, 4), indices(2, 7), (2, 3, 7, 4), kind=_kind)], kinds="iuw", slack=4)
+
+
+def _numbers(i: Array, shape: tuple[int, ...], mode: str = "zero") -> Array:
+    found = [place(i[..., k], n) for k, n in enumerate(shape)]
+    at = np.ravel_multi_index([p for p, _ in found], shape)
+    there = np.all([t for _, t in found], axis=0)
+    return np.where(there | (mode == "clip"), at, -1)
+
+
+calls("rows_of_points", _numbers,
+      [call(indices(7, 2), shape=(5, 3)), call(indices(2, 3, 1), shape=(4,), mode="clip")],
+      kinds="i")
+
+
+def _places(i: Array, shape: tuple[int, ...], updates: tuple[int, ...], axis: int = -1,
+            mode: str = "zero") -> Array:
+    grid = list(np.meshgrid(*map(np.arange, updates), indexing="ij"))
+    grid = [g * (n > 1) for g, n in zip(grid, shape, strict=True)]
+    grid[axis] = np.broadcast_to(i, updates)
+    at, there = place(grid[axis], shape[axis])
+    grid[axis] = at
+    return np.where(there | (mode == "clip"), np.ravel_multi_index(grid, shape), -1)
+
+
+calls("rows_along_axis", _places,
+      [call(indices(5, 3), shape=(5, 4), updates=(5, 3)),
+       call(indices(6, 1), shape=(4, 3), updates=(6, 3), axis=0, mode="clip")], kinds="i")

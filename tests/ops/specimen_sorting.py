@@ -59,6 +59,11 @@ def rising(*shape: int) -> Any:
     return make
 
 
+def unsure(rng: Any, dtype: Any) -> Array:
+    """Sorted numbers with infinities, zeros of both signs and NaN at the end."""
+    return np.array([-np.inf, -1, -0.0, 0.0, 0.0, 2, np.inf, np.nan, np.nan]).astype(dtype.numpy)
+
+
 def _search(a: Array, v: Array, side: str = "left") -> Array:
     if a.ndim == 1:
         return np.asarray(np.searchsorted(a, v, side), np.int64)
@@ -66,12 +71,17 @@ def _search(a: Array, v: Array, side: str = "left") -> Array:
 
 
 calls("searchsorted", _search,
-      [call(rising(9), (4, 3)), call(rising(3, 5), (3, 4), side="right"), call(rising(4), ())],
+      [call(rising(9), (4, 3)), call(rising(3, 5), (3, 4), side="right"), call(rising(4), ()),
+       call(rising(300), (70,)), call(rising(0), (3,))],
       kinds="iuf")
+calls("searchsorted", _search,
+      [call(unsure, unsure), call(unsure, unsure, side="right")], kinds="f")
 calls("digitize", lambda x, b, right=False: np.asarray(np.digitize(x, b, right), np.int64),
       [call((4, 3), rising(5)), call(rising(6), rising(6), right=True)], kinds="iuf")
-calls("isin", np.isin, [call((4, 3), (5,)), call(rising(7), rising(2, 3), invert=True)],
+calls("isin", np.isin, [call((4, 3), (5,)), call(rising(7), rising(2, 3), invert=True),
+                       call(rising(30), rising(70)), call(rising(5), rising(0))],
       kinds="iuf")
+calls("isin", np.isin, [call(unsure, unsure)], kinds="f")
 
 
 def _argwhere(x: Array, size: int, fill_value: int = -1) -> Array:
@@ -82,6 +92,9 @@ def _argwhere(x: Array, size: int, fill_value: int = -1) -> Array:
 
 
 calls("argwhere", _argwhere, [call((3, 4), size=9), call((5,), size=2, fill_value=7)], kinds="biuf")
+calls("flatnonzero",
+      lambda x, size, fill_value=-1: _argwhere(x.reshape(-1), size, fill_value)[:, 0],
+      [call((3, 4), size=9), call((5,), size=2, fill_value=7)], kinds="biuf")
 
 
 def _unique(x: Array, size: int) -> tuple[Array, Array]:

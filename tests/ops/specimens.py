@@ -27,9 +27,10 @@ BY_KIND = {
     "i": ("int32", "int64", "int8", "int16"),
     "u": ("uint8", "uint16", "uint32", "uint64"),
     "f": ("float32", "float64", "float16", "bfloat16"),
+    "w": ("float32", "float64"),
     "c": ("complex64", "complex128"),
 }
-"""The dtypes of each kind; "c" runs in NumPy only."""
+"""The dtypes of each kind; "w" are floats that are no narrower, "c" runs in NumPy only."""
 
 
 @frozen

@@ -1,0 +1,123 @@
+"""Scatters: what their kernels promise beside values, and what they say of bad calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.runtime.native.launcher import num_threads, set_num_threads
+
+RNG = np.random.default_rng(3)
+
+
+@pytest.mark.parametrize("shape", [(3000, 37), (900, 2000), (200_000,)])
+def test_bits_do_not_depend_on_threads(shape: tuple[int, ...]) -> None:
+    """Each row takes its updates in their order, whoever owns it: rows, long rows, elements."""
+    count = 5000
+    x, updates = RNG.normal(size=shape), RNG.normal(size=(count, *shape[1:]))
+    at = RNG.integers(-2, 40, count)  # so that many meet
+    feeds = {"x": x.astype("f4"), "at": at, "u": updates.astype("f4")}
+    entries = [pk.var(k, tuple(None for _ in v.shape), str(v.dtype)) for k, v in feeds.items()]
+    run = pk.compile(pk.Graph([pk.ops.index_add(*entries), pk.ops.index_mul(*entries)]))
+    before, found = num_threads(), []
+    try:
+        for threads in (1, 2, 4):
+            set_num_threads(threads)
+            found.append([a.tobytes() for a in run(feeds)])
+    finally:
+        set_num_threads(before)
+    wanted = pk.interpret(pk.Graph(pk.ops.index_add(*entries)), feeds)[0]
+
+    assert found[0] == found[1] == found[2]
+    assert found[0][0] == wanted.tobytes()
+    assert run.stats["python_calls"] == 0
+
+
+def test_a_scatter_writes_over_what_it_reads() -> None:
+    """Into a value that nobody else wants the updates go in place; into an input they do not."""
+    x, at, u = pk.var("x", (50, 8)), pk.var("at", (7,), "int64"), pk.var("u", (7, 8))
+    run = pk.compile(pk.Graph([pk.ops.index_add(x * 2.0, at, u) + 1.0]))
+    feeds = {"x": np.ones((50, 8), "f4"), "at": np.arange(7), "u": np.ones((7, 8), "f4")}
+    (out,) = run(feeds)
+    scatter = next(s for s in run.steps if "scatter_rows" in str(s))
+
+    assert scatter.writes[0].place == scatter.reads[0].place
+    assert out[:7].tolist() == [[4.0] * 8] * 7 and out[7:].tolist() == [[3.0] * 8] * 43
+    assert feeds["x"].sum() == 400
+
+
+def test_extremes_keep_nan() -> None:
+    """As NumPy's maximum: NaN on either side wins."""
+    x, at, u = pk.var("x", (40,)), pk.var("at", (40,), "int64"), pk.var("u", (40,))
+    a, b = np.full(40, 1.0, "f4"), np.full(40, 2.0, "f4")
+    a[::3], b[::4] = np.nan, np.nan
+    graph = pk.Graph([pk.ops.index_max(x, at, u), pk.ops.index_min(x, at, u)])
+    found = pk.compile(graph)(x=a, at=np.arange(40), u=b)
+
+    np.testing.assert_array_equal(found[0], np.maximum(a, b))
+    np.testing.assert_array_equal(found[1], np.minimum(a, b))
+
+
+def test_products_of_zeros_have_gradients() -> None:
+    """One zero among the factors leaves the product of the others, two leave nothing."""
+    x, at, u = pk.var("x", (3,)), pk.var("at", (4,), "int64"), pk.var("u", (4,))
+    y = pk.ops.index_mul(x, at, u)
+    graph = pk.Graph(pk.gradients(pk.ops.reduce_sum(y), [x, u]))
+    feeds = {"x": np.array([2, 3, 0], "f4"), "u": np.array([5, 0, 7, 0], "f4"),
+             "at": np.array([0, 1, 1, 2])}
+
+    for found in (pk.compile(graph)(feeds), pk.interpret(graph, feeds)):
+        assert [a.tolist() for a in found] == [[5, 0, 0], [2, 21, 0, 0]]
+
+
+def test_sums_of_bools_are_no_differences() -> None:
+    """A sum of bools is whether any holds; a difference there is not."""
+    x, at = pk.var("x", (4,), "bool"), pk.var("at", (2,), "int64")
+    u = pk.var("u", (2,), "bool")
+    with pytest.raises(pk.DTypeError, match="index_sub needs .*got bool"):
+        pk.ops.index_sub(x, at, u)
+
+
+ROWS: dict[str, tuple[Any, ...]] = {
+    "x": ((2, 3, 5, 4), "float32"),
+    "rows": ((2, 7), "int64"),
+    "updates": ((2, 3, 7, 4), "float32"),
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "params", "error", "message"),
+    [
+        ({}, {"kind": "ad"}, pk.GraphError, "no kind 'ad'.*'add'"),
+        ({"x": ((5, 4), "float32")}, {}, pk.ShapeError, r"\(a, m\).*got .5, 4"),
+        ({"rows": ((2, 8), "int64")}, {}, pk.ShapeError, "dimension 2 of the updates.*8"),
+        ({"rows": ((2, 7), "int32")}, {}, pk.DTypeError, "rows of int64, got int32"),
+        ({"x": ((2, 3, 5, 4), "float16")}, {}, pk.DTypeError, "32 bits or more, got float16"),
+    ],
+)
+def test_what_rows_refuse(
+    changed: dict[str, Any], params: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    """Kinds, shapes and dtypes that do not fit are named."""
+    entries = [pk.var(k, *v) for k, v in {**ROWS, **changed}.items()]
+    with pytest.raises(error, match=message):
+        pk.ops.scatter_rows(*entries, **params)
+
+
+def test_points_have_coordinates() -> None:
+    """As many as the shape has axes."""
+    with pytest.raises(pk.ShapeError, match=r"needs 3 coordinates.*got .4, 2"):
+        pk.ops.rows_of_points(pk.var("i", (4, 2), "int64"), shape=(2, 3, 4))
+
+
+def test_searching_where_the_length_is_unknown() -> None:
+    """NumPy searches then: the number of steps is not known when kernels are made."""
+    a, v = pk.var("a", ("n",)), pk.var("v", (5,))
+    run = pk.compile(pk.Graph([pk.ops.searchsorted(a, v), pk.ops.isin(v, a)]))
+    found = run(a=np.arange(4, dtype="f4"), v=np.array([-1, 0, 1.5, 3, 9], "f4"))
+
+    assert [x.tolist() for x in found] == [[0, 0, 2, 3, 4], [False, True, False, True, False]]
+    assert run.stats["python_calls"] == 2
