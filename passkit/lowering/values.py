@@ -10,6 +10,7 @@ from passkit.ast import Expr, Load, Scan, Var, cast, const
 from passkit.choice import by_extents, settled
 from passkit.errors import CodeGenError
 from passkit.index import expression, normal, ravel
+from passkit.lowering.arms import with_named_arms
 from passkit.lowering.parts import repeated_parts
 from passkit.node import Entry, Node, known_shape
 from passkit.op import FElement
@@ -160,10 +161,11 @@ class Values:
         self.bound[key] = self.let(f"{self.of.inputs[node]}_{len(self.lets)}", load)
         return self.bound[key]
 
-    def let(self, name: str, value: Expr) -> Expr:
+    def let(self, name: str, value: Expr) -> Var:
         """A local for ``value``, unless it is one; and for what it would compute twice."""
         if isinstance(value, Var):
             return value
+        value = with_named_arms(value, lambda part: self.let(f"{name}_arm", part))
         known: dict[Expr, Expr] = {}
 
         def change(x: Expr) -> Expr:
