@@ -28,6 +28,7 @@ Array = Any
 FOLDS: dict[str, Any] = {
     "add": np.add.at,
     "sub": np.subtract.at,
+    "mul": np.multiply.at,
     "min": np.minimum.at,
     "max": np.maximum.at,
 }
@@ -44,7 +45,7 @@ GATHERS = {
 def _written(node: Node, kind: str, x: Array, at: tuple[Array, ...], updates: Array) -> Array:
     """``x`` with updates at advanced index ``at``."""
     narrow = dtype_of(x.dtype).is_float and x.dtype.itemsize < 4
-    out = x.astype(np.float32) if narrow and kind in ("add", "sub") else np.array(x)
+    out = x.astype(np.float32) if narrow and kind in ("add", "sub", "mul") else np.array(x)
     if kind == "update":
         out[at] = updates
     else:
@@ -237,9 +238,39 @@ def _of_extreme(way: str) -> Callable[..., list[Entry | None]]:
     return gradient
 
 
+def _of_product(way: str) -> Callable[..., list[Entry | None]]:
+    """dy times what all others come to: right where elements are 0.
+
+    A product without zeros is divided by the element; one zero leaves its own element a gradient.
+    """
+
+    def gradient(node: Node, dy: Entry) -> list[Entry | None]:
+        x, _, updates = node.inputs
+
+        def zeros(value: Entry) -> Entry:
+            return make("cast", make("equal", value, 0), dtype="int32")
+
+        def kept(value: Entry) -> Entry:
+            return make("where", make("equal", value, 0), make("ones_like", value), value)
+
+        count = _again(node, way, "add", zeros(x), zeros(updates))
+        product = _again(node, way, "mul", kept(x), kept(updates)) * dy
+
+        def share(value: Entry, product: Entry, count: Entry) -> Entry:
+            mine = make("equal", value, 0)
+            rest = make("equal", count - make("cast", mine, dtype="int32"), 0)
+            return make("where", rest, product / kept(value), 0.0)
+
+        at = (_read(node, way, product), _read(node, way, count))
+        return [share(x, product, count), None, share(updates, *at)]
+
+    return gradient
+
+
 GRADIENTS: dict[str, Callable[[str], Callable[..., list[Entry | None]]]] = {
     "add": _of_sum(1),
     "sub": _of_sum(-1),
+    "mul": _of_product,
     "update": _of_update,
     "min": _of_extreme,
     "max": _of_extreme,
@@ -262,6 +293,8 @@ for _kind, _word in JOINED.items():
         f"the elements, or slices, of x at the coordinates in indices, {_word} updates",
         f"tensor_scatter_{_kind}",
     )
+scatter("index_mul", "index", "mul",
+        "the slices of x along axis that indices name, times updates", "scatter_mul")
 scatter("put_along_axis", "along_axis", "update",
         "for each element of indices that of x at this position of the axis, replaced by updates")
 scatter("add_along_axis", "along_axis", "add",
@@ -348,6 +381,7 @@ def _segment_mean(node: Node, x: Entry, ids: Entry) -> Entry:
 _EACH = "of the rows of x with each id below num_segments; negative ids take no part"
 for _name, _expand, _doc in (
     ("segment_sum", _segment("add", lambda d: 0), f"the sum {_EACH}"),
+    ("segment_prod", _segment("mul", lambda d: 1), f"the product {_EACH}; of none 1"),
     ("segment_max", _segment("max", _lowest), f"the largest {_EACH}; of none the lowest"),
     ("segment_min", _segment("min", _highest), f"the smallest {_EACH}; of none the highest"),
     ("segment_mean", _segment_mean, f"the mean {_EACH}; of none 0"),

@@ -13,7 +13,7 @@ import numpy as np
 
 from passkit.dtype import DType, bool_, dtype_of, int32, int64
 from passkit.errors import GraphError, ShapeError, nearest
-from passkit.infer import demand, same_dtype_rule, show_shape
+from passkit.infer import agree, demand, same_dtype_rule, show_shape
 from passkit.node import Entry, Node, known_shape
 from passkit.op import REQUIRED, Op, OpPattern, register_op
 from passkit.ops.composites import composite
@@ -162,12 +162,15 @@ def _search_shape(node: Node, sequence: Shape, values: Shape) -> Shape:
     side = node.params["side"]
     if side not in SIDES:
         raise GraphError(f"{node.where} has no side {side!r}; {nearest(side, SIDES)}")
-    if len(sequence) != 1 and (len(sequence) != len(values) or sequence[:-1] != values[:-1]):
+    if len(sequence) == 1:
+        return values
+    if len(sequence) != len(values):
         raise ShapeError(
             f"{node.where} needs a vector, or a vector for each row of the values, got "
             f"{show_shape(sequence)} for {show_shape(values)}"
         )
-    return values
+    rows = zip(sequence[:-1], values[:-1], strict=True)
+    return (*(agree(node, n, m, f"dimension {k}") for k, (n, m) in enumerate(rows)), values[-1])
 
 
 def _search(node: Node, sequence: Array, values: Array) -> Array:

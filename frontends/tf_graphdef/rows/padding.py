@@ -18,7 +18,11 @@ def pairs(call: Call, value: Value, what: str) -> Widths:
     """Known numbers before and after, for each axis. Raises: ModelError for anything else."""
     if value.shape is None or len(value.shape) != 2 or value.shape[1] != 2:
         raise ModelError(f"{call.where} needs {what} of shape (axes, 2), got {call.shown(value)}")
-    flat = call.extents(value, what)
+    if value.known is None:
+        call.extents(value, what)
+    assert value.known is not None
+    row = Value(value.name, value.dtype, known=value.known.reshape(-1))
+    flat = call.extents(row, what)
     return tuple(zip(flat[::2], flat[1::2], strict=True))
 
 

@@ -31,7 +31,7 @@ def traced(tf: Any, case: Case) -> Stored:
         raise ValueError(f"{case.name}: its graph has no {case.op}")
     made = traced(*(tf.constant(v) for v in case.inputs.values()))
     made = made if isinstance(made, list | tuple) else [made]
-    outputs = {t.name: np.asarray(v) for t, v in zip(traced.outputs, made, strict=True)}
+    outputs = {t.name: np.asarray(v.numpy()) for t, v in zip(traced.outputs, made, strict=True)}
     return Stored(case.name, graph.SerializeToString(deterministic=True), case.inputs, outputs)
 
 
@@ -45,7 +45,11 @@ def main(names: list[str]) -> int:
         cases: dict[str, Stored] = {}
         for case in module.cases(tf):
             assert case.name not in cases, f"two cases are called {case.name}"
-            cases[case.name] = traced(tf, case)
+            try:
+                cases[case.name] = traced(tf, case)
+            except Exception as error:
+                error.add_note(f"in the case {case.name}")
+                raise
         path = FIXTURES / f"{family}.npz"
         save(path, cases.values())
         print(f"{path.name}: {len(cases)} cases, {path.stat().st_size:,} bytes")

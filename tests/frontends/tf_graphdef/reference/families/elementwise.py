@@ -49,7 +49,7 @@ WRONG_IN_TENSORFLOW = {
 def _types(k: int, names: tuple[str, ...] = EVERY) -> tuple[str, ...]:
     """float32 and int32, and three others in turn."""
     others = [n for n in names if n not in ("float32", "int32")]
-    turn = [others[(3 * k + j * 5) % len(others)] for j in range(4)]
+    turn = [others[(3 * k + j * 5) % len(others)] for j in range(3)]
     first = [n for n in ("float32", "int32", "bool") if n in names]
     return tuple(dict.fromkeys([*first, *turn]))
 
@@ -57,18 +57,18 @@ def _types(k: int, names: tuple[str, ...] = EVERY) -> tuple[str, ...]:
 def _pair(op: str, dtype: str) -> dict[str, Array]:
     """Two inputs that broadcast."""
     kind = numpy_type(dtype)
-    x, y = delicate(1, dtype), draw(2, (1, 9), dtype)
+    x, y = delicate(1, dtype), draw(2, (9,), dtype)
     if kind.kind in "iu":
         if op in DIVISORS:
             y = np.where(y == 0, np.array(3, kind), y)
             x[x == np.iinfo(kind).min] = 1
         if "Shift" in op:
-            y = (np.arange(9) % min(8, 8 * kind.itemsize)).astype(kind)[None]
+            y = (np.arange(9) % 8).astype(kind)
         if op == "Pow":
-            x, y = draw(1, (3, 9), dtype, low=-3), np.abs(draw(2, (1, 9), dtype, low=0)) % 5
+            x, y = draw(1, (3, 9), dtype, low=-3), np.abs(draw(2, (9,), dtype, low=0)) % 5
             y = y.astype(kind)
     elif kind.kind != "c" and dtype != "bool":
-        y[0, :4] = np.array([0.0, 1.0, -2.0, 0.5]).astype(kind)
+        y[:4] = np.array([0.0, 1.0, -2.0, 0.5]).astype(kind)
     return {"x": x, "y": y}
 
 
@@ -163,7 +163,7 @@ def _with_attributes(tf: Any) -> Iterator[Case]:
     for given, to in (("complex64", "float32"), ("float32", "complex64"), ("int32", "complex128"),
                       ("complex64", "complex128"), ("complex128", "int32")):  # fmt: skip
         yield Case("Cast", f"to {to}", lambda x, t=to: tf.raw_ops.Cast(x=x, DstT=t),
-                   {"x": draw(7, (3, 5), given) * 3 if given != "int32" else draw(7, (3, 5), given)})  # fmt: skip
+                   {"x": draw(7, (3, 5), given) * (1 if given == "int32" else 3)})  # fmt: skip
 
 
 def _no_nan(x: Array) -> Array:
@@ -193,7 +193,7 @@ def _of_three(tf: Any) -> Iterator[Case]:
             inputs = {**values, "c": draw(1, shapes[0], "bool")}
             yield Case("SelectV2", name,
                        lambda x, y, c: raw.SelectV2(condition=c, t=x, e=y), inputs,
-                       free=name != "broadcast")  # fmt: skip
+                       free=name == "scalars")  # fmt: skip
     for dtype in ("float32", "int32", "float16"):
         low, high = np.array(-1, numpy_type(dtype)), np.array(2, numpy_type(dtype))
         yield Case("ClipByValue", "scalars",
