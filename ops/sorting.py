@@ -164,12 +164,14 @@ def _search_shape(node: Node, sequence: Shape, values: Shape) -> Shape:
         raise GraphError(f"{node.where} has no side {side!r}; {nearest(side, SIDES)}")
     if len(sequence) == 1:
         return values
-    if len(sequence) != len(values):
+    rows = list(zip(sequence[:-1], values[:-1], strict=False))
+    if len(sequence) != len(values) or any(
+        isinstance(n, int) and isinstance(m, int) and n != m for n, m in rows
+    ):
         raise ShapeError(
             f"{node.where} needs a vector, or a vector for each row of the values, got "
             f"{show_shape(sequence)} for {show_shape(values)}"
         )
-    rows = zip(sequence[:-1], values[:-1], strict=True)
     return (*(agree(node, n, m, f"dimension {k}") for k, (n, m) in enumerate(rows)), values[-1])
 
 

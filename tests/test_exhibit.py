@@ -95,6 +95,7 @@ IN_NUMPY = {
     "contractions": "the library multiplies floats only",
     "matmul": "the library multiplies floats only",
     "complex": "no kernel has complex numbers",
+    "bitcast": "a kernel has values, and not their bytes",
     "bincount": "where an element goes is data, and several may meet at one place",
     "histogram": "where an element goes is data, and several may meet at one place",
     "median": "it sorts",

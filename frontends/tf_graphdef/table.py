@@ -14,7 +14,7 @@ from attrs import frozen
 
 from passkit import ops
 from passkit.errors import ModelError
-from passkit.frontends.tf_graphdef.constants import settled
+from passkit.frontends.tf_graphdef.known import settled
 from passkit.frontends.tf_graphdef.shape_arithmetic import fold
 from passkit.frontends.tf_graphdef.value import Call, Value, value_of
 from passkit.node import Entry
@@ -45,11 +45,11 @@ def build(call: Call, inputs: Sequence[Value]) -> tuple[Value, ...]:
         raise ModelError(f"{call.where} needs {wanted} input(s), got {len(inputs)}")
     folded = fold(call, inputs)
     if folded is not None:
-        return (folded,)
+        return folded
     made = row.build(call, *inputs)
     found = made if isinstance(made, tuple) else (made,)
     results = tuple(m if isinstance(m, Value) else value_of(m) for m in found)
-    return settled(inputs, results)
+    return tuple(settled(call, inputs, results))
 
 
 def row(*names: str) -> Callable[[Callable[..., Result]], Callable[..., Result]]:

@@ -132,6 +132,7 @@ def _join(kind: str, old: Array, new: Array) -> Array:
     """What an element becomes; sums of 16-bit floats are references in double already."""
     return {
         "update": lambda: new, "add": lambda: old + new, "sub": lambda: old - new,
+        "mul": lambda: old * new,
         "min": lambda: np.minimum(old, new), "max": lambda: np.maximum(old, new),
     }[kind]()
 
@@ -202,6 +203,11 @@ for _kind in ("update", "add", "sub", "min", "max"):
          call((3,), np.zeros((2, 0), np.int64), (2, 3))],
         kinds="iuf", slack=4,
     )
+calls("index_mul", _index("mul"),
+      [call((5, 3), indices(7), (7, 3)), call((5,), indices(2, 3), (2, 3), mode="clip"),
+       call(np.array([2.0, 0, 0, 3]), np.array([0, 0, 1, 2, 2, 3]),
+            np.array([3.0, 0, 2, 0, 5, -1]))],
+      kinds="iuf", slack=16)
 for _name, _kind in (("put_along_axis", "update"), ("add_along_axis", "add")):
     calls(_name, _at_axis(_kind),
           [call((5, 4), indices(5, 3), (5, 3)), call((4, 3), indices(6, 3), (6, 3), axis=0,
@@ -241,6 +247,7 @@ _IDS = indices(8, low=-2, high=5)
 for _name, _fold, _empty in (
     ("segment_sum", np.sum, lambda d: 0), ("segment_max", np.max, _least),
     ("segment_min", np.min, _most), ("segment_mean", np.mean, lambda d: 0),
+    ("segment_prod", np.prod, lambda d: 1),
 ):
     calls(_name, _segments(_fold, _empty),
           [call((8, 3), _IDS, num_segments=4),

@@ -56,13 +56,14 @@ def _shape_n(call: Call, *values: Value) -> Result:
 @row("ConcatOffset")
 def _concat_offset(call: Call, axis: Value, *shapes: Value) -> Result:
     """Where each part begins in what is concatenated."""
-    at, begin, out = call.integer(axis, "axis"), 0, []
+    at, out = call.integer(axis, "axis"), []
+    begin: Extent = 0
     for value in shapes:
         parts = call.extents(value, "shape")
         if not -len(parts) <= at < len(parts):
             raise ModelError(f"{call.where} needs an axis of {call.shown(value)}, got {at}")
-        out.append(call.known(value.dtype, [begin if k == at % len(parts) else 0
-                                            for k in range(len(parts))]))
+        place = [begin if k == at % len(parts) else 0 for k in range(len(parts))]
+        out.append(call.known(value.dtype, place))
         begin = begin + parts[at]
     return tuple(out)
 
@@ -71,7 +72,7 @@ def _two_shapes(call: Call, a: Value, b: Value) -> list[tuple[Extent, Extent]]:
     """Two shapes as pairs of extents, aligned at the last axis."""
     left, right = call.extents(a, "shape"), call.extents(b, "shape")
     rank = max(len(left), len(right))
-    wide = [[1] * (rank - len(s)) + s for s in (left, right)]
+    wide: list[list[Extent]] = [[*[1] * (rank - len(s)), *s] for s in (left, right)]
     for n, m in zip(*wide, strict=True):
         if n != m and 1 not in (n, m):
             raise ModelError(

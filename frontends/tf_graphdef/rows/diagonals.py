@@ -6,9 +6,8 @@ right. What stands where is known when the model is loaded, and becomes a consta
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
+from attrs import frozen
 
 from passkit import ops
 from passkit.errors import ModelError
@@ -22,7 +21,8 @@ from passkit.size import Shape, numel
 ALIGNS = (b"LEFT_RIGHT", b"RIGHT_LEFT", b"LEFT_LEFT", b"RIGHT_RIGHT")
 
 
-class Band(NamedTuple):
+@frozen
+class Band:
     """The diagonals from ``low`` to ``high``, and whether those above and below are left-aligned.
 
     The main one is on the left if either is.

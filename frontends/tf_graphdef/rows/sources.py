@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import ceil
 from typing import Any
 
 import numpy as np
@@ -57,12 +56,9 @@ def _range(call: Call, start: Value, limit: Value, delta: Value) -> Result:
             f"{call.where} needs known numbers and a delta other than 0, got "
             f"{', '.join(call.shown(v) for v in (start, limit, delta))}"
         )
-    count = max(0, ceil((last - first) / by)) if np.isfinite((last - first) / by) else -1
-    if count < 0:
+    if not np.isfinite((last - first) / by):
         raise ModelError(f"{call.where} needs finite numbers, got {first}, {last} and {by}")
-    call.budget.take(16 * count, call.where)
-    made = first + np.arange(count) * by
-    return Value(call.name, dtype, known=made.astype(dtype.numpy))
+    return ops.arange(first, last, by, dtype=dtype.name, name=call.name)
 
 
 @row("LinSpace")

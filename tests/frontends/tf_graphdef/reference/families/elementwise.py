@@ -118,52 +118,81 @@ def _with_attributes(tf: Any) -> Iterator[Case]:
     raw = tf.raw_ops
     for alpha in (0.2, 0.0, 1.5):
         yield from sweep(
-            tf, "LeakyRelu", f"alpha={alpha}",
+            tf,
+            "LeakyRelu",
+            f"alpha={alpha}",
             lambda x, a=alpha: raw.LeakyRelu(features=x, alpha=a),
-            lambda d: {"x": delicate(1, d)}, FLOATS[:3] if alpha == 0.2 else FLOATS[:1],
-        )  # fmt: skip
+            lambda d: {"x": delicate(1, d)},
+            FLOATS[:3] if alpha == 0.2 else FLOATS[:1],
+        )
     yield from sweep(
-        tf, "LeakyReluGrad", "alpha=0.3",
+        tf,
+        "LeakyReluGrad",
+        "alpha=0.3",
         lambda dy, x: raw.LeakyReluGrad(gradients=dy, features=x, alpha=0.3),
-        lambda d: {"dy": draw(3, (3, 9), d), "x": delicate(4, d)}, FLOATS[:2],
-    )  # fmt: skip
+        lambda d: {"dy": draw(3, (3, 9), d), "x": delicate(4, d)},
+        FLOATS[:2],
+    )
     for tolerance in (1e-5, 0.7):
         yield from sweep(
-            tf, "ApproximateEqual", f"tolerance={tolerance}",
+            tf,
+            "ApproximateEqual",
+            f"tolerance={tolerance}",
             lambda x, y, t=tolerance: raw.ApproximateEqual(x=x, y=y, tolerance=t),
-            lambda d: {"x": delicate(1, d), "y": draw(2, (3, 9), d)}, ("float32", "int32"),
-        )  # fmt: skip
+            lambda d: {"x": delicate(1, d), "y": draw(2, (3, 9), d)},
+            ("float32", "int32"),
+        )
     for order in (0, 1, 3):
         yield from sweep(
-            tf, "Polygamma", f"a={order}",
+            tf,
+            "Polygamma",
+            f"a={order}",
             lambda x, n=order: tf.math.polygamma(tf.cast(n, x.dtype), x),
-            lambda d: {"x": np.abs(draw(5, (3, 9), d)) + numpy_type(d).type(0.1)}, FLOATS[:2],
-        )  # fmt: skip
+            lambda d: {"x": np.abs(draw(5, (3, 9), d)) + numpy_type(d).type(0.1)},
+            FLOATS[:2],
+        )
     bounds = [-2.0, 0.0, 0.5, 3.25]
     yield from sweep(
-        tf, "Bucketize", "boundaries of 4",
+        tf,
+        "Bucketize",
+        "boundaries of 4",
         lambda x: raw.Bucketize(input=x, boundaries=bounds),
         lambda d: {"x": _no_nan(delicate(1, d))},
         ("float32", "float64", "int32", "int64"),
-    )  # fmt: skip
+    )
     for width in ("int32", "float32", "uint32", "int16", "bfloat16", "float64", "int64"):
         source = {"int16": "float16", "bfloat16": "uint16", "float64": "int64", "int64": "float64"}
         given = source.get(width, "int32" if width != "int32" else "float32")
         yield Case(
-            "Bitcast", f"to {width}", lambda x, w=width: raw.Bitcast(input=x, type=w),
+            "Bitcast",
+            f"to {width}",
+            lambda x, w=width: raw.Bitcast(input=x, type=w),
             {"x": draw(6, (3, 5), given)},
-        )  # fmt: skip
+        )
     for given in EVERY[:-1]:
         for to in EVERY[:-1]:
             if (EVERY.index(given) + 2 * EVERY.index(to)) % 5 == 0 or "bool" in (given, to):
                 x = draw(7, (3, 5), given) if given == "bool" else draw(7, (3, 5), given, low=0)
                 x = np.abs(x) * 3 if numpy_type(given).kind not in "iub" else x
-                yield Case("Cast", f"to {to}", lambda x, t=to: tf.raw_ops.Cast(x=x, DstT=t),
-                           {"x": x.astype(numpy_type(given))})  # fmt: skip
-    for given, to in (("complex64", "float32"), ("float32", "complex64"), ("int32", "complex128"),
-                      ("complex64", "complex128"), ("complex128", "int32")):  # fmt: skip
-        yield Case("Cast", f"to {to}", lambda x, t=to: tf.raw_ops.Cast(x=x, DstT=t),
-                   {"x": draw(7, (3, 5), given) * (1 if given == "int32" else 3)})  # fmt: skip
+                yield Case(
+                    "Cast",
+                    f"to {to}",
+                    lambda x, t=to: tf.raw_ops.Cast(x=x, DstT=t),
+                    {"x": x.astype(numpy_type(given))},
+                )
+    for given, to in (
+        ("complex64", "float32"),
+        ("float32", "complex64"),
+        ("int32", "complex128"),
+        ("complex64", "complex128"),
+        ("complex128", "int32"),
+    ):
+        yield Case(
+            "Cast",
+            f"to {to}",
+            lambda x, t=to: tf.raw_ops.Cast(x=x, DstT=t),
+            {"x": draw(7, (3, 5), given) * (1 if given == "int32" else 3)},
+        )
 
 
 def _no_nan(x: Array) -> Array:
@@ -181,8 +210,7 @@ def _of_three(tf: Any) -> Iterator[Case]:
         for dtype in ("float32", "int64", "bool"):
             values = {"x": draw(2, shapes[1], dtype), "y": draw(3, shapes[2], dtype)}
             inputs = {**values, "c": draw(1, shapes[0], "bool")}
-            yield Case("Select", name,
-                       lambda x, y, c: raw.Select(condition=c, x=x, y=y), inputs)  # fmt: skip
+            yield Case("Select", name, lambda x, y, c: raw.Select(condition=c, x=x, y=y), inputs)
     for name, shapes in {
         "broadcast": ((3, 1), (1, 4), (2, 3, 4)),
         "scalars": ((), (2, 3), ()),
@@ -191,16 +219,27 @@ def _of_three(tf: Any) -> Iterator[Case]:
         for dtype in ("float32", "uint8", "complex64"):
             values = {"x": draw(2, shapes[1], dtype), "y": draw(3, shapes[2], dtype)}
             inputs = {**values, "c": draw(1, shapes[0], "bool")}
-            yield Case("SelectV2", name,
-                       lambda x, y, c: raw.SelectV2(condition=c, t=x, e=y), inputs,
-                       free=name == "scalars")  # fmt: skip
+            yield Case(
+                "SelectV2",
+                name,
+                lambda x, y, c: raw.SelectV2(condition=c, t=x, e=y),
+                inputs,
+                free=name == "scalars",
+            )
     for dtype in ("float32", "int32", "float16"):
         low, high = np.array(-1, numpy_type(dtype)), np.array(2, numpy_type(dtype))
-        yield Case("ClipByValue", "scalars",
-                   lambda x, a, b: raw.ClipByValue(t=x, clip_value_min=a, clip_value_max=b),
-                   {"x": _no_nan(delicate(1, dtype)), "a": low, "b": high})  # fmt: skip
-        yield Case("AddN", "three", lambda x, y, z: raw.AddN(inputs=[x, y, z]),
-                   {k: draw(9, (3, 4), dtype) for k in "xyz"})  # fmt: skip
+        yield Case(
+            "ClipByValue",
+            "scalars",
+            lambda x, a, b: raw.ClipByValue(t=x, clip_value_min=a, clip_value_max=b),
+            {"x": _no_nan(delicate(1, dtype)), "a": low, "b": high},
+        )
+        yield Case(
+            "AddN",
+            "three",
+            lambda x, y, z: raw.AddN(inputs=[x, y, z]),
+            {k: draw(9, (3, 4), dtype) for k in "xyz"},
+        )
     yield Case("AddN", "one", lambda x: tf.raw_ops.AddN(inputs=[x]), {"x": draw(1, (2, 3))})
 
 
@@ -216,11 +255,11 @@ def _spelled(tf: Any) -> Iterator[Case]:
         ("Softplus", "mish"): lambda x: x * tf.tanh(tf.nn.softplus(x)),
         ("Relu6", "hard_sigmoid"): lambda x: tf.nn.relu6(x + 3) / 6,
         ("Relu", "crelu"): lambda x: tf.nn.crelu(x),
-        ("Sub", "sigmoid_cross_entropy"): lambda x: (
-            tf.nn.sigmoid_cross_entropy_with_logits(tf.abs(x), x)
+        ("Sub", "sigmoid_cross_entropy"): lambda x: tf.nn.sigmoid_cross_entropy_with_logits(
+            tf.abs(x), x
         ),
-        ("Rsqrt", "batch_normalization"): lambda x: (
-            tf.nn.batch_normalization(x, 0.5, 2.0, 0.1, 1.5, 1e-3)
+        ("Rsqrt", "batch_normalization"): lambda x: tf.nn.batch_normalization(
+            x, 0.5, 2.0, 0.1, 1.5, 1e-3
         ),
         ("Rsqrt", "l2_normalize"): lambda x: tf.math.l2_normalize(x, -1),
         ("Softplus", "log_sigmoid"): lambda x: tf.math.log_sigmoid(x),
@@ -237,6 +276,6 @@ def _spelled(tf: Any) -> Iterator[Case]:
         ("Conj", "conj"): lambda x: tf.math.conj(tf.complex(x, x * 2)),
         ("DivNoNan", "divide_no_nan"): lambda x: tf.math.divide_no_nan(x, tf.nn.relu(x)),
         ("Floor", "floordiv"): lambda x: tf.floor(x * 3.3),
-    }  # fmt: skip
+    }
     for (op, name), function in spelled.items():
         yield Case(op, name, function, {"x": x})

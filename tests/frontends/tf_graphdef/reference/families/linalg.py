@@ -44,38 +44,58 @@ def cases(tf: Any) -> Iterator[Case]:
         x, y = ((4, 3) if a else (3, 4)), ((5, 4) if b else (4, 5))
         types = (*FLOATS, "int32", "int64") if not a and not b else ("float32",)
         yield from sweep(
-            tf, "MatMul", mark.strip(),
+            tf,
+            "MatMul",
+            mark.strip(),
             lambda x, y, a=a, b=b: raw.MatMul(a=x, b=y, transpose_a=a, transpose_b=b),
-            lambda d, x=x, y=y: {"x": draw(1, x, d), "y": draw(2, y, d)}, types,
-        )  # fmt: skip
+            lambda d, x=x, y=y: {"x": draw(1, x, d), "y": draw(2, y, d)},
+            types,
+        )
         for op in ("BatchMatMul", "BatchMatMulV2"):
             yield from sweep(
-                tf, op, mark.strip().replace("transpose_a", "adj_x").replace("transpose_b", "adj_y"),
+                tf,
+                op,
+                mark.strip().replace("transpose_a", "adj_x").replace("transpose_b", "adj_y"),
                 lambda x, y, op=op, a=a, b=b: getattr(raw, op)(x=x, y=y, adj_x=a, adj_y=b),
                 lambda d, x=x, y=y: {"x": draw(1, (2, *x), d), "y": draw(2, (2, *y), d)},
                 ("float32", "float64", "float16", "int32") if not a and not b else ("float32",),
-            )  # fmt: skip
-    for name, x, y in (("broadcast", (2, 1, 3, 4), (3, 4, 5)), ("rank 2 and 3", (3, 4), (2, 4, 5)),
-                       ("empty", (2, 3, 0), (2, 0, 5))):  # fmt: skip
-        yield Case("BatchMatMulV2", name, lambda x, y: raw.BatchMatMulV2(x=x, y=y),
-                   {"x": draw(1, x), "y": draw(2, y)}, free=False)  # fmt: skip
+            )
+    for name, x, y in (
+        ("broadcast", (2, 1, 3, 4), (3, 4, 5)),
+        ("rank 2 and 3", (3, 4), (2, 4, 5)),
+        ("empty", (2, 3, 0), (2, 0, 5)),
+    ):
+        yield Case(
+            "BatchMatMulV2",
+            name,
+            lambda x, y: raw.BatchMatMulV2(x=x, y=y),
+            {"x": draw(1, x), "y": draw(2, y)},
+            free=False,
+        )
     for given, to in (("int8", "int32"), ("float32", "float32"), ("bfloat16", "float32")):
         yield from sweep(
-            tf, "BatchMatMulV3", f"Tout={to}",
+            tf,
+            "BatchMatMulV3",
+            f"Tout={to}",
             lambda x, y, t=to: raw.BatchMatMulV3(x=x, y=y, Tout=t),
-            lambda d: {"x": draw(1, (2, 3, 4), d), "y": draw(2, (2, 4, 5), d)}, (given,),
-        )  # fmt: skip
+            lambda d: {"x": draw(1, (2, 3, 4), d), "y": draw(2, (2, 4, 5), d)},
+            (given,),
+        )
     yield from _spelled(tf)
     for equation, shapes in EQUATIONS.items():
         inputs = {f"x{k}": draw(k, shape) for k, shape in enumerate(shapes)}
-        yield Case("Einsum", equation.replace(" ", ""),
-                   lambda *x, e=equation: tf.einsum(e, *x),
-                   inputs)  # fmt: skip
+        yield Case(
+            "Einsum", equation.replace(" ", ""), lambda *x, e=equation: tf.einsum(e, *x), inputs
+        )
     for dtype in ("float64", "float16", "bfloat16", "int32"):
-        yield from sweep(tf, "Einsum", "ij,jk->ik",
-                         lambda x, y: raw.Einsum(inputs=[x, y], equation="ij,jk->ik"),
-                         lambda d: {"x": draw(1, (3, 4), d), "y": draw(2, (4, 5), d)},
-                         (dtype,))  # fmt: skip
+        yield from sweep(
+            tf,
+            "Einsum",
+            "ij,jk->ik",
+            lambda x, y: raw.Einsum(inputs=[x, y], equation="ij,jk->ik"),
+            lambda d: {"x": draw(1, (3, 4), d), "y": draw(2, (4, 5), d)},
+            (dtype,),
+        )
     yield from _factors(tf)
 
 
@@ -85,8 +105,11 @@ def _spelled(tf: Any) -> Iterator[Case]:
     for op, name, function in (
         ("MatMul", "tensordot axes=1", lambda x, y: tf.tensordot(x, y, 1)),
         ("MatMul", "tensordot of named axes", lambda x, y: tf.tensordot(x, y, [[2], [0]])),
-        ("MatMul", "Keras Dense of rank 3", lambda x, y: tf.reshape(
-            tf.matmul(tf.reshape(x, [-1, 4]), y), [-1, tf.shape(x)[1], 5])),
+        (
+            "MatMul",
+            "Keras Dense of rank 3",
+            lambda x, y: tf.reshape(tf.matmul(tf.reshape(x, [-1, 4]), y), [-1, tf.shape(x)[1], 5]),
+        ),
         ("BatchMatMulV2", "tf.matmul", lambda x, y: x @ y),
         ("BatchMatMulV2", "matvec", lambda x, y: tf.linalg.matvec(x, y[:, 0])),
         ("Cross", "", lambda x, y: tf.linalg.cross(x[..., :3], x[..., 1:])),
@@ -94,7 +117,7 @@ def _spelled(tf: Any) -> Iterator[Case]:
         ("Transpose", "adjoint", lambda x, y: tf.linalg.adjoint(x)),
         ("Transpose", "matrix_transpose", lambda x, y: tf.linalg.matrix_transpose(x)),
         ("MatrixDiagV3", "eye of a batch", lambda x, y: x[..., :3] + tf.eye(3)),
-    ):  # fmt: skip
+    ):
         yield Case(op, name, lambda x, y, f=function: f(x, y) + 0 * y[0, 0], given, free=False)
     yield Case("MatMul", "tensordot of an unknown batch", lambda x: tf.tensordot(x, y, 1), {"x": x})
 
@@ -107,45 +130,68 @@ def _factors(tf: Any) -> Iterator[Case]:
         m, b = x.astype(dtype), rows.astype(dtype)
         positive = m @ np.swapaxes(m, -1, -2)
         yield Case("Cholesky", "", lambda x: raw.Cholesky(input=x), {"x": positive})
-        yield Case("Cholesky", "reads the lower triangle", lambda x: raw.Cholesky(input=x),
-                   {"x": np.tril(positive) + np.triu(np.ones_like(positive), 1)})  # fmt: skip
+        yield Case(
+            "Cholesky",
+            "reads the lower triangle",
+            lambda x: raw.Cholesky(input=x),
+            {"x": np.tril(positive) + np.triu(np.ones_like(positive), 1)},
+        )
         yield Case("MatrixDeterminant", "", lambda x: raw.MatrixDeterminant(input=x), {"x": m})
-        yield Case("LogMatrixDeterminant", "",
-                   lambda x: list(raw.LogMatrixDeterminant(input=x)), {"x": m})  # fmt: skip
+        yield Case(
+            "LogMatrixDeterminant", "", lambda x: list(raw.LogMatrixDeterminant(input=x)), {"x": m}
+        )
         for adjoint in (False, True):
             mark = "adjoint" if adjoint else ""
-            yield Case("MatrixInverse", mark,
-                       lambda x, a=adjoint: raw.MatrixInverse(input=x, adjoint=a),
-                       {"x": m})  # fmt: skip
-            yield Case("MatrixSolve", mark,
-                       lambda x, y, a=adjoint: raw.MatrixSolve(matrix=x, rhs=y, adjoint=a),
-                       {"x": m, "y": b})  # fmt: skip
+            yield Case(
+                "MatrixInverse",
+                mark,
+                lambda x, a=adjoint: raw.MatrixInverse(input=x, adjoint=a),
+                {"x": m},
+            )
+            yield Case(
+                "MatrixSolve",
+                mark,
+                lambda x, y, a=adjoint: raw.MatrixSolve(matrix=x, rhs=y, adjoint=a),
+                {"x": m, "y": b},
+            )
             for lower in (False, True):
                 yield Case(
-                    "MatrixTriangularSolve", f"{'lower' if lower else 'upper'} {mark}".strip(),
+                    "MatrixTriangularSolve",
+                    f"{'lower' if lower else 'upper'} {mark}".strip(),
                     lambda x, y, a=adjoint, w=lower: raw.MatrixTriangularSolve(
                         matrix=x, rhs=y, lower=w, adjoint=a
                     ),
                     {"x": m, "y": b},
-                )  # fmt: skip
+                )
         yield Case("SelfAdjointEigV2", "values", lambda x: tf.linalg.eigvalsh(x), {"x": positive})
         yield Case("SelfAdjointEigV2", "put together again", _eigen(tf), {"x": positive})
         for full in (False, True):
             mark = "full_matrices " if full else ""
             yield Case("Qr", f"{mark}put together again", _qr(tf, full), {"x": wide.astype(dtype)})
-            yield Case("Svd", f"{mark}put together again", _svd(tf, full),
-                       {"x": wide.astype(dtype)}, free=False)  # fmt: skip
-        yield Case("Svd", "values", lambda x: tf.linalg.svd(x, compute_uv=False),
-                   {"x": wide.astype(dtype)})  # fmt: skip
+            yield Case(
+                "Svd",
+                f"{mark}put together again",
+                _svd(tf, full),
+                {"x": wide.astype(dtype)},
+                free=False,
+            )
+        yield Case(
+            "Svd", "values", lambda x: tf.linalg.svd(x, compute_uv=False), {"x": wide.astype(dtype)}
+        )
     for op, name, function in (
-        ("Cholesky", "cholesky_solve", lambda x: tf.linalg.cholesky_solve(
-            tf.linalg.cholesky(x @ tf.linalg.matrix_transpose(x)), x)),
+        (
+            "Cholesky",
+            "cholesky_solve",
+            lambda x: tf.linalg.cholesky_solve(
+                tf.linalg.cholesky(x @ tf.linalg.matrix_transpose(x)), x
+            ),
+        ),
         ("Cholesky", "logdet", lambda x: tf.linalg.logdet(x @ tf.linalg.matrix_transpose(x))),
         ("MatrixSolve", "tf.linalg.solve", lambda x: tf.linalg.solve(x, x[..., :1])),
         ("Cholesky", "lstsq", lambda x: tf.linalg.lstsq(x, x[..., :2], fast=True)),
         ("Svd", "pinv", lambda x: tf.linalg.pinv(x)),
         ("LogMatrixDeterminant", "slogdet", lambda x: list(tf.linalg.slogdet(x))),
-    ):  # fmt: skip
+    ):
         yield Case(op, name, function, {"x": x}, free=False)
 
 
