@@ -143,7 +143,7 @@ def _approximate_equal(call: Call, x: Value, y: Value) -> Result:
 @row("Polygamma")
 def _polygamma(call: Call, a: Value, x: Value) -> Result:
     """The order has to be one known whole number."""
-    order = a.known
+    order = a.known if a.dtype.is_float else None
     if order is None or order.size != 1 or float(order.ravel()[0]) % 1 or order.ravel()[0] < 0:
         raise ModelError(
             f"{call.where} needs one known whole number of at least 0 as its first input, got "

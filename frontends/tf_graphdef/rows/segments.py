@@ -53,7 +53,7 @@ def _finite(op: object, x: Value, ids: Value, count: Extent) -> Entry:
 
 def _last(call: Call, ids: Value) -> int:
     """How many segments known ids say. Raises: ModelError for others, and unsorted ones."""
-    if ids.known is None or ids.known.dtype == object or ids.known.ndim != 1:
+    if ids.known is None or ids.known.dtype.kind not in "iu" or ids.known.ndim != 1:
         raise ModelError(
             f"{call.where} needs segment ids that are known when the model is loaded, since the "
             f"last one says how many rows there are, got {call.shown(ids)}; "
