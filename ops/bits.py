@@ -1,13 +1,19 @@
-"""Bits of integers: shifts and counts."""
+"""Bits: shifts and counts of those of integers, and numbers of one type as those of another."""
 
 from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
 
 from passkit import ast
 from passkit.ast import Expr
 from passkit.dtype import DType, dtype_of, uint8
+from passkit.errors import DTypeError
 from passkit.node import Node
+from passkit.op import REQUIRED, OpPattern, register_op
 from passkit.ops.pointwise import elementwise
-from passkit.ops.rules import take
+from passkit.ops.rules import alias, take
 
 elementwise(
     "left_shift",
@@ -57,3 +63,30 @@ elementwise(
 elementwise(
     "population_count", "iu", _ones, "how many bits of x are 1, as uint8: the sign too", _count_type
 )
+
+
+# The same bytes as another type: a step of NumPy.
+
+
+def _bitcast_type(node: Node, x: DType) -> DType:
+    """Raises: DTypeError for a type of another width, and for bools and complex numbers."""
+    wanted = dtype_of(node.params["dtype"])
+    take(node, "iuf", x, wanted)
+    if wanted.nbytes != x.nbytes:
+        raise DTypeError(f"{node.where} needs a type of {x.nbytes} bytes, as {x} has, got {wanted}")
+    return wanted
+
+
+def _bitcast(node: Node, x: Any) -> Any:
+    return np.ascontiguousarray(x).view(dtype_of(node.params["dtype"]).numpy).reshape(x.shape)
+
+
+bitcast = register_op(
+    "bitcast", 1, params={"dtype": REQUIRED}, doc="the bits of x taken as a number of another type"
+)
+bitcast.set_attr("FInferShape", lambda node, shape: shape)
+bitcast.set_attr("FInferType", _bitcast_type)
+bitcast.set_attr("FCompute", _bitcast)
+bitcast.set_attr("FGradient", lambda node, dy: [None])
+bitcast.set_attr("TOpPattern", OpPattern.OPAQUE)
+alias(bitcast, "bitcast_convert_type")

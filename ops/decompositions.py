@@ -240,12 +240,16 @@ def _solve_shape(node: Node, a: Shape, b: Shape) -> Shape:
     batch, n = square(node, a)
     other, rows, columns = matrices(node, b)
     agree(node, n, rows, "rows of both")
-    if batch != other:
+    pairs = list(zip(batch, other, strict=False))
+    if len(batch) != len(other) or any(
+        isinstance(i, int) and isinstance(j, int) and i != j for i, j in pairs
+    ):
         raise ShapeError(
             f"{node.where} needs equal batches, got {show_shape(a)} and {show_shape(b)}; solve "
             f"broadcasts them"
         )
-    return (*batch, n, columns)
+    shared = [agree(node, i, j, f"dimension {k} of both") for k, (i, j) in enumerate(pairs)]
+    return (*shared, n, columns)
 
 
 def _flipped(x: Any, flip: bool) -> Any:

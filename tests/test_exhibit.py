@@ -97,6 +97,7 @@ IN_NUMPY = {
     **dict.fromkeys(("matrix_rank", "matrix_solve", "matrix_triangular_solve", "pinv"), LAPACK),
     **dict.fromkeys(("qr", "slogdet", "solve", "svd", "svdvals", "triangular_solve"), LAPACK),
     "complex": "no kernel has complex numbers",
+    "bitcast": "a kernel has values, and not their bytes",
 }
 """Operators of which NumPy may run some dtypes, and why no kernel does."""
 

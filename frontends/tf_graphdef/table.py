@@ -14,6 +14,7 @@ from attrs import frozen
 
 from passkit import ops
 from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.known import settled
 from passkit.frontends.tf_graphdef.shape_arithmetic import fold
 from passkit.frontends.tf_graphdef.value import Call, Value, value_of
 from passkit.node import Entry
@@ -44,10 +45,11 @@ def build(call: Call, inputs: Sequence[Value]) -> tuple[Value, ...]:
         raise ModelError(f"{call.where} needs {wanted} input(s), got {len(inputs)}")
     folded = fold(call, inputs)
     if folded is not None:
-        return (folded,)
+        return folded
     made = row.build(call, *inputs)
     found = made if isinstance(made, tuple) else (made,)
-    return tuple(m if isinstance(m, Value) else value_of(m) for m in found)
+    results = tuple(m if isinstance(m, Value) else value_of(m) for m in found)
+    return tuple(settled(call, inputs, results))
 
 
 def row(*names: str) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
@@ -64,13 +66,12 @@ def row(*names: str) -> Callable[[Callable[..., Result]], Callable[..., Result]]
     return enter
 
 
-def same_inputs(names: Mapping[str, str]) -> None:
-    """Enter TensorFlow operators that passkit has under another name, with the same inputs."""
+def same_inputs(count: int, names: Mapping[str, str]) -> None:
+    """Enter TensorFlow operators of ``count`` inputs that passkit has under another name."""
     for theirs, ours in names.items():
-        op = getattr(ops, ours)
 
-        def make(call: Call, *values: Value, op: Any = op) -> Entry:
-            made: Entry = op(*(v.entry for v in values), name=call.name)
+        def make(call: Call, *values: Value, op: str = ours) -> Entry:
+            made: Entry = getattr(ops, op)(*(v.entry for v in values), name=call.name)
             return made
 
-        TABLE[theirs] = Row(make, op.num_inputs, op.num_inputs)
+        TABLE[theirs] = Row(make, count, count)

@@ -15,6 +15,7 @@ from passkit.dtype import DType, dtype_of
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.proto import Budget, NodeDef, called, short
 from passkit.frontends.tf_graphdef.tensor import dtype_from
+from passkit.infer import show_shape
 from passkit.node import Entry, constant
 from passkit.size import Extent, Shape, Size
 
@@ -126,6 +127,17 @@ class Call:
         """An attribute that is a list of ints; none where it is missing."""
         return tuple(self.attr(key, "list").i) if key in self.node.attr else ()
 
+    def floats(self, key: str) -> tuple[float, ...]:
+        """An attribute that is a list of floats; none where it is missing."""
+        return tuple(self.attr(key, "list").f) if key in self.node.attr else ()
+
+    def shown(self, value: Value) -> str:
+        """A value as messages name it: what is known of it, else that it is not."""
+        if value.known is None:
+            return f"{short(value.name)}, which depends on the values of an input"
+        flat = ", ".join(map(str, value.known.ravel()[:8]))
+        return f"{short(value.name)} = [{flat}{', …' if value.known.size > 8 else ''}]"
+
     def extents(self, value: Value, what: str) -> list[Extent]:
         """A known value as ints and Sizes, in one list.
 
@@ -172,6 +184,15 @@ class Call:
             raise ModelError(
                 f"{self.where} needs to know the rank of {short(value.name)}; "
                 f"give load the shape of its input in shapes="
+            )
+        return found
+
+    def rank(self, value: Value, rank: int) -> Shape:
+        """The shape of a value of this rank. Raises: ModelError when it has another."""
+        found = self.shape(value)
+        if len(found) != rank:
+            raise ModelError(
+                f"{self.where} needs {short(value.name)} of rank {rank}, got {show_shape(found)}"
             )
         return found
 

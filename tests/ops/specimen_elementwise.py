@@ -236,6 +236,19 @@ elementwise(
     "population_count", lambda x: np.bitwise_count(x.view(f"u{x.dtype.itemsize}")), kinds="iu"
 )
 
+calls(
+    "bitcast",
+    lambda x, dtype: x.view(dtype),
+    [
+        call(np.array([[0.0, -0.0, 1.5], [np.inf, -2, 1e-310]]), dtype="int64"),
+        call(np.array([0, -(2**31), 0x3FC00000], np.int32), dtype="float32"),
+        call(np.arange(6, dtype=np.int64) << 60, dtype="float64"),
+        call(np.array([-1, 300], np.int16), dtype="uint16"),
+        call(np.array(0x3C05, np.int16), dtype="float16"),
+    ],
+    kinds="f",
+)
+
 
 # complex numbers
 PARTS = [

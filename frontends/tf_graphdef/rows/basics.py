@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from passkit.dtype import dtype_of
 from passkit.errors import ModelError
-from passkit.frontends.tf_graphdef.proto import short
-from passkit.frontends.tf_graphdef.shape_arithmetic import is_shape
 from passkit.frontends.tf_graphdef.table import Result, row
 from passkit.frontends.tf_graphdef.tensor import array_from
 from passkit.frontends.tf_graphdef.value import Call, Value
-from passkit.infer import show_shape
-from passkit.size import numel
+from passkit.size import Extent, numel
 
 
 @row("Identity", "StopGradient", "PreventGradient", "Snapshot")
@@ -50,10 +47,57 @@ def _rank(call: Call, x: Value) -> Result:
     return call.known(dtype_of("int32"), len(call.shape(x)))
 
 
-@row("Gather", "GatherV2", "Range")
-def _only_shapes(call: Call, *values: Value) -> Result:
-    unknown = next((v for v in values if not is_shape(v)), values[0])
-    raise ModelError(
-        f"{call.where} is read only as arithmetic on shapes, and {short(unknown.name)} is not "
-        f"that: it is {unknown.dtype} of shape {show_shape(unknown.shape)}"
-    )
+@row("ShapeN")
+def _shape_n(call: Call, *values: Value) -> Result:
+    dtype = call.index_type("out_type")
+    return tuple(call.known(dtype, list(call.shape(v))) for v in values)
+
+
+@row("ConcatOffset")
+def _concat_offset(call: Call, axis: Value, *shapes: Value) -> Result:
+    """Where each part begins in what is concatenated."""
+    at, out = call.integer(axis, "axis"), []
+    begin: Extent = 0
+    for value in shapes:
+        parts = call.extents(value, "shape")
+        if not -len(parts) <= at < len(parts):
+            raise ModelError(f"{call.where} needs an axis of {call.shown(value)}, got {at}")
+        place = [begin if k == at % len(parts) else 0 for k in range(len(parts))]
+        out.append(call.known(value.dtype, place))
+        begin = begin + parts[at]
+    return tuple(out)
+
+
+def _two_shapes(call: Call, a: Value, b: Value) -> list[tuple[Extent, Extent]]:
+    """Two shapes as pairs of extents, aligned at the last axis."""
+    left, right = call.extents(a, "shape"), call.extents(b, "shape")
+    rank = max(len(left), len(right))
+    wide: list[list[Extent]] = [[*[1] * (rank - len(s)), *s] for s in (left, right)]
+    for n, m in zip(*wide, strict=True):
+        if n != m and 1 not in (n, m):
+            raise ModelError(
+                f"{call.where} needs shapes that broadcast, with sizes known to be equal, got "
+                f"{call.shown(a)} and {call.shown(b)}; give load the whole shapes in shapes="
+            )
+    return list(zip(*wide, strict=True))
+
+
+@row("BroadcastArgs")
+def _broadcast_args(call: Call, a: Value, b: Value) -> Result:
+    pairs = _two_shapes(call, a, b)
+    return call.known(a.dtype, [m if n == 1 else n for n, m in pairs])
+
+
+@row("BroadcastGradientArgs")
+def _broadcast_gradient_args(call: Call, a: Value, b: Value) -> Result:
+    """The axes along which each of two shapes is stretched."""
+    pairs = _two_shapes(call, a, b)
+    ranks = [len(call.extents(v, "shape")) for v in (a, b)]
+    out = []
+    for side in (0, 1):
+        lack = len(pairs) - ranks[side]
+        axes = [k for k, pair in enumerate(pairs) if k < lack or pair[side] == 1]
+        if all(pair == (1, 1) for pair in pairs) and ranks[0] == ranks[1]:
+            axes = []
+        out.append(call.known(a.dtype, axes))
+    return tuple(out)

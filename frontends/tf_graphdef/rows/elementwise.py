@@ -2,65 +2,113 @@
 
 from __future__ import annotations
 
-from passkit import ops
-from passkit.errors import ModelError
-from passkit.frontends.tf_graphdef.table import Result, row, same_inputs
-from passkit.frontends.tf_graphdef.value import Call, Value
+import numpy as np
 
-ELEMENTWISE = {
+from passkit import ops
+from passkit.dtype import dtype_of
+from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.table import NODE_NBYTES, Result, row, same_inputs
+from passkit.frontends.tf_graphdef.value import Call, Value
+from passkit.node import constant
+
+ONE_INPUT = {
     "Abs": "abs",
-    "Add": "add",
-    "AddV2": "add",
+    "Acos": "acos",
+    "Acosh": "acosh",
+    "Asin": "asin",
+    "Asinh": "asinh",
+    "Atan": "atan",
+    "Atanh": "atanh",
     "Ceil": "ceil",
     "Cos": "cos",
-    "Equal": "equal",
+    "Cosh": "cosh",
+    "Elu": "elu",
     "Erf": "erf",
+    "Erfc": "erfc",
+    "Erfinv": "erfinv",
     "Exp": "exp",
     "Expm1": "expm1",
     "Floor": "floor",
-    "Greater": "greater",
-    "GreaterEqual": "greater_equal",
-    "Less": "less",
-    "LessEqual": "less_equal",
+    "Inv": "reciprocal",
+    "Invert": "bitwise_not",
+    "IsFinite": "isfinite",
+    "IsInf": "isinf",
+    "IsNan": "isnan",
+    "Lgamma": "lgamma",
     "Log": "log",
     "Log1p": "log1p",
-    "LogicalAnd": "logical_and",
     "LogicalNot": "logical_not",
-    "LogicalOr": "logical_or",
-    "Maximum": "maximum",
-    "Minimum": "minimum",
-    "Mul": "mul",
+    "Ndtri": "inv_Phi",
     "Neg": "neg",
-    "NotEqual": "not_equal",
     "OnesLike": "ones_like",
-    "Pow": "pow",
-    "RealDiv": "div",
+    "PopulationCount": "population_count",
     "Reciprocal": "reciprocal",
     "Relu": "relu",
     "Rint": "rint",
+    "Round": "rint",
     "Rsqrt": "rsqrt",
-    "SelectV2": "where",
+    "Selu": "selu",
     "Sigmoid": "sigmoid",
     "Sign": "sign",
     "Sin": "sin",
+    "Sinh": "sinh",
+    "Softplus": "log1p_exp",
+    "Softsign": "softsign",
     "Sqrt": "sqrt",
     "Square": "square",
-    "Sub": "sub",
+    "Tan": "tan",
     "Tanh": "tanh",
     "ZerosLike": "zeros_like",
 }
-"""TensorFlow operators that passkit has under another name, with the same inputs."""
+"""TensorFlow operators of one input that passkit has under another name."""
 
+TWO_INPUTS = {
+    "Add": "add",
+    "AddV2": "add",
+    "Atan2": "atan2",
+    "BitwiseAnd": "bitwise_and",
+    "BitwiseOr": "bitwise_or",
+    "BitwiseXor": "bitwise_xor",
+    "DivNoNan": "div_no_nan",
+    "Equal": "equal",
+    "FloorMod": "mod",
+    "Greater": "greater",
+    "GreaterEqual": "greater_equal",
+    "LeftShift": "left_shift",
+    "Less": "less",
+    "LessEqual": "less_equal",
+    "LogicalAnd": "logical_and",
+    "LogicalOr": "logical_or",
+    "Maximum": "maximum",
+    "Minimum": "minimum",
+    "Mod": "fmod",
+    "Mul": "mul",
+    "MulNoNan": "mul_no_nan",
+    "NextAfter": "nextafter",
+    "NotEqual": "not_equal",
+    "Pow": "pow",
+    "RealDiv": "div",
+    "RightShift": "right_shift",
+    "SquaredDifference": "squared_difference",
+    "Sub": "sub",
+    "TruncateDiv": "trunc_div",
+    "TruncateMod": "fmod",
+    "Xdivy": "xdivy",
+    "Xlog1py": "xlog1py",
+    "Xlogy": "xlogy",
+}
+"""TensorFlow operators of two inputs that passkit has under another name."""
 
-same_inputs(ELEMENTWISE)
+same_inputs(1, ONE_INPUT)
+same_inputs(2, TWO_INPUTS)
+same_inputs(3, {"SelectV2": "where"})
 
 
 @row("Div")
 def _div(call: Call, x: Value, y: Value) -> Result:
-    """For integers it rounds toward zero, which passkit's division does not."""
-    if not x.dtype.is_float:
-        raise ModelError(f"{call.where} needs floats, got {x.dtype}; use FloorDiv for integers")
-    return ops.div(x.entry, y.entry, name=call.name)
+    """For integers it rounds toward zero."""
+    op = ops.trunc_div if x.dtype.is_integer else ops.div
+    return op(x.entry, y.entry, name=call.name)
 
 
 @row("FloorDiv")
@@ -70,9 +118,10 @@ def _floor_div(call: Call, x: Value, y: Value) -> Result:
     return ops.floor_div(x.entry, y.entry, name=call.name)
 
 
-@row("SquaredDifference")
-def _squared_difference(call: Call, x: Value, y: Value) -> Result:
-    return ops.square(ops.sub(x.entry, y.entry), name=call.name)
+@row("Digamma")
+def _digamma(call: Call, x: Value) -> Result:
+    """NaN at 0 as at all poles, where passkit knows the side."""
+    return ops.where(ops.equal(x.entry, 0), np.nan, ops.digamma(x.entry), name=call.name)
 
 
 @row("Relu6")
@@ -80,9 +129,41 @@ def _relu6(call: Call, x: Value) -> Result:
     return ops.minimum(ops.relu(x.entry), 6, name=call.name)
 
 
-@row("Cast")
-def _cast(call: Call, x: Value) -> Result:
-    return ops.cast(x.entry, dtype=call.dtype("DstT").name, name=call.name)
+@row("LeakyRelu")
+def _leaky_relu(call: Call, x: Value) -> Result:
+    return ops.leaky_relu(x.entry, alpha=call.attr("alpha", "f", 0.2), name=call.name)
+
+
+@row("ApproximateEqual")
+def _approximate_equal(call: Call, x: Value, y: Value) -> Result:
+    tolerance = call.attr("tolerance", "f", 1e-5)
+    return ops.less(ops.abs(x.entry - y.entry), tolerance, name=call.name)
+
+
+@row("Polygamma")
+def _polygamma(call: Call, a: Value, x: Value) -> Result:
+    """The order has to be one known whole number."""
+    order = a.known if a.dtype.is_float else None
+    if order is None or order.size != 1 or float(order.ravel()[0]) % 1 or order.ravel()[0] < 0:
+        raise ModelError(
+            f"{call.where} needs one known whole number of at least 0 as its first input, got "
+            f"{call.shown(a)}"
+        )
+    return ops.polygamma(x.entry, n=int(order.ravel()[0]), name=call.name)
+
+
+@row("ClipByValue")
+def _clip(call: Call, x: Value, low: Value, high: Value) -> Result:
+    return ops.maximum(ops.minimum(x.entry, high.entry), low.entry, name=call.name)
+
+
+@row("AddN", "AccumulateNV2")
+def _add_n(call: Call, *values: Value) -> Result:
+    call.budget.take(NODE_NBYTES * len(values), call.where)
+    total = values[0].entry
+    for value in values[1:]:
+        total = ops.add(total, value.entry)
+    return total
 
 
 @row("Select")
@@ -92,3 +173,13 @@ def _select(call: Call, condition: Value, x: Value, y: Value) -> Result:
     if len(call.shape(condition)) == 1 and rank > 1:
         chosen = ops.expand_dims(chosen, axis=tuple(range(1, rank)))
     return ops.where(chosen, x.entry, y.entry, name=call.name)
+
+
+@row("Bucketize")
+def _bucketize(call: Call, x: Value) -> Result:
+    """How many of the boundaries, which are float32, are at most x."""
+    bounds = call.floats("boundaries")
+    wide = dtype_of("float64" if x.dtype.name == "float64" else "float32")
+    entry = x.entry if x.dtype is wide else ops.cast(x.entry, dtype=wide.name)
+    found = ops.digitize(entry, constant(bounds, wide))
+    return ops.cast(found, dtype="int32", name=call.name)

@@ -19,15 +19,31 @@ def _matmul(call: Call, a: Value, b: Value) -> Result:
     )
 
 
-@row("BatchMatMul", "BatchMatMulV2")
+@row("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
 def _batch_matmul(call: Call, a: Value, b: Value) -> Result:
+    """V3 says the type of the result, in which products are summed."""
+    wanted = call.dtype("Tout") if call.node.op == "BatchMatMulV3" else a.dtype
+    left, right = (
+        v.entry if v.dtype is wanted else ops.cast(v.entry, dtype=wanted.name) for v in (a, b)
+    )
     return ops.matmul(
-        a.entry,
-        b.entry,
+        left,
+        right,
         transpose_a=call.attr("adj_x", "b", False),
         transpose_b=call.attr("adj_y", "b", False),
         name=call.name,
     )
+
+
+@row("Einsum")
+def _einsum(call: Call, *values: Value) -> Result:
+    equation = call.attr("equation", "s").decode(errors="replace")
+    return ops.einsum(*(v.entry for v in values), equation=equation, name=call.name)
+
+
+@row("Cross")
+def _cross(call: Call, a: Value, b: Value) -> Result:
+    return ops.cross(a.entry, b.entry, name=call.name)
 
 
 @row("BiasAdd")

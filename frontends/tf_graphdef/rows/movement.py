@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from passkit import ops
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.proto import short
-from passkit.frontends.tf_graphdef.shape_arithmetic import numpy_index, squeezed
+from passkit.frontends.tf_graphdef.shape_arithmetic import squeezed
 from passkit.frontends.tf_graphdef.table import NODE_NBYTES, Result, row
 from passkit.frontends.tf_graphdef.value import Call, Value
 from passkit.infer import show_shape
@@ -20,9 +20,11 @@ def _reshape(call: Call, x: Value, shape: Value) -> Result:
     return ops.reshape(x.entry, shape=wanted, name=call.name)
 
 
-@row("Transpose")
+@row("Transpose", "ConjugateTranspose")
 def _transpose(call: Call, x: Value, axes: Value) -> Result:
-    return ops.transpose(x.entry, axes=call.ints(axes, "permutation"), name=call.name)
+    wanted = call.ints(axes, "permutation")
+    entry = ops.conj(x.entry) if call.node.op == "ConjugateTranspose" else x.entry
+    return ops.transpose(entry, axes=wanted, name=call.name)
 
 
 @row("BroadcastTo")
@@ -30,11 +32,6 @@ def _broadcast_to(call: Call, x: Value, shape: Value) -> Result:
     wanted = tuple(call.extents(shape, "shape"))
     return ops.broadcast_to(x.entry, shape=wanted, name=call.name)
 
-
-@row("Fill")
-def _fill(call: Call, shape: Value, x: Value) -> Result:
-    wanted = tuple(call.extents(shape, "shape"))
-    return ops.broadcast_to(x.entry, shape=wanted, name=call.name)
 
 
 @row("ExpandDims")
@@ -51,6 +48,11 @@ def _squeeze(call: Call, x: Value) -> Result:
 @row("ConcatV2")
 def _concat_v2(call: Call, *values: Value) -> Result:
     return _concat(call, values[:-1], values[-1])
+
+
+@row("ParallelConcat")
+def _parallel_concat(call: Call, *values: Value) -> Result:
+    return ops.concat(*(v.entry for v in values), axis=0, name=call.name)
 
 
 @row("Concat")
@@ -71,26 +73,27 @@ def _pack(call: Call, *values: Value) -> Result:
     return ops.concat(*rows, axis=axis, name=call.name)
 
 
-@row("Slice")
-def _slice(call: Call, x: Value, begin: Value, size: Value) -> Result:
-    return ops.slice(
-        x.entry,
-        begin=tuple(call.extents(begin, "begin")),
-        size=tuple(call.extents(size, "size")),
-        name=call.name,
-    )
-
-
-@row("StridedSlice")
-def _strided_slice(call: Call, x: Value, begin: Value, end: Value, strides: Value) -> Result:
-    call.shape(x)
-    return x.entry[numpy_index(call, begin, end, strides)]
-
-
 @row("Split")
 def _split(call: Call, axis: Value, x: Value) -> Result:
     parts = call.attr("num_split", "i")
     return _parts(call, x, call.integer(axis, "axis"), parts)
+
+
+@row("SplitV")
+def _split_v(call: Call, x: Value, sizes: Value, axis: Value) -> Result:
+    """Parts of the given sizes; one of them may be -1: what the others leave."""
+    wanted = call.extents(sizes, "sizes")
+    at = call.integer(axis, "axis")
+    shape = call.shape(x)
+    open_ones = [k for k, n in enumerate(wanted) if n == -1]
+    if len(open_ones) == 1 and -len(shape) <= at < len(shape):
+        wanted[open_ones[0]] = shape[at] - sum(n for n in wanted if n != -1)
+    if any(isinstance(n, int) and n < 0 for n in wanted):
+        raise ModelError(
+            f"{call.where} needs sizes >= 0 and at most one -1, got {call.shown(sizes)}"
+        )
+    call.budget.take(2 * NODE_NBYTES * len(wanted), call.where)
+    return ops.split(x.entry, wanted, at)
 
 
 @row("Unpack")
@@ -111,3 +114,35 @@ def _parts(call: Call, x: Value, axis: int, count: int) -> tuple[Entry, ...]:
         )
     call.budget.take(2 * NODE_NBYTES * count, call.where)
     return ops.split(x.entry, count, axis)
+
+
+@row("Reverse")
+def _reverse_marked(call: Call, x: Value, marks: Value) -> Result:
+    """Along each axis whose mark is True."""
+    if marks.known is None or marks.dtype.kind != "b":
+        raise ModelError(f"{call.where} needs known bools as its axes, got {call.shown(marks)}")
+    axes = tuple(k for k, mark in enumerate(marks.known.ravel().tolist()) if mark)
+    return ops.flip(x.entry, axis=axes, name=call.name)
+
+
+@row("ReverseV2")
+def _reverse(call: Call, x: Value, axes: Value) -> Result:
+    return ops.flip(x.entry, axis=call.ints(axes, "axes"), name=call.name)
+
+
+@row("ReverseSequence")
+def _reverse_sequence(call: Call, x: Value, lengths: Value) -> Result:
+    axes = {"axis": call.attr("seq_dim", "i"), "batch_axis": call.attr("batch_dim", "i", 0)}
+    return ops.reverse_sequence(x.entry, lengths.entry, name=call.name, **axes)
+
+
+@row("Roll")
+def _roll(call: Call, x: Value, shift: Value, axis: Value) -> Result:
+    by, along = call.ints(shift, "shift"), call.ints(axis, "axis")
+    return ops.roll(x.entry, shift=by, axis=along, name=call.name)
+
+
+@row("Tile")
+def _tile(call: Call, x: Value, repetitions: Value) -> Result:
+    many = tuple(call.extents(repetitions, "multiples"))
+    return ops.tile(x.entry, repetitions=many, name=call.name)

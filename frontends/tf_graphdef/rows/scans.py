@@ -6,7 +6,7 @@ from passkit import ops
 from passkit.frontends.tf_graphdef.table import Result, row
 from passkit.frontends.tf_graphdef.value import Call, Value
 
-SCANS = {"Cumsum": "cumsum", "Cumprod": "cumprod"}
+SCANS = {"Cumsum": "cumsum", "Cumprod": "cumprod", "CumulativeLogsumexp": "logcumsumexp"}
 
 
 @row(*SCANS)

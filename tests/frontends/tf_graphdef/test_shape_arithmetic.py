@@ -103,6 +103,49 @@ SPELLINGS: dict[str, tuple[list[Any], str]] = {
         ],
         "(x.0, 3, 5)",
     ),
+    "split and joined": (
+        [
+            const("k", 0),
+            node("Split", "p", "k", "shape", num_split=3),
+            vector("n", 1, 2),
+            node("SplitV", "v", "shape", "n", "k", num_split=2),
+            node("Sum", "m", "v:1", "k"),
+            vector("one", 1),
+            const("seven", 7),
+            node("Add", "all", "m", "seven"),
+            node("Fill", "f", "one", "all"),
+            node("Concat", "s", "k", "p", "f"),
+        ],
+        "(x.0, 15)",
+    ),
+    "unpacked": (
+        [
+            node("Unpack", "u", "shape", num=3),
+            node("Add", "more", "u", "u:1"),
+            node("Minimum", "least", "u", "more"),
+            node("Square", "q", "u:1"),
+            node("FloorMod", "r", "q", "u:2"),
+            node("Sub", "five", "q", "r"),
+            node("Add", "f", "five", "q"),
+            const("one", 1),
+            node("Add", "g", "f", "one"),
+            node("Maximum", "m", "g", "u:2"),
+            node("Pack", "s", "least", "m"),
+        ],
+        "(x.0, 15)",
+    ),
+    "tiled": (
+        [
+            vector("k", 1),
+            vector("n", -1),
+            vector("z", 0),
+            node("Slice", "h", "shape", "z", "k"),
+            node("Tile", "e", "h", "k"),
+            node("ConcatV2", "s", "e", "n", "zero"),
+            const("zero", 0),
+        ],
+        "(x.0, 15)",
+    ),
     "expand and squeeze": (
         [
             const("k", 0),
@@ -123,6 +166,20 @@ def test_unknown_sizes_go_through(spelling: str) -> None:
 
     assert str(graph.outputs[0].shape).replace("'", "") == shape
     assert {n.op.name for n in graph.nodes if n.op} == {"reshape"}
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        [const("k", 5), node("Size", "n", "x"), node("Maximum", "s", "n", "k")],
+        [const("k", 0), const("d", 1), node("Size", "n", "x"), node("Range", "s", "k", "n", "d")],
+        [const("k", 0), const("n", 10**9), const("d", 1), node("Range", "s", "k", "n", "d")],
+    ],
+)
+def test_what_no_shape_can_say_is_data(nodes: list[Any]) -> None:
+    """The larger of two that are not known, and long ranges, are left to the operators."""
+    with pytest.raises(ModelError, match="'(n|s)' (is computed from|known when the model)"):
+        reshaped(*nodes)
 
 
 def test_ranges_of_ranks_are_axes() -> None:
@@ -177,7 +234,7 @@ def test_large_arrays_are_data() -> None:
         ),
         (
             [const("a", 0), const("n", 10**9), const("d", 1), node("Range", "s", "a", "n", "d")],
-            "Range 's' needs at most 256 elements, got 1000000000",
+            "Reshape 'y' needs its shape 's' known when the model is loaded",
         ),
         (
             [vector("b", 0), vector("e", 1, 2), node("StridedSlice", "s", "shape", "b", "e", "b")],

@@ -25,3 +25,20 @@ def cases(tf: Any) -> Iterator[Case]:
                     return getattr(tf.raw_ops, op)(x=x, axis=axis, exclusive=e, reverse=r)
 
                 yield Case(op, f"axis={axis} {marks}".strip(), function, {"x": x})
+    for axis, exclusive, reverse in ((0, False, False), (1, True, False), (-1, False, True)):
+        marks = "exclusive " * exclusive + "reverse " * reverse
+        yield Case(
+            "CumulativeLogsumexp",
+            f"axis={axis} {marks}".strip(),
+            lambda x, a=axis, e=exclusive, r=reverse: tf.raw_ops.CumulativeLogsumexp(
+                x=x, axis=a, exclusive=e, reverse=r
+            ),
+            {"x": draws[0]},
+            free=False,
+        )
+    yield Case(
+        "Cumsum",
+        "tf.cumsum of half",
+        lambda x: tf.cumsum(x, axis=1),
+        {"x": draws[0].astype("float16")},
+    )

@@ -1,0 +1,60 @@
+"""Where elements are: the largest ones, their order, and places in sorted numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from passkit import ops
+from passkit.dtype import dtype_of
+from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.table import Result, row
+from passkit.frontends.tf_graphdef.value import Call, Value
+from passkit.size import Extent
+
+
+@row("ArgMax", "ArgMin")
+def _arg(call: Call, x: Value, axis: Value) -> Result:
+    op = ops.argmax if call.node.op == "ArgMax" else ops.argmin
+    found = op(x.entry, axis=call.integer(axis, "axis"))
+    wanted = call.dtype("output_type") if "output_type" in call.node.attr else dtype_of("int64")
+    return ops.cast(found, dtype=wanted.name, name=call.name)
+
+
+@row("TopK")
+def _top_k_attribute(call: Call, x: Value) -> Result:
+    return _top(call, x, call.attr("k", "i"))
+
+
+@row("TopKV2")
+def _top_k(call: Call, x: Value, k: Value) -> Result:
+    (count,) = call.extents(k, "k")[:1] or (0,)
+    return _top(call, x, count)
+
+
+def _top(call: Call, x: Value, k: Extent) -> Result:
+    """Largest first, which is an order too where the model wants none."""
+    values, places = ops.top_k(x.entry, k=k)
+    wanted = call.dtype("index_type") if "index_type" in call.node.attr else dtype_of("int32")
+    return values, ops.cast(places, dtype=wanted.name) if wanted.name != "int32" else places
+
+
+@row("LowerBound", "UpperBound")
+def _bound(call: Call, rows: Value, values: Value) -> Result:
+    side = "left" if call.node.op == "LowerBound" else "right"
+    call.rank(rows, 2)
+    call.rank(values, 2)
+    found = ops.searchsorted(rows.entry, values.entry, side=side)
+    return ops.cast(found, dtype=call.index_type("out_type").name, name=call.name)
+
+
+@row("Where")
+def _where(call: Call, condition: Value) -> Result:
+    """The coordinates of what is not 0. Raises: ModelError unless they are known already."""
+    known = condition.known
+    if known is None or known.dtype == object:
+        raise ModelError(
+            f"{call.where} gives as many rows as its input has elements other than 0, and needs "
+            f"to know them when the model is loaded, got {call.shown(condition)}; use a mask"
+        )
+    call.budget.take(8 * known.size * max(known.ndim, 1), call.where)
+    return Value(call.name, dtype_of("int64"), known=np.argwhere(known).astype(np.int64))
