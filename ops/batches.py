@@ -87,7 +87,8 @@ def _bessel(count: Extent, like: Entry) -> Any:
     """n / (n - 1), by which the variance of a sample is larger; 1 for a single element."""
     if isinstance(count, int):
         return count / max(count - 1, 1)
-    return 1.0
+    share = make("div_by_size", make("ones_like", like), size=count)
+    return make("where", share < 1.0, 1.0 / (1.0 - share), 1.0)
 
 
 composite(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,10 @@ class Case:
     inputs: Mapping[str, Array]
     free: bool = True
     """Whether the first dimension of every input is unknown in the model."""
+    free_size: bool = False
+    """Whether all dimensions but the last are."""
+    jit: bool = False
+    """Whether XLA tells the results, for what TensorFlow's own kernels lack on a CPU."""
 
     @property
     def dtype(self) -> str:
@@ -61,32 +67,49 @@ class Stored:
 
 
 def save(path: Path, cases: Iterable[Stored]) -> None:
-    """Keep cases in one file; equal cases make equal bytes."""
-    arrays: dict[str, Array] = {}
+    """Keep cases in one file; equal cases make equal bytes.
+
+    An index in JSON says what lies where in one array of bytes, which is small once compressed:
+    models are much alike, and so are inputs.
+    """
+    index: list[dict[str, Any]] = []
+    models, arrays = bytearray(), bytearray()
     for case in cases:
-        arrays[f"{case.name}|model"] = np.frombuffer(case.model, np.uint8)
+        entry: dict[str, Any] = {"name": case.name, "model": len(case.model)}
+        models += case.model
         for kind, values in (("in", case.inputs), ("out", case.outputs)):
+            entry[kind] = {}
             for name, value in values.items():
                 array = np.asarray(value)
-                plain = array.view(np.uint16) if array.dtype.name == "bfloat16" else array
-                arrays[f"{case.name}|{kind}|{name}|{array.dtype.name}"] = plain
-    np.savez_compressed(path, allow_pickle=False, **arrays)  # type: ignore[arg-type]
+                entry[kind][name] = [array.dtype.name, *array.shape]
+                arrays += array.tobytes()
+        index.append(entry)
+    parts = {"index": json.dumps(index).encode(), "models": bytes(models), "arrays": bytes(arrays)}
+    kept: Any = {k: np.frombuffer(v, np.uint8) for k, v in parts.items()}
+    np.savez_compressed(path, allow_pickle=False, **kept)
 
 
 def stored(path: Path) -> list[Stored]:
     """The cases in a file."""
-    found: dict[str, tuple[list[bytes], dict[str, Array], dict[str, Array]]] = {}
     with np.load(path, allow_pickle=False) as archive:
-        for key in archive.files:
-            name, kind, *rest = key.split("|")
-            model, inputs, outputs = found.setdefault(name, ([], {}, {}))
-            array = archive[key]
-            if kind == "model":
-                model.append(array.tobytes())
-                continue
-            array = array.view(ml_dtypes.bfloat16) if rest[1] == "bfloat16" else array
-            (inputs if kind == "in" else outputs)[rest[0]] = array
-    return [Stored(name, model[0], ins, outs) for name, (model, ins, outs) in found.items()]
+        index = json.loads(archive["index"].tobytes())
+        models, arrays = (BytesIO(archive[k].tobytes()) for k in ("models", "arrays"))
+    found = []
+    for entry in index:
+        values = {
+            kind: {name: _array(arrays, dtype, shape) for name, (dtype, *shape) in listed.items()}
+            for kind, listed in ((kind, entry[kind]) for kind in ("in", "out"))
+        }
+        model = models.read(entry["model"])
+        found.append(Stored(entry["name"], model, values["in"], values["out"]))
+    return found
+
+
+def _array(arrays: BytesIO, name: str, shape: list[int]) -> Array:
+    """The next array of a file."""
+    dtype = np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
+    data = arrays.read(dtype.itemsize * int(np.prod(shape)))
+    return np.frombuffer(data, dtype).reshape(shape).copy()
 
 
 def difference(got: Array, want: Array) -> float:

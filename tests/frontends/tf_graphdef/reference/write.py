@@ -15,24 +15,33 @@ from typing import Any
 import numpy as np
 
 from tests.frontends.tf_graphdef.reference import families
-from tests.frontends.tf_graphdef.reference.case import FIXTURES, Case, Stored, save
+from tests.frontends.tf_graphdef.reference.case import FIXTURES, Array, Case, Stored, save
 
 
 def traced(tf: Any, case: Case) -> Stored:
     """What TensorFlow makes of a case. Raises: what TensorFlow raises, for no valid use."""
-    specs = [
-        tf.TensorSpec((None, *v.shape[1:]) if case.free and v.ndim else v.shape, v.dtype, name=k)
-        for k, v in case.inputs.items()
-    ]
-    traced = tf.function(case.function, input_signature=specs).get_concrete_function()
+    specs = [tf.TensorSpec(_shape(case, v), v.dtype, name=k) for k, v in case.inputs.items()]
+
+    def function(*given: Any) -> Any:
+        return case.function(*given)  # its other arguments have defaults of any kind
+
+    traced = tf.function(function, input_signature=specs).get_concrete_function()
     graph = traced.graph.as_graph_def()
     bodies = [f.node_def for f in graph.library.function]
     if not any(n.op == case.op for nodes in (graph.node, *bodies) for n in nodes):
         raise ValueError(f"{case.name}: its graph has no {case.op}")
-    made = traced(*(tf.constant(v) for v in case.inputs.values()))
+    run = tf.function(function, jit_compile=True) if case.jit else traced
+    made = run(*(tf.constant(v) for v in case.inputs.values()))
     made = made if isinstance(made, list | tuple) else [made]
     outputs = {t.name: np.asarray(v) for t, v in zip(traced.outputs, made, strict=True)}
     return Stored(case.name, graph.SerializeToString(deterministic=True), case.inputs, outputs)
+
+
+def _shape(case: Case, value: Array) -> tuple[int | None, ...]:
+    """The shape of an input in the model."""
+    if case.free_size and value.ndim > 1:
+        return (*(None,) * (value.ndim - 1), value.shape[-1])
+    return (None, *value.shape[1:]) if case.free and value.ndim else value.shape
 
 
 def main(names: list[str]) -> int:
