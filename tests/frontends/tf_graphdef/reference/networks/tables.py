@@ -175,7 +175,7 @@ def _module(tf: Any) -> Network:
         for w, b in zip(weights[:-1], biases[:-1], strict=True):
             x = tf.nn.crelu(tf.matmul(x, w) + b)[:, ::2]
             x = tf.nn.l2_normalize(x, axis=-1) + tf.sin(x)
-        logits = tf.nn.xw_plus_b(x, weights[-1], biases[-1])
+        logits = tf.nn.bias_add(tf.matmul(x, weights[-1]), biases[-1])
         return {"logits": logits, "class": tf.argmax(logits, -1)}
 
     return Network("module", function, {"x": drawn(4, 6)})
