@@ -49,13 +49,53 @@ def _flags(call: Call) -> dict[str, bool]:
 @row(*RESIZED)
 def _resize(call: Call, x: Value, size: Value) -> Result:
     """All but the nearest pixel give float32."""
-    _images(call, x)
-    wanted = call.ints(size, "size")
     data = x.entry
     if call.node.op != "ResizeNearestNeighbor" and x.dtype is not SINGLE:
         data = ops.cast(data, dtype="float32")
+    factors = _factors(call, x, size)
+    if factors:
+        return _enlarged(data, factors, call.node.op == "ResizeNearestNeighbor")
+    _images(call, x)
+    wanted = call.ints(size, "size")
     op = getattr(ops, RESIZED[call.node.op])
     return op(data, size=wanted, **_flags(call), name=call.name)
+
+
+def _factors(call: Call, x: Value, size: Value) -> list[int]:
+    """By which whole numbers unknown rows and columns are multiplied; none where they are not."""
+    shape, wanted, flags = call.shape(x), call.extents(size, "size"), _flags(call)
+    methods = ("ResizeNearestNeighbor", "ResizeBilinear")
+    if len(shape) != 4 or len(wanted) != 2 or call.node.op not in methods:
+        return []
+    if flags["align_corners"] or not any(isinstance(n, Size) for n in shape[1:3]):
+        return []
+    if call.node.op == "ResizeBilinear" and not flags["half_pixel_centers"]:
+        return []
+    found = [
+        1 if new == old else new // old if old != 0 else 0
+        for old, new in zip(shape[1:3], wanted, strict=True)
+    ]
+    whole = [f for f, n, m in zip(found, shape[1:3], wanted, strict=True) if f * n == m]
+    return [f for f in whole if isinstance(f, int) and f > 0] if len(whole) == 2 else []
+
+
+def _enlarged(x: Entry, factors: list[int], nearest: bool) -> Entry:
+    """Images of unknown size, each pixel so many times as high and wide; half-pixel centres."""
+    for axis, factor in ((2, factors[1]), (1, factors[0])):
+        shape = x.shape
+        assert shape is not None and x.dtype is not None
+        at = ops.arange(shape[axis] * factor, dtype="float32")
+        at = (at + 0.5) / float(factor)
+        if nearest:
+            x = ops.gather(x, ops.cast(ops.floor(at), dtype="int64"), axis=axis)
+            continue
+        low = ops.floor(at - 0.5)
+        part = ops.expand_dims(at - 0.5 - low, axis=tuple(range(1, 4 - axis)))
+        first = ops.maximum(ops.cast(low, dtype="int64"), 0)
+        second = ops.cast(ops.ceil(at - 0.5), dtype="int64")  # a gather stops at the last one
+        a, b = (ops.gather(x, i, axis=axis) for i in (first, second))
+        x = a + (b - a) * part
+    return x
 
 
 @row("ResizeNearestNeighborGrad")

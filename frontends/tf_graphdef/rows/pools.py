@@ -1,4 +1,8 @@
-"""Pools, their gradients, dilations and patches: what is folded, or laid out, under windows."""
+"""Pools, their gradients, dilations and patches: what is folded, or laid out, under windows.
+
+The maximum of a window that holds NaN is NaN, as XLA has it; TensorFlow's own kernels on a CPU pass
+over NaN there, and give the least finite number where all is -inf.
+"""
 
 from __future__ import annotations
 

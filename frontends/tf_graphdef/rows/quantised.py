@@ -37,8 +37,12 @@ def _fake(call: Call, x: Value, low: Entry, high: Entry) -> Entry:
     zero = ops.floor(-bottom * inverse + 0.5)
     inside = ops.maximum(ops.minimum(x.entry, top), bottom) - bottom
     rounded = ops.floor(inside * inverse - zero + 0.5) * scale
-    nothing = ops.logical_and(ops.equal(low, 0.0), ops.equal(high, 0.0))
-    made: Entry = ops.where(nothing, 0.0, rounded)
+    made: Entry = ops.where(_no_range(low, high), 0.0, rounded)
+    return made
+
+
+def _no_range(low: Entry, high: Entry) -> Entry:
+    made: Entry = ops.logical_and(ops.equal(low, 0.0), ops.equal(high, 0.0))
     return made
 
 
@@ -66,6 +70,20 @@ def _inside(call: Call, x: Value, low: Entry, high: Entry) -> Entry:
 @row("FakeQuantWithMinMaxArgsGradient")
 def _fake_args_gradient(call: Call, dy: Value, x: Value) -> Result:
     return ops.where(_inside(call, x, *_limits(call)), dy.entry, 0.0)
+
+
+@row("FakeQuantWithMinMaxVarsGradient", "FakeQuantWithMinMaxVarsPerChannelGradient")
+def _fake_vars_gradient(call: Call, dy: Value, x: Value, low: Value, high: Value) -> Result:
+    """What flows to the data inside of the range, and to the ends of the range from outside."""
+    bottom, top, _ = _nudged(call, low.entry, high.entry)
+    nothing = _no_range(low.entry, high.entry)
+    below, above = x.entry < bottom, x.entry > top
+    outside = ops.logical_or(below, above)
+    to_x = ops.where(ops.logical_and(outside, ops.logical_not(nothing)), 0.0, dy.entry)
+    rank = len(call.shape(x)) - (call.node.op != "FakeQuantWithMinMaxVarsGradient")
+    axes = tuple(range(rank))
+    ends = (ops.reduce_sum(ops.where(e, dy.entry, 0.0), axis=axes) for e in (below, above))
+    return to_x, *(ops.where(nothing, 0.0, e) for e in ends)
 
 
 @row("QuantizeAndDequantizeV2")

@@ -102,9 +102,16 @@ def _public(tf: Any) -> Iterator[Case]:
         {"x": draw(2, 3, 4, 2)},
     )  # fmt: skip
     yield Case(
-        "ResizeBilinear", "unknown size", lambda x: tf.image.resize(x, (4, 4)),
+        "ResizeBilinear", "unknown size to 4x4", lambda x: tf.image.resize(x, (4, 4)),
         {"x": draw(2, 3, 4, 2)}, free_size=True,
     )  # fmt: skip
+    for method in ("nearest", "bilinear"):
+        for factors in ((2, 2), (3, 1)):
+            yield Case(
+                ops[method], f"unknown size times {factors[0]}x{factors[1]}",
+                lambda x, m=method, f=factors: tf.image.resize(x, tf.shape(x)[1:3] * f, m),
+                {"x": draw(2, 3, 4, 2)}, free_size=True,
+            )  # fmt: skip
 
 
 BOXES = np.array(

@@ -51,6 +51,12 @@ def _batch_norm(tf: Any) -> Iterator[Case]:
                     is_training=t)[:3], {"x": draw(*shape)}, jit=data_format == "NCHW",
             )  # fmt: skip
         yield Case(
+            "FusedBatchNormV3", f"is_training={training} large mean",
+            lambda x, g=given, t=training: tf.raw_ops.FusedBatchNormV3(
+                x=x, scale=g[0], offset=g[1], mean=g[2] + 1000, variance=g[3], is_training=t)[:3],
+            {"x": draw(2, 3, 3, C) + 1000},
+        )  # fmt: skip
+        yield Case(
             "FusedBatchNormV3", f"is_training={training} one image of one pixel",
             lambda x, g=given, t=training: tf.raw_ops.FusedBatchNormV3(
                 x=x, scale=g[0], offset=g[1], mean=g[2], variance=g[3], is_training=t)[:3],

@@ -54,7 +54,18 @@ def _fake(tf: Any) -> Iterator[Case]:
             q.fake_quant_with_min_max_vars(x, 0.0, 0.0)), x,
     )  # fmt: skip
     lows, highs = np.array([-1, -2, 0, -6, -3, -1, -2], "f"), np.array([1, 2, 3, 6, 0, 4, 1], "f")
+    for low, high in (*RANGES[:3], (0.0, 0.0)):
+        yield Case(
+            "FakeQuantWithMinMaxVarsGradient", f"min={low} max={high}",
+            lambda dy, x, a=low, b=high: q.fake_quant_with_min_max_vars_gradient(dy, x, a, b),
+            {"dy": spread(4, 7) + 1, **x}, free=False,
+        )  # fmt: skip
     for bits in (8, 5):
+        yield Case(
+            "FakeQuantWithMinMaxVarsPerChannelGradient", f"num_bits={bits}",
+            lambda dy, x, n=bits: q.fake_quant_with_min_max_vars_per_channel_gradient(
+                dy, x, lows, highs, n), {"dy": spread(4, 7) + 1, **x}, free=False,
+        )  # fmt: skip
         yield Case(
             "FakeQuantWithMinMaxVarsPerChannel", f"num_bits={bits}", lambda x, n=bits: (
                 q.fake_quant_with_min_max_vars_per_channel(x, lows, highs, n)), x,

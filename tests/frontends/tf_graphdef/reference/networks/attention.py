@@ -71,7 +71,8 @@ def _cross(tf: Any) -> Network:
     x = layers.RMSNormalization()(layers.Add()([asked, x]))
     gate, up = layers.Dense(12, activation="silu")(x), layers.Dense(12)(x)
     x = layers.Add()([x, layers.Dense(8)(layers.Multiply()([gate, up]))])
-    return network(tf, "cross_attention", [seen, asked], x, seen=drawn(2, 6, 8), asked=drawn(2, 3, 8))
+    arrays = {"seen": drawn(2, 6, 8), "asked": drawn(2, 3, 8)}
+    return network(tf, "cross_attention", [seen, asked], x, **arrays)
 
 
 def _vit(tf: Any) -> Network:

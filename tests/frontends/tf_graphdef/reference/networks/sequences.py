@@ -102,7 +102,8 @@ def _attending(tf: Any) -> Network:
     score = layers.Dense(1, use_bias=False)(layers.Dense(4, activation="tanh")(x))
     weight = layers.Softmax(axis=1)(score)
     context = tf.keras.ops.sum(weight * x, axis=1)
-    return network(tf, "attending_rnn", series, [layers.Dense(2)(context), weight], x=drawn(3, 6, 3))
+    outputs = [layers.Dense(2)(context), weight]
+    return network(tf, "attending_rnn", series, outputs, x=drawn(3, 6, 3))
 
 
 def _sequence_to_sequence(tf: Any) -> Network:
