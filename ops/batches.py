@@ -34,18 +34,19 @@ def _along(v: Entry, rank: int, axis: int) -> Entry:
     return make("reshape", v, shape=shape)
 
 
-def _scaled(x: Entry, scale: Entry, offset: Entry, axis: int) -> Entry:
-    rank = len(known_shape(x))
-    return x * _along(scale, rank, axis) + _along(offset, rank, axis)
+def _scaled(x: Entry, mean: Entry, factor: Entry, offset: Entry, axis: int) -> Entry:
+    """Distances to the mean first: much cancels there where the mean is large."""
+    m, f, o = (_along(v, len(known_shape(x)), axis) for v in (mean, factor, offset))
+    return (x - m) * f + o
 
 
 def _inference(node: Node, *given: Entry) -> Entry:
-    """Source: x * s + (offset - mean * s) with s = scale / sqrt(variance + epsilon), a vector."""
+    """Source: (x - mean) * s + offset with s = scale / sqrt(variance + epsilon), a vector."""
     shapes = [known_shape(e) for e in given]
     axis = _checked(node, shapes[0], *shapes[1:])
     x, scale, offset, mean, variance = map(wide, given)
     factor = scale * make("rsqrt", variance + node.params["epsilon"])
-    return as_dtype(_scaled(x, factor, offset - mean * factor, axis), given[0])
+    return as_dtype(_scaled(x, mean, factor, offset, axis), given[0])
 
 
 def _training(node: Node, *given: Entry) -> tuple[Entry, ...]:
@@ -58,7 +59,7 @@ def _training(node: Node, *given: Entry) -> tuple[Entry, ...]:
     x, scale, offset, *running = map(wide, given)
     mean, variance = _statistics(given[0], axis)
     factor = scale * make("rsqrt", variance + node.params["epsilon"])
-    y = as_dtype(_scaled(x, factor, offset - mean * factor, axis), given[0])
+    y = as_dtype(_scaled(x, mean, factor, offset, axis), given[0])
     rest = [n for k, n in enumerate(shapes[0]) if k != axis]
     sample = variance * _bessel(numel(rest), variance)
     kept = float(node.params["momentum"])
@@ -87,7 +88,8 @@ def _bessel(count: Extent, like: Entry) -> Any:
     """n / (n - 1), by which the variance of a sample is larger; 1 for a single element."""
     if isinstance(count, int):
         return count / max(count - 1, 1)
-    return 1.0
+    share = make("div_by_size", make("ones_like", like), size=count)
+    return make("where", share < 1.0, 1.0 / (1.0 - share), 1.0)
 
 
 composite(

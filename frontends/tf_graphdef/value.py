@@ -6,7 +6,7 @@ on shapes that TensorFlow does at run time and passkit with sizes.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from attrs import define, frozen
@@ -16,8 +16,14 @@ from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.proto import Budget, NodeDef, called, short
 from passkit.frontends.tf_graphdef.tensor import dtype_from
 from passkit.infer import show_shape
+from passkit.lazy import Lazy
 from passkit.node import Entry, constant
 from passkit.size import Extent, Shape, Size
+
+if TYPE_CHECKING:
+    from passkit.frontends.tf_graphdef import constants
+else:
+    constants = Lazy("passkit.frontends.tf_graphdef.constants")
 
 Array = np.ndarray[Any, Any]
 
@@ -143,21 +149,22 @@ class Call:
 
         Raises: ModelError when it is only known in a call, or is not of integers.
         """
-        if value.known is None:
+        known = value.known if value.known is not None else constants.constant_of(value)
+        if known is None:
             raise ModelError(
                 f"{self.where} needs its {what} {short(value.name)} known when the model is "
                 f"loaded; it depends on the values of an input"
             )
-        if not value.dtype.is_integer or value.known.ndim > 1:
+        if not value.dtype.is_integer or known.ndim > 1:
             raise ModelError(
                 f"{self.where} needs a list of integers as its {what}, got {value.dtype} of "
-                f"shape {value.known.shape}"
+                f"shape {known.shape}"
             )
-        if value.known.size > 64:
+        if known.size > 64:
             raise ModelError(
-                f"{self.where} needs at most 64 integers as its {what}, got {value.known.size}"
+                f"{self.where} needs at most 64 integers as its {what}, got {known.size}"
             )
-        return list(value.known.ravel().tolist())
+        return list(known.ravel().tolist())
 
     def ints(self, value: Value, what: str) -> tuple[int, ...]:
         """A known value as ints. Raises: ModelError when one is a size only known in a call."""

@@ -142,6 +142,6 @@ def test_rewired_models_give_errors_or_graphs() -> None:
     """Well-formed files that make no sense are refused by what they say."""
     rng = random.Random(2)
 
-    found = {outcome(rewired(rng)) for _ in range(400)}
+    found = {outcome(rewired(rng)) for _ in range(800)}
 
     assert {"graph", "ModelError", "ShapeError", "DTypeError"} <= found

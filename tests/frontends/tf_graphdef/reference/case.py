@@ -15,6 +15,7 @@ from attrs import field, frozen
 Array = np.ndarray[Any, Any]
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
+NETWORKS = FIXTURES / "networks"
 
 TOLERANCE = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 1e-5, "float64": 1e-10}
 TOLERANCE |= {"complex64": 1e-5, "complex128": 1e-10}

@@ -10,8 +10,15 @@ from pathlib import Path
 
 import passkit as pk
 from passkit.frontends import tf_graphdef
+from passkit.frontends.tf_graphdef.proto import GraphDef
 from passkit.frontends.tf_graphdef.table import TABLE
-from tests.frontends.tf_graphdef.reference.case import FIXTURES, Stored, difference, stored
+from tests.frontends.tf_graphdef.reference.case import (
+    FIXTURES,
+    NETWORKS,
+    Stored,
+    difference,
+    stored,
+)
 
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "tf_ops.md"
 EQUAL = "equal"
@@ -57,7 +64,28 @@ def page() -> str:
         for (op, variant), (good, bad) in sorted(cells.items())
     ]
     head = HEAD.format(operators=len(TABLE), cases=equal + refused, equal=equal, refused=refused)
-    return head + "\n".join(rows) + "\n"
+    return head + "\n".join(rows) + "\n\n" + _networks()
+
+
+NETWORKS_HEAD = """## Networks
+
+Frozen models with a free batch, of which every result is TensorFlow's to 1e-4 of its largest value,
+integers exactly, interpreted and compiled.
+
+| network | nodes | operators |
+|---|---|---|
+"""
+
+
+def _networks() -> str:
+    """A row for each network: what it consists of."""
+    rows = []
+    for path in sorted(NETWORKS.glob("*.npz")):
+        (case,) = stored(path)
+        names = [node.op for node in GraphDef.FromString(case.model).node]
+        kinds = sorted({*names} - {"Const", "Placeholder", "Identity", "NoOp"})
+        rows.append(f"| {case.name} | {len(names)} | {', '.join(kinds)} |")
+    return NETWORKS_HEAD + "\n".join(rows) + "\n"
 
 
 if __name__ == "__main__":

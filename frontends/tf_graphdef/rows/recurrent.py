@@ -1,0 +1,125 @@
+"""Recurrent cells that TensorFlow has as one operator, and blocks of their steps."""
+
+from __future__ import annotations
+
+from passkit import ops
+from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.proto import short
+from passkit.frontends.tf_graphdef.table import NODE_NBYTES, Result, row
+from passkit.frontends.tf_graphdef.value import Call, Value
+from passkit.infer import show_shape
+from passkit.node import Entry
+from passkit.ops.layouts import as_dtype, wide
+from passkit.size import Extent, Size
+
+STEP_NBYTES = 60 * NODE_NBYTES
+"""About what one step of a block takes."""
+
+
+def _part(z: Entry, k: int, units: Extent) -> Entry:
+    """The k-th of several gates that lie one after the other."""
+    made: Entry = ops.slice(z, begin=(0, k * units), size=(z.shape[0], units))  # type: ignore[index]
+    return made
+
+
+class _Lstm:
+    """An LSTM with TensorFlow's weights: (inputs + units, 4 units), and peepholes for i, f, o.
+
+    ``order`` says where the gates i, c, f and o lie.
+    """
+
+    def __init__(self, call: Call, order: str, w: Value, peep: list[Value], b: Value) -> None:
+        self.w, self.b = wide(w.entry), wide(b.entry)
+        self.order = order
+        self.clip = call.attr("cell_clip", "f", 3.0 if order == "icfo" else 0.0)
+        self.forget = call.attr("forget_bias", "f", 1.0) if order == "icfo" else 0.0
+        holes = [wide(v.entry) for v in peep]
+        self.peep = holes if call.attr("use_peephole", "b", False) else None
+
+    def step(self, x: Entry, c: Entry, h: Entry) -> tuple[Entry, ...]:
+        """i, cs, f, o, ci, co and h after one step."""
+        units = h.shape[1]  # type: ignore[index]
+        z = ops.matmul(ops.concat(x, h, axis=1), self.w) + self.b
+        gates = {name: _part(z, k, units) for k, name in enumerate(self.order)}
+        i, f, o = gates["i"], gates["f"] + self.forget, gates["o"]
+        if self.peep:
+            i, f = i + c * self.peep[0], f + c * self.peep[1]
+        i, f, ci = ops.sigmoid(i), ops.sigmoid(f), ops.tanh(gates["c"])
+        cs = ci * i + c * f
+        if self.clip > 0:
+            cs = ops.clip(cs, -self.clip, self.clip)
+        o = ops.sigmoid(o + cs * self.peep[2] if self.peep else o)
+        co = ops.tanh(cs)
+        return i, cs, f, o, ci, co, o * co
+
+
+def _matrices(call: Call, *values: Value) -> None:
+    for v in values:
+        if len(call.shape(v)) != 2:
+            shape = show_shape(call.shape(v))
+            raise ModelError(f"{call.where} needs {short(v.name)} of rank 2, got {shape}")
+
+
+@row("LSTMBlockCell")
+def _lstm_cell(
+    call: Call, x: Value, c: Value, h: Value, w: Value, wci: Value, wcf: Value, wco: Value, b: Value
+) -> Result:
+    _matrices(call, x, c, h, w)
+    cell = _Lstm(call, "icfo", w, [wci, wcf, wco], b)
+    made = cell.step(*(wide(v.entry) for v in (x, c, h)))
+    return tuple(as_dtype(e, x.entry) for e in made)
+
+
+@row("BlockLSTM", "BlockLSTMV2")
+def _lstm_block(
+    call: Call,
+    length: Value,
+    x: Value,
+    c: Value,
+    h: Value,
+    w: Value,
+    wci: Value,
+    wcf: Value,
+    wco: Value,
+    b: Value,
+) -> Result:
+    """One step after the other; the results of steps from ``length`` on are zeros."""
+    _matrices(call, c, h, w)
+    shape = call.shape(x)
+    if len(shape) != 3 or isinstance(shape[0], Size):
+        raise ModelError(
+            f"{call.where} needs {short(x.name)} as (steps, batch, inputs) with a known number of "
+            f"steps, got {show_shape(shape)}; give load the shape of its input in shapes="
+        )
+    count = max(min(call.integer(length, "seq_len_max"), shape[0]), 0)
+    call.budget.take(STEP_NBYTES * count, call.where)
+    cell = _Lstm(call, "icfo" if call.node.op == "BlockLSTM" else "ifco", w, [wci, wcf, wco], b)
+    data, state, out = wide(x.entry), wide(c.entry), wide(h.entry)
+    rest = ops.broadcast_to(ops.zeros_like(ops.expand_dims(out, axis=0)), shape=(
+        shape[0] - count, *call.shape(h)
+    ))  # fmt: skip
+    steps: list[tuple[Entry, ...]] = []
+    for t in range(count):
+        steps.append(cell.step(data[t], state, out))
+        state, out = steps[-1][1], steps[-1][6]
+    found = []
+    for k in range(7):
+        rows = [ops.expand_dims(step[k], axis=0) for step in steps]
+        found.append(as_dtype(ops.concat(*rows, rest, axis=0), x.entry))
+    return tuple(found)
+
+
+@row("GRUBlockCell")
+def _gru_cell(
+    call: Call, x: Value, h: Value, w_ru: Value, w_c: Value, b_ru: Value, b_c: Value
+) -> Result:
+    """r, u, c and the next h; r scales the state before its product."""
+    _matrices(call, x, h, w_ru, w_c)
+    data, state = wide(x.entry), wide(h.entry)
+    units = state.shape[1]  # type: ignore[index]
+    z = ops.matmul(ops.concat(data, state, axis=1), wide(w_ru.entry)) + wide(b_ru.entry)
+    r, u = (ops.sigmoid(_part(z, k, units)) for k in (0, 1))
+    c = ops.matmul(ops.concat(data, state * r, axis=1), wide(w_c.entry)) + wide(b_c.entry)
+    c = ops.tanh(c)
+    new = u * state + (1.0 - u) * c
+    return tuple(as_dtype(e, x.entry) for e in (r, u, c, new))

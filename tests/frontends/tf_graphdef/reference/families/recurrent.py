@@ -1,0 +1,96 @@
+"""Recurrent cells and blocks, and Keras's cells as they are spelled out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tests.frontends.tf_graphdef.reference.case import Case
+from tests.frontends.tf_graphdef.reference.families.convolutions import draw
+
+N, U = 3, 4
+W, B = draw(N + U, 4 * U) / 2, draw(4 * U)
+PEEP = [draw(U, seed=k) for k in (1, 2, 3)]
+
+
+def cases(tf: Any) -> Iterator[Case]:
+    """All of them."""
+    yield from _lstm_cell(tf)
+    yield from _lstm_block(tf)
+    yield from _gru(tf)
+    yield from _keras(tf)
+
+
+def _lstm_cell(tf: Any) -> Iterator[Case]:
+    for bias, clip, peep in ((1.0, 3.0, False), (0.0, -1.0, True), (0.5, 0.4, True)):
+        for dtype in ("float32", "float16") if clip == 3 else ("float32",):
+            given = {"w": W, "b": B, "wci": PEEP[0], "wcf": PEEP[1], "wco": PEEP[2]}
+            given = {k: v.astype(dtype) for k, v in given.items()}
+            yield Case(
+                "LSTMBlockCell", f"forget_bias={bias} cell_clip={clip} use_peephole={peep}",
+                lambda x, c, h, g=given, f=bias, k=clip, p=peep: tf.raw_ops.LSTMBlockCell(
+                    x=x, cs_prev=c, h_prev=h, forget_bias=f, cell_clip=k, use_peephole=p, **g),
+                {"x": draw(2, N, dtype=dtype), "c": draw(2, U, dtype=dtype),
+                 "h": draw(2, U, dtype=dtype, seed=9)},
+            )  # fmt: skip
+
+
+def _lstm_block(tf: Any) -> Iterator[Case]:
+    """Steps that are left out are zeros in cs and h only; TensorFlow does not write the others."""
+    given = {"w": W, "b": B, "wci": PEEP[0], "wcf": PEEP[1], "wco": PEEP[2]}
+    x = {"x": draw(5, 2, N), "c": draw(2, U), "h": draw(2, U, seed=9)}
+    for length in (5, 3, 1):
+        for peep in (False, True):
+            yield Case(
+                "BlockLSTM", f"seq_len_max={length} use_peephole={peep}",
+                lambda x, c, h, p=peep, n=length: tf.raw_ops.BlockLSTM(
+                    seq_len_max=tf.constant(n, tf.int64), x=x, cs_prev=c, h_prev=h,
+                    forget_bias=0.5, cell_clip=2.0, use_peephole=p, **given)[1 :: _some(n)],
+                x, free=False,
+            )  # fmt: skip
+            yield Case(
+                "BlockLSTMV2", f"seq_len_max={length} use_peephole={peep}",
+                lambda x, c, h, p=peep, n=length: tf.raw_ops.BlockLSTMV2(
+                    seq_len_max=tf.constant(n, tf.int64), x=x, cs_prev=c, h_prev=h,
+                    use_peephole=p, **given)[1 :: _some(n)], x, free=False,
+            )  # fmt: skip
+    yield Case(
+        "BlockLSTMV2", "unknown length", lambda x, c, h, n: tf.raw_ops.BlockLSTMV2(
+            seq_len_max=n[0], x=x, cs_prev=c, h_prev=h, **given),
+        {**x, "n": np.array([3])}, free=False,
+    )  # fmt: skip
+
+
+def _some(steps: int) -> int:
+    """The results to take: all but the first, or cs and h."""
+    return 1 if steps == 5 else 5
+
+
+def _gru(tf: Any) -> Iterator[Case]:
+    yield Case(
+        "GRUBlockCell", "", lambda x, h: tf.raw_ops.GRUBlockCell(
+            x=x, h_prev=h, w_ru=W[:, : 2 * U], w_c=W[:, 2 * U : 3 * U], b_ru=B[: 2 * U],
+            b_c=B[:U]), {"x": draw(2, N), "h": draw(2, U)},
+    )  # fmt: skip
+
+
+def _keras(tf: Any) -> Iterator[Case]:
+    layers = tf.keras.layers
+    for name, cell, states in (
+        ("SimpleRNNCell", layers.SimpleRNNCell(U), 1),
+        ("LSTMCell", layers.LSTMCell(U), 2),
+        ("GRUCell", layers.GRUCell(U), 1),
+        ("GRUCell reset_after=False", layers.GRUCell(U, reset_after=False), 1),
+    ):
+        cell.build((None, N))
+        weights = [draw(*w.shape, seed=k) / 2 for k, w in enumerate(cell.trainable_variables)]
+        inputs = {"x": draw(2, N), "h": draw(2, U, seed=8), "c": draw(2, U, seed=9)}
+        inputs = dict(list(inputs.items())[: 1 + states])
+
+        def function(x: Any, *given: Any, cell: Any = cell, w: Any = weights) -> Any:
+            (out, state), _ = cell.stateless_call(w, cell.non_trainable_variables, x, list(given))
+            return tf.nest.flatten([out, state])[1:]
+
+        yield Case("MatMul", f"keras {name}", function, inputs)

@@ -1,0 +1,75 @@
+"""Whole networks give what TensorFlow gave: interpreted, compiled, and for other batches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.frontends import tf_graphdef
+from passkit.size import Size
+from tests.frontends.tf_graphdef.reference.case import NETWORKS, Stored, stored
+from tests.together import compiled
+
+Array = np.ndarray[Any, Any]
+
+NAMES = sorted(path.stem for path in NETWORKS.glob("*.npz"))
+TOLERANCE = 1e-4
+PARTS = 4
+
+
+def of(name: str) -> Stored:
+    """The network of this name, and what TensorFlow made of its inputs."""
+    (found,) = stored(NETWORKS / f"{name}.npz")
+    return found
+
+
+def loaded(case: Stored) -> pk.Graph:
+    """Its graph."""
+    return tf_graphdef.load(case.model, outputs=list(case.outputs))
+
+
+def error(got: Array, want: Array) -> float:
+    """The largest error as a part of the largest value; integers are exact or infinitely wrong."""
+    assert got.dtype == want.dtype
+    assert got.shape == want.shape
+    if want.dtype.kind != "f":
+        return 0.0 if np.array_equal(got, want) else np.inf
+    return float(np.abs(got - want).max() / np.abs(want).max())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_interpreted(name: str) -> None:
+    """Every output is TensorFlow's, and the batch is of any size."""
+    case = of(name)
+    graph = loaded(case)
+
+    found = pk.interpret(graph, dict(case.inputs))
+
+    shapes = [n.entries[0].shape for n in graph.inputs]
+    assert all(shape is not None and isinstance(shape[0], Size) for shape in shapes)
+    for got, want in zip(found, case.outputs.values(), strict=True):
+        assert error(got, want) <= TOLERANCE
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_compiled(part: int) -> None:
+    """So do the kernels; and the first example alone gives its own row of every result."""
+    cases = [of(name) for name in NAMES[part::PARTS]]
+    for case, exe in zip(cases, compiled([loaded(c) for c in cases]), strict=True):
+        for got, want in zip(exe(dict(case.inputs)), case.outputs.values(), strict=True):
+            assert error(got, want) <= TOLERANCE, case.name
+        alone = exe({k: v[:1] for k, v in case.inputs.items()})
+        for got, want in zip(alone, case.outputs.values(), strict=True):
+            assert np.abs(got[0] - want[0]).max() <= TOLERANCE * np.abs(want).max(), case.name
+
+
+def test_a_wrong_network_is_found() -> None:
+    """The measure sees an element that is off, and an integer."""
+    want = np.array([1.0, -2.0], np.float32)
+
+    assert error(want + np.float32(1e-3), want) > TOLERANCE
+    assert error(np.array([1, 2]), np.array([1, 3])) == np.inf
+    assert len(NAMES) >= 25
