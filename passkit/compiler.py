@@ -281,10 +281,13 @@ class Executable:
                 total += sum(self._number(r.nbytes) for r in (*step.reads, *step.writes))
         return total
 
-    def profile(self, feeds: Mapping[str, Any] | None = None, runs: int = 20) -> Profile:
+    def profile(
+        self, feeds: Mapping[str, Any] | None = None, runs: int = 20, copies: bool = True
+    ) -> Profile:
         """The seconds of each step: medians over ``runs`` calls, steps timed one by one.
 
         Without ``feeds``, random arrays of the shapes last called with; an unknown size is 64.
+        With ``copies``, each is measured by how long this machine takes to copy as many bytes.
 
         Raises: PassError on an executable that interprets.
         """
@@ -304,7 +307,11 @@ class Executable:
         shapes = tuple(a.shape for a in arrays)
         table, sizes = self._fitting(shapes)
         program = self._program if table is self._table else self._variants[shapes]
-        return profile_program(program, sizes, arrays, runs)
+        if not copies:
+            return profile_program(program, sizes, arrays, runs)
+        from passkit.copying import copy_speed  # it compiles a kernel, so it stands above this
+
+        return profile_program(program, sizes, arrays, runs, copy_speed().seconds)
 
     def save(self, folder: str | Path) -> None:
         """Write graph, options, state and compiled kernels into a folder, for `pk.load`."""

@@ -27,7 +27,7 @@ from passkit.compiler import Executable, compile
 from passkit.errors import MissingDependencyError, SettingError
 from passkit.graph import Graph
 from passkit.passes.context import PassContext
-from passkit.render import ending
+from passkit.render import ending, rendered
 from passkit.runtime.interpret import interpret
 from passkit.units import bytes_text, seconds_text, table
 
@@ -103,11 +103,14 @@ def run(options: argparse.Namespace) -> Answer:
             for e in errors
         ],
     }
-    if options.profile:
-        data["profile"] = str(fused.profile(feeds))
-    data["plan"] = draw(fused.graph, picture)
+    profile = take_profile(options, fused, feeds)
+    data["plan"] = draw(fused.graph, picture, profile)
+    if profile is not None:
+        data["profile"] = profile.as_dict()
+    if options.trace and profile is not None:
+        data["trace"] = write_trace(options.trace, profile, fused)
     if options.report:
-        write_report(options.report, fused, data)
+        data["report"] = str(write_report(options.report, fused, data, profile))
     failed = options.compare and not all(e.good for e in errors)
     return Answer(data, describe(data), 1 if failed else 0)
 
@@ -178,14 +181,18 @@ def picture_path(options: argparse.Namespace) -> Path:
     return Path(f"{options.model.name.removesuffix(options.model.suffix)}.plan.svg")
 
 
-def draw(graph: Graph, path: Path) -> str:
-    """Draw the plan; where that cannot be done, its DOT source is written, and the reason told."""
+def draw(graph: Graph, path: Path, profile: Profile | None) -> str:
+    """Draw the plan; where no renderer does in time, it is laid out simply, and the reason told.
+
+    As PNG or PDF that cannot be done: then its DOT source is written.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    drawing = viz.plan(graph)
+    drawing = viz.plan(graph, profile=profile)
     try:
-        return str(viz.render(drawing, path, timeout=DRAWING))
+        drawn, why = rendered(drawing, path, timeout=DRAWING)
     except (MissingDependencyError, SettingError) as error:
-        return f"{viz.render(drawing, path.with_suffix('.dot'))}; {error}"
+        drawn, why = viz.render(drawing, path.with_suffix(".dot")), str(error)
+    return f"{drawn}; {why}" if why else str(drawn)
 
 
 def write_report(folder: Path, fused: Executable, data: Mapping[str, object]) -> None:

@@ -73,11 +73,13 @@ class _Assembly:
 
     def program(self) -> Program:
         g = self.graph
-        steps = [s for n in g.nodes if (s := self.step(n)) is not None]
+        found = [(n, s) for n in g.nodes if (s := self.step(n)) is not None]
+        steps, names = [s for _, s in found], [g.names[n] for n, _ in found]
         for copy in self.storage.copies:
             source, target = self.at(copy.source, copy.entry), self.at(copy.target, copy.entry)
             if source != target:
                 steps.append(Copy(source, target))
+                names.append("")
         return Program(
             inputs=tuple((i.name, i.dtype, i.declared) for i in self.inputs),
             outputs=tuple((g.dtype(e), g.shape(e)) for e in g.outputs),
@@ -86,6 +88,7 @@ class _Assembly:
             slots=self.storage.slots,
             constants=tuple(self.constants),
             target=self.target,
+            names=tuple(names),
         )
 
     def guards(self) -> tuple[tuple[Extent, Extent, str], ...]:

@@ -149,7 +149,8 @@ Step = Launch | Library | Python | Copy | Alias
 class Program:
     """Steps, and what a call's shapes must satisfy; ``table`` is what a run needs of them.
 
-    ``inputs``, ``guards``, ``slots`` and ``constants`` are those of `Table`.
+    ``inputs``, ``guards``, ``slots`` and ``constants`` are those of `Table`. ``names`` are for each
+    step what the planned graph calls the node that it runs; "" for copies at the end.
     """
 
     inputs: tuple[tuple[str, DType, Shape], ...]
@@ -159,6 +160,7 @@ class Program:
     slots: tuple[tuple[Extent, ...], ...] = field(repr=False)
     constants: tuple[Any, ...] = field(repr=False)
     target: Target = field(repr=False)
+    names: tuple[str, ...] = field(repr=False)
 
     table: Table = field(init=False, repr=False)
 

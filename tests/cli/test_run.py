@@ -145,13 +145,13 @@ def test_profile_and_dump(capsys: Capture, tmp_path: Path) -> None:
 def test_a_machine_without_a_renderer(
     capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The plan is written as DOT, and the answer says what would draw it."""
+    """The plan is laid out simply, and the answer says what would draw it better."""
     from passkit import render
 
     monkeypatch.setattr(render, "renderers", lambda: iter(()))
     data = run(capsys, DIGITS)
 
-    assert (tmp_path / "digits.plan.dot").read_text().startswith("digraph")
+    assert "laid out simply: nothing here can draw" in (tmp_path / "digits.plan.svg").read_text()
     assert "pip install graphviz-pure" in data["plan"]
 
 
@@ -180,10 +180,10 @@ def test_wrong_arguments(arguments: list[str], message: str, capsys: Capture) ->
 def test_a_plan_too_large_to_lay_out(
     capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A layout that takes too long is stopped; the answer is there, with the plan as DOT."""
+    """A layout that takes too long is stopped; the answer is there, with a simple picture."""
     monkeypatch.setattr(command, "DRAWING", 0.0)
     data = run(capsys, DIGITS)
 
-    assert (tmp_path / "digits.plan.dot").exists()
+    assert "laid out simply" in (tmp_path / "digits.plan.svg").read_text()
     assert "more than 0 s" in data["plan"]
     assert data["accuracy"] > 0.97
