@@ -227,6 +227,16 @@ class Executable:
         return tuple(found[n] for n in self.graph.nodes if n in found)
 
     @property
+    def program(self) -> Program | None:
+        """The steps of a run with all that they need; None where it interprets."""
+        return self._program
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The numbers of unknown sizes in the last call; empty before it."""
+        return dict(getattr(self, "_sizes", {}))
+
+    @property
     def steps(self) -> tuple[Step, ...]:
         """The steps of a run."""
         return () if self._program is None else self._program.steps

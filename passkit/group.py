@@ -46,9 +46,7 @@ class Group:
     @cached_property
     def ops(self) -> tuple[Node, ...]:
         """The operators, in post-order, without constants."""
-        return tuple(
-            n for n in self.graph.nodes if n.op is not None and n.op.name != "constant"
-        )
+        return tuple(n for n in self.graph.nodes if n.op is not None and n.op.name != "constant")
 
     @property
     def inputs(self) -> tuple[Node, ...]:

@@ -135,8 +135,7 @@ class Node:
             self,
             "entries",
             tuple(
-                Entry(self, k, s, d)
-                for k, (s, d) in enumerate(zip(shapes, dtypes, strict=True))
+                Entry(self, k, s, d) for k, (s, d) in enumerate(zip(shapes, dtypes, strict=True))
             ),
         )
 
@@ -293,7 +292,5 @@ def as_entry(value: Any) -> Entry:
 def known_shape(entry: Entry) -> Shape:
     """The shape of an entry. Raises: ShapeError when its rank is not known yet."""
     if entry.shape is None:
-        raise ShapeError(
-            f"the rank of {entry.name} is not known here; give its variables a shape"
-        )
+        raise ShapeError(f"the rank of {entry.name} is not known here; give its variables a shape")
     return entry.shape

@@ -139,7 +139,7 @@ def random_array(
             )
         values = {s: sizes.get(s, ROWS) for s in symbols_of(entry.shape)}
         shape = tuple(evaluate(d, values) for d in entry.shape)
-    dtype = (entry.dtype.numpy if entry.dtype else np.dtype("float32"))
+    dtype = entry.dtype.numpy if entry.dtype else np.dtype("float32")
     if dtype.kind == "b":
         return rng.integers(0, 2, shape).astype(bool)
     if dtype.kind in "iu":

@@ -28,7 +28,10 @@ from passkit.errors import MissingDependencyError, SettingError
 from passkit.graph import Graph
 from passkit.passes.context import PassContext
 from passkit.render import ending, rendered
+from passkit.report import write_report
 from passkit.runtime.interpret import interpret
+from passkit.runtime.profile import Profile
+from passkit.runtime.trace import trace
 from passkit.units import bytes_text, seconds_text, table
 
 Array = np.ndarray[Any, Any]
@@ -49,13 +52,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         "else random")  # fmt: skip
     parser.add_argument("--plan", type=Path, metavar="FILE",
                         help="where to draw the plan; default: MODEL.plan.svg here")  # fmt: skip
-    parser.add_argument("--profile", action="store_true", help="the time of each step")
+    parser.add_argument("--profile", action="store_true", help="the time of each kernel")
     parser.add_argument("--dump", type=Path, metavar="DIR", help="the graph after each pass")
     parser.add_argument("--compare", action="store_true",
                         help="check against the interpreter and stored results; exit 1 when "
                         "they differ")  # fmt: skip
     parser.add_argument("--report", type=Path, metavar="DIR",
-                        help="write plan.svg, kernels.cpp and report.json")  # fmt: skip
+                        help="write report.html, a page to click through, with plan.svg, "
+                        "kernels.cpp and report.json")  # fmt: skip
+    parser.add_argument("--trace", type=Path, metavar="FILE",
+                        help="the runs of a profile as JSON for Perfetto")  # fmt: skip
 
 
 @frozen
@@ -76,7 +82,7 @@ def run(options: argparse.Namespace) -> Answer:
     names = {n.name for n in graph.inputs}
     known = {k: v for k, v in stored.items() if k in names} | read_feeds(options.feed, graph)
     feeds = complete_feeds(graph, known, given_shapes(options.shape))
-    with PassContext(dump=options.dump):
+    with PassContext(dump=options.dump, timing=True if options.trace else None):
         fused = compile(graph, target=options.target, fusion=options.fusion)
     unfused = compile(graph, target=options.target, fusion="none")
     results = dict(zip([o.name for o in fused.outputs], fused(feeds), strict=True))
@@ -110,9 +116,12 @@ def run(options: argparse.Namespace) -> Answer:
     if options.trace and profile is not None:
         data["trace"] = write_trace(options.trace, profile, fused)
     if options.report:
-        data["report"] = str(write_report(options.report, fused, data, profile))
+        data["report"] = str(write_report(options.report, fused, profile, data, DRAWING))
     failed = options.compare and not all(e.good for e in errors)
-    return Answer(data, describe(data), 1 if failed else 0)
+    text = describe(data)
+    if options.profile:
+        text += f"\n\n{profile}"
+    return Answer(data, text, 1 if failed else 0)
 
 
 def _is_constant(node: Any) -> bool:
@@ -195,11 +204,21 @@ def draw(graph: Graph, path: Path, profile: Profile | None) -> str:
     return f"{drawn}; {why}" if why else str(drawn)
 
 
-def write_report(folder: Path, fused: Executable, data: Mapping[str, object]) -> None:
-    """The kernels and the figures, beside the picture."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "kernels.cpp").write_text(fused.source + "\n")
-    (folder / "report.json").write_text(json.dumps(data, indent=2) + "\n")
+def take_profile(
+    options: argparse.Namespace, fused: Executable, feeds: Mapping[str, Array]
+) -> Profile | None:
+    """The profile that an option asks for. A report of what interprets does without."""
+    asked = options.profile or options.trace is not None
+    if asked or (options.report is not None and fused.program is not None):
+        return fused.profile(feeds)
+    return None
+
+
+def write_trace(path: Path, profile: Profile, fused: Executable) -> str:
+    """The runs of a profile, and the passes before them, for Perfetto."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(trace(profile, fused.context.times)) + "\n", encoding="utf-8")
+    return str(path)
 
 
 def describe(data: Mapping[str, Any]) -> str:
@@ -225,10 +244,8 @@ def describe(data: Mapping[str, Any]) -> str:
         ("time a run", seconds_text(before["seconds"]), seconds_text(after["seconds"]),
          _ratio(before, after, "seconds")),
     ]  # fmt: skip
-    parts = [table(("", ""), facts), table(("", "unfused", data["fusion"], ""), rows)]
-    if "profile" in data:
-        parts.append(data["profile"])
-    return "\n\n".join(parts)
+    facts += [(what, data[what]) for what in ("report", "trace") if what in data]
+    return f"{table(('', ''), facts)}\n\n{table(('', 'unfused', data['fusion'], ''), rows)}"
 
 
 def _ratio(before: Mapping[str, float], after: Mapping[str, float], what: str) -> str:

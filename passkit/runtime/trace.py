@@ -66,7 +66,5 @@ def _passes(root: Timing) -> Iterator[dict[str, Any]]:
     todo = list(root.children)
     while todo:
         each = todo.pop()
-        yield _event(
-            each.name, "pass", COMPILING, (each.start - first) * 1e6, each.seconds * 1e6
-        )
+        yield _event(each.name, "pass", COMPILING, (each.start - first) * 1e6, each.seconds * 1e6)
         todo += each.children

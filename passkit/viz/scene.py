@@ -124,7 +124,7 @@ def _fill(
     for inner in frames.get(frame, ()):
         with where.subgraph(name=f"cluster_{inner.key}") as cluster:
             cluster.attr(
-                label=quoted(inner.label),
+                label=quoted(inner.label).replace("\n", "\\l") + "\\l",
                 style="rounded" if inner.fill == "none" else "rounded,filled",
                 fillcolor=inner.fill,
                 color=inner.line,
