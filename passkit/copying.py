@@ -34,8 +34,8 @@ class CopySpeed:
             return least
         if nbytes >= high:
             return most * nbytes / high
-        logs = [(log(n), log(s)) for n, s in self.points]
-        return exp(float(np.interp(log(nbytes), *zip(*logs, strict=True))))
+        sizes = np.log([n for n, _ in self.points])
+        return exp(float(np.interp(log(nbytes), sizes, np.log([s for _, s in self.points]))))
 
     @property
     def bandwidth(self) -> float:

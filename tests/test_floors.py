@@ -23,7 +23,7 @@ FLOORS = {
         "kernel lowering tidy storage"
     ),
     "parts": "dialects runtime render viz explanation ops",
-    "passes": "passes plans compiler tracing planning saved exhibit copying report",
+    "passes": "passes plans compiler tracing planning saved exhibit copying reporting",
     "faces": "cli frontends __main__",
 }
 """Low to high. A folder stands for all its files."""

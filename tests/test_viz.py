@@ -341,6 +341,15 @@ def test_folding_by_names() -> None:
     assert sorted(m for f in heavy[0] for m in f.members) == list(range(12))
 
 
+def test_a_scope_of_too_many_opens_into_runs() -> None:
+    """Where all is in one scope, neighbours in it share boxes: one box would tell nothing."""
+    folds, frames = folded([f"net/l{k}/{x}" for k in range(60) for x in "ab"], 20)
+
+    assert frames == ["net"]
+    assert [f.label for f in folds][:2] == ["net/l0/ … net/l2/", "net/l3/ … net/l5/"]
+    assert {f.kind for f in folds} == {"run"}
+
+
 def test_folding_is_quick_and_keeps_its_limit() -> None:
     """Any names: deep ones, empty parts, one scope of everything, all different."""
     for names in (

@@ -28,10 +28,10 @@ from passkit.errors import MissingDependencyError, SettingError
 from passkit.graph import Graph
 from passkit.passes.context import PassContext
 from passkit.render import ending, rendered
-from passkit.report import write_report
+from passkit.reporting import write_report
+from passkit.reporting.trace import trace
 from passkit.runtime.interpret import interpret
 from passkit.runtime.profile import Profile
-from passkit.runtime.trace import trace
 from passkit.units import bytes_text, seconds_text, table
 
 Array = np.ndarray[Any, Any]

@@ -89,7 +89,8 @@ def _node_lines(sight: Sight, node: Node) -> tuple[str, ...]:
 
 def _fold_lines(sight: Sight, fold: Fold, nodes: list[Node]) -> tuple[str, ...]:
     bodies = [b for n in nodes if (b := n.params.get("body")) is not None]
-    label = fold.label[len(fold.scope) :].lstrip("/") if fold.scope else fold.label
+    inside = f"{fold.scope}/" if fold.scope else ""
+    label = " … ".join(part.removeprefix(inside) for part in fold.label.split(" … "))
     lines = [brief(label, 40)]
     if bodies:
         operators = sum(len(b.ops) for b in bodies)

@@ -85,7 +85,7 @@ def short_name(name: str, most: int = 28) -> str:
     """A name of at most ``most`` letters: its last parts, which tell most.
 
     >>> short_name("a/b"), short_name("model/encoder/layer_0/attention/q/kernel")
-    ('a/b', '…/attention/q/kernel')
+    ('a/b', '…/layer_0/attention/q/kernel')
     """
     if len(name) <= most:
         return name

@@ -49,7 +49,7 @@ def folded(
     are told outer ones first, without those that would hold one box.
 
     >>> [f.label for f in folded(["a/x", "a/y", "b/x", "b/y", "c"], 4)[0]]
-    ['a/x', 'a/y', 'b/', 'c']
+    ['a/', 'b/', 'c']
     """
     root = _tree(names, weights or [1.0] * len(names))
     opened = _opened(root, limit, even=weights is None)
@@ -104,8 +104,8 @@ def _opened(root: _Scope, limit: int, even: bool) -> dict[str, _Scope]:
     while waiting:
         *_, scopes = heapq.heappop(waiting)
         grown = total + sum(s.parts - 1 for s in scopes)
-        if grown > limit:
-            continue
+        if grown > limit and total > limit // 3:
+            continue  # with so few boxes so far, runs of what is inside tell more
         total = grown
         opened.update({s.path: s for s in scopes})
         inner = [i for s in scopes for i in s.scopes.values()]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from passkit.report.page import page
+from passkit.reporting.page import page
 
 if TYPE_CHECKING:
     from passkit.compiler import Executable

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from passkit.runtime.program import Alias, Copy, Launch, Library
-from passkit.size import Size, evaluate
-from passkit.viz.labels import call_lines, type_lines
+from passkit.size import Size, evaluate, numel
+from passkit.units import bytes_text
+from passkit.viz.labels import call_lines
 from passkit.viz.sight import Sight
 
 if TYPE_CHECKING:
@@ -95,8 +96,16 @@ class _Teller:
         name = self.graph.names[node]
         return {
             "name": name if len(node.entries) == 1 else f"{name}:{entry.index}",
-            "type": " · ".join(type_lines(entry)),
+            "type": self._type(entry),
         }
+
+    def _type(self, entry: Entry) -> str:
+        """Dtype, shape and bytes, with numbers for sizes where they are known."""
+        shape = [self._extent(n) for n in self.graph.shape(entry)]
+        dtype = self.graph.dtype(entry)
+        nbytes = self._number(numel(self.graph.shape(entry)) * dtype.nbytes)
+        text = f"{dtype.short}[{', '.join(shape)}]"
+        return text if nbytes is None else f"{text}, {bytes_text(nbytes)}"
 
     def _operators(self, node: Node) -> list[dict[str, str]]:
         body = node.params.get("body")

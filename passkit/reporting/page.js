@@ -108,7 +108,7 @@
       facts([
         ["from", found[0].name], ["to", found[found.length - 1].name],
         ["time", found[0].seconds === null ? "" : `${seconds(total("seconds"))}, ${percent(total("share"))}`],
-        ["bytes", bytes(total("bytes"))],
+        ["bytes", found.some((s) => s.bytes === null) ? "" : bytes(total("bytes"))],
         ["operators", String(found.reduce((sum, s) => sum + s.operators.length, 0))],
       ]),
       element("p", { class: "hint" }, "The list above has only these steps now; choose one of them."),

@@ -10,8 +10,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from passkit.report.embedded import embedded
-from passkit.report.facts import facts
+from passkit.reporting.embedded import embedded
+from passkit.reporting.facts import facts
 from passkit.units import bytes_text, seconds_text
 from passkit.viz.plan import plan
 

@@ -6,19 +6,17 @@ Source: Trace Event Format; complete events ("X") in microseconds.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from passkit.passes.context import Timing
 from passkit.runtime.profile import Profile, Row
-
-if TYPE_CHECKING:
-    from passkit.passes.context import Timing
 
 RUNS, COMPILING = 1, 2
 """The rows of a trace that are called processes: the calls, and the compilation before them."""
 KINDS = {"launch": "kernel", "library": "library", "python": "NumPy", "copy": "copy"}
 
 
-def trace(profile: Profile, passes: Any = None) -> dict[str, Any]:
+def trace(profile: Profile, passes: Timing | None = None) -> dict[str, Any]:
     """The runs of a profile as JSON; ``passes`` is the `Timing` of the compilation.
 
     Steps stand in the run that called them, each with its bytes and with how many threads shared
