@@ -48,6 +48,10 @@ class Group:
         """The operators, in post-order, without constants."""
         return tuple(n for n in self.graph.nodes if n.op is not None and n.op.name != "constant")
 
+    def called(self, node: Node) -> str:
+        """The name that one of its nodes had in the graph that it was made from."""
+        return self.origin.get(node) or self.graph.names[node]
+
     @property
     def inputs(self) -> tuple[Node, ...]:
         """The variables that stand for the fused node's inputs, in its order."""

@@ -198,7 +198,7 @@ def _facts(node: Node) -> tuple[Sequence[Shape | None], Sequence[DType | None]]:
 
 
 def var(
-    name: str, shape: Sequence[int | str | None] | None = None, dtype: Any = "float32"
+    name: str, shape: Sequence[int | str | Size | None] | None = None, dtype: Any = "float32"
 ) -> Entry:
     """An input. A dimension of None or a name is unknown; equal names are equal sizes.
 

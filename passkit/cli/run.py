@@ -11,18 +11,12 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from attrs import frozen
+from attrs import asdict
 
 from passkit import viz
+from passkit.agreement import Error, compare
 from passkit.cli.answer import Answer
-from passkit.cli.model import (
-    add_model_arguments,
-    companion,
-    complete_feeds,
-    given_shapes,
-    load,
-    read_feeds,
-)
+from passkit.cli.model import add_feed_argument, add_model_arguments, load, model_feeds
 from passkit.compiler import Executable, compile
 from passkit.errors import MissingDependencyError, SettingError
 from passkit.graph import Graph
@@ -40,16 +34,11 @@ BUDGET = 0.3
 DRAWING = 20.0
 """Seconds after which a plan that is too large to lay out is left as DOT source."""
 
-RELATIVE, ABSOLUTE = 1e-4, 1e-5
-"""What ``--compare`` tolerates, relative to a result's largest value for the absolute part."""
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which model, on what, and what to tell about it."""
     add_model_arguments(parser)
-    parser.add_argument("--feed", metavar="NAME=FILE.npy", action="append", default=[],
-                        help="an input's values; default: MODEL.npz beside the model, "
-                        "else random")  # fmt: skip
+    add_feed_argument(parser)
     parser.add_argument("--plan", type=Path, metavar="FILE",
                         help="where to draw the plan; default: MODEL.plan.svg here")  # fmt: skip
     parser.add_argument("--profile", action="store_true", help="the time of each kernel")
@@ -64,24 +53,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="the runs of a profile as JSON for Perfetto")  # fmt: skip
 
 
-@frozen
-class Error:
-    """How far a result is from what it should be."""
-
-    output: str
-    against: str
-    largest: float
-    good: bool
-
-
 def run(options: argparse.Namespace) -> Answer:
     """Compile with and without fusion, run, compare, time, draw."""
     picture = picture_path(options)
     graph = load(options)
-    stored = companion(options.model)
-    names = {n.name for n in graph.inputs}
-    known = {k: v for k, v in stored.items() if k in names} | read_feeds(options.feed, graph)
-    feeds = complete_feeds(graph, known, given_shapes(options.shape))
+    feeds, stored, source = model_feeds(options, graph)
     with PassContext(dump=options.dump, timing=True if options.trace else None):
         fused = compile(graph, target=options.target, fusion=options.fusion)
     unfused = compile(graph, target=options.target, fusion="none")
@@ -100,14 +76,11 @@ def run(options: argparse.Namespace) -> Answer:
         "operators": sum(not n.is_variable and not _is_constant(n) for n in graph.nodes),
         "inputs": {k: f"{v.dtype}{list(v.shape)}" for k, v in feeds.items()},
         "outputs": {k: f"{v.dtype}{list(v.shape)}" for k, v in results.items()},
-        "data": "given" if options.feed else "stored" if known else "random",
+        "data": source,
         "accuracy": None if own_feeds else accuracy(results, stored.get("labels")),
         "unfused": side(unfused, before),
         "fused": side(fused, after),
-        "errors": [
-            {"output": e.output, "against": e.against, "largest": e.largest, "good": e.good}
-            for e in errors
-        ],
+        "errors": [asdict(e) for e in errors],
     }
     profile = take_profile(options, fused, feeds)
     data["plan"] = draw(fused.graph, picture, profile)
@@ -134,25 +107,6 @@ def accuracy(results: Mapping[str, Array], labels: Array | None) -> float | None
     if labels is None or scores.ndim < 2 or scores.shape[:-1] != labels.shape:
         return None
     return float(np.mean(scores.argmax(-1) == labels))
-
-
-def compare(results: Mapping[str, Array], wanted: Mapping[str, Array], against: str) -> list[Error]:
-    """The errors of the results that ``wanted`` has, by name."""
-    found = []
-    for name, got in results.items():
-        right = wanted.get(name, wanted.get(name.partition(":")[0]))
-        if right is None:
-            continue
-        if right.shape != got.shape:
-            found.append(Error(name, f"{against}, of shape {right.shape}", float("inf"), False))
-            continue
-        scale = float(np.max(np.abs(right), initial=0.0, where=np.isfinite(right)))
-        with np.errstate(invalid="ignore"):
-            away = np.abs(got.astype(np.float64) - right.astype(np.float64))
-        away = np.where((got == right) | (np.isnan(got) & np.isnan(right)), 0.0, away)
-        good = bool(np.all(away <= ABSOLUTE * scale + RELATIVE * np.abs(right)))
-        found.append(Error(name, against, float(np.max(away, initial=0.0)), good))
-    return found
 
 
 def alternate(
@@ -231,10 +185,7 @@ def describe(data: Mapping[str, Any]) -> str:
     ]
     if data["accuracy"] is not None:
         facts.append(("accuracy", f"{data['accuracy']:.2%}"))
-    for e in data["errors"]:
-        verdict = "" if e["good"] else ", too much"
-        where = f"in {e['output']} against {e['against']}{verdict}"
-        facts.append(("max error", f"{e['largest']:.2g} {where}"))
+    facts += [("max error", Error(**e)) for e in data["errors"]]
     facts.append(("plan", data["plan"]))
     rows = [
         ("kernels", before["kernels"], after["kernels"], _ratio(before, after, "kernels")),
