@@ -26,7 +26,9 @@ FLOORS = {
         "kernel lowering tidy storage"
     ),
     "parts": "dialects runtime render viz explanation ops",
-    "passes": "passes plans compiler tracing planning saved exhibit copying reporting bisection",
+    "passes": (
+        "passes plans compiler tracing planning saved exhibit copying reporting bisection notebook"
+    ),
     "faces": "cli frontends __main__",
 }
 """Low to high. A folder stands for all its files."""

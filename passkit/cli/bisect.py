@@ -14,8 +14,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which model, on what."""
     add_model_arguments(parser)
     add_feed_argument(parser)
-    parser.add_argument("--save", type=Path, metavar="DIR",
-                        help="where to write what shows the fault; default: MODEL.culprit")  # fmt: skip
+    where = "where to write what shows the fault; default: MODEL.culprit here"
+    parser.add_argument("--save", type=Path, metavar="DIR", help=where)
 
 
 def run(options: argparse.Namespace) -> Answer:

@@ -10,10 +10,14 @@ import numpy as np
 from attrs import field, frozen
 
 from passkit.dtype import DType
+from passkit.lazy import Lazy
 from passkit.runtime.native.launcher import launcher, num_threads
 from passkit.runtime.program import Alias, Program, Step
 from passkit.size import evaluate
 from passkit.units import bytes_text, seconds_text, table
+
+notebook: Any = Lazy("passkit.notebook")
+"""What notebooks show stands above, and is asked for only by them."""
 
 Span = tuple[int, int]
 """When a step began and how long it took, in nanoseconds of `perf_counter_ns`."""
@@ -125,6 +129,10 @@ class Profile:
                 for r in self.rows
             ],
         }
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """What a notebook shows."""
+        return notebook.profile(self)  # type: ignore[no-any-return]
 
     def __str__(self) -> str:
         lines, total = self.lines, self.seconds or 1.0

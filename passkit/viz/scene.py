@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import graphviz
 from attrs import define, field, frozen
 
+from passkit.lazy import Lazy
 from passkit.viz.colours import FILL, INK, LINE
+
+notebook: Any = Lazy("passkit.notebook")
+"""What notebooks show stands above, and is asked for only by them."""
 
 FONT = "Helvetica"
 
@@ -56,6 +62,10 @@ class Picture(graphviz.Digraph):  # type: ignore[misc]
     """A drawing in DOT that knows the scene it shows."""
 
     scene: Scene
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """What a notebook shows."""
+        return notebook.picture(self)  # type: ignore[no-any-return]
 
     def simple(self, note: str) -> str:
         """The same as SVG without a renderer; ``note`` stands above it."""
