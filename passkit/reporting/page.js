@@ -44,21 +44,51 @@
     return found;
   }
 
+  // Steps that run the same kernel, or the same routine with the same sizes, in one row.
+  function together() {
+    const rows = new Map();
+    for (const s of shown()) rows.set(s.step, [...(rows.get(s.step) || []), s]);
+    const sum = (found, what) => found.reduce((total, s) => total + (s[what] || 0), 0);
+    const made = [...rows.values()].map((found) => ({
+      found, name: found[0].kernel ? found[0].kernel.name : found[0].step, kind: found[0].kind,
+      seconds: found[0].seconds === null ? null : sum(found, "seconds"), share: sum(found, "share"),
+      bytes: found.some((s) => s.bytes === null) ? null : sum(found, "bytes"),
+      of_copy: sum(found, "seconds") ? found.reduce((t, s) => t + (s.of_copy || 0) * (s.seconds || 0), 0)
+        / sum(found, "seconds") : null,
+    }));
+    return made.sort((a, b) => b.share - a.share || b.found.length - a.found.length);
+  }
+
+  function listTogether() {
+    const rows = together(), most = Math.max(...rows.map((r) => r.share), 1e-9);
+    body.replaceChildren(...rows.map((r) => {
+      const ids = r.found.map((s) => s.id);
+      const pick = () => { $("order").value = data.steps.some((s) => s.seconds) ? "seconds" : "id"; chooseSteps(ids); };
+      return row(r, element("button", { type: "button", onclick: pick }, `${r.name} × ${ids.length}`), most);
+    }));
+  }
+
+  function row(s, button, most) {
+    const share = element("td", { class: "number share" }, s.seconds === null ? "" : percent(s.share));
+    share.style.setProperty("--part", `${(100 * (s.share || 0)) / most}%`);
+    return element("tr", {},
+      element("td", {}, button), element("td", {}, s.kind),
+      element("td", { class: "number" }, seconds(s.seconds)), share,
+      element("td", { class: "number" }, bytes(s.bytes)),
+      element("td", { class: "number" }, s.bytes ? percent(s.of_copy) : ""));
+  }
+
   function list() {
+    $("all").hidden = state.only === null;
+    if ($("order").value === "kernel") { listTogether(); return; }
     const most = Math.max(...data.steps.map((s) => s.share || 0), 1e-9);
     body.replaceChildren(...shown().map((s) => {
       const button = element("button", { type: "button", onclick: () => choose(s.id) }, s.name);
-      const share = element("td", { class: "number share" }, percent(s.share));
-      share.style.setProperty("--part", `${(100 * (s.share || 0)) / most}%`);
-      const row = element("tr", { "data-step": s.id },
-        element("td", {}, button), element("td", {}, s.kind),
-        element("td", { class: "number" }, seconds(s.seconds)), share,
-        element("td", { class: "number" }, bytes(s.bytes)),
-        element("td", { class: "number" }, s.bytes ? percent(s.of_copy) : ""));
-      if (s.id === state.step) row.classList.add("chosen");
-      return row;
+      const made = row(s, button, most);
+      made.dataset.step = s.id;
+      made.classList.toggle("chosen", s.id === state.step);
+      return made;
     }));
-    $("all").hidden = state.only === null;
   }
 
   function mark() {
@@ -80,12 +110,18 @@
     detail.scrollTop = 0;
     const row = body.querySelector(`tr[data-step="${id}"]`);
     if (row) row.scrollIntoView({ block: "nearest" });
+    const box = document.querySelector("[data-box].chosen");
+    if (box) box.scrollIntoView({ block: "nearest", inline: "nearest" });
     history.replaceState(null, "", `#step-${id}`);
   }
 
   function chooseBox(key) {
     const ids = data.boxes[key];
     if (!ids) return;
+    chooseSteps(ids);
+  }
+
+  function chooseSteps(ids) {
     if (ids.length === 1) { choose(ids[0]); return; }
     state.only = ids; state.step = null;
     list(); mark();

@@ -54,6 +54,7 @@ elsewhere. kernels.cpp beside it has their text.</p></noscript>
 <div class="bar"><h2>Steps</h2>
 <input type="search" id="search" placeholder="filter by name or operator" aria-label="filter">
 <label>order <select id="order"><option value="seconds">by time</option>\
+<option value="kernel">kernels together</option>\
 <option value="id">as they run</option><option value="bytes">by bytes</option></select></label>
 <button type="button" id="all" hidden>show all</button></div>
 <div class="scroll"><table id="steps"><thead><tr><th>step</th><th>kind</th><th class="number">time\

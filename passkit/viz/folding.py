@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from passkit.node import is_state
-from passkit.viz.colours import FORM, LINE, heat
+from passkit.viz.colours import FORM, LINE
 from passkit.viz.labels import (
     brief,
     call_lines,
@@ -44,6 +44,7 @@ def draw_folded(sight: Sight, limit: int) -> Scene:
         key = f"s{opened.index(path)}"
         label = f"{path[len(parent) :].lstrip('/')}/"
         scene.frames[key] = Frame(key, label, _frame_key(opened, parent))
+    sight.scale([sight.units[m] for m in fold.members] for fold in folds)
     homes: dict[Node, str] = {}
     for k, fold in enumerate(folds):
         nodes = [sight.units[m] for m in fold.members]
@@ -61,11 +62,8 @@ def _frame_key(opened: list[str], path: str) -> str | None:
 
 
 def _box(sight: Sight, key: str, fold: Fold, nodes: list[Node], frame: str | None) -> Box:
-    kinds: Counter[str] = Counter()
-    for node in nodes:
-        kinds[sight.kind(node)] += sight.share(node) or 1e-9  # type: ignore[assignment]
-    kind = kinds.most_common(1)[0][0]
-    fill, ink = heat(kind, sight.share(*nodes))
+    kind = sight.main_kind(*nodes)
+    fill, ink = sight.heat(*nodes)
     members = tuple(sight.name(n) for n in nodes)
     if fold.kind == "node":
         lines = _node_lines(sight, nodes[0])
@@ -94,12 +92,16 @@ def _fold_lines(sight: Sight, fold: Fold, nodes: list[Node]) -> tuple[str, ...]:
     lines = [brief(label, 40)]
     if bodies:
         operators = sum(len(b.ops) for b in bodies)
-        lines.append(f"{len(bodies)} kernels of {operators} operators")
+        lines.append(f"{_counted(len(bodies), 'kernel')} of {_counted(operators, 'operator')}")
     others = Counter(sight.kind(n) for n in nodes if "body" not in n.params)
     for kind, count in others.items():
-        words = {"library": "library call", "NumPy": "call of NumPy"}.get(kind, kind)
-        lines.append(f"{count} {words}{'s' if count > 1 else ''}")
+        words = {"library": "library call", "NumPy": "NumPy call"}.get(kind, kind)
+        lines.append(_counted(count, words))
     return tuple(lines)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _operators(sight: Sight, node: Node) -> list[str]:
@@ -137,7 +139,7 @@ def _tell_inputs(
         total = extent_of(entries)
         constant = all(e.node.op is not None for e in entries)
         what = "constant" if constant else "input"
-        text = f"reads {len(entries)} {what}{'s' if len(entries) > 1 else ''}"
+        text = f"reads {_counted(len(entries), what)}"
         text += f", {extent_text(total)}" if total is not None else ""
         _tell(scene, key, text)
 
@@ -180,7 +182,7 @@ def _draw_results(scene: Scene, sight: Sight, homes: dict[Node, str]) -> None:
     if len(graph.outputs) > FEW:
         counts = Counter(homes[e.node] for e in graph.outputs if e.node in homes)
         for key, count in counts.items():
-            _tell(scene, key, f"gives {count} result{'s' if count > 1 else ''}")
+            _tell(scene, key, f"gives {_counted(count, 'result')}")
     else:
         for k, entry in enumerate(graph.outputs):
             if entry.node in homes:

@@ -22,6 +22,8 @@ MANY = 60
 """Operators beyond which a kernel is drawn as one box."""
 BOXES = 50
 """Boxes beyond which scopes are folded."""
+CROWDED, FEWEST = 4, 16
+"""Arrows for each box beyond which more is folded, as long as there are so many boxes."""
 
 
 def plan(
@@ -40,10 +42,10 @@ def plan(
     sight = Sight(graph, seconds_of(profile))
     if detail is None:
         detail = sight.operators <= MANY
-    if detail or len(sight.units) > boxes:
-        scene = _detailed(sight) if detail else draw_folded(sight, boxes)
-    else:
-        scene = draw_folded(sight, len(sight.units))
+    scene = _detailed(sight) if detail else draw_folded(sight, boxes)
+    while len(scene.arrows) > CROWDED * len(scene.boxes) and len(scene.boxes) > FEWEST:
+        boxes = min(boxes, len(scene.boxes)) // 2
+        scene = draw_folded(sight, boxes)  # arrows everywhere hide what is there
     scene.legend = _legend(scene, sight)
     return scene.picture()
 
@@ -51,6 +53,7 @@ def plan(
 def _detailed(sight: Sight) -> Scene:
     """Every operator, those of a group in a frame."""
     scene = Scene("plan")
+    sight.scale([n] for n in sight.units)
     sources: dict[Entry, tuple[str, Entry]] = {}
     for node in sight.graph.nodes:
         if small(node) is not None:
@@ -77,7 +80,7 @@ def _box(sight: Sight, node: Node, key: str) -> Box:
     if node.op.name == "constant":
         return Box(key, (short_name(name),), "note", members=(name,), tooltip=node.where)
     kind = sight.kind(node)
-    fill, ink = heat(kind, sight.share(node))
+    fill, ink = sight.heat(node)
     lines = (*call_lines(node, name), *sight.time_line(node))
     form = FORM[kind] if sight.fused else "box"
     return Box(key, lines, form, fill, LINE[kind], ink, node.where, members=(name,))
@@ -96,7 +99,7 @@ def _draw_group(
         line=LINE[kind],
     )
     # The time of a group is told by its operators' boxes, which stand on its pale colour.
-    fill, ink = heat(kind, sight.share(fused)) if sight.total else (SAME, INK)
+    fill, ink = sight.heat(fused) if sight.total else (SAME, INK)
     for node in body.graph.nodes:
         if node.op is None or small(node) is not None:
             continue
@@ -157,10 +160,10 @@ def _legend(scene: Scene, sight: Sight) -> list[Box]:
         lines = ("scope or run, folded", "(colour of its heaviest kind)")
         found.append(Box("legend_folder", lines, "folder"))
     if sight.total:
-        for share in (0.02, 0.2, 0.6):
-            fill, ink = heat("operator", share)
-            text = f"{100 * share:g} % of the time"
-            found.append(Box(f"legend_heat{share}", (text,), "box", fill, ink=ink))
+        for part in (0.04, 0.3, 1.0):
+            fill, ink = heat("operator", part)
+            text = f"{100 * part * sight.most:.2g} % of the time"
+            found.append(Box(f"legend_heat{part}", (text,), "box", fill, ink=ink))
     elif detailed:
         lines = ("grey arrow: stays in the kernel", "black arrow: through memory")
         found.append(Box("legend_arrow", lines, "plaintext", ink=INNER))

@@ -7,7 +7,7 @@ parts. Scopes are opened from the heaviest on as long as boxes are left.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from attrs import define, evolve, field, frozen
 
@@ -52,7 +52,7 @@ def folded(
     ['a/', 'b/', 'c']
     """
     root = _tree(names, weights or [1.0] * len(names))
-    opened = _opened(root, limit, even=weights is None)
+    opened = _opened(root, limit)
     items = {scope.path: list(_items(scope, opened, names)) for scope in opened.values()}
     total = sum(map(len, items.values()))
     for path, folds in items.items():
@@ -90,17 +90,16 @@ def _parts(name: str) -> list[str]:
     return [p for p in name.split("/")[:-1] if p][:DEEPEST]
 
 
-def _opened(root: _Scope, limit: int, even: bool) -> dict[str, _Scope]:
+def _opened(root: _Scope, limit: int) -> dict[str, _Scope]:
     """The scopes that are shown open, each after the one it is in.
 
-    Where all nodes weigh the same, scopes beside each other are opened together or not at all.
+    Those that weigh about the same are opened together or not at all: equal layers look equal.
     """
     opened = {"": root}
     total = root.parts
-    waiting = [(-s.weight, s.path, [s]) for s in root.scopes.values()]
-    if even:
-        waiting = [(-root.weight, "", list(root.scopes.values()))]
-    heapq.heapify(waiting)
+    waiting: list[tuple[float, str, list[_Scope]]] = []
+    for batch in _alike(root.scopes.values()):
+        heapq.heappush(waiting, (-sum(s.weight for s in batch), batch[0].path, batch))
     while waiting:
         *_, scopes = heapq.heappop(waiting)
         grown = total + sum(s.parts - 1 for s in scopes)
@@ -108,11 +107,21 @@ def _opened(root: _Scope, limit: int, even: bool) -> dict[str, _Scope]:
             continue  # with so few boxes so far, runs of what is inside tell more
         total = grown
         opened.update({s.path: s for s in scopes})
-        inner = [i for s in scopes for i in s.scopes.values()]
-        batches = [inner] if even and inner else [[i] for i in inner]
-        for batch in batches:
-            heapq.heappush(waiting, (-sum(i.weight for i in batch), batch[0].path, batch))
+        for batch in _alike(i for s in scopes for i in s.scopes.values()):
+            heapq.heappush(waiting, (-sum(s.weight for s in batch), batch[0].path, batch))
     return opened
+
+
+def _alike(scopes: Iterable[_Scope]) -> Iterator[list[_Scope]]:
+    """Scopes in batches of about the same weight, which end where it falls by a third."""
+    batch: list[_Scope] = []
+    for scope in sorted(scopes, key=lambda s: (-s.weight, s.path)):
+        if batch and scope.weight < batch[-1].weight / 1.5:
+            yield batch
+            batch = []
+        batch.append(scope)
+    if batch:
+        yield batch
 
 
 def _items(scope: _Scope, opened: dict[str, _Scope], names: Sequence[str]) -> Iterator[Fold]:

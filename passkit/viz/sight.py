@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from passkit.op import TLibraryCall
 from passkit.units import seconds_text
+from passkit.viz.colours import heat
 
 if TYPE_CHECKING:
     from passkit.graph import Graph
@@ -28,6 +29,8 @@ class Sight:
     def __init__(self, graph: Graph, seconds: Mapping[str, float]) -> None:
         self.graph, self.seconds = graph, seconds
         self.total = sum(seconds.values())
+        self.most = 1.0
+        """The largest part of the time that a box of the picture takes: the darkest."""
         self.fused = any("body" in n.params for n in graph.nodes)
         self.units = [n for n in graph.nodes if n.op is not None and n.op.name != "constant"]
         self.kernels: Mapping[Node, Any] = graph.attrs.get("kernel", {})
@@ -62,4 +65,20 @@ class Sight:
         share = self.share(*nodes)
         if share is None:
             return ()
-        return (f"{seconds_text(share * self.total)}, {100 * share:.3g} %",)
+        return (f"{seconds_text(share * self.total)}, {100 * share:.2g} %",)
+
+    def heat(self, *nodes: Node) -> tuple[str, str]:
+        """The fill of a box for nodes, by the kind that weighs most among them, and its ink."""
+        share = self.share(*nodes)
+        return heat(self.main_kind(*nodes), None if share is None else share / self.most)
+
+    def main_kind(self, *nodes: Node) -> str:
+        """The kind that takes most of the time, or that most nodes are of where none is known."""
+        kinds: dict[str, float] = {}
+        for node in nodes:
+            kinds[self.kind(node)] = kinds.get(self.kind(node), 0.0) + (self.share(node) or 1e-9)
+        return max(kinds, key=lambda kind: kinds[kind])
+
+    def scale(self, boxes: Iterable[Sequence[Node]]) -> None:
+        """Let the box that takes most of the time be the darkest."""
+        self.most = max((self.share(*nodes) or 0.0 for nodes in boxes), default=0.0) or 1.0
