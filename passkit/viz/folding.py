@@ -33,7 +33,7 @@ FEW = 12
 def draw_folded(sight: Sight, limit: int) -> Scene:
     """At most about ``limit`` boxes that stand for all of a graph."""
     scene = Scene("plan")
-    names = [sight.name(n) for n in sight.units]
+    names = _in_scopes(sight)
     weights = None
     if sight.total:  # time decides what is opened, but everything counts a little
         weights = [1 / len(names) + 4 * (sight.share(n) or 0.0) for n in sight.units]
@@ -57,6 +57,26 @@ def draw_folded(sight: Sight, limit: int) -> Scene:
     return scene
 
 
+def _in_scopes(sight: Sight) -> list[str]:
+    """The names of units; those without a scope are in that of their members, or of what they read.
+
+    Passes and users leave nodes without names inside of what has one.
+    """
+    scopes: dict[Node, str] = {}
+    found = []
+    for node in sight.units:
+        name = sight.name(node)
+        scope = name.rpartition("/")[0]
+        if not scope:
+            inside = Counter(o.rpartition("/")[0] for o in _operators(sight, node) if "/" in o)
+            outside = [scopes[e.node] for e in node.inputs if scopes.get(e.node)]
+            scope = inside.most_common(1)[0][0] if inside else outside[-1] if outside else ""
+            name = f"{scope}/{name}" if scope else name
+        scopes[node] = scope
+        found.append(name)
+    return found
+
+
 def _frame_key(opened: list[str], path: str) -> str | None:
     return f"s{opened.index(path)}" if path in opened else None
 
@@ -66,7 +86,7 @@ def _box(sight: Sight, key: str, fold: Fold, nodes: list[Node], frame: str | Non
     fill, ink = sight.heat(*nodes)
     members = tuple(sight.name(n) for n in nodes)
     if fold.kind == "node":
-        lines = _node_lines(sight, nodes[0])
+        lines = _node_lines(sight, nodes[0], fold)
         form = FORM[kind] if sight.fused else "box"
         tip = ", ".join(_operators(sight, nodes[0]))
     else:
@@ -75,14 +95,16 @@ def _box(sight: Sight, key: str, fold: Fold, nodes: list[Node], frame: str | Non
     return Box(key, lines, form, fill, LINE[kind], ink, brief(tip, 400), frame, members)
 
 
-def _node_lines(sight: Sight, node: Node) -> tuple[str, ...]:
-    name, body = sight.name(node), node.params.get("body")
-    last = name.rpartition("/")[2] or name
+def _node_lines(sight: Sight, node: Node, fold: Fold) -> tuple[str, ...]:
+    """What a unit is, by its name within the frame that it is in."""
+    name, body = fold.label, node.params.get("body")
+    name = name.removeprefix(f"{fold.scope}/") if fold.scope else name
     if body is None:
-        return call_lines(node, name)
+        call = call_lines(node, "")[-1]
+        return (call,) if name.startswith(call) else (short_name(name), call)
     kernel = sight.kernels.get(node)
     count = f"{body.kind.value}, {len(body.ops)} operators"
-    return (brief(last), count, *((brief(kernel.name),) if kernel else ()))
+    return (short_name(name), count, *((brief(kernel.name),) if kernel else ()))
 
 
 def _fold_lines(sight: Sight, fold: Fold, nodes: list[Node]) -> tuple[str, ...]:
@@ -107,7 +129,7 @@ def _counted(count: int, what: str) -> str:
 def _operators(sight: Sight, node: Node) -> list[str]:
     body = node.params.get("body")
     if body is None:
-        return [node.where]
+        return [sight.name(node)]
     return [body.origin.get(n) or n.label for n in body.ops]
 
 

@@ -13,7 +13,7 @@ from passkit.viz.colours import FILL, INK, LINE
 notebook: Any = Lazy("passkit.notebook")
 """What notebooks show stands above, and is asked for only by them."""
 
-FONT = "Helvetica"
+FONT = "Helvetica,Arial,sans-serif"
 
 
 @frozen
@@ -117,7 +117,7 @@ def _digraph(name: str) -> Picture:
         name,
         graph_attr={**font, "rankdir": "TB", "nodesep": "0.3", "ranksep": "0.4", "fontsize": "11"},
         node_attr={**font, "fontsize": "11", "shape": "box", "style": "filled",
-                   "fillcolor": "white", "color": "#555555", "height": "0.3", "margin": "0.1,0.04"},
+                   "fillcolor": "white", "color": "#555555", "height": "0.3", "margin": "0.2,0.05"},
         edge_attr={**font, "fontsize": "9", "color": "#333333", "arrowsize": "0.6"},
     )  # fmt: skip
 
