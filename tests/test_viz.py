@@ -291,6 +291,31 @@ def test_graphs_without_scopes_fold_into_runs() -> None:
     assert "matmul … tanh_3" in {b.lines[0] for b in scene.boxes.values()}
 
 
+def test_pictures_of_very_large_graphs() -> None:
+    """20,000 nodes, and all of them changed, are a picture of bounded size, soon."""
+    x = y = pk.var("x", (8,))
+    for _ in range(10_000):
+        x = pk.ops.exp(pk.ops.tanh(x))
+        y = pk.ops.sin(pk.ops.cos(y))
+    drawn = pk.viz.plan(pk.Graph([x])).scene
+    changed = pk.viz.diff(pk.Graph([x]), pk.Graph([y])).scene
+
+    assert len(drawn.boxes) <= pk.viz.BOXES + 4
+    assert len(changed.boxes) < 700
+    assert any("that changed" in b.lines[0] for b in changed.boxes.values())
+
+
+def test_names_that_nothing_can_print(tmp_path: Path) -> None:
+    """Control letters and halves of surrogates are replaced; the picture is still one."""
+    x = pk.var("x\x00\x1b[31m", (4,))
+    graph = fused(pk.Graph([pk.ops.exp(x, name="a\ud800/b\x07")]))
+    for shown in (pk.viz.plan(graph), pk.viz.plan(graph, detail=False), pk.viz.diff(graph, graph)):
+        root = ElementTree.parse(pk.viz.render(shown, tmp_path / "p.svg")).getroot()
+        ElementTree.fromstring(shown.simple("note"))
+
+        assert any("\ufffd" in (t.text or "") for t in root.iter())
+
+
 def test_arrows_everywhere_fold_further() -> None:
     """Where all is connected with all, fewer boxes tell more, and a renderer ends."""
     rng, x = np.random.default_rng(0), [pk.var("x", (8, 8))]

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from passkit.render import rendered
+from passkit.viz.scene import printable
 
 if TYPE_CHECKING:
     from passkit.viz.scene import Picture
@@ -70,7 +71,7 @@ def _make_choice(old: Element, new: Element, choices: Mapping[str, str]) -> None
         new.set("data-box", key)
         new.set("tabindex", "0")
         new.set("role", "button")
-        new.set("aria-label", choices[key])
+        new.set("aria-label", printable(choices[key]))
         tip = Element("title")
-        tip.text = choices[key]
+        tip.text = printable(choices[key])
         new.append(tip)

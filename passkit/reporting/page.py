@@ -14,6 +14,7 @@ from passkit.reporting.embedded import embedded
 from passkit.reporting.facts import facts
 from passkit.units import bytes_text, seconds_text
 from passkit.viz.plan import plan
+from passkit.viz.scene import printable
 
 if TYPE_CHECKING:
     from passkit.compiler import Executable
@@ -96,14 +97,15 @@ def page(
     title = escape(f"{_line(about.get('model', 'a graph'))}: what passkit made of it")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     figures = "".join(
-        f"<li><b>{escape(value)}</b> {escape(what)}</li>" for value, what in _figures(about, told)
+        f"<li><b>{escape(_line(value))}</b> {escape(what)}</li>"
+        for value, what in _figures(about, told)
     )
     hint = f"laid out simply: {why}" if why else "darker takes more of the time"
     if profile is None:
         hint = "no times: nothing was measured"
     head = HEAD.format(digest=f"sha256-{digest}", title=title, style=style)
     return head + BODY.format(
-        title=title, figures=figures, hint=escape(hint), svg=svg, data=in_script(data),
+        title=title, figures=figures, hint=escape(_line(hint)), svg=svg, data=in_script(data),
         script=script,
     )  # fmt: skip
 
@@ -168,4 +170,4 @@ def _figures(about: Mapping[str, Any], told: list[dict[str, Any]]) -> list[tuple
 
 
 def _line(text: object) -> str:
-    return " ".join(str(text).split())
+    return printable(" ".join(str(text).split()))

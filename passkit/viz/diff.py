@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -116,13 +117,13 @@ def _partners(old: Side, new: Side) -> dict[Node, Node]:
     for digests in (_upstream, _downstream, _named):
         left = {n: k for n, k in digests(old).items() if n not in pairs}
         taken = set(pairs.values())
-        waiting: dict[str, list[Node]] = {}
+        waiting: dict[str, deque[Node]] = {}
         for node, key in digests(new).items():
             if node not in taken:
-                waiting.setdefault(key, []).append(node)
+                waiting.setdefault(key, deque()).append(node)
         for node, key in left.items():
             if waiting.get(key):
-                pairs[node] = waiting[key].pop(0)
+                pairs[node] = waiting[key].popleft()
     return pairs
 
 
@@ -182,15 +183,17 @@ def _draw(
                 scene.arrows.append(Arrow(keys[entry.node], keys[node], type_lines(entry)))
     hidden = len(found) - len(shown)
     if hidden:
-        text = f"{hidden} nodes as before are left out"
+        same = sum(fates[n] == SAME for n in found if n not in shown)
+        text = f"{same} nodes as before are left out"
+        text += f", and {hidden - same} that changed" if hidden > same else ""
         scene.add(Box(f"{side}_rest", (text,), "plaintext", "none", frame=side))
 
 
 def _shown(found: Mapping[Node, Part], fates: Mapping[Node, str]) -> set[Node]:
-    """All nodes, or those that changed with their neighbours where they are many."""
+    """All nodes, or where they are many the first that changed, with their neighbours."""
     if len(found) <= MANY:
         return set(found)
-    changed = {n for n in found if fates[n] != SAME}
+    changed = set([n for n in found if fates[n] != SAME][:MANY])
     near = {e.node for n in changed for e in found[n].reads}
     readers = {n for n, p in found.items() if any(e.node in changed for e in p.reads)}
     return changed | near | readers

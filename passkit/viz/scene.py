@@ -160,7 +160,7 @@ def _draw_box(where: graphviz.Digraph, box: Box, **more: str) -> None:
 
 
 def _draw_arrow(dot: graphviz.Digraph, arrow: Arrow) -> None:
-    text = "".join(f"  {graphviz.escape(line)}\\l" for line in arrow.lines)
+    text = "".join(f"  {graphviz.escape(printable(line))}\\l" for line in arrow.lines)
     style = {
         "memory": {"penwidth": f"{arrow.width:.3g}"},
         "inner": {"color": "#8a8a8a", "fontcolor": "#6f6f6f"},
@@ -171,5 +171,14 @@ def _draw_arrow(dot: graphviz.Digraph, arrow: Arrow) -> None:
 
 def quoted(text: str) -> str:
     """Text as a label that shows it letter by letter."""
-    found: str = graphviz.nohtml(graphviz.escape(text))
+    found: str = graphviz.nohtml(graphviz.escape(printable(text)))
     return found
+
+
+def printable(text: str) -> str:
+    r"""Text that every picture and page can hold: what cannot be printed is replaced.
+
+    >>> printable("a\tb") == "a\N{REPLACEMENT CHARACTER}b"
+    True
+    """
+    return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text)

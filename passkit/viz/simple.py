@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from attrs import frozen
 
-from passkit.viz.scene import FONT, Arrow, Box, Scene
+from passkit.viz.scene import FONT, Arrow, Box, Scene, printable
 
 LETTER, LINE_HEIGHT, PAD = 6.4, 14.0, 9.0
 """The width of a letter, the height of a line, and the space round a text, in points."""
@@ -159,4 +159,4 @@ def _legend(legend: Sequence[Box]) -> tuple[list[str], float]:
 
 def _text(text: str) -> str:
     """Text for XML: escaped, and without the letters that XML cannot hold."""
-    return escape("".join(c if c.isprintable() else " " for c in text))
+    return escape(printable(text))

@@ -21,7 +21,7 @@ HOSTILE = (
     '"><img src=x onerror="document.title=\'owned\'">',
     "line\nend\u2028 'quoted' \\ & <b>bold</b>",
     "javascript:alert(1)",
-    "<!--",
+    "<!--\x00\x1b[31m\ud800",
 )
 
 
