@@ -324,7 +324,7 @@ class Executable:
         program = self._program if table is self._table else self._variants[shapes]
         if not copies:
             return profile_program(program, sizes, arrays, runs)
-        from passkit.copying import copy_speed  # it compiles a kernel, so it stands above this
+        from passkit.copying import copy_speed  # few need it
 
         return profile_program(program, sizes, arrays, runs, copy_speed().seconds)
 
