@@ -52,11 +52,17 @@ class _Teller:
     def fact(self, k: int, step: Step, name: str) -> Fact:
         node = self.nodes.get(name)
         fact: Fact = {"id": k, "name": name or str(step), "step": str(step)}
-        fact |= {"bytes": self._total(step), "seconds": None, "of_copy": None, "threads": 1}
+        fact |= {
+            "bytes": self._total(step),
+            "seconds": None,
+            "of_copy": None,
+            "threads": 1,
+            "flops": 0,
+        }
         if self.profile is not None:
             row, total = self.profile.rows[k], self.profile.seconds or 1.0
-            fact |= {"seconds": row.seconds, "share": row.seconds / total, "bytes": row.nbytes,
-                     "of_copy": row.of_copy, "threads": row.threads}  # fmt: skip
+            fact |= {"seconds": row.seconds, "share": row.seconds / total, "bytes": row.nbytes}
+            fact |= {"of_copy": row.of_copy, "threads": row.threads, "flops": row.flops}
         if isinstance(step, Copy) or node is None:
             return fact | {"kind": "copy", "operators": [], "reads": [], "writes": []}
         fact["kind"] = self.sight.kind(node)

@@ -159,6 +159,7 @@
         element("meter", { min: 0, max: 1, low: 0.4, high: 0.7, optimum: 1, value: Math.min(1, s.of_copy),
           "aria-label": "part of the bandwidth of a copy" }));
     }
+    if (s.flops) made.append(`; ${three(s.flops / s.seconds / 1e9)} GFLOP/s`);
     return made;
   }
 
@@ -246,7 +247,9 @@
   $("search").addEventListener("input", () => { list(); mark(); });
   $("order").addEventListener("change", () => { list(); mark(); });
   $("all").addEventListener("click", () => { state.only = null; list(); mark(); });
+  const kernels = new Set(data.steps.map((s) => s.step)).size;
   if (!data.steps.some((s) => s.seconds)) $("order").value = "id";
+  else if (data.steps.length > 40 && kernels < data.steps.length / 3) $("order").value = "kernel";
   list();
   const asked = /^#step-(\d+)$/.exec(location.hash);
   if (asked && steps.has(Number(asked[1]))) choose(Number(asked[1]));

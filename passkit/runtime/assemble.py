@@ -152,7 +152,7 @@ class _Assembly:
         places = [r.place for r in refs]
         row = ("gemm", name, builtin(name), function, places, *batches, m, n, k, flags)
         what = f"({numel(contract.batch)}, {m}, {k}) x ({k}, {n})"
-        return Library(library.name, what, refs, row)
+        return Library(library.name, what, refs, row, 2 * numel(contract.batch) * m * n * k)
 
     def convolution(self, node: Node) -> Library:
         """A convolution for oneDNN, or for BLAS by its windows."""
@@ -166,7 +166,9 @@ class _Assembly:
         places = [r.place for r in refs]
         row = ("convolution", convolution.entry(), itemsize, places, tuple(c), constant)
         what = f"{(c.batch, *c.size, c.channels)} -> {c.filters}"
-        return Library("convolution", what, refs, row)
+        turns = numel(c.window) * (c.channels // c.groups)
+        flops = 2 * c.batch * numel(c.result) * c.filters * turns
+        return Library("convolution", what, refs, row, flops)
 
 
 def python_function(node: Node) -> Callable[..., None]:

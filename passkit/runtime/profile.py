@@ -12,7 +12,7 @@ from attrs import field, frozen
 from passkit.dtype import DType
 from passkit.lazy import Lazy
 from passkit.runtime.native.launcher import launcher, num_threads
-from passkit.runtime.program import Alias, Program, Step
+from passkit.runtime.program import Alias, Library, Program, Step
 from passkit.size import evaluate
 from passkit.units import bytes_text, seconds_text, table
 
@@ -29,6 +29,7 @@ class Row:
 
     ``node`` is what the planned graph calls it, ``threads`` is how many share its work, and
     ``copying`` the seconds in which this machine copies as many bytes, 0 if that is not known.
+    ``flops`` are the multiplications and additions of a library's routine, 0 for others.
     """
 
     step: str
@@ -37,6 +38,7 @@ class Row:
     node: str = ""
     threads: int = 1
     copying: float = 0.0
+    flops: int = 0
 
     @property
     def rate(self) -> float:
@@ -58,6 +60,7 @@ class Line:
     seconds: float
     nbytes: int
     copying: float
+    flops: int
 
     @property
     def of_copy(self) -> float | None:
@@ -95,7 +98,7 @@ class Profile:
         made = [
             Line(
                 *(what, len(rows), sum(r.seconds for r in rows), sum(r.nbytes for r in rows)),
-                sum(r.copying for r in rows),
+                *(sum(r.copying for r in rows), sum(r.flops for r in rows)),
             )
             for what, rows in found.items()
         ]
@@ -114,6 +117,7 @@ class Profile:
                     "share": x.seconds / total,
                     "bytes": x.nbytes,
                     "of_copy": x.of_copy,
+                    "flops": x.flops,
                 }
                 for x in self.lines
             ],
@@ -123,6 +127,7 @@ class Profile:
                     "node": r.node,
                     "seconds": r.seconds,
                     "bytes": r.nbytes,
+                    "flops": r.flops,
                     "threads": r.threads,
                     "of_copy": r.of_copy,
                 }
@@ -136,25 +141,21 @@ class Profile:
 
     def __str__(self) -> str:
         lines, total = self.lines, self.seconds or 1.0
-        rows = [
-            _cells(x.what, x.calls, x.seconds, x.seconds / total, x.nbytes, x.of_copy)
-            for x in lines
-        ]
-        calls, nbytes = sum(x.calls for x in lines), sum(x.nbytes for x in lines)
-        copying = sum(x.copying for x in lines)
-        part = copying / self.seconds if copying and self.seconds else None
-        rows.append(_cells("sum", calls, self.seconds, 1.0, nbytes, part))
-        return table(("kernel", "calls", "time", "share", "bytes", "GB/s", "of copy"), rows)
+        whole = Line(
+            *("sum", sum(x.calls for x in lines), self.seconds, sum(x.nbytes for x in lines)),
+            *(sum(x.copying for x in lines), sum(x.flops for x in lines)),
+        )
+        header = ("kernel", "calls", "time", "share", "bytes", "GB/s", "of copy", "GFLOP/s")
+        return table(header, [_cells(x, total) for x in (*lines, whole)])
 
 
-def _cells(
-    what: str, calls: int, seconds: float, share: float, nbytes: int, of_copy: float | None
-) -> list[str]:
-    rate = nbytes / seconds / 1e9 if seconds else 0.0
-    part = "" if of_copy is None or not nbytes else f"{100 * of_copy:.0f} %"
+def _cells(x: Line, total: float) -> list[str]:
+    """A line of the table; ``total`` are the seconds of all."""
+    rate, pace = (n / x.seconds / 1e9 if x.seconds else 0.0 for n in (x.nbytes, x.flops))
+    part = "" if x.of_copy is None or not x.nbytes else f"{100 * x.of_copy:.0f} %"
     return [
-        *(what, str(calls), seconds_text(seconds), f"{100 * share:.1f} %", bytes_text(nbytes)),
-        *(f"{rate:.1f}", part),
+        *(x.what, str(x.calls), seconds_text(x.seconds), f"{100 * x.seconds / total:.1f} %"),
+        *(bytes_text(x.nbytes), f"{rate:.1f}", part, f"{pace:.1f}" if x.flops else ""),
     ]
 
 
@@ -198,6 +199,7 @@ def profile_program(
         Row(
             *(str(step), 0.0 if isinstance(step, Alias) else _median(samples), n, node, team),
             copying(n) if n else 0.0,
+            evaluate(step.flops, sizes) if isinstance(step, Library) else 0,
         )
         for step, samples, node, team in zip(
             program.steps, spans, program.names, threads, strict=True

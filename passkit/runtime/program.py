@@ -72,12 +72,14 @@ class Library:
     """Run a routine of a library: products of matrices, or a convolution.
 
     ``what`` says of which sizes, ``row`` is the step as a `Table` has it; the result comes last.
+    ``flops`` are the multiplications and additions of floats that it takes.
     """
 
     routine: str
     what: str
     refs: tuple[Ref, ...]
     row: Row = field(repr=False)
+    flops: Extent = 0
 
     @property
     def reads(self) -> tuple[Ref, ...]:
