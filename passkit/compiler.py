@@ -13,6 +13,7 @@ from passkit import plans
 from passkit.dtype import DType
 from passkit.errors import CompilerError, PassError
 from passkit.graph import Graph
+from passkit.lazy import Lazy
 from passkit.node import Entry, Node
 from passkit.runtime.native.build import kernel_digest, stats
 from passkit.runtime.native.compiler import INSTALL_HINT
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from passkit.runtime.profile import Profile
     from passkit.runtime.program import Program, Step
     from passkit.target import Target
+
+notebook: Any = Lazy("passkit.notebook")
+"""What notebooks show stands above, and is asked for only by them."""
 
 
 class Signature(NamedTuple):
@@ -180,6 +184,7 @@ class Executable:
 
     def _interpreted(self, graph: Graph) -> None:
         from passkit.passes.apply import ApplyPasses
+        from passkit.runtime.interpreted import Interpreted
 
         self.graph = ApplyPasses(graph, ["InferShape", "InferType"], target="interpret")
         g = self.graph
@@ -191,7 +196,7 @@ class Executable:
             Signature(n, g.shape(e), g.dtype(e))
             for n, e in zip(_outputs(graph), g.outputs, strict=True)
         )
-        self._run = _Interpreted(graph, self.state)
+        self._run = Interpreted(graph, self.state)
         self.__call__ = self._run  # type: ignore[method-assign]
 
     def _bind(self, shapes: tuple[tuple[int, ...], ...]) -> Any:
@@ -225,6 +230,16 @@ class Executable:
         """The kernels, one for each launch, in order."""
         found = self.graph.attrs.get("kernel", {})
         return tuple(found[n] for n in self.graph.nodes if n in found)
+
+    @property
+    def program(self) -> Program | None:
+        """The steps of a run with all that they need; None where it interprets."""
+        return self._program
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The numbers of unknown sizes in the last call; empty before it."""
+        return dict(getattr(self, "_sizes", {}))
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -281,10 +296,13 @@ class Executable:
                 total += sum(self._number(r.nbytes) for r in (*step.reads, *step.writes))
         return total
 
-    def profile(self, feeds: Mapping[str, Any] | None = None, runs: int = 20) -> Profile:
+    def profile(
+        self, feeds: Mapping[str, Any] | None = None, runs: int = 20, copies: bool = True
+    ) -> Profile:
         """The seconds of each step: medians over ``runs`` calls, steps timed one by one.
 
         Without ``feeds``, random arrays of the shapes last called with; an unknown size is 64.
+        With ``copies``, each is measured by how long this machine takes to copy as many bytes.
 
         Raises: PassError on an executable that interprets.
         """
@@ -304,7 +322,11 @@ class Executable:
         shapes = tuple(a.shape for a in arrays)
         table, sizes = self._fitting(shapes)
         program = self._program if table is self._table else self._variants[shapes]
-        return profile_program(program, sizes, arrays, runs)
+        if not copies:
+            return profile_program(program, sizes, arrays, runs)
+        from passkit.copying import copy_speed  # few need it
+
+        return profile_program(program, sizes, arrays, runs, copy_speed().seconds)
 
     def save(self, folder: str | Path) -> None:
         """Write graph, options, state and compiled kernels into a folder, for `pk.load`."""
@@ -312,29 +334,12 @@ class Executable:
 
         save(self, folder)
 
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """What a notebook shows."""
+        return notebook.executable(self)  # type: ignore[no-any-return]
+
     def __repr__(self) -> str:
         return f"Executable({len(self.kernels)} kernels on {self.target.name})"
-
-
-class _Interpreted:
-    """What runs an executable without native code."""
-
-    def __init__(self, graph: Graph, state: State) -> None:
-        self.graph, self.state = graph, state
-        self.native_calls = self.copies = 0
-
-    def __call__(
-        self, feeds: Mapping[str, Any] | None = None, /, *, out: Any = None, **named: Any
-    ) -> list[Any]:
-        from passkit.runtime.interpret import interpret
-
-        with self.state.lock:
-            results = interpret(self.graph, {**(feeds or {}), **named}, self.state.arrays)
-        if out is not None:
-            for target, result in zip(out, results, strict=True):
-                target[...] = result
-            return list(out)
-        return results
 
 
 def _dim(size: Any) -> int | str | None:

@@ -25,9 +25,7 @@ class DType:
     short: str
     numpy: np.dtype[Any]
 
-    def __init__(
-        self, name: str, kind: str, nbytes: int, short: str, numpy: np.dtype[Any]
-    ) -> None:
+    def __init__(self, name: str, kind: str, nbytes: int, short: str, numpy: np.dtype[Any]) -> None:
         for field, value in (
             *(("name", name), ("kind", kind), ("nbytes", nbytes)),
             *(("short", short), ("numpy", numpy)),

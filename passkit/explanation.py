@@ -10,7 +10,11 @@ from attrs import frozen
 from passkit.errors import GraphError, PassError, nearest
 from passkit.graph import Graph
 from passkit.group import Decision
+from passkit.lazy import Lazy
 from passkit.units import table
+
+notebook: Any = Lazy("passkit.notebook")
+"""What notebooks show stands above, and is asked for only by them."""
 
 HEADER = ("producer", "consumer", "fused", "code", "reason", "data", "way out")
 
@@ -75,6 +79,10 @@ class Explanation(Sequence[Decision]):
             }
             for d in self.decisions
         ]
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """What a notebook shows."""
+        return notebook.explanation(self)  # type: ignore[no-any-return]
 
     def __str__(self) -> str:
         if not self.decisions:

@@ -12,10 +12,13 @@ import numpy as np
 
 from passkit.dtype import DType
 from passkit.errors import GraphError, PassError
+from passkit.lazy import Lazy
 from passkit.node import Entry, Node, as_entry
 from passkit.size import Shape
 
 Update = tuple[Node, Entry]
+notebook: Any = Lazy("passkit.notebook")
+"""What notebooks show stands above, and is asked for only by them."""
 
 
 class Annotation(dict[Any, Any]):
@@ -261,6 +264,10 @@ class Graph:
 
     def __iter__(self) -> Iterator[Node]:
         return iter(self.nodes)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """What a notebook shows."""
+        return notebook.graph(self)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         ops = sum(not n.is_variable for n in self.nodes)

@@ -46,9 +46,11 @@ class Group:
     @cached_property
     def ops(self) -> tuple[Node, ...]:
         """The operators, in post-order, without constants."""
-        return tuple(
-            n for n in self.graph.nodes if n.op is not None and n.op.name != "constant"
-        )
+        return tuple(n for n in self.graph.nodes if n.op is not None and n.op.name != "constant")
+
+    def called(self, node: Node) -> str:
+        """The name that one of its nodes had in the graph that it was made from."""
+        return self.origin.get(node) or self.graph.names[node]
 
     @property
     def inputs(self) -> tuple[Node, ...]:

@@ -191,8 +191,8 @@ def _top(atom: Expr, extents: Extents) -> Extent | None:
                 return above // d
             exact = divide_exactly(above + 1, d)
             return None if exact is None else exact - 1
-        case Call("minimum", (Call("maximum", (_, low)), high)) if (
-            is_const(low, 0) and isinstance(high, (Const, SizeOf))
+        case Call("minimum", (Call("maximum", (_, low)), high)) if is_const(low, 0) and isinstance(
+            high, (Const, SizeOf)
         ):
             return _extent(high)
     return None

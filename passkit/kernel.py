@@ -6,8 +6,12 @@ from typing import Any
 
 from attrs import field, frozen
 
+from passkit.lazy import Lazy
 from passkit.size import Extent
 from passkit.stage import KernelAST
+
+notebook: Any = Lazy("passkit.notebook")
+"""What notebooks show stands above, and is asked for only by them."""
 
 
 @frozen(eq=False)
@@ -35,6 +39,10 @@ class Kernel:
 
     def __str__(self) -> str:
         return self.source
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """What a notebook shows."""
+        return notebook.kernel(self)  # type: ignore[no-any-return]
 
 
 @frozen

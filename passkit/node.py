@@ -135,8 +135,7 @@ class Node:
             self,
             "entries",
             tuple(
-                Entry(self, k, s, d)
-                for k, (s, d) in enumerate(zip(shapes, dtypes, strict=True))
+                Entry(self, k, s, d) for k, (s, d) in enumerate(zip(shapes, dtypes, strict=True))
             ),
         )
 
@@ -199,7 +198,7 @@ def _facts(node: Node) -> tuple[Sequence[Shape | None], Sequence[DType | None]]:
 
 
 def var(
-    name: str, shape: Sequence[int | str | None] | None = None, dtype: Any = "float32"
+    name: str, shape: Sequence[int | str | Size | None] | None = None, dtype: Any = "float32"
 ) -> Entry:
     """An input. A dimension of None or a name is unknown; equal names are equal sizes.
 
@@ -293,7 +292,5 @@ def as_entry(value: Any) -> Entry:
 def known_shape(entry: Entry) -> Shape:
     """The shape of an entry. Raises: ShapeError when its rank is not known yet."""
     if entry.shape is None:
-        raise ShapeError(
-            f"the rank of {entry.name} is not known here; give its variables a shape"
-        )
+        raise ShapeError(f"the rank of {entry.name} is not known here; give its variables a shape")
     return entry.shape

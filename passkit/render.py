@@ -65,15 +65,38 @@ def ending(path: Path) -> str:
 def render(drawing: graphviz.Digraph, path: str | Path, timeout: float = 60.0) -> Path:
     """Write a drawing; the file's ending says how: ``.svg``, ``.png``, ``.pdf`` or ``.dot``.
 
+    Where nothing here draws SVG, or not in time, `plan` and `diff` are laid out simply, and the
+    picture says so.
+
     Units: ``timeout`` in seconds.
     Raises: MissingDependencyError when nothing on this machine writes that format, and
         SettingError for an unknown ending, a layout that takes too long or one that fails.
     """
+    return rendered(drawing, path, timeout)[0]
+
+
+def rendered(
+    drawing: graphviz.Digraph, path: str | Path, timeout: float = 60.0
+) -> tuple[Path, str]:
+    """As `render`; also why the picture is laid out simply, "" where it is not."""
     path = Path(path)
     wanted = ending(path)
     if wanted == "dot":
-        path.write_text(drawing.source)
-        return path
+        path.write_text(drawing.source, encoding="utf-8")
+        return path, ""
+    try:
+        path.write_bytes(_drawn(drawing, path, wanted, timeout))
+    except (MissingDependencyError, SettingError) as error:
+        simple = getattr(drawing, "simple", None)
+        if wanted != "svg" or simple is None:
+            raise
+        path.write_text(simple(f"laid out simply: {error}"), encoding="utf-8")
+        return path, str(error)
+    return path, ""
+
+
+def _drawn(drawing: graphviz.Digraph, path: Path, wanted: str, timeout: float) -> bytes:
+    """What the first renderer that knows the format makes of a drawing."""
     renderer = next((r for r in renderers() if wanted in r.formats), None)
     if renderer is None:
         raise MissingDependencyError(
@@ -87,10 +110,9 @@ def render(drawing: graphviz.Digraph, path: str | Path, timeout: float = 60.0) -
     except subprocess.TimeoutExpired:
         raise SettingError(
             f"drawing '{path}' took {renderer.name} more than {timeout:g} s; "
-            f"give render(…, timeout=…) more, draw plan(…, detail=False), or write '.dot'"
+            f"give render(…, timeout=…) more, draw fewer boxes, or write '.dot'"
         ) from None
     if done.returncode or not done.stdout:
         text = done.stderr.decode(errors="replace").strip()[-500:]
         raise SettingError(f"{renderer.name} could not draw '{path}': {text or 'no message'}")
-    path.write_bytes(done.stdout)
-    return path
+    return bytes(done.stdout)

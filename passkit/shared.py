@@ -91,9 +91,7 @@ def plan_shared(group: Group, schedule: Schedule) -> SharedPlan:
             scans = [(k, scan) for k, n in enumerate(nodes) if (scan := scan_of(n)) is not None]
             arrays += [Scratch(Holds.TOTAL, k, s.identity.dtype, width) for k, s in scans]
         for stage in schedule.stages:
-            arrays += [
-                Scratch(Holds.TOTAL, f, _total_dtype(nodes[f]), width) for f in stage.folds
-            ]
+            arrays += [Scratch(Holds.TOTAL, f, _total_dtype(nodes[f]), width) for f in stage.folds]
             here = {nodes[r] for r in stage.rows}
             arrays += [
                 Scratch(Holds.VALUE, r, _dtype(nodes[r]), width)

@@ -13,7 +13,10 @@ from attrs import frozen
 from tests.raised import ROOT, source_files
 
 FLOORS = {
-    "values": "errors lazy collector dtype size expr folds ast walk derivative stage units",
+    "values": (
+        "errors lazy collector dtype size expr folds ast walk derivative stage units progress "
+        "agreement"
+    ),
     "graph": (
         "registry op infer node call graph nested pattern text tokens text_values parser "
         "json_values json spelled backward again adjoint"
@@ -23,7 +26,9 @@ FLOORS = {
         "kernel lowering tidy storage"
     ),
     "parts": "dialects runtime render viz explanation ops",
-    "passes": "passes plans compiler tracing planning saved exhibit",
+    "passes": (
+        "passes plans compiler tracing planning saved exhibit copying reporting bisection notebook"
+    ),
     "faces": "cli frontends __main__",
 }
 """Low to high. A folder stands for all its files."""

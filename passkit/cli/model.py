@@ -35,6 +35,13 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fusion", default="stitch", help=f"one of {', '.join(FUSIONS)}")
 
 
+def add_feed_argument(parser: argparse.ArgumentParser) -> None:
+    """The option of commands that run a model: what on."""
+    parser.add_argument("--feed", metavar="NAME=FILE.npy", action="append", default=[],
+                        help="an input's values; default: MODEL.npz beside the model, "
+                        "else random")  # fmt: skip
+
+
 def load(options: argparse.Namespace) -> Graph:
     """The graph of a model file.
 
@@ -51,6 +58,20 @@ def load(options: argparse.Namespace) -> Graph:
         return parse(path.read_text())
     names = options.outputs.split(",") if options.outputs else None
     return tf_graphdef.load(path, outputs=names, shapes=given_shapes(options.shape) or None)
+
+
+def model_feeds(
+    options: argparse.Namespace, graph: Graph
+) -> tuple[dict[str, Array], dict[str, Array], str]:
+    """Arrays for a model's inputs, what is stored beside it, and where the arrays come from.
+
+    That is "given", "stored" or "random".
+    """
+    stored = companion(options.model)
+    names = {n.name for n in graph.inputs}
+    known = {k: v for k, v in stored.items() if k in names} | read_feeds(options.feed, graph)
+    feeds = complete_feeds(graph, known, given_shapes(options.shape))
+    return feeds, stored, "given" if options.feed else "stored" if known else "random"
 
 
 def given_shapes(settings: Iterable[str]) -> dict[str, tuple[int, ...]]:
@@ -139,7 +160,7 @@ def random_array(
             )
         values = {s: sizes.get(s, ROWS) for s in symbols_of(entry.shape)}
         shape = tuple(evaluate(d, values) for d in entry.shape)
-    dtype = (entry.dtype.numpy if entry.dtype else np.dtype("float32"))
+    dtype = entry.dtype.numpy if entry.dtype else np.dtype("float32")
     if dtype.kind == "b":
         return rng.integers(0, 2, shape).astype(bool)
     if dtype.kind in "iu":

@@ -11,24 +11,21 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from attrs import frozen
+from attrs import asdict
 
 from passkit import viz
+from passkit.agreement import Error, compare
 from passkit.cli.answer import Answer
-from passkit.cli.model import (
-    add_model_arguments,
-    companion,
-    complete_feeds,
-    given_shapes,
-    load,
-    read_feeds,
-)
+from passkit.cli.model import add_feed_argument, add_model_arguments, load, model_feeds
 from passkit.compiler import Executable, compile
 from passkit.errors import MissingDependencyError, SettingError
 from passkit.graph import Graph
 from passkit.passes.context import PassContext
-from passkit.render import ending
+from passkit.render import ending, rendered
+from passkit.reporting import write_report
+from passkit.reporting.trace import trace
 from passkit.runtime.interpret import interpret
+from passkit.runtime.profile import Profile
 from passkit.units import bytes_text, seconds_text, table
 
 Array = np.ndarray[Any, Any]
@@ -37,46 +34,31 @@ BUDGET = 0.3
 DRAWING = 20.0
 """Seconds after which a plan that is too large to lay out is left as DOT source."""
 
-RELATIVE, ABSOLUTE = 1e-4, 1e-5
-"""What ``--compare`` tolerates, relative to a result's largest value for the absolute part."""
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which model, on what, and what to tell about it."""
     add_model_arguments(parser)
-    parser.add_argument("--feed", metavar="NAME=FILE.npy", action="append", default=[],
-                        help="an input's values; default: MODEL.npz beside the model, "
-                        "else random")  # fmt: skip
+    add_feed_argument(parser)
     parser.add_argument("--plan", type=Path, metavar="FILE",
                         help="where to draw the plan; default: MODEL.plan.svg here")  # fmt: skip
-    parser.add_argument("--profile", action="store_true", help="the time of each step")
+    parser.add_argument("--profile", action="store_true", help="the time of each kernel")
     parser.add_argument("--dump", type=Path, metavar="DIR", help="the graph after each pass")
     parser.add_argument("--compare", action="store_true",
                         help="check against the interpreter and stored results; exit 1 when "
                         "they differ")  # fmt: skip
     parser.add_argument("--report", type=Path, metavar="DIR",
-                        help="write plan.svg, kernels.cpp and report.json")  # fmt: skip
-
-
-@frozen
-class Error:
-    """How far a result is from what it should be."""
-
-    output: str
-    against: str
-    largest: float
-    good: bool
+                        help="write report.html, a page to click through, with plan.svg, "
+                        "kernels.cpp and report.json")  # fmt: skip
+    parser.add_argument("--trace", type=Path, metavar="FILE",
+                        help="the runs of a profile as JSON for Perfetto")  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> Answer:
     """Compile with and without fusion, run, compare, time, draw."""
     picture = picture_path(options)
     graph = load(options)
-    stored = companion(options.model)
-    names = {n.name for n in graph.inputs}
-    known = {k: v for k, v in stored.items() if k in names} | read_feeds(options.feed, graph)
-    feeds = complete_feeds(graph, known, given_shapes(options.shape))
-    with PassContext(dump=options.dump):
+    feeds, stored, source = model_feeds(options, graph)
+    with PassContext(dump=options.dump, timing=True if options.trace else None):
         fused = compile(graph, target=options.target, fusion=options.fusion)
     unfused = compile(graph, target=options.target, fusion="none")
     results = dict(zip([o.name for o in fused.outputs], fused(feeds), strict=True))
@@ -94,22 +76,25 @@ def run(options: argparse.Namespace) -> Answer:
         "operators": sum(not n.is_variable and not _is_constant(n) for n in graph.nodes),
         "inputs": {k: f"{v.dtype}{list(v.shape)}" for k, v in feeds.items()},
         "outputs": {k: f"{v.dtype}{list(v.shape)}" for k, v in results.items()},
-        "data": "given" if options.feed else "stored" if known else "random",
+        "data": source,
         "accuracy": None if own_feeds else accuracy(results, stored.get("labels")),
         "unfused": side(unfused, before),
         "fused": side(fused, after),
-        "errors": [
-            {"output": e.output, "against": e.against, "largest": e.largest, "good": e.good}
-            for e in errors
-        ],
+        "errors": [asdict(e) for e in errors],
     }
-    if options.profile:
-        data["profile"] = str(fused.profile(feeds))
-    data["plan"] = draw(fused.graph, picture)
+    profile = take_profile(options, fused, feeds)
+    data["plan"] = draw(fused.graph, picture, profile)
+    if profile is not None:
+        data["profile"] = profile.as_dict()
+    if options.trace and profile is not None:
+        data["trace"] = write_trace(options.trace, profile, fused)
     if options.report:
-        write_report(options.report, fused, data)
+        data["report"] = str(write_report(options.report, fused, profile, data, DRAWING))
     failed = options.compare and not all(e.good for e in errors)
-    return Answer(data, describe(data), 1 if failed else 0)
+    text = describe(data)
+    if options.profile:
+        text += f"\n\n{profile}"
+    return Answer(data, text, 1 if failed else 0)
 
 
 def _is_constant(node: Any) -> bool:
@@ -122,25 +107,6 @@ def accuracy(results: Mapping[str, Array], labels: Array | None) -> float | None
     if labels is None or scores.ndim < 2 or scores.shape[:-1] != labels.shape:
         return None
     return float(np.mean(scores.argmax(-1) == labels))
-
-
-def compare(results: Mapping[str, Array], wanted: Mapping[str, Array], against: str) -> list[Error]:
-    """The errors of the results that ``wanted`` has, by name."""
-    found = []
-    for name, got in results.items():
-        right = wanted.get(name, wanted.get(name.partition(":")[0]))
-        if right is None:
-            continue
-        if right.shape != got.shape:
-            found.append(Error(name, f"{against}, of shape {right.shape}", float("inf"), False))
-            continue
-        scale = float(np.max(np.abs(right), initial=0.0, where=np.isfinite(right)))
-        with np.errstate(invalid="ignore"):
-            away = np.abs(got.astype(np.float64) - right.astype(np.float64))
-        away = np.where((got == right) | (np.isnan(got) & np.isnan(right)), 0.0, away)
-        good = bool(np.all(away <= ABSOLUTE * scale + RELATIVE * np.abs(right)))
-        found.append(Error(name, against, float(np.max(away, initial=0.0)), good))
-    return found
 
 
 def alternate(
@@ -178,21 +144,35 @@ def picture_path(options: argparse.Namespace) -> Path:
     return Path(f"{options.model.name.removesuffix(options.model.suffix)}.plan.svg")
 
 
-def draw(graph: Graph, path: Path) -> str:
-    """Draw the plan; where that cannot be done, its DOT source is written, and the reason told."""
+def draw(graph: Graph, path: Path, profile: Profile | None) -> str:
+    """Draw the plan; where no renderer does in time, it is laid out simply, and the reason told.
+
+    As PNG or PDF that cannot be done: then its DOT source is written.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    drawing = viz.plan(graph)
+    drawing = viz.plan(graph, profile=profile)
     try:
-        return str(viz.render(drawing, path, timeout=DRAWING))
+        drawn, why = rendered(drawing, path, timeout=DRAWING)
     except (MissingDependencyError, SettingError) as error:
-        return f"{viz.render(drawing, path.with_suffix('.dot'))}; {error}"
+        drawn, why = viz.render(drawing, path.with_suffix(".dot")), str(error)
+    return f"{drawn}; {why}" if why else str(drawn)
 
 
-def write_report(folder: Path, fused: Executable, data: Mapping[str, object]) -> None:
-    """The kernels and the figures, beside the picture."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "kernels.cpp").write_text(fused.source + "\n")
-    (folder / "report.json").write_text(json.dumps(data, indent=2) + "\n")
+def take_profile(
+    options: argparse.Namespace, fused: Executable, feeds: Mapping[str, Array]
+) -> Profile | None:
+    """The profile that an option asks for. A report of what interprets does without."""
+    asked = options.profile or options.trace is not None
+    if asked or (options.report is not None and fused.program is not None):
+        return fused.profile(feeds)
+    return None
+
+
+def write_trace(path: Path, profile: Profile, fused: Executable) -> str:
+    """The runs of a profile, and the passes before them, for Perfetto."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(trace(profile, fused.context.times)) + "\n", encoding="utf-8")
+    return str(path)
 
 
 def describe(data: Mapping[str, Any]) -> str:
@@ -205,10 +185,7 @@ def describe(data: Mapping[str, Any]) -> str:
     ]
     if data["accuracy"] is not None:
         facts.append(("accuracy", f"{data['accuracy']:.2%}"))
-    for e in data["errors"]:
-        verdict = "" if e["good"] else ", too much"
-        where = f"in {e['output']} against {e['against']}{verdict}"
-        facts.append(("max error", f"{e['largest']:.2g} {where}"))
+    facts += [("max error", Error(**e)) for e in data["errors"]]
     facts.append(("plan", data["plan"]))
     rows = [
         ("kernels", before["kernels"], after["kernels"], _ratio(before, after, "kernels")),
@@ -218,10 +195,8 @@ def describe(data: Mapping[str, Any]) -> str:
         ("time a run", seconds_text(before["seconds"]), seconds_text(after["seconds"]),
          _ratio(before, after, "seconds")),
     ]  # fmt: skip
-    parts = [table(("", ""), facts), table(("", "unfused", data["fusion"], ""), rows)]
-    if "profile" in data:
-        parts.append(data["profile"])
-    return "\n\n".join(parts)
+    facts += [(what, data[what]) for what in ("report", "trace") if what in data]
+    return f"{table(('', ''), facts)}\n\n{table(('', 'unfused', data['fusion'], ''), rows)}"
 
 
 def _ratio(before: Mapping[str, float], after: Mapping[str, float], what: str) -> str:

@@ -10,6 +10,7 @@ from passkit.cli.answer import Answer
 from passkit.cli.model import add_model_arguments, load
 from passkit.graph import Graph
 from passkit.planning import planned
+from passkit.render import rendered
 from passkit.text import to_text
 
 
@@ -38,9 +39,9 @@ def run(options: argparse.Namespace) -> Answer:
     elif options.output is None:
         text.append(to_text(graph))
     if options.output is not None:
-        drawn = viz.render(viz.plan(graph), options.output)
+        drawn, why = rendered(viz.plan(graph), options.output)
         data["drawing"] = str(drawn)
-        text.append(f"plan drawn to {drawn}")
+        text.append(f"plan drawn to {drawn}" + (f", laid out simply: {why}" if why else ""))
     return Answer(data, "\n".join(text))
 
 

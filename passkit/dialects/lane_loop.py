@@ -308,9 +308,7 @@ class LaneLoop:
     def begin_scan(self, s: Running) -> None:
         """What a scan is before the first step: its identity."""
         if self.lanes is None:
-            raise CodeGenError(
-                f"dialect {self.dialect.name} has no scans; plan for its own target"
-            )
+            raise CodeGenError(f"dialect {self.dialect.name} has no scans; plan for its own target")
         if s.buffer is not None:
             assert s.index is not None
             self.print([Store(s.buffer, s.index, s.identity)])

@@ -42,8 +42,10 @@ def reciprocal(c: float, nbytes: int) -> tuple[float, float] | None:
     nearest = (rest + m * unit // 2) // (m * unit)
     for step in sorted(range(-TRIES, TRIES + 1), key=abs):
         low = (nearest + step) * unit
-        if low > 0 and low.bit_length() - p <= unit.bit_length() - 1 and _divides(
-            m, high, low, scale, p
+        if (
+            low > 0
+            and low.bit_length() - p <= unit.bit_length() - 1
+            and _divides(m, high, low, scale, p)
         ):
             shift = p - exponent - scale
             return math.ldexp(high, shift), math.ldexp(low, shift)

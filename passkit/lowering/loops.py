@@ -87,9 +87,7 @@ class Loops:
             return Loop(axis.var, FROM, UNTIL, level)
         return Loop(axis.var, size_of(0), size_of(axis.extent, fixed), level)
 
-    def _blocks(
-        self, axis: Axis, grid: list[Axis]
-    ) -> tuple[Loop, Loop | None, list[Let], Extent]:
+    def _blocks(self, axis: Axis, grid: list[Axis]) -> tuple[Loop, Loop | None, list[Let], Extent]:
         """Tiles of a part of the lanes and a part of another axis; those along the lanes first."""
         chunk, width = self.schedule.split.chunk, self.schedule.width
         assert width is not None

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from passkit import registry
 from passkit.collector import seldom
-from passkit.errors import MissingDependencyError, PassError, RegistryError, SettingError
+from passkit.errors import PassError, RegistryError
 from passkit.graph import Annotation, Graph
 from passkit.node import CONSTANT, Entry, Node
 from passkit.passes.base import Pass, find_pass, provider
@@ -172,11 +172,7 @@ class _Run:
 
         path = self.context.dump.path(each.name)
         path.with_suffix(".txt").write_text(to_text(graph), encoding="utf-8")
-        drawing = plan(graph)
-        try:
-            render(drawing, path.with_suffix(".svg"))
-        except (MissingDependencyError, SettingError):  # nothing renders it: keep the source
-            path.with_suffix(".dot").write_text(drawing.source, encoding="utf-8")
+        render(plan(graph), path.with_suffix(".svg"))
 
 
 def check_op_attributes(graph: Graph, each: Pass) -> None:

@@ -41,6 +41,8 @@ class Timing:
     name: str
     seconds: float = 0.0
     children: list[Timing] = field(factory=list)
+    start: float = 0.0
+    """When it began, by `perf_counter`."""
 
     @property
     def self_seconds(self) -> float:
@@ -209,11 +211,11 @@ class PassContext:
         parent = _timing.get()
         inside = parent is not None and parent[0] is self.times
         token = _timing.set((self.times, timing))
-        start = perf_counter()
+        timing.start = perf_counter()
         try:
             yield
         finally:
-            timing.seconds = perf_counter() - start
+            timing.seconds = perf_counter() - timing.start
             _timing.reset(token)
             if inside and parent is not None:
                 parent[1].children.append(timing)

@@ -73,11 +73,13 @@ class _Assembly:
 
     def program(self) -> Program:
         g = self.graph
-        steps = [s for n in g.nodes if (s := self.step(n)) is not None]
+        found = [(n, s) for n in g.nodes if (s := self.step(n)) is not None]
+        steps, names = [s for _, s in found], [g.names[n] for n, _ in found]
         for copy in self.storage.copies:
             source, target = self.at(copy.source, copy.entry), self.at(copy.target, copy.entry)
             if source != target:
                 steps.append(Copy(source, target))
+                names.append("")
         return Program(
             inputs=tuple((i.name, i.dtype, i.declared) for i in self.inputs),
             outputs=tuple((g.dtype(e), g.shape(e)) for e in g.outputs),
@@ -86,6 +88,7 @@ class _Assembly:
             slots=self.storage.slots,
             constants=tuple(self.constants),
             target=self.target,
+            names=tuple(names),
         )
 
     def guards(self) -> tuple[tuple[Extent, Extent, str], ...]:
@@ -149,7 +152,7 @@ class _Assembly:
         places = [r.place for r in refs]
         row = ("gemm", name, builtin(name), function, places, *batches, m, n, k, flags)
         what = f"({numel(contract.batch)}, {m}, {k}) x ({k}, {n})"
-        return Library(library.name, what, refs, row)
+        return Library(library.name, what, refs, row, 2 * numel(contract.batch) * m * n * k)
 
     def convolution(self, node: Node) -> Library:
         """A convolution for oneDNN, or for BLAS by its windows."""
@@ -163,7 +166,9 @@ class _Assembly:
         places = [r.place for r in refs]
         row = ("convolution", convolution.entry(), itemsize, places, tuple(c), constant)
         what = f"{(c.batch, *c.size, c.channels)} -> {c.filters}"
-        return Library("convolution", what, refs, row)
+        turns = numel(c.window) * (c.channels // c.groups)
+        flops = 2 * c.batch * numel(c.result) * c.filters * turns
+        return Library("convolution", what, refs, row, flops)
 
 
 def python_function(node: Node) -> Callable[..., None]:

@@ -2,65 +2,185 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
-from attrs import frozen
+from attrs import field, frozen
 
 from passkit.dtype import DType
-from passkit.runtime.native.launcher import launcher
-from passkit.runtime.program import Program, Step
+from passkit.lazy import Lazy
+from passkit.runtime.native.launcher import launcher, num_threads
+from passkit.runtime.program import Alias, Library, Program, Step
 from passkit.size import evaluate
+from passkit.units import bytes_text, seconds_text, table
+
+notebook: Any = Lazy("passkit.notebook")
+"""What notebooks show stands above, and is asked for only by them."""
+
+Span = tuple[int, int]
+"""When a step began and how long it took, in nanoseconds of `perf_counter_ns`."""
 
 
 @frozen
 class Row:
-    """One step: what it is, median seconds, and bytes it reads and writes."""
+    """One step: what it is, median seconds, and bytes it reads and writes.
+
+    ``node`` is what the planned graph calls it, ``threads`` is how many share its work, and
+    ``copying`` the seconds in which this machine copies as many bytes, 0 if that is not known.
+    ``flops`` are the multiplications and additions of a library's routine, 0 for others.
+    """
 
     step: str
     seconds: float
     nbytes: int
+    node: str = ""
+    threads: int = 1
+    copying: float = 0.0
+    flops: int = 0
+
+    @property
+    def rate(self) -> float:
+        """Bytes a second."""
+        return self.nbytes / self.seconds if self.seconds else 0.0
+
+    @property
+    def of_copy(self) -> float | None:
+        """The part of a copy's bandwidth that the step reaches; None where nothing is known."""
+        return self.copying / self.seconds if self.seconds and self.copying else None
+
+
+@frozen
+class Line:
+    """A kernel, or a routine with its sizes: the steps that run it, together."""
+
+    what: str
+    calls: int
+    seconds: float
+    nbytes: int
+    copying: float
+    flops: int
+
+    @property
+    def of_copy(self) -> float | None:
+        """As `Row.of_copy`."""
+        return self.copying / self.seconds if self.seconds and self.copying else None
 
 
 @frozen
 class Profile:
-    """The steps of a program with their times; ``str`` is a table."""
+    """The steps of a program with their times; ``str`` is a table, a line for each kernel.
+
+    ``spans`` has for each run the `Span` of each row.
+    """
 
     rows: tuple[Row, ...]
+    spans: tuple[tuple[Span, ...], ...] = field(default=(), repr=False)
 
     @property
     def seconds(self) -> float:
         """The sum of all steps."""
         return sum(r.seconds for r in self.rows)
 
-    def __str__(self) -> str:
-        width = max([len(r.step) for r in self.rows] + [5])
-        total = self.seconds or 1.0
-        lines = [f"{'step':<{width}}  {'us':>10}  {'share':>6}  {'MB':>9}  {'GB/s':>7}"]
-        for r in self.rows:
-            rate = r.nbytes / r.seconds / 1e9 if r.seconds else 0.0
-            lines.append(
-                f"{r.step:<{width}}  {r.seconds * 1e6:10.1f}  {100 * r.seconds / total:5.1f}%  "
-                f"{r.nbytes / 1e6:9.3f}  {rate:7.1f}"
+    @property
+    def by_node(self) -> dict[str, float]:
+        """Seconds by the names of the planned graph's nodes."""
+        return {r.node: r.seconds for r in self.rows if r.node}
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """What took time, most first."""
+        found: dict[str, list[Row]] = {}
+        for row in self.rows:
+            if row.nbytes or row.seconds:
+                found.setdefault(row.step, []).append(row)
+        made = [
+            Line(
+                *(what, len(rows), sum(r.seconds for r in rows), sum(r.nbytes for r in rows)),
+                *(sum(r.copying for r in rows), sum(r.flops for r in rows)),
             )
-        lines.append(f"{'sum':<{width}}  {self.seconds * 1e6:10.1f}")
-        return "\n".join(lines)
+            for what, rows in found.items()
+        ]
+        return tuple(sorted(made, key=lambda line: -line.seconds))
+
+    def as_dict(self) -> dict[str, object]:
+        """The same as JSON can hold it."""
+        total = self.seconds or 1.0
+        return {
+            "seconds": self.seconds,
+            "kernels": [
+                {
+                    "what": x.what,
+                    "calls": x.calls,
+                    "seconds": x.seconds,
+                    "share": x.seconds / total,
+                    "bytes": x.nbytes,
+                    "of_copy": x.of_copy,
+                    "flops": x.flops,
+                }
+                for x in self.lines
+            ],
+            "steps": [
+                {
+                    "step": r.step,
+                    "node": r.node,
+                    "seconds": r.seconds,
+                    "bytes": r.nbytes,
+                    "flops": r.flops,
+                    "threads": r.threads,
+                    "of_copy": r.of_copy,
+                }
+                for r in self.rows
+            ],
+        }
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """What a notebook shows."""
+        return notebook.profile(self)  # type: ignore[no-any-return]
+
+    def __str__(self) -> str:
+        lines, total = self.lines, self.seconds or 1.0
+        whole = Line(
+            *("sum", sum(x.calls for x in lines), self.seconds, sum(x.nbytes for x in lines)),
+            *(sum(x.copying for x in lines), sum(x.flops for x in lines)),
+        )
+        header = ("kernel", "calls", "time", "share", "bytes", "GB/s", "of copy", "GFLOP/s")
+        return table(header, [_cells(x, total) for x in (*lines, whole)])
+
+
+def _cells(x: Line, total: float) -> list[str]:
+    """A line of the table; ``total`` are the seconds of all."""
+    rate, pace = (n / x.seconds / 1e9 if x.seconds else 0.0 for n in (x.nbytes, x.flops))
+    part = "" if x.of_copy is None or not x.nbytes else f"{100 * x.of_copy:.0f} %"
+    return [
+        *(x.what, str(x.calls), seconds_text(x.seconds), f"{100 * x.seconds / total:.1f} %"),
+        *(bytes_text(x.nbytes), f"{rate:.1f}", part, f"{pace:.1f}" if x.flops else ""),
+    ]
 
 
 def profile_program(
-    program: Program, sizes: Mapping[str, int], arrays: Sequence[Any], runs: int
+    program: Program,
+    sizes: Mapping[str, int],
+    arrays: Sequence[Any],
+    runs: int,
+    copying: Callable[[int], float] = lambda nbytes: 0.0,
 ) -> Profile:
-    """Run a program with a clock between its steps. Units: seconds, medians over ``runs``."""
-    times: list[list[int]] = [[] for _ in program.steps]
+    """Run a program with a clock between its steps. Units: seconds, medians over ``runs``.
+
+    ``copying`` says in how many seconds this machine copies so many bytes.
+    """
+    spans: list[list[Span]] = [[] for _ in program.steps]
+    threads = [1] * len(program.steps)
     last = 0
 
-    def between(k: int) -> Callable[..., None]:
+    def between(k: int, bound: list[tuple[Any, ...]]) -> Callable[..., None]:
+        threads[k] = _threads(bound)
+
         def tick(*_: Any) -> None:
             nonlocal last
             now = perf_counter_ns()
-            times[k].append(now - last)
+            spans[k].append((last, now - last))
             last = perf_counter_ns()
 
         return tick
@@ -70,17 +190,33 @@ def profile_program(
     inputs = [(name, dtype.numpy.num, len(shape)) for name, dtype, shape in program.inputs]
     run = launcher().Program(inputs, len(program.outputs), lambda _: bound)
     run(tuple(arrays))
-    for samples in times:
+    for samples in spans:
         samples.clear()
     for _ in range(runs):
         last = perf_counter_ns()
         run(tuple(arrays))
-    return Profile(
-        tuple(
-            Row(str(step), float(np.median(samples or [0])) / 1e9, _nbytes(step, sizes))
-            for step, samples in zip(program.steps, times, strict=True)
+    rows = [
+        Row(
+            *(str(step), 0.0 if isinstance(step, Alias) else _median(samples), n, node, team),
+            copying(n) if n else 0.0,
+            evaluate(step.flops, sizes) if isinstance(step, Library) else 0,
         )
-    )
+        for step, samples, node, team in zip(
+            program.steps, spans, program.names, threads, strict=True
+        )
+        for n in [_nbytes(step, sizes)]
+    ]
+    return Profile(tuple(rows), tuple(zip(*spans, strict=True)))
+
+
+def _median(samples: Iterable[Span]) -> float:
+    return float(np.median([took for _, took in samples] or [0])) / 1e9
+
+
+def _threads(bound: Sequence[tuple[Any, ...]]) -> int:
+    """How many threads take part in a step that became these rows."""
+    shared = [row[2] for row in bound if row[0] == "launch" and row[3]]
+    return min(num_threads(), max(shared)) if shared else 1
 
 
 def _nbytes(step: Step, sizes: Mapping[str, int]) -> int:

@@ -72,12 +72,14 @@ class Library:
     """Run a routine of a library: products of matrices, or a convolution.
 
     ``what`` says of which sizes, ``row`` is the step as a `Table` has it; the result comes last.
+    ``flops`` are the multiplications and additions of floats that it takes.
     """
 
     routine: str
     what: str
     refs: tuple[Ref, ...]
     row: Row = field(repr=False)
+    flops: Extent = 0
 
     @property
     def reads(self) -> tuple[Ref, ...]:
@@ -149,7 +151,8 @@ Step = Launch | Library | Python | Copy | Alias
 class Program:
     """Steps, and what a call's shapes must satisfy; ``table`` is what a run needs of them.
 
-    ``inputs``, ``guards``, ``slots`` and ``constants`` are those of `Table`.
+    ``inputs``, ``guards``, ``slots`` and ``constants`` are those of `Table`. ``names`` are for each
+    step what the planned graph calls the node that it runs; "" for copies at the end.
     """
 
     inputs: tuple[tuple[str, DType, Shape], ...]
@@ -159,6 +162,7 @@ class Program:
     slots: tuple[tuple[Extent, ...], ...] = field(repr=False)
     constants: tuple[Any, ...] = field(repr=False)
     target: Target = field(repr=False)
+    names: tuple[str, ...] = field(repr=False)
 
     table: Table = field(init=False, repr=False)
 

@@ -90,21 +90,22 @@ class Table:
         self,
         shapes: Sequence[tuple[int, ...]],
         sizes: Mapping[str, int],
-        between: Callable[[int], Callable[..., None]] | None = None,
+        between: Callable[[int, list[Row]], Callable[..., None]] | None = None,
     ) -> Any:
         """The launcher's `Bound` for these shapes: every size a number, every slot an offset.
 
-        ``between(k)``, if given, makes a function that is called after row k; it ends up in
-        Python between any two rows, which costs the single native call.
+        ``between(k, bound)``, if given, makes a function that is called after row k, which became
+        the rows ``bound``; it ends up in Python between any two, which costs the one native call.
         """
         offsets, arena = laid_out(self.slots, sizes)
         binder = _Binder(self, offsets, sizes, arena)
         bound: list[Row] = []
         for k, row in enumerate(self.rows):
             made = None if row is None else getattr(binder, row[0])(*row[1:])
-            bound += made if isinstance(made, list) else [] if made is None else [made]
+            made = made if isinstance(made, list) else [] if made is None else [made]
+            bound += made
             if between is not None:
-                bound.append(("python", between(k), [], []))
+                bound.append(("python", between(k, made), [], []))
         outputs = [(d.numpy.num, binder.shape(s)) for d, s in self.outputs]
         return launcher().Bound(
             tuple(shapes), outputs, binder.arena, binder.most, bound, seconds=binder.spent

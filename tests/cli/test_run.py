@@ -63,9 +63,17 @@ def test_a_report(capsys: Capture, tmp_path: Path) -> None:
     data = run(capsys, DIGITS, "--report", "deep/report")
     folder = tmp_path / "deep/report"
 
-    assert sorted(p.name for p in folder.iterdir()) == ["kernels.cpp", "plan.svg", "report.json"]
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "kernels.cpp", "plan.svg", "report.html", "report.json",
+    ]  # fmt: skip
+    assert data["profile"]["kernels"][0]["share"] > 0
+    assert f"{data['profile']['kernels'][0]['seconds'] * 1e6:.3g} µs" in " ".join(
+        (folder / "plan.svg").read_text().split()
+    )
     assert 'extern "C" void' in (folder / "kernels.cpp").read_text()
-    assert json.loads((folder / "report.json").read_text()) == data
+    assert json.loads((folder / "report.json").read_text()) | {"report": ""} == data | {
+        "report": ""
+    }
 
 
 def test_compare_finds_equal_results(capsys: Capture) -> None:
@@ -134,24 +142,36 @@ def test_other_targets_and_modes(capsys: Capture) -> None:
 
 
 def test_profile_and_dump(capsys: Capture, tmp_path: Path) -> None:
-    """The time of each step, and the graph after each pass."""
-    assert main(["run", DIGITS, "--profile", "--dump", "passes"]) == 0
+    """The time of each kernel, the runs for Perfetto, and the graph after each pass."""
+    assert main(["run", DIGITS, "--profile", "--dump", "passes", "--trace", "t/trace.json"]) == 0
 
     names = [p.name for p in (tmp_path / "passes").iterdir()]
     assert any("Fusion" in n and n.endswith(".txt") for n in names)
-    assert "launch" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "launch" in out and "of copy" in out and "t/trace.json" in out
+    events = json.loads((tmp_path / "t/trace.json").read_text())["traceEvents"]
+    assert {"kernel", "library", "pass", "run"} <= {e.get("cat") for e in events}
+
+
+def test_what_interprets_has_a_report_but_no_times(capsys: Capture, tmp_path: Path) -> None:
+    """The page has the plan; asked for a profile, the command says why there is none."""
+    run(capsys, DIGITS, "--target", "interpret", "--report", "plain")
+    assert "nothing was measured" in (tmp_path / "plain/report.html").read_text()
+
+    assert main(["run", DIGITS, "--target", "interpret", "--trace", "t.json"]) == 1
+    assert "compile for target 'cpu' to profile it" in capsys.readouterr().err
 
 
 def test_a_machine_without_a_renderer(
     capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The plan is written as DOT, and the answer says what would draw it."""
+    """The plan is laid out simply, and the answer says what would draw it better."""
     from passkit import render
 
     monkeypatch.setattr(render, "renderers", lambda: iter(()))
     data = run(capsys, DIGITS)
 
-    assert (tmp_path / "digits.plan.dot").read_text().startswith("digraph")
+    assert "laid out simply: nothing here can draw" in (tmp_path / "digits.plan.svg").read_text()
     assert "pip install graphviz-pure" in data["plan"]
 
 
@@ -180,10 +200,10 @@ def test_wrong_arguments(arguments: list[str], message: str, capsys: Capture) ->
 def test_a_plan_too_large_to_lay_out(
     capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A layout that takes too long is stopped; the answer is there, with the plan as DOT."""
+    """A layout that takes too long is stopped; the answer is there, with a simple picture."""
     monkeypatch.setattr(command, "DRAWING", 0.0)
     data = run(capsys, DIGITS)
 
-    assert (tmp_path / "digits.plan.dot").exists()
+    assert "laid out simply" in (tmp_path / "digits.plan.svg").read_text()
     assert "more than 0 s" in data["plan"]
     assert data["accuracy"] > 0.97

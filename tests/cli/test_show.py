@@ -109,3 +109,14 @@ def test_planning_goes_as_far_as_asked() -> None:
     assert len(pk.explain(printed)) == len(pk.explain(graph)) == 1
     with pytest.raises(pk.PassError, match="'Codegen' is not a pass of the ladder; did you mean"):
         planned(graph, "Codegen")
+
+
+def test_a_picture_without_a_renderer(
+    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is laid out simply, and the answer says what would do better."""
+    monkeypatch.setattr("passkit.render.renderers", lambda: iter(()))
+    said = printed(capsys, "show", DIGITS, "-o", str(tmp_path / "p.svg"))
+
+    assert "laid out simply: nothing here can draw svg" in said
+    assert "laid out simply" in (tmp_path / "p.svg").read_text()

@@ -293,18 +293,14 @@ def test_dumps_are_numbered_text_and_pictures(tmp_path: Path) -> None:
     assert "neg" in (tmp_path / "001_TestNegate.txt").read_text()
 
 
-def test_a_dump_without_a_renderer_keeps_the_drawing(
+def test_a_dump_without_a_renderer_is_laid_out_simply(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where nothing can draw, the drawing's source is written."""
-
-    def nothing(*_: object) -> None:
-        raise pk.MissingDependencyError("no renderer")
-
-    monkeypatch.setattr("passkit.viz.render", nothing)
+    """Where nothing can draw, the picture is plain and says so."""
+    monkeypatch.setattr("passkit.render.renderers", lambda: iter(()))
     pk.ApplyPasses(graph_of_exp(), "Simplify", dump=tmp_path)
 
-    assert "digraph" in (tmp_path / "000_Simplify.dot").read_text()
+    assert "laid out simply" in (tmp_path / "000_Simplify.svg").read_text()
 
 
 def test_context_is_in_force_inside_a_pass() -> None:

@@ -1,6 +1,8 @@
-"""Profiles: seconds and bytes of each step."""
+"""Profiles: seconds and bytes of each step, together for each kernel, against a copy."""
 
 from __future__ import annotations
+
+import json
 
 import numpy as np
 
@@ -12,22 +14,26 @@ TEXT = "x: f32[n, 8]; w: f32[8, 8]; return exp(matmul(neg(x), w)), x"
 
 
 def test_a_row_for_each_step() -> None:
-    """Names, seconds and bytes of kernels, library calls and copies."""
+    """Names, seconds and bytes of kernels, library calls and copies, and the nodes they run."""
     profile = pk.compile(pk.parse(TEXT)).profile(
-        {"x": np.ones((100, 8), np.float32), "w": np.ones((8, 8), np.float32)}, runs=3)
+        {"x": np.ones((100, 8), np.float32), "w": np.ones((8, 8), np.float32)}, runs=3
+    )
     names = [r.step.split()[0] for r in profile.rows]
 
     assert sorted(names) == ["copy", "launch", "launch", "library"]
     assert all(r.seconds > 0 for r in profile.rows) and profile.seconds < 1
     assert {r.nbytes for r in profile.rows if r.step.startswith(("copy", "launch"))} == {6400}
+    assert {r.flops for r in profile.rows} == {0, 2 * 100 * 8 * 8}
+    assert set(profile.by_node) == {"neg", "matmul", "exp"}
+    assert all(r.of_copy is not None and r.of_copy > 0 for r in profile.rows)
 
 
 def test_random_feeds_of_the_last_shapes() -> None:
     """Without feeds, unknown sizes are 64, or what was called with; state is as it was."""
     exe = pk.compile(pk.parse("x: f32[n]; state w: f32[] = 3.0; return mul(x, w)"))
-    assert exe.profile(runs=1).rows[-1].nbytes == 4 * (64 + 64 + 1)
+    assert exe.profile(runs=1, copies=False).rows[-1].nbytes == 4 * (64 + 64 + 1)
     exe(x=np.ones(7, np.float32))
-    assert exe.profile(runs=1).rows[-1].nbytes == 4 * (7 + 7 + 1)
+    assert exe.profile(runs=1, copies=False).rows[-1].nbytes == 4 * (7 + 7 + 1)
     assert exe.state["w"] == 3
 
 
@@ -41,9 +47,62 @@ def test_random_feeds_are_fixed() -> None:
 
 
 def test_the_table() -> None:
-    """Microseconds, shares, megabytes and bandwidth, and the sum."""
-    lines = str(Profile((Row("launch a", 3e-6, 6000), Row("copy", 0.0, 0)))).splitlines()
+    """A line for each kernel, most time first: calls, time, share, bytes, rate, part of a copy."""
+    rows = (
+        Row("launch a", 1e-6, 2000, "x", copying=5e-7),
+        Row("library b", 6e-6, 6000, flops=12_000_000),
+        Row("launch a", 1e-6, 2000, "y", copying=5e-7),
+        Row("alias c", 0.0, 0),
+    )
+    lines = str(Profile(rows)).splitlines()
 
-    assert lines[0].split() == ["step", "us", "share", "MB", "GB/s"]
-    assert lines[1].split() == ["launch", "a", "3.0", "100.0%", "0.006", "2.0"]
-    assert lines[-1].split() == ["sum", "3.0"]
+    assert lines[0].split() == [
+        "kernel",
+        "calls",
+        "time",
+        "share",
+        "bytes",
+        "GB/s",
+        "of",
+        "copy",
+        "GFLOP/s",
+    ]
+    assert " ".join(lines[1].split()) == "library b 1 6 µs 75.0 % 5.86 KiB 1.0 2000.0"
+    assert " ".join(lines[2].split()) == "launch a 2 2 µs 25.0 % 3.91 KiB 2.0 50 %"
+    assert lines[3].split()[:4] == ["sum", "3", "8", "µs"]
+    assert len(lines) == 4
+
+
+def test_a_profile_as_json() -> None:
+    """The table's lines and the single steps, as JSON can hold them."""
+    data = Profile((Row("launch a", 1e-6, 2000, "x", 2, 5e-7),)).as_dict()
+
+    assert json.loads(json.dumps(data)) == data
+    assert data["kernels"] == [
+        {"what": "launch a", "calls": 1, "seconds": 1e-6, "share": 1.0, "bytes": 2000,
+         "of_copy": 0.5, "flops": 0}
+    ]  # fmt: skip
+    assert data["steps"][0]["node"] == "x"  # type: ignore[index]
+    assert data["steps"][0]["threads"] == 2  # type: ignore[index]
+
+
+def test_threads_that_share_a_step() -> None:
+    """A large step is shared by the team, a small one is not."""
+    exe = pk.compile(pk.parse("x: f32[n]; return exp(x)"))
+    small, large = (
+        exe.profile({"x": np.ones(n, np.float32)}, runs=1, copies=False).rows[0].threads
+        for n in (100, 1 << 22)
+    )
+
+    from passkit.runtime.native.launcher import num_threads
+
+    assert (small, large) == (1, num_threads())
+
+
+def test_flops_of_convolutions() -> None:
+    """Two for each element of a window, of a group's channels, of each result."""
+    x, w = pk.var("x", ("n", 8, 8, 4)), pk.constant(np.ones((3, 3, 2, 6), np.float32))
+    graph = pk.Graph([pk.ops.conv2d(x, w, padding="SAME", groups=2)])
+    rows = pk.compile(graph).profile({"x": np.ones((5, 8, 8, 4), np.float32)}, 1, False).rows
+
+    assert sum(r.flops for r in rows) == 2 * 5 * 8 * 8 * 6 * 3 * 3 * 2

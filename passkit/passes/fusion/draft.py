@@ -39,9 +39,7 @@ class Draft:
             self._space = Space(axes_of(self.shape, self.reduced, self.chunks))
         return self._space
 
-    def fold(
-        self, shape: Shape, axes: tuple[int, ...] | None, chunks: Chunks | None
-    ) -> None:
+    def fold(self, shape: Shape, axes: tuple[int, ...] | None, chunks: Chunks | None) -> None:
         """Let the first reduction of the group say which axes are folded, and how."""
         self.shape, self.reduced, self.chunks, self._space = shape, axes, chunks, None
 
@@ -71,9 +69,7 @@ def fits(graph: Graph, draft: Draft, node: Node) -> Misfit | None:
         )
     inside = [e for e in node.inputs if e.node in draft.members]
     plain = node.op is not None and FElement.get(node.op.name) is None
-    if plain and all(
-        graph.shape(e) == shape and draft.members[e.node] is role for e in inside
-    ):
+    if plain and all(graph.shape(e) == shape and draft.members[e.node] is role for e in inside):
         return None
     return check_reads(graph, draft, node, role)
 
@@ -102,9 +98,7 @@ def check_reads(graph: Graph, draft: Draft, node: Node, role: Role) -> Misfit | 
     return None
 
 
-def _fits_reduction(
-    graph: Graph, draft: Draft, node: Node, found: Reduce
-) -> Misfit | None:
+def _fits_reduction(graph: Graph, draft: Draft, node: Node, found: Reduce) -> Misfit | None:
     entry, axes = node.inputs[0], found.axes
     shape = graph.shape(entry)
     if draft.members.get(entry.node) is not Role.FULL:

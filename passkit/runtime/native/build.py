@@ -159,16 +159,19 @@ def _compile(
     import tempfile  # a warm start needs neither this nor processes
     from pathlib import Path
 
+    from passkit.progress import progress
     from passkit.runtime.native.process import Compilation, begin
 
     launcher.prefetch(compiler)
     units, cores = _share_out(missing), len(os.sched_getaffinity(0))
     running: list[Compilation] = []
-    with tempfile.TemporaryDirectory(prefix="passkit-") as name:
+    watched = progress("compiling kernels", len(units))
+    with watched as step, tempfile.TemporaryDirectory(prefix="passkit-") as name:
         try:
             for number, unit in enumerate(units):
                 if number >= cores:
                     running[number - cores].finish()
+                    step()
                 source = Path(name, f"{number}.cpp")
                 source.write_text(unit_text(unit))
                 arguments = [*kernel_flags(), *flags, str(source), *compiler.libraries]
@@ -176,7 +179,11 @@ def _compile(
                 output = source.with_suffix(".so")
                 running.append(begin(compiler, arguments, output, what, _kernel_text(unit)))
                 stats.processes += 1
-            libraries = [compilation.finish() for compilation in running]
+            libraries = []
+            for number, compilation in enumerate(running):
+                libraries.append(compilation.finish())
+                if number >= len(running) - cores:
+                    step()
         finally:
             for compilation in running:
                 compilation.stop()

@@ -194,9 +194,7 @@ class _Making:
         stop = (last - 1) * c.stride[k] - c.before[k] + reach
         return max(start, 0), min(stop, c.size[k])
 
-    def part(
-        self, first: int, last: int, start: int, stop: int
-    ) -> tuple[list[int], c_void_p, int]:
+    def part(self, first: int, last: int, start: int, stop: int) -> tuple[list[int], c_void_p, int]:
         """The record of results first to last, how it wants the filter, and bytes of scratch."""
         c, lib, k = self.c, self.lib, self.axis
         size, result = list(c.size[k:]), list(c.result[k:])

@@ -1,0 +1,68 @@
+"""Traces: what a program did when, in the form that Perfetto and chrome://tracing open.
+
+Source: Trace Event Format; complete events ("X") in microseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from passkit.passes.context import Timing
+from passkit.runtime.profile import Profile, Row
+
+RUNS, COMPILING = 1, 2
+"""The rows of a trace that are called processes: the calls, and the compilation before them."""
+KINDS = {"launch": "kernel", "library": "library", "python": "NumPy", "copy": "copy"}
+
+
+def trace(profile: Profile, passes: Timing | None = None) -> dict[str, Any]:
+    """The runs of a profile as JSON; ``passes`` is the `Timing` of the compilation.
+
+    Steps stand in the run that called them, each with its bytes and with how many threads shared
+    its work; all are told on the thread that called, which waits for the others.
+    """
+    events = [*_names(RUNS, "calls", "the calling thread")]
+    start = profile.spans[0][0][0] if profile.spans and profile.spans[0] else 0
+    for number, spans in enumerate(profile.spans):
+        if spans:
+            events += _run(number, profile.rows, spans, start)
+    if passes is not None:
+        events += [*_names(COMPILING, "compilation", "passes"), *_passes(passes)]
+    return {"traceEvents": events, "displayTimeUnit": "ns"}
+
+
+def _names(pid: int, process: str, thread: str) -> Iterator[dict[str, Any]]:
+    for kind, name in (("process_name", process), ("thread_name", thread)):
+        yield {"ph": "M", "name": kind, "pid": pid, "tid": 1, "args": {"name": name}}
+
+
+def _event(name: str, cat: str, pid: int, ts: float, dur: float, **args: Any) -> dict[str, Any]:
+    return {
+        "ph": "X", "name": name, "cat": cat, "pid": pid, "tid": 1, "ts": ts, "dur": dur,
+        "args": args,
+    }  # fmt: skip
+
+
+def _run(
+    number: int, rows: tuple[Row, ...], spans: tuple[tuple[int, int], ...], start: int
+) -> Iterator[dict[str, Any]]:
+    begin, end = spans[0][0], sum(spans[-1])
+    yield _event(f"run {number}", "run", RUNS, (begin - start) / 1e3, (end - begin) / 1e3)
+    for row, (at, took) in zip(rows, spans, strict=True):
+        kind, _, name = row.step.partition(" ")
+        if kind == "alias":
+            continue
+        args: dict[str, Any] = {"node": row.node, "bytes": row.nbytes, "threads": row.threads}
+        if took:
+            args["GB/s"] = round(row.nbytes / took, 3)
+        yield _event(name, KINDS[kind], RUNS, (at - start) / 1e3, took / 1e3, **args)
+
+
+def _passes(root: Timing) -> Iterator[dict[str, Any]]:
+    first = min((t.start for t in root.children), default=0.0)
+    todo = list(root.children)
+    while todo:
+        each = todo.pop()
+        yield _event(each.name, "pass", COMPILING, (each.start - first) * 1e6, each.seconds * 1e6)
+        todo += each.children

@@ -1,0 +1,30 @@
+"""What runs an executable without native code: operator by operator, in NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from passkit.graph import Graph
+from passkit.runtime.interpret import interpret
+from passkit.runtime.state import State
+
+
+class Interpreted:
+    """What runs an executable without native code."""
+
+    def __init__(self, graph: Graph, state: State) -> None:
+        self.graph, self.state = graph, state
+        self.native_calls = self.copies = 0
+
+    def __call__(
+        self, feeds: Mapping[str, Any] | None = None, /, *, out: Any = None, **named: Any
+    ) -> list[Any]:
+        """Run on arrays."""
+        with self.state.lock:
+            results = interpret(self.graph, {**(feeds or {}), **named}, self.state.arrays)
+        if out is not None:
+            for target, result in zip(out, results, strict=True):
+                target[...] = result
+            return list(out)
+        return results

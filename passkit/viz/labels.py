@@ -1,0 +1,96 @@
+"""What stands on boxes and arrows: names, calls with their parameters, types and bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from passkit.dtype import DType
+from passkit.node import Entry, Node
+from passkit.size import Extent, Shape, numel
+from passkit.units import bytes_text
+
+
+def nbytes(shape: Shape, dtype: DType) -> str:
+    """How much memory a value takes, with its unknown sizes as factors.
+
+    >>> from passkit.dtype import float32
+    >>> from passkit.size import Size
+    >>> nbytes((32, 512), float32), nbytes((Size.symbol("n"), 512), float32)
+    ('64 KiB', '2 KiB·n')
+    """
+    return extent_text(numel(shape) * dtype.nbytes)
+
+
+def extent_text(total: Extent) -> str:
+    """A number of bytes, perhaps of unknown sizes."""
+    if isinstance(total, int):
+        return bytes_text(total)
+    if len(total.terms) == 1:
+        (atoms, count), *_ = total.terms
+        return "·".join([bytes_text(count), *map(str, atoms)])
+    return f"{total} B"
+
+
+def extent_of(entries: Iterable[Entry]) -> Extent | None:
+    """The bytes of several values; None where one is not known."""
+    total: Extent = 0
+    for entry in entries:
+        if entry.shape is None or entry.dtype is None:
+            return None
+        total = total + numel(entry.shape) * entry.dtype.nbytes
+    return total
+
+
+def type_lines(entry: Entry) -> tuple[str, ...]:
+    """A value's dtype and shape, and its bytes where they are known."""
+    short = entry.dtype.short if entry.dtype else "?"
+    shape = "[?]" if entry.shape is None else f"[{', '.join(map(str, entry.shape))}]"
+    if entry.shape is None or entry.dtype is None:
+        return (f"{short}{shape}",)
+    return f"{short}{shape}", nbytes(entry.shape, entry.dtype)
+
+
+def small(node: Node) -> str | None:
+    """A constant of one element as text; it is written into its users instead of drawn."""
+    if node.op is None or node.op.name != "constant":
+        return None
+    value = node.params["value"]
+    if value.size != 1:
+        return None
+    return f"{value.item():.6g}" if value.dtype.kind == "f" else str(value.item())
+
+
+def call_lines(node: Node, name: str) -> tuple[str, ...]:
+    """The op with what its picture would not show: constants in place, and parameters."""
+    assert node.op is not None
+    found = [small(e.node) for e in node.inputs]
+    parts = [s or "·" for s in found] if any(found) else []
+    parts += [
+        f"{k}={brief(v)}"
+        for k, v in node.params.items()
+        if v is not None and v is not False and repr(v) != repr(node.op.params.get(k))
+    ]
+    call = f"{node.op.name}({', '.join(parts)})" if parts else node.op.name
+    last = name.rpartition("/")[2]
+    return (call,) if last.startswith(node.op.name) else (brief(last or name), call)
+
+
+def brief(value: object, most: int = 28) -> str:
+    """A value as text of at most ``most`` letters, the middle left out."""
+    text = str(value)
+    return text if len(text) <= most else f"{text[: most - 8]}…{text[-7:]}"
+
+
+def short_name(name: str, most: int = 28) -> str:
+    """A name of at most ``most`` letters: its last parts, which tell most.
+
+    >>> short_name("a/b"), short_name("model/encoder/layer_0/attention/q/kernel")
+    ('a/b', '…/layer_0/attention/q/kernel')
+    """
+    if len(name) <= most:
+        return name
+    parts = name.split("/")
+    kept = parts.pop()
+    while parts and len(kept) + len(parts[-1]) < most - 2:
+        kept = f"{parts.pop()}/{kept}"
+    return brief(f"…/{kept}" if parts else kept, most)

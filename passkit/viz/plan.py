@@ -1,0 +1,170 @@
+"""Plans as pictures: each kernel with its operators, or, for larger graphs, boxes that fold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from passkit.group import Group
+from passkit.viz.colours import FILL, FORM, INK, INNER, LINE, SAME, heat
+from passkit.viz.folding import draw_folded
+from passkit.viz.labels import call_lines, short_name, small, type_lines
+from passkit.viz.scene import Arrow, Box, Frame, Scene
+from passkit.viz.sight import Sight, seconds_of
+
+if TYPE_CHECKING:
+    from passkit.graph import Graph
+    from passkit.node import Entry, Node
+    from passkit.runtime.profile import Profile
+    from passkit.viz.scene import Picture
+
+MANY = 60
+"""Operators beyond which a kernel is drawn as one box."""
+BOXES = 50
+"""Boxes beyond which scopes are folded."""
+CROWDED, FEWEST = 4, 16
+"""Arrows for each box beyond which more is folded, as long as there are so many boxes."""
+
+
+def plan(
+    graph: Graph,
+    detail: bool | None = None,
+    profile: Profile | Mapping[str, float] | None = None,
+    boxes: int = BOXES,
+) -> Picture:
+    """The graph with each group as a cluster, coloured by kind.
+
+    Dark edges go through memory and tell their shape and bytes; grey ones stay in a kernel.
+    ``detail`` False draws a group as one box; by default that is done from 60 operators on. Beyond
+    ``boxes`` of those, scopes (``a/b/`` in names) are folded. With a ``profile``, or seconds by
+    names of nodes, a darker box takes more of the time.
+    """
+    sight = Sight(graph, seconds_of(profile))
+    if detail is None:
+        detail = sight.operators <= MANY
+    scene = _detailed(sight) if detail else draw_folded(sight, boxes)
+    while len(scene.arrows) > CROWDED * len(scene.boxes) and len(scene.boxes) > FEWEST:
+        boxes = min(boxes, len(scene.boxes)) // 2
+        scene = draw_folded(sight, boxes)  # arrows everywhere hide what is there
+    scene.legend = _legend(scene, sight)
+    return scene.picture()
+
+
+def _detailed(sight: Sight) -> Scene:
+    """Every operator, those of a group in a frame."""
+    scene = Scene("plan")
+    sight.scale([n] for n in sight.units)
+    sources: dict[Entry, tuple[str, Entry]] = {}
+    for node in sight.graph.nodes:
+        if small(node) is not None:
+            continue
+        if "body" in node.params:
+            _draw_group(scene, sight, node, sources)
+            continue
+        key = scene.add(_box(sight, node, f"n{len(scene.boxes)}"))
+        for entry in node.inputs:
+            if entry in sources:
+                tail, seen = sources[entry]
+                scene.arrows.append(Arrow(tail, key, type_lines(seen)))
+        sources.update({e: (key, e) for e in node.entries})
+    draw_results(scene, sight.graph, sources)
+    return scene
+
+
+def _box(sight: Sight, node: Node, key: str) -> Box:
+    """A node that is in no group."""
+    name = sight.name(node)
+    if node.op is None:
+        form = "cylinder" if node.params.get("state") else "ellipse"
+        return Box(key, (short_name(name),), form, members=(name,), tooltip=node.where)
+    if node.op.name == "constant":
+        return Box(key, (short_name(name),), "note", members=(name,), tooltip=node.where)
+    kind = sight.kind(node)
+    fill, ink = sight.heat(node)
+    lines = (*call_lines(node, name), *sight.time_line(node))
+    form = FORM[kind] if sight.fused else "box"
+    return Box(key, lines, form, fill, LINE[kind], ink, node.where, members=(name,))
+
+
+def _draw_group(
+    scene: Scene, sight: Sight, fused: Node, sources: dict[Entry, tuple[str, Entry]]
+) -> None:
+    body: Group = fused.params["body"]
+    outside = {v.entries[0]: e for v, e in zip(body.inputs, fused.inputs, strict=True)}
+    names, kind, ids = body.graph.names, body.kind.value, dict[Any, str]()
+    frame = scene.frames[f"g{len(scene.frames)}"] = Frame(
+        f"g{len(scene.frames)}",
+        "\n".join(_group_lines(sight, fused)),
+        fill=FILL[kind],
+        line=LINE[kind],
+    )
+    # The time of a group is told by its operators' boxes, which stand on its pale colour.
+    fill, ink = sight.heat(fused) if sight.total else (SAME, INK)
+    for node in body.graph.nodes:
+        if node.op is None or small(node) is not None:
+            continue
+        name = body.origin.get(node) or names[node]
+        lines = (short_name(name),) if node.op.name == "constant" else call_lines(node, name)
+        key = ids[node] = f"n{len(scene.boxes)}"
+        scene.add(
+            Box(key, lines, "box", fill, LINE[kind], ink, name, frame.key, (sight.name(fused),))
+        )
+        for entry in node.inputs:
+            source = outside.get(entry)
+            if source is None and entry.node in ids:
+                scene.arrows.append(Arrow(ids[entry.node], key, type_lines(entry), "inner"))
+            elif source in sources:
+                tail, seen = sources[source]
+                scene.arrows.append(Arrow(tail, key, type_lines(seen)))
+    for entry, inner in zip(fused.entries, body.graph.outputs, strict=True):
+        inner = outside.get(inner, inner)
+        if inner in sources:
+            sources[entry] = sources[inner]
+        elif inner.node in ids:
+            sources[entry] = (ids[inner.node], entry)
+
+
+def _group_lines(sight: Sight, fused: Node) -> tuple[str, ...]:
+    kernel = sight.kernels.get(fused)
+    head = f"{short_name(sight.name(fused))} · {sight.kind(fused)}"
+    return (head, *((kernel.name,) if kernel else ()), *sight.time_line(fused))
+
+
+def draw_results(scene: Scene, graph: Graph, sources: Mapping[Entry, tuple[str, Entry]]) -> None:
+    """What a run returns and what it writes back, as boxes and dashed arrows."""
+    for k, entry in enumerate(graph.outputs):
+        if entry in sources:
+            tail, seen = sources[entry]
+            label = f"output {k}" if len(graph.outputs) > 1 else "output"
+            scene.add(Box(f"out{k}", (label,), "ellipse", double=True))
+            scene.arrows.append(Arrow(tail, f"out{k}", type_lines(seen)))
+    for variable, value in graph.updates:
+        home = sources.get(variable.entries[0])
+        if value in sources and home is not None:
+            scene.arrows.append(Arrow(sources[value][0], home[0], ("update",), "update"))
+
+
+def _legend(scene: Scene, sight: Sight) -> list[Box]:
+    """A box for each sign that the scene has; none where it needs no words."""
+    if not sight.fused:
+        return []
+    kinds = dict.fromkeys(sight.kind(n) for n in sight.units)
+    detailed = any(f.key.startswith("g") for f in scene.frames.values())
+    found = []
+    for k, kind in enumerate(kinds):
+        what = f"{kind} kernel" if kind in FILL and kind not in ("library", "NumPy") else kind
+        words = {"library": "library call", "NumPy": "run by NumPy"}.get(kind, what)
+        form = "box" if detailed else FORM[kind]
+        found.append(Box(f"legend{k}", (words,), form, FILL[kind], LINE[kind]))
+    if any(b.form == "folder" for b in scene.boxes.values()):
+        lines = ("scope or run, folded", "(colour of its heaviest kind)")
+        found.append(Box("legend_folder", lines, "folder"))
+    if sight.total:
+        for part in (0.04, 0.3, 1.0):
+            fill, ink = heat("operator", part)
+            text = f"{100 * part * sight.most:.2g} % of the time"
+            found.append(Box(f"legend_heat{part}", (text,), "box", fill, ink=ink))
+    elif detailed:
+        lines = ("grey arrow: stays in the kernel", "black arrow: through memory")
+        found.append(Box("legend_arrow", lines, "plaintext", ink=INNER))
+    return found

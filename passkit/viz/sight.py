@@ -1,0 +1,84 @@
+"""Graphs as pictures look at them: what runs each node, and its part of the time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from passkit.op import TLibraryCall
+from passkit.units import seconds_text
+from passkit.viz.colours import heat
+
+if TYPE_CHECKING:
+    from passkit.graph import Graph
+    from passkit.group import Group
+    from passkit.node import Node
+    from passkit.runtime.profile import Profile
+
+
+def seconds_of(profile: Profile | Mapping[str, float] | None) -> Mapping[str, float]:
+    """Seconds by the names of nodes."""
+    if profile is None:
+        return {}
+    return profile if isinstance(profile, Mapping) else profile.by_node
+
+
+class Sight:
+    """A graph as pictures look at it: what runs each node, and its part of the time."""
+
+    def __init__(self, graph: Graph, seconds: Mapping[str, float]) -> None:
+        self.graph, self.seconds = graph, seconds
+        self.total = sum(seconds.values())
+        self.most = 1.0
+        """The largest part of the time that a box of the picture takes: the darkest."""
+        self.fused = any("body" in n.params for n in graph.nodes)
+        self.units = [n for n in graph.nodes if n.op is not None and n.op.name != "constant"]
+        self.kernels: Mapping[Node, Any] = graph.attrs.get("kernel", {})
+
+    @property
+    def operators(self) -> int:
+        """The operators in all groups and outside."""
+        bodies = (n.params.get("body") for n in self.units)
+        return sum(1 if b is None else len(b.ops) for b in bodies)
+
+    def name(self, node: Node) -> str:
+        """What the graph calls a node."""
+        return self.graph.names[node]
+
+    def kind(self, node: Node) -> str:
+        """What runs a node: a kind of kernel, a library or NumPy; "operator" without a plan."""
+        body: Group | None = node.params.get("body")
+        if body is not None:
+            return body.kind.value
+        if node.op is not None and TLibraryCall.get(node.op.name):
+            return "library"
+        return "NumPy" if self.fused else "operator"
+
+    def share(self, *nodes: Node) -> float | None:
+        """The part of the time that nodes take; None without a profile."""
+        if not self.total:
+            return None
+        return sum(self.seconds.get(self.name(n), 0.0) for n in nodes) / self.total
+
+    def time_line(self, *nodes: Node) -> tuple[str, ...]:
+        """Time and share as a line; none without a profile."""
+        share = self.share(*nodes)
+        if share is None:
+            return ()
+        return (f"{seconds_text(share * self.total)}, {100 * share:.2g} %",)
+
+    def heat(self, *nodes: Node) -> tuple[str, str]:
+        """The fill of a box for nodes, by the kind that weighs most among them, and its ink."""
+        share = self.share(*nodes)
+        return heat(self.main_kind(*nodes), None if share is None else share / self.most)
+
+    def main_kind(self, *nodes: Node) -> str:
+        """The kind that takes most of the time, or that most nodes are of where none is known."""
+        kinds: dict[str, float] = {}
+        for node in nodes:
+            kinds[self.kind(node)] = kinds.get(self.kind(node), 0.0) + (self.share(node) or 1e-9)
+        return max(kinds, key=lambda kind: kinds[kind])
+
+    def scale(self, boxes: Iterable[Sequence[Node]]) -> None:
+        """Let the box that takes most of the time be the darkest."""
+        self.most = max((self.share(*nodes) or 0.0 for nodes in boxes), default=0.0) or 1.0

@@ -1,0 +1,257 @@
+"""The page of a report: what it tells, that names stay text, and that a browser can use it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.reporting import write_report
+from passkit.reporting.facts import facts
+from tests.browser import Browser, browser, find_browser
+
+HOSTILE = (
+    "</script><script>document.title='owned'</script>",
+    '"><img src=x onerror="document.title=\'owned\'">',
+    "line\nend\u2028 'quoted' \\ & <b>bold</b>",
+    "javascript:alert(1)",
+    "<!--\x00\x1b[31m\ud800",
+)
+
+
+class Page(HTMLParser):
+    """A page read as a browser reads it: its elements, and the text of its scripts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, str] = {}
+        self._open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note an element."""
+        found = dict(attrs)
+        self.elements.append((tag, found))
+        if tag not in ("meta", "input", "img"):
+            self._open.append(found.get("id") or tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        """Leave an element."""
+        self._open.pop()
+
+    def handle_data(self, data: str) -> None:
+        """Note a text by the element it is in."""
+        if self._open:
+            self.texts[self._open[-1]] = self.texts.get(self._open[-1], "") + data
+
+    @property
+    def data(self) -> Any:
+        """What the page's script is given."""
+        return json.loads(self.texts["data"])
+
+
+def model(names: tuple[str, ...] = ()) -> pk.Graph:
+    """A product between two kernels, and an operator that NumPy runs."""
+    x, w = pk.var("x", ("n", 64)), pk.constant(np.full((64, 64), 0.01, "float32"), name="w")
+    a, b, c, d, e = names or ("act", "dot", "norm", "sorted", "scaled")
+    h = pk.ops.exp(pk.ops.mul(x, np.float32(0.5), name=e), name=a)
+    h = pk.ops.softmax(pk.ops.matmul(h, w, name=b), name=c)
+    return pk.Graph([pk.ops.sort(h, name=d)])
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[pk.Executable, Any, Path]:
+    """An executable, its profile, and the folder of its report."""
+    run = pk.compile(model())
+    feeds = {"x": np.ones((128, 64), np.float32)}
+    run(feeds)
+    profile = run.profile(feeds, runs=3)
+    folder = tmp_path_factory.mktemp("report")
+    write_report(folder, run, profile, {"model": "digits.pb", "operators": 5})
+    return run, profile, folder
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A page in headless Chromium."""
+    program = find_browser()
+    if program is None:
+        pytest.skip("no Chromium on this machine: apt-get install chromium")
+    with browser(program, tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+def test_facts_of_each_step(made: tuple[pk.Executable, Any, Path]) -> None:
+    """Kernel, schedule, bytes, speed and operators; what a library and NumPy run have no kernel."""
+    run, profile, _ = made
+    told = {f["name"]: f for f in facts(run, profile, run.sizes)}
+    norm = told["norm"]
+
+    assert [told[n]["kind"] for n in ("act", "dot", "norm", "sorted")] == [
+        "elementwise", "library", "reduction", "NumPy",
+    ]  # fmt: skip
+    assert norm["kernel"]["key"] in {k.key for k in run.kernels}
+    assert norm["bytes"] == 2 * 128 * 64 * 4
+    assert norm["seconds"] > 0 and 0 < norm["share"] < 1
+    assert norm["of_copy"] > 0
+    assert norm["schedule"][0].startswith("row[") or "short[" in norm["schedule"][0]
+    assert any("folds" in line for line in norm["schedule"])
+    assert norm["reads"] == [{"name": "dot", "type": "f32[128, 64], 32 KiB"}]
+    assert [o["name"] for o in told["act"]["operators"]] == ["scaled", "act"]
+    assert "openblas" in told["dot"]["routine"]
+
+
+def test_facts_say_why_neighbours_stayed_out(made: tuple[pk.Executable, Any, Path]) -> None:
+    """Each edge between two steps is told at both ends, with the step at the other."""
+    run, profile, _ = made
+    told = {f["name"]: f for f in facts(run, profile, run.sizes)}
+    (apart,) = [d for d in told["act"]["apart"] if d["consumer"] == "dot"]
+
+    assert apart["reason"] == "a library computes matmul"
+    assert apart["other"] == told["dot"]["id"]
+    assert {d["producer"] for d in told["dot"]["apart"]} == {"act", "dot"}
+
+
+def test_facts_without_times_and_sizes() -> None:
+    """What was never called has neither: bytes of unknown sizes are not made up."""
+    run = pk.compile(model())
+    told = facts(run, None, {})
+
+    assert {f["seconds"] for f in told} == {None}
+    assert told[0]["bytes"] is None
+    assert told[0]["reads"][0]["type"] == "f32[n, 64]"
+
+
+def test_the_folder(made: tuple[pk.Executable, Any, Path]) -> None:
+    """The page with its data, the kernels, and the figures as they were given."""
+    run, _, folder = made
+    page = Page((folder / "report.html").read_text())
+
+    assert json.loads((folder / "report.json").read_text())["operators"] == 5
+    assert run.kernels[0].source in (folder / "kernels.cpp").read_text()
+    assert len(page.data["steps"]) == 4
+    assert set(page.data["sources"]) == {k.key for k in run.kernels}
+    assert page.texts["h1"] == "digits.pb: what passkit made of it"
+
+
+def test_a_page_needs_nothing_else(made: tuple[pk.Executable, Any, Path]) -> None:
+    """No element refers to anything outside; every box that can be chosen is one that exists."""
+    page = Page((made[2] / "report.html").read_text())
+    refers = {"src", "href", "xlink:href", "action", "data", "poster", "srcset", "style"}
+    boxes = [a["data-box"] for _, a in page.elements if "data-box" in a]
+
+    assert not [a for _, a in page.elements if refers & set(a)]
+    assert not [k for _, a in page.elements for k in a if k.startswith("on")]
+    assert "default-src 'none'" in next(
+        a["content"] or "" for t, a in page.elements if t == "meta" and "http-equiv" in a
+    )
+    assert boxes and set(boxes) == set(page.data["boxes"])
+    assert {k for ids in page.data["boxes"].values() for k in ids} == {
+        s["id"] for s in page.data["steps"]
+    }
+
+
+def test_hostile_names_stay_text(tmp_path: Path) -> None:
+    """They open no element and end no script, and come back as they were."""
+    run = pk.compile(model(HOSTILE), target="interpret")
+    write_report(tmp_path, pk.compile(model(HOSTILE)), None, {"model": HOSTILE[0]})
+    assert write_report(tmp_path / "plain", run).exists()
+    page = Page((tmp_path / "report.html").read_text())
+    names = {s["name"] for s in page.data["steps"]}
+
+    assert sum(tag == "script" for tag, _ in page.elements) == 2
+    assert [tag for tag, _ in page.elements if tag in ("img", "b")] == ["b"]  # the count of steps
+    assert set(HOSTILE[:4]) <= names
+    assert HOSTILE[0] in page.texts["h1"]
+
+
+def test_a_browser_shows_it(made: tuple[pk.Executable, Any, Path], chromium: Browser) -> None:
+    """A click on a box of the plan tells its kernel; the page asks for nothing else."""
+    run, _, folder = made
+    chromium.complaints.clear()
+    chromium.open(folder / "report.html")
+    key = next(k for k, ids in Page((folder / "report.html").read_text()).data["boxes"].items()
+               if ids == [0])  # fmt: skip
+    chromium.click(f'[data-box="{key}"]')
+    detail = chromium.run("document.getElementById('detail').innerText")
+
+    assert run.kernels[0].name in detail
+    assert "GB/s" in detail and "of a copy of as many bytes" in detail
+    assert "a library computes matmul" in detail
+    assert 'extern "C" void' in detail
+    assert chromium.run("location.hash") == "#step-0"
+    assert chromium.run("document.querySelectorAll('.chosen').length") >= 2
+    assert chromium.complaints == []
+
+
+def test_keys_alone_will_do(made: tuple[pk.Executable, Any, Path], chromium: Browser) -> None:
+    """Tab reaches boxes and steps, Enter chooses, and the filter takes what is typed."""
+    chromium.open(made[2] / "report.html")
+    for _ in range(12):
+        chromium.press("Tab")
+        if chromium.run("document.activeElement.hasAttribute('data-box')"):
+            break
+    chromium.press("Enter")
+
+    assert "kind" in chromium.run("document.getElementById('detail').innerText")
+    chromium.run("document.getElementById('search').focus()")
+    for key in "norm":
+        chromium.press(key)
+    assert chromium.run(
+        "[...document.querySelectorAll('#steps tbody button')].map(b => b.innerText)"
+    ) == ["norm"]
+    chromium.press("Tab")
+    chromium.press("Tab")
+    chromium.press("Enter")
+    assert chromium.run("document.querySelector('#detail h2').innerText") == "norm"
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_it_is_readable(
+    made: tuple[pk.Executable, Any, Path], chromium: Browser, dark: bool
+) -> None:
+    """On a laptop nothing is wider than the window, light or dark, and text differs from paper."""
+    chromium.open(made[2] / "report.html", dark=dark)
+    chromium.click("#steps tbody tr:nth-child(1) button")
+    wide = "[document.documentElement.scrollWidth, document.documentElement.scrollHeight]"
+    paper = chromium.run("getComputedStyle(document.body).backgroundColor")
+
+    assert chromium.run(wide) == [1366, 768]
+    assert (paper == "rgb(255, 255, 255)") is not dark
+    assert chromium.run("getComputedStyle(document.body).color") != paper
+
+
+def test_hostile_names_in_a_browser(tmp_path: Path, chromium: Browser) -> None:
+    """Nothing of them runs, and they are read as they are."""
+    write_report(tmp_path, pk.compile(model(HOSTILE)), None, {"model": "m"})
+    chromium.complaints.clear()
+    chromium.open(tmp_path / "report.html")
+    for k in range(1, 5):
+        chromium.click(f"#steps tbody tr:nth-child({k}) button")
+
+    assert chromium.run("document.title") == "m: what passkit made of it"
+    assert chromium.complaints == []
+    assert HOSTILE[3] in chromium.run("document.getElementById('detail').innerText")
+
+
+def test_a_folded_box_narrows_the_list(tmp_path: Path, chromium: Browser) -> None:
+    """A scope of a large plan lists its steps; one button brings all back."""
+    h, w = pk.var("x", ("n", 8)), pk.var("w", (8, 8))
+    for k in range(60):
+        h = pk.ops.tanh(pk.ops.matmul(h, w, name=f"net/l{k}/dot"), name=f"net/l{k}/act")
+    write_report(tmp_path, pk.compile(pk.Graph([h])), None, {"model": "deep"})
+    chromium.open(tmp_path / "report.html")
+    count = "document.querySelectorAll('#steps tbody tr').length"
+    chromium.click("[data-box]")
+
+    assert chromium.run(count) < 20
+    assert "steps" in chromium.run("document.querySelector('#detail h2').innerText")
+    chromium.click("#all")
+    assert chromium.run(count) == 120

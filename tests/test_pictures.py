@@ -1,0 +1,114 @@
+"""The pictures in docs/pictures show what is drawn now; --update-golden draws them anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.frontends import tf_graphdef
+from passkit.planning import planned
+from passkit.viz.scene import Picture
+from tests.raised import ROOT
+
+FOLDER = ROOT / "docs/pictures"
+PICTURES: dict[str, Callable[[], Picture]] = {}
+Draw = Callable[[], Picture]
+
+
+def picture(draw: Draw) -> Draw:
+    """A picture, by the name of what draws it."""
+    PICTURES[draw.__name__] = draw
+    return draw
+
+
+@picture
+def plan() -> Picture:
+    """GELU after a product: a library call, and a kernel with its operators."""
+    x, w = pk.var("x", ("n", 512)), pk.var("w", (512, 512))
+    h = x @ w
+    return pk.viz.plan(planned(pk.Graph([h * (pk.ops.erf(h / 2**0.5) + 1) / 2]), "Fusion"))
+
+
+@picture
+def time() -> Picture:
+    """The digits model with times: darker boxes took more."""
+    graph = planned(tf_graphdef.load(ROOT / "examples/models/digits.pb"), "Fusion")
+    seconds = {
+        "mul": 1.5e-6, "hidden/matmul": 40e-6, "norm/add_1": 9.3e-6, "narrow/matmul": 38e-6,
+        "narrow/Relu": 1.4e-6, "classes/matmul": 9.9e-6, "probabilities": 2.1e-6,
+    }  # fmt: skip
+    return pk.viz.plan(graph, detail=False, profile=seconds)
+
+
+@picture
+def folded() -> Picture:
+    """About 1,000 nodes of attention layers: a box for each layer, that which takes most opened."""
+    graph = planned(attention(24), "Fusion")
+    seconds = {n: 1e-6 for n in graph.names.values()}
+    seconds |= {n: 9e-6 for n in seconds if "layer_7" in n and "MatMul" in n}
+    return pk.viz.plan(graph, profile=seconds, boxes=32)
+
+
+@picture
+def diff() -> Picture:
+    """What Fusion does to a softmax of a sum."""
+    x, y = pk.var("x", ("n", 64)), pk.var("y", ("n", 64))
+    graph = planned(pk.Graph([pk.ops.softmax(pk.ops.tanh(x) + y)]), "Simplify")
+    return pk.viz.diff(graph, planned(graph, "Fusion"))
+
+
+def attention(layers: int, width: int = 32) -> pk.Graph:
+    """Layers of attention and a small network, in scopes as frameworks name them."""
+    rng, ops = np.random.default_rng(0), pk.ops
+    h = pk.var("tokens", ("n", 16, width))
+
+    def weight(scope: str, *shape: int) -> pk.Entry:
+        return pk.constant(rng.standard_normal(shape, np.float32), name=f"{scope}/kernel")
+
+    def dense(x: pk.Entry, scope: str, n: int, m: int) -> pk.Entry:
+        product = ops.matmul(x, weight(scope, n, m), name=f"{scope}/MatMul")
+        return ops.add(product, weight(f"{scope}/bias", m), name=f"{scope}/BiasAdd")
+
+    for k in range(layers):
+        at = f"encoder/layer_{k}"
+        q, key, v = (dense(h, f"{at}/attention/{x}", width, width) for x in "qkv")
+        scores = ops.matmul(q, ops.transpose(key, axes=(0, 2, 1)), name=f"{at}/attention/scores")
+        mixed = ops.matmul(ops.softmax(scores), v, name=f"{at}/attention/context")
+        h = ops.add(h, dense(mixed, f"{at}/attention/out", width, width), name=f"{at}/add")
+        inner = ops.gelu(dense(h, f"{at}/mlp/fc1", width, 4 * width), name=f"{at}/mlp/Gelu")
+        h = ops.add(h, dense(inner, f"{at}/mlp/fc2", 4 * width, width), name=f"{at}/add_1")
+    return pk.Graph([h])
+
+
+def texts(path: Path) -> set[str]:
+    """What stands in a picture."""
+    root = ElementTree.parse(path).getroot()
+    found = (t.text or "" for t in root.iter("{http://www.w3.org/2000/svg}text"))
+    return {" ".join(text.split()) for text in found}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_pictures_show_what_is_drawn(name: str, request: pytest.FixtureRequest) -> None:
+    """Every line on a box, a frame and an arrow, whichever renderer placed it."""
+    drawn, path = PICTURES[name](), FOLDER / f"{name}.svg"
+    if request.config.getoption("--update-golden"):
+        FOLDER.mkdir(exist_ok=True)
+        pk.viz.render(drawn, path)
+    scene = drawn.scene
+    boxes = [*scene.boxes.values(), *scene.legend]
+    labels = [f.label for f in scene.frames.values()]
+    lines = [*(x for b in boxes for x in b.lines), *(x for a in scene.arrows for x in a.lines)]
+    wanted = {*lines, *(x for label in labels for x in label.split("\n"))}
+
+    assert {" ".join(x.split()) for x in wanted} <= texts(path)
+    assert path.stat().st_size < 80_000
+
+
+def test_the_folder_has_no_others() -> None:
+    """Each picture is drawn by this file."""
+    assert {p.stem for p in FOLDER.iterdir()} == set(PICTURES)
