@@ -19,6 +19,10 @@ Ref: TypeAlias = tuple[int, int]
 """A result of a node: the node's number, and which of its results."""
 
 ARGUMENT = "_Arg"
+EXITS = ("Exit", "RefExit")
+_ENTERS = ("Enter", "RefEnter")
+_MERGES = ("Merge", "RefMerge")
+_NEXT = ("NextIteration", "RefNextIteration")
 _NAME = re.compile(r"[A-Za-z0-9._][A-Za-z0-9_.\\/>-]*\Z")  # TensorFlow's, and its own names
 _INDEX_NBYTES = 280
 _EDGE_NBYTES = 100
@@ -49,6 +53,10 @@ class Body:
     """The nodes that enter each loop of TensorFlow 1, by its name."""
     loops: set[int] = field(factory=set)
     """All of these nodes."""
+    readers: dict[int, list[int]] = field(factory=dict)
+    """The Merge and Switch nodes that read a node first, once a loop has asked for them."""
+    orders: dict[Any, list[int]] = field(factory=dict)
+    """Orders of nodes that were found before, for runs that begin and end alike."""
 
     def data(self, number: int) -> Iterable[int]:
         """The nodes whose results a node needs.
@@ -57,11 +65,13 @@ class Body:
         all that enters it.
         """
         op = self.nodes[number].op
-        if op == "Exit":
+        if op in EXITS:
             frame = self.frame(number)
             return [k for k in self.entrances.get(frame, ()) if k != number]
         reads = [k for k, _ in self.inputs[number]]
-        return [k for k in reads if self.nodes[k].op != "NextIteration"] if op == "Merge" else reads
+        if op in _MERGES:
+            return [k for k in reads if self.nodes[k].op not in _NEXT]
+        return reads
 
     def before(self, number: int) -> Iterable[int]:
         """The nodes that a node comes after: those it needs, and those that only order it."""
@@ -128,7 +138,7 @@ def _number(body: Body, budget: Budget) -> None:
                 f"{body.numbers[node.name]} and {number}"
             )
         body.numbers[node.name] = number
-        if node.op == "Enter":
+        if node.op in _ENTERS:
             body.entrances.setdefault(bytes(node.attr["frame_name"].s), []).append(number)
             body.loops.add(number)
 

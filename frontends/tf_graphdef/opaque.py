@@ -12,7 +12,7 @@ from attrs import define, field
 
 from passkit.dtype import DType
 from passkit.frontends.tf_graphdef.value import Value
-from passkit.size import Shape
+from passkit.size import Extent, Shape
 
 
 @define(eq=False)
@@ -83,6 +83,20 @@ class Items(Opaque):
     dtype: DType | None = None
     shape: Shape | None = None
     """The shape of an item, as far as the model says."""
+    what: ClassVar[str] = "a list of tensors"
+
+
+@define(eq=False)
+class Stacked(Opaque):
+    """A list whose length or index only a call knows: its items are the rows of one array."""
+
+    value: Value | None = None
+    """None until the shape of its items is known."""
+    length: Extent = 0
+    dtype: DType | None = None
+    shape: Shape | None = None
+    told: list[Shape] = field(factory=list)
+    """The shapes of items that were put there, for whoever makes the array."""
     what: ClassVar[str] = "a list of tensors"
 
 

@@ -6,13 +6,14 @@ call functions, choose branches, go round loops, and read variables.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any
 
 from attrs import define, field, frozen
 
 from passkit.errors import ModelError, PasskitError
-from passkit.frontends.tf_graphdef.body import ARGUMENT, Body, Ref, order, reached
+from passkit.frontends.tf_graphdef.body import ARGUMENT, EXITS, Body, Ref, order, reached
 from passkit.frontends.tf_graphdef.host import HostOp
 from passkit.frontends.tf_graphdef.known import settled
 from passkit.frontends.tf_graphdef.library import Library
@@ -81,6 +82,8 @@ class Scope:
     values: dict[int, Sequence[Anything]] = field(factory=dict)
     names: dict[Ref, str] = field(factory=dict)
     """Other names for the nodes behind a result: that of what returns it."""
+    frames: dict[bytes, dict[int, Anything]] = field(factory=dict)
+    """What has left each loop of TensorFlow 1, by the nodes that go round in it."""
     outer: Scope | None = None
     """For a round of a loop, the run that the loop is in."""
 
@@ -103,16 +106,36 @@ class Scope:
             )
         return found[index]
 
-    def run(self, heads: Sequence[Ref]) -> list[Anything]:
-        """The results at ``heads``, computing what they need."""
-        numbers = [number for number, _ in heads]
-        library, body = self.program.library, self.body
-        wanted = reached(body, numbers, self.values)
-        ordered = reached(body, [*numbers, *body.effects], self.values, control=True)
-        acting = [k for k in ordered if library.changes(body.nodes[k])]
-        wanted |= reached(body, acting, self.values)
-        self.compute(order(body, [*numbers, *acting], wanted, self.values))
+    def run(self, heads: Sequence[Ref], kind: tuple[Any, ...] = ()) -> list[Anything]:
+        """The results at ``heads``, computing what they need.
+
+        Runs of one ``kind`` have values for the same nodes when they begin.
+        """
+        found = self.body.orders.get(kind)
+        if found is None:
+            found = self._order([number for number, _ in heads])
+            if kind:
+                self.body.orders[kind] = found
+        self.compute(found)
         return [self.result(ref) for ref in heads]
+
+    def _order(self, heads: Sequence[int]) -> list[int]:
+        """The nodes to compute: what the heads need, and what changes variables before that."""
+        library, body, done = self.program.library, self.body, self._done()
+        wanted = reached(body, heads, done)
+        ordered = reached(body, [*heads, *body.effects], done, control=True)
+        acting = [k for k in ordered if library.changes(body.nodes[k])]
+        wanted |= reached(body, acting, done)
+        return order(body, [*heads, *acting], wanted, done)
+
+    def _done(self) -> Mapping[int, Any]:
+        """The nodes that have results, here or around."""
+        chain: list[MutableMapping[int, Any]] = []
+        scope: Scope | None = self
+        while scope is not None:
+            chain.append(scope.values)
+            scope = scope.outer
+        return ChainMap(*chain)
 
     def compute(self, numbers: Sequence[int]) -> None:
         """Run these nodes, in this order."""
@@ -131,7 +154,8 @@ class Scope:
         if node.op not in STRUCTURE and node.op not in program.library:
             name = self.names.get((number, 0), name)
         call = Call(node, name, program.budget)
-        inputs = [self.result(ref) for ref in self.body.inputs[number]]
+        reads = () if node.op in EXITS else self.body.inputs[number]  # a loop is gone round there
+        inputs = [self.result(ref) for ref in reads]
         try:
             return self._results(Site(self, number, call), inputs)
         except PasskitError as error:
@@ -266,7 +290,7 @@ class Site:
                 if (self.number, k) in scope.names
             ]
             inner.names.update(names_behind(body, told))
-        return inner.run(body.results)
+        return inner.run(body.results, ("call",))
 
 
 def names_behind(body: Body, wanted: Sequence[tuple[str, Ref]]) -> dict[Ref, str]:

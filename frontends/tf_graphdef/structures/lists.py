@@ -13,7 +13,8 @@ import numpy as np
 from passkit import ops
 from passkit.dtype import DType, dtype_of
 from passkit.errors import ModelError
-from passkit.frontends.tf_graphdef.opaque import Anything, Items, Opaque
+from passkit.frontends.tf_graphdef import stacks
+from passkit.frontends.tf_graphdef.opaque import Anything, Items, Opaque, Stacked
 from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.scope import Site, Structure, structure
 from passkit.frontends.tf_graphdef.structures.calls import unreachable
@@ -21,7 +22,7 @@ from passkit.frontends.tf_graphdef.value import Value, value_of
 from passkit.infer import show_shape
 from passkit.node import Entry
 from passkit.ops.rules import make
-from passkit.size import Shape
+from passkit.size import Shape, Size
 
 _ITEM_NBYTES = 100
 _ROW_NBYTES = 1300
@@ -77,9 +78,11 @@ def changed(site: Site, items: Items, new: Sequence[Value | None]) -> Items:
 
 @on_lists("TensorListReserve", inputs=2)
 def _reserve(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
-    count = site.call.integer(site.value(inputs[1]), "number of elements")
-    shape = _shape_of(site, inputs[0])
-    return (empty(site, count, site.call.dtype("element_dtype"), shape),)
+    (count,) = site.call.extents(site.value(inputs[1]), "number of elements") or (0,)
+    shape, dtype = _shape_of(site, inputs[0]), site.call.dtype("element_dtype")
+    if isinstance(count, Size):
+        return (stacks.unfilled(site, count, dtype, shape),)
+    return (empty(site, count, dtype, shape),)
 
 
 @on_lists("EmptyTensorList", inputs=2)
@@ -109,6 +112,9 @@ def rows_of(site: Site, value: Value) -> list[Value]:
 @on_lists("TensorListFromTensor", inputs=2)
 def _from_tensor(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
     value = site.value(inputs[0])
+    shape = site.call.shape(value)
+    if shape and isinstance(shape[0], Size):
+        return (Stacked(site.call.name, value, shape[0], value.dtype, shape[1:]),)
     rows = rows_of(site, value)
     return (Items(site.call.name, tuple(rows), value.dtype, site.call.shape(value)[1:]),)
 
@@ -132,6 +138,8 @@ def put(site: Site, items: Items, at: int, item: Value) -> Items:
 
 @on_lists("TensorListSetItem", inputs=3)
 def _set_item(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
+    if late := stacks.late(site, inputs[0], inputs[1]):
+        return (stacks.put(site, late, site.value(inputs[1]), site.value(inputs[2])),)
     items = the_list(site, inputs[0])
     resize = site.call.attr("resize_if_index_out_of_bounds", "b", False)
     at = place(site, items, inputs[1], resize)
@@ -158,6 +166,8 @@ def item_of(site: Site, items: Items, at: int, shape: Shape | None = None) -> Va
 
 @on_lists("TensorListGetItem", inputs=3)
 def _get_item(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
+    if late := stacks.late(site, inputs[0], inputs[1]):
+        return (stacks.item(site, late, site.value(inputs[1])),)
     items = the_list(site, inputs[0])
     at = place(site, items, inputs[1])
     return (item_of(site, items, at, _shape_of(site, inputs[2])),)
@@ -191,11 +201,15 @@ def _concatenated(site: Site, entries: Sequence[Entry]) -> Entry:
 
 @on_lists("TensorListStack", inputs=2)
 def _stack(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
+    if isinstance(inputs[0], Stacked):
+        return (stacks.filled(site, inputs[0], _shape_of(site, inputs[1])),)
     return (stacked(site, the_list(site, inputs[0]), _shape_of(site, inputs[1])),)
 
 
 @on_lists("TensorListLength", inputs=1)
 def _length(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
+    if isinstance(inputs[0], Stacked):
+        return (site.call.known(dtype_of("int32"), inputs[0].length),)
     return (site.call.known(dtype_of("int32"), len(the_list(site, inputs[0]).items)),)
 
 

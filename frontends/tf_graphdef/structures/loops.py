@@ -27,7 +27,21 @@ def _while(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
     def next_round(values: Sequence[Anything], k: int) -> Sequence[Anything]:
         return _called(site, body, values, f"{site.call.name}/{k}")
 
-    return around(site, Loop(goes_on, next_round), inputs)
+    return around(site, Loop(goes_on, next_round, _kept(site, body.name)), inputs)
+
+
+def _kept(site: Site, name: str) -> frozenset[int]:
+    """The arguments that a function returns unchanged, at their own positions."""
+    body = site.program.library.body(name)
+    found = set()
+    for k, (number, _) in enumerate(body.results):
+        seen = set()
+        while body.nodes[number].op == "Identity" and body.inputs[number] and number not in seen:
+            seen.add(number)
+            number = body.inputs[number][0][0]
+        if number == k < body.num_arguments:
+            found.add(k)
+    return frozenset(found)
 
 
 def _called(site: Site, function: Any, values: Sequence[Anything], prefix: str) -> list[Anything]:
