@@ -77,6 +77,8 @@ def load(
         host_ops(allow_host_ops),
         input_makers(model, body, shapes or {}),
     )
+    for name, variable in model.bound.items():
+        program.variables[f"{name}:bound"] = variable  # a colon is in no variable's name
     scope = Scope(program, body, names=names_behind(body, wanted))
     try:
         found = scope.run([ref for _, ref in wanted])

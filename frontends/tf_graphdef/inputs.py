@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from passkit.errors import ModelError, nearest
 from passkit.frontends.tf_graphdef.body import Body, reference
@@ -17,6 +17,7 @@ from passkit.node import var
 Dims: TypeAlias = Sequence[int | str | None]
 Maker: TypeAlias = Callable[[Call, Sequence[Anything]], Anything]
 
+_RESOURCE = 20  # DT_RESOURCE
 _PLACEHOLDERS = ("Placeholder", "PlaceholderWithDefault")
 _SCALARS_ARE_UNKNOWN_BEFORE = 24
 """Older producers wrote a scalar shape into placeholders of unknown shape."""
@@ -45,13 +46,12 @@ def input_makers(model: Model, body: Body, shapes: Mapping[str, Dims]) -> dict[i
     return makers
 
 
-def _bound(what: Any) -> Maker:
+def _bound(variable: Variable) -> Maker:
     """A placeholder that stands for a variable: its handle, or what it holds."""
-    variable = what if isinstance(what, Variable) else what[0]
-    by_reference = not isinstance(what, Variable) and not what[1]
 
     def make(call: Call, inputs: Sequence[Anything]) -> Anything:
-        return Handle(call.name, variable=variable, by_reference=by_reference)
+        is_handle = call.node.attr["dtype"].type == _RESOURCE
+        return Handle(call.name, variable=variable, by_reference=not is_handle)
 
     return make
 

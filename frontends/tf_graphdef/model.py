@@ -38,8 +38,8 @@ class Model:
     checkpoint: Checkpoint | None = None
     restore: str = ""
     """The node that restores the variables from a checkpoint."""
-    bound: Mapping[str, Any] = field(factory=dict)
-    """For a placeholder that stands for a variable or an array: what it stands for."""
+    bound: Mapping[str, Variable] = field(factory=dict)
+    """The placeholders that stand for a variable, or for what a function has captured."""
 
     def called(self, signature: str | None) -> Model:
         """The model of one of its functions.

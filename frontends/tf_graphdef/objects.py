@@ -118,7 +118,7 @@ def _from_concrete(function: Any, max_nbytes: int | None) -> Model:
                 held.name.split(":")[0], dtype_of(held.dtype.as_numpy_dtype), shape, name
             )
         nbytes += 8 * int(held.shape.num_elements() or 0)
-        bound[name] = (variable, held is not outer)
+        bound[name] = variable
     budget = budget_for(nbytes, max_nbytes)
     where = f"the function {short(str(function.name))}"
     names = {x.op.name: x.name for x in function.inputs if x.op.name not in bound}

@@ -55,7 +55,9 @@ class Variable:
     key: str | None = None
     """What the checkpoint calls it."""
     value: Value | None = None
-    """The value, once it was read or assigned."""
+    """What was assigned to it; None while it has the checkpoint's."""
+    saved: Value | None = None
+    """The checkpoint's value, once it was read."""
 
 
 @define(eq=False)

@@ -7,15 +7,15 @@ list becomes an array, once an item that is put there has told its shape.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from attrs import define, frozen
 
 from passkit.errors import ModelError
-from passkit.frontends.tf_graphdef.opaque import Anything, Items, Missing, Opaque, Stacked
+from passkit.frontends.tf_graphdef.opaque import Anything, Items, Missing, Opaque, Stacked, Variable
 from passkit.frontends.tf_graphdef.proto import short
-from passkit.frontends.tf_graphdef.scope import Every, Site
+from passkit.frontends.tf_graphdef.scope import Every, Site, variable_values
 from passkit.frontends.tf_graphdef.stacks import as_stacked, unfilled
 from passkit.frontends.tf_graphdef.value import Value, value_of
 from passkit.graph import Graph
@@ -54,6 +54,7 @@ def run_later(site: Site, loop: Loop, inputs: Sequence[Anything]) -> Sequence[An
 
     Raises: ModelError when a value does not keep its type and shape.
     """
+    before = variable_values(site.program)
     places = [_place(site, x, k in loop.kept, None) for k, x in enumerate(inputs)]
     missing = _without_missing(site, loop, places)
     if missing is not None:
@@ -82,6 +83,7 @@ def run_later(site: Site, loop: Loop, inputs: Sequence[Anything]) -> Sequence[An
     entries = [e for k in order if (e := places[k].entry) is not None]
     graphs = Graph([condition]), Graph(heads)
     _check_closed(site, graphs)
+    _check_unchanged(site, before)
     made = while_loop(*graphs, entries[:count], entries[count:], site.call.name)
     results = list(inputs)
     for k, entry in zip(order[:count], made, strict=True):
@@ -172,6 +174,15 @@ def _result(place: _Place, entry: Entry) -> Anything:
     if isinstance(was, Items):
         return Stacked(was.name, value, len(was.items), was.dtype, was.shape)
     return value
+
+
+def _check_unchanged(site: Site, before: Mapping[Variable, Value | None]) -> None:
+    for variable, value in before.items():
+        if variable.value is not value:
+            raise ModelError(
+                f"{site.where} goes round as often as only a call knows, and assigns to the "
+                f"variable {short(variable.name)}; pass its value around the loop instead"
+            )
 
 
 def _check_closed(site: Site, graphs: Sequence[Graph]) -> None:

@@ -315,9 +315,25 @@ _NAMED_THEMSELVES = (ARGUMENT, "Placeholder")
 
 def read(program: Program, variable: Variable) -> Value:
     """The value that a variable has now."""
-    if variable.value is None:
-        variable.value = program.variable_value(variable)
-    return variable.value
+    return original(program, variable) if variable.value is None else variable.value
+
+
+def original(program: Program, variable: Variable) -> Value:
+    """The value that a variable has in the checkpoint."""
+    if variable.saved is None:
+        variable.saved = program.variable_value(variable)
+    return variable.saved
+
+
+def variable_values(program: Program) -> dict[Variable, Value | None]:
+    """What was assigned to every variable so far."""
+    return {v: v.value for v in program.variables.values()}
+
+
+def restore_values(values: Mapping[Variable, Value | None]) -> None:
+    """Put values back into variables."""
+    for variable, value in values.items():
+        variable.value = value
 
 
 Structure = Callable[[Site, Sequence[Anything]], Sequence[Anything]]

@@ -16,7 +16,14 @@ from passkit.frontends.tf_graphdef.opaque import (
     Variable,
 )
 from passkit.frontends.tf_graphdef.proto import short
-from passkit.frontends.tf_graphdef.scope import Every, Site, structure
+from passkit.frontends.tf_graphdef.scope import (
+    Every,
+    Site,
+    original,
+    restore_values,
+    structure,
+    variable_values,
+)
 from passkit.frontends.tf_graphdef.value import Value, value_of
 from passkit.infer import show_shape
 from passkit.node import Entry
@@ -111,13 +118,13 @@ def _either(
     site: Site, branches: Sequence[Any], chosen: Sequence[Entry], inputs: Sequence[Anything]
 ) -> Sequence[Anything]:
     """Each result of the branches, chosen when the graph runs: all but the last by a condition."""
-    before = variable_values(site)
+    before = variable_values(site.program)
     found, after = [], []
     for k, branch in enumerate(branches):
         restore_values(before)
         prefix = f"{site.call.name}/{k}"
         found.append(site.function(branch.name, branch.attr, inputs, prefix, named=False))
-        after.append(variable_values(site))
+        after.append(variable_values(site.program))
     results, values = found[-1], after[-1]
     for condition, branch_results, branch_values in zip(
         reversed(chosen), reversed(found[:-1]), reversed(after[:-1]), strict=True
@@ -134,17 +141,6 @@ def _either(
     return results
 
 
-def variable_values(site: Site) -> dict[Variable, Value | None]:
-    """What every variable holds now."""
-    return {v: v.value for v in site.program.variables.values()}
-
-
-def restore_values(values: Mapping[Variable, Value | None]) -> None:
-    """Put values back into variables."""
-    for variable, value in values.items():
-        variable.value = value
-
-
 def _joined(
     site: Site,
     condition: Entry,
@@ -155,10 +151,11 @@ def _joined(
     joined: dict[Variable, Value | None] = {}
     for variable in {**a, **b}:
         first, second = a.get(variable), b.get(variable)
-        if first is second or first is None or second is None:
-            joined[variable] = first or second
+        if first is second:
+            joined[variable] = first
         else:
-            chosen = select(site, condition, first, second)
+            one, other = (x or original(site.program, variable) for x in (first, second))
+            chosen = select(site, condition, one, other)
             joined[variable] = chosen if isinstance(chosen, Value) else None
     return joined
 

@@ -9,12 +9,15 @@ from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.opaque import Anything, Missing, Opaque
 from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.running_loops import Loop, run_later
-from passkit.frontends.tf_graphdef.scope import MOST_UNROLLED, Every, Site, structure
-from passkit.frontends.tf_graphdef.structures.branches import (
-    known_truth,
+from passkit.frontends.tf_graphdef.scope import (
+    MOST_UNROLLED,
+    Every,
+    Site,
     restore_values,
+    structure,
     variable_values,
 )
+from passkit.frontends.tf_graphdef.structures.branches import known_truth
 
 
 @structure("While", "StatelessWhile")
@@ -64,7 +67,7 @@ def around(site: Site, loop: Loop, inputs: Sequence[Anything]) -> Sequence[Anyth
     It is unrolled while its condition is known, and it has neither too many rounds nor too many
     nodes; else it goes round when the graph runs.
     """
-    before, begun = variable_values(site), site.program.work.left
+    before, begun = variable_values(site.program), site.program.work.left
     values: Sequence[Anything] = list(inputs)
     for k in range(site.program.work.rounds + 1):
         condition = loop.goes_on(values, k)
