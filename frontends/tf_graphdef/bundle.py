@@ -73,7 +73,10 @@ class Bundle:
             )
         sizes = tuple(n for n in shape or () if n is not None)
         if shape is None or len(sizes) != len(shape) or prod(sizes) * dtype.nbytes != entry.size:
-            raise ModelError(f"{where} of {dtype}{shape} cannot have {entry.size:,} bytes")
+            raise ModelError(
+                f"{where} of {dtype}{'(?)' if shape is None else shape} cannot have "
+                f"{entry.size:,} bytes"
+            )
         data = self._bytes(entry, where)
         if masked(crc32c(data)) != entry.crc32c:
             raise _damaged(f"the bytes of {where}", crc32c(data), entry.crc32c)

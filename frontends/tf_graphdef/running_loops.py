@@ -177,8 +177,8 @@ def _result(place: _Place, entry: Entry) -> Anything:
 
 
 def _check_unchanged(site: Site, before: Mapping[Variable, Value | None]) -> None:
-    for variable, value in before.items():
-        if variable.value is not value:
+    for variable, value in variable_values(site.program).items():
+        if value is not before.get(variable):
             raise ModelError(
                 f"{site.where} goes round as often as only a call knows, and assigns to the "
                 f"variable {short(variable.name)}; pass its value around the loop instead"

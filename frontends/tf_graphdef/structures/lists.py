@@ -253,9 +253,22 @@ def gathered(site: Site, items: Items, indices: Anything) -> Value:
     """Items at indices that are known, as rows of one array."""
     picked = [
         item_of(site, items, _checked(site, items, k))
-        for k in site.call.ints(site.value(indices), "indices")
+        for k in _indices(site, indices)
     ]
     return stacked(site, Items(site.call.name, tuple(picked), items.dtype, items.shape))
+
+
+def _indices(site: Site, given: Anything) -> list[int]:
+    """Indices that are known. Raises: ModelError for what only a call knows."""
+    value = site.value(given)
+    known = value.known
+    if known is None or known.dtype == object or known.ndim > 1 or not value.dtype.is_integer:
+        raise ModelError(
+            f"{site.where} needs a list of integers as its indices, known when the model is "
+            f"loaded, got {value.dtype}{show_shape(value.shape)} from {short(value.name)}"
+        )
+    site.program.budget.take(_ITEM_NBYTES * known.size, site.where)
+    return [int(k) for k in known.ravel()]
 
 
 def _checked(site: Site, items: Items, at: int) -> int:
@@ -272,7 +285,7 @@ def _gather(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
 def scattered(site: Site, items: Items, indices: Anything, value: Value) -> Items:
     """A list with the rows of an array put at indices that are known."""
     rows = rows_of(site, value)
-    places = site.call.ints(site.value(indices), "indices")
+    places = _indices(site, indices)
     if len(places) != len(rows):
         raise ModelError(f"{site.where} has {len(places)} indices for {len(rows)} rows")
     new = list(items.items)
@@ -290,7 +303,9 @@ def _scatter(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
     if (found := unreachable(site, inputs)) is not None:
         return found
     value = site.value(inputs[0])
-    count = site.call.integer(site.value(inputs[3]), "number of elements") if inputs[3:] else 0
+    count = site.call.integer(site.value(inputs[3]), "number of elements") if inputs[3:] else -1
+    if count < 0:
+        count = max(_indices(site, inputs[1]), default=-1) + 1
     reserved = empty(site, max(count, 0), value.dtype, _shape_of(site, inputs[2]))
     return (scattered(site, reserved, inputs[1], value),)
 

@@ -321,3 +321,9 @@ def test_many_inputs_have_a_budget() -> None:
 
     with pytest.raises(ModelError, match=r"(inputs of Pack 'y'|Pack 'y') needs [\d,]+ bytes"):
         tf_graphdef.load(wide)
+
+
+def test_an_edge_of_a_missing_operator_may_have_any_index() -> None:
+    """How many results an unknown operator has is not known, so what it is comes first."""
+    with pytest.raises(ModelError, match=r"not supported: Odd × 1 \('o'\)"):
+        tf_graphdef.load(model(X, node("Odd", "o", "x"), node("Neg", "y", "o:5")))
