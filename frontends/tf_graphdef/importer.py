@@ -22,7 +22,6 @@ from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.restoring import Restorer
 from passkit.frontends.tf_graphdef.scope import (
     MOST_CALLED,
-    STRUCTURE,
     Program,
     Scope,
     Work,
@@ -157,6 +156,5 @@ def _refuse_missing(program: Program) -> None:
     raise ModelError(
         f"{program.where} has {total} node(s) of {len(found)} operator(s) that are not supported: "
         f"{'; '.join(shown)}{more}. allow_host_ops= can give NumPy functions for them, and "
-        f"outputs= ask for results before them. "
-        f"Operators that are: {', '.join(sorted({*TABLE, *STRUCTURE}))}"
+        f"outputs= ask for results before them; docs/tf_ops.md lists the {len(TABLE)} that are"
     ) from None

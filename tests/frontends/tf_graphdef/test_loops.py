@@ -320,7 +320,8 @@ def test_merge_chooses_in_each_call() -> None:
 @pytest.mark.parametrize(
     ("nodes", "message"),
     [
-        ([node("Merge", "z", "x", "y")], "merges values of which only a call knows .* no Switch"),
+        ([node("Merge", "z", "x", "y")],
+         "Merge 'z' merges values of which only a call knows .* no Switch"),
         ([node("Merge", "z", "x", "x", "x")], "Merge 'z' merges 3 values that may all come"),
         ([node("Exit", "z", "y")], "Exit 'z' leaves the loop '' of 0 entrances, which has no"),
         ([node("Exit", "z")], "leaves the loop '' of 0 entrances"),

@@ -243,6 +243,17 @@ def test_signatures_and_tags_are_chosen_among_what_is_there() -> None:
         tf_graphdef.load(SAVED / "dense", tags=["gpu"])
 
 
+def test_files_that_cannot_be_read(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the system says is passed on."""
+
+    def refuse(path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(ModelError, match="'m' cannot be read: Permission denied"):
+        tf_graphdef.load("m")
+
+
 def test_folders_that_are_none(copied: Path) -> None:
     """Weights and the graph itself must be there, and whole."""
     shutil.rmtree(copied / "variables")
