@@ -55,6 +55,8 @@ class Body:
     """All of these nodes."""
     readers: dict[int, list[int]] = field(factory=dict)
     """The Merge and Switch nodes that read a node first, once a loop has asked for them."""
+    contexts: dict[int, Mapping[Ref, int]] = field(factory=dict)
+    """The conditions under which a node has a value, once a Merge has asked for them."""
     orders: dict[Any, list[int]] = field(factory=dict)
     """Orders of nodes that were found before, for runs that begin and end alike."""
 

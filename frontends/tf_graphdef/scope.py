@@ -25,7 +25,7 @@ from passkit.frontends.tf_graphdef.value import Call, Value
 DEEPEST = 64
 """Functions may call each other so deep."""
 
-MOST_CALLED = 60_000
+MOST_CALLED = 30_000
 """Nodes that calls and loops may make beyond those in the file, all bodies of a model together."""
 
 MOST_UNROLLED = 15_000

@@ -6,15 +6,15 @@ Where only a call knows it both live, and the Merge behind them chooses.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from attrs import frozen
 
 from passkit.dtype import dtype_of
 from passkit.errors import ModelError
-from passkit.frontends.tf_graphdef.body import Body, Ref
+from passkit.frontends.tf_graphdef.body import Body, Ref, order, reached
 from passkit.frontends.tf_graphdef.opaque import Anything, Dead, Handle, Missing
-from passkit.frontends.tf_graphdef.proto import short
+from passkit.frontends.tf_graphdef.proto import called, short
 from passkit.frontends.tf_graphdef.running_loops import Loop
 from passkit.frontends.tf_graphdef.scope import Every, Scope, Site, structure
 from passkit.frontends.tf_graphdef.structures.branches import known_truth, select, truth_of
@@ -25,6 +25,10 @@ from passkit.ops.rules import make
 
 _LOOKS_PER_NODE = 50
 """Nodes looked at for a Merge that take about as long as one that is built."""
+
+_DEEPEST = 64
+_FREE: Mapping[Ref, int] = {}
+"""The conditions of what always comes."""
 
 
 @structure("Switch", "RefSwitch")
@@ -73,36 +77,51 @@ def _condition(site: Site, a: Ref, b: Ref) -> tuple[Ref, int]:
 
     Raises: ModelError when no Switch leads to both.
     """
-    sides_a, sides_b = (_sides(site, ref) for ref in (a, b))
-    for ref, sides in sides_a.items():
-        if len(sides) == 1 and sides_b.get(ref) == {1 - min(sides)}:
-            return ref, min(sides)
+    body = site.scope.body
+    heads = [a[0], b[0]]
+    wanted = reached(body, heads, body.contexts, control=True)
+    for k, number in enumerate(order(body, heads, wanted, body.contexts)):
+        body.contexts[number] = _context_of(body, number)
+        if k % _LOOKS_PER_NODE == 0:
+            site.program.work.take(site.where)
+    one, other = _context(body, a), _context(body, b)
+    for condition, side in one.items():
+        if other.get(condition) == 1 - side:
+            return condition, side
     raise ModelError(
         f"{site.where} merges values of which only a call knows which one comes, and no Switch "
         f"leads to both"
     )
 
 
-def _sides(site: Site, start: Ref) -> dict[Ref, set[int]]:
-    """The conditions of the Switches in front of a result, and the sides it is reached by."""
-    body, work = site.scope.body, site.program.work
-    found: dict[Ref, set[int]] = {}
-    seen: set[Ref] = set()
-    pending = [start]
-    while pending:
-        ref = pending.pop()
-        if ref in seen:
-            continue
-        seen.add(ref)
-        if len(seen) % _LOOKS_PER_NODE == 0:
-            work.take(site.where)
-        number, index = ref
-        node = body.nodes[number]
-        if node.op in ("Switch", "RefSwitch") and len(body.inputs[number]) == 2:
-            found.setdefault(body.inputs[number][1], set()).add(index)
-        pending += body.inputs[number]
-        pending += [(k, 0) for k in body.control[number]]
+def _context(body: Body, ref: Ref) -> Mapping[Ref, int]:
+    """The conditions under which a result comes, and what each of them is then."""
+    number, index = ref
+    found = body.contexts[number]
+    if body.nodes[number].op in ("Switch", "RefSwitch") and len(body.inputs[number]) == 2:
+        return {**found, body.inputs[number][1]: index}
     return found
+
+
+def _context_of(body: Body, number: int) -> Mapping[Ref, int]:
+    """The conditions of all that a node reads; a Merge is free of those that it decides."""
+    reads = [ref for ref in body.inputs[number] if ref[0] in body.contexts]
+    contexts = [_context(body, ref) for ref in reads]
+    contexts += [body.contexts[k] for k in body.control[number] if k in body.contexts]
+    contexts = [c for c in contexts if c]
+    if not contexts:
+        return _FREE
+    if body.nodes[number].op.removeprefix("Ref") == "Merge":
+        first, *rest = contexts if len(contexts) == len(body.inputs[number]) else [_FREE]
+        return {c: s for c, s in first.items() if all(r.get(c) == s for r in rest)}
+    same = all(c is contexts[0] for c in contexts)
+    joined = contexts[0] if same else {c: s for found in contexts for c, s in found.items()}
+    if len(joined) > _DEEPEST:
+        raise ModelError(
+            f"{called(body.nodes[number])} of {body.where} depends on {len(joined)} conditions, "
+            f"and at most {_DEEPEST} inside one another are supported"
+        )
+    return joined
 
 
 @structure("Enter", "RefEnter", "NextIteration", "RefNextIteration")

@@ -317,6 +317,39 @@ def test_merge_chooses_in_each_call() -> None:
         assert index == which
 
 
+def test_merges_in_and_after_one_another() -> None:
+    """Each is decided by its own condition, also where another one has the same, or is around."""
+    after = [
+        node("Switch", "t", "y", "p"),
+        node("Neg", "c", "t"),
+        node("Merge", "z", "c", "t:1"),
+    ]
+    for value, factor in ((True, 2), (False, 1)):
+        found = run(conditional(P, *after), "z", p=np.array(value))[0]
+        np.testing.assert_array_equal(found, factor * FEED)
+    q = placeholder("q", dtype="bool")
+    inside = [
+        node("Switch", "u", "b", "q"),
+        node("Neg", "d", "u"),
+        node("Merge", "e", "d", "u:1"),
+        node("Merge", "z", "a", "e"),
+    ]
+    for outer, inner, factor in ((0, 0, -1), (0, 1, -1), (1, 0, -2), (1, 1, 2)):
+        feeds = {"p": np.array(bool(outer)), "q": np.array(bool(inner))}
+        found = run(conditional(P, q, *inside), "z", **feeds)[0]
+        np.testing.assert_array_equal(found, factor * FEED)
+
+
+def test_conditions_far_inside_one_another() -> None:
+    """They are followed to a depth."""
+    nodes = [placeholder(f"p{k}", dtype="bool") for k in range(80)]
+    nodes += [node("Switch", f"s{k}", f"s{k - 1}" if k else "x", f"p{k}") for k in range(80)]
+    nodes.append(node("Merge", "z", "s79", "s79:1"))
+
+    with pytest.raises(ModelError, match=r"Switch 's6.' of .* depends on 65 conditions, and at"):
+        tf_graphdef.load(model(X, *nodes), "z")
+
+
 @pytest.mark.parametrize(
     ("nodes", "message"),
     [

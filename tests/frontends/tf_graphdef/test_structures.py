@@ -164,7 +164,7 @@ def test_very_deep_and_very_many_calls() -> None:
     for body in tree:
         body.node_def[1].input[0] = "c:output:0"
     tree.append(function("f60", "a", {"r": "a"}))
-    with pytest.raises(ModelError, match="one node too many: .* more than 60,002 nodes of it"):
+    with pytest.raises(ModelError, match="one node too many: .* more than 30,002 nodes of it"):
         run(with_functions([X, call("y", "f0", "x")], *tree))
 
 
