@@ -49,8 +49,8 @@ def _keras_function(model: Any) -> Any:
     if tf is None or not inputs:
         raise ModelError(
             f"the Keras model {short(str(getattr(model, 'name', '?')))} has "
-            f"{'no inputs yet' if tf is not None else 'no TensorFlow behind it'}; call it once on "
-            f"arrays, or give load a concrete function of it"
+            f"{'no inputs of its own' if tf is not None else 'no TensorFlow behind it'}; give load "
+            f"tf.function(model).get_concrete_function(tf.TensorSpec(...))"
         )
     specs = [
         tf.TensorSpec(x.shape, x.dtype, name=_identifier(x.name, k)) for k, x in enumerate(inputs)

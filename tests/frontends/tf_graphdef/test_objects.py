@@ -145,12 +145,12 @@ def test_keras_models(monkeypatch: pytest.MonkeyPatch) -> None:
     def spec(shape: Any, dtype: Any, name: str) -> Any:
         return shape, dtype, name
 
-    with pytest.raises(ModelError, match="Keras model 'net' has no TensorFlow behind it; call it"):
+    with pytest.raises(ModelError, match="Keras model 'net' has no TensorFlow behind it; give load"):
         tf_graphdef.load(Model())
     monkeypatch.setitem(
         sys.modules, "tensorflow", SimpleNamespace(function=function, TensorSpec=spec)
     )  # type: ignore[arg-type]
-    with pytest.raises(ModelError, match="Keras model 'net' has no inputs yet; call it once"):
+    with pytest.raises(ModelError, match="Keras model 'net' has no inputs of its own; give load"):
         tf_graphdef.load(Model())
     assert len(tf_graphdef.load(Net()).outputs) == 1
     assert asked == [(((None, 3), "float32", "input_0"), False)]
