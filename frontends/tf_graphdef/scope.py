@@ -15,7 +15,6 @@ from attrs import define, field, frozen
 from passkit.errors import ModelError, PasskitError
 from passkit.frontends.tf_graphdef.body import ARGUMENT, EXITS, Body, Ref, order, reached
 from passkit.frontends.tf_graphdef.host import HostOp
-from passkit.frontends.tf_graphdef.known import settled
 from passkit.frontends.tf_graphdef.library import Library
 from passkit.frontends.tf_graphdef.opaque import Anything, Dead, Handle, Missing, Opaque, Variable
 from passkit.frontends.tf_graphdef.proto import Budget, NodeDef, called, short
@@ -196,8 +195,7 @@ class Scope:
         if not supported or any(isinstance(x, Missing) for x in inputs):
             return Every(Missing(call.name))
         if op in TABLE:
-            values = [site.value(x) for x in inputs]
-            return settled(call, values, build(call, values))
+            return build(call, [site.value(x) for x in inputs])
         if op in program.library:
             return site.function(op, call.node.attr, inputs, call.name)
         return program.hosts[op].results(call, [site.value(x) for x in inputs])

@@ -14,6 +14,7 @@ from attrs import frozen
 
 from passkit import ops
 from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.known import settled
 from passkit.frontends.tf_graphdef.shape_arithmetic import fold
 from passkit.frontends.tf_graphdef.value import Call, Value, value_of
 from passkit.node import Entry
@@ -47,7 +48,8 @@ def build(call: Call, inputs: Sequence[Value]) -> tuple[Value, ...]:
         return (folded,)
     made = row.build(call, *inputs)
     found = made if isinstance(made, tuple) else (made,)
-    return tuple(m if isinstance(m, Value) else value_of(m) for m in found)
+    results = tuple(m if isinstance(m, Value) else value_of(m) for m in found)
+    return tuple(settled(call, inputs, results))
 
 
 def row(*names: str) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
