@@ -79,6 +79,8 @@ def run_later(site: Site, loop: Loop, inputs: Sequence[Anything]) -> Sequence[An
     condition = _array(site, loop.goes_on(begun, 0), "its condition")
     found = loop.next_round(begun, 0)
     _check_count(site, inputs, found)
+    if not count:
+        return list(inputs)  # no round changes anything, so there is none, or no end of them
     heads = [_next(site, k, places[k], found[k]) for k in order[:count]]
     entries = [e for k in order if (e := places[k].entry) is not None]
     graphs = Graph([condition]), Graph(heads)

@@ -85,6 +85,8 @@ class Scope:
     """What has left each loop of TensorFlow 1, by the nodes that go round in it."""
     outer: Scope | None = None
     """For a round of a loop, the run that the loop is in."""
+    frame: bytes | None = None
+    """For a round of a loop of TensorFlow 1, its name."""
 
     def result(self, ref: Ref) -> Anything:
         """A result that was computed. Raises: ModelError when its node has no such result."""

@@ -28,7 +28,7 @@ STATE = "value_"
 Arrays = Sequence[Any]
 
 
-def _shapes(node: Node, *shapes: Shape) -> tuple[Shape, ...]:
+def _shapes(node: Node, *shapes: Shape | None) -> tuple[Shape | None, ...]:
     """The state's. Raises: GraphError when the body gives another number of values, or others."""
     count, body = node.params["count"], node.params["body"]
     if not 0 <= count <= len(shapes) or len(body.outputs) != count:
@@ -36,13 +36,16 @@ def _shapes(node: Node, *shapes: Shape) -> tuple[Shape, ...]:
             f"{node.where} has a state of {count} values, and its body gives {len(body.outputs)}"
         )
     for k, (entry, new) in enumerate(zip(node.inputs[:count], body.outputs, strict=True)):
-        if entry.dtype != new.dtype or len(entry.shape or ()) != len(new.shape or ()):
+        ranks = {len(s) for s in (entry.shape, new.shape) if s is not None}
+        if entry.dtype != new.dtype or len(ranks) > 1:
             raise GraphError(
                 f"{node.where} begins with {entry.dtype}{show_shape(entry.shape)} as value {k}, "
                 f"and its body gives {new.dtype}{show_shape(new.shape)}"
             )
     return tuple(shapes[:count])
 
+
+_shapes.__dict__["partial"] = True
 
 WHILE = register_op(
     "while_loop",

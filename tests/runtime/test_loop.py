@@ -29,6 +29,17 @@ def test_a_loop_goes_round(target: str) -> None:
         np.testing.assert_array_equal(found, x * 2**rounds + 2**rounds - 1)
 
 
+def test_values_of_unknown_rank() -> None:
+    """What is not known before a call is not known of the results either."""
+    total = pk.var(f"{STATE}1", None)
+    begin = [pk.var("i", (), "int32"), pk.var("x", None)]
+    count, found = while_loop(CONDITION, pk.Graph([COUNT + 1, total * 2]), begin, GIVEN, "loop")
+
+    assert (count.shape, found.shape) == ((), None)
+    feeds = {"i": np.int32(0), "end": np.int32(2), "x": np.ones((2, 2), np.float32)}
+    assert pk.interpret(pk.Graph([found]), feeds)[0].tolist() == [[4, 4], [4, 4]]
+
+
 def test_bodies_that_do_not_fit() -> None:
     """A body gives as many values as there are, each of its type."""
     with pytest.raises(GraphError, match="'loop' has a state of 2 values, and its body gives 1"):

@@ -35,13 +35,6 @@ def _nothing(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
     return ()
 
 
-@structure("EnsureShape")
-def _ensure_shape(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
-    """A shape that is known already is checked; one that only a call knows is not."""
-    site.needs(inputs, 1)
-    return (_identity(site, inputs)[0],)
-
-
 @structure("Const")
 def _const(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
     """A constant of arrays stands in the table; one of strings is only passed on."""

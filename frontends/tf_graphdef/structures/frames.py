@@ -16,7 +16,7 @@ from passkit.frontends.tf_graphdef.body import Body, Ref, order, reached
 from passkit.frontends.tf_graphdef.opaque import Anything, Dead, Handle, Missing
 from passkit.frontends.tf_graphdef.proto import called, short
 from passkit.frontends.tf_graphdef.running_loops import Loop
-from passkit.frontends.tf_graphdef.scope import Every, Scope, Site, structure
+from passkit.frontends.tf_graphdef.scope import DEEPEST, Every, Scope, Site, structure
 from passkit.frontends.tf_graphdef.structures.branches import known_truth, select, truth_of
 from passkit.frontends.tf_graphdef.structures.calls import unreachable
 from passkit.frontends.tf_graphdef.structures.loops import around
@@ -148,6 +148,7 @@ def _exit(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
     scope, body = site.scope, site.scope.body
     name = body.frame(site.number)
     if name not in scope.frames:
+        _check_depth(site, name)
         frame = _frame(site, name)
         entered = [scope.result((k, 0)) for k in frame.entrances]
         if (lost := unreachable(site, entered)) is not None:
@@ -161,6 +162,19 @@ def _exit(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
             f"and {short(body.nodes[merge].name)} does not go round in it"
         )
     return (scope.frames[name][merge],)
+
+
+def _check_depth(site: Site, name: bytes) -> None:
+    """Make sure that a loop is not a part of itself, nor of very many others."""
+    around_it: Scope | None = site.scope
+    depth = len(site.scope.inside)
+    while around_it is not None:
+        depth += 1
+        if around_it.frame == name or depth > DEEPEST:
+            shown = short(name.decode("utf-8", "replace"))
+            reason = "a part of itself" if around_it.frame == name else f"over {DEEPEST} deep"
+            raise ModelError(f"{site.where} leaves the loop {shown}, which is {reason}")
+        around_it = around_it.outer
 
 
 def _listed(after: Sequence[Anything], frame: _Frame) -> list[Anything]:
@@ -217,7 +231,9 @@ def _loop(scope: Scope, frame: _Frame, name: bytes) -> Loop:
 
     def begin(values: Sequence[Anything], k: int) -> Scope:
         prefix = f"{scope.prefix}{name.decode('utf-8', 'replace')}/{k}/"
-        inner = Scope(scope.program, scope.body, prefix, scope.inside, scope.attrs, outer=scope)
+        inner = Scope(
+            scope.program, scope.body, prefix, scope.inside, scope.attrs, outer=scope, frame=name
+        )
         inner.values.update((m, (v, v)) for m, v in zip(frame.merges, values, strict=False))
         inner.values.update(
             (e, (v,)) for e, v in zip(frame.entrances[count:], values[count:], strict=True)

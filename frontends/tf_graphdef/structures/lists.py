@@ -251,10 +251,7 @@ def _concat_lists(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
 
 def gathered(site: Site, items: Items, indices: Anything) -> Value:
     """Items at indices that are known, as rows of one array."""
-    picked = [
-        item_of(site, items, _checked(site, items, k))
-        for k in _indices(site, indices)
-    ]
+    picked = [item_of(site, items, _checked(site, items, k)) for k in _indices(site, indices)]
     return stacked(site, Items(site.call.name, tuple(picked), items.dtype, items.shape))
 
 

@@ -412,6 +412,34 @@ def ops_of_exit(source: Any) -> list[str]:
     return [n for n in names if n != "identity"]
 
 
+def test_a_loop_that_changes_nothing() -> None:
+    """Its values are what they were, in whichever round it ends."""
+    same = function("twice", "i n v", {"i": "i", "n": "n", "v": "v"})
+
+    np.testing.assert_array_equal(run(looping(N, loop(), bodies=(UNTIL, same)), "y:2")[0], FEED)
+
+
+def test_loops_inside_one_another() -> None:
+    """A loop can hold others, to a depth, and not itself."""
+    nodes = [X, P, const("q", value=True)]
+    for k in range(90):
+        entered = f"s{k - 1}:1" if k else "x"
+        back = f"e{k + 1}" if k < 89 else f"s{k}:1"
+        nodes += [
+            node("Enter", f"b{k}", entered, frame_name=f"f{k}"),
+            node("Merge", f"m{k}", f"b{k}", f"n{k}"),
+            node("LoopCond", f"c{k}", "q"),
+            node("Switch", f"s{k}", f"m{k}", f"c{k}"),
+            node("NextIteration", f"n{k}", back),
+            node("Exit", f"e{k}", f"s{k}"),
+        ]
+    with pytest.raises(ModelError, match=r"'e6.' leaves the loop 'f6.', which is over 64 deep"):
+        tf_graphdef.load(model(*nodes), "e0")
+    itself = [node("NextIteration", "nx", "y2"), node("Exit", "y2", "sx")]
+    with pytest.raises(ModelError, match="'y2' leaves the loop 'f', which is a part of it"):
+        tf_graphdef.load(rounds(*itself), "y")
+
+
 @pytest.mark.parametrize(
     ("changed", "output", "message"),
     [

@@ -145,7 +145,7 @@ def test_keras_models(monkeypatch: pytest.MonkeyPatch) -> None:
     def spec(shape: Any, dtype: Any, name: str) -> Any:
         return shape, dtype, name
 
-    with pytest.raises(ModelError, match="Keras model 'net' has no TensorFlow behind it; give load"):
+    with pytest.raises(ModelError, match="model 'net' has no TensorFlow behind it; give load"):
         tf_graphdef.load(Model())
     monkeypatch.setitem(
         sys.modules, "tensorflow", SimpleNamespace(function=function, TensorSpec=spec)
