@@ -39,6 +39,11 @@ notebook: Any = Lazy("passkit.notebook")
 """What notebooks show stands above, and is asked for only by them."""
 
 
+def _nested(graph: Graph) -> Executable:
+    """The program of a graph that an operator holds, under the options in force."""
+    return Executable(graph, {})
+
+
 class Signature(NamedTuple):
     """An input or output: its name, shape (unknown sizes as expressions) and dtype."""
 
@@ -155,7 +160,9 @@ class Executable:
         from passkit.runtime.assemble import assemble
 
         self.graph = planned(graph)
-        self._program = assemble(self.graph, self.state, self.target, signature(graph, self.graph))
+        self._program = assemble(
+            self.graph, self.state, self.target, signature(graph, self.graph), _nested
+        )
         return self._program
 
     def _compiled(self, graph: Graph, key: str | None) -> None:
@@ -221,7 +228,7 @@ class Executable:
         graph = with_shapes(self.source_graph, dict(zip(names, shapes, strict=True)))
         with self.context:
             plan = planned(graph)
-        made = assemble(plan, self.state, self.target, signature(graph, plan))
+            made = assemble(plan, self.state, self.target, signature(graph, plan), _nested)
         self._variants[shapes] = made
         return made
 

@@ -42,6 +42,9 @@ FExample = declare("FExample", _function, "(dtype) -> (inputs, params): a call t
 FExpand = declare("FExpand", _function, "(node, *x) -> entries by which it runs, or None")
 FSimplify = declare("FSimplify", _function, "(node) -> Entry or None: exact algebra")
 FCompute = declare("FCompute", _function, "(node, *arrays) -> array or tuple, in NumPy")
+FRun = declare(
+    "FRun", _function, "(node, program) -> function of arrays, given what makes programs of graphs"
+)
 FGradient = declare("FGradient", _function, "(node, *dy) -> an entry or None for each input")
 FInferShape = declare("FInferShape", _function, "(node, *shapes) -> shape, or tuple of shapes")
 FInferShapeBack = declare(

@@ -1,4 +1,4 @@
-"""TensorFlow models in GraphDef form, read without TensorFlow.
+"""TensorFlow models, as GraphDefs and SavedModels, read without TensorFlow.
 
 >>> from passkit.frontends import tf_graphdef
 >>> graph = tf_graphdef.load("examples/models/digits.pb")
@@ -7,6 +7,7 @@
 """
 
 from passkit.frontends.tf_graphdef import rows as _rows  # noqa: F401  (enters the operators)
+from passkit.frontends.tf_graphdef import structures as _structures  # noqa: F401  (so does this)
 from passkit.frontends.tf_graphdef.importer import load
 
 __all__ = ["load"]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from passkit.frontends.tf_graphdef.shape_arithmetic import LIMIT
-from passkit.frontends.tf_graphdef.value import Call, Value
+from passkit.frontends.tf_graphdef.value import Array, Call, Value
 from passkit.graph import Graph
-from passkit.runtime.interpret import interpret
+from passkit.node import CONSTANT, Entry
+from passkit.runtime.interpret import compute, interpret
 from passkit.size import numel
 
 
@@ -21,8 +24,18 @@ def settled(call: Call, inputs: Sequence[Value], results: Sequence[Value]) -> Se
     entries = [r.made for r in results if r.made is not None]
     if not entries:
         return results
-    arrays = iter(interpret(Graph(entries)))
+    arrays = iter(_computed(entries))
     return [r if r.made is None else Value(call.name, r.dtype, known=next(arrays)) for r in results]
+
+
+def _computed(entries: Sequence[Entry]) -> list[Array]:
+    """The values of entries that read constants only."""
+    node = entries[0].node
+    read = [e.node for e in node.inputs]
+    if len(entries) == 1 == len(node.entries) and all(n.op is CONSTANT for n in read):
+        with np.errstate(all="ignore"):
+            return [np.array(compute(node, [n.params["value"] for n in read], {})[0])]
+    return interpret(Graph(entries))
 
 
 def _is_small(value: Value) -> bool:

@@ -32,6 +32,7 @@ def message(name: str) -> Any:
 
 
 AttrValue = message("AttrValue")
+FunctionDef = message("FunctionDef")
 GraphDef = message("GraphDef")
 NodeDef = message("NodeDef")
 TensorProto = message("TensorProto")
@@ -79,34 +80,41 @@ def budget_for(num_bytes: int, max_nbytes: int | None) -> Budget:
     return Budget(limit, limit)
 
 
-def parse(data: bytes, where: str, budget: Budget) -> Any:
-    """The GraphDef that ``data`` holds. Raises: ModelError when it is damaged or too large."""
+def parse(data: bytes, where: str, budget: Budget, kind: str = "GraphDef") -> Any:
+    """The message that ``data`` holds. Raises: ModelError when it is damaged or too large."""
     if len(data) >= 1 << 31:
         raise ModelError(f"{where} must be smaller than 2 GiB, got {len(data):,} bytes")
     budget.take(len(data), where)
-    budget.take(parsed_nbytes(data, budget.left), f"the graph in {where}")
+    budget.take(parsed_nbytes(data, budget.left, kind), f"the {kind} in {where}")
     try:
-        return GraphDef.FromString(data)
+        return message(kind).FromString(data)
     except DecodeError as error:
         raise ModelError(
-            f"{where} is not a GraphDef of {len(data):,} bytes, or is damaged: {error}; "
-            f"write it again, and check that it was copied whole"
+            f"{where} is no {kind}, or was damaged after it was written: its {len(data):,} bytes "
+            f"cannot be read ({_plain(error)}); copy it again from where it came from, or export "
+            f"the model again"
         ) from None
 
 
-def parse_text(data: bytes, where: str, budget: Budget) -> Any:
-    """The GraphDef that text-format ``data`` holds. Raises: ModelError when it is damaged."""
+def parse_text(data: bytes, where: str, budget: Budget, kind: str = "GraphDef") -> Any:
+    """The message that text-format ``data`` holds. Raises: ModelError when it is damaged."""
     budget.take(2 * len(data), where)
     messages = data.count(b"{") + data.count(b"<")
-    budget.take(280 * messages + 16 * data.count(b","), f"the graph in {where}")
-    graph = GraphDef()
+    budget.take(280 * messages + 16 * data.count(b","), f"the {kind} in {where}")
+    found = message(kind)()
     try:
-        text_format.ParseLines(_lines(data.decode()), graph, allow_unknown_field=True)
+        text_format.ParseLines(_lines(data.decode()), found, allow_unknown_field=True)
     except (text_format.ParseError, UnicodeDecodeError) as error:
-        raise ModelError(f"{where} is not a GraphDef in text format: {error}") from None
+        raise ModelError(f"{where} is not a {kind} in text format: {_plain(error)}") from None
     except RecursionError:
-        raise ModelError(f"{where} nests messages too deeply for a GraphDef") from None
-    return graph
+        raise ModelError(f"{where} nests messages too deeply for a {kind}") from None
+    return found
+
+
+def _plain(error: Exception) -> str:
+    """What a library says, on one line and not too long; it may quote the file."""
+    text = " ".join(str(error).split())
+    return text if len(text) <= 200 and text.isprintable() else short(text)
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -166,31 +174,31 @@ def _layouts() -> dict[str, dict[int, _Field]]:
 _LAYOUTS = _layouts()
 
 
-def parsed_nbytes(data: bytes, limit: int) -> int:
-    """About the memory that a parsed GraphDef takes; the walk ends where it passes ``limit``.
+def parsed_nbytes(data: bytes, limit: int, kind: str = "GraphDef") -> int:
+    """About the memory that a parsed message takes; the walk ends where it passes ``limit``.
 
     Two bytes of a file can become a message of 140, so each field is looked at before protobuf
     may read any. A damaged file is walked as far as protobuf would read it.
     """
     total = 0
     open_: list[tuple[int, int, dict[int, _Field]]] = []
-    at, end, layout = 0, len(data), _LAYOUTS[f".{_PACKAGE}.GraphDef"]
+    at, end, layout = 0, len(data), _LAYOUTS[f".{_PACKAGE}.{kind}"]
     while total <= limit:
         if at >= end:
             if not open_:
                 break
             at, end, layout = open_.pop()
             continue
-        tag, at = _varint(data, at, end)
+        tag, at = varint(data, at, end)
         wire = tag & 7
         if wire == 0:
-            _, at = _varint(data, at, end)
+            _, at = varint(data, at, end)
             total += 16
         elif wire in (1, 5):
             at += 8 if wire == 1 else 4
             total += 16
         elif wire == 2:
-            length, at = _varint(data, at, end)
+            length, at = varint(data, at, end)
             if at + length > end:
                 break
             field = layout.get(tag >> 3)
@@ -210,7 +218,7 @@ def parsed_nbytes(data: bytes, limit: int) -> int:
     return total
 
 
-def _varint(data: bytes, at: int, end: int) -> tuple[int, int]:
+def varint(data: bytes, at: int, end: int) -> tuple[int, int]:
     """The number at ``at`` and where it ends; past ``end`` when it does not."""
     value = shift = 0
     while at < end:

@@ -18,6 +18,7 @@ from passkit.frontends.tf_graphdef.tensor import dtype_from
 from passkit.infer import show_shape
 from passkit.lazy import Lazy
 from passkit.node import Entry, constant
+from passkit.ops.rules import make
 from passkit.size import Extent, Shape, Size
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ Array = np.ndarray[Any, Any]
 
 _MAX_TERMS = 64
 """A size with more terms than this is no shape of a real model."""
+
+_MOST_SIZES = 16
+"""Sizes of one array that may become numbers when the graph runs."""
 
 
 @define(eq=False)
@@ -45,15 +49,15 @@ class Value:
 
     @property
     def entry(self) -> Entry:
-        """The entry; a known value becomes a constant. Raises: ModelError for unknown sizes."""
+        """The entry; a known value becomes a constant, and sizes what a call finds them to be.
+
+        Raises: ModelError for very many unknown sizes.
+        """
         if self.made is None:
             assert self.known is not None
             if self.known.dtype == object:
-                sizes = ", ".join(map(str, self.known.ravel()[:4]))
-                raise ModelError(
-                    f"{short(self.name)} is computed from the sizes {sizes}, which are known "
-                    f"only in a call; give load the whole shape of its input in shapes="
-                )
+                self.made = _from_sizes(self.name, self.known, self.dtype)
+                return self.made
             self.made = constant(self.known, self.dtype, name=self.name)
             self.known = self.made.node.params["value"]  # one copy of a large array is enough
         return self.made
@@ -62,6 +66,44 @@ class Value:
     def shape(self) -> Shape | None:
         """The shape as far as it is known; None for an unknown rank."""
         return self.known.shape if self.made is None else self.made.shape  # type: ignore[union-attr]
+
+
+def _from_sizes(name: str, sizes: Array, dtype: DType) -> Entry:
+    """Sizes as numbers that a call knows."""
+    flat = sizes.ravel().tolist()
+    if len(flat) > _MOST_SIZES:
+        raise ModelError(
+            f"{short(name)} is computed from {len(flat)} sizes, {flat[0]} and others, which are "
+            f"known only in a call; give load the whole shape of its input in shapes="
+        )
+    counts = [
+        make("cast", _number(n), dtype=dtype.name) if isinstance(n, Size) else constant(n, dtype)
+        for n in flat
+    ]
+    if sizes.ndim == 0:
+        return counts[0]
+    rows = [make("reshape", c, shape=(1,)) for c in counts]
+    whole = make("concat", *rows, axis=0) if len(rows) > 1 else rows[0]
+    found: Entry = make("reshape", whole, shape=sizes.shape)
+    return found
+
+
+def _number(size: Extent) -> Entry:
+    """A size as a number: a symbol is the sum of so many ones."""
+    if not isinstance(size, Size):
+        return constant(size, "int64")
+    total = constant(0, "int64")
+    for monomial, coefficient in size.terms:
+        term = constant(coefficient, "int64")
+        for atom in monomial:
+            if isinstance(atom, str):
+                ones = make("full", shape=(Size.symbol(atom),), fill_value=1, dtype="int64")
+                factor = make("reduce_sum", ones)
+            else:
+                factor = _number(atom.numerator) // _number(atom.denominator)
+            term = term * factor
+        total = total + term
+    return total
 
 
 def value_of(entry: Entry) -> Value:

@@ -28,6 +28,8 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of every command that reads a model."""
     parser.add_argument("model", metavar="MODEL", type=Path, help=".pb, .pbtxt, a SavedModel "
                         "folder, .json of passkit, or .txt in passkit's text form")  # fmt: skip
+    parser.add_argument("--signature", metavar="NAME",
+                        help="of a SavedModel; default: serving_default")  # fmt: skip
     parser.add_argument("--outputs", metavar="NAMES", help="comma-separated; default: all results")
     parser.add_argument("--shape", metavar="NAME=N,M", action="append", default=[],
                         help="the shape of an input, where the model leaves it open")  # fmt: skip
@@ -57,7 +59,8 @@ def load(options: argparse.Namespace) -> Graph:
     if path.suffix == ".txt":
         return parse(path.read_text())
     names = options.outputs.split(",") if options.outputs else None
-    return tf_graphdef.load(path, outputs=names, shapes=given_shapes(options.shape) or None)
+    shapes = given_shapes(options.shape) or None
+    return tf_graphdef.load(path, names, shapes, signature=options.signature)
 
 
 def model_feeds(

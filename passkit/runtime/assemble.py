@@ -10,7 +10,7 @@ import numpy as np
 from passkit.dtype import DType
 from passkit.graph import Graph
 from passkit.node import CONSTANT, Entry, Node
-from passkit.op import FCompute, FContract, TLibraryCall
+from passkit.op import FCompute, FContract, FRun, TLibraryCall
 from passkit.runtime.interpret import concrete, derive
 from passkit.runtime.native.blas import blas
 from passkit.runtime.native.launcher import builtin
@@ -52,16 +52,30 @@ class Input(NamedTuple):
         ]
 
 
-def assemble(graph: Graph, state: State, target: Target, inputs: Sequence[Input]) -> Program:
+def assemble(
+    graph: Graph,
+    state: State,
+    target: Target,
+    inputs: Sequence[Input],
+    program: Callable[[Graph], Callable[..., list[Any]]] | None = None,
+) -> Program:
     """The program of a graph that has "rtc" and "storage".
 
     ``inputs`` are what a call feeds, in order, also those that no operator is left to read.
     """
-    return _Assembly(graph, state, target, inputs).program()
+    return _Assembly(graph, state, target, inputs, program).program()
 
 
 class _Assembly:
-    def __init__(self, graph: Graph, state: State, target: Target, inputs: Sequence[Input]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        state: State,
+        target: Target,
+        inputs: Sequence[Input],
+        nested: Callable[[Graph], Callable[..., list[Any]]] | None = None,
+    ) -> None:
+        self.nested = nested
         self.graph, self.target, self.inputs = graph, target, tuple(inputs)
         names = [i.name for i in inputs]
         self.fed = [names.index(graph.names[n]) for n in graph.inputs]
@@ -127,7 +141,7 @@ class _Assembly:
             return self.convolution(node)
         return Python(
             node.label,
-            python_function(node),
+            python_function(node, self.nested),
             tuple(map(self.ref, node.inputs)),
             tuple(map(self.ref, node.entries)),
         )
@@ -171,15 +185,27 @@ class _Assembly:
         return Library("convolution", what, refs, row, flops)
 
 
-def python_function(node: Node) -> Callable[..., None]:
-    """A function of sizes, input arrays and result arrays that fills the results by NumPy."""
+def python_function(
+    node: Node, nested: Callable[[Graph], Callable[..., list[Any]]] | None = None
+) -> Callable[..., None]:
+    """A function of sizes, input arrays and result arrays that fills the results by NumPy.
+
+    An operator that holds graphs runs them as ``nested`` makes programs of them.
+    """
     assert node.op is not None
     compute = FCompute.get(node.op.name)
+    held = FRun.get(node.op.name)
+    running = None if held is None or nested is None else held(node, nested)
 
     def run(sizes: Mapping[str, int], inputs: list[Any], outputs: list[Any]) -> None:
         known = concrete(node, inputs, sizes)
         with np.errstate(all="ignore"):
-            found = derive(known, *inputs) if compute is None else compute(known, *inputs)
+            if running is not None:
+                found = tuple(running(*inputs))
+            elif compute is None:
+                found = derive(known, *inputs)
+            else:
+                found = compute(known, *inputs)
         for target, value in zip(
             outputs, found if isinstance(found, tuple) else (found,), strict=True
         ):

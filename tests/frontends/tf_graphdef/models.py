@@ -7,7 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from passkit.frontends.tf_graphdef.proto import AttrValue, GraphDef, NodeDef, TensorProto
+from passkit.frontends.tf_graphdef.proto import (
+    AttrValue,
+    FunctionDef,
+    GraphDef,
+    NodeDef,
+    TensorProto,
+)
 
 ROOT = Path(__file__).resolve().parents[3]
 DIGITS = ROOT / "examples" / "models" / "digits.pb"
@@ -88,3 +94,25 @@ def const(name: str, value: Any, dtype: str | None = None) -> Any:
 def model(*nodes: Any) -> Any:
     """A GraphDef as TensorFlow 2 writes it."""
     return GraphDef(node=nodes, versions={"producer": 2000})
+
+
+def calls(name: str) -> dict[str, Any]:
+    """An attribute that names a function."""
+    return {"func": {"name": name}}
+
+
+def function(name: str, arguments: str, results: dict[str, str], *nodes: Any) -> Any:
+    """A FunctionDef of float arguments and results; nodes refer to each other as functions do."""
+    signature = {
+        "name": name,
+        "input_arg": [{"name": a, "type": 1} for a in arguments.split()],
+        "output_arg": [{"name": r, "type": 1} for r in results],
+    }
+    return FunctionDef(signature=signature, node_def=nodes, ret=results)
+
+
+def with_functions(nodes: list[Any], *functions: Any) -> Any:
+    """A GraphDef with a library of functions."""
+    out = model(*nodes)
+    out.library.function.extend(functions)
+    return out

@@ -59,7 +59,7 @@ def test_messages_of_tensorflow() -> None:
 @pytest.mark.parametrize(("source", "found"), [(3, "int"), (None, "NoneType"), ([b""], "list")])
 def test_other_sources_are_an_error(source: Any, found: str) -> None:
     """What is no model is named."""
-    with pytest.raises(ModelError, match=f"bytes or a GraphDef, got {found}"):
+    with pytest.raises(ModelError, match=f"Keras model of TensorFlow, got {found}"):
         tf_graphdef.load(source)
 
 
@@ -68,10 +68,10 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(tmp_path)  # messages cut long names short
     with pytest.raises(ModelError, match=r"nothing\.pb' is not a file"):
         tf_graphdef.load("nothing.pb")
-    with pytest.raises(ModelError, match=r"' is a folder, and a frozen GraphDef is needed"):
-        tf_graphdef.load(tmp_path)
+    with pytest.raises(ModelError, match=r"'\.' is a folder without saved_model"):
+        tf_graphdef.load(".")
     (tmp_path / "saved_model.pb").write_bytes(b"")
-    with pytest.raises(ModelError, match=r"saved_model\.pb' is part of a SavedModel"):
+    with pytest.raises(ModelError, match=r"'\.' has 0 graphs with the tags serve, and one"):
         tf_graphdef.load("saved_model.pb")
     with pytest.raises(ModelError, match="x…' cannot be read: File name too long"):
         tf_graphdef.load("x" * 5000)
@@ -321,3 +321,9 @@ def test_many_inputs_have_a_budget() -> None:
 
     with pytest.raises(ModelError, match=r"(inputs of Pack 'y'|Pack 'y') needs [\d,]+ bytes"):
         tf_graphdef.load(wide)
+
+
+def test_an_edge_of_a_missing_operator_may_have_any_index() -> None:
+    """How many results an unknown operator has is not known, so what it is comes first."""
+    with pytest.raises(ModelError, match=r"not supported: Odd × 1 \('o'\)"):
+        tf_graphdef.load(model(X, node("Odd", "o", "x"), node("Neg", "y", "o:5")))

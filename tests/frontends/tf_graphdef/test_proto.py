@@ -58,7 +58,7 @@ def fields_of_text(text: str) -> set[tuple[str, str, int]]:
         elif "}" in line:
             scope.pop()
         elif field := re.match(r"\s*(?:.*\s)?(\w+) = (\d+);", line):
-            owner = [s for s in scope if s != "value"][-1]  # a oneof is no scope of its own
+            owner = [s for s in scope if s not in ("value", "has_length")][-1]  # not of a oneof
             found.add((owner, field[1], int(field[2])))
     return found
 
@@ -86,7 +86,8 @@ def test_damaged_bytes_say_how_long_they_are() -> None:
     """A file that ends too early is no GraphDef."""
     data = DIGITS.read_bytes()[:-100]
 
-    with pytest.raises(ModelError, match=f"'a.pb' is not a GraphDef of {len(data):,} bytes"):
+    said = f"'a.pb' is no GraphDef, or was .* its {len(data):,} bytes.* export"
+    with pytest.raises(ModelError, match=said):
         proto.parse(data, "'a.pb'", budget(len(data)))
 
 
@@ -167,7 +168,8 @@ def test_two_bytes_that_become_a_hundred_are_counted_first(kind: str) -> None:
     """A file of nothing but empty messages is refused before protobuf makes them."""
     data = SWOLLEN[kind]
 
-    with pytest.raises(ModelError, match=r"the graph in 'a\.pb' needs [\d,]+ bytes, and .* max_nb"):
+    said = r"the GraphDef in 'a\.pb' needs [\d,]+ bytes, and .* max_nb"
+    with pytest.raises(ModelError, match=said):
         proto.parse(data, "'a.pb'", budget(len(data)))
 
 
@@ -211,4 +213,4 @@ def test_names_are_short_and_on_one_line() -> None:
 
 def test_the_reader_comes_with_its_descriptors() -> None:
     """The compiled descriptors stand beside the code that loads them."""
-    assert (Path(proto.__file__).parent / "graph.binpb").stat().st_size < 10_000
+    assert (Path(proto.__file__).parent / "graph.binpb").stat().st_size < 20_000

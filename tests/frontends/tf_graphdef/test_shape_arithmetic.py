@@ -260,12 +260,23 @@ def test_shapes_that_do_not_fit(nodes: list[Any], message: str) -> None:
         reshaped(*nodes)
 
 
-def test_a_size_as_data_is_an_error() -> None:
-    """A number that only a call knows cannot be a constant of the graph."""
+def test_a_size_can_be_data() -> None:
+    """A number that only a call knows is computed in the call; there are few of those."""
     nodes = [node("Cast", "f", "shape", DstT=np.dtype("float32")), node("Neg", "y", "f")]
+    graph = tf_graphdef.load(model(X, SHAPE, *nodes, node("Neg", "z", "x")), outputs=["y", "z"])
 
-    with pytest.raises(ModelError, match=r"'shape' is computed from the sizes x\.0, 3, 5, which"):
-        tf_graphdef.load(model(X, SHAPE, *nodes))
+    for rows in (2, 7):
+        found = pk.interpret(graph, {"x": np.ones((rows, 3, 5), np.float32)})[0]
+        assert found.tolist() == [-rows, -3, -5]
+    shift = const("shift", [-4, 0, 0])
+    nodes = [node("Add", "s", "shape", "shift"), shift, node("FloorDiv", "d", "s", "two")]
+    nodes += [const("two", [2, 2, 2]), node("Cast", "y", "d", DstT=np.dtype("float32"))]
+    graph = tf_graphdef.load(model(X, SHAPE, *nodes, node("Neg", "z", "x")), outputs=["y", "z"])
+    assert pk.interpret(graph, {"x": np.ones((3, 3, 5), np.float32)})[0].tolist() == [-1, 1, 2]
+    many = [node("ConcatV2", "m", *["shape"] * 6, "axis"), const("axis", 0), node("Neg", "y", "m")]
+    many.append(node("Cast", "g", "y", DstT=np.dtype("float32")))
+    with pytest.raises(ModelError, match=r"'y' is computed from 18 sizes, -x.0 and others"):
+        tf_graphdef.load(model(X, SHAPE, *many), outputs="g")
 
 
 def test_sizes_stay_simple() -> None:

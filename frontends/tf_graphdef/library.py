@@ -1,0 +1,101 @@
+"""The functions of a model, by name; each is indexed when it is first called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passkit.errors import ModelError, nearest
+from passkit.frontends.tf_graphdef.body import Body, function_body
+from passkit.frontends.tf_graphdef.proto import Budget, short
+
+ASSIGNS = frozenset(
+    {
+        "Assign",
+        "AssignAdd",
+        "AssignAddVariableOp",
+        "AssignSub",
+        "AssignSubVariableOp",
+        "AssignVariableOp",
+    }
+)
+"""Operators that change a variable: they count even where only an order leads to them."""
+
+_ENTRY_NBYTES = 300
+
+
+class Library:
+    """The functions of a model. Raises: ModelError when two have one name."""
+
+    def __init__(self, functions: Any, where: str, budget: Budget) -> None:
+        self.where, self.budget = where, budget
+        budget.take(_ENTRY_NBYTES * len(functions), f"the {len(functions):,} functions of {where}")
+        self.functions: dict[str, Any] = {}
+        for function in functions:
+            name = function.signature.name
+            if name in self.functions:
+                raise ModelError(f"{where} has two functions called {short(name)}")
+            self.functions[name] = function
+        self._bodies: dict[str, Body] = {}
+        self._effects = self._with_effects()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.functions
+
+    def body(self, name: str) -> Body:
+        """A function's nodes. Raises: ModelError for a function that the model does not have."""
+        if name not in self._bodies:
+            if name not in self.functions:
+                raise ModelError(
+                    f"{self.where} has no function {short(name)}; "
+                    f"{nearest(name[:200], [n[:200] for n in list(self.functions)[:1000]])}"
+                )
+            self._bodies[name] = function_body(self.functions[name], self.budget)
+        return self._bodies[name]
+
+    def changes(self, node: Any) -> bool:
+        """Whether a node assigns to a variable, itself or in a function it calls."""
+        return node.op in ASSIGNS or (bool(self._effects) and self._calls(node, self._effects))
+
+    def _calls(self, node: Any, names: set[str]) -> bool:
+        if node.op in names:
+            return True
+        for value in node.attr.values():
+            if value.WhichOneof("value") == "func" and value.func.name in names:
+                return True
+            if value.WhichOneof("value") == "list" and any(
+                f.name in names for f in value.list.func
+            ):
+                return True
+        return False
+
+    def _with_effects(self) -> set[str]:
+        """The functions that assign, or call one that does."""
+        found = {
+            name
+            for name, function in self.functions.items()
+            if any(node.op in ASSIGNS for node in function.node_def)
+        }
+        users: dict[str, set[str]] = {}
+        if found:
+            for name, function in self.functions.items():
+                for node in function.node_def:
+                    for called in _called(node):
+                        users.setdefault(called, set()).add(name)
+        pending = list(found)
+        while pending:
+            new = users.get(pending.pop(), set()) - found
+            found |= new
+            pending += new
+        return found
+
+
+def _called(node: Any) -> list[str]:
+    """The functions that a node names."""
+    names = [node.op]
+    for value in node.attr.values():
+        kind = value.WhichOneof("value")
+        if kind == "func":
+            names.append(value.func.name)
+        elif kind == "list":
+            names += [f.name for f in value.list.func]
+    return names

@@ -1,0 +1,67 @@
+"""What a model is given as: a file, a folder, bytes, a message, or an object of TensorFlow's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.model import Model
+from passkit.frontends.tf_graphdef.objects import from_object
+from passkit.frontends.tf_graphdef.proto import GraphDef, budget_for, parse, parse_text, short
+from passkit.frontends.tf_graphdef.saved_model import from_folder
+
+Source: TypeAlias = str | PathLike[str] | bytes | Any
+
+_TEXT = (".pbtxt", ".txt", ".prototxt")
+
+
+def read_model(
+    source: Source, max_nbytes: int | None, signature: str | None, tags: Sequence[str]
+) -> Model:
+    """The model that ``source`` holds. Raises: ModelError where it holds none."""
+    if isinstance(source, bytes | bytearray | memoryview):
+        data = bytes(source)
+        budget = budget_for(len(data), max_nbytes)
+        graph = parse(data, "the GraphDef", budget)
+        return Model(graph, "the GraphDef", budget).called(signature)
+    if isinstance(source, str | PathLike):
+        return _from_path(Path(fspath(source)), max_nbytes, signature, tags)
+    if isinstance(source, GraphDef):
+        budget = budget_for(source.ByteSize(), max_nbytes)
+        return Model(source, "the GraphDef", budget).called(signature)
+    kind = getattr(getattr(source, "DESCRIPTOR", None), "full_name", type(source).__name__)
+    if kind.split(".")[-1] == "GraphDef" and hasattr(source, "SerializeToString"):
+        return read_model(source.SerializeToString(), max_nbytes, signature, tags)
+    found = from_object(source, max_nbytes)
+    if found is None:
+        raise ModelError(
+            f"tf_graphdef.load needs a file name, a SavedModel folder, bytes or a GraphDef, or a "
+            f"concrete function or Keras model of TensorFlow, got {kind}; as_graph_def() of a "
+            f"tf.Graph gives one"
+        )
+    return found
+
+
+def _from_path(
+    path: Path, max_nbytes: int | None, signature: str | None, tags: Sequence[str]
+) -> Model:
+    where = short(str(path))
+    try:
+        is_folder, is_file = path.is_dir(), path.is_file()
+        if path.stem == "saved_model" and is_file:
+            return from_folder(path.parent, max_nbytes, signature, tags)
+        data = path.read_bytes() if is_file else b""
+    except OSError as error:
+        raise ModelError(f"{where} cannot be read: {error.strerror}") from None
+    if is_folder:
+        return from_folder(path, max_nbytes, signature, tags)
+    if not is_file:
+        raise ModelError(
+            f"{where} is not a file; a .pb or .pbtxt file or a SavedModel folder is needed"
+        )
+    budget = budget_for(len(data), max_nbytes)
+    read = parse_text if path.suffix in _TEXT else parse
+    return Model(read(data, where, budget), where, budget).called(signature)

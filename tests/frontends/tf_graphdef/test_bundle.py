@@ -1,0 +1,208 @@
+"""Checkpoints: what they hold is found, and damage to them is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.bundle import OBJECT_GRAPH, Bundle
+from passkit.frontends.tf_graphdef.crc32c import crc32c, masked
+from passkit.frontends.tf_graphdef.proto import budget_for, message
+from tests.frontends.tf_graphdef.models import NUMBERS
+from tests.frontends.tf_graphdef.test_proto import varint
+from tests.frontends.tf_graphdef.test_saved_model import SAVED
+
+Entry, Header = message("BundleEntryProto"), message("BundleHeaderProto")
+WEIGHTS = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def block(pairs: list[tuple[bytes, bytes]], kind: int = 0) -> bytes:
+    """A block of a LevelDB table; keys share what they can with the one before."""
+    out, last = b"", b""
+    for key, value in pairs:
+        shared = next((k for k in range(len(key)) if key[: k + 1] != last[: k + 1]), len(key))
+        rest = key[shared:]
+        out += varint(shared) + varint(len(rest)) + varint(len(value)) + rest + value
+        last = key
+    out += bytes(4) + (1).to_bytes(4, "little") + bytes([kind])
+    return out + masked(crc32c(out)).to_bytes(4, "little")
+
+
+def table(pairs: list[tuple[bytes, bytes]], kind: int = 0) -> bytes:
+    """A LevelDB table of one block."""
+    data = block(pairs, kind)
+    index = block([(b"\xff", varint(0) + varint(len(data) - 5))])
+    handles = varint(0) + varint(0) + varint(len(data)) + varint(len(index) - 5)
+    magic = (0xDB4775248B80FB57).to_bytes(8, "little")
+    return data + index + handles.ljust(40, b"\0") + magic
+
+
+def entry(array: np.ndarray[Any, Any], offset: int = 0, **changes: Any) -> bytes:
+    """The entry of an array that lies at an offset."""
+    said = {
+        "dtype": NUMBERS[array.dtype.name],
+        "shape": {"dim": [{"size": n} for n in array.shape]},
+        "offset": offset,
+        "size": array.nbytes,
+        "crc32c": masked(crc32c(array.tobytes())),
+    }
+    data: bytes = Entry(**(said | changes)).SerializeToString()
+    return data
+
+
+def header(**said: Any) -> tuple[bytes, bytes]:
+    """The first pair of an index."""
+    return b"", Header(**{"num_shards": 1, **said}).SerializeToString()
+
+
+@pytest.fixture
+def put(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Writes a checkpoint called 'v' and opens it."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(index: bytes, *shards: bytes) -> Bundle:
+        Path("v.index").write_bytes(index)
+        for k, shard in enumerate(shards):
+            Path(f"v.data-{k:05d}-of-{len(shards):05d}").write_bytes(shard)
+        return Bundle(Path("v"), budget_for(len(index) + 1000, None))
+
+    return write
+
+
+def test_tensors_of_several_shards(put: Any) -> None:
+    """A tensor lies in the shard that the index says, at its offset, whatever its type."""
+    flags = np.array([True, False])
+    half = np.array([1.5, -2], np.float16)
+    pairs = [
+        header(num_shards=2),
+        (b"layer/bias", entry(half, 24, shard_id=1)),
+        (b"layer/flags", entry(flags)),
+        (b"layer/kernel", entry(WEIGHTS, shard_id=1)),
+    ]
+    bundle = put(table(pairs), flags.tobytes(), WEIGHTS.tobytes() + half.tobytes())
+
+    assert set(bundle.keys) == {"layer/bias", "layer/flags", "layer/kernel"}
+    for key, wanted in (("kernel", WEIGHTS), ("bias", half), ("flags", flags)):
+        found = bundle.array(f"layer/{key}")
+        assert found.dtype == wanted.dtype
+        np.testing.assert_array_equal(found, wanted)
+        assert not found.flags.writeable
+
+
+def test_bytes_in_the_other_order(put: Any) -> None:
+    """A checkpoint of a big-endian machine is turned round."""
+    turned = WEIGHTS.astype(">f4")
+    said = {"crc32c": masked(crc32c(turned.tobytes()))}
+    index = table([header(endianness=1), (b"w", entry(WEIGHTS, **said))])
+
+    np.testing.assert_array_equal(put(index, turned.tobytes()).array("w"), WEIGHTS)
+
+
+def test_empty_tensors(put: Any) -> None:
+    """A shard without a byte holds a tensor without elements."""
+    none = np.zeros((0, 3), np.float32)
+
+    assert put(table([header(), (b"w", entry(none))]), b"").array("w").shape == (0, 3)
+
+
+def test_the_graph_of_objects() -> None:
+    """A string is found by its length, and checked."""
+    bundle = Bundle(SAVED / "functions" / "variables" / "variables", budget_for(10_000, None))
+
+    objects = message("TrackableObjectGraph").FromString(bundle.string(OBJECT_GRAPH))
+    assert any(a.full_name == "w" for n in objects.nodes for a in n.attributes)
+
+
+DATA = WEIGHTS.tobytes()
+GOOD = table([header(), (b"w", entry(WEIGHTS))])
+
+
+@pytest.mark.parametrize(
+    ("index", "message"),
+    [
+        (b"", "'v.index' of 0 bytes is no index of a checkpoint: it ends in 0x0"),
+        (GOOD[:-8] + bytes(8), f"of {len(GOOD)} bytes is no index .* it ends in 0x0"),
+        (GOOD[:5] + b"?" + GOOD[6:], r"bytes 0 to \d+ of 'v.index' were changed .* 0x"),
+        (table([header()], kind=1), r"has a compressed block \(kind 1\)"),
+        (table([(b"w", b"")]), "'v.index' has 1 entries and no header"),
+        (table([header(num_shards=0)]), "says that it has 0 shards"),
+        (table([header(num_shards=1 << 30)]), "says that it has 1073741824 shards"),
+        (GOOD[:-48] + b"\xff" * 40 + GOOD[-8:], "has a block at 0 of 0 bytes"),
+    ],
+)
+def test_damaged_indices(put: Any, index: bytes, message: str) -> None:
+    """An index is believed where its checksums and bounds hold."""
+    with pytest.raises(ModelError, match=message):
+        put(index, DATA)
+
+
+def test_keys_stay_in_their_block(put: Any) -> None:
+    """A key or value longer than what is left is damage that a checksum would not find."""
+    content = varint(0) + varint(1) + varint(99) + b"w" + bytes(4) + (1).to_bytes(4, "little")
+    data = content + b"\0" + masked(crc32c(content + b"\0")).to_bytes(4, "little")
+    index = block([(b"\xff", varint(0) + varint(len(content)))])
+    handles = varint(0) + varint(0) + varint(len(data)) + varint(len(index) - 5)
+    magic = (0xDB4775248B80FB57).to_bytes(8, "little")
+
+    with pytest.raises(ModelError, match="has a key of 0 . 1 bytes and a value of 99 at 3"):
+        put(data + index + handles.ljust(40, b"\0") + magic)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"shard_id": 3}, "'w' in 'v.index' is in shard 3 of 1"),
+        ({"shard_id": -1}, "is in shard -1 of 1"),
+        ({"offset": 1}, "lies at 1 and takes 24 bytes, and shard 0 has 24"),
+        ({"offset": -8}, "lies at -8 and takes"),
+        ({"offset": 1 << 60}, "lies at 1,152,921,504,606,846,976"),
+        ({"size": 20}, r"of float32\(2, 3\) cannot have 20 bytes"),
+        ({"shape": {"dim": [{"size": 1 << 40}] * 2}}, r"cannot have 24 bytes"),
+        ({"shape": {"unknown_rank": True}}, r"of float32\(\?\) cannot have 24 bytes"),
+        ({"crc32c": 5}, "the bytes of 'w' in 'v.index' were changed .* 0x00000005 is stored"),
+        ({"slices": [{}, {}]}, "'w' in 'v.index' is stored in 2 slices"),
+        ({"dtype": 7}, "'w' in 'v.index' has element type DT_STRING"),
+    ],
+)
+def test_damaged_entries(put: Any, changes: dict[str, Any], message: str) -> None:
+    """What an entry says is checked before a byte of it is read."""
+    bundle = put(table([header(), (b"w", entry(WEIGHTS, **changes))]), DATA)
+
+    with pytest.raises(ModelError, match=message):
+        bundle.array("w")
+
+
+def test_one_changed_bit_of_a_weight(put: Any) -> None:
+    """Checksums find what nothing else could."""
+    bundle = put(GOOD, DATA[:9] + bytes([DATA[9] ^ 1]) + DATA[10:])
+
+    with pytest.raises(ModelError, match="the bytes of 'w' in 'v.index' were changed"):
+        bundle.array("w")
+
+
+def test_what_is_not_there(put: Any) -> None:
+    """A missing tensor, shard or index is named."""
+    bundle = put(GOOD)
+    with pytest.raises(ModelError, match="'v.index' has no tensor 'b'"):
+        bundle.array("b")
+    with pytest.raises(ModelError, match="'v.data-00000-of-00001' cannot be read: No such file"):
+        bundle.array("w")
+    with pytest.raises(ModelError, match="'x.index' cannot be read: No such file"):
+        Bundle(Path("x"), budget_for(0, None))
+
+
+def test_damaged_strings(put: Any) -> None:
+    """The graph of objects is one string, of the length that it says, with its checksum."""
+    text = {"dtype": 7, "shape": {}}
+    with pytest.raises(ModelError, match="'s' in 'v.index' is DT_FLOAT, and one string"):
+        put(table([header(), (b"s", entry(WEIGHTS))]), DATA).string("s")
+    short = np.frombuffer(b"\x09abcdxyz", np.uint8)
+    with pytest.raises(ModelError, match="says 9 bytes of string, and has 3"):
+        put(table([header(), (b"s", entry(short, **text))]), short.tobytes()).string("s")
+    whole = np.frombuffer(b"\x03abcdxyz", np.uint8)
+    with pytest.raises(ModelError, match="the string 's' in 'v.index' were changed"):
+        put(table([header(), (b"s", entry(whole, **text))]), whole.tobytes()).string("s")

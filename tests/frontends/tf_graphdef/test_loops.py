@@ -1,0 +1,565 @@
+"""Loops and lists: unrolled where they can be counted, else run; and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.errors import ModelError
+from passkit.frontends import tf_graphdef
+from tests.frontends.tf_graphdef.models import (
+    attr,
+    calls,
+    const,
+    function,
+    model,
+    node,
+    placeholder,
+    with_functions,
+)
+from tests.frontends.tf_graphdef.test_structures import FALSE, FEED, TRUE, X, ops_of, run
+
+FLOAT, INT = np.dtype("float32"), np.dtype("int32")
+ZERO = const("zero", 0)
+TWO = const("two", 2)
+N = placeholder("n", dtype="int32")
+P = placeholder("p", dtype="bool")
+UNTIL = function("until", "i n v", {"r": "l:z:0"}, node("Less", "l", "i", "n"))
+ADD = [const("one", 1), node("AddV2", "j", "i", "one:output:0")]
+TWICE = function(
+    "twice", "i n v", {"i": "j:z:0", "n": "n", "v": "w:z:0"}, *ADD, node("Add", "w", "v", "v")
+)
+
+
+def loop(condition: str = "until", body: str = "twice", *inputs: str) -> Any:
+    """A loop over a counter, its end and a value."""
+    given = inputs or ("zero", "n", "x")
+    return node("While", "y", *given, cond=calls(condition), body=calls(body))
+
+
+def looping(*nodes: Any, bodies: Any = (UNTIL, TWICE)) -> Any:
+    """A model with a loop."""
+    return with_functions([X, ZERO, *nodes], *bodies)
+
+
+def test_a_loop_that_can_be_counted() -> None:
+    """As many rounds as there are, under the number of each, and nothing of the counter."""
+    source = looping(const("n", 3), loop())
+
+    np.testing.assert_array_equal(run(source, "y:2")[0], 8 * FEED)
+    graph = tf_graphdef.load(source, "y:2")
+    assert [n.name for n in graph.nodes] == ["x", "y/0/w", "y/1/w", "y/2/w", "y"]
+
+
+def test_a_loop_of_no_rounds() -> None:
+    """Its values are what it began with."""
+    np.testing.assert_array_equal(run(looping(const("n", 0), loop()), "y:2")[0], FEED)
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 5])
+def test_a_loop_that_a_call_counts(rounds: int) -> None:
+    """It is one operator, which goes round as often as the call says."""
+    source = looping(N, loop())
+
+    for target in ("interpret", "cpu"):
+        exe = pk.compile(tf_graphdef.load(source, ["y:0", "y:2"]), target=target)
+        count, found = exe(x=FEED, n=np.int32(rounds))
+        assert count == rounds
+        np.testing.assert_array_equal(found, 2**rounds * FEED)
+
+
+def test_long_loops_are_not_unrolled() -> None:
+    """Neither of more rounds than allowed, nor of more nodes; they run all the same."""
+    source = looping(const("n", 5000), loop())
+    assert ops_of_output(source).count("while_loop") == 1
+    wide = function(
+        "twice",
+        "i n v",
+        {"i": "j:z:0", "n": "n", "v": "w99:z:0"},
+        *ADD,
+        *(node("Add", f"w{k}", f"w{k - 1}:z:0" if k else "v", "v") for k in range(100)),
+    )
+    source = looping(const("n", 200), loop(), bodies=(UNTIL, wide))
+    assert "while_loop" in ops_of_output(source)
+    graph = tf_graphdef.load(looping(const("n", 20), loop()), "y:0", max_rounds=10)
+    assert int(pk.interpret(graph, {"x": FEED} if graph.inputs else {})[0]) == 20
+
+
+def ops_of_output(source: Any) -> list[str]:
+    """The operators behind the value of a loop."""
+    return [n.op.name for n in tf_graphdef.load(source, "y:2").nodes if n.op]
+
+
+def test_an_operator_missing_in_a_loop() -> None:
+    """It is found in body and condition, with what else is missing."""
+    bad = function(
+        "twice", "i n v", {"i": "j:z:0", "n": "n", "v": "w:z:0"}, *ADD, node("Odd", "w", "v")
+    )
+    rare = function("until", "i n v", {"r": "l:z:0"}, node("Rare", "l", "i"))
+    for nodes, bodies, message in (
+        ([const("n", 3)], (UNTIL, bad), r"1 node.* Odd × 1 \('y/0/w'\)"),
+        ([const("n", 3)], (rare, bad), r"2 node.* Odd × 1 .*; Rare × 1"),
+        ([N], (UNTIL, bad), r"1 node.* Odd × 1"),
+    ):
+        with pytest.raises(ModelError, match=message):
+            tf_graphdef.load(looping(*nodes, loop(), bodies=bodies), "y:2")
+
+
+GROWS = function(
+    "twice",
+    "i n v",
+    {"i": "j:z:0", "n": "n", "v": "w:o:0"},
+    *ADD,
+    const("z", 0),
+    node("ConcatV2", "w", "v", "v", "z:output:0"),
+)
+TURNS = function(
+    "twice",
+    "i n v",
+    {"i": "j:z:0", "n": "n", "v": "l:h:0"},
+    *ADD,
+    node("EmptyTensorList", "l", "i", "i", element_dtype=FLOAT),
+)
+FEWER = function("twice", "i n v", {"i": "j:z:0"}, *ADD)
+MORE = function("until", "i n v", {"r": "l:z:0", "s": "i"}, node("Less", "l", "i", "n"))
+LISTED = function(
+    "until", "i n v", {"r": "l:h:0"}, node("EmptyTensorList", "l", "i", "i", element_dtype=FLOAT)
+)
+ASSIGNS = function(
+    "twice",
+    "i n v",
+    {"i": "j:z:0", "n": "n", "v": "v"},
+    *ADD,
+    node("VarHandleOp", "h", dtype=FLOAT, shape=(), shared_name="var"),
+    const("c", 1.0),
+    node("AssignVariableOp", "a", "h:r:0", "c:output:0"),
+)
+ASSIGNS.control_ret["a"] = "a"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "bodies", "message"),
+    [
+        ([N], (UNTIL, GROWS), r"value 2 changes from float32\(x.0, 3\) to float32\(2\*x.0, 3\)"),
+        ([N], (UNTIL, TURNS), "needs an array as its value 2, and it is a list of tensors"),
+        ([N], (UNTIL, FEWER), "has 3 values, and its body gives 1"),
+        ([const("n", 2)], (UNTIL, FEWER), "has 3 values, and its body gives 1"),
+        ([N], (MORE, TWICE), "needs one result of its condition 'until', got 2"),
+        ([const("n", 2)], (LISTED, TWICE), "as its condition, and '.*l' is a list of tensors"),
+        (
+            [N, node("VarHandleOp", "h", dtype=FLOAT, shape=(), shared_name="var")],
+            (UNTIL, ASSIGNS),
+            "assigns to the variable 'var'; pass its value around",
+        ),
+    ],
+)
+def test_loops_that_do_not_fit(nodes: list[Any], bodies: Any, message: str) -> None:
+    """A value of a loop keeps its number, type and shape."""
+    with pytest.raises(ModelError, match=message):
+        tf_graphdef.load(looping(*nodes, loop(), bodies=bodies), "y:2")
+
+
+# lists
+
+
+def reserve(count: str = "two", **attrs: Any) -> Any:
+    """A list of a length."""
+    return node("TensorListReserve", "l", "any", count, element_dtype=FLOAT, **attrs)
+
+
+ANY = const("any", -1)
+ITEM = const("item", [1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("nodes", "wanted"),
+    [
+        ([node("TensorListSetItem", "m", "l", "zero", "item"),
+          node("TensorListStack", "y", "m", "any")], [[1, 2], [0, 0]]),
+        ([node("TensorListPushBack", "m", "l", "item"), node("TensorListLength", "y", "m")], 3),
+        ([node("TensorListPushBack", "m", "l", "item"),
+          node("TensorListPopBack", "p", "m", "any"), node("Neg", "y", "p:1")], [-1, -2]),
+        ([node("TensorListFromTensor", "m", "item", "any"),
+          node("TensorListGetItem", "y", "m", "one", "any")], 2),
+        ([node("TensorListFromTensor", "m", "item", "any"), const("at", [1, 0, 1]),
+          node("TensorListGather", "y", "m", "at", "any")], [2, 1, 2]),
+        ([const("at", [2, 0]), node("TensorListScatter", "m", "item", "at", "any"),
+          node("TensorListStack", "y", "m", "any")], [2, 0, 1]),
+        ([const("at", [2, 0]), const("n4", 4),
+          node("TensorListScatterV2", "m", "item", "at", "any", "n4"),
+          node("TensorListStack", "y", "m", "any")], [2, 0, 1, 0]),
+        ([node("TensorListPushBack", "m", "e", "item"),
+          node("TensorListPushBack", "k", "m", "item"),
+          node("TensorListConcatV2", "y", "k", "any", "any")], [1, 2, 1, 2]),
+        ([const("ls", [1, 1]), node("TensorListSplit", "m", "item", "any", "ls"),
+          node("TensorListGetItem", "y", "m", "one", "any")], [2]),
+        ([node("TensorListFromTensor", "m", "item", "any"),
+          node("TensorListResize", "k", "m", "one"),
+          node("TensorListStack", "y", "k", "any")], [1]),
+        ([node("TensorListConcatLists", "m", "l", "l", element_dtype=FLOAT),
+          node("TensorListLength", "y", "m")], 4),
+        ([const("sh", [3]), node("TensorListStack", "y", "e", "sh")], np.zeros((0, 3))),
+        ([node("TensorListPushBack", "m", "e", "item"),
+          node("TensorListElementShape", "y", "m", shape_type=INT)], -1),
+    ],
+)  # fmt: skip
+def test_lists(nodes: list[Any], wanted: Any) -> None:
+    """Each operator on lists does to them what it does in TensorFlow."""
+    empty = node("EmptyTensorList", "e", "any", "two", element_dtype=FLOAT)
+    source = model(ANY, ITEM, ZERO, TWO, const("one", 1), reserve(), empty, *nodes)
+
+    found = pk.interpret(tf_graphdef.load(source, "y"))[0]
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        ([node("TensorListStack", "y", "item", "any")], "needs a list, and 'item' is an array"),
+        ([node("TensorListStack", "y", "h", "any")], "needs a list, and 'h' is a handle of a var"),
+        ([node("TensorListStack", "y", "l", "any")], "reads item 0, which nothing was put into"),
+        ([node("TensorListStack", "y", "e", "any")], "'y' stacks an empty list"),
+        ([node("TensorListGetItem", "y", "l", "two", "any")], "takes item 2 of a list of 2"),
+        ([node("TensorListGetItem", "y", "l", "any", "any")], "takes item -1 of a list of 2"),
+        ([node("TensorListSetItem", "y", "l", "zero", "two")], "puts int32 into a list of float32"),
+        ([node("TensorListPopBack", "y", "e", "any")], "takes the last item of 'e', which has no"),
+        ([const("at", [7]), node("TensorListGather", "y", "l", "at", "any")], "takes item 7 of a"),
+        ([const("at", [7]), node("TensorListScatter", "y", "item", "at", "any")], "has 1 indices"),
+        ([const("at", [7, 0]), node("TensorListScatterV2", "y", "item", "at", "any", "two")],
+         "puts item 7 into a list of 2"),
+        ([node("TensorListGather", "y", "l", "item", "any")], r"indices, .* got float32\(2,\) fr"),
+        ([node("TensorListConcat", "y", "e", "any")], "joins the items of 'e', which has none"),
+        ([const("ls", [5, 1]), node("TensorListSplit", "y", "item", "any", "ls")],
+         r"cuts 'item' of shape \(2,\) into \(5, 1\)"),
+        ([node("TensorListFromTensor", "y", "zero", "any")], r"a list of 'zero' of shape \(\), wh"),
+        ([node("TensorListReserve", "y", "any", "any", element_dtype=FLOAT)], "at least 0, got -1"),
+        ([node("TensorListLength", "y")], "TensorListLength 'y' needs 1 input.s., got 0"),
+        ([node("Neg", "y", "l")], "Neg 'y' needs an array, and 'l' is a list of tensors"),
+        ([node("Identity", "y", "l")], "cannot return 'y': it is a list of tensors, and an array"),
+    ],
+)  # fmt: skip
+def test_lists_that_do_not_fit(nodes: list[Any], message: str) -> None:
+    """Lists hold items of one type, at places that they have."""
+    empty = node("EmptyTensorList", "e", "any", "two", element_dtype=FLOAT)
+    handle = node("VarHandleOp", "h", dtype=FLOAT, shape=())
+    source = model(ANY, ITEM, ZERO, TWO, reserve(), empty, handle, *nodes)
+
+    with pytest.raises(ModelError, match=message):
+        tf_graphdef.load(source, "y")
+
+
+def test_lists_by_an_index_that_a_call_knows() -> None:
+    """Then a list is an array of its items."""
+    nodes = [
+        ANY,
+        TWO,
+        node("TensorListFromTensor", "l", "x", "any"),
+        node("TensorListGetItem", "a", "l", "n", "any"),
+        node("TensorListSetItem", "m", "l", "n", "a"),
+        node("TensorListStack", "y", "m", "any"),
+    ]
+    for x in (X, placeholder("x", 2, 3)):
+        a, y = run(model(x, N, *nodes), ["a", "y"], n=np.int32(1))
+        np.testing.assert_array_equal(a, FEED[1])
+        np.testing.assert_array_equal(y, FEED)
+
+
+def test_lists_of_items_that_differ() -> None:
+    """Such a list is no array, nor is one of which nothing is known."""
+    nodes = [ANY, TWO, ITEM, N, const("more", [1.0, 2.0, 3.0])]
+    put = [
+        node("EmptyTensorList", "l", "any", "two", element_dtype=FLOAT),
+        node("TensorListPushBack", "m", "l", "item"),
+        node("TensorListPushBack", "k", "m", "more"),
+        node("TensorListGetItem", "y", "k", "n", "any"),
+    ]
+    with pytest.raises(ModelError, match=r"takes items of 'k' .* their shapes differ: \("):
+        tf_graphdef.load(model(*nodes, *put), "y")
+    put[-1].input[0] = "l"
+    with pytest.raises(ModelError, match="reads the list '.*' of length 0, and the shape of its"):
+        tf_graphdef.load(model(*nodes, *put), "y")
+
+
+# TensorFlow 1
+
+
+def conditional(condition: Any, *more: Any) -> Any:
+    """A value that is doubled or negated, as TensorFlow 1 has it."""
+    return model(
+        X,
+        condition,
+        node("Switch", "s", "x", condition.name),
+        node("Neg", "a", "s"),
+        node("Add", "b", "s:1", "s:1"),
+        node("Merge", "y", "a", "b"),
+        *more,
+    )
+
+
+@pytest.mark.parametrize(("condition", "factor", "which"), [(TRUE, 2, 1), (FALSE, -1, 0)])
+def test_switch_and_merge(condition: Any, factor: int, which: int) -> None:
+    """The side that is dead leaves nothing behind."""
+    found, index = run(conditional(condition), ["y", "y:1"])
+
+    np.testing.assert_array_equal(found, factor * FEED)
+    assert index == which
+    assert [n for n in ops_of(conditional(condition)) if n != "identity"] in (["add"], ["neg"])
+
+
+def test_merge_chooses_in_each_call() -> None:
+    """Where the condition is an input, the Switch in front decides."""
+    for value, factor, which in ((True, 2, 1), (False, -1, 0)):
+        found, index = run(conditional(P), ["y", "y:1"], p=np.array(value))
+        np.testing.assert_array_equal(found, factor * FEED)
+        assert index == which
+
+
+def test_merges_in_and_after_one_another() -> None:
+    """Each is decided by its own condition, also where another one has the same, or is around."""
+    after = [
+        node("Switch", "t", "y", "p"),
+        node("Neg", "c", "t"),
+        node("Merge", "z", "c", "t:1"),
+    ]
+    for value, factor in ((True, 2), (False, 1)):
+        found = run(conditional(P, *after), "z", p=np.array(value))[0]
+        np.testing.assert_array_equal(found, factor * FEED)
+    q = placeholder("q", dtype="bool")
+    inside = [
+        node("Switch", "u", "b", "q"),
+        node("Neg", "d", "u"),
+        node("Merge", "e", "d", "u:1"),
+        node("Merge", "z", "a", "e"),
+    ]
+    for outer, inner, factor in ((0, 0, -1), (0, 1, -1), (1, 0, -2), (1, 1, 2)):
+        feeds = {"p": np.array(bool(outer)), "q": np.array(bool(inner))}
+        found = run(conditional(P, q, *inside), "z", **feeds)[0]
+        np.testing.assert_array_equal(found, factor * FEED)
+
+
+def test_conditions_far_inside_one_another() -> None:
+    """They are followed to a depth."""
+    nodes = [placeholder(f"p{k}", dtype="bool") for k in range(80)]
+    nodes += [node("Switch", f"s{k}", f"s{k - 1}" if k else "x", f"p{k}") for k in range(80)]
+    nodes.append(node("Merge", "z", "s79", "s79:1"))
+
+    with pytest.raises(ModelError, match=r"Switch 's6.' of .* depends on 65 conditions, and at"):
+        tf_graphdef.load(model(X, *nodes), "z")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        ([node("Merge", "z", "x", "y")],
+         "Merge 'z' merges values of which only a call knows .* no Switch"),
+        ([node("Merge", "z", "x", "x", "x")], "Merge 'z' merges 3 values that may all come"),
+        ([node("Exit", "z", "y")], "Exit 'z' leaves the loop '' of 0 entrances, which has no"),
+        ([node("Exit", "z")], "leaves the loop '' of 0 entrances"),
+        ([node("Switch", "t", "x", "x"), node("Neg", "z", "t")],
+         "Switch 't' needs one value as its condition, got bool"),
+    ],
+)  # fmt: skip
+def test_flow_that_leads_nowhere(nodes: list[Any], message: str) -> None:
+    """Only what TensorFlow builds can be followed."""
+    if "t" in [n.name for n in nodes]:
+        nodes = [const("c", [True]), node("Switch", "t", "x", "c"), *nodes[1:]]
+    with pytest.raises(ModelError, match=message):
+        tf_graphdef.load(conditional(P, *nodes), "z")
+
+
+def rounds(*changed: Any) -> Any:
+    """A loop of TensorFlow 1 that doubles a value; nodes given replace those of their name."""
+    nodes = [
+        X,
+        ZERO,
+        const("n", 3),
+        node("Enter", "ei", "zero", frame_name="f"),
+        node("Enter", "ex", "x", frame_name="f"),
+        node("Enter", "en", "n", frame_name="f", is_constant=True),
+        node("Merge", "mi", "ei", "ni"),
+        node("Merge", "mx", "ex", "nx"),
+        node("Less", "less", "mi", "en"),
+        node("LoopCond", "go", "less"),
+        node("Switch", "si", "mi", "go"),
+        node("Switch", "sx", "mx", "go"),
+        const("one", 1),
+        node("Add", "ai", "si:1", "one"),
+        node("Add", "ax", "sx:1", "sx:1"),
+        node("NextIteration", "ni", "ai"),
+        node("NextIteration", "nx", "ax"),
+        node("Exit", "y", "sx"),
+        node("Neg", "inside", "ax"),
+    ]
+    new = {n.name: n for n in changed}
+    return model(*(new.pop(n.name, n) for n in nodes), *new.values())
+
+
+def test_frames() -> None:
+    """A loop between Enter and Exit is unrolled, or runs."""
+    np.testing.assert_array_equal(run(rounds(), "y")[0], 8 * FEED)
+    assert ops_of_exit(rounds()) == ["add"] * 3
+    for count in (0, 4):
+        found = run(rounds(N), "y", n=np.int32(count))[0]
+        np.testing.assert_array_equal(found, 2**count * FEED)
+
+
+def ops_of_exit(source: Any) -> list[str]:
+    """The operators behind the exit of a loop, less what only names it."""
+    names = [n.op.name for n in tf_graphdef.load(source, "y").nodes if n.op]
+    return [n for n in names if n != "identity"]
+
+
+def test_a_loop_that_changes_nothing() -> None:
+    """Its values are what they were, in whichever round it ends."""
+    same = function("twice", "i n v", {"i": "i", "n": "n", "v": "v"})
+
+    np.testing.assert_array_equal(run(looping(N, loop(), bodies=(UNTIL, same)), "y:2")[0], FEED)
+
+
+def test_loops_inside_one_another() -> None:
+    """A loop can hold others, to a depth, and not itself."""
+    nodes = [X, P, const("q", value=True)]
+    for k in range(90):
+        entered = f"s{k - 1}:1" if k else "x"
+        back = f"e{k + 1}" if k < 89 else f"s{k}:1"
+        nodes += [
+            node("Enter", f"b{k}", entered, frame_name=f"f{k}"),
+            node("Merge", f"m{k}", f"b{k}", f"n{k}"),
+            node("LoopCond", f"c{k}", "q"),
+            node("Switch", f"s{k}", f"m{k}", f"c{k}"),
+            node("NextIteration", f"n{k}", back),
+            node("Exit", f"e{k}", f"s{k}"),
+        ]
+    with pytest.raises(ModelError, match=r"'e6.' leaves the loop 'f6.', which is over 64 deep"):
+        tf_graphdef.load(model(*nodes), "e0")
+    itself = [node("NextIteration", "nx", "y2"), node("Exit", "y2", "sx")]
+    with pytest.raises(ModelError, match="'y2' leaves the loop 'f', which is a part of it"):
+        tf_graphdef.load(rounds(*itself), "y")
+
+
+@pytest.mark.parametrize(
+    ("changed", "output", "message"),
+    [
+        ([node("Identity", "go", "less")], "y", "Exit 'y' leaves the loop 'f' of 3 entrances, wh"),
+        ([], "inside", "NextIteration 'nx' of the GraphDef is inside a loop, and is read outside"),
+        (
+            [node("Switch", "s2", "m2", "go"), node("Merge", "m2", "en", "en"),
+             node("Exit", "z", "s2")],
+            "z",
+            "leaves the loop 'f', and 'm2' does not go round in it",
+        ),
+        ([N, node("Add", "ax", "sx:1", "out"), node("Neg", "out", "x")], "y",
+         "goes round as often as only a call knows, and reads 'x' from outside"),
+    ],
+)  # fmt: skip
+def test_frames_that_are_none(changed: list[Any], output: str, message: str) -> None:
+    """A loop has a condition, and what is inside stays inside."""
+    with pytest.raises(ModelError, match=message):
+        tf_graphdef.load(rounds(*changed), output)
+
+
+def test_tensor_arrays() -> None:
+    """Writing, reading, scattering, gathering, joining and splitting, by the flow."""
+    nodes = [
+        X,
+        ZERO,
+        TWO,
+        const("one", 1),
+        const("both", [0, 1]),
+        const("ls", [1, 1]),
+        const("rows", [[1.0, 2.0], [3.0, 4.0]]),
+        node("TensorArrayV3", "t", "two", dtype=FLOAT),
+        node("TensorArrayScatterV3", "s", "t", "both", "rows", "t:1"),
+        node("TensorArrayReadV3", "r", "t", "one", "s"),
+        node("TensorArrayWriteV3", "w", "t", "zero", "r", "s"),
+        node("TensorArrayGatherV3", "g", "t", "both", "w"),
+        node("TensorArraySizeV3", "n", "t", "w"),
+        node("TensorArrayConcatV3", "c", "t", "w"),
+        node("TensorArraySplitV3", "p", "t", "rows", "ls", "t:1"),
+        node("TensorArrayReadV3", "q", "t", "one", "p"),
+        node("TensorArrayCloseV3", "close", "t"),
+        node("Neg", "y", "q", "^close"),
+    ]
+
+    g, n, c, y = run(model(*nodes), ["g", "n", "c", "y"])
+    assert (g.tolist(), n, c.tolist(), y.tolist()) == (
+        [[3, 4], [3, 4]],
+        2,
+        [3, 4, 3, 4],
+        [[-3, -4]],
+    )
+
+
+# indices and sizes
+
+
+def test_indices_that_a_call_knows() -> None:
+    """One element of an axis, the others whole."""
+    nodes = [node("Pack", "b", "n"), node("StridedSlice", "y", "x", "b", "b", "b")]
+    nodes[1].attr["shrink_axis_mask"].i = 1
+
+    for k in (0, 1):
+        np.testing.assert_array_equal(run(model(X, N, *nodes), "y", n=np.int32(k))[0], FEED[k])
+    for mask, message in (
+        ({"begin_mask": 1}, "begin_mask=1, end_mask=0"),
+        ({"new_axis_mask": 1}, "_axis"),
+    ):
+        bad = node("StridedSlice", "y", "x", "b", "b", "b", **mask)
+        with pytest.raises(ModelError, match=f"bounds that only a call knows .*{message}"):
+            tf_graphdef.load(model(X, N, nodes[0], bad), "y")
+    with pytest.raises(ModelError, match=r"needs a list of indices, got one of shape \(\)"):
+        tf_graphdef.load(model(X, N, node("StridedSlice", "y", "x", "n", "n", "n")), "y")
+
+
+def test_variables_as_tensorflow_1_has_them() -> None:
+    """A variable by reference is read where it is used; assigning counts in the order it has."""
+    nodes = [
+        X,
+        const("c", [1.0, 2.0, 3.0]),
+        node("VariableV2", "v", dtype=FLOAT, shape=(3,)),
+        node("Assign", "a", "v", "c"),
+        node("AssignAdd", "b", "v", "c", "^a"),
+        node("Identity", "r", "v", "^b"),
+        node("Mul", "y", "x", "r"),
+    ]
+
+    np.testing.assert_array_equal(run(model(*nodes), "y")[0], FEED * [2, 4, 6])
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        ([node("ReadVariableOp", "y", "v", dtype=FLOAT)], "reads the variable 'v', and has no"),
+        ([node("ReadVariableOp", "y", "c", dtype=FLOAT)], "handle of a variable, and 'c' is an"),
+        ([node("Neg", "y", "v")], "Neg 'y' needs an array, and 'v' is a handle of a variable"),
+        ([node("AssignVariableOp", "a", "v", "i"), node("ReadVariableOp", "y", "v", "^a")],
+         r"assigns int32\(\) to the variable 'v', which is float32"),
+    ],
+)  # fmt: skip
+def test_variables_that_do_not_fit(nodes: list[Any], message: str) -> None:
+    """A variable is read through its handle, and needs a value."""
+    handle = node("VarHandleOp", "v", dtype=FLOAT, shape=(3,))
+
+    with pytest.raises(ModelError, match=message):
+        tf_graphdef.load(model(handle, const("c", 1.0), const("i", 1), *nodes), "y")
+
+
+def test_what_is_asked_of_variables() -> None:
+    """They are initialised, and have a shape."""
+    nodes = [
+        node("VarHandleOp", "v", dtype=FLOAT, shape=(3,)),
+        const("c", [1.0, 2.0, 3.0]),
+        node("AssignVariableOp", "a", "v", "c"),
+        node("VariableShape", "s", "v", "^a"),
+        node("VarIsInitializedOp", "b", "v"),
+        const("at", [0, 2]),
+        node("AssignSubVariableOp", "d", "v", "c", "^s"),
+        node("ReadVariableOp", "r", "v", "^d"),
+    ]
+
+    s, b, r = run(model(*nodes), ["s", "b", "r"])
+    assert (s.tolist(), b, r.tolist()) == ([3], True, [0, 0, 0])
+    assert attr(True).b

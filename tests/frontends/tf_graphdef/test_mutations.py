@@ -1,0 +1,160 @@
+"""Whatever a model says, nothing but a PasskitError comes out of loading it, soon."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from passkit.errors import ModelError, PasskitError
+from passkit.frontends import tf_graphdef
+from tests.frontends.tf_graphdef.models import const, function, model, node, with_functions
+from tests.frontends.tf_graphdef.mutations import mutant
+from tests.frontends.tf_graphdef.test_loops import TWICE, loop, looping
+from tests.frontends.tf_graphdef.test_structures import X, call
+
+
+def outcome(seed: int, folder: Path) -> str:
+    """What comes of the model of a seed, and how long it took the processor."""
+    begun = time.process_time()
+    try:
+        mutant(seed).load(folder)
+        found = "loaded"
+    except PasskitError as error:
+        assert len(str(error)) < 10_000
+        found = type(error).__name__
+    assert time.process_time() - begun < 2
+    return found
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_mutated_models_give_errors_or_graphs(part: int, tmp_path: Path) -> None:
+    """Two hundred of the thousands that the benchmark of this name tries."""
+    found = Counter(outcome(50 * part + k, tmp_path / str(k)) for k in range(50))
+
+    assert found["ModelError"] > 5
+    assert found["loaded"] > 5
+
+
+def test_models_are_really_changed() -> None:
+    """Seeds differ, and a seed is the same model whenever it is asked for."""
+    models = [mutant(k) for k in range(30)]
+
+    assert len({m.name for m in models}) >= 6
+    assert models == [mutant(k) for k in range(30)]
+
+
+def in_two_seconds(source: Any, output: str, message: str | None) -> None:
+    """Load a model that takes long if nothing stops it."""
+    begun = time.process_time()
+    if message is None:
+        tf_graphdef.load(source, output)
+    else:
+        with pytest.raises(ModelError, match=message):
+            tf_graphdef.load(source, output)
+    assert time.process_time() - begun < 2
+
+
+FOREVER = function("until", "i n v", {"r": "c:output:0"}, const("c", value=True))
+
+
+def test_functions_that_call_each_other_without_end() -> None:
+    """Trees of calls and loops within loops come to an end by counting."""
+    tree, loops = [], [FOREVER, TWICE]
+    for k in range(40):
+        inner = [call("c", f"f{k + 1}", "a"), call("d", f"f{k + 1}", "c:output:0")]
+        tree.append(function(f"f{k}", "a", {"r": "d:output:0"}, *inner))
+        again = loop("until", f"n{k - 1}" if k else "twice", "i", "n", "v")
+        loops.append(function(f"n{k}", "i n v", {"i": "i", "n": "n", "v": "y:output:2"}, again))
+    tree.append(function("f40", "a", {"r": "a"}))
+    in_two_seconds(
+        with_functions([X, call("y", "f0", "x")], *tree), "y", "more than 30,002 nodes of it"
+    )
+    nodes = [const("n", 3), loop("until", "n39")]
+    in_two_seconds(looping(*nodes, bodies=loops), "y:2", "more than 30,004 nodes of it")
+
+
+def test_a_loop_without_end() -> None:
+    """It goes round when the graph runs, however often that is."""
+    in_two_seconds(looping(const("n", 3), loop(), bodies=(FOREVER, TWICE)), "y:2", None)
+
+
+def test_lists_of_a_giant_length() -> None:
+    """A length is accounted for before a list of it is made."""
+    far, shape = const("far", 2**31 - 1), const("any", -1)
+    item = const("item", [1.0])
+    reserve = node("TensorListReserve", "l", "any", "far", element_dtype=np.dtype("float32"))
+    in_two_seconds(model(far, shape, reserve), "l", r"'l' of 2,147,483,647 items needs")
+    reserve.input[1] = "any"
+    empty = node("EmptyTensorList", "e", "any", "far", element_dtype=np.dtype("float32"))
+    put = node("TensorListSetItem", "m", "e", "far", "item", resize_if_index_out_of_bounds=True)
+    in_two_seconds(model(far, shape, item, empty, put), "m", r"TensorListSetItem 'm' needs 2")
+
+
+def test_names_that_grow() -> None:
+    """The names of callers stand in front of those they call, and take memory."""
+    name = "n" * 50_000
+    chain = [
+        function(f"f{k}", "a", {"r": f"{name}:output:0"}, call(name, f"f{k + 1}", "a"))
+        for k in range(60)
+    ]
+    chain.append(function("f60", "a", {"r": "a"}))
+    source = with_functions([X, call("y", "f0", "x")], *chain)
+    graph = source.SerializeToString()
+    begun = time.process_time()
+    with pytest.raises(ModelError, match=r"node 'nnn.* needs [\d,]+ bytes"):
+        tf_graphdef.load(graph, max_nbytes=len(graph) * 5)
+    assert time.process_time() - begun < 2
+
+
+def test_a_worker_that_dies_or_says_a_fault_is_reported() -> None:
+    """The campaign goes on behind the seed that cost a worker its life."""
+    campaign = benchmark("fuzz_models").Campaign(5, 3)
+    said = [
+        {"seed": 5, "model": "m"},
+        {"kind": "loaded", "seconds": 0.5, "fault": ""},
+        {"seed": 6, "model": "m"},
+        {"kind": "fault", "seconds": 0.1, "fault": "KeyError"},
+        {"seed": 7, "model": "m"},
+    ]
+    program = "import os\n" + "".join(
+        f"print({json.dumps(json.dumps(s))}, flush=True)\n" for s in said
+    )
+    command = [sys.executable, "-c", program + "os.abort()"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as worker:
+        campaign._listen(worker)
+
+    report = campaign.report()
+    assert campaign.next == 8
+    assert [f["seed"] for f in report["faults"]] == [6, 7]
+    assert "the worker died: -6" in report["faults"][1]["what"]
+    assert (report["slowest_seed"], report["outcomes"]) == (5, {"loaded": 1, "fault": 1})
+
+
+def benchmark(name: str) -> Any:
+    """A benchmark as a module."""
+    path = Path(__file__).resolve().parents[3] / "benchmarks" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_planted_fault_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error of another kind comes through."""
+
+    def load(*args: Any, **kwargs: Any) -> None:
+        raise KeyError("planted")
+
+    monkeypatch.setattr("passkit.frontends.tf_graphdef.load", load)
+    with pytest.raises(KeyError, match="planted"):
+        outcome(3, tmp_path)

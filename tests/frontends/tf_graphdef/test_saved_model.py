@@ -1,0 +1,293 @@
+"""SavedModels give TensorFlow's results, and damaged or unsuitable folders say what is wrong."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from google.protobuf import text_format
+
+import passkit as pk
+from passkit.errors import ModelError
+from passkit.frontends import tf_graphdef
+from passkit.frontends.tf_graphdef.proto import message
+
+SAVED = Path(__file__).parent / "saved"
+CASES = sorted(p for p in SAVED.glob("*/*.npz"))
+
+
+def case(path: Path) -> tuple[pk.Graph, dict[str, Any], dict[str, Any]]:
+    """The graph of one case, its feeds and TensorFlow's results."""
+    signature = None if path.stem == "case" else path.stem
+    arrays = dict(np.load(path))
+    feeds = {k[3:]: v for k, v in arrays.items() if k.startswith("in.")}
+    results = {k[4:]: v for k, v in arrays.items() if k.startswith("out.")}
+    return tf_graphdef.load(path.parent, signature=signature), feeds, results
+
+
+def close(graph: pk.Graph, found: list[Any], results: dict[str, Any]) -> None:
+    """Names, types and values are TensorFlow's."""
+    assert sorted(e.name for e in graph.outputs) == sorted(results)
+    for entry, array in zip(graph.outputs, found, strict=True):
+        wanted = results[entry.name]
+        assert (array.dtype, array.shape) == (wanted.dtype, wanted.shape)
+        limit = 1e-5 * np.abs(wanted).max() if wanted.dtype.kind == "f" else 0
+        np.testing.assert_allclose(array, wanted, rtol=0, atol=limit)
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda p: f"{p.parent.name}-{p.stem}")
+def test_what_tensorflow_computes(path: Path) -> None:
+    """Variables, calls, branches, loops and lists mean what they mean there."""
+    graph, feeds, results = case(path)
+
+    assert {n.name for n in graph.inputs} <= set(feeds)
+    close(graph, pk.interpret(graph, {n.name: feeds[n.name] for n in graph.inputs}), results)
+
+
+@pytest.mark.parametrize("name", ["lstm_any/case", "functions/some_rounds", "functions/running"])
+def test_loops_that_a_call_counts_are_compiled(name: str) -> None:
+    """Such a loop is one step of the program, and its body a program of its own."""
+    graph, feeds, results = case(SAVED / f"{name}.npz")
+    exe = pk.compile(graph)
+
+    assert exe.stats["python_calls"] == 1
+    close(graph, exe(feeds), results)
+
+
+def test_a_loop_counts_anew_in_each_call() -> None:
+    """Neither the number of rounds nor that of rows is fixed."""
+    graph, feeds, _ = case(SAVED / "functions" / "running.npz")
+    exe = pk.compile(graph)
+    x = np.concatenate([feeds["x"], feeds["x"]])
+
+    found, total = exe(x=x)[0], np.zeros(3, np.float32)
+    for row, got in zip(x, found, strict=True):
+        total = total * np.float32(0.5) + row
+        np.testing.assert_array_equal(got, total)
+
+
+def test_a_loop_known_in_advance_is_unrolled() -> None:
+    """A network that was exported with a loop is a chain of operators."""
+    graph, _, _ = case(SAVED / "lstm" / "case.npz")
+
+    names = [n.op.name for n in graph.nodes if n.op]
+    assert "while_loop" not in names
+    assert names.count("matmul") >= 12
+    longer = tf_graphdef.load(SAVED / "lstm", max_rounds=3)
+    assert [n.op.name for n in longer.nodes if n.op].count("while_loop") == 1
+
+
+def test_graphs_that_hold_loops_can_be_stored() -> None:
+    """JSON and text keep condition and body."""
+    graph, feeds, results = case(SAVED / "functions" / "some_rounds.npz")
+
+    close(graph, pk.interpret(pk.from_json(pk.to_json(graph)), feeds), results)
+    close(graph, pk.interpret(pk.parse(pk.to_text(graph)), feeds), results)
+
+
+def test_both_branches_are_there() -> None:
+    """A condition that is an input chooses in each call, also what a variable becomes."""
+    graph, feeds, _ = case(SAVED / "functions" / "assign_one.npz")
+
+    for p, factor in ((True, 3.0), (False, 1.0)):
+        found = pk.interpret(graph, {"x": feeds["x"], "p": np.array(p)})[0]
+        np.testing.assert_array_equal(found, feeds["x"] * np.float32(factor))
+
+
+@pytest.mark.parametrize(("k", "function"), [(-1, np.exp), (0, lambda x: x + 1), (2, np.exp)])
+def test_numbers_of_branches(k: int, function: Any) -> None:
+    """A number out of range takes the last branch."""
+    graph, feeds, _ = case(SAVED / "functions" / "switch.npz")
+
+    found = pk.interpret(graph, {"x": feeds["x"], "k": np.int32(k)})[0]
+    np.testing.assert_allclose(found, function(feeds["x"]), rtol=1e-6)
+
+
+def test_sizes_and_outputs_of_a_signature() -> None:
+    """Callers use the names of the signature."""
+    graph = tf_graphdef.load(
+        SAVED / "functions", "output_0", {"x": ("rows", 3)}, signature="product"
+    )
+
+    assert [str(e.shape) for e in graph.outputs] == ["(rows, 2)"]
+    nodes = tf_graphdef.load(SAVED / "functions", "PartitionedCall_3:0", signature="product")
+    assert len(nodes.outputs) == 1
+
+
+def test_a_function_by_its_name() -> None:
+    """What has no signature can be called as a method of the saved object, or as a function."""
+    feeds = dict(np.load(SAVED / "functions" / "product.npz"))
+    graph = tf_graphdef.load(SAVED / "functions", signature="product")
+    saved = message("SavedModel").FromString((SAVED / "functions/saved_model.pb").read_bytes())
+    (name,) = [
+        f.signature.name
+        for f in saved.meta_graphs[0].graph_def.library.function
+        if f.signature.name.startswith("__inference_product")
+    ]
+
+    again = tf_graphdef.load(SAVED / "functions", signature=name)
+
+    assert [n.name for n in again.inputs] == ["x"]
+    found = pk.interpret(again, {"x": feeds["in.x"]})[0]
+    np.testing.assert_array_equal(found, pk.interpret(graph, {"x": feeds["in.x"]})[0])
+
+
+@pytest.fixture
+def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of a model, to be damaged; messages call it 'm'."""
+    shutil.copytree(SAVED / "dense", tmp_path / "m")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "m"
+
+
+def rewritten(folder: Path, change: Any) -> None:
+    """Change the message of a SavedModel."""
+    file = folder / "saved_model.pb"
+    saved = message("SavedModel").FromString(file.read_bytes())
+    change(saved)
+    file.write_bytes(saved.SerializeToString())
+
+
+def test_the_text_form(copied: Path) -> None:
+    """saved_model.pbtxt holds the same."""
+    feeds = dict(np.load(copied / "case.npz"))
+    saved = message("SavedModel").FromString((copied / "saved_model.pb").read_bytes())
+    (copied / "saved_model.pbtxt").write_text(text_format.MessageToString(saved))
+    (copied / "saved_model.pb").unlink()
+
+    for source in ("m", "m/saved_model.pbtxt"):
+        graph = tf_graphdef.load(source)
+        (array,) = (v for k, v in feeds.items() if k.startswith("in."))
+        (wanted,) = (v for k, v in feeds.items() if k.startswith("out."))
+        found = pk.interpret(graph, {graph.inputs[0].name: array})[0]
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-6)
+
+
+def test_variables_are_found_by_name_too(tmp_path: Path) -> None:
+    """Without what restores them, the graph of objects or their own names say where they are."""
+    for name in ("functions", "tf1"):
+        copy = shutil.copytree(SAVED / name, tmp_path / name)
+        rewritten(copy, lambda s: s.meta_graphs[0].saver_def.Clear())
+        signature = "product" if name == "functions" else None
+
+        graph, same = (tf_graphdef.load(f, signature=signature) for f in (copy, SAVED / name))
+        assert graph.key == same.key
+
+
+def renamed(saved: Any) -> None:
+    """Variables that the checkpoint does not know."""
+    saved.meta_graphs[0].saver_def.Clear()
+    for node in saved.meta_graphs[0].graph_def.node:
+        if node.op == "VarHandleOp":
+            node.attr["shared_name"].s = b"elsewhere"
+
+
+def reshaped(saved: Any) -> None:
+    """Variables of other shapes than the checkpoint has."""
+    for node in saved.meta_graphs[0].graph_def.node:
+        if node.op == "VarHandleOp":
+            node.attr["shape"].shape.dim[0].size = 77
+
+
+def twice(saved: Any) -> None:
+    """Two different graphs with the same tags."""
+    saved.meta_graphs.add().CopyFrom(saved.meta_graphs[0])
+    saved.meta_graphs[1].graph_def.node[0].name = "other"
+
+
+def unsigned(saved: Any) -> None:
+    """No signature, and nothing to call."""
+    saved.meta_graphs[0].signature_def.clear()
+    saved.meta_graphs[0].object_graph_def.Clear()
+
+
+def sparse(saved: Any) -> None:
+    """An output that is no plain tensor."""
+    for info in saved.meta_graphs[0].signature_def["serving_default"].outputs.values():
+        info.name = ""
+
+
+def dangling(saved: Any) -> None:
+    """An input that is no node of the graph."""
+    for info in saved.meta_graphs[0].signature_def["serving_default"].inputs.values():
+        info.name = "nowhere:0"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (renamed, "'m' has no value for its variable 'elsewhere'"),
+        (reshaped, r"'m': the checkpoint has float32\(\d+.*\) as '.*VARIABLE_VALUE', and .*77"),
+        (twice, "'m' has 2 graphs with the tags serve, and one is needed; .*: serve; serve"),
+        (unsigned, "'m' has 0 signatures and 0 methods, and none to take"),
+        (sparse, "'m': the output 'output_0' of the signature is sparse .*DT_FLOAT"),
+        (dangling, "'m' has no node 'nowhere:0', which is its input 'keras"),
+    ],
+)
+def test_models_that_do_not_fit(copied: Path, change: Any, message: str) -> None:
+    """What the folder lacks is named."""
+    rewritten(copied, change)
+
+    with pytest.raises(ModelError, match=message):
+        tf_graphdef.load("m")
+
+
+def test_signatures_and_tags_are_chosen_among_what_is_there() -> None:
+    """A name that there is not is answered with those that there are."""
+    with pytest.raises(ModelError, match="none called 'serving_defalt' to .*'serving_default'"):
+        tf_graphdef.load(SAVED / "dense", signature="serving_defalt")
+    with pytest.raises(ModelError, match="has 0 graphs with the tags gpu, .* among: serve"):
+        tf_graphdef.load(SAVED / "dense", tags=["gpu"])
+
+
+def test_files_that_cannot_be_read(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the system says is passed on."""
+
+    def refuse(path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(ModelError, match="'m' cannot be read: Permission denied"):
+        tf_graphdef.load("m")
+
+
+def test_folders_that_are_none(copied: Path) -> None:
+    """Weights and the graph itself must be there, and whole."""
+    shutil.rmtree(copied / "variables")
+    with pytest.raises(ModelError, match=r"'m/variables/variables.index' cannot be read: No such"):
+        tf_graphdef.load("m")
+    (copied / "saved_model.pb").write_bytes(b"\x0a\x7f")
+    with pytest.raises(ModelError, match=r"'m/saved_model.pb' is no SavedModel, or was damaged"):
+        tf_graphdef.load("m")
+    (copied / "saved_model.pb").unlink()
+    with pytest.raises(ModelError, match="'m' is a folder without saved_model.pb"):
+        tf_graphdef.load("m")
+
+
+def test_methods_bind_only_variables(copied: Path) -> None:
+    """A function that was traced with something else is called through a signature."""
+
+    def add(saved: Any) -> None:
+        meta = saved.meta_graphs[0]
+        function = meta.graph_def.library.function[0].signature.name
+        objects = meta.object_graph_def
+        objects.Clear()
+        objects.nodes.add().children.add(node_id=1, local_name="go")
+        objects.nodes.add().function.concrete_functions.append(function)
+        objects.concrete_functions[function].bound_inputs.append(1)
+
+    rewritten(copied, add)
+    with pytest.raises(ModelError, match="is object 1, which is function, and only variables"):
+        tf_graphdef.load("m", signature="go")
+
+    def more(saved: Any) -> None:
+        objects = saved.meta_graphs[0].object_graph_def
+        for told in objects.concrete_functions.values():
+            told.bound_inputs.extend([1] * 50)
+
+    rewritten(copied, more)
+    with pytest.raises(ModelError, match="takes . arguments, and 51 values are bound to it"):
+        tf_graphdef.load("m", signature="go")

@@ -1,0 +1,258 @@
+"""Functions, branches, loops, lists and variables: what they make, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.errors import ModelError
+from passkit.frontends import tf_graphdef
+from tests.frontends.tf_graphdef.models import (
+    attr,
+    calls,
+    const,
+    function,
+    node,
+    placeholder,
+    with_functions,
+)
+
+X = placeholder("x", None, 3)
+P = placeholder("p", dtype="bool")
+N = placeholder("n", dtype="int32")
+FEED = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
+TRUE, FALSE = const("t", True), const("f", False)
+FLOAT, INT = np.dtype("float32"), np.dtype("int32")
+
+DOUBLE = function("double", "a", {"r": "m:z:0"}, node("Add", "m", "a", "a"))
+NEGATE = function("negate", "a", {"r": "m:y:0"}, node("Neg", "m", "a"))
+
+
+def call(name: str, function_name: str, *inputs: str) -> Any:
+    """A node that calls a function."""
+    return node("PartitionedCall", name, *inputs, f=calls(function_name))
+
+
+def run(source: Any, outputs: Any = None, **feeds: Any) -> list[Any]:
+    """The results of a model."""
+    graph = tf_graphdef.load(source, outputs)
+    given = {"x": FEED, **feeds}
+    return pk.interpret(graph, {n.name: given[n.name] for n in graph.inputs})
+
+
+def ops_of(source: Any) -> list[str]:
+    """The operators that a model becomes."""
+    return [n.op.name for n in tf_graphdef.load(source).nodes if n.op]
+
+
+# functions
+
+
+def test_a_call_is_what_its_function_is() -> None:
+    """Nodes of a function get the caller's name in front of theirs, or that of the output."""
+    graph = tf_graphdef.load(
+        with_functions([X, call("a", "double", "x"), node("Exp", "y", "a")], DOUBLE)
+    )
+
+    assert [n.name for n in graph.nodes] == ["x", "a/m", "y"]
+    named = tf_graphdef.load(with_functions([X, call("y", "double", "x")], DOUBLE))
+    assert [n.name for n in named.nodes] == ["x", "y"]
+
+
+def test_functions_call_functions() -> None:
+    """Also by an operator of the function's name, and with attributes that callers decide."""
+    cast = node("Cast", "c", "a", DstT={"placeholder": "T"})
+    change = function("change", "a", {"r": "c:y:0"}, cast)
+    outer = function(
+        "outer", "a", {"r": "h:output:0"}, node("double", "d", "a"), call("h", "change", "d:r:0")
+    )
+    outer.node_def[1].attr["f"].func.attr["T"].CopyFrom(attr(np.dtype("float64")))
+
+    (found,) = run(with_functions([X, call("y", "outer", "x")], DOUBLE, change, outer))
+
+    assert found.dtype == np.float64
+    np.testing.assert_array_equal(found, 2 * FEED)
+
+
+def test_results_by_name() -> None:
+    """An operator with several results has them under names."""
+    switch = node("Switch", "s", "a", "t")
+    body = function("f", "a", {"r": "s:output_true:0"}, TRUE, switch)
+    body.node_def[1].input[1] = "t:output:0"
+
+    np.testing.assert_array_equal(run(with_functions([X, call("y", "f", "x")], body))[0], FEED)
+    body.ret["r"] = "s:output_maybe:0"
+    with pytest.raises(ModelError, match="reads 's:output_maybe:0', and Switch 's' has the result"):
+        run(with_functions([X, call("y", "f", "x")], body))
+
+
+def test_a_function_by_the_signature_argument() -> None:
+    """A GraphDef's function can be loaded for itself."""
+    source = with_functions([X, call("y", "double", "x")], DOUBLE)
+    graph = tf_graphdef.load(source, signature="double", shapes={"a": (2,)})
+
+    assert [n.name for n in graph.inputs] == ["a"]
+    assert [(e.name, e.shape) for e in graph.outputs] == [("r", (2,))]
+    with pytest.raises(ModelError, match="with 1 functions, and none is called 'doubel'"):
+        tf_graphdef.load(source, signature="doubel")
+
+
+def loops_back(name: str, inner: str) -> Any:
+    """A function that calls another one."""
+    return function(name, "a", {"r": "c:output:0"}, call("c", inner, "a"))
+
+
+@pytest.mark.parametrize(
+    ("functions", "message"),
+    [
+        ([loops_back("f", "f")], "PartitionedCall 'c' calls the function 'f', which it is itself"),
+        ([loops_back("f", "g"), loops_back("g", "f")], "calls the function 'f', which it is its"),
+        ([], "the GraphDef has no function 'f'; known: "),
+        ([loops_back("ff", "f")], "the GraphDef has no function 'f'; did you mean 'ff'"),
+        ([NEGATE, NEGATE], "the GraphDef has two functions called 'negate'"),
+        (
+            [function("f", "a b", {"r": "a"})],
+            "gives 1 arguments to the function 'f', which takes 2",
+        ),
+        ([function("f", "a", {"r": "z:y:0"})], "the result 'r' of the function 'f' reads 'z:y:0'"),
+        (
+            [function("f", "a", {"r": "n:y:0"}, node("Neg", "n", "b"))],
+            "Neg 'n' of the function 'f' reads 'b', and",
+        ),
+        (
+            [function("f", "a", {"r": "c:y:0"}, node("Cast", "c", "a", DstT={"placeholder": "T"}))],
+            "Cast 'c' of the function 'f' needs the attribute 'T' of the function",
+        ),
+        (
+            [function("f", "a", {"r": "n:y:0"}, node("Placeholder", "n", dtype=FLOAT))],
+            "Placeholder 'n' stands in the function 'f', and only the model's own graph",
+        ),
+        (
+            [
+                function(
+                    "f", "a", {"r": "n:y:0"}, node("Neg", "m", "n:y:0"), node("Neg", "n", "m:y:0")
+                )
+            ],
+            "the function 'f': node '[mn]' reads '[mn]', which depends on it: a cycle",
+        ),
+    ],
+)
+def test_functions_that_cannot_be_called(functions: list[Any], message: str) -> None:
+    """A function must be there, take what it is given, and come to an end."""
+    with pytest.raises(ModelError, match=message):
+        run(with_functions([X, call("y", "f", "x")], *functions))
+
+
+def test_very_deep_and_very_many_calls() -> None:
+    """A chain of functions is followed to a depth, a tree of them as far as nodes are left."""
+    chain = [loops_back(f"f{k}", f"f{k + 1}") for k in range(100)]
+    with pytest.raises(ModelError, match="calls 'f64' from 64 functions inside one another"):
+        run(with_functions([X, call("y", "f0", "x")], *chain))
+    tree = [
+        function(
+            f"f{k}",
+            "a",
+            {"r": "d:output:0"},
+            call("c", f"f{k + 1}", "a"),
+            call("d", f"f{k + 1}", "c"),
+        )
+        for k in range(60)
+    ]
+    for body in tree:
+        body.node_def[1].input[0] = "c:output:0"
+    tree.append(function("f60", "a", {"r": "a"}))
+    with pytest.raises(ModelError, match="one node too many: .* more than 30,002 nodes of it"):
+        run(with_functions([X, call("y", "f0", "x")], *tree))
+
+
+# branches
+
+
+def branches(condition: str, *others: Any, op: str = "If") -> Any:
+    """A model that doubles or negates."""
+    choice = node(op, "y", condition, "x", then_branch=calls("double"), else_branch=calls("negate"))
+    return with_functions([X, *others, choice], DOUBLE, NEGATE)
+
+
+@pytest.mark.parametrize(("given", "factor"), [(TRUE, 2), (FALSE, -1)])
+def test_a_condition_that_is_known(given: Any, factor: int) -> None:
+    """Only the branch that is taken is there."""
+    source = branches(given.name, given)
+
+    np.testing.assert_array_equal(run(source)[0], factor * FEED)
+    assert len(ops_of(source)) == 1
+
+
+@pytest.mark.parametrize("op", ["If", "StatelessIf"])
+def test_a_condition_that_a_call_knows(op: str) -> None:
+    """Both branches are there, and each call chooses; a number counts as true unless it is 0."""
+    for value, factor in ((True, 2), (False, -1)):
+        found = run(branches("p", P, op=op), p=np.array(value))[0]
+        np.testing.assert_array_equal(found, factor * FEED)
+    for number, factor in ((7, 2), (0, -1)):
+        np.testing.assert_array_equal(run(branches("n", N), n=np.int32(number))[0], factor * FEED)
+
+
+def test_an_operator_missing_in_a_branch_is_missed_where_it_is_taken() -> None:
+    """What is not run need not be supported; what may be, must."""
+    rare = function("rare", "a", {"r": "m:y:0"}, node("Rare", "m", "a"))
+    choice = node("If", "y", "f", "x", then_branch=calls("rare"), else_branch=calls("double"))
+
+    assert ops_of(with_functions([X, FALSE, choice], DOUBLE, rare)) == ["add"]
+    choice.input[0] = "t"
+    with pytest.raises(ModelError, match=r"1 node.* not supported: Rare × 1 \('y/m'\)"):
+        run(with_functions([X, TRUE, choice], DOUBLE, rare))
+    choice.input[0] = "p"
+    with pytest.raises(ModelError, match=r"not supported: Rare × 1"):
+        run(with_functions([X, P, choice], DOUBLE, rare))
+    choice.input[0] = "q"
+    with pytest.raises(ModelError, match=r"2 node.* not supported: Odd × 1 .*; Rare × 1"):
+        run(with_functions([X, node("Odd", "q"), choice], DOUBLE, rare))
+
+
+LONGER = function(
+    "longer", "a", {"r": "m:o:0"}, const("z", 0), node("ConcatV2", "m", "a", "a", "z")
+)
+LONGER.node_def[1].input[2] = "z:output:0"
+LISTS = function(
+    "lists", "a", {"r": "m:handle:0"}, const("z", 2), node("TensorListReserve", "m", "z", "z")
+)
+LISTS.node_def[1].attr["element_dtype"].CopyFrom(attr(FLOAT))
+LISTS.node_def[1].input[:] = ["z:output:0", "z:output:0"]
+WHOLE = function("whole", "a", {"r": "c:y:0"}, node("Cast", "c", "a", DstT=INT))
+
+
+def choosing(condition: str, *names: str, op: str = "If") -> Any:
+    """A choice between functions."""
+    if op == "Case":
+        branches = {"list": {"func": [{"name": n} for n in names]}}
+        return node("Case", "y", condition, "x", branches=branches)
+    return node(op, "y", condition, "x", then_branch=calls(names[0]), else_branch=calls(names[1]))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        ([P, choosing("p", "double", "longer")], r"branches give float32\(x.0, 3\) and float32\(2"),
+        ([P, choosing("p", "double", "whole")], r"branches give float32\(x.0, 3\) and int32"),
+        ([P, choosing("p", "double", "lists")], "branches give an array and a list of tensors"),
+        ([P, choosing("p", "double", "none")], "has branches with 1 and 0 results"),
+        ([N, choosing("n", op="Case")], "Case 'y' needs at least one branch"),
+        ([const("q", [True]), choosing("q", "double", "negate")], r"got bool\(1,\) from 'q'"),
+        (
+            [choosing("q", "double", "negate"), node("VarHandleOp", "q", dtype=FLOAT, shape=())],
+            "needs an array as its condition, and 'q' is a handle of a variable",
+        ),
+        ([P, node("If", "y", then_branch=calls("f"))], "If 'y' needs at least 1 input.* got 0"),
+    ],
+)
+def test_branches_that_do_not_fit(nodes: list[Any], message: str) -> None:
+    """What is chosen from must be alike, and the condition one value."""
+    none = function("none", "a", {})
+    source = with_functions([X, *nodes], DOUBLE, NEGATE, LONGER, LISTS, WHOLE, none)
+
+    with pytest.raises(ModelError, match=message):
+        tf_graphdef.load(source, "y")
