@@ -156,11 +156,13 @@ def _hypot(scope: Scope, x: Tensor, y: Tensor, last: bool) -> Tensor:
 @function("ldexp")
 def _ldexp(scope: Scope, x: Tensor, n: Tensor, last: bool) -> Tensor:
     """Three factors of a power of two, of which none overflows where the result does not."""
-    third = truncated(scope, scope.op("Mul", n, scope.const(1 / 3, n.dtype)))
+    most = scope.const(2100 if x.dtype.nbytes == 8 else 300, n.dtype)
+    whole = truncated(
+        scope, scope.op("Maximum", scope.op("Minimum", n, most), scope.op("Neg", most))
+    )
+    third = truncated(scope, scope.op("Mul", whole, scope.const(1 / 3, n.dtype)))
+    rest = scope.op("Sub", scope.op("Sub", whole, third), third)
     two = scope.const(2, x.dtype)
-    most = scope.const(500 if x.dtype.nbytes == 8 else 100, n.dtype)
-    third = scope.op("Maximum", scope.op("Minimum", third, most), scope.op("Neg", most))
-    rest = scope.op("Sub", scope.op("Sub", truncated(scope, n), third), third)
     factor = scope.op("Pow", two, third)
     made = scope.op("Mul", scope.op("Mul", x, factor), factor)
     return scope.op("Mul", made, scope.op("Pow", two, rest), last=last)

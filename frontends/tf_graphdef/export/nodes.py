@@ -11,10 +11,9 @@ from passkit.frontends.tf_graphdef.export.elements import by_element
 from passkit.frontends.tf_graphdef.export.expressions import Speller, work_type
 from passkit.frontends.tf_graphdef.export.sizes import Source
 from passkit.frontends.tf_graphdef.export.table import ROWS, Call, as_tuple
-from passkit.frontends.tf_graphdef.export.writer import INT64, Scope, Tensor
+from passkit.frontends.tf_graphdef.export.writer import Scope, Tensor
 from passkit.graph import post_order
-from passkit.infer import broadcast_shapes
-from passkit.node import CONSTANT, Entry, Node, known_shape
+from passkit.node import CONSTANT, Entry, Node
 from passkit.op import FCodeGen, FExpand
 from passkit.size import Shape
 from passkit.walk import walk
@@ -88,8 +87,9 @@ def _by_code(call: Call, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
     used = {part for part in walk(code) if isinstance(part, Var)}
     if len(used) == len(variables):
         return (speller.result(code),)
-    seen = [known_shape(e) for v, e in zip(variables, node.inputs, strict=True) if v in used]
-    if broadcast_shapes(node, seen) == node.entries[0].shape:
-        return (speller.result(code),)
-    made = scope.cast(speller.write(code), code.dtype)
-    return (call.op("BroadcastTo", made, call.sizes(call.out), Tidx=INT64, last=True),)
+    made = speller.write(code)
+    for v, t in zip(variables, inputs, strict=True):
+        if v not in used:  # read for its shape all the same
+            same = scope.op("Equal", t, t)
+            made = scope.op("SelectV2", same, made, made, T=made.dtype)
+    return (scope.cast(made, code.dtype, last=True),)

@@ -13,10 +13,8 @@ from typing import Any, TypeAlias
 from attrs import field, frozen
 
 from passkit.dtype import DType
-from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.export import sizes
 from passkit.frontends.tf_graphdef.export.writer import INT32, Scope, Tensor
-from passkit.infer import show_shape
 from passkit.node import Node, known_shape
 from passkit.size import Extent, Shape
 
@@ -61,12 +59,6 @@ class Call:
     def shape(self, k: int = 0) -> Shape:
         """The shape of an input."""
         return known_shape(self.node.inputs[k])
-
-    def ints(self, shape: Shape, what: str) -> tuple[int, ...]:
-        """Extents that TensorFlow wants as numbers. Raises: ModelError for an unknown one."""
-        if not all(isinstance(n, int) for n in shape):
-            raise ModelError(f"TensorFlow needs {what} as numbers, and it is {show_shape(shape)}")
-        return tuple(n for n in shape if isinstance(n, int))
 
     def const(self, value: Any, dtype: DType = INT32) -> Tensor:
         """A constant."""

@@ -167,7 +167,7 @@ class Scope:
         """
         if op in UNTYPED:
             return self.nodes(op, inputs, [BOOL], last, **attrs)[0]
-        dtype: DType = attrs.get(like, inputs[0].dtype)
+        dtype: DType = attrs[like] if like in attrs else inputs[0].dtype
         wide = computed_as(op, dtype)
         if wide is None:
             raise ModelError(f"TensorFlow has no {op} of {dtype}, nor of a wider type")

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from passkit.frontends.tf_graphdef.export.kernels import computed_as
 from passkit.frontends.tf_graphdef.export.table import Call, Result, row
 from passkit.frontends.tf_graphdef.export.writer import INT32, Tensor
+from passkit.op import get_op
+from passkit.ops.rules import make
 
 
 @row("matmul")
@@ -36,7 +42,7 @@ def _with_vectors(call: Call, a: Tensor, b: Tensor) -> Result:
 @row("cholesky")
 def _cholesky(call: Call, x: Tensor) -> Result:
     if call.params["upper"]:
-        return None
+        return call.expanded(lambda x: make("matrix_transpose", make("cholesky", x)), x)
     return call.result("Cholesky", x)
 
 
@@ -103,3 +109,41 @@ def _qr(call: Call, x: Tensor) -> Result:
     if call.params["mode"] not in ("reduced", "complete"):
         return None
     return _several(call, "Qr", x, 2, full_matrices=call.params["mode"] == "complete")
+
+
+def _least(call: Call, x: Any) -> float:
+    """What counts as zero beside the largest singular value."""
+    most = max(n for n in call.shape()[-2:] if isinstance(n, int))  # the decomposition saw to it
+    given = call.params["rtol"]
+    return float(most * np.finfo(x.dtype.numpy).eps if given is None else given)
+
+
+@row("pinv")
+def _pseudo_inverse(call: Call, x: Tensor) -> Result:
+    """From the singular values: V / s @ U.T, in which those that count as zero have no part."""
+    if x.dtype.nbytes == 2 or 0 in call.shape()[-2:]:
+        return None
+
+    def inverse(x: Any) -> Any:
+        u, s, v = get_op("svd")(x)
+        most = make("reduce_max", s, axis=-1, keepdims=True)
+        kept = make("greater", s, most * _least(call, x))
+        part = make("where", kept, 1.0 / make("where", kept, s, 1.0), 0.0)
+        scaled = make("matrix_transpose", v) * make("expand_dims", part, axis=-2)
+        return make("matmul", scaled, u, transpose_b=True)
+
+    return call.expanded(inverse, x)
+
+
+@row("matrix_rank")
+def _matrix_rank(call: Call, x: Tensor) -> Result:
+    if x.dtype.nbytes == 2 or 0 in call.shape()[-2:]:
+        return None
+
+    def rank(x: Any) -> Any:
+        s = make("svdvals", x)
+        most = make("reduce_max", s, axis=-1, keepdims=True)
+        counted = make("cast", make("greater", s, most * _least(call, x)), dtype="int64")
+        return make("reduce_sum", counted, axis=-1)
+
+    return call.expanded(rank, x)

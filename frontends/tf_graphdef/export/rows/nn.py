@@ -20,14 +20,14 @@ def _around(ones: tuple[int, ...]) -> list[int]:
     return [1, *ones, 1]
 
 
-def _padded(call: Call, x: Tensor, found: Windows, value: float = 0) -> Tensor:
-    """``x`` with what its windows read around it."""
-    after = call.ints(found.after, "padding")
-    pads = [(0, 0), *zip(found.before, after, strict=True), (0, 0)]
+def _padded(call: Call, x: Tensor) -> Tensor:
+    """``x`` with the zeros around it that its padding says in numbers."""
+    given, count = call.params["padding"], len(call.shape()) - 2
+    many = given if isinstance(given, tuple) else (given,) * count
+    pads = [(0, 0), *(p if isinstance(p, tuple) else (p, p) for p in many), (0, 0)]
     if not any(map(any, pads)):
         return x
-    fill = call.const(value, x.dtype)
-    return call.op("PadV2", x, call.const(pads), fill, Tpaddings=INT32)
+    return call.op("PadV2", x, call.const(pads), call.const(0, x.dtype), Tpaddings=INT32)
 
 
 @row("convolution")
@@ -38,7 +38,7 @@ def _convolution(call: Call, x: Tensor, filters: Tensor) -> Result:
     found = windows_of(call.node, size, window)
     given = call.params["padding"]
     padding = given if given in ("SAME", "VALID") else "VALID"
-    whole = x if padding == given else _padded(call, x, found)
+    whole = x if padding == given else _padded(call, x)
     if len(size) == 3:
         return _volume(call, whole, filters, found, padding)
     if len(size) == 2:
@@ -166,7 +166,7 @@ def _resize(call: Call, x: Tensor) -> Result:
         return None
     if not bilinear and computed_as("ResizeNearestNeighbor", x.dtype) is None:
         return None
-    size = call.const(call.ints(call.out[1:3], "the size of an image"))
+    size = call.const(call.out[1:3])
     flags = {k: bool(call.params[k]) for k in ("align_corners", "half_pixel_centers")}
     op = "ResizeBilinear" if bilinear else "ResizeNearestNeighbor"
     return call.result(op, x, size, **flags)

@@ -8,7 +8,7 @@ from typing import Any
 
 from google.protobuf import text_format
 
-from passkit.errors import ModelError
+from passkit.errors import ModelError, PasskitError
 from passkit.frontends.tf_graphdef.export.nodes import write
 from passkit.frontends.tf_graphdef.export.sizes import Source, sources
 from passkit.frontends.tf_graphdef.export.writer import Scope, ShapeOf, Tensor, Writer
@@ -121,7 +121,7 @@ class _Saving:
         scope = Scope(self.writer, self.writer.unique(f"{name}/{node.op.name}" if taken else name))
         try:
             results = write(node, [t for t in inputs if t is not None], scope, known)
-        except ModelError as error:
+        except PasskitError as error:
             self.failed.setdefault(node.op.name, []).append(name)
             self.reasons.setdefault(node.op.name, str(error))
             return
