@@ -46,6 +46,7 @@ BUT = {
     "convolution": "an empty batch, for which TensorFlow's oneDNN gives a wrong shape",
     "erfinv": "the least numbers, of which TensorFlow makes 0",
     "erfcinv": "the least numbers, whose half TensorFlow takes for 0",
+    "ldexp": "denormal numbers, which TensorFlow takes for 0",
     "logcumsumexp": "NaN, which TensorFlow leaves out",
 }
 """Operators that are equal but for some inputs."""
