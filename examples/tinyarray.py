@@ -11,7 +11,7 @@ import numpy as np
 import passkit as pk
 
 MOST_PENDING = 200
-"""So many operations may wait; then they are run, so that a loop does not grow one endless graph."""
+"""So many operations may wait; then they are run, or a loop would grow one endless graph."""
 
 _executables = {}
 _alive = weakref.WeakValueDictionary()  # entry -> the Array that waits for it

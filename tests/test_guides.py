@@ -38,9 +38,7 @@ class Block:
 
 def blocks(page: str) -> list[Block]:
     """The blocks of a page in their order."""
-    return [
-        Block(m[1], m[2].strip(), m[3], m.start(3), m.end(3)) for m in FENCE.finditer(page)
-    ]
+    return [Block(m[1], m[2].strip(), m[3], m.start(3), m.end(3)) for m in FENCE.finditer(page)]
 
 
 def is_run(block: Block) -> bool:
@@ -70,6 +68,7 @@ def test_code_prints_what_is_below_it(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     golden: Callable[[Path, str], None],
+    request: pytest.FixtureRequest,
 ) -> None:
     """Each block runs in order; the block after one that prints is what it printed."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
@@ -86,7 +85,7 @@ def test_code_prints_what_is_below_it(
         after = found[k + 1] if k + 1 < len(found) and found[k + 1].language not in RUN else None
         if after is None:
             assert not out, f"{path.name}: nothing below shows what is printed: {out}"
-        elif after.note != "varies":
+        elif after.note != "varies" or request.config.getoption("--update-golden"):
             changes.append((after, out + "\n" if out else ""))
         else:
             assert out

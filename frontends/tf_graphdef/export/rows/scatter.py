@@ -1,58 +1,54 @@
-"""Writes at indices that are data: into elements laid flat, behind one for what is dropped."""
+"""Writes at indices that are data, which all expand to one operator: updates of rows."""
 
 from __future__ import annotations
 
-from typing import Any
-
+from passkit.frontends.tf_graphdef.export.functions import both, select, truth
 from passkit.frontends.tf_graphdef.export.table import Call, Result, row
-from passkit.frontends.tf_graphdef.export.writer import FLOAT32, INT32, INT64, Tensor
-from passkit.ops.rules import make
-from passkit.ops.scattering import GATHERS
-from passkit.size import numel
+from passkit.frontends.tf_graphdef.export.writer import INT32, INT64, Tensor
+from passkit.size import Shape
 
-_FOLDS = {
+_KINDS = {
     **{"update": "TensorScatterUpdate", "add": "TensorScatterAdd", "sub": "TensorScatterSub"},
     **{"min": "TensorScatterMin", "max": "TensorScatterMax"},
 }
-_NAMES = {
-    **{f"index_{fold}": ("index", fold) for fold in _FOLDS},
-    **{f"tensor_scatter_nd_{fold}": ("nd", fold) for fold in _FOLDS},
-    **{
-        f"{verb}_along_axis": ("along_axis", fold)
-        for verb, fold in (("put", "update"), ("add", "add"))
-    },
-}
 
 
-@row(*_NAMES)
-def _scatter(call: Call, x: Tensor, indices: Tensor, updates: Tensor) -> Result:
-    """What reads the same elements says where they lie: it is given the positions themselves.
-
-    Position 0 takes what is out of range.
-    """
-    way, fold = _NAMES[call.name]
-    shape, total = call.shape(), numel(call.shape())
-    if total == 0:
+@row("scatter_rows")
+def _scatter_rows(call: Call, x: Tensor, rows: Tensor, updates: Tensor) -> Result:
+    """All rows one below the other, and in front of them one that takes what is dropped."""
+    kind = call.params["kind"]
+    if kind not in _KINDS:
         return None
-    bounds = (call.const(1, INT64), call.size(total + 1), call.const(1, INT64))
-    counted = call.reshaped(call.op("Range", *bounds, like="Tidx"), shape)
-    params = dict(call.params)
+    outer, middle, count, length = call.shape()
+    many = call.shape(1)[1]
+    width = middle * length
+    zero = call.op("Fill", call.sizes((1, width)), call.const(0, x.dtype), like="T",
+                   out=x.dtype, index_type=INT64, T=x.dtype)  # fmt: skip
+    lines = _lines(call, x, (outer * count, width))
+    whole = call.op("ConcatV2", zero, lines, call.const(0), N=2, Tidx=INT32)
+    inside = both(
+        call.scope,
+        truth(call.scope, "GreaterEqual", rows, 0),
+        truth(call.scope, "Less", rows, call.size(count)),
+    )
+    at = call.op("AddV2", rows, call.const(1, INT64))
+    if outer != 1:
+        step = (call.const(0, INT64), call.size(outer), call.const(1, INT64))
+        first = call.op("Mul", call.op("Range", *step, like="Tidx"), call.size(count))
+        at = call.op("AddV2", at, call.reshaped(first, (outer, 1)))
+    at = select(call.scope, inside, at, call.const(0, INT64))
+    at = call.reshaped(at, (outer * many, 1))
+    new = _lines(call, updates, (outer * many, width))
+    made = call.op(_KINDS[kind], whole, at, new, Tindices=INT64)
+    kept = call.op("Slice", made, call.const([1, 0]), call.const([-1, -1]), Index=INT32)
+    if middle == 1:
+        return call.reshaped(kept, call.out, last=True)
+    apart = call.reshaped(kept, (outer, count, middle, length))
+    return call.result("Transpose", apart, call.const([0, 2, 1, 3]), Tperm=INT32)
 
-    def places(x: Any, indices: Any) -> Any:
-        return make(GATHERS[way], x, indices, **params)
 
-    given = (shape, call.shape(1))
-    (at,) = call.expanded(places, counted, indices, shapes=given, last=False)
-    at = call.op("Reshape", at, call.const([-1, 1]), Tshape=INT32)
-    narrow = x.dtype.is_float and x.dtype.nbytes == 2 and fold in ("add", "sub")
-    work = FLOAT32 if narrow else x.dtype
-    flat = [
-        call.op("Reshape", call.scope.cast(t, work), call.const([-1]), Tshape=INT32)
-        for t in (x, updates)
-    ]
-    whole = call.op("ConcatV2", call.const([0], work), flat[0], call.const(0), N=2, Tidx=INT32)
-    made = call.op(_FOLDS[fold], whole, at, flat[1], Tindices=INT64)
-    rest = call.op("Slice", made, call.const([1]), call.const([-1]), Index=INT32)
-    if narrow:
-        return call.scope.cast(call.reshaped(rest, shape), x.dtype, last=True)
-    return call.reshaped(rest, shape, last=True)
+def _lines(call: Call, x: Tensor, shape: Shape) -> Tensor:
+    """(a, b, n, c) as a row of b * c for each of the n rows of each a."""
+    if call.shape()[1] != 1:
+        x = call.op("Transpose", x, call.const([0, 2, 1, 3]), Tperm=INT32)
+    return call.reshaped(x, shape)

@@ -6,6 +6,8 @@ in docs/tf_save.md, which `reference/saved.py` writes.
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import passkit as pk
@@ -14,7 +16,14 @@ from passkit.frontends import tf_graphdef
 from passkit.frontends.tf_graphdef.export import graph_def
 from passkit.frontends.tf_graphdef.table import TABLE
 from tests.frontends.tf_graphdef.reference.case import difference
-from tests.frontends.tf_graphdef.reference.saved import CANNOT, feeds_of
+from tests.frontends.tf_graphdef.reference.saved import (
+    CANNOT,
+    IN_PART,
+    PAGE,
+    RESULTS,
+    feeds_of,
+    page,
+)
 from tests.ops.specimens import SPECIMENS, Specimen, Trial
 from tests.ops.test_values import NAMES, chosen
 
@@ -31,9 +40,6 @@ UnsortedSegmentSum UpperBound
 """
 NOT_READ = frozenset(_LATER.split())
 """TensorFlow's operators that may be written before `load` reads them."""
-
-IN_PART = ("lstsq", "matrix_rank", "pinv")
-"""Operators that are written for some element types or shapes: those of 16-bit floats are not."""
 
 
 def trials(name: str) -> list[tuple[Specimen, Trial]]:
@@ -88,3 +94,14 @@ def test_what_cannot_be_written_is_refused(name: str) -> None:
 
     with pytest.raises(ModelError, match=f"1 node.* of 1 operator.*{name} × 1 \\('{name}'\\)"):
         graph_def(pk.Graph(specimen.build(trial, "x")))
+
+
+def test_the_page_is_made_of_the_results() -> None:
+    """docs/tf_save.md says what TensorFlow gave, and of this version of passkit."""
+    results = json.loads(RESULTS.read_text())
+
+    assert PAGE.read_text() == page(results)
+    assert set(results["operators"]) - {"digits.pb"} <= set(NAMES)
+    assert results["operators"]["digits.pb"]["float32"][:2] == [1, 0]
+    assert not [op for op, cells in results["operators"].items() if op not in CANNOT
+                and not any(good for good, _, _ in cells.values())]  # fmt: skip
