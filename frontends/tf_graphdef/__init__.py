@@ -1,4 +1,4 @@
-"""TensorFlow models, as GraphDefs and SavedModels, read without TensorFlow.
+"""TensorFlow models, as GraphDefs and SavedModels, read and written without TensorFlow.
 
 >>> from passkit.frontends import tf_graphdef
 >>> graph = tf_graphdef.load("examples/models/digits.pb")
@@ -6,8 +6,26 @@
 (['x'], ['probabilities'])
 """
 
+from os import PathLike
+
 from passkit.frontends.tf_graphdef import rows as _rows  # noqa: F401  (enters the operators)
 from passkit.frontends.tf_graphdef import structures as _structures  # noqa: F401  (so does this)
 from passkit.frontends.tf_graphdef.importer import load
+from passkit.graph import Graph
 
-__all__ = ["load"]
+__all__ = ["load", "save"]
+
+
+def save(graph: Graph, path: str | PathLike[str] | None = None) -> bytes:
+    """Write ``graph`` as a frozen TensorFlow model; the bytes of its GraphDef.
+
+    A ``.pbtxt`` file gets the text form. Inputs and outputs keep their names, as far as TensorFlow
+    allows them; a second result of one node is called ``name_1``. State variables are written as
+    constants of their initial values. Sizes known only in a call become arithmetic on shapes.
+
+    Raises: ModelError naming each operator that TensorFlow has nothing for, a graph that updates
+    state, and a model of 2 GiB or more.
+    """
+    from passkit.frontends.tf_graphdef.export import save  # who only reads does not pay for it
+
+    return save(graph, path)

@@ -32,6 +32,8 @@ _TABLE = (
 )
 _NAMES = {number: name for number, name, _ in _TABLE}
 _FIELDS = {number: field for number, _, field in _TABLE}
+NUMBERS = {name: number for number, name, _ in _TABLE}
+"""TensorFlow's number for each element type."""
 _MAX_RANK = 64  # NumPy's
 
 

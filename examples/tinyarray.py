@@ -1,0 +1,170 @@
+"""A NumPy-like array library on top of passkit: it looks eager, records, and runs fused kernels.
+
+An operation makes an `Array` that knows how it is computed. Nothing runs before a value is asked
+for; then all that is waiting becomes one graph, which is compiled once for each structure.
+"""
+
+import weakref
+
+import numpy as np
+
+import passkit as pk
+
+MOST_PENDING = 200
+"""So many operations may wait; then they are run, or a loop would grow one endless graph."""
+
+_executables = {}
+_alive = weakref.WeakValueDictionary()  # entry -> the Array that waits for it
+runs = 0
+"""How often something was run."""
+
+
+class Array:
+    """Numbers that are there, or an entry of a graph that says how to compute them."""
+
+    __array_priority__ = 100
+
+    def __init__(self, data):
+        self._data = np.asarray(data)
+        self._entry = None
+        self._leaves = {}
+        self._pending = 0
+
+    @classmethod
+    def _waiting(cls, entry, inputs):
+        """The array that ``entry`` computes from other arrays."""
+        self = cls.__new__(cls)
+        self._data, self._entry = None, entry
+        self._leaves = {}
+        for x in inputs:
+            self._leaves.update(x._leaves)
+        self._pending = 1 + sum(x._pending for x in inputs)
+        _alive[entry] = self
+        if self._pending > MOST_PENDING:
+            self.numpy()
+        return self
+
+    @property
+    def entry(self):
+        """This array in a graph: a variable when its numbers are there."""
+        if self._entry is None:
+            self._entry = pk.var("x", self._data.shape, self._data.dtype.name)
+            self._leaves = {self._entry.node: self._data}
+        return self._entry
+
+    @property
+    def shape(self):
+        """The extents; known before anything runs."""
+        return self._data.shape if self._data is not None else self._entry.shape
+
+    @property
+    def dtype(self):
+        """The element type, as NumPy's."""
+        return self._data.dtype if self._data is not None else self._entry.dtype.numpy
+
+    @property
+    def is_waiting(self):
+        """Whether the numbers are still to be computed."""
+        return self._data is None
+
+    def numpy(self):
+        """The numbers; what is waiting for them, and for what they are made of, runs now."""
+        if self._data is None:
+            _run(self)
+        return self._data
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.numpy(), dtype=dtype, copy=copy)
+
+    def __repr__(self):
+        return repr(self.numpy()).replace("array", "Array", 1)
+
+    def __float__(self):
+        return float(self.numpy())
+
+    def __len__(self):
+        return self.shape[0]
+
+    def __getitem__(self, key):
+        return call(lambda x: x[key], self)
+
+    @property
+    def T(self):  # noqa: N802
+        """The axes in reverse order."""
+        return call(pk.ops.transpose, self)
+
+    def reshape(self, *shape):
+        """The same elements in another shape."""
+        return call(pk.ops.reshape, self, shape=shape)
+
+    def sum(self, axis=None, keepdims=False):
+        """The sum along axes."""
+        return call(pk.ops.reduce_sum, self, axis=axis, keepdims=keepdims)
+
+    def mean(self, axis=None, keepdims=False):
+        """The mean along axes."""
+        return call(pk.ops.reduce_mean, self, axis=axis, keepdims=keepdims)
+
+
+def call(function, *args, **params):
+    """A function of passkit entries as one of arrays; numbers stay numbers."""
+    arrays = [a for a in args if isinstance(a, Array)]
+    made = function(*[a.entry if isinstance(a, Array) else a for a in args], **params)
+    for a in arrays:
+        a.entry  # noqa: B018  (its leaf is there now)
+    return Array._waiting(made, arrays)
+
+
+def _operator(name):
+    def forward(self, other):
+        return call(lambda a, b: getattr(a, name)(b), self, _array(other))
+
+    return forward
+
+
+def _array(x):
+    """An argument of an operator: arrays become Arrays, numbers stay what they are."""
+    return Array(x) if isinstance(x, np.ndarray) else x
+
+
+for _name in ("add", "sub", "mul", "truediv", "pow", "matmul", "mod", "floordiv"):
+    setattr(Array, f"__{_name}__", _operator(f"__{_name}__"))
+    setattr(Array, f"__r{_name}__", _operator(f"__r{_name}__"))
+for _name in ("lt", "le", "gt", "ge"):
+    setattr(Array, f"__{_name}__", _operator(f"__{_name}__"))
+Array.__neg__ = lambda self: call(pk.ops.neg, self)
+
+
+def __getattr__(name):
+    """Any operator of passkit: ``tinyarray.exp``, ``tinyarray.softmax``, ``tinyarray.where``."""
+    op = getattr(pk.ops, name)
+    return lambda *args, **params: call(op, *map(_array, args), **params)
+
+
+def gradients(loss, arrays):
+    """The gradients of a scalar with respect to arrays that it was computed from."""
+    found = pk.gradients(loss.entry, [a.entry for a in arrays])
+    return [Array._waiting(entry, [loss, *arrays]) for entry in found]
+
+
+def _run(wanted):
+    """Compute an array, and all that is still in use on the way to it."""
+    global runs
+    graph = pk.Graph([wanted._entry])
+    waiting = {e: _alive[e] for n in graph.nodes for e in n.entries if e in _alive}
+    waiting = {e: a for e, a in waiting.items() if a.is_waiting}
+    graph = pk.Graph(list(waiting))
+    if graph.key not in _executables:
+        _executables[graph.key] = pk.compile(graph)
+    run = _executables[graph.key]
+    leaves = {node: data for a in waiting.values() for node, data in a._leaves.items()}
+    feeds = {i.name: leaves[n] for i, n in zip(run.inputs, graph.inputs, strict=True)}
+    for array, value in zip(waiting.values(), run(feeds), strict=True):
+        array._data, array._entry = value, None
+        array._leaves, array._pending = {}, 0
+    runs += 1
+
+
+def compiled():
+    """How many structures have been compiled."""
+    return len(_executables)

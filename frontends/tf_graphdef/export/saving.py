@@ -1,0 +1,141 @@
+"""From a passkit Graph to a GraphDef: all that cannot be written is named in one error."""
+
+from __future__ import annotations
+
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from google.protobuf import text_format
+
+from passkit.errors import ModelError, PasskitError
+from passkit.frontends.tf_graphdef.export.nodes import write
+from passkit.frontends.tf_graphdef.export.sizes import Source, sources
+from passkit.frontends.tf_graphdef.export.writer import Scope, ShapeOf, Tensor, Writer
+from passkit.frontends.tf_graphdef.proto import short
+from passkit.graph import Graph
+from passkit.node import Entry, Node
+from passkit.passes import ApplyPasses
+from passkit.passes.functionalize import writes
+from passkit.passes.fusion.flatten import flatten
+
+_SHOWN = 50
+_LARGEST = (1 << 31) - 1
+
+
+def save(graph: Graph, path: str | PathLike[str] | None = None) -> bytes:
+    """Write ``graph`` as a frozen TensorFlow model; its bytes. See `tf_graphdef.save`."""
+    made = graph_def(graph)
+    nbytes = made.ByteSize()
+    if nbytes > _LARGEST:
+        raise ModelError(
+            f"the GraphDef would have {nbytes:,} bytes, and TensorFlow reads less than 2 GiB; make "
+            f"large constants inputs of the graph"
+        )
+    data: bytes = made.SerializeToString(deterministic=True)
+    if path is not None:
+        file = Path(fspath(path))
+        is_text = file.suffix in (".pbtxt", ".txt")
+        file.write_bytes(text_format.MessageToString(made).encode() if is_text else data)
+    return data
+
+
+def graph_def(graph: Graph) -> Any:
+    """The GraphDef message that `save` writes."""
+    opened = ApplyPasses(_checked(flatten(graph)), ["Functionalize", "Complete"])
+    return _Saving(opened).graph_def()
+
+
+def _checked(graph: Graph) -> Graph:
+    """The graph. Raises: ModelError when it updates state, which no frozen model can."""
+    names = {n.inputs[0].node.label for n in graph.nodes if writes(n)}
+    names |= {v.label for v, _ in graph.updates}
+    if names:
+        shown = ", ".join(short(n) for n in sorted(names)[:3]) + (", …" if len(names) > 3 else "")
+        raise ModelError(
+            f"the graph updates {len(names)} state variable(s) ({shown}), and a frozen model has "
+            f"constants only; save a graph of results without assign"
+        )
+    return graph
+
+
+class _Saving:
+    """One graph on its way: what each of its entries is called in TensorFlow."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph, self.writer = graph, Writer()
+        self.values: dict[Entry, Tensor] = {}
+        self.failed: dict[str, list[str]] = {}
+        self.reasons: dict[str, str] = {}
+
+    def graph_def(self) -> Any:
+        """The whole message. Raises: ModelError naming all operators that cannot be written."""
+        names = self.graph.names
+        for node in self.graph.inputs:
+            self.placeholder(node, self.writer.unique(names[node]))
+        results = [self.writer.unique(self.output_name(e)) for e in self.graph.outputs]
+        heads = [node.entries[0] for node in self.graph.inputs]
+        known = sources({self.values[e]: e.shape or () for e in heads})
+        for node in self.graph.nodes:
+            if node.op is not None:
+                self.operator(node, names[node], known)
+            elif node.params.get("state"):
+                self.variable(node, names[node])
+        if self.failed:
+            raise ModelError(self.message())
+        for entry, name in zip(self.graph.outputs, results, strict=True):
+            value = self.values[entry]
+            self.writer.node("Identity", name, [value], {"T": value.dtype})
+        return self.writer.graph
+
+    def output_name(self, entry: Entry) -> str:
+        """What an output is to be called: as its node, with its number after the first."""
+        name = self.graph.names[entry.node]
+        return f"{name}_{entry.index}" if entry.index else name
+
+    def placeholder(self, node: Node, name: str) -> None:
+        """An input."""
+        entry = node.entries[0]
+        dtype = self.graph.dtype(entry)
+        shape = entry.shape
+        self.writer.node("Placeholder", name, (), {"dtype": dtype, "shape": ShapeOf(shape)})
+        self.values[entry] = Tensor(name, dtype)
+
+    def variable(self, node: Node, name: str) -> None:
+        """A state variable as a constant."""
+        value = node.params["initial"]
+        if value is None:
+            self.failed.setdefault("state", []).append(name)
+            self.reasons["state"] = "it has no initial value"
+            return
+        dtype, made = self.graph.dtype(node.entries[0]), self.writer.unique(name)
+        self.values[node.entries[0]] = self.writer.constant(value, dtype, made, made)
+
+    def operator(self, node: Node, name: str, known: dict[str, Source]) -> None:
+        """One operator; what it cannot be is noted for the error."""
+        assert node.op is not None
+        inputs = [self.values.get(e) for e in node.inputs]
+        if not all(inputs):
+            return  # what it reads has failed, and is named
+        taken = name in self.writer.taken
+        scope = Scope(self.writer, self.writer.unique(f"{name}/{node.op.name}" if taken else name))
+        try:
+            results = write(node, [t for t in inputs if t is not None], scope, known)
+        except PasskitError as error:
+            self.failed.setdefault(node.op.name, []).append(name)
+            self.reasons.setdefault(node.op.name, str(error))
+            return
+        self.values.update(zip(node.entries, results, strict=True))
+
+    def message(self) -> str:
+        """What cannot be written, by operator."""
+        rows = []
+        for op, names in sorted(self.failed.items())[:_SHOWN]:
+            shown = ", ".join(short(n) for n in names[:3]) + (", …" if len(names) > 3 else "")
+            rows.append(f"{op} × {len(names)} ({shown}): {self.reasons[op]}")
+        more = f"; and {len(self.failed) - _SHOWN} more" if len(self.failed) > _SHOWN else ""
+        count = sum(map(len, self.failed.values()))
+        return (
+            f"{count} node(s) of {len(self.failed)} operator(s) cannot be written for TensorFlow: "
+            f"{'; '.join(rows)}{more}. Save a graph that ends before them, or begins after them"
+        )

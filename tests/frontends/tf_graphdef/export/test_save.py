@@ -1,0 +1,217 @@
+"""Saved models: names, sizes known in a call, state, fused graphs, own operators, errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.errors import ModelError
+from passkit.frontends import tf_graphdef
+from passkit.frontends.tf_graphdef.export import graph_def, saving
+
+MODELS = Path(__file__).resolve().parents[4] / "examples" / "models"
+
+
+def ops_of(graph: pk.Graph) -> list[str]:
+    """The operators of the saved model, without constants."""
+    return [n.op for n in graph_def(graph).node if n.op != "Const"]
+
+
+def same(graph: pk.Graph, feeds: dict[str, Any]) -> pk.Graph:
+    """The graph saved and loaded, once it is found to give the same."""
+    back = tf_graphdef.load(tf_graphdef.save(graph))
+    wanted, found = pk.interpret(graph, feeds), pk.interpret(back, feeds)
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(a, b)
+    return back
+
+
+def test_the_digits_model_comes_back_whole(tmp_path: Path) -> None:
+    """As bytes, as a file and as text; nothing is added to it."""
+    graph = tf_graphdef.load(MODELS / "digits.pb")
+    images = np.load(MODELS / "digits.npz")["x"]
+
+    back = same(graph, {"x": images})
+    for name in ("digits.pb", "digits.pbtxt"):
+        data = tf_graphdef.save(graph, tmp_path / name)
+        assert tf_graphdef.load(tmp_path / name).key == back.key
+        assert tf_graphdef.load(data).key == back.key
+
+    assert [n.op for n in back.nodes] == [n.op for n in graph.nodes]
+    assert [n.name for n in back.inputs] == ["x"]
+    assert [e.name for e in back.outputs] == ["probabilities"]
+
+
+def test_names_stay() -> None:
+    """Outputs that others read, and one that is given out twice, have names of their own."""
+    x = pk.var("x", ("n", 3))
+    y = pk.ops.exp(x, name="layer/y")
+    z = pk.ops.add(y, y, name="z")
+
+    back = same(pk.Graph([y, z, z]), {"x": np.ones((2, 3), "f")})
+
+    assert [e.name for e in back.outputs] == ["layer/y", "z", "z_1"]
+
+
+def test_names_that_tensorflow_does_not_allow_are_changed() -> None:
+    """Letters that it lacks become _, and what begins with none gets one in front."""
+    x = pk.var("_a b\n$(rm)", (2,))
+
+    names = [n.name for n in graph_def(pk.Graph([pk.ops.neg(x, name="")])).node]
+
+    assert names == ["x_a_b___rm_", "neg/neg", "neg"]
+
+
+def test_sizes_known_in_a_call_are_arithmetic() -> None:
+    """A shape of n * m and n + 1 is computed from the shapes of inputs."""
+    x, y = pk.var("x", ("n", "m")), pk.var("y", ("n", 4))
+    n, m = x.shape or (0, 0)
+    flat = pk.ops.reshape(x, shape=(n * m,))
+    wide = pk.ops.broadcast_to(pk.ops.reduce_sum(y), shape=(n + 1, m, 2))
+    graph = pk.Graph([flat, wide])
+    feeds = {"x": np.arange(6, dtype="f").reshape(2, 3), "y": np.ones((2, 4), "f")}
+
+    same(graph, feeds)
+    ops = ops_of(graph)
+
+    assert {"Shape", "StridedSlice", "AddV2", "Pack"} <= set(ops)
+
+
+def test_a_linear_size_gives_its_name_too() -> None:
+    """Where an input has 2 n + 1 elements, n is found by taking off 1 and halving."""
+    n = pk.var("k", ("n",)).shape[0]  # type: ignore[index]
+    x = pk.var("x", (2 * n + 1,))
+    graph = pk.Graph([pk.ops.slice(x, begin=(1,), size=(n,))])
+
+    back = tf_graphdef.load(tf_graphdef.save(graph))
+
+    assert pk.interpret(back, {"x": np.arange(9, dtype="f")})[0].tolist() == [1, 2, 3, 4]
+    assert {"Sub", "FloorDiv"} <= set(ops_of(graph))
+
+
+def test_state_is_a_constant() -> None:
+    """A state variable is written with its initial value."""
+    w = pk.state("w", np.array([2.0, 3.0], "f"))
+    graph = pk.Graph([pk.var("x", (2,)) * w])
+
+    back = tf_graphdef.load(tf_graphdef.save(graph))
+
+    assert pk.interpret(back, {"x": np.ones(2, "f")})[0].tolist() == [2, 3]
+
+
+def test_a_fused_graph_is_opened() -> None:
+    """What Fusion put together is written operator by operator."""
+    x = pk.var("x", (3, 4))
+    plain = pk.Graph([pk.ops.tanh(pk.ops.exp(x) + 1)])
+    fused = pk.ApplyPasses(plain, ["Fusion"])
+
+    assert ops_of(fused) == ["Placeholder", "Exp", "AddV2", "Tanh", "Identity"]
+
+
+def test_an_operator_of_ones_own_is_spelled_out() -> None:
+    """Its kernel expression is written: nothing about TensorFlow is registered."""
+    swish = pk.register_op("swish_to_save", num_inputs=1)
+    swish.set_attr("FCodeGen", lambda node, x: x / (1.0 + pk.ast.exp(-x)))
+    swish.set_attr("TOpPattern", pk.OpPattern.ELEMWISE)
+    graph = pk.Graph([swish(pk.var("x", ("n",)), name="y")])
+
+    same(graph, {"x": np.linspace(-3, 3, 7, dtype="f")})
+
+    assert ops_of(graph) == ["Placeholder", "Neg", "Exp", "AddV2", "RealDiv", "Identity"]
+
+
+def test_what_tensorflow_has_no_kernel_for_is_computed_wider() -> None:
+    """Comparisons of bools, and roundings of 16-bit floats, between casts."""
+    a, b = pk.var("a", (2,), "bool"), pk.var("b", (2,), "bool")
+
+    assert ops_of(pk.Graph([pk.ops.less(a, b)]))[2:] == ["Cast", "Cast", "Less", "Identity"]
+    half = pk.Graph([pk.ops.rint(pk.var("x", (2,), "float16"))])
+    assert ops_of(half)[1:] == ["Cast", "Rint", "Cast", "Identity"]
+
+
+def test_floats_become_the_nearest_integer_there_is() -> None:
+    """NaN is 0 and what is too large the limit, which TensorFlow's Cast leaves open."""
+    x = pk.var("x", (5,))
+    feed = np.array([np.nan, np.inf, -1e30, 2.7, -2.7], "f")
+
+    same(pk.Graph([pk.ops.cast(x, dtype="int32"), pk.ops.cast(x, dtype="uint8")]), {"x": feed})
+
+
+def test_all_that_cannot_be_written_is_in_one_error() -> None:
+    """Each operator with its number of nodes, their names and the reason."""
+    a, b = pk.var("a", (3,), "int32"), pk.var("b", (3,), "int32")
+    found = [pk.ops.gcd(a, b, name=f"g{k}") for k in range(4)]
+    many = pk.ops.unique(a, size=2, name="u")
+
+    with pytest.raises(ModelError) as caught:
+        tf_graphdef.save(pk.Graph([*found, many[0], pk.ops.exp(pk.ops.cast(found[0]))]))
+
+    assert str(caught.value) == (
+        "5 node(s) of 2 operator(s) cannot be written for TensorFlow: gcd × 4 ('g0', 'g1', 'g2', "
+        "…): TensorFlow has nothing that means the function gcd; unique × 1 ('u'): TensorFlow has "
+        "no operator that means unique. Save a graph that ends before them, or begins after them"
+    )
+
+
+def test_a_graph_that_assigns_is_refused() -> None:
+    """A frozen model has no state to write."""
+    w = pk.state("weights", np.zeros(2, "f"))
+
+    with pytest.raises(ModelError, match="updates 1 state variable.*'weights'"):
+        tf_graphdef.save(pk.Graph([pk.ops.assign(w, w + 1)]))
+
+
+def test_state_without_a_value_is_refused() -> None:
+    """There is nothing to write for it."""
+    w = pk.state("w", ((2,), "float32"))
+
+    with pytest.raises(ModelError, match=r"state × 1 \('w'\): it has no initial value"):
+        tf_graphdef.save(pk.Graph([w + 1]))
+
+
+def test_a_size_that_no_input_has_is_refused() -> None:
+    """A shape of n needs an input that has n elements along some axis."""
+    n = pk.var("k", ("n",)).shape[0]  # type: ignore[index]
+    graph = pk.Graph([pk.ops.broadcast_to(pk.var("x", ()), shape=(n,))])
+
+    with pytest.raises(ModelError, match="the size 'n' is the extent of no input"):
+        tf_graphdef.save(graph)
+
+
+def test_what_a_composite_must_know_is_in_the_error() -> None:
+    """The pseudo-inverse is made of singular values, whose number must be known."""
+    graph = pk.Graph([pk.ops.pinv(pk.var("x", ("n", 3)), name="p")])
+
+    with pytest.raises(ModelError, match=r"pinv × 1 \('p'\): svd needs to know which of n rows"):
+        tf_graphdef.save(graph)
+
+
+def test_a_type_without_a_kernel_is_refused() -> None:
+    """An operator of one's own may take roots of integers; TensorFlow does not."""
+    root = pk.register_op("root_to_save", num_inputs=1)
+    root.set_attr("FCodeGen", lambda node, x: pk.ast.sqrt(x))
+    root.set_attr("TOpPattern", pk.OpPattern.ELEMWISE)
+
+    with pytest.raises(ModelError, match="TensorFlow has no Sqrt of uint64, nor of a wider type"):
+        tf_graphdef.save(pk.Graph([root(pk.var("x", (3,), "uint64"))]))
+
+
+def test_a_model_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message of 2 GiB cannot be read again."""
+    monkeypatch.setattr(saving, "_LARGEST", 100)
+
+    with pytest.raises(ModelError, match=r"would have 73,\d+ bytes"):
+        tf_graphdef.save(tf_graphdef.load(MODELS / "digits.pb"))
+
+
+def test_long_chains_are_written() -> None:
+    """Nothing walks a graph by recursion."""
+    x = pk.var("x", (2,))
+    for _ in range(20_000):
+        x = pk.ops.neg(x)
+
+    assert len(graph_def(pk.Graph([x])).node) == 20_002
