@@ -141,3 +141,12 @@ elementwise(
     ulps=400,
     special=False,
 )
+
+# modified Bessel functions
+for _name, _bessel in (
+    ("bessel_i0", sp.i0),
+    ("bessel_i1", sp.i1),
+    ("bessel_i0e", sp.i0e),
+    ("bessel_i1e", sp.i1e),
+):
+    elementwise(_name, _bessel, lambda rng, shape: rng.normal(size=shape) * 6, ulps=256)

@@ -132,6 +132,11 @@ REFUSED: dict[str, tuple[dict[str, Any], list[Any], str]] = {
         X, [const("i", [0]), node("InTopK", "y", "x", "i", k=1)],
         r"needs 'x' of rank 2, got \(x\.0, 3, 5\)",
     ),
+    "another algorithm": (
+        {"k": ("uint64", 1), "c": ("uint64", 2)},
+        [const("s", [3]), const("a", 2), node("StatelessRandomUniformV2", "y", "s", "k", "c", "a")],
+        r"needs the algorithm Philox, 1, got 'a' = \[2\]",
+    ),
     "a shape that is another": (
         X, [node("EnsureShape", "y", "x", shape=(None, 4, 5))],
         r"needs the shape \(\?, 4, 5\), got \(x\.0, 3, 5\)",

@@ -24,6 +24,7 @@ ONE = (
     *("PopulationCount", "Reciprocal", "Relu", "Relu6", "Rint", "Round", "Rsqrt", "Selu"),
     *("Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Square", "Tan", "Tanh"),
     "ZerosLike",
+    *("BesselI0", "BesselI0e", "BesselI1", "BesselI1e"),
 )
 TWO = (
     *("Add", "AddV2", "Atan2", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "DivNoNan"),

@@ -182,6 +182,19 @@ def _places(tf: Any) -> Iterator[Case]:
 
 def _orders(tf: Any) -> Iterator[Case]:
     raw = tf.raw_ops
+    yield Case(
+        "InTopK",
+        "k=2",
+        lambda x, t: raw.InTopK(predictions=x, targets=t, k=2),
+        {"x": draw(1, (3, 5)), "t": np.array([0, 3, 1], "int32")},
+    )
+    yield Case(
+        "AccumulateNV2",
+        "two",
+        lambda x, y: raw.AccumulateNV2(inputs=[x, y], shape=[3, 5]),
+        {"x": draw(1, (3, 5)), "y": draw(2, (3, 5))},
+        free=False,
+    )
     ties = np.array([[3, 1, 3, 2, 3], [0, 0, 0, 0, 0], [5, 4, 3, 2, 1]], "int32")
     for dtype in ("float32", "int32", "float16", "bfloat16", "uint8", "int64", "float64"):
         yield from sweep(
