@@ -102,6 +102,11 @@ def _public(tf: Any) -> Iterator[Case]:
         {"x": draw(2, 3, 4, 2)},
     )  # fmt: skip
     yield Case(
+        "ResizeBilinear", "size by arithmetic in floats", lambda x: tf.image.resize(
+            x, tf.cast(tf.cast(tf.shape(x)[1:3], tf.float32) * [1.5, 0.6], tf.int32)),
+        {"x": draw(2, 4, 5, 2)},
+    )  # fmt: skip
+    yield Case(
         "ResizeBilinear", "unknown size to 4x4", lambda x: tf.image.resize(x, (4, 4)),
         {"x": draw(2, 3, 4, 2)}, free_size=True,
     )  # fmt: skip
