@@ -61,14 +61,13 @@ class Group:
         return f"Group({self.kind.value}: {', '.join(n.label for n in self.ops)})"
 
 
+register_later("passkit.group", "passkit.partial")  # a stored plan may hold halves of reductions
 FUSED = register_op(
     "fused",
     num_inputs=-1,
     params={"body": REQUIRED},
     doc="A group of operators that runs as one kernel.",
 )
-
-register_later("passkit.partial")  # a stored plan may hold halves of reductions
 
 
 def _group(node: Node) -> Group:

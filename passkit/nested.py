@@ -11,6 +11,7 @@ from typing import Any
 from attrs import frozen
 
 from passkit.graph import Graph
+from passkit.op import register_later
 
 DEEPEST = 32
 """Values and graphs may be nested so deep."""
@@ -27,6 +28,7 @@ class Nested:
 
 
 NESTED: dict[str, Nested] = {}
+register_later("passkit.runtime.loop")  # an operator that holds graphs
 
 
 def register_nested(
@@ -42,3 +44,6 @@ def register_nested(
 def nested_of(value: Any) -> Nested | None:
     """The registered kind that ``value`` is of."""
     return next((n for n in NESTED.values() if isinstance(value, n.kind)), None)
+
+
+register_nested("graph", Graph, lambda graph: (graph, {}), lambda graph, rest: graph)

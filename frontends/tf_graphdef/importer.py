@@ -8,12 +8,11 @@ for in a budget of memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from passkit import ops
 from passkit.errors import ModelError, PasskitError, nearest
 from passkit.frontends.tf_graphdef.body import Body, Ref, graph_body, reference
-from passkit.frontends.tf_graphdef.host import host_ops
 from passkit.frontends.tf_graphdef.inputs import input_makers
 from passkit.frontends.tf_graphdef.library import Library
 from passkit.frontends.tf_graphdef.model import Model
@@ -30,6 +29,12 @@ from passkit.frontends.tf_graphdef.scope import (
 from passkit.frontends.tf_graphdef.source import Source, read_model
 from passkit.frontends.tf_graphdef.table import TABLE
 from passkit.graph import Graph
+from passkit.lazy import Lazy
+
+if TYPE_CHECKING:
+    from passkit.frontends.tf_graphdef import host
+else:
+    host = Lazy("passkit.frontends.tf_graphdef.host")  # few models need it
 
 Dims: TypeAlias = Sequence[int | str | None]
 
@@ -73,7 +78,7 @@ def load(
         library,
         Work(most, most, max_rounds),
         Restorer(model, body, library).value,
-        host_ops(allow_host_ops),
+        host.host_ops(allow_host_ops) if allow_host_ops else {},
         input_makers(model, body, shapes or {}),
     )
     for name, variable in model.bound.items():

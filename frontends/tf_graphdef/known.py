@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from passkit.frontends.tf_graphdef.shape_arithmetic import LIMIT
 from passkit.frontends.tf_graphdef.value import Array, Call, Value
 from passkit.graph import Graph
+from passkit.lazy import Lazy
 from passkit.node import CONSTANT, Entry
-from passkit.runtime.interpret import compute, interpret
 from passkit.size import numel
+
+if TYPE_CHECKING:
+    from passkit.runtime import interpret as runtime
+else:
+    runtime = Lazy("passkit.runtime.interpret")
 
 
 def settled(call: Call, inputs: Sequence[Value], results: Sequence[Value]) -> Sequence[Value]:
@@ -34,8 +40,8 @@ def _computed(entries: Sequence[Entry]) -> list[Array]:
     read = [e.node for e in node.inputs]
     if len(entries) == 1 == len(node.entries) and all(n.op is CONSTANT for n in read):
         with np.errstate(all="ignore"):
-            return [np.array(compute(node, [n.params["value"] for n in read], {})[0])]
-    return interpret(Graph(entries))
+            return [np.array(runtime.compute(node, [n.params["value"] for n in read], {})[0])]
+    return runtime.interpret(Graph(entries))
 
 
 def _is_small(value: Value) -> bool:

@@ -8,7 +8,7 @@ list becomes an array, once an item that is put there has told its shape.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import define, frozen
 
@@ -20,8 +20,13 @@ from passkit.frontends.tf_graphdef.stacks import as_stacked, unfilled
 from passkit.frontends.tf_graphdef.value import Value, value_of
 from passkit.graph import Graph
 from passkit.infer import show_shape
+from passkit.lazy import Lazy
 from passkit.node import Entry, Node
-from passkit.runtime.loop import STATE, while_loop
+
+if TYPE_CHECKING:
+    from passkit.runtime import loop as runtime
+else:
+    runtime = Lazy("passkit.runtime.loop")
 
 Round: TypeAlias = Callable[[Sequence[Anything], int], Sequence[Anything]]
 
@@ -86,7 +91,7 @@ def run_later(site: Site, loop: Loop, inputs: Sequence[Anything]) -> Sequence[An
     graphs = Graph([condition]), Graph(heads)
     _check_closed(site, graphs)
     _check_unchanged(site, before)
-    made = while_loop(*graphs, entries[:count], entries[count:], site.call.name)
+    made = runtime.while_loop(*graphs, entries[:count], entries[count:], site.call.name)
     results = list(inputs)
     for k, entry in zip(order[:count], made, strict=True):
         results[k] = _result(places[k], entry)
@@ -120,7 +125,7 @@ def _variable(entry: Entry, name: str) -> Value:
 def _enter(place: _Place, position: int) -> None:
     """Let the graphs see a value as the variable of its position."""
     assert place.entry is not None
-    seen = _variable(place.entry, f"{STATE}{position}")
+    seen = _variable(place.entry, f"{runtime.STATE}{position}")
     if isinstance(place.inside, Stacked):
         place.inside.value = seen
     else:
@@ -191,7 +196,7 @@ def _check_closed(site: Site, graphs: Sequence[Graph]) -> None:
     """Make sure that the graphs read nothing but the loop's values."""
     for graph in graphs:
         for node in graph.inputs:
-            if not node.name.startswith(STATE):
+            if not node.name.startswith(runtime.STATE):
                 raise ModelError(
                     f"{site.where} goes round as often as only a call knows, and reads "
                     f"{short(node.name)} from outside of it"

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import define, field, frozen
 
 from passkit.errors import ModelError, PasskitError
 from passkit.frontends.tf_graphdef.body import ARGUMENT, EXITS, Body, Ref, order, reached
-from passkit.frontends.tf_graphdef.host import HostOp
 from passkit.frontends.tf_graphdef.library import Library
 from passkit.frontends.tf_graphdef.opaque import Anything, Dead, Handle, Missing, Opaque, Variable
 from passkit.frontends.tf_graphdef.proto import Budget, NodeDef, called, short
 from passkit.frontends.tf_graphdef.table import NODE_NBYTES, TABLE, build
 from passkit.frontends.tf_graphdef.value import Call, Value
+
+if TYPE_CHECKING:
+    from passkit.frontends.tf_graphdef.host import HostOp
 
 DEEPEST = 64
 """Functions may call each other so deep."""

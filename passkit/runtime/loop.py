@@ -16,7 +16,6 @@ import numpy as np
 from passkit.errors import GraphError
 from passkit.graph import Graph
 from passkit.infer import show_shape
-from passkit.nested import register_nested
 from passkit.node import Entry, Node
 from passkit.op import REQUIRED, OpPattern, register_op
 from passkit.runtime.interpret import interpret
@@ -56,7 +55,6 @@ WHILE = register_op(
 WHILE.set_attr("FInferShape", _shapes)
 WHILE.set_attr("FInferType", lambda node, *dtypes: tuple(dtypes[: node.params["count"]]))
 WHILE.set_attr("TOpPattern", OpPattern.OPAQUE)
-register_nested("graph", Graph, lambda graph: (graph, {}), lambda graph, rest: graph)
 
 
 def _computed(node: Node, *arrays: Any) -> tuple[Any, ...]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from passkit.frontends import tf_graphdef
 from passkit.frontends.tf_graphdef.proto import message
 
 SAVED = Path(__file__).parent / "saved"
+ROOT = SAVED.parents[3]
 CASES = sorted(p for p in SAVED.glob("*/*.npz"))
 
 
@@ -86,6 +89,10 @@ def test_graphs_that_hold_loops_can_be_stored() -> None:
 
     close(graph, pk.interpret(pk.from_json(pk.to_json(graph)), feeds), results)
     close(graph, pk.interpret(pk.parse(pk.to_text(graph)), feeds), results)
+    program = "import sys, passkit; print(passkit.from_json(sys.stdin.read()).nodes)"
+    asked = [sys.executable, "-c", program]
+    done = subprocess.run(asked, input=pk.to_json(graph), capture_output=True, text=True, cwd=ROOT)
+    assert "while_loop" in done.stdout
 
 
 def test_both_branches_are_there() -> None:
