@@ -107,7 +107,7 @@ class Site:
             self.prepare(page, tokens)
             body = self.markdown.renderer.render(tokens, self.markdown.options, {})
             self.write(page, body)
-        colours = FORMAT.get_style_defs(".language-python, pre code")
+        colours = FORMAT.get_style_defs("pre code")
         (self.out / "style.css").write_text(STYLE + str(colours))
         return len(self.pages)
 

@@ -86,6 +86,7 @@ class _Saving:
         for entry, name in zip(self.graph.outputs, results, strict=True):
             value = self.values[entry]
             self.writer.node("Identity", name, [value], {"T": value.dtype})
+        self.writer.drop_unread({*results, *(self.values[e].node for e in heads)})
         return self.writer.graph
 
     def output_name(self, entry: Entry) -> str:

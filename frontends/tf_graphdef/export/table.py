@@ -14,6 +14,7 @@ from attrs import field, frozen
 
 from passkit.dtype import DType
 from passkit.frontends.tf_graphdef.export import sizes
+from passkit.frontends.tf_graphdef.export.kernels import computed_as
 from passkit.frontends.tf_graphdef.export.writer import INT32, Scope, Tensor
 from passkit.node import Node, known_shape
 from passkit.size import Extent, Shape
@@ -116,12 +117,14 @@ def row(*names: str) -> Callable[[Row], Row]:
     return enter
 
 
-def same_inputs(names: Mapping[str, str], **attrs: Any) -> None:
+def same_inputs(names: Mapping[str, str]) -> None:
     """Enter operators that TensorFlow has under another name, with the same inputs."""
     for ours, theirs in names.items():
 
         def write(call: Call, *inputs: Tensor, theirs: str = theirs) -> Result:
-            return call.result(theirs, *inputs, out=call.dtype, **attrs)
+            if computed_as(theirs, inputs[0].dtype) is None:
+                return None
+            return call.result(theirs, *inputs, out=call.dtype)
 
         ROWS[ours] = write
 

@@ -80,6 +80,19 @@ class Writer:
             _set(made.attr[key], value)
         return name
 
+    def drop_unread(self, kept: set[str]) -> None:
+        """Take out the nodes that none of those ``kept`` needs; readers stand behind the read."""
+        needed = set(kept)
+        dead = []
+        for k in range(len(self.graph.node) - 1, -1, -1):
+            node = self.graph.node[k]
+            if node.name in needed:
+                needed.update(ref.partition(":")[0] for ref in node.input)
+            else:
+                dead.append(k)
+        for k in dead:
+            del self.graph.node[k]
+
     def constant(self, value: Any, dtype: DType, scope: str, name: str = "") -> Tensor:
         """A Const; one of few elements is written once for each scope."""
         array = np.asarray(value, dtype.numpy)

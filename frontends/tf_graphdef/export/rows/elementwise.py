@@ -9,16 +9,24 @@ from passkit.frontends.tf_graphdef.export.expressions import converted, whole
 from passkit.frontends.tf_graphdef.export.functions import FUNCTIONS, magnitude
 from passkit.frontends.tf_graphdef.export.table import Call, Result, row, same_inputs
 from passkit.frontends.tf_graphdef.export.writer import Tensor
-from passkit.frontends.tf_graphdef.rows.elementwise import ELEMENTWISE
+from passkit.frontends.tf_graphdef.rows.elementwise import ONE_INPUT, TWO_INPUTS
 
-_SPELLED = ("maximum", "minimum", "pow")
+_OLD = ("Add", "Inv", "Mod", "Round")
+"""Names of which TensorFlow has a newer one."""
+
+_SPELLED = (
+    *("maximum", "minimum", "pow", "fmod", "trunc_div", "left_shift", "right_shift"),
+    *("mul_no_nan", "erf", "nextafter"),
+)
 """Operators that mean the same in TensorFlow for some element types or values only."""
 
-_OLD = ("Add", "Inv")
-"""Names that TensorFlow itself no longer writes."""
-
-same_inputs({ours: theirs for theirs, ours in ELEMENTWISE.items()
-             if theirs not in _OLD and ours not in _SPELLED})  # fmt: skip
+same_inputs(
+    {
+        ours: theirs
+        for theirs, ours in {**ONE_INPUT, **TWO_INPUTS}.items()
+        if theirs not in _OLD and ours not in _SPELLED
+    }
+)
 # The rows below win over these.
 same_inputs({"stop_gradient": "StopGradient", "identity": "Identity"})
 
@@ -56,6 +64,16 @@ def _bits(call: Call, x: Tensor, y: Tensor) -> Result:
         op = {"bitwise_and": "BitwiseAnd", "bitwise_or": "BitwiseOr", "bitwise_xor": "BitwiseXor"}
         return call.result(op[name], x, y)
     return None
+
+
+@row("bitwise_not")
+def _inverted(call: Call, x: Tensor) -> Result:
+    return call.result("Invert", x) if x.dtype is not bool_ else None
+
+
+@row("bitcast")
+def _bitcast(call: Call, x: Tensor) -> Result:
+    return call.result("Bitcast", x, out=call.dtype, type=call.dtype)
 
 
 @row("population_count")

@@ -11,7 +11,7 @@ from passkit.frontends.tf_graphdef.export.functions import select, truth
 from passkit.frontends.tf_graphdef.export.table import Call, Result, row
 from passkit.frontends.tf_graphdef.export.writer import FLOAT32, INT32, INT64, Scope, Tensor
 from passkit.ops.rules import make, one_axis
-from passkit.size import Extent, Shape
+from passkit.size import Extent, Shape, numel
 
 
 def _key(scope: Scope, x: Tensor) -> Tensor:
@@ -87,11 +87,11 @@ def _search(call: Call, sequence: Tensor, values: Tensor) -> Result:
     rows = 1 if len(shape) == 1 else int(np.prod([n for n in shape[:-1] if isinstance(n, int)]))
     if any(not isinstance(n, int) for n in shape[:-1]) or rows == 0:
         return None
-    a = call.reshaped(_key(call.scope, sequence), (rows, shape[-1]))
-    each: list[Any] = [rows, -1]
-    if any(n == 0 for n in wanted):
+    if any(n == 0 for n in (*shape, *wanted)):
         return None
-    b = call.op("Reshape", _key(call.scope, values), call.const(each), Tshape=INT32)
+    each = numel(wanted) if len(shape) == 1 else wanted[-1]
+    a = call.reshaped(_key(call.scope, sequence), (rows, shape[-1]))
+    b = call.reshaped(_key(call.scope, values), (rows, each))
     found = call.op(op, a, b, out=INT64, out_type=INT64)
     return call.reshaped(found, call.out, last=True)
 

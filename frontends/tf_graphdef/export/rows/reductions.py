@@ -50,15 +50,6 @@ def _scan(call: Call, x: Tensor) -> Result:
     return call.result(op, flat, at, Tidx=INT32, **more)
 
 
-@row("logcumsumexp")
-def _log_scan(call: Call, x: Tensor) -> Result:
-    axis = call.params["axis"]
-    flat = x if axis is not None else call.reshaped(x, call.out)
-    at = call.const(one_axis(call.node, len(call.out), 0 if axis is None else axis))
-    more = {k: bool(call.params[k]) for k in ("exclusive", "reverse")}
-    return call.result("CumulativeLogsumexp", flat, at, Tidx=INT32, **more)
-
-
 @row("softmax", "log_softmax")
 def _softmax(call: Call, x: Tensor) -> Result:
     """Along the last axis; a scalar has none."""
