@@ -62,7 +62,7 @@ FAR_1 = (
 
 def _series(t: Expr, coefficients: Sequence[float]) -> Expr:
     """A polynomial, by Horner's rule."""
-    out = ast.const(coefficients[-1], t.dtype)
+    out: Expr = ast.const(coefficients[-1], t.dtype)
     for c in coefficients[-2::-1]:
         out = out * t + c
     return out
