@@ -88,7 +88,7 @@ def _pairs(words: Entry, blocks: Extent) -> tuple[Entry, Entry]:
     """The first and second word of each pair."""
     both = ops.reshape(words, shape=(2 * blocks, 2))
     size = (2 * blocks, 1)
-    return tuple(  # type: ignore[return-value]
+    return tuple(
         ops.reshape(ops.slice(both, begin=(0, k), size=size), shape=(2 * blocks,)) for k in (0, 1)
     )
 
