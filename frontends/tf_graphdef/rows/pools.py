@@ -64,6 +64,8 @@ def _pooled(call: Call, x: Entry, shape: Shape, windows: Windows, window: Any, m
     params = {"window": window, **windows.params, "name": call.name}
     if not mean:
         assert x.dtype is not None
+        if x.dtype.kind not in "iuf":
+            raise ModelError(f"{call.where} needs real numbers to choose from, got {x.dtype}")
         inner = windows.padded(x, lowest(x.dtype))
         made: Entry = getattr(ops, f"max_pool{count}d")(inner, **params)
         return made

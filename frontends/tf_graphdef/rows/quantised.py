@@ -113,6 +113,10 @@ def _quantised(call: Call, x: Value, low: Value, high: Value, bits: int) -> Entr
     data, rank = wide(x.entry), len(call.shape(x))
     given = call.attr("range_given", "b", False)
     if given:
+        if not low.dtype == high.dtype == x.dtype:
+            raise ModelError(
+                f"{call.where} needs a range of {x.dtype}, got {low.dtype} and {high.dtype}"
+            )
         bottom, top = wide(low.entry), wide(high.entry)
     else:
         axes = tuple(k for k in range(rank) if k != axis)

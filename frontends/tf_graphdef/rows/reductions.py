@@ -40,13 +40,13 @@ for _theirs, _ours in REDUCTIONS.items():
 def _whole_mean(call: Call, x: Value, axes: tuple[int, ...], keep: bool) -> Entry:
     """Integers have a mean that is rounded toward 0. Raises: ModelError for an unknown count."""
     shape = call.shape(x)
+    total = ops.reduce_sum(x.entry, axis=axes, keepdims=keep)  # refuses axes that there are not
     count = numel(shape[a] for a in axes)
     if isinstance(count, Size) or count == 0:
         raise ModelError(
             f"{call.where} needs a known number of {x.dtype} to take the mean of, got {count}; "
             f"give load the whole shape of its input in shapes="
         )
-    total = ops.reduce_sum(x.entry, axis=axes, keepdims=keep)
     return ops.trunc_div(total, ops.full_like(total, count), name=call.name)  # type: ignore[no-any-return]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from passkit.frontends.tf_graphdef.proto import message
 from passkit.frontends.tf_graphdef.scope import STRUCTURE
 from passkit.frontends.tf_graphdef.table import TABLE
 from tests.frontends.tf_graphdef.models import DIGITS
+from tests.frontends.tf_graphdef.reference.case import FIXTURES, stored
 from tests.frontends.tf_graphdef.test_saved_model import SAVED
 
 FOLDERS = ("functions", "lstm", "lstm_any", "tf1", "dense")
@@ -59,7 +61,10 @@ class Mutant:
 def mutant(seed: int) -> Mutant:
     """The model of a seed."""
     rng = random.Random(seed)
-    name = rng.choice(("digits", "lone", *FOLDERS))
+    name = rng.choice(("digits", "lone", "case", "case", "case", *FOLDERS))
+    if name == "case":
+        data = changed_message("GraphDef", rng.choice(_cases()), rng)
+        return Mutant(seed, name, {"": data}, None)
     if name in ("digits", "lone"):
         data = DIGITS.read_bytes() if name == "digits" else _function_as_graph(rng)
         if rng.random() < 0.3:
@@ -81,6 +86,13 @@ def mutant(seed: int) -> Mutant:
         if rng.random() < 0.1:
             del files[rng.choice(sorted(files))]
     return Mutant(seed, name, files, signature)
+
+
+@cache
+def _cases() -> list[bytes]:
+    """The models of single operators, of all families."""
+    families = sorted(FIXTURES.glob("*.npz"))
+    return [case.model for family in families for case in stored(family)]
 
 
 def _function_as_graph(rng: random.Random) -> bytes:
@@ -197,13 +209,34 @@ def _change_node(node: Any, nodes: list[Any], names: list[str], rng: random.Rand
             if value.WhichOneof("value") == "func":
                 value.func.name = rng.choice(names)
             elif value.WhichOneof("value") == "tensor":
-                value.tensor.tensor_shape.dim.add(size=rng.choice(NUMBERS))
+                _change_tensor(value.tensor, rng)
             elif value.WhichOneof("value") == "i":
                 value.i = rng.choice(NUMBERS)
+            elif value.WhichOneof("value") == "s":
+                value.s = rng.choice((b"", b"SAME", b"VALID", b"NCHW", b"NHWC", b"\xff"))
+            elif value.WhichOneof("value") == "type":
+                value.type = rng.randrange(26)
+            elif value.WhichOneof("value") == "list" and value.list.i:
+                value.list.i[rng.randrange(len(value.list.i))] = rng.choice(NUMBERS)
         case 5:
             node.name = rng.choice((*TEXTS, other.name))
         case 6:
             node.op = other.op
+
+
+def _change_tensor(tensor: Any, rng: random.Random) -> None:
+    """Other numbers, as axes and sizes are; or another shape."""
+    size = {3: 4, 9: 8}.get(tensor.dtype, 0)
+    if size and len(tensor.tensor_content) >= size and rng.random() < 0.7:
+        content = bytearray(tensor.tensor_content)
+        at = size * rng.randrange(len(content) // size)
+        number = rng.choice(NUMBERS) % (1 << 8 * size)
+        content[at : at + size] = number.to_bytes(size, "little")
+        tensor.tensor_content = bytes(content)
+    elif tensor.int_val and rng.random() < 0.7:
+        tensor.int_val[rng.randrange(len(tensor.int_val))] = rng.choice((-1, 0, 2, 99, -(2**31)))
+    else:
+        tensor.tensor_shape.dim.add(size=rng.choice(NUMBERS))
 
 
 def _change_list(values: Any, names: list[str], rng: random.Random) -> None:

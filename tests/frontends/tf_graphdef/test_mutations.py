@@ -40,8 +40,8 @@ def test_mutated_models_give_errors_or_graphs(part: int, tmp_path: Path) -> None
     """Two hundred of the thousands that the benchmark of this name tries."""
     found = Counter(outcome(50 * part + k, tmp_path / str(k)) for k in range(50))
 
-    assert found["ModelError"] > 5
-    assert found["loaded"] > 5
+    assert found["ModelError"] > 2
+    assert found["loaded"] > 2
 
 
 def test_models_are_really_changed() -> None:

@@ -125,6 +125,17 @@ CASES: dict[str, tuple[list[Any], str]] = {
         [ones("one"), node("QuantizeAndDequantizeV2", "y", "x", "one", "one", num_bits=63)],
         "num_bits from 1 to 62, got 63",
     ),
+    "range of doubles": (
+        [
+            ones("one", dtype="float16"),
+            node("QuantizeAndDequantizeV2", "y", "x", "one", "one", range_given=True),
+        ],
+        "needs a range of float32, got float16 and float16",
+    ),
+    "complex maximum": (
+        [ones("c", 1, 4, 4, 3, dtype="complex64"), pool("c")],
+        "needs real numbers to choose from, got complex64",
+    ),
     "rounding": (
         [
             ones("one"),
