@@ -16,7 +16,7 @@ _OLD = ("Add", "Inv", "Mod", "Round")
 
 _SPELLED = (
     *("maximum", "minimum", "pow", "fmod", "trunc_div", "left_shift", "right_shift"),
-    *("mul_no_nan", "erf", "nextafter"),
+    *("mul_no_nan", "xdivy", "xlogy", "xlog1py", "erf", "nextafter"),
 )
 """Operators that mean the same in TensorFlow for some element types or values only."""
 

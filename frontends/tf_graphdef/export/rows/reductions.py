@@ -19,7 +19,7 @@ def _reduction(call: Call, x: Tensor) -> Result:
     more = {"keep_dims": bool(call.params["keepdims"]), "Tidx": INT32}
     if op in ("Any", "All"):
         return call.result(op, x, axes, **more)
-    if x.dtype.is_float and x.dtype.nbytes == 2 and op in ("Sum", "Mean", "Prod"):
+    if x.dtype.is_float and x.dtype.nbytes == 2 and op in ("Sum", "Mean", "Prod", "EuclideanNorm"):
         wide = call.op(op, call.scope.cast(x, FLOAT32), axes, **more)
         return call.scope.cast(wide, x.dtype, last=True)
     return call.result(op, x, axes, **more)
