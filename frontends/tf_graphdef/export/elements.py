@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from passkit.ast import Expr, Load, Select, Var, size_of
 from passkit.dtype import int64
-from passkit.errors import CodeGenError
 from passkit.frontends.tf_graphdef.export.expressions import Speller, index, work_type
 from passkit.frontends.tf_graphdef.export.table import Call
 from passkit.frontends.tf_graphdef.export.writer import INT32, INT64, Tensor
@@ -56,10 +55,6 @@ def _reader(k: int, entry: Entry, extents: dict[str, Extent]) -> Reader:
     assert dtype is not None
 
     def read(*at: Expr) -> Expr:
-        if len(at) != len(shape):
-            raise CodeGenError(
-                f"FElement reads input {k} at {len(at)} indices; it has {len(shape)} axes"
-            )
         linear: Expr = size_of(0)
         for i, n in zip(at, shape, strict=True):
             linear = linear * size_of(n) + i

@@ -12,7 +12,7 @@ from attrs import define, field, frozen
 from passkit.dtype import DType, dtype_of
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.export.kernels import TRUTHS, UNTYPED, computed_as
-from passkit.frontends.tf_graphdef.proto import GraphDef, short
+from passkit.frontends.tf_graphdef.proto import GraphDef
 from passkit.frontends.tf_graphdef.tensor import NUMBERS
 from passkit.size import Shape
 
@@ -201,8 +201,3 @@ class Scope:
     def inner(self, name: str) -> Scope:
         """The scope of a part called ``name``."""
         return Scope(self.writer, self.writer.unique(f"{self.name}/{name}"))
-
-
-def refused(what: str) -> ModelError:
-    """The error of a row that has no way to write an operator; its node is named by the caller."""
-    return ModelError(short(what)[1:-1])

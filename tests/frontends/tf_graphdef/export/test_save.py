@@ -200,6 +200,16 @@ def test_a_type_without_a_kernel_is_refused() -> None:
         tf_graphdef.save(pk.Graph([root(pk.var("x", (3,), "uint64"))]))
 
 
+def test_an_expression_that_says_nothing_is_refused() -> None:
+    """An operator of one's own may name a variable that there is not."""
+    lost = pk.register_op("lost_to_save", num_inputs=1)
+    lost.set_attr("FCodeGen", lambda node, x: x + pk.ast.Var("y", x.dtype))
+    lost.set_attr("TOpPattern", pk.OpPattern.ELEMWISE)
+
+    with pytest.raises(ModelError, match="TensorFlow has nothing that means Var of float32"):
+        tf_graphdef.save(pk.Graph([lost(pk.var("x", (3,)))]))
+
+
 def test_a_model_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A message of 2 GiB cannot be read again."""
     monkeypatch.setattr(saving, "_LARGEST", 100)
