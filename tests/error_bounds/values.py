@@ -94,7 +94,7 @@ def mismatch(found: Any, wanted: Value) -> str | None:
         bad = bad & ~near
     if not bad.any():
         return None
-    at = tuple(int(i[0]) for i in np.nonzero(bad))
+    at = tuple(int(i) for i in np.argwhere(bad)[0])
     error = float(np.broadcast_to(wanted.bound, b.shape)[at])
     return (
         f"differs in {int(bad.sum())} of {bad.size} elements, first at {at}: {a[at]!r}, "

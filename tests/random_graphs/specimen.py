@@ -20,6 +20,9 @@ from tests.random_graphs.registry import NOT_DRAWN, specimens_of, standard_ops
 if TYPE_CHECKING:
     from tests.random_graphs.growth import Growth
 
+SEARCHES = ("searchsorted", "digitize")
+"""Operators that mean nothing on other numbers than sorted ones."""
+
 
 def drawn(g: Growth, name: str, plainly: bool) -> Entry | Sequence[Entry] | None:
     """The operator called ``name``, on entries of the pool or as a specimen calls it."""
@@ -51,7 +54,7 @@ def called(g: Growth, name: str) -> Entry | Sequence[Entry] | None:
     few = [(t, f) for t, f in rows if all(a.size <= 2 * g.most for a in f)]
     smallest = min(rows, key=lambda row: sum(a.size for a in row[1]))
     trial, arrays = g.rng.choice(few or [smallest])
-    pooled = g.chance(0.6)
+    pooled = g.chance(0.6) and name not in SEARCHES
     entries: list[Entry] = []
     for array in arrays:
         entry = _pooled(g, array, entries) if pooled and array.dtype == dtype else None
