@@ -14,7 +14,7 @@ from passkit.dtype import DType
 from passkit.errors import CompilerError, PassError
 from passkit.graph import Graph
 from passkit.lazy import Lazy
-from passkit.node import Entry, Node
+from passkit.node import Entry
 from passkit.runtime.native.build import kernel_digest, stats
 from passkit.runtime.native.compiler import INSTALL_HINT
 from passkit.runtime.native.feeds import InputSpec, make_program
@@ -221,7 +221,7 @@ class Executable:
 
     def _variant(self, shapes: tuple[tuple[int, ...], ...]) -> Program:
         """A program for shapes whose sizes are not related as planned: planned anew for them."""
-        from passkit.planning import planned
+        from passkit.planning import planned, with_shapes
         from passkit.runtime.assemble import assemble
 
         names = [s.name for s in self.inputs]
@@ -381,25 +381,3 @@ def signature(graph: Graph, plan: Graph) -> tuple[Input, ...]:
         shape, declared = plan.shape(entries[name]), node.entries[0].shape
         found.append(Input(name, plan.dtype(entries[name]), declared or shape, shape))
     return tuple(found)
-
-
-def with_shapes(graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> Graph:
-    """The graph with other shapes for some of its inputs; everything else is inferred anew."""
-    from passkit.runtime.feeds import bind_sizes
-    from passkit.runtime.interpret import numbers
-
-    declared = [(graph.names[n], n.entries[0].shape) for n in graph.inputs]
-    sizes = bind_sizes((name, s, shapes[name]) for name, s in declared if name in shapes)
-
-    def change(node: Node, inputs: tuple[Entry, ...]) -> tuple[Entry, ...] | None:
-        if not node.is_variable:
-            params = {k: numbers(v, sizes) for k, v in node.params.items()}
-            if params == dict(node.params):
-                return None
-            return Node(node.op, inputs, params, node.name, node.control).entries
-        if node.params.get("state") or graph.names[node] not in shapes:
-            return None
-        params = {**node.params, "shape": tuple(shapes[graph.names[node]])}
-        return Node(None, (), params, graph.names[node]).entries
-
-    return graph.rebuild(change)

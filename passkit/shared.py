@@ -11,10 +11,11 @@ from passkit.group import Group
 from passkit.index import ravel
 from passkit.node import Entry, Node, known_shape
 from passkit.reads import reads_of
-from passkit.schedule import Composition, Schedule
+from passkit.schedule import Schedule
 from passkit.size import Extent, numel
 from passkit.space import Role, Space, is_free, reduce_of, scan_of
 from passkit.stage import Buffer, Place
+from passkit.tiling import Composition
 
 ALIGN = 64
 

@@ -22,8 +22,8 @@ FLOORS = {
         "json_values json spelled backward again adjoint"
     ),
     "plan": (
-        "partial unroll index choice target group split space layout turning reads schedule shared "
-        "kernel lowering tidy storage"
+        "partial unroll index choice target group split space layout turning reads tiling "
+        "schedule shared kernel lowering tidy storage"
     ),
     "parts": "dialects runtime render viz explanation ops",
     "passes": (

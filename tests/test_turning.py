@@ -10,8 +10,8 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.planning import planned
-from passkit.schedule import Composition
 from passkit.target import cpu
+from passkit.tiling import Composition
 from passkit.turning import FEW, rows_of, tile_of
 from tests.together import compiled
 

@@ -6,10 +6,11 @@ from passkit import dtype as dt
 from passkit.ast import Binary, Expr, Fixed, Var, size_of, where
 from passkit.index import Sum, add, expression
 from passkit.lowering.arguments import argument
-from passkit.schedule import Composition, Schedule
+from passkit.schedule import Schedule
 from passkit.size import Extent, numel
 from passkit.space import Axis, Space
 from passkit.stage import Let, Level, Loop
+from passkit.tiling import Composition
 from passkit.turning import BLOCK
 
 TILE = Var("tile", dt.int64)

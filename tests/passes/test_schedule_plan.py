@@ -15,10 +15,11 @@ from passkit.graph import Annotation
 from passkit.passes.fusion.contract import contract
 from passkit.passes.fusion.partition import Partition
 from passkit.planning import planned
-from passkit.schedule import Composition, Schedule, Source, plan_group
+from passkit.schedule import Schedule, Source, plan_group
 from passkit.space import is_free
 from passkit.stage import Place
 from passkit.target import cpu
+from passkit.tiling import Composition
 from tests.planned import agrees, feeds_of
 
 SOFTMAX = "x: f32[{0}]; e = exp(sub(x, reduce_max(x, axis={1}, keepdims=true)));"
