@@ -182,6 +182,7 @@ def test_a_mismatch_is_seen() -> None:
     more = np.nextafter(one, np.float32(2))
 
     assert "differs in 1 of 1" in str(mismatch(-zero, Value(zero)))
+    assert "first at (): " in str(mismatch(np.array(2), Value(np.array(1))))
     assert mismatch(more, Value(one)) is not None
     assert mismatch(more, Value(one, np.array([1e-6]))) is None
     assert mismatch(one * np.nan, Value(one, np.array([1e-6]))) is not None

@@ -23,6 +23,7 @@ def _path(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         "shows",
         "shows.core",
         "shows.operators",
+        "shows.tensorflow",
         "scaling",
         "startup",
         "workloads",
@@ -127,3 +128,27 @@ def test_processes_start() -> None:
     assert not processes.folder.exists()
     samples = [{"wall": w} for w in (3.0, 1.0, 2.0)]
     assert (median(samples, "wall"), least(samples, "wall")) == (2.0, 1.0)
+
+
+def test_whole_models_have_rows_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Means are taken by what bounds a model; the slowest start counts."""
+    from shows import tensorflow
+
+    texts = [d.text for d in tensorflow.DEMANDS]
+    assert len(set(texts)) == len(texts) >= 15
+    rows = [
+        {"name": name, "library_share": share, "speedup": ratio, "cold": cold, "warm": 0.2,
+         "none": {"kernels": 9, "bytes": 80}, "stitch": {"kernels": 3, "bytes": 20}}
+        for name, share, ratio, cold in [
+            ("lenet", 0.9, 0.5, 1.0), ("unet", 0.6, 2.0, 4.0), ("norm", 0.1, 3.0, 6.0),
+            ("odd", 0.2, None, 1.0),
+        ]
+    ]  # fmt: skip
+    monkeypatch.setattr(tensorflow, "models", lambda: rows)
+
+    assert tensorflow.faster(True, 1.0).found == "1.00 over 2, least 0.50: lenet"
+    assert tensorflow.faster(False, 3.1).found == "3.00 over 1, least 3.00: norm"
+    assert not tensorflow.faster(False, 3.1).met
+    assert tensorflow.start_up("cold", 5).found == "6.00 s: norm"
+    assert not tensorflow.fewer().met  # fewer than ten
+    assert "bytes 4.0 times fewer" in tensorflow.fewer().found
