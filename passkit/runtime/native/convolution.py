@@ -1,6 +1,6 @@
-"""Convolutions of a program: by oneDNN where it is installed, else windows in matrix products.
+"""Convolutions of a program: small ones directly, others by oneDNN or by windows in BLAS.
 
-The unit convolution.cpp runs both; it is compiled when a program first has a convolution.
+The unit in the folder convolution runs them; it is compiled when a program first has one.
 """
 
 from __future__ import annotations
@@ -21,18 +21,24 @@ SYMBOL = "convolve"
 FLAGS = ("-fwrapv", "-ffp-contract=fast")
 """Sums of products take fma, as everywhere."""
 
-REORDER, LIBRARY, WINDOWS, CHANNELS = 0, 1, 2, 3
+FILES = ("shape", "windows", "channels", "few", "library", "run")
+REORDER, LIBRARY, WINDOWS, CHANNELS, FEW = range(5)
 PATCH_NBYTES = 1 << 18
 """The windows that a tile multiplies at a time stay in a core's cache."""
 
 SECONDS = 5e-12
 """Of one multiplication and addition on one thread."""
 
+WIDEST = 4
+CALL, TERM, COPY = 2.6e-6, 2e-10, 2e10
+"""Seconds around a call of oneDNN, seconds of a vector's product and sum, bytes copied a second."""
+
 
 @cache
 def _text() -> KernelText:
-    source = Path(__file__).with_name("convolution.cpp").read_text(encoding="utf-8")
-    return KernelText(SYMBOL, SYMBOL, source)
+    folder = Path(__file__).with_name("convolution")
+    parts = [(folder / f"{name}.h").read_text(encoding="utf-8") for name in FILES]
+    return KernelText(SYMBOL, SYMBOL, "\n".join(parts))
 
 
 @cache
@@ -70,7 +76,8 @@ def steps(c: Geometry, itemsize: int) -> Steps | None:
     if min(c.batch, *c.result, c.filters) < 1:
         return None
     each = c.groups == c.channels == c.filters  # a filter for each channel: no product of matrices
-    found = primitives(c) if itemsize == 4 and not each else None
+    direct = None if each else few(c, itemsize)
+    found = primitives(c) if itemsize == 4 and not each and direct is None else None
     library = blas()
     product = library.sgemm if itemsize == 4 else library.dgemm
     head = (itemsize, library.ilp64)
@@ -79,6 +86,9 @@ def steps(c: Geometry, itemsize: int) -> Steps | None:
     length = prod(c.window) * (c.channels // c.groups)
     seconds = SECONDS * prod(c.result) * length * c.filters * c.batch
     row = c.result[2] * length * itemsize
+    if direct is not None:
+        run = Step(None, (FEW, *head, 1, *numbers), c.batch, *direct)
+        return Steps(product, None, 0, run)
     if found is not None:
         reorder = _reorder(found, head, numbers)
         scratch = max(found.scratch_nbytes, row)
@@ -93,6 +103,28 @@ def steps(c: Geometry, itemsize: int) -> Steps | None:
     tiles = -(-lines // height) * c.batch
     run = Step(None, (WINDOWS, *head, height, *numbers), tiles, row * height, seconds)
     return Steps(product, None, 0, run)
+
+
+def few(c: Geometry, itemsize: int) -> tuple[int, float] | None:
+    """Scratch bytes and seconds of a convolution whose filters are lanes; None where it is slower.
+
+    An image is a tile: for small ones what a library does around each weighs more than its work.
+    """
+    lanes = 64 // itemsize
+    wide, length = -(-c.filters // lanes), prod(c.window) * c.channels
+    sides = zip(c.result, c.stride, c.window, c.dilation, strict=True)
+    reach = [(n - 1) * step + (taps - 1) * apart + 1 for n, step, taps, apart in sides]
+    image = prod(reach) * c.channels * itemsize
+    scratch = 8 * (prod(c.result) + prod(c.window)) + length * wide * 64 + image
+    seconds = prod(c.result) * length * wide * TERM + image / COPY
+    if c.groups > 1 or wide > WIDEST or scratch > PATCH_NBYTES or seconds > call_seconds(c):
+        return None
+    return scratch, seconds * c.batch
+
+
+def call_seconds(c: Geometry) -> float:
+    """About what oneDNN needs for an image, on one thread."""
+    return CALL + SECONDS * 2 * prod(c.result) * prod(c.window) * c.channels * c.filters
 
 
 def _reorder(found: Primitives, head: tuple[int, ...], numbers: tuple[int, ...]) -> Step:

@@ -42,7 +42,7 @@ class Geometry(NamedTuple):
 
 @frozen(eq=False)
 class Primitives:
-    """What the unit convolution.cpp needs of the library for convolutions of one shape.
+    """What the unit in the folder convolution needs of the library for convolutions of one shape.
 
     ``table`` is what the unit reads; ``layout`` names the order of ``filter_nbytes`` of filter.
     """

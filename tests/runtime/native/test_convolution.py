@@ -1,4 +1,4 @@
-"""Convolutions by oneDNN and by windows: the same sums, filters that change, threads, failures."""
+"""Convolutions directly, by oneDNN, by windows: equal sums, filters that change, failures."""
 
 from __future__ import annotations
 
@@ -18,12 +18,16 @@ from passkit.runtime.native.launcher import num_threads, set_num_threads
 from passkit.runtime.native.onednn import Geometry
 from tests.ops import windowed
 
-WAYS = ["windows"] + ["library"] * (onednn.library() is not None)
+WAYS = ["few", "windows"] + ["library"] * (onednn.library() is not None)
 
 
 @pytest.fixture(params=WAYS)
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """What computes convolutions: the library where it is installed, and what stands in for it."""
+    if request.param == "few":
+        monkeypatch.setattr(convolution, "call_seconds", lambda c: 1.0)
+    else:
+        monkeypatch.setattr(convolution, "few", lambda c, itemsize: None)
     if request.param == "windows":
         monkeypatch.setattr(convolution, "primitives", lambda c: None)
     return str(request.param)
@@ -104,6 +108,60 @@ def geometry(**changed: Any) -> Geometry:
     return Geometry(**{**plain, **changed})
 
 
+SMALL: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
+    ((3, 7, 6, 1), (5, 5, 1, 6), {"padding": "SAME"}),
+    ((2, 7, 6, 3), (3, 2, 3, 1), {"strides": (2, 3), "padding": "SAME"}),
+    ((2, 9, 8, 4), (3, 3, 4, 17), {"dilations": (2, 3), "padding": ((4, 0), (3, 5))}),
+    ((2, 5, 9, 2), (2, 3, 2, 48), {"dilations": (1, 2)}),
+    ((4, 3, 2, 5), (1, 1, 5, 33), {}),
+    ((2, 1, 1, 8), (1, 1, 8, 64), {}),
+    ((2, 11, 3), (4, 3, 7), {"padding": ((3, 0),)}),
+    ((2, 4, 5, 6, 2), (2, 3, 2, 2, 5), {"strides": (1, 2, 1), "padding": "SAME"}),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_small_ones_are_computed_directly(
+    monkeypatch: pytest.MonkeyPatch, dtype: str
+) -> None:
+    """Any window, stride, dilation, padding and number of filters up to four vectors."""
+    used = []
+
+    def few(c: Geometry, itemsize: int) -> Any:
+        used.append(direct(c, itemsize))
+        return used[-1]
+
+    direct = convolution.few
+    monkeypatch.setattr(convolution, "few", few)
+    monkeypatch.setattr(convolution, "call_seconds", lambda c: 1.0)
+    for size, window, params in SMALL:
+        x, f = drawn(*size).astype(dtype), drawn(*window).astype(dtype)
+        if dtype == "float64" and window[-1] > 32:
+            continue  # more than four vectors
+        (found,) = pk.compile(pk.ops.convolution(pk.var("x", size, dtype), f, **params))(x=x)
+        wanted = windowed.convolution(x, f, **params)
+
+        assert found.dtype == dtype
+        assert np.abs(found - wanted).max() <= 1e-5 * np.abs(wanted).max(), (size, window)
+    assert len(used) >= 5 and None not in used
+
+
+def test_what_is_small_enough() -> None:
+    """Few filters and little work around which a library does too much; not the rest."""
+    small = convolution.few(geometry(batch=3), 4)
+
+    assert small is not None
+    assert small[0] == 8 * (36 + 9) + 144 * 64 + 64 * 16 * 4
+    assert small[1] == pytest.approx(3 * (36 * 144 * 2e-10 + 4096 / 2e10))
+    assert convolution.few(geometry(filters=65), 4) is None
+    assert convolution.few(geometry(filters=33), 8) is None
+    assert convolution.few(geometry(groups=2), 4) is None
+    large = geometry(size=(1, 66, 66), result=(1, 64, 64), channels=64, filters=64)
+    assert convolution.few(large, 4) is None
+    work = geometry(size=(1, 16, 16), result=(1, 14, 14), channels=64, filters=64)
+    assert convolution.few(work, 4) is None
+
+
 def test_work_decides_into_how_many_parts_an_image_is_cut() -> None:
     """A small one is one part, a large one at most eight, many images fewer each."""
     large = {"size": (1, 130, 130), "result": (1, 128, 128), "channels": 256, "filters": 256}
@@ -127,6 +185,7 @@ def test_what_the_library_refuses_is_computed_all_the_same(
     def onednn_part(table: Any) -> int:
         return 9  # the first part's primitive
 
+    monkeypatch.setattr(convolution, "few", lambda c, itemsize: None)
     monkeypatch.setattr(convolution, "primitives", broken)
     x, f = drawn(1, 9, 10, 16), drawn(3, 3, 16, 24)
     exe = compiled(x, f)

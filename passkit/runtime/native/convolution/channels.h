@@ -1,0 +1,74 @@
+// One channel of source to each filter: rows of results, lanes of filters at a time. The taps of the
+// middle pixels are all inside the row, so that PIXELS of them share the loads of the filter.
+template <class L, int PIXELS, int WIDE, class T>
+static inline void pixels(const Shape &s, const T *x, const T *w, T *y, int64_t row, int64_t first,
+                          int64_t from, int64_t to) {
+  typedef typename L::type V;  // as an argument it would lose its alignment
+  V sum[PIXELS][WIDE];
+  for (int p = 0; p < PIXELS; p++)
+    for (int v = 0; v < WIDE; v++) sum[p][v] = V{};
+  const int64_t step = s.stride[2] * s.channels;
+  for (int64_t a = 0; a < s.window[0]; a++) {
+    const int64_t d = row / s.result[1] * s.stride[0] - s.before[0] + a * s.dilation[0];
+    if (d < 0 || d >= s.size[0]) continue;
+    for (int64_t b = 0; b < s.window[1]; b++) {
+      const int64_t h = row % s.result[1] * s.stride[1] - s.before[1] + b * s.dilation[1];
+      if (h < 0 || h >= s.size[1]) continue;
+      const int64_t left = first * s.stride[2] - s.before[2];
+      const T *line = x + ((d * s.size[1] + h) * s.size[2] + left) * s.channels;
+      const T *taps = w + (a * s.window[1] + b) * s.window[2] * s.filters;
+      for (int64_t c = from; c < to; c++) {
+        V factor[WIDE];
+        for (int v = 0; v < WIDE; v++)
+          factor[v] = *(const V *)(taps + c * s.filters + v * L::COUNT);
+        const T *at = line + c * s.dilation[2] * s.channels;
+        for (int p = 0; p < PIXELS; p++)
+          for (int v = 0; v < WIDE; v++)
+            sum[p][v] += factor[v] * *(const V *)(at + p * step + v * L::COUNT);
+      }
+    }
+  }
+  for (int p = 0; p < PIXELS; p++)
+    for (int v = 0; v < WIDE; v++) *(V *)(y + p * s.filters + v * L::COUNT) = sum[p][v];
+}
+
+template <class L, int PIXELS, int WIDE, class T>
+static void channel_row(const Shape &s, const T *x, const T *w, T *y, int64_t row) {
+  const int64_t n = s.result[2];
+  for (int64_t i = 0; i < n;) {
+    const int64_t left = i * s.stride[2] - s.before[2];
+    const int64_t reach = (s.window[2] - 1) * s.dilation[2];
+    const bool inside = left >= 0 && i + PIXELS <= n &&
+                        left + (PIXELS - 1) * s.stride[2] + reach < s.size[2];
+    if (inside) {
+      pixels<L, PIXELS, WIDE>(s, x, w, y + i * s.filters, row, i, 0, s.window[2]);
+      i += PIXELS;
+      continue;
+    }
+    int64_t from = 0, to = s.window[2];
+    while (from < to && left + from * s.dilation[2] < 0) from++;
+    while (to > from && left + (to - 1) * s.dilation[2] >= s.size[2]) to--;
+    pixels<L, 1, WIDE>(s, x, w, y + i * s.filters, row, i, from, to);
+    i++;
+  }
+}
+
+template <class T>
+static void channels_of(const Shape &s, void *const *buf, int64_t image, int64_t first,
+                        int64_t rows) {
+  const int64_t lines = s.result[0] * s.result[1];
+  const T *x = (const T *)buf[2] + image * s.size[0] * s.size[1] * s.size[2] * s.channels;
+  const T *w = (const T *)buf[3];
+  enum { COUNT = Lanes<T>::COUNT };
+  for (int64_t r = first; r < first + rows; r++) {
+    T *y = (T *)buf[5] + (image * lines + r) * s.result[2] * s.filters;
+    int64_t c = 0;
+    for (; c + 4 * COUNT <= s.channels; c += 4 * COUNT)
+      channel_row<Lanes<T>, 4, 4>(s, x + c, w + c, y + c, r);
+    for (; c + 2 * COUNT <= s.channels; c += 2 * COUNT)
+      channel_row<Lanes<T>, 8, 2>(s, x + c, w + c, y + c, r);
+    for (; c + COUNT <= s.channels; c += COUNT)
+      channel_row<Lanes<T>, 8, 1>(s, x + c, w + c, y + c, r);
+    for (; c < s.channels; c++) channel_row<Lane<T>, 4, 1>(s, x + c, w + c, y + c, r);
+  }
+}

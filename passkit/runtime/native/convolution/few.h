@@ -1,0 +1,134 @@
+// Few filters and small images: every lane is a filter, and PIXELS share the loads of the filter.
+// A tile is an image, with zeros around it in scratch where windows reach beyond it.
+struct Few {
+  int64_t extent[3];                                  // of what windows reach, from the first one on
+  bool padded;
+  int64_t pixels, row, run, runs;                     // floats of a padded filter row; see below
+};
+
+// Taps that follow one another in memory make a run: those of one line, where nothing lies between.
+static Few few_of(const Shape &s, int64_t lanes) {
+  Few f;
+  f.padded = false;
+  for (int d = 0; d < 3; d++) {
+    const int64_t reach = (s.result[d] - 1) * s.stride[d] + (s.window[d] - 1) * s.dilation[d] + 1;
+    f.padded |= s.before[d] != 0 || reach > s.size[d];
+    f.extent[d] = reach;
+  }
+  if (!f.padded) memcpy(f.extent, s.size, sizeof f.extent);
+  f.pixels = s.result[0] * s.result[1] * s.result[2];
+  f.row = (s.filters + lanes - 1) / lanes * lanes;
+  f.run = s.channels * (s.dilation[2] == 1 ? s.window[2] : 1);
+  f.runs = s.window[0] * s.window[1] * s.window[2] * s.channels / f.run;
+  return f;
+}
+
+// Where the window of each pixel begins, and each run of a window.
+static void few_offsets(const Shape &s, const Few &f, int64_t *pixel, int64_t *run) {
+  const int64_t line = f.extent[2] * s.channels, plane = f.extent[1] * line;
+  for (int64_t z = 0; z < s.result[0]; z++)
+    for (int64_t y = 0; y < s.result[1]; y++)
+      for (int64_t x = 0; x < s.result[2]; x++)
+        *pixel++ = z * s.stride[0] * plane + y * s.stride[1] * line + x * s.stride[2] * s.channels;
+  const int64_t across = s.window[2] * s.channels / f.run;
+  for (int64_t a = 0; a < s.window[0]; a++)
+    for (int64_t b = 0; b < s.window[1]; b++)
+      for (int64_t c = 0; c < across; c++)
+        *run++ = a * s.dilation[0] * plane + b * s.dilation[1] * line + c * s.dilation[2] * s.channels;
+}
+
+static int64_t between(int64_t low, int64_t x, int64_t high) {
+  return x < low ? low : x > high ? high : x;
+}
+
+// An image with zeros around it.
+template <class T> static void few_padded(const Shape &s, const Few &f, const T *image, T *to) {
+  const int64_t left = between(0, s.before[2], f.extent[2]);
+  const int64_t right = between(left, s.before[2] + s.size[2], f.extent[2]);
+  for (int64_t d = -s.before[0]; d < f.extent[0] - s.before[0]; d++)
+    for (int64_t h = -s.before[1]; h < f.extent[1] - s.before[1]; h++) {
+      T *line = to;
+      to += f.extent[2] * s.channels;
+      int64_t from = left, end = right;
+      if (d < 0 || d >= s.size[0] || h < 0 || h >= s.size[1]) from = end = 0;
+      memset(line, 0, from * s.channels * sizeof(T));
+      memcpy(line + from * s.channels,
+             image + ((d * s.size[1] + h) * s.size[2] + from - s.before[2]) * s.channels,
+             (end - from) * s.channels * sizeof(T));
+      memset(line + end * s.channels, 0, (f.extent[2] - end) * s.channels * sizeof(T));
+    }
+}
+
+// The results of PIXELS; each is stored over what the one before wrote beyond its own filters.
+template <class T, int PIXELS, int WIDE>
+static void few_pixels(const Shape &s, const Few &f, const T *x, const int64_t *pixel,
+                       const int64_t *run, const T *w, T *y, const T *end) {
+  typedef typename Lanes<T>::type V;
+  enum { COUNT = Lanes<T>::COUNT };
+  V sum[PIXELS][WIDE];
+  for (int p = 0; p < PIXELS; p++)
+    for (int v = 0; v < WIDE; v++) sum[p][v] = V{};
+  for (int64_t r = 0; r < f.runs; r++) {
+    const T *at[PIXELS];
+    for (int p = 0; p < PIXELS; p++) at[p] = x + pixel[p] + run[r];
+    for (int64_t k = 0; k < f.run; k++, w += f.row) {
+      V factor[WIDE];
+      for (int v = 0; v < WIDE; v++) factor[v] = *(const V *)(w + v * COUNT);
+      for (int p = 0; p < PIXELS; p++)
+        for (int v = 0; v < WIDE; v++) sum[p][v] += factor[v] * at[p][k];
+    }
+  }
+  for (int p = 0; p < PIXELS; p++, y += s.filters)
+    for (int v = 0; v < WIDE; v++)
+      if (y + v * COUNT + COUNT <= end)
+        *(V *)(y + v * COUNT) = sum[p][v];
+      else
+        memcpy(y + v * COUNT, &sum[p][v], (s.filters - v * COUNT) * sizeof(T));
+}
+
+template <class T, int PIXELS, int WIDE>
+static void few_image(const Shape &s, const Few &f, const T *x, const int64_t *pixel,
+                      const int64_t *run, const T *w, T *y) {
+  const T *end = y + f.pixels * s.filters;
+  if (f.pixels < PIXELS) {
+    for (int64_t i = 0; i < f.pixels; i++)
+      few_pixels<T, 1, WIDE>(s, f, x, pixel + i, run, w, y + i * s.filters, end);
+    return;
+  }
+  for (int64_t i = 0;; i += PIXELS) {
+    const bool last = i + PIXELS >= f.pixels;         // some of these may be there already
+    if (last) i = f.pixels - PIXELS;
+    few_pixels<T, PIXELS, WIDE>(s, f, x, pixel + i, run, w, y + i * s.filters, end);
+    if (last) return;
+  }
+}
+
+// Images of a convolution. Scratch: offsets, the filter by whole vectors, an image.
+template <class T>
+static void few(const Shape &s, void *const *buf, int64_t begin, int64_t end,
+                unsigned char *scratch) {
+  enum { COUNT = Lanes<T>::COUNT };
+  const Few f = few_of(s, COUNT);
+  int64_t *pixel = (int64_t *)scratch, *run = pixel + f.pixels;
+  T *rows = (T *)(run + f.runs), *image = rows + f.runs * f.run * f.row;
+  few_offsets(s, f, pixel, run);
+  for (int64_t k = 0; k < f.runs * f.run; k++) {
+    memcpy(rows + k * f.row, (const T *)buf[3] + k * s.filters, s.filters * sizeof(T));
+    memset(rows + k * f.row + s.filters, 0, (f.row - s.filters) * sizeof(T));
+  }
+  const int64_t in = s.size[0] * s.size[1] * s.size[2] * s.channels, out = f.pixels * s.filters;
+  for (int64_t i = begin; i < end; i++) {
+    const T *x = (const T *)buf[2] + i * in;
+    T *y = (T *)buf[5] + i * out;
+    if (f.padded) {
+      few_padded(s, f, x, image);
+      x = image;
+    }
+    switch (f.row / COUNT) {
+      case 1: few_image<T, 8, 1>(s, f, x, pixel, run, rows, y); break;
+      case 2: few_image<T, 8, 2>(s, f, x, pixel, run, rows, y); break;
+      case 3: few_image<T, 6, 3>(s, f, x, pixel, run, rows, y); break;
+      default: few_image<T, 5, 4>(s, f, x, pixel, run, rows, y);
+    }
+  }
+}

@@ -1,0 +1,33 @@
+}  // namespace convolution
+
+extern "C" void convolve(void *const *buf, const int64_t *size, int64_t begin, int64_t end,
+                         unsigned char *scratch) {
+  using namespace convolution;
+  Shape s;
+  memcpy(&s, size + 4, sizeof s);
+  if (size[0] == FEW)
+    return size[1] == 4 ? few<float>(s, buf, begin, end, scratch)
+                        : few<double>(s, buf, begin, end, scratch);
+  const int64_t lines = s.result[0] * s.result[1], height = size[3];
+  for (int64_t tile = begin; tile < end; tile++) {
+    if (size[0] == REORDER) {
+      reorder(buf, tile);
+    } else if (size[0] == LIBRARY) {
+      const int64_t *table = (const int64_t *)buf[0];
+      const int64_t *part = table + FIRST + tile % table[PARTS] * PART;
+      const int64_t image = tile / table[PARTS];
+      if (by_library(s, part, image, buf, scratch)) continue;
+      for (int64_t r = 0; r < part[ROWS]; r++)
+        windows(s, size, buf, image, part[FIRST_ROW] + r, 1, scratch);
+    } else {
+      const int64_t blocks = (lines + height - 1) / height, first = tile % blocks * height;
+      const int64_t rows = lines - first < height ? lines - first : height;
+      if (size[0] == WINDOWS)
+        windows(s, size, buf, tile / blocks, first, rows, scratch);
+      else if (size[1] == 4)
+        channels_of<float>(s, buf, tile / blocks, first, rows);
+      else
+        channels_of<double>(s, buf, tile / blocks, first, rows);
+    }
+  }
+}

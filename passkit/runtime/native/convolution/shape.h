@@ -1,0 +1,36 @@
+// Convolutions behind the kernel ABI: a tile is a block of rows of one image.
+//
+// Made of the files of this folder in the order: shape, windows, channels, few, library, run.
+//
+// buf:  table of a library's functions or null, cblas_?gemm or null, source, filter as the caller
+//       has it, filter as the library wants it or null, result
+// size: what to do (see below), bytes of an element, 1 where cblas takes 64-bit integers, rows of a
+//       tile, then a Shape
+// How tiles are cut depends on shapes only, and each tile is computed by one thread: the bits of
+// the result do not depend on the number of threads.
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+namespace convolution {
+
+enum { REORDER = 0, LIBRARY = 1, WINDOWS = 2, CHANNELS = 3, FEW = 4 };
+
+struct Shape {
+  int64_t batch, size[3], channels, filters, window[3], result[3], stride[3], before[3];
+  int64_t dilation[3], groups;
+};
+
+template <class T> struct Lane {
+  typedef T type;
+  enum { COUNT = 1 };
+};
+template <class T> struct Lanes;
+template <> struct Lanes<float> {
+  typedef float type __attribute__((vector_size(64), aligned(4), may_alias));
+  enum { COUNT = 16 };
+};
+template <> struct Lanes<double> {
+  typedef double type __attribute__((vector_size(64), aligned(8), may_alias));
+  enum { COUNT = 8 };
+};
