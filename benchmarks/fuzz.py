@@ -86,6 +86,8 @@ class Campaign:
         assert process.stdout is not None
         batch = first
         for line in process.stdout:
+            if not line.startswith("{"):  # LAPACK tells what it was asked for in vain
+                continue
             report = json.loads(line)
             if "start" in report:
                 batch = report["start"]

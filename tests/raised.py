@@ -106,10 +106,16 @@ def reads_a_value(found: Raise, message: str, match: str) -> bool:
 
 
 def note(error: BaseException, match: str) -> None:
-    """Count the statement that raised ``error`` as tested, if ``match`` reads a value of it."""
-    found = site(error.__traceback__)
-    if found is not None and reads_a_value(found, str(error), match):
-        MATCHED.add((found.file, found.line))
+    """Count the statement that raised ``error`` as tested, if ``match`` reads a value of it.
+
+    So is that of its cause, if ``match`` reads a value of that, too.
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        found = site(cause.__traceback__)
+        if found is not None and reads_a_value(found, str(cause), match):
+            MATCHED.add((found.file, found.line))
+        cause = cause.__cause__
 
 
 def record(pytest: ModuleType) -> None:

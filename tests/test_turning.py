@@ -138,3 +138,14 @@ def test_rows_are_counted(rng: Any) -> None:
 
     assert "if (++" in exe.source and all(" = tile " in line for line in divided)
     agree(graph, exe, feeds_of(graph, rng, 0))
+
+
+def test_rows_of_a_turned_input_are_divided_as_positions_are(rng: np.random.Generator) -> None:
+    """Blocks whose outer index is two axes of the input: a quotient and a rest by its extent."""
+    x = pk.var("x", (6, 2, 3, 2))
+    graph = pk.Graph([pk.ops.batch_to_space(x, block_shape=(2, 3))])
+    feeds = {"x": rng.normal(size=(6, 2, 3, 2)).astype(np.float32)}
+    exe = pk.compile(graph)
+
+    assert "cut_divide" not in exe.source
+    np.testing.assert_array_equal(exe(feeds)[0], pk.interpret(graph, feeds)[0])

@@ -168,7 +168,7 @@ class Scalars:
     def _is_position(self, x: Binary) -> bool:
         """Whether a quotient is a part of an index: its divisor is an extent, so never 0 or -1."""
         b = x.b
-        extent = isinstance(b, Const) and b.value > 0
+        extent = (isinstance(b, Const) and b.value > 0) or isinstance(b, SizeOf)
         extent |= isinstance(b, Var) and b.name in self.sizes
         return extent and b.dtype is dt.int64
 

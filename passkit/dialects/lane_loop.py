@@ -179,9 +179,7 @@ class LaneLoop:
         assert self.lanes is not None
         match s:
             case Fold():
-                # Of an extreme the first operand is tested for NaN: not the one that is waited for.
-                first, second = ("b", "a") if _extreme(s) else ("a", "b")
-                step = self.lanes.splat(_replace(s.combine, {first: s.var, second: s.value}))
+                step = self.lanes.splat(_replace(s.combine, {"a": s.var, "b": s.value}))
                 self.body.line(f"{s.var.name} = {step};")
             case Running():
                 self._scan_step(s, _partial(s))

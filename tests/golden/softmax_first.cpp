@@ -16,7 +16,7 @@ extern "C" void softmax_first(void *const *buf, const int64_t *size, int64_t beg
       lanes<64>(low, high, [&](int64_t i1, auto m) PK_INLINE {
         auto reduce_max_1 = splat<float>(-__builtin_inff(), m);
         for (int64_t i0 = i0_low; i0 < i0_high; ++i0) {
-          reduce_max_1 = maximum(load(x0 + i1 + i0 * n0, m), reduce_max_1);
+          reduce_max_1 = maximum(reduce_max_1, load(x0 + i1 + i0 * n0, m));
         }
         store(s0 + i1 - low, maximum(load(s0 + i1 - low, m), reduce_max_1), m);
       });

@@ -67,6 +67,7 @@ class _Saving:
         self.values: dict[Entry, Tensor] = {}
         self.failed: dict[str, list[str]] = {}
         self.reasons: dict[str, str] = {}
+        self.cause: PasskitError | None = None
 
     def graph_def(self) -> Any:
         """The whole message. Raises: ModelError naming all operators that cannot be written."""
@@ -82,7 +83,7 @@ class _Saving:
             elif node.params.get("state"):
                 self.variable(node, names[node])
         if self.failed:
-            raise ModelError(self.message())
+            raise ModelError(self.message()) from self.cause
         for entry, name in zip(self.graph.outputs, results, strict=True):
             value = self.values[entry]
             self.writer.node("Identity", name, [value], {"T": value.dtype})
@@ -125,6 +126,7 @@ class _Saving:
         except PasskitError as error:
             self.failed.setdefault(node.op.name, []).append(name)
             self.reasons.setdefault(node.op.name, str(error))
+            self.cause = self.cause or error
             return
         self.values.update(zip(node.entries, results, strict=True))
 

@@ -157,6 +157,21 @@ def test_all_that_cannot_be_written_is_in_one_error() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("made", "reason"),
+    [
+        (lambda x: pk.ops.gcd(x, x), "TensorFlow has nothing that means the function gcd"),
+        (lambda x: pk.ops.unique(x, size=2)[0], "TensorFlow has no operator that means unique"),
+    ],
+)
+def test_the_first_reason_is_the_cause(made: Any, reason: str) -> None:
+    """The error of the operator itself is kept beside the one that lists them all."""
+    with pytest.raises(ModelError, match=reason) as caught:
+        tf_graphdef.save(pk.Graph([made(pk.var("x", (3,), "int32"))]))
+
+    assert str(caught.value.__cause__) == reason
+
+
 def test_a_graph_that_assigns_is_refused() -> None:
     """A frozen model has no state to write."""
     w = pk.state("weights", np.zeros(2, "f"))
