@@ -142,11 +142,12 @@ def test_rows_are_counted(rng: Any) -> None:
 
 def test_rows_of_a_turned_input_are_divided_as_positions_are(rng: np.random.Generator) -> None:
     """Blocks whose outer index is two axes of the input: a quotient and a rest by its extent."""
-    flat = pk.ops.slice(pk.var("x", (100,)), begin=(0,), size=(72,))
+    x = pk.ops.reshape(pk.var("x", (5, 100)), shape=(-1,))
+    flat = pk.ops.slice(x, begin=(0,), size=(72,))
     y = pk.ops.batch_to_space(pk.ops.reshape(flat, shape=(6, 2, 3, 2)), block_shape=(2, 3))
     part = pk.ops.slice(pk.ops.reshape(y, shape=(-1,)), begin=(0,), size=(24,))
     graph = pk.Graph([pk.ops.reshape(part, shape=(4, 3, 2))])
-    feeds = {"x": rng.normal(size=100).astype(np.float32)}
+    feeds = {"x": rng.normal(size=(5, 100)).astype(np.float32)}
     exe = pk.compile(graph)
 
     assert "cut_divide" not in exe.source
