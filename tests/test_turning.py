@@ -13,6 +13,7 @@ from passkit.planning import planned
 from passkit.target import cpu
 from passkit.tiling import Composition
 from passkit.turning import FEW, rows_of, tile_of
+from tests.teams import team_of
 from tests.together import compiled
 
 DTYPES = ("u8", "f16", "f32", "f64", "bool")
@@ -104,12 +105,16 @@ def test_narrow_rows_as_text() -> None:
     assert "columns_apart<3>(" in back.source and "_low" not in back.source
 
 
-def test_equal_bits_wherever_a_row_is(rng: Any) -> None:
-    """An element has the same bits in any lane, and with any number of threads' tiles."""
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_equal_bits_wherever_a_row_is(threads: int, rng: Any) -> None:
+    """An element has the same bits in any lane, and with any number of threads."""
     graph = pk.parse("x: f32[n, 3]; y: f32[3]; return div(exp(x), y)")
-    exe = pk.compile(graph)
+    exe = pk.compile(graph, target=evolve(cpu(), parallel=0.0))
     x, y = rng.normal(size=(9001, 3)).astype("f4"), rng.normal(size=3).astype("f4")
-    (whole,) = exe(x=x, y=y)
+    with team_of(1):
+        (whole,) = exe(x=x, y=y)
+    with team_of(threads):
+        assert exe(x=x, y=y)[0].tobytes() == whole.tobytes()
 
     for begin, end in ((1, 9001), (7, 8), (5, 1500), (4096, 4111)):
         (part,) = exe(x=x[begin:end], y=y)

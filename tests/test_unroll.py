@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 import passkit as pk
 from passkit import ops
@@ -15,7 +16,9 @@ from passkit.graph import Graph
 from passkit.layout import Layout, lay_out
 from passkit.node import known_shape
 from passkit.planning import LADDER
+from passkit.target import cpu
 from passkit.unroll import MOST, SMALL, small_taps, spelled_out
+from tests.teams import team_of
 from tests.together import compiled
 
 CASES: list[tuple[str, tuple[int, ...], dict[str, Any]]] = [
@@ -147,11 +150,16 @@ def test_unknown_rows_and_none() -> None:
 def test_bits_do_not_depend_on_threads_or_place() -> None:
     """Each window by itself gives what it gives among others."""
     x = pk.var("x", (None, None, None, 40))
-    exe = pk.compile(ops.avg_pool2d(x, window=3, strides=1))
+    target = evolve(cpu(), parallel=0.0)
+    exe = pk.compile(ops.avg_pool2d(x, window=3, strides=1), target=target)
     data = drawn((6, 40, 40, 40), "float32")
-    (whole,) = exe(x=data)
+    with team_of(1):
+        (whole,) = exe(x=data)
 
     (part,) = exe(x=data[2:4, 3:30, 7:31])
+    for threads in (2, 4):
+        with team_of(threads):
+            np.testing.assert_array_equal(exe(x=data)[0], whole)
 
     assert np.array_equal(part, whole[2:4, 3:28, 7:29], equal_nan=True)
 

@@ -11,11 +11,11 @@ from attrs import evolve
 import passkit as pk
 from passkit.errors import CodeGenError, ShapeError
 from passkit.layout import lay_out
-from passkit.runtime.native.launcher import num_threads, set_num_threads
 from passkit.space import Infeasible
 from passkit.target import cpu
 from tests.ops.central import differences
 from tests.planned import agrees, feeds_of, plan, prebuild
+from tests.teams import team_of
 
 ops = pk.ops
 
@@ -113,13 +113,10 @@ def test_the_same_bits_in_any_company() -> None:
     exe = pk.compile(pk.Graph([*outs, *whole]))
     a = rng.normal(size=(70, 1500)).astype("float32")
     b = rng.normal(size=(1500, 90)).astype("float32")
-    before, found = num_threads(), []
-    try:
-        for threads in (1, 2, 4):
-            set_num_threads(threads)
+    found = []
+    for threads in (1, 2, 4):
+        with team_of(threads):
             found.append(exe(x=a, y=b))
-    finally:
-        set_num_threads(before)
     few = exe(x=a[:3], y=b[:, :3])
 
     for other in found[1:]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.runtime.native.launcher import num_threads, set_num_threads
+from tests.teams import team_of
 
 RNG = np.random.default_rng(3)
 
@@ -22,13 +22,10 @@ def test_bits_do_not_depend_on_threads(shape: tuple[int, ...]) -> None:
     feeds = {"x": x.astype("f4"), "at": at, "u": updates.astype("f4")}
     entries = [pk.var(k, tuple(None for _ in v.shape), str(v.dtype)) for k, v in feeds.items()]
     run = pk.compile(pk.Graph([pk.ops.index_add(*entries), pk.ops.index_mul(*entries)]))
-    before, found = num_threads(), []
-    try:
-        for threads in (1, 2, 4):
-            set_num_threads(threads)
+    found = []
+    for threads in (1, 2, 4):
+        with team_of(threads):
             found.append([a.tobytes() for a in run(feeds)])
-    finally:
-        set_num_threads(before)
     wanted = pk.interpret(pk.Graph(pk.ops.index_add(*entries)), feeds)[0]
 
     assert found[0] == found[1] == found[2]

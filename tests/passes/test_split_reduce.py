@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.runtime.native.launcher import launcher
 from tests.planned import agrees, plan, prebuild
+from tests.teams import team_of
 
 ops = pk.ops
 
@@ -141,14 +141,9 @@ def test_the_same_bits_in_any_company() -> None:
         ops.reduce_sum(a),
     ]))
     found = []
-    native = launcher()
-    before = native.num_threads()
-    try:
-        for threads in (1, 2, 4):
-            native.set_num_threads(threads)
+    for threads in (1, 2, 4):
+        with team_of(threads):
             found.append(exe(a=rows.astype("float32"), b=columns.astype("float32")))
-    finally:
-        native.set_num_threads(before)
     few = exe(a=rows[:2].astype("float32"), b=columns[:, :19].astype("float32"))
 
     for other in found[1:]:

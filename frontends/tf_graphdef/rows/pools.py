@@ -6,6 +6,7 @@ over NaN there, and give the least finite number where all is -inf.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -211,22 +212,22 @@ def _windows_at_rates(call: Call, size: Shape, window: tuple[int, ...]) -> Windo
 
 @row("ExtractImagePatches")
 def _patches(call: Call, x: Value) -> Result:
-    shape = inner_shape(call, x, 2)
-    window = spatial(call, "ksizes", call.integers("ksizes"), 2)
-    windows = _windows_at_rates(call, shape[1:-1], window)
-    return ops.extract_patches(
-        windows.padded(x.entry), window=window, **windows.params, name=call.name
-    )
+    return _extracted(call, x, 2, _windows_at_rates)
 
 
 @row("ExtractVolumePatches")
 def _volume_patches(call: Call, x: Value) -> Result:
-    shape = inner_shape(call, x, 3)
-    window = spatial(call, "ksizes", call.integers("ksizes"), 3)
-    windows = windows_of(call, shape[1:-1], window)
-    return ops.extract_patches(
+    return _extracted(call, x, 3, windows_of)
+
+
+def _extracted(call: Call, x: Value, rank: int, find: Callable[..., Windows]) -> Entry:
+    shape = inner_shape(call, x, rank)
+    window = spatial(call, "ksizes", call.integers("ksizes"), rank)
+    windows = find(call, shape[1:-1], window)
+    made: Entry = ops.extract_patches(
         windows.padded(x.entry), window=window, **windows.params, name=call.name
     )
+    return made
 
 
 @row("LRN")

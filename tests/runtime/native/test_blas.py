@@ -11,8 +11,9 @@ import pytest
 from passkit.runtime.native import blas as module
 from passkit.runtime.native.blas import NONE, Blas, blas
 from passkit.runtime.native.feeds import InputSpec
-from passkit.runtime.native.launcher import builtin, num_threads, set_num_threads
+from passkit.runtime.native.launcher import builtin
 from tests.runtime.native.sample import program
+from tests.teams import team_of
 
 CASES = [
     # batch, m, n, k, trans_a, trans_b, rows_per_tile
@@ -70,11 +71,10 @@ def test_bits_do_not_depend_on_threads(rng: np.random.Generator) -> None:
     """A tile is one call of the library, whoever runs it."""
     a = rng.standard_normal((1, 200, 150)).astype("f4")
     b = rng.standard_normal((1, 150, 170)).astype("f4")
-    run, seen, before = product(blas(), a, b, (1, 200, 170, 150, 0, 0, 25)), set(), num_threads()
+    run, seen = product(blas(), a, b, (1, 200, 170, 150, 0, 0, 25)), set()
     for threads in (1, 2, 4):
-        set_num_threads(threads)
-        seen |= {run(a=a, b=b)[0].tobytes() for _ in range(5)}
-    set_num_threads(before)
+        with team_of(threads):
+            seen |= {run(a=a, b=b)[0].tobytes() for _ in range(5)}
 
     assert len(seen) == 1
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,9 +13,9 @@ import pytest
 import passkit as pk
 from passkit.compiler import Executable
 from passkit.runtime.native import convolution, onednn
-from passkit.runtime.native.launcher import num_threads, set_num_threads
 from passkit.runtime.native.onednn import Geometry
 from tests.ops import windowed
+from tests.teams import team_of
 
 WAYS = ["few", "windows"] + ["library"] * (onednn.library() is not None)
 
@@ -31,14 +30,6 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "windows":
         monkeypatch.setattr(convolution, "primitives", lambda c: None)
     return str(request.param)
-
-
-@pytest.fixture
-def threads() -> Iterator[None]:
-    """The number of threads is put back."""
-    before = num_threads()
-    yield
-    set_num_threads(before)
 
 
 def drawn(*shape: int) -> Any:
@@ -72,16 +63,18 @@ def test_a_filter_may_change_and_a_constant_one_is_laid_out_once(way: str) -> No
     assert len(fixed._table.kept) == (way == "library")
 
 
-@pytest.mark.usefixtures("threads")
 def test_bits_do_not_depend_on_threads(way: str) -> None:
-    """Parts are cut by shape."""
+    """Parts are cut by shape; of small convolutions an image is one."""
     x, f = drawn(1, 64, 60, 16), drawn(3, 3, 16, 64)
     deep = drawn(3, 3, 1, 16)
     several = [compiled(x, f, padding="SAME"), compiled(x, deep, padding="SAME", groups=16)]
+    images = drawn(200, 9, 10, 16)
+    small = compiled(images, drawn(3, 3, 16, 24), padding="SAME")
     bits = []
     for count in (1, 2, 4):
-        set_num_threads(count)
-        bits.append([exe(x=x)[0].tobytes() for exe in several])
+        with team_of(count):
+            bits.append([exe(x=x)[0].tobytes() for exe in several])
+            bits[-1].append(small(x=images)[0].tobytes())
 
     assert bits[0] == bits[1] == bits[2]
 
