@@ -28,7 +28,8 @@ def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     It may return an entry, or a tuple, list or dict of them; calls return arrays in the same form.
     Arguments that are no arrays are constants of the trace. ``options`` are those of `compile`.
 
-    >>> @jit(target="interpret")
+    >>> import passkit as pk
+    >>> @pk.jit(target="interpret")
     ... def double(x):
     ...     return x * 2
     >>> double(np.arange(3))
