@@ -58,10 +58,10 @@ class SharedPlan:
         wanted = holds, number
         return next((k for k, a in enumerate(self.arrays) if (a.holds, a.number) == wanted), None)
 
-    def buffers(self) -> tuple[Buffer, ...]:
-        """The arrays as buffers of a kernel."""
+    def buffers(self, of_row: bool) -> tuple[Buffer, ...]:
+        """The arrays as buffers of a kernel, of each row or of each tile."""
         return tuple(
-            Buffer(f"s{k}", a.dtype, Place.SHARED, a.extent, written=True)
+            Buffer(f"s{k}", a.dtype, Place.SHARED, a.extent, True, of_row)
             for k, a in enumerate(self.arrays)
         )
 

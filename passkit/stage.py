@@ -114,7 +114,8 @@ class Stage:
     """Loops over one fused body; no local of it is seen by another stage, but folds are.
 
     ``before`` are locals computed once in front of the loops; the loops run outermost first. A
-    WARP loop runs over rows: each row folds by itself, and ``after`` stores what it folded to.
+    WARP loop runs over rows: each row folds by itself, and ``after`` stores what it folded to. One
+    that ``waits`` begins when all threads of its row, or of its tile, have come so far.
     """
 
     name: str
@@ -122,31 +123,82 @@ class Stage:
     body: tuple[Statement, ...]
     before: tuple[Let, ...] = ()
     after: tuple[Store, ...] = ()
+    waits: bool = False
+
+
+@frozen
+class Matrix:
+    """A matrix in a buffer: element (i, j) is at ``start + i * down + j * along``."""
+
+    buffer: str
+    start: Expr
+    down: Expr
+    along: Expr
+
+
+@frozen
+class Dot:
+    """A stage that computes ``c = a @ b``: (m, k) x (k, n), each element by fma from step 0 on.
+
+    ``loops``, of level THREAD, go around it. How the elements of ``c`` are shared out is up to the
+    dialect. As with any stage, one that ``waits`` begins when all threads have come so far.
+    """
+
+    name: str
+    loops: tuple[Loop, ...]
+    a: Matrix
+    b: Matrix
+    c: Matrix
+    m: Expr
+    n: Expr
+    k: Expr
+    dtype: DType
+    waits: bool = False
+
+
+@frozen
+class Part:
+    """Stages of a tile, or of each of its rows.
+
+    ``lets`` decode coordinates. ``rows``, if there is one, is a loop at WARP level around the
+    stages, with ``row_lets`` in it. One that ``waits`` begins when all threads of the tile have
+    come so far. Where parts are packed, each has a ``span`` of the tiles, which it counts from 0.
+    """
+
+    lets: tuple[Let, ...]
+    rows: Loop | None
+    row_lets: tuple[Let, ...]
+    stages: tuple[Stage | Dot, ...]
+    waits: bool = False
+    span: tuple[Expr, Expr] | None = None
 
 
 @frozen
 class Phase:
-    """The part of a kernel between two grid barriers: tiles, rows of a tile, stages of a row.
-
-    ``tile`` is the GRID loop; ``rows``, if there is one, runs inside it at WARP level; ``lets``
-    decode the row's coordinates.
-    """
+    """What stands between two grid barriers: a GRID loop over tiles, and their parts in order."""
 
     tile: Loop
-    rows: Loop | None
-    lets: tuple[Let, ...]
-    stages: tuple[Stage, ...]
+    parts: tuple[Part, ...]
+
+    @property
+    def stages(self) -> tuple[Stage | Dot, ...]:
+        """The stages of all parts."""
+        return tuple(s for p in self.parts for s in p.stages)
 
 
 @frozen
 class Buffer:
-    """A parameter (GLOBAL) or a scratch array (SHARED) of ``extent`` elements."""
+    """A parameter (GLOBAL) or a scratch array (SHARED) of ``extent`` elements.
+
+    Scratch is shared by the threads of a tile; where it is ``of_row``, by those of a row only.
+    """
 
     name: str
     dtype: DType
     place: Place
     extent: Extent
     written: bool = False
+    of_row: bool = False
 
 
 @frozen

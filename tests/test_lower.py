@@ -35,7 +35,7 @@ def test_a_stage_for_each_fold() -> None:
     folds = [sum(isinstance(s, Fold) for s in stage.body) for stage in phase.stages]
 
     assert folds == [1, 1, 0]
-    assert phase.tile.level is Level.GRID and phase.rows is not None
+    assert phase.tile.level is Level.GRID and phase.parts[0].rows is not None
     assert [b.name for b in ast.params] == ["x0", "y0"]
 
 

@@ -12,11 +12,11 @@ from passkit.dialects.base import Dialect
 from passkit.dialects.body import Body
 from passkit.dialects.expressions import Scalars
 from passkit.dialects.lanes import LANES
-from passkit.dialects.odometer import digits_of, print_start, print_step
+from passkit.dialects.odometer import Digit, digits_of, print_start, print_step
 from passkit.dialects.stages import print_stage
 from passkit.errors import CodeGenError
 from passkit.shared import ALIGN
-from passkit.stage import Buffer, KernelAST, Phase, Place
+from passkit.stage import Buffer, KernelAST, Part, Phase, Place
 
 
 def print_kernel(ast: KernelAST, name: str, dialect: Dialect) -> str:
@@ -88,22 +88,32 @@ class _Printer:
 
     def _phase(self, phase: Phase) -> None:
         self.body.loop(self.dialect.grid, phase.tile)
-        counted = bool(self.dialect.counter) and phase.rows is not None
-        digits = digits_of(phase.rows, phase.lets) if counted and phase.rows else []
-        if phase.rows is not None:
-            print_start(phase.rows, digits, self.body)
-            self.body.loop(self.dialect.warp, phase.rows)
-        for let in phase.lets:
+        for part in phase.parts:
+            if len(phase.parts) > 1:
+                self.body.scope()
+            self._part(part)
+            if len(phase.parts) > 1:
+                self.body.close()
+        self.body.close()
+
+    def _part(self, part: Part) -> None:
+        rows, digits = part.rows, list[Digit]()
+        for let in part.lets:
+            self.body.let(let)
+        if rows is not None:
+            digits = digits_of(rows, part.row_lets) if self.dialect.counter else []
+            print_start(rows, digits, self.body)
+            self.body.loop(self.dialect.warp, rows)
+        for let in part.row_lets:
             if let not in [d for d, _ in digits]:
                 self.body.let(let)
         for b in self.registers:
             self._array(b)
-        for stage in phase.stages:
+        for stage in part.stages:
             print_stage(stage, self.body)
-        if phase.rows is not None:
+        if rows is not None:
             print_step(digits, self.body)
             self.body.close()
-        self.body.close()
 
     def _array(self, b: Buffer) -> None:
         """The registers that hold a row's vectors between its stages."""

@@ -5,15 +5,19 @@ from __future__ import annotations
 from passkit.ast import Const
 from passkit.dialects.body import Body
 from passkit.dialects.cuts import cut_stage
+from passkit.dialects.dots import print_dot
 from passkit.dialects.lane_loop import LaneLoop
 from passkit.dialects.lanes import SHORT, varying
 from passkit.dialects.rows import Rows
 from passkit.dialects.turned import print_turned, turned_loads, turned_stores
-from passkit.stage import Fold, Let, Level, Loop, Running, Stage
+from passkit.stage import Dot, Fold, Let, Level, Loop, Running, Stage
 
 
-def print_stage(stage: Stage, body: Body) -> None:
+def print_stage(stage: Stage | Dot, body: Body) -> None:
     """Add a stage to the body of its kernel."""
+    if isinstance(stage, Dot):
+        print_dot(stage, body)
+        return
     loops = [x for x in stage.loops if x.level is Level.WARP]
     lane = next((x for x in stage.loops if x.level is Level.CTA), None)
     front = len(body.lines)

@@ -9,7 +9,7 @@ from attrs import evolve
 from passkit import dtype as dt
 from passkit.ast import Cast, Const, Expr, Fixed, SizeOf, Var, const, size_of
 from passkit.size import Extent, Size
-from passkit.stage import KernelAST, Let, Loop, Phase, Stage, Store
+from passkit.stage import Dot, KernelAST, Let, Loop, Matrix, Part, Phase, Stage, Store
 from passkit.tidy import map_statement, replace_children
 
 SMALL = 64
@@ -52,6 +52,8 @@ def pool_sizes(ast: KernelAST) -> tuple[KernelAST, tuple[Extent, ...]]:
 
 
 def _map_phase(phase: Phase, change: Callable[[Expr], Expr]) -> Phase:
+    """A phase with ``change`` applied to all its expressions."""
+
     def loop(x: Loop) -> Loop:
         limit = None if x.limit is None else change(x.limit)
         return Loop(x.var, change(x.start), change(x.stop), x.level, limit, x.wide, x.down)
@@ -59,12 +61,27 @@ def _map_phase(phase: Phase, change: Callable[[Expr], Expr]) -> Phase:
     def let(x: Let) -> Let:
         return Let(x.var, change(x.value))
 
-    def stage(x: Stage) -> Stage:
+    def matrix(x: Matrix) -> Matrix:
+        return Matrix(x.buffer, change(x.start), change(x.down), change(x.along))
+
+    def stage(x: Stage | Dot) -> Stage | Dot:
+        if isinstance(x, Dot):
+            a, b, c = map(matrix, (x.a, x.b, x.c))
+            loops = tuple(map(loop, x.loops))
+            return Dot(
+                x.name, loops, a, b, c, change(x.m), change(x.n), change(x.k), x.dtype, x.waits
+            )
         body = tuple(map_statement(s, change) for s in x.body)
         before = tuple(map(let, x.before))
         after = tuple(Store(s.buffer, change(s.index), change(s.value)) for s in x.after)
-        return Stage(x.name, tuple(map(loop, x.loops)), body, before, after)
+        return Stage(x.name, tuple(map(loop, x.loops)), body, before, after, x.waits)
 
-    rows = None if phase.rows is None else loop(phase.rows)
-    lets, stages = tuple(map(let, phase.lets)), tuple(map(stage, phase.stages))
-    return Phase(loop(phase.tile), rows, lets, stages)
+    def part(x: Part) -> Part:
+        rows = None if x.rows is None else loop(x.rows)
+        around, inside = tuple(map(let, x.lets)), tuple(map(let, x.row_lets))
+        stages = tuple(map(stage, x.stages))
+        span = None if x.span is None else (change(x.span[0]), change(x.span[1]))
+        return Part(around, rows, inside, stages, x.waits, span)
+
+    parts = tuple(map(part, phase.parts))
+    return Phase(loop(phase.tile), parts)

@@ -30,6 +30,7 @@ from passkit.stage import (
     Fold,
     KernelAST,
     Level,
+    Part,
     Phase,
     Place,
     Prefetch,
@@ -102,14 +103,15 @@ class Lowering:
             Buffer(f"y{k}", _dtype(e), Place.GLOBAL, numel(_shape(e)), written=True)
             for k, e in enumerate(self.graph.outputs)
         ]
-        phase = Phase(tile, rows, tuple(lets), tuple(stages))
+        around, inside = (lets, []) if rows is None else ([], lets)
+        part = Part(tuple(around), rows, tuple(inside), tuple(stages))
         registers = [
             Buffer(f"r{k.value}", _dtype(self.nodes[k.value].entries[0]), k.place, self.lane.extent)
             for k in self.schedule.kept
             if k.place is Place.LANES
         ]
-        ast = KernelAST(tuple(buffers), (), (*self.shared.buffers(), *registers), (phase,))
-        return ast, tiles
+        scratch = (*self.shared.buffers(rows is not None), *registers)
+        return KernelAST(tuple(buffers), (), scratch, (Phase(tile, (part,)),)), tiles
 
     # One pass over the points of a tile or row, and the row values it leaves.
 

@@ -13,9 +13,11 @@ from attrs import evolve
 from passkit.ast import Binary, Call, Cast, Const, Expr, Load, Select, Unary, Var, const
 from passkit.dtype import DType, float16, float32, float64, is_narrow
 from passkit.stage import (
+    Dot,
     Fold,
     KernelAST,
     Let,
+    Part,
     Phase,
     Place,
     Prefetch,
@@ -46,7 +48,7 @@ class _Widening:
 
     def __init__(self, ast: KernelAST) -> None:
         self.ast = ast
-        stages = [s for p in ast.phases for s in p.stages]
+        stages = [s for p in ast.phases for s in p.stages if isinstance(s, Stage)]
         held = {s.buffer for x in stages for s in x.body if isinstance(s, (Fold, Running))}
         held |= {b.name for b in ast.scratch if b.place is Place.LANES}
         everything = (*ast.params, *ast.scratch)
@@ -60,15 +62,19 @@ class _Widening:
         return evolve(self.ast, scratch=scratch, phases=tuple(map(self.phase, self.ast.phases)))
 
     def phase(self, phase: Phase) -> Phase:
-        return evolve(phase, stages=tuple(map(self.stage, phase.stages)))
+        return evolve(phase, parts=tuple(map(self.part, phase.parts)))
 
-    def stage(self, stage: Stage) -> Stage:
-        return Stage(
-            stage.name,
-            stage.loops,
-            tuple(map(self.statement, stage.body)),
-            tuple(map(self.let, stage.before)),
-            tuple(map(self.store, stage.after)),
+    def part(self, part: Part) -> Part:
+        return evolve(part, stages=tuple(map(self.stage, part.stages)))
+
+    def stage(self, stage: Stage | Dot) -> Stage | Dot:
+        if isinstance(stage, Dot):
+            return stage
+        return evolve(
+            stage,
+            body=tuple(map(self.statement, stage.body)),
+            before=tuple(map(self.let, stage.before)),
+            after=tuple(map(self.store, stage.after)),
         )
 
     def statement(self, s: Statement) -> Statement:

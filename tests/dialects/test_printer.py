@@ -22,7 +22,7 @@ from passkit.passes.rtcgen import FLAGS, sections_of
 from passkit.runtime.evaluate import evaluate
 from passkit.runtime.native.build import KernelText, build
 from passkit.size import evaluate as number
-from passkit.stage import Buffer, Fold, KernelAST, Level, Loop, Phase, Place, Stage, Store
+from passkit.stage import Buffer, Fold, KernelAST, Level, Loop, Part, Phase, Place, Stage, Store
 from passkit.target import Target, target_of
 from tests.dialects.plain_c import PLAIN, call, compiled
 from tests.planned import feeds_of, plan
@@ -144,6 +144,11 @@ def tree(rng: random.Random, kind: str, depth: int) -> Expr:
     return Binary(op, tree(rng, kind, depth - 1), tree(rng, kind, depth - 1), dtype)
 
 
+def whole(tile: Loop, stage: Stage) -> Phase:
+    """A phase of one stage."""
+    return Phase(tile, (Part((), None, (), (stage,)),))
+
+
 def program(values: list[Expr]) -> KernelAST:
     """A kernel that stores each expression in the result of its dtype, at its position."""
     body = tuple(Store(f"{x.dtype.short}_out", ast.const(k, dt.int64), x)
@@ -153,7 +158,7 @@ def program(values: list[Expr]) -> KernelAST:
     buffers = [Buffer(f"{t.short}s", t, Place.GLOBAL, 8) for t in TYPES.values()]
     buffers += [Buffer(f"{t.short}_out", t, Place.GLOBAL, len(values), True)
                 for t in TYPES.values()]
-    return KernelAST(tuple(buffers), (), (), (Phase(tile, None, (), (Stage("s", (), body),)),))
+    return KernelAST(tuple(buffers), (), (), (whole(tile, Stage("s", (), body)),))
 
 
 def run(values: list[Expr], folder: Path) -> list[Any]:
@@ -295,7 +300,7 @@ def test_stores_step_along_the_lanes() -> None:
     loop = Loop(lane, ast.const(0, dt.int64), ast.const(32, dt.int64), Level.CTA)
     store = Store("f64_out", lane * lane, ast.const(1.0, dt.float64))
     phase = program([]).phases[0]
-    bad = evolve(program([]), phases=(evolve(phase, stages=(Stage("s", (loop,), (store,)),)),))
+    bad = evolve(program([]), phases=(whole(phase.tile, Stage("s", (loop,), (store,))),))
     with pytest.raises(CodeGenError, match="store to f64_out must step along the lanes, got .*'i'"):
         print_kernel(bad, "f", CXX)
 
@@ -306,7 +311,7 @@ def test_folds_may_divide() -> None:
     x, zero = ast.Load("f64s", ast.Var("i", dt.int64), dt.float64), ast.const(0.0, dt.float64)
     fold = Fold(ast.Var("s", dt.float64), x / 3.0, zero, (a + b) / 3.0)
     loop = Loop(ast.Var("i", dt.int64), ast.const(0, dt.int64), ast.const(99, dt.int64), Level.CTA)
-    phase = evolve(program([]).phases[0], stages=(Stage("s", (loop,), (fold,)),))
+    phase = whole(program([]).phases[0].tile, Stage("s", (loop,), (fold,)))
     lines = print_kernel(evolve(program([]), phases=(phase,)), "f", CXX).splitlines()
 
     (joined,) = [k for k, line in enumerate(lines) if "return (a + b) / 3.0;" in line]
