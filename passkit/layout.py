@@ -6,6 +6,8 @@ leaves) or INLINE (computed where it is read, at any index).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from passkit import dtype as dt
 from passkit.ast import Chunks, Var
 from passkit.graph import Graph
@@ -94,16 +96,20 @@ class Layout:
         return Role.INLINE
 
 
-def lay_out(graph: Graph) -> Layout | Infeasible:
+Boundary = Callable[[Space], list[Sum]]
+"""More accesses, which keep axes apart that the group alone would join."""
+
+
+def lay_out(graph: Graph, apart: Boundary | None = None) -> Layout | Infeasible:
     """Where every value of a group lives, or why the group has no common space.
 
     Small folds are spelled out where nothing but what they leave is wanted, so that the space has
     no axis of theirs: the layout is then of a graph without reductions.
     """
-    spelled = spelled_out(graph)
+    spelled = spelled_out(graph) if apart is None else None
     if spelled is None:
-        return _laid_out(graph)
-    plain, found = _laid_out(graph), _laid_out(spelled)
+        return _laid_out(graph, apart)
+    plain, found = _laid_out(graph, None), _laid_out(spelled, None)
     if isinstance(found, Infeasible) or not _is_better(found, plain):
         return plain
     return found
@@ -124,7 +130,7 @@ def _is_better(found: Layout, other: Layout | Infeasible) -> bool:
     )
 
 
-def _laid_out(graph: Graph) -> Layout | Infeasible:
+def _laid_out(graph: Graph, apart: Boundary | None) -> Layout | Infeasible:
     """The layout of a group as it is."""
     folds = [(n, f) for n in graph.nodes if (f := folding_of(n)) is not None]
     reduced: tuple[int, ...] | None
@@ -135,7 +141,7 @@ def _laid_out(graph: Graph) -> Layout | Infeasible:
         reduced, chunks = found.axes, found.chunks
     else:
         anchor, reduced = _largest(graph), None
-        if _is_flat(graph, anchor):
+        if apart is None and _is_flat(graph, anchor):
             return _flat(graph, anchor)
     total = numel(anchor)
     others = list(
@@ -153,7 +159,8 @@ def _laid_out(graph: Graph) -> Layout | Infeasible:
     problem = _demand(layout)
     if problem is not None:
         return problem
-    merged = merge_axes(space, layout.accesses, layout.pinned)
+    accesses = layout.accesses if apart is None else [*layout.accesses, *apart(space)]
+    merged = merge_axes(space, accesses, layout.pinned)
     if len(merged.axes) == len(space.axes):
         return layout
     layout = Layout(graph, merged, layout.cut, chunks)

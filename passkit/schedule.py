@@ -11,6 +11,7 @@ from passkit.group import FUSED, Group
 from passkit.layout import Layout, lay_out
 from passkit.node import Node, known_shape
 from passkit.op import OpPattern, TOpCost
+from passkit.region import Region
 from passkit.size import Extent, numel
 from passkit.space import Axis, Infeasible, Role, Space, is_free, reduce_of
 from passkit.split import Split
@@ -54,12 +55,41 @@ class Kept:
 
 
 @frozen
+class PartPlan:
+    """A part of a stitched kernel: what it computes, what of that leaves it, and how it runs.
+
+    Numbers are positions in the group graph's post-order. A product of matrices has no schedule.
+    """
+
+    nodes: tuple[int, ...]
+    results: tuple[int, ...]
+    schedule: Schedule | None
+
+
+@frozen
+class Stitching:
+    """The parts of a stitched kernel, in order, and how its ``tiles`` share out their values.
+
+    ``regions`` are of all values that a part leaves for others or for the caller.
+    """
+
+    parts: tuple[PartPlan, ...]
+    regions: tuple[tuple[int, Region], ...]
+    tiles: Extent
+
+    def region(self, value: int) -> Region:
+        """What a tile owns of a value."""
+        return dict(self.regions)[value]
+
+
+@frozen
 class Schedule:
     """How one group runs: axes, the split over tiles, and the stages.
 
     ``width`` is the number of lanes-axis points of a tile, None for the whole axis. ``seconds``
     is one thread's time for the whole group at its known sizes, 0 when they are unknown. Outputs in
-    ``stream`` are too large to be worth a place in the caches.
+    ``stream`` are too large to be worth a place in the caches. A stitched kernel has its stages in
+    the parts of its ``stitching``.
     """
 
     composition: Composition
@@ -71,6 +101,7 @@ class Schedule:
     stream: tuple[int, ...] = ()
     seconds: float = 0.0
     source: Source = Source.MODEL
+    stitching: Stitching | None = None
     label: str = field(default="", eq=False)
 
     @property
@@ -79,6 +110,9 @@ class Schedule:
         return Space(self.axes)
 
     def __str__(self) -> str:
+        if self.stitching is not None:
+            parts = len(self.stitching.parts)
+            return f"{self.composition.value} of {parts} parts, split {self.split}"
         axes = ", ".join(
             f"{a.var.name}<{a.extent}{' reduced' if a.reduced else ''}" for a in self.axes
         )
@@ -113,10 +147,10 @@ def _plan(key: str, held: _Held, target: Target) -> Schedule | Infeasible:
     layout = lay_out(group.graph)
     if isinstance(layout, Infeasible):
         return layout
-    levels = _levels(layout)
+    levels = levels_of(layout)
     composition, split, width = tiling(layout, target)
     place = row_place(layout, composition, target)
-    stages, kept = _stages(layout, levels, place)
+    stages, kept = stages_of(layout, levels, place)
     return Schedule(
         composition,
         layout.space.axes,
@@ -128,7 +162,7 @@ def _plan(key: str, held: _Held, target: Target) -> Schedule | Infeasible:
     )
 
 
-def _levels(layout: Layout) -> dict[Node, int]:
+def levels_of(layout: Layout) -> dict[Node, int]:
     """For each node the number of passes that must be over before its value can be computed."""
     level: dict[Node, int] = {}
     for node in layout.graph.nodes:
@@ -147,9 +181,10 @@ def is_expensive(node: Node) -> bool:
     return cost == "expensive" or (cost is None and node.op.pattern > OpPattern.INJECTIVE)
 
 
-def _stages(
+def stages_of(
     layout: Layout, level: dict[Node, int], short: Place | None
 ) -> tuple[tuple[StagePlan, ...], tuple[Kept, ...]]:
+    """The passes over the points of a layout, and what is kept between them."""
     graph, nodes = layout.graph, layout.graph.nodes
     number = {n: k for k, n in enumerate(nodes)}
     full = [n for n, r in layout.roles.items() if Role.FULL in r and reduce_of(n) is None]

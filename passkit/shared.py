@@ -46,12 +46,14 @@ class Scratch:
 class SharedPlan:
     """The scratch of a kernel: arrays in order, byte offsets aligned to 64, and the total.
 
-    Units: bytes. Sizes that are not known yet are expressions.
+    Units: bytes. Sizes that are not known yet are expressions. A stitched kernel's are the values
+    that its parts leave for each other; ``parts`` have what each part needs for itself.
     """
 
     arrays: tuple[Scratch, ...]
     offsets: tuple[Extent, ...]
     nbytes: Extent
+    parts: tuple[SharedPlan, ...] = ()
 
     def array_of(self, holds: Holds, number: int) -> int | None:
         """The position of the array for something of a node or output."""

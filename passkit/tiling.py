@@ -22,6 +22,7 @@ class Composition(Enum):
     elements. ROW: lanes along the reduced axis of one row at a time. SHORT: the same for a tile of
     short rows, stage by stage, so that no row waits for its own folds; row values are computed with
     lanes across rows. COLUMN: lanes along the last kept axis, the reduction a serial loop.
+    STITCHED: parts with compositions of their own, one after the other in each tile.
     """
 
     THREAD = "thread"
@@ -30,6 +31,7 @@ class Composition(Enum):
     ROW = "row"
     SHORT = "short"
     COLUMN = "column"
+    STITCHED = "stitched"
 
 
 COLUMNS, PAGE = 512, 1024
@@ -44,7 +46,7 @@ def tiling(layout: Layout, target: Target) -> tuple[Composition, Split, Extent |
     space = layout.space
     last = space.axes[-1]
     where = max(0, len(space.kept) - 1)
-    if _keeps_rows(space, target) and len(space.kept) == 1:
+    if is_short(space, target) and len(space.kept) == 1:
         assert isinstance(last.extent, int)
         rows = max(16, min(256, target.short_tile // max(1, last.extent) // 16 * 16))
         return Composition.SHORT, Split(0, rows, SplitKind.ROW), None
@@ -69,7 +71,7 @@ def tiling(layout: Layout, target: Target) -> tuple[Composition, Split, Extent |
     return Composition.THREAD, Split(where, _chunk(tile, last.extent), SplitKind.ROW), None
 
 
-def _keeps_rows(space: Space, target: Target) -> bool:
+def is_short(space: Space, target: Target) -> bool:
     """Whether rows are so short that many of them make a tile."""
     length = space.axes[-1].extent
     return (
@@ -93,7 +95,7 @@ def row_place(layout: Layout, composition: Composition, target: Target) -> Place
     space = layout.space
     length = space.axes[-1].extent
     few = isinstance(length, int) and length <= REGISTERS
-    return Place.LANES if few and _keeps_rows(space, target) else None
+    return Place.LANES if few and is_short(space, target) else None
 
 
 def _chunk(tile: int, length: Extent) -> Extent:

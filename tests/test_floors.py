@@ -22,7 +22,7 @@ FLOORS = {
         "json_values json spelled backward again adjoint"
     ),
     "plan": (
-        "partial unroll index choice target group split space layout turning reads tiling "
+        "partial unroll index choice target group closing split space layout turning reads tiling region tracts "
         "schedule shared kernel lowering tidy storage"
     ),
     "parts": "dialects runtime render viz explanation ops",

@@ -54,7 +54,7 @@ class Loops:
         count = numel(a.extent for a in grid)
         if self.short:
             tiles = _ceil(count, chunk)
-            return _grid(tiles), None, _range(TILE, chunk, count), tiles
+            return over_tiles(tiles), None, _range(TILE, chunk, count), tiles
         if self.blocked is not None:
             return self._blocks(self.blocked, grid)
         if self.column or self.few is not None or (not grid and not self.lane.reduced):
@@ -63,14 +63,14 @@ class Loops:
             tiles = count * blocks
             several = argument(blocks)
             block = Binary("%", TILE, several, dt.int64) if grid else TILE
-            lets = [*_range(block, width, self.lane.extent), *_decode(TILE // several, grid)]
-            return _grid(tiles), None, [*lets, *self._chunk()], tiles
+            lets = [*_range(block, width, self.lane.extent), *decoded(TILE // several, grid)]
+            return over_tiles(tiles), None, [*lets, *self._chunk()], tiles
         tiles = _ceil(count, chunk)
         var = grid[0].var if len(grid) == 1 else ROW
         start = TILE * argument(chunk)
         rows = Loop(var, start, start + argument(chunk), Level.WARP, argument(count))
-        lets = [] if len(grid) == 1 else _decode(ROW, grid)
-        return _grid(tiles), rows, [*lets, *self._chunk()], tiles
+        lets = [] if len(grid) == 1 else decoded(ROW, grid)
+        return over_tiles(tiles), rows, [*lets, *self._chunk()], tiles
 
     def _chunk(self) -> list[Let]:
         """The steps that a chunk takes along its axis, if there are chunks."""
@@ -98,10 +98,10 @@ class Loops:
         lets = [
             *_range(TILE % argument(across), width, self.lane.extent),
             *_range(block, chunk, axis.extent, FIRST, LAST),
-            *_decode(rest // argument(down), grid),
+            *decoded(rest // argument(down), grid),
         ]
         tiles = numel(a.extent for a in grid) * across * down
-        return _grid(tiles), None, lets, tiles
+        return over_tiles(tiles), None, lets, tiles
 
     def lanes(self) -> Loop:
         """The loop along the lanes."""
@@ -156,7 +156,8 @@ class Loops:
         return Binary("-", self.across.var, LOW, dt.int64)
 
 
-def _grid(tiles: Extent) -> Loop:
+def over_tiles(tiles: Extent) -> Loop:
+    """The loop over tiles."""
     return Loop(TILE, size_of(0), argument(tiles), Level.GRID)
 
 
@@ -170,8 +171,8 @@ def _range(
     return [Let(low, block * step), Let(high, where(end < last, end, last))]
 
 
-def _decode(linear: Expr, axes: list[Axis]) -> list[Let]:
-    """The coordinates of a linear index, outermost first."""
+def decoded(linear: Expr, axes: list[Axis]) -> list[Let]:
+    """Locals for the coordinates of a linear index, outermost first."""
     lets, stride = [], numel(a.extent for a in axes)
     for k, axis in enumerate(axes):
         stride = _over(stride, axis.extent)

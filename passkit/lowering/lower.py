@@ -13,10 +13,13 @@ from attrs import evolve
 from passkit.ast import Call, Expr, Fixed, Load, Reduce, Var, cast, size_of
 from passkit.dtype import DType, is_narrow
 from passkit.errors import CodeGenError
+from passkit.graph import Graph
 from passkit.group import Group
 from passkit.index import Sum, add, expression, normal, ravel, times
 from passkit.layout import Layout, lay_out
 from passkit.lowering.arguments import SMALL
+from passkit.lowering.block_loops import BlockLoops
+from passkit.lowering.homes import Homes
 from passkit.lowering.loops import Loops
 from passkit.lowering.narrow import without_narrow
 from passkit.lowering.values import Values
@@ -70,16 +73,23 @@ class Lowering:
     """The stages of one kernel in the making, and where each value lies by now."""
 
     def __init__(
-        self, group: Group, layout: Layout, schedule: Schedule, shared: SharedPlan
+        self,
+        group: Group,
+        layout: Layout,
+        schedule: Schedule,
+        shared: SharedPlan,
+        homes: Homes | None = None,
+        loops: Loops | BlockLoops | None = None,
     ) -> None:
         self.group, self.layout, self.schedule, self.shared = group, layout, schedule, shared
         self.graph, self.space = layout.graph, layout.space
         self.nodes = self.graph.nodes
         self.number = {n: k for k, n in enumerate(self.nodes)}
         self.names = _local_names(self.nodes)
-        self.inputs = {n: f"x{k}" for k, n in enumerate(self.graph.inputs)}
+        self.homes = homes or Homes(self.graph, self.space)
         self.kept = {self.nodes[k.value]: k for k in schedule.kept}
-        self.loops = Loops(self.space, schedule)
+        self.loops = loops or Loops(self.space, schedule)
+        self.first_array = 0
         self.lane, self.across = self.loops.lane, self.loops.across
         self.column, self.short = self.loops.column, self.loops.short
         self.locals: dict[str, int] = {}
@@ -91,18 +101,9 @@ class Lowering:
 
     def kernel(self) -> tuple[KernelAST, Extent]:
         """The kernel AST, and its number of tiles."""
+        assert isinstance(self.loops, Loops)
         tile, rows, lets, tiles = self.loops.tiles()
-        stages: list[Stage] = []
-        for k, plan in enumerate(self.schedule.stages):
-            stages += [s for s in self._stage(plan, f"stage{k}") if s.body]
-        buffers = [
-            Buffer(self.inputs[n], _dtype(n.entries[0]), Place.GLOBAL, numel(_shape(n.entries[0])))
-            for n in self.graph.inputs
-        ]
-        buffers += [
-            Buffer(f"y{k}", _dtype(e), Place.GLOBAL, numel(_shape(e)), written=True)
-            for k, e in enumerate(self.graph.outputs)
-        ]
+        stages = self.stages()
         around, inside = (lets, []) if rows is None else ([], lets)
         part = Part(tuple(around), rows, tuple(inside), tuple(stages))
         registers = [
@@ -111,7 +112,14 @@ class Lowering:
             if k.place is Place.LANES
         ]
         scratch = (*self.shared.buffers(rows is not None), *registers)
-        return KernelAST(tuple(buffers), (), scratch, (Phase(tile, (part,)),)), tiles
+        return KernelAST(params_of(self.graph), (), scratch, (Phase(tile, (part,)),)), tiles
+
+    def stages(self) -> list[Stage]:
+        """The stages of the schedule."""
+        found: list[Stage] = []
+        for k, plan in enumerate(self.schedule.stages):
+            found += [s for s in self._stage(plan, f"stage{k}") if s.body]
+        return found
 
     # One pass over the points of a tile or row, and the row values it leaves.
 
@@ -132,15 +140,17 @@ class Lowering:
         roots += [self.graph.outputs[k].node for k in plan.stores]
         values.compute(roots)
         body: list[Statement] = [self._fold(n, values) for n in folds]
-        stores = {(f"y{k}", self.graph.outputs[k]) for k in plan.stores}
+        held = {}
         for k in plan.keeps:
             node = self.nodes[k]
-            buffer, index = self.kept_at(node)
-            stores.discard((buffer, node.entries[0]))  # it is stored by being kept there
-            body.append(Store(buffer, index, values.full(node.entries[0])))
+            held[self.kept_at(node)] = node.entries[0]
+            body.append(Store(*self.kept_at(node), values.full(node.entries[0])))
             self.written.add(node)
-        for buffer, entry in sorted(stores, key=lambda s: s[0]):
-            body.append(self._result(int(buffer[1:]), values.full(entry)))
+        for k in sorted(plan.stores, key=str):
+            entry = self.graph.outputs[k]
+            stores = self._result(k, values.full(entry))
+            # One that is kept there is stored already.
+            body += [s for s in stores if held.get((s.buffer, s.index)) is not entry]
         body += self._prefetches(plan)
         inner = self.loops.inner()
         if values.down:
@@ -152,18 +162,21 @@ class Lowering:
         stage = Stage(name, loops, (*values.lets, *body), after=after)
         return tidy_stage(stage, self.lane.var)
 
-    def _result(self, k: int, value: Expr) -> Store:
-        """The store of an output, to memory or to where a tile of it is gathered."""
-        at = self._point(self.space.full)
-        if not self._gathers(k):
-            return Store(f"y{k}", at, value, k in self.schedule.stream)
-        return Store(self._scratch(Holds.RESULT, k), at - self.loops.first_point(), value)
+    def _result(self, k: int, value: Expr) -> list[Store]:
+        """The stores of an output, to where it lies or to where a tile of it is gathered."""
+        if self._gathers(k) and isinstance(self.loops, Loops):
+            at = self._point(self.space.full) - self.loops.first_point()
+            return [Store(self._scratch(Holds.RESULT, k), at, value)]
+        stream = k in self.schedule.stream
+        places = self.homes.outputs(k, Role.FULL)
+        return [Store(buffer, self._point(at), value, stream) for buffer, at in places]
 
     def _gathers(self, k: int) -> bool:
         return gathers(self.schedule, k, _dtype(self.graph.outputs[k]))
 
     def _stream(self, k: int) -> Stage:
         """The results of a tile, from scratch to memory by whole cache lines."""
+        assert isinstance(self.loops, Loops)
         loop = self.loops.points()
         buffer, dtype = self._scratch(Holds.RESULT, k), _dtype(self.graph.outputs[k])
         value = Load(buffer, loop.var - self.loops.first_point(), dtype)
@@ -182,6 +195,8 @@ class Lowering:
         columns, the next rows.
         """
         long = not isinstance(self.lane.extent, int) or self.lane.extent > SMALL
+        if isinstance(self.loops, BlockLoops):
+            return []  # what a tile reads is small, or was asked for by the tile before
         if plan is self._second and self.short:
             ahead = size_of(numel([self.schedule.split.chunk, self.lane.extent]), Fixed.LITERAL)
         elif plan is self._second and self.lane.reduced and long:
@@ -193,7 +208,7 @@ class Lowering:
         else:
             return []
         return [
-            Prefetch(self.inputs[n], expression(at) + ahead)
+            Prefetch(self.homes.inputs[n], expression(at) + ahead)
             for n in self.graph.inputs
             for at in dict.fromkeys(self.layout.input_reads.get(n, []))
             if at == self.space.full or self._passes_over(n)
@@ -277,10 +292,13 @@ class Lowering:
 
     def _row_results(self, plan: StagePlan) -> list[Store]:
         """The stores of those row values that are outputs."""
-        at = self._row_point() if self.across else expression(self.space.row)
         outputs = enumerate(self.graph.outputs)
         found = [(j, e) for j, e in outputs if self.number[e.node] in plan.rows]
-        return [Store(f"y{j}", at, self.row_values[e]) for j, e in found]
+        return [
+            Store(buffer, self._row_point(at), self.row_values[e])
+            for j, e in found
+            for buffer, at in self.homes.outputs(j, Role.ROW)
+        ]
 
     def _keep_rows(self, computed: list[Entry]) -> list[Store]:
         """The stores to scratch of what a later stage reads, from where it is fetched then."""
@@ -294,11 +312,10 @@ class Lowering:
                 self.row_values[entry] = Load(buffer, self.loops.offset(), _dtype(entry))
         return stores
 
-    def _row_point(self) -> Expr:
+    def _row_point(self, at: Sum) -> Expr:
         """Where a row value is stored, stepping along the lanes even where there is one row."""
-        assert self.across is not None
-        one = Sum(((self.across.var, 1),)) if self.across.extent == 1 else Sum(())
-        return expression(add(self.space.row, one))
+        one = self.across is not None and self.across.extent == 1
+        return expression(add(at, Sum(((self.across.var, 1),))) if one and self.across else at)
 
     def _row_value(self, node: Node, values: Values) -> Expr:
         """A reduction's total as it is, or finished and rounded; any other row value computed."""
@@ -320,7 +337,7 @@ class Lowering:
                 f"{self.group} needs scratch for its {holds.value} {number}, and the shared plan "
                 f"has none; run SharedMemPlan after SchedulePlan"
             )
-        return f"s{k}"
+        return f"s{self.first_array + k}"
 
     def local(self, name: str) -> str:
         """A name for a local, numbered where another stage has taken it: both may be hoisted."""
@@ -336,7 +353,8 @@ class Lowering:
         """The buffer and the index that a value kept between stages has at the current point."""
         kept = self.kept[node]
         if kept.place is Place.GLOBAL:
-            return f"y{kept.output}", self._point(self.space.full)
+            buffer, at = self.homes.outputs(kept.output, Role.FULL)[0]
+            return buffer, self._point(at)
         if kept.place is Place.LANES:
             return f"r{kept.value}", self.lane.var
         folded = self.space.reduced
@@ -350,6 +368,16 @@ class Lowering:
         if self.column:
             return self._scratch(Holds.VALUE, kept.value), expression(point)
         return self._scratch(Holds.VALUE, kept.value), self._point(point)
+
+
+def params_of(graph: Graph) -> tuple[Buffer, ...]:
+    """The inputs and results of a group as parameters of its kernel."""
+    sides = (("x", [n.entries[0] for n in graph.inputs]), ("y", graph.outputs))
+    return tuple(
+        Buffer(f"{side}{k}", _dtype(e), Place.GLOBAL, numel(_shape(e)), side == "y")
+        for side, entries in sides
+        for k, e in enumerate(entries)
+    )
 
 
 def _reduction(node: Node) -> Reduce:

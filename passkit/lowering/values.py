@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from passkit.ast import Expr, Load, Scan, Var, cast, const
 from passkit.choice import by_extents, settled
 from passkit.errors import CodeGenError
-from passkit.index import expression, normal, ravel
+from passkit.index import expression, normal
 from passkit.lowering.arms import with_named_arms
 from passkit.lowering.parts import repeated_parts
 from passkit.node import Entry, Node, known_shape
@@ -147,18 +147,18 @@ class Values:
 
     def _leaf(self, entry: Entry, index: Index, guarded: bool) -> Expr:
         """A load or a literal."""
-        node, shape = entry.node, known_shape(entry)
+        node = entry.node
         assert entry.dtype is not None
         if node.op is not None:
             return const(node.params["value"].reshape(-1)[0], entry.dtype)
         key = (entry, index)
         if key in self.bound:
             return self.bound[key]
-        where = expression(ravel(index, shape, self.space.extents))
-        load = Load(self.of.inputs[node], where, entry.dtype)
+        buffer, where = self.of.homes.input(node, index)
+        load = Load(buffer, expression(where), entry.dtype)
         if guarded:
             return load
-        self.bound[key] = self.let(f"{self.of.inputs[node]}_{len(self.lets)}", load)
+        self.bound[key] = self.let(f"{buffer}_{len(self.lets)}", load)
         return self.bound[key]
 
     def let(self, name: str, value: Expr) -> Var:

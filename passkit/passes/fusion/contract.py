@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from passkit.closing import is_literal, make_group
 from passkit.errors import GraphError
 from passkit.graph import Graph
-from passkit.group import Group, Kind, fused_node
+from passkit.group import fused_node
 from passkit.node import Entry, Node
-from passkit.op import FReduce, FScan, TLibraryCall
 from passkit.passes.fusion.partition import Partition
-from passkit.size import numel
-from passkit.space import is_free
 
 
 def contract(graph: Graph, partition: Partition) -> Graph:
@@ -57,7 +55,7 @@ class _Contraction:
             e
             for n in self.bodies[unit]
             for e in n.inputs
-            if e.node not in inside and not _is_literal(self.graph, e)
+            if e.node not in inside and not is_literal(self.graph, e)
         )
         return list(found)
 
@@ -146,44 +144,6 @@ class _Contraction:
             self.new[old] = new
         for member in members:
             self.moved[member] = node
-
-
-def make_group(
-    graph: Graph, body: Sequence[Node], reads: Sequence[Entry], outputs: Sequence[Entry]
-) -> tuple[Group, list[Entry]]:
-    """A closed group and what feeds its variables; ``reads`` become those, literals come along."""
-    new: dict[Entry, Entry] = {}
-    origin: dict[Node, str] = {}
-    feeds: dict[Node, Entry] = {}
-    for entry in reads:
-        params = {"shape": graph.shape(entry), "dtype": graph.dtype(entry)}
-        node = Node(None, (), params, graph.names[entry.node])
-        feeds[node] = entry
-        new[entry] = node.entries[0]
-    for node in body:
-        inputs = []
-        for e in node.inputs:
-            if e not in new:
-                new[e] = e  # a literal: constants have no inputs, so the node itself is shared
-            inputs.append(new[e])
-        made = Node(node.op, inputs, node.params)
-        origin[made] = graph.names[node]
-        new.update(zip(node.entries, made.entries, strict=True))
-    closed = Graph([new[e] for e in outputs])
-    return Group(closed, _kind(body), origin), [feeds[n] for n in closed.inputs]
-
-
-def _kind(body: Sequence[Node]) -> Kind:
-    names = [n.op.name for n in body if n.op is not None]
-    if any(TLibraryCall.get(n) for n in names):
-        return Kind.LIBRARY
-    folds = any(FReduce.get(n) or FScan.get(n) for n in names)
-    return Kind.REDUCTION if folds else Kind.ELEMWISE
-
-
-def _is_literal(graph: Graph, entry: Entry) -> bool:
-    node = entry.node
-    return is_free(node) and not node.is_variable and numel(graph.shape(entry)) == 1
 
 
 def _sorted(graph: Graph, nodes: Sequence[Node]) -> list[Node]:

@@ -1,0 +1,179 @@
+"""Lowering of stitched groups: in each tile part after part, which meet in scratch arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attrs import evolve
+
+from passkit.ast import Expr, Var, dt, size_of
+from passkit.errors import CodeGenError
+from passkit.group import Group
+from passkit.index import ravel
+from passkit.lowering.block_loops import BlockLoops
+from passkit.lowering.homes import Array, PartHomes, Place
+from passkit.lowering.loops import over_tiles
+from passkit.lowering.lower import Lowering, params_of
+from passkit.lowering.product import product_stages
+from passkit.node import Entry, Node, known_shape
+from passkit.reads import Index
+from passkit.region import bounds
+from passkit.schedule import PartPlan, Schedule, Stitching
+from passkit.shared import SharedPlan
+from passkit.size import Extent
+from passkit.space import Infeasible
+from passkit.stage import Dot, KernelAST, Let, Part, Phase, Stage
+from passkit.stitch import lay_part
+from passkit.tidy import expressions
+from passkit.walk import variables
+
+
+def lower_stitched(
+    group: Group, schedule: Schedule, shared: SharedPlan
+) -> tuple[KernelAST, Extent]:
+    """The kernel AST of a stitched group, and its number of tiles.
+
+    Raises: CodeGenError when the schedule was made for another group.
+    """
+    assert schedule.stitching is not None
+    return _Stitched(group, schedule.stitching, shared).kernel()
+
+
+class _Stitched:
+    """The parts of a kernel in the making; values by their positions in the group."""
+
+    def __init__(self, group: Group, stitching: Stitching, shared: SharedPlan) -> None:
+        self.group, self.graph = group, group.graph
+        self.stitching, self.shared = stitching, shared
+        self.nodes = self.graph.nodes
+        self.number = {n: k for k, n in enumerate(self.nodes)}
+        self.regions = {self.nodes[k]: r for k, r in stitching.regions}
+        self.params = {n: f"x{k}" for k, n in enumerate(self.graph.inputs)}
+        self.arrays = {
+            self.nodes[a.number]: Array(
+                f"s{k}", self.regions[self.nodes[a.number]], self._first(self.nodes[a.number])
+            )
+            for k, a in enumerate(shared.arrays)
+        }
+
+    def kernel(self) -> tuple[KernelAST, Extent]:
+        """The kernel AST, and its number of tiles."""
+        parts = [self._part(k, p) for k, p in enumerate(self.stitching.parts)]
+        buffers = list(self.shared.buffers(of_row=False))
+        for k, part in enumerate(parts):
+            own = self.shared.parts[k].buffers(of_row=part.rows is not None)
+            buffers += [evolve(b, name=f"s{self._begin(k) + j}") for j, b in enumerate(own)]
+        phase = Phase(over_tiles(self.stitching.tiles), tuple(parts))
+        ast = KernelAST(params_of(self.graph), (), tuple(buffers), (phase,))
+        return ast, self.stitching.tiles
+
+    def _begin(self, part: int) -> int:
+        """The number of a part's first array of its own."""
+        before = (len(p.arrays) for p in self.shared.parts[:part])
+        return len(self.shared.arrays) + sum(before)
+
+    def _first(self, node: Node) -> Var | None:
+        """The local that says where a tile's window of a value begins."""
+        if self.regions[node].window is None:
+            return None
+        return Var(f"first_{self.number[node]}", dt.int64)
+
+    def _windows(self, values: Iterable[Node]) -> list[Let]:
+        lets: list[Let] = []
+        for n in dict.fromkeys(values):
+            first = self._first(n) if n in self.arrays else None
+            if first is not None:
+                end = Var(f"end_{self.number[n]}", dt.int64)
+                lets += bounds(self.regions[n], self.stitching.tiles, first, end)
+        return lets
+
+    def _home(self, entry: Entry) -> str | Array:
+        """Where a value that a part reads lies: in a scratch array if it has one."""
+        node = entry.node
+        if node in self.arrays:
+            return self.arrays[node]
+        if node in self.params:
+            return self.params[node]
+        return f"y{self.graph.outputs.index(entry)}"
+
+    def _results(self, entry: Entry) -> list[str | Array]:
+        """Where a value that leaves a part is stored."""
+        found: list[str | Array] = [self.arrays[entry.node]] if entry.node in self.arrays else []
+        return [*found, *(f"y{k}" for k, e in enumerate(self.graph.outputs) if e is entry)]
+
+    def _part(self, k: int, plan: PartPlan) -> Part:
+        results = [self.nodes[j].entries[0] for j in plan.results]
+        if plan.schedule is None:
+            return self._product(f"dot{k}", results[0])
+        body = [self.nodes[j] for j in plan.nodes]
+        laid = lay_part(self.group, body, [e.node for e in results], self.regions)
+        if isinstance(laid, Infeasible) or laid.layout.space.axes != plan.schedule.axes:
+            raise CodeGenError(
+                f"{self.group} has other parts than its schedule; run SchedulePlan on this graph"
+            )
+        loops = BlockLoops(laid.layout.space, plan.schedule, laid.tract)
+        inputs = dict(zip(laid.group.graph.inputs, map(self._home, laid.feeds), strict=True))
+        homes = PartHomes(
+            laid.group.graph, laid.layout.space, inputs, [self._results(e) for e in results]
+        )
+        lowering = Lowering(
+            laid.group, laid.layout, plan.schedule, self.shared.parts[k], homes, loops
+        )
+        lowering.first_array = self._begin(k)
+        stages = lowering.stages()
+        rows, row_lets = loops.rows()
+        windows = self._windows(e.node for e in (*laid.feeds, *results))
+        lets = [*loops.decode(laid.region, self.stitching.tiles), *windows]
+        part = Part(tuple(lets), rows, tuple(row_lets), tuple(stages))
+        return evolve(part, lets=_used(part))
+
+    def _product(self, name: str, result: Entry) -> Part:
+        """A product of matrices: a part of its own."""
+        node, homes = result.node, self._results(result)
+        operands = [self._home(e) for e in node.inputs]
+        entries = [*node.inputs, *[result] * len(homes)]
+
+        def where(which: int, index: Index) -> Place:
+            home = [*operands, *homes][which]
+            shape = known_shape(entries[which])
+            if isinstance(home, str):
+                return home, ravel(index, shape, {})
+            first: Expr = size_of(0) if home.first is None else home.first
+            return home.name, home.region.local(index, first, {})
+
+        lets, dots = product_stages(
+            node, where, len(homes), self.regions[node], self.stitching.tiles, name
+        )
+        windows = self._windows([*(e.node for e in node.inputs), node])
+        part = Part((*lets, *windows), None, (), tuple(dots))
+        return evolve(part, lets=_used(part))
+
+
+def _used(part: Part) -> tuple[Let, ...]:
+    """The locals of a part that something in it reads."""
+    wanted: set[Var] = set()
+    for stage in part.stages:
+        wanted.update(_read(stage))
+    loops = [] if part.rows is None else [part.rows]
+    for loop in loops:
+        wanted.update(v for x in (loop.start, loop.stop) for v in variables(x))
+    wanted.update(v for let in part.row_lets for v in variables(let.value))
+    kept: list[Let] = []
+    for let in reversed(part.lets):
+        if let.var in wanted:
+            kept.append(let)
+            wanted.update(variables(let.value))
+    return tuple(reversed(kept))
+
+
+def _read(stage: Stage | Dot) -> Iterable[Var]:
+    for loop in stage.loops:
+        yield from variables(loop.start)
+        yield from variables(loop.stop)
+    if isinstance(stage, Dot):
+        for m in (stage.a, stage.b, stage.c):
+            yield from (v for x in (m.start, m.down, m.along) for v in variables(x))
+        yield from (v for x in (stage.m, stage.n, stage.k) for v in variables(x))
+        return
+    for s in (*stage.before, *stage.body, *stage.after):
+        yield from (v for x in expressions(s) for v in variables(x))

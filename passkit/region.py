@@ -1,0 +1,93 @@
+"""Regions: what of a value a tile of a stitched kernel owns, and where that lies in its scratch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import frozen
+
+from passkit.ast import Binary, Expr, Var, dt, size_of, where
+from passkit.index import Extents, Sum, ravel
+from passkit.size import Extent, Shape, numel
+from passkit.stage import Let
+
+TILE = Var("tile", dt.int64)
+
+
+@frozen
+class Region:
+    """The dimensions of which a tile has one coordinate, and the one of which it has a window.
+
+    Dimensions before the window are ``fixed`` (or behind it, ``backwards``); the others are whole.
+    Without a window (None) all but the fixed ones are. ``chunk`` is the window's length; the last
+    one of a dimension may be shorter.
+    """
+
+    shape: Shape
+    fixed: int
+    window: int | None = None
+    chunk: Extent = 1
+    backwards: bool = False
+
+    @property
+    def inside(self) -> tuple[int, ...]:
+        """The dimensions that a tile has more than one coordinate of, the window among them."""
+        rank = len(self.shape)
+        return tuple(range(rank - self.fixed) if self.backwards else range(self.fixed, rank))
+
+    @property
+    def outside(self) -> tuple[int, ...]:
+        """The dimensions that a tile has one coordinate of."""
+        inside = self.inside
+        return tuple(k for k in range(len(self.shape)) if k not in inside)
+
+    @property
+    def swords(self) -> Extent:
+        """How many windows the dimension has."""
+        if self.window is None:
+            return 1
+        return (self.shape[self.window] + (self.chunk - 1)) // self.chunk
+
+    @property
+    def extents(self) -> Shape:
+        """What a tile's part measures, in the dimensions that are not fixed."""
+        return tuple(self.chunk if k == self.window else self.shape[k] for k in self.inside)
+
+    @property
+    def size(self) -> Extent:
+        """The elements of a tile, at most."""
+        return numel(self.extents)
+
+    def local(self, index: Sequence[Expr], first: Expr, extents: Extents) -> Sum:
+        """The place in a tile's part of the element at ``index``; its window is from ``first``."""
+        at = [index[k] - first if k == self.window else index[k] for k in self.inside]
+        return ravel(at, self.extents, extents)
+
+
+def bounds(region: Region, tiles: Extent, first: Var, last: Var, scale: Extent = 1) -> list[Let]:
+    """The ends of a tile's window, in steps of which the dimension's are ``scale``."""
+    if region.window is None:
+        return []
+    extent = size_of(region.shape[region.window] * scale)
+    step, piece = size_of(region.chunk * scale), piece_of(region, tiles)
+    end = first + step
+    return [Let(first, piece * step), Let(last, where(end < extent, end, extent))]
+
+
+def piece_of(region: Region, tiles: Extent) -> Expr:
+    """Which window of its dimension a tile has."""
+    if region.backwards:
+        return _over(TILE, numel(region.shape[k] for k in region.outside))
+    return TILE if region.swords == tiles else TILE % size_of(region.swords)
+
+
+def place_of(region: Region, tiles: Extent) -> Expr:
+    """The linear index of a tile's coordinates in the fixed dimensions."""
+    count = numel(region.shape[k] for k in region.outside)
+    if region.backwards:
+        return TILE if count == tiles else TILE % size_of(count)
+    return _over(TILE, region.swords if region.window is not None else tiles // count)
+
+
+def _over(x: Expr, by: Extent) -> Expr:
+    return x if by == 1 else Binary("//", x, size_of(by), dt.int64)

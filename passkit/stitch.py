@@ -1,0 +1,92 @@
+"""Parts of stitched kernels: nodes of a group that have a common iteration space of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from attrs import frozen
+
+from passkit.closing import is_literal, make_group
+from passkit.group import Group
+from passkit.layout import Layout, lay_out
+from passkit.node import Entry, Node
+from passkit.region import Region
+from passkit.schedule import Schedule, estimate, levels_of, stages_of
+from passkit.space import Infeasible, Role, reduce_of
+from passkit.split import Split
+from passkit.stage import Place
+from passkit.target import Target
+from passkit.tiling import Composition, is_short
+from passkit.tracts import Tract, boundary, tract_of
+from passkit.turning import block_axis
+
+
+@frozen(eq=False)
+class LaidPart:
+    """A part as a group of its own, what feeds it, its space, and what of that a tile owns."""
+
+    group: Group
+    feeds: tuple[Entry, ...]
+    layout: Layout
+    region: Region
+    tract: Tract
+
+
+def lay_part(
+    group: Group, nodes: Sequence[Node], results: Sequence[Node], regions: Mapping[Node, Region]
+) -> LaidPart | Infeasible:
+    """A part's space, of which a tile owns what it owns of the part's results."""
+    inside = set(nodes)
+    reads = dict.fromkeys(
+        e
+        for n in nodes
+        for e in n.inputs
+        if e.node not in inside and not is_literal(group.graph, e)
+    )
+    part, feeds = make_group(group.graph, nodes, tuple(reads), [n.entries[0] for n in results])
+    governs = max(results, key=_points)
+    region = regions[governs]
+    layout = lay_out(part.graph, lambda space: boundary(space, region))
+    if isinstance(layout, Infeasible):
+        return layout
+    if layout.chunks is not None:
+        return Infeasible("chunks", f"{governs.label} is folded in chunks", governs)
+    node = part.graph.outputs[results.index(governs)].node
+    role = Role.FULL if reduce_of(node) is None and Role.FULL in layout.roles[node] else Role.ROW
+    tract = tract_of(layout.space, region, role)
+    if tract is None:
+        return Infeasible(
+            "window", f"no axis of {governs.label} goes along what a tile owns of it", governs
+        )
+    if layout.space.axes[-1] in tract.fixed and len(layout.space.axes) > 1:
+        return Infeasible("lanes", f"a tile owns one column of {governs.label}", governs)
+    return LaidPart(part, tuple(feeds), layout, region, tract)
+
+
+def _points(node: Node) -> int:
+    """How many elements a value has, as far as that is known: a row value has fewer than others."""
+    size = numel(known_shape(node.entries[0]))
+    return size if isinstance(size, int) else 1 << 62
+
+
+def part_schedule(laid: LaidPart, target: Target) -> Schedule | Infeasible:
+    """How a part runs inside a tile: its composition, stages, and what they keep."""
+    layout, space, tract = laid.layout, laid.layout.space, laid.tract
+    lane = space.axes[-1]
+    rows = [a for a in space.kept if a not in tract.fixed and a is not lane]
+    composition, split, width = Composition.THREAD, Split(0, 1), None
+    if lane.reduced:
+        composition = Composition.ROW
+        if len(rows) == 1 and is_short(space, target):
+            assert isinstance(lane.extent, int)
+            composition = Composition.SHORT
+            split = Split(0, max(16, min(256, target.short_tile // max(1, lane.extent) // 16 * 16)))
+    elif space.reduced:
+        composition, width = Composition.COLUMN, tract.length(lane)
+    elif target.lanes > 1 and (across := block_axis(layout)) in rows and across is not None:
+        composition, split = Composition.BLOCK, Split(space.axes.index(across), 1)
+    place = Place.SHARED if composition is Composition.SHORT else None
+    stages, kept = stages_of(layout, levels_of(layout), place)
+    return Schedule(
+        composition, space.axes, split, width, stages, kept, seconds=estimate(layout, target)
+    )

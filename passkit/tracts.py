@@ -1,0 +1,87 @@
+"""Tracts: what a tile of a stitched kernel owns of the iteration space of one of its parts."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from passkit.index import Sum, ravel
+from passkit.region import Region
+from passkit.size import Extent, divide_exactly, numel
+from passkit.space import Axis, Role, Space
+
+
+@frozen
+class Tract:
+    """Axes that a tile has one coordinate of, and the one that it has a window of.
+
+    The window is ``chunk`` steps of its axis: those of the region's dimension times ``scale``.
+    ``by_tile`` says that the number of the tile counts the points of the fixed axes.
+    """
+
+    fixed: tuple[Axis, ...]
+    window: Axis | None = None
+    chunk: Extent = 1
+    scale: Extent = 1
+    by_tile: bool = False
+
+    def length(self, axis: Axis) -> Extent:
+        """How many steps a tile takes along an axis, at most."""
+        return 1 if axis in self.fixed else self.chunk if axis is self.window else axis.extent
+
+
+def tract_of(space: Space, region: Region, role: Role) -> Tract | None:
+    """The tract of a tile that owns a region of a FULL or ROW value; None where no axis fits."""
+    axes = list(space.points if role is Role.FULL else space.kept)
+    if region.backwards:
+        axes.reverse()
+    left = numel(region.shape[k] for k in region.outside)
+    fixed: list[Axis] = []
+    while left != 1:
+        if not axes:
+            return None
+        fixed.append(axes.pop(0))
+        rest = divide_exactly(left, fixed[-1].extent)
+        if rest is None:
+            return None
+        left = rest
+    while axes and axes[0].extent == 1 and len(axes) > 1:
+        axes.pop(0)
+    ordered = tuple(reversed(fixed) if region.backwards else fixed)
+    if any(a.reduced or a.counting for a in ordered):
+        return None
+    if region.window is None or region.chunk == region.shape[region.window]:
+        return Tract(ordered)
+    if not axes:
+        return None
+    window = axes[0]
+    inside = numel(region.shape[k] for k in region.inside if k != region.window)
+    behind = numel(a.extent for a in axes[1:])
+    scale = divide_exactly(inside, behind)  # of one step of the dimension in steps of the axis
+    if scale is None or window.reduced or window.extent != region.shape[region.window] * scale:
+        return _coarser(tuple(fixed), window, region, inside, behind)
+    return Tract(ordered, window, region.chunk * scale, scale)
+
+
+def _coarser(
+    fixed: tuple[Axis, ...], window: Axis, region: Region, inside: Extent, behind: Extent
+) -> Tract | None:
+    """The tract where an axis has one step for several of the dimension, which windows respect."""
+    per = divide_exactly(behind, inside)
+    if per is None or window.reduced or region.window is None:
+        return None
+    chunk = divide_exactly(region.chunk, per)
+    if chunk is None or window.extent * per != region.shape[region.window]:
+        return None
+    axes = (*fixed, window)
+    return None if chunk != 1 else Tract(axes[::-1] if region.backwards else axes, by_tile=True)
+
+
+def boundary(space: Space, region: Region) -> list[Sum]:
+    """Where an element lies in a tile's part, so that no axis is of it and outside as well."""
+    total = numel(region.shape)
+    for role, size in ((Role.FULL, space.size), (Role.ROW, space.rows)):
+        if total == size:
+            index = space.index(role, region.shape)
+            at = [index[k] for k in region.inside]
+            return [ravel(at, tuple(region.shape[k] for k in region.inside), space.extents)]
+    return []
