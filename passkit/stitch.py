@@ -9,9 +9,10 @@ from attrs import frozen
 from passkit.closing import is_literal, make_group
 from passkit.group import Group
 from passkit.layout import Layout, lay_out
-from passkit.node import Entry, Node
+from passkit.node import Entry, Node, known_shape
 from passkit.region import Region
 from passkit.schedule import Schedule, estimate, levels_of, stages_of
+from passkit.size import numel
 from passkit.space import Infeasible, Role, reduce_of
 from passkit.split import Split
 from passkit.stage import Place

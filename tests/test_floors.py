@@ -22,7 +22,8 @@ FLOORS = {
         "json_values json spelled backward again adjoint"
     ),
     "plan": (
-        "partial unroll index choice target group closing split space layout turning reads tiling region tracts "
+        "partial unroll index choice target group closing split propagate consistency "
+        "split_search space layout turning reads tiling region tracts cutting stitch stitching "
         "schedule shared kernel lowering tidy storage"
     ),
     "parts": "dialects runtime render viz explanation ops",

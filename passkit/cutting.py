@@ -1,0 +1,156 @@
+"""Cutting: the operators of a stitched group as parts that run one after the other.
+
+A product of matrices is a part of its own. The others join the part of what they read last, as long
+as all of it has one iteration space. Cheap values of nothing but inputs belong to whoever reads
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import define, field
+
+from passkit.closing import is_literal, make_group
+from passkit.folds import Contract
+from passkit.graph import Graph
+from passkit.layout import lay_out
+from passkit.node import Entry, Node
+from passkit.op import FContract, OpPattern
+from passkit.schedule import RECOMPUTE, is_expensive
+from passkit.space import Infeasible, is_free, reduce_of, scan_of
+
+
+@define(eq=False)
+class Piece:
+    """A part in the making: its nodes in post-order; ``product`` if it is one of matrices."""
+
+    nodes: list[Node] = field(factory=list)
+    product: bool = False
+
+
+def contract_of(node: Node) -> Contract | None:
+    """The product of matrices that an operator is, or None."""
+    rule = None if node.op is None else FContract.get(node.op.name)
+    found = None if rule is None else rule(node)
+    return found if isinstance(found, Contract) else None
+
+
+def cut(graph: Graph) -> list[Piece]:
+    """The parts of a group, in an order in which they can run."""
+    run = _Cutting(graph)
+    for node in graph.nodes:
+        run.visit(node)
+    for entry in graph.outputs:
+        run.settle(entry.node)
+    return run.pieces
+
+
+class _Cutting:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.pieces: list[Piece] = []
+        self.of: dict[Node, Piece] = {}
+        self.loose: dict[Node, int] = {}
+        """Cheap values of inputs, and how many operators it takes to compute them again."""
+
+    def visit(self, node: Node) -> None:
+        """Put an operator into a part, what it reads having been visited."""
+        if is_free(node):
+            return
+        if contract_of(node) is not None:
+            for e in node.inputs:
+                if e.node in self.loose:
+                    self.settle(e.node)
+            self._new(node, product=True)
+            return
+        cost = self._loose_cost(node)
+        if cost is not None:
+            self.loose[node] = cost
+            return
+        self._join(node)
+
+    def _loose_cost(self, node: Node) -> int | None:
+        """The operators that a cheap value of inputs takes; None for any other."""
+        assert node.op is not None
+        if is_expensive(node) or reduce_of(node) or scan_of(node):
+            return None
+        if node.op.pattern > OpPattern.INJECTIVE:
+            return None
+        total = 1
+        for n in dict.fromkeys(e.node for e in node.inputs):
+            if is_free(n):
+                continue
+            if n not in self.loose:
+                return None
+            total += self.loose[n]
+        return total if total <= RECOMPUTE else None
+
+    def settle(self, node: Node) -> None:
+        """Give a cheap value that must lie in memory a part of its own."""
+        if node in self.loose and node not in self.of:
+            self._join(node)
+
+    def _join(self, node: Node) -> None:
+        body = self._with_loose([node])
+        before = [self.of[e.node] for n in body for e in n.inputs if e.node in self.of]
+        first = max((self.pieces.index(p) for p in before), default=0)
+        for piece in self.pieces[first:]:
+            if not piece.product and self._fits(piece, body):
+                self._add(piece, body, node)
+                return
+        piece = self._new(node, product=False)
+        self._add(piece, body, node)
+
+    def _new(self, node: Node, product: bool) -> Piece:
+        piece = Piece([node] if product else [], product)
+        self.pieces.append(piece)
+        self.of[node] = piece
+        return piece
+
+    def _add(self, piece: Piece, body: Sequence[Node], node: Node) -> None:
+        position = self.graph.positions
+        piece.nodes = sorted({*piece.nodes, *body}, key=position.__getitem__)
+        self.of[node] = piece
+
+    def _with_loose(self, nodes: Sequence[Node]) -> list[Node]:
+        """Nodes and the cheap values that they need."""
+        found = dict.fromkeys(nodes)
+        todo = list(nodes)
+        while todo:
+            for e in todo.pop().inputs:
+                if e.node in self.loose and e.node not in self.of and e.node not in found:
+                    found[e.node] = None
+                    todo.append(e.node)
+        return list(found)
+
+    def _fits(self, piece: Piece, body: Sequence[Node]) -> bool:
+        """Whether a part has one iteration space with more nodes in it."""
+        nodes = sorted({*piece.nodes, *body}, key=self.graph.positions.__getitem__)
+        return not isinstance(laid_out(self.graph, nodes), Infeasible)
+
+
+def laid_out(graph: Graph, nodes: Sequence[Node]) -> object:
+    """The layout of some nodes with all results that nobody among them reads, and row values."""
+    inside = set(nodes)
+    read = {e for n in nodes for e in n.inputs}
+    wanted = [
+        n.entries[0]
+        for n in nodes
+        if n.entries[0] not in read or any(u not in inside for u in graph.users.get(n.entries[0], ()))
+    ]
+    group, _ = make_group(graph, nodes, reads_of_part(graph, nodes), wanted)
+    return lay_out(group.graph)
+
+
+def reads_of_part(graph: Graph, nodes: Sequence[Node]) -> list[Entry]:
+    """What nodes read from outside, once each, without literals."""
+    inside = set(nodes)
+    return list(
+        dict.fromkeys(
+            e
+            for n in nodes
+            for e in n.inputs
+            if e.node not in inside and not is_literal(graph, e)
+        )
+    )
