@@ -23,10 +23,14 @@ from passkit.space import Infeasible, is_free, reduce_of, scan_of
 
 @define(eq=False)
 class Piece:
-    """A part in the making: its nodes in post-order; ``product`` if it is one of matrices."""
+    """A part in the making: its nodes in post-order; ``product`` if it is one of matrices.
+
+    Nodes that it does not own are copies of cheap values.
+    """
 
     nodes: list[Node] = field(factory=list)
     product: bool = False
+    owns: set[Node] = field(factory=set)
 
 
 def contract_of(node: Node) -> Contract | None:
@@ -103,7 +107,7 @@ class _Cutting:
         self._add(piece, body, node)
 
     def _new(self, node: Node, product: bool) -> Piece:
-        piece = Piece([node] if product else [], product)
+        piece = Piece([node] if product else [], product, {node})
         self.pieces.append(piece)
         self.of[node] = piece
         return piece
@@ -111,6 +115,7 @@ class _Cutting:
     def _add(self, piece: Piece, body: Sequence[Node], node: Node) -> None:
         position = self.graph.positions
         piece.nodes = sorted({*piece.nodes, *body}, key=position.__getitem__)
+        piece.owns.add(node)
         self.of[node] = piece
 
     def _with_loose(self, nodes: Sequence[Node]) -> list[Node]:
@@ -137,7 +142,8 @@ def laid_out(graph: Graph, nodes: Sequence[Node]) -> object:
     wanted = [
         n.entries[0]
         for n in nodes
-        if n.entries[0] not in read or any(u not in inside for u in graph.users.get(n.entries[0], ()))
+        if n.entries[0] not in read
+        or any(u not in inside for u in graph.users.get(n.entries[0], ()))
     ]
     group, _ = make_group(graph, nodes, reads_of_part(graph, nodes), wanted)
     return lay_out(group.graph)

@@ -19,8 +19,8 @@ class Region:
     """The dimensions of which a tile has one coordinate, and the one of which it has a window.
 
     Dimensions before the window are ``fixed`` (or behind it, ``backwards``); the others are whole.
-    Without a window (None) all but the fixed ones are. ``chunk`` is the window's length; the last
-    one of a dimension may be shorter.
+    Without a window (None) all but the fixed ones are, and ``per`` tiles in a row have the same.
+    ``chunk`` is the window's length; the last one of a dimension may be shorter.
     """
 
     shape: Shape
@@ -28,6 +28,7 @@ class Region:
     window: int | None = None
     chunk: Extent = 1
     backwards: bool = False
+    per: Extent = 1
 
     @property
     def inside(self) -> tuple[int, ...]:
@@ -86,7 +87,9 @@ def place_of(region: Region, tiles: Extent) -> Expr:
     count = numel(region.shape[k] for k in region.outside)
     if region.backwards:
         return TILE if count == tiles else TILE % size_of(count)
-    return _over(TILE, region.swords if region.window is not None else tiles // count)
+    per = region.swords if region.window is not None else region.per
+    found = _over(TILE, per)
+    return found if count * per == tiles else found % size_of(count)
 
 
 def _over(x: Expr, by: Extent) -> Expr:

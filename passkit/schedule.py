@@ -1,23 +1,21 @@
-"""Schedules: the stages a group's kernel runs in, made by `plan_group`, obeyed by CodeGen."""
+"""Schedules: the stages a group's kernel runs in, obeyed by CodeGen."""
 
 from __future__ import annotations
 
 from enum import Enum
-from functools import lru_cache
 
 from attrs import evolve, field, frozen
 
-from passkit.group import FUSED, Group
-from passkit.layout import Layout, lay_out
+from passkit.layout import Layout
 from passkit.node import Node, known_shape
 from passkit.op import OpPattern, TOpCost
 from passkit.region import Region
 from passkit.size import Extent, numel
-from passkit.space import Axis, Infeasible, Role, Space, is_free, reduce_of
+from passkit.space import Axis, Role, Space, is_free, reduce_of
 from passkit.split import Split
 from passkit.stage import Place
 from passkit.target import Target
-from passkit.tiling import Composition, row_place, tiling
+from passkit.tiling import Composition
 
 
 class Source(Enum):
@@ -121,45 +119,6 @@ class Schedule:
 
 RECOMPUTE = 4
 """The number of light operations that a stage rather repeats than reads back."""
-
-
-def plan_group(group: Group, target: Target) -> Schedule | Infeasible:
-    """The schedule of a group on a target, or why it has none. Pure, and memoised by group key."""
-    return _plan(group.key, _Held(group), target)
-
-
-class _Held:
-    """A group that does not take part in the memo's key: its digest does."""
-
-    def __init__(self, group: Group) -> None:
-        self.group = group
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Held)
-
-    def __hash__(self) -> int:
-        return 0
-
-
-@lru_cache(maxsize=4096)
-def _plan(key: str, held: _Held, target: Target) -> Schedule | Infeasible:
-    group = held.group
-    layout = lay_out(group.graph)
-    if isinstance(layout, Infeasible):
-        return layout
-    levels = levels_of(layout)
-    composition, split, width = tiling(layout, target)
-    place = row_place(layout, composition, target)
-    stages, kept = stages_of(layout, levels, place)
-    return Schedule(
-        composition,
-        layout.space.axes,
-        split,
-        width,
-        stages,
-        kept,
-        seconds=estimate(layout, target),
-    )
 
 
 def levels_of(layout: Layout) -> dict[Node, int]:
@@ -325,23 +284,3 @@ def layout_bytes(layout: Layout) -> int:
         assert e.dtype is not None
         total += size * e.dtype.nbytes if isinstance(size, int) else 0
     return total
-
-
-def inplace_pairs(node: Node) -> list[tuple[int, int]]:
-    """Which results of a fused node may overwrite which inputs: FInplaceOption.
-
-    One pass over the points, every read of the input at the point that is written.
-    """
-    group: Group = node.params["body"]
-    layout = lay_out(group.graph)
-    if isinstance(layout, Infeasible) or layout.space.reduced:
-        return []
-    inputs = [
-        i
-        for i, n in enumerate(group.graph.inputs)
-        if all(a == layout.space.full for a in layout.input_reads.get(n, []))
-    ]
-    return [(i, o) for i in inputs for o in range(len(group.graph.outputs))]
-
-
-FUSED.set_attr("FInplaceOption", inplace_pairs)

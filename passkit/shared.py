@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 
 from attrs import frozen
 
+from passkit.cutting import reads_of_part
 from passkit.dtype import DType
 from passkit.group import Group
 from passkit.index import ravel
 from passkit.node import Entry, Node, known_shape
 from passkit.reads import reads_of
-from passkit.schedule import Schedule
+from passkit.schedule import Schedule, Stitching
 from passkit.size import Extent, numel
 from passkit.space import Role, Space, is_free, reduce_of, scan_of
 from passkit.stage import Buffer, Place
+from passkit.stitch import LaidPart, lay_part
 from passkit.tiling import Composition
 
 ALIGN = 64
@@ -76,6 +79,8 @@ def plan_shared(group: Group, schedule: Schedule) -> SharedPlan:
     row. Short rows begin at multiples of 16. Those of a result that is gathered lie close.
     """
     nodes = group.graph.nodes
+    if schedule.stitching is not None:
+        return _stitched(group, schedule.stitching)
     space = schedule.space
     folded = numel(a.extent for a in space.reduced)
     width: Extent = 1
@@ -108,13 +113,43 @@ def plan_shared(group: Group, schedule: Schedule) -> SharedPlan:
         for k in stage.stores
         if gathers(schedule, k, _dtype(group.graph.outputs[k].node))
     ]
+    return _laid_out(arrays)
+
+
+def _laid_out(arrays: Sequence[Scratch], parts: tuple[SharedPlan, ...] = ()) -> SharedPlan:
+    """Arrays one behind the other."""
     offsets: list[Extent] = []
     total: Extent = 0
     for array in arrays:
         offsets.append(total)
         nbytes = array.extent * array.dtype.nbytes
         total = total + (nbytes + (ALIGN - 1)) // ALIGN * ALIGN
-    return SharedPlan(tuple(arrays), tuple(offsets), total)
+    for part in parts:
+        total = total + part.nbytes
+    return SharedPlan(tuple(arrays), tuple(offsets), total, parts)
+
+
+def _stitched(group: Group, stitching: Stitching) -> SharedPlan:
+    """The values that parts leave for others, and what each part needs for itself."""
+    nodes, arrays, parts = group.graph.nodes, [], []
+    for plan in stitching.parts:
+        body = [nodes[k] for k in plan.nodes]
+        if plan.schedule is None:
+            parts.append(SharedPlan((), (), 0))
+            continue
+        regions = {nodes[k]: r for k, r in stitching.regions}
+        laid = lay_part(group, body, [nodes[k] for k in plan.results], regions)
+        assert isinstance(laid, LaidPart)
+        parts.append(plan_shared(laid.group, plan.schedule))
+    read = {
+        e
+        for plan in stitching.parts
+        for e in reads_of_part(group.graph, [nodes[k] for k in plan.nodes])
+    }
+    for k, region in stitching.regions:
+        if nodes[k].entries[0] in read:
+            arrays.append(Scratch(Holds.VALUE, k, _dtype(nodes[k]), region.size))
+    return _laid_out(arrays, tuple(parts))
 
 
 def gathers(schedule: Schedule, k: int, dtype: DType) -> bool:

@@ -47,7 +47,8 @@ def lay_part(
     part, feeds = make_group(group.graph, nodes, tuple(reads), [n.entries[0] for n in results])
     governs = max(results, key=_points)
     region = regions[governs]
-    layout = lay_out(part.graph, lambda space: boundary(space, region))
+    passed = [regions[n] for n in (*results, *(e.node for e in feeds if e.node in regions))]
+    layout = lay_out(part.graph, lambda space: [x for r in passed for x in boundary(space, r)])
     if isinstance(layout, Infeasible):
         return layout
     if layout.chunks is not None:

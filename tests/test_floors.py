@@ -23,7 +23,8 @@ FLOORS = {
     ),
     "plan": (
         "partial unroll index choice target group closing split propagate consistency "
-        "split_search space layout turning reads tiling region tracts cutting stitch stitching "
+        "split_search space layout turning reads tiling region tracts cutting "
+        "stitch stitching planner "
         "schedule shared kernel lowering tidy storage"
     ),
     "parts": "dialects runtime render viz explanation ops",

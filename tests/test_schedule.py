@@ -6,8 +6,9 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.group import FUSED
+from passkit.planner import inplace_pairs
 from passkit.planning import planned
-from passkit.schedule import inplace_pairs, is_expensive, with_stream
+from passkit.schedule import is_expensive, with_stream
 from passkit.size import Size
 from passkit.split import Split, SplitKind
 from passkit.stage import Place

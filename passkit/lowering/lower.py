@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from attrs import evolve
 
 from passkit.ast import Call, Expr, Fixed, Load, Reduce, Var, cast, size_of
-from passkit.dtype import DType, is_narrow
+from passkit.dtype import DType
 from passkit.errors import CodeGenError
 from passkit.graph import Graph
 from passkit.group import Group
@@ -21,7 +21,6 @@ from passkit.lowering.arguments import SMALL
 from passkit.lowering.block_loops import BlockLoops
 from passkit.lowering.homes import Homes
 from passkit.lowering.loops import Loops
-from passkit.lowering.narrow import without_narrow
 from passkit.lowering.values import Values
 from passkit.node import Entry, Node, known_shape
 from passkit.schedule import Schedule, StagePlan
@@ -51,8 +50,8 @@ LARGE = 1 << 18
 """From how many elements on an input is worth asking for ahead, where others would find it."""
 
 
-def lower(group: Group, schedule: Schedule, shared: SharedPlan) -> tuple[KernelAST, Extent]:
-    """The kernel AST of a group, and its number of tiles.
+def lower_plain(group: Group, schedule: Schedule, shared: SharedPlan) -> tuple[KernelAST, Extent]:
+    """The kernel AST of a group of one iteration space, and its number of tiles.
 
     Raises: CodeGenError when the schedule was made for another group.
     """
@@ -64,9 +63,7 @@ def lower(group: Group, schedule: Schedule, shared: SharedPlan) -> tuple[KernelA
             f"{group} has axes {layout.space.axes}, its schedule {schedule.axes}; run SchedulePlan "
             f"on this graph"
         )
-    ast, tiles = Lowering(group, layout, schedule, shared).kernel()
-    narrow = any(is_narrow(_dtype(e)) for n in layout.graph.nodes for e in n.entries)
-    return without_narrow(ast) if narrow else ast, tiles
+    return Lowering(group, layout, schedule, shared).kernel()
 
 
 class Lowering:

@@ -15,7 +15,8 @@ from passkit.node import Node
 from passkit.op import FKernel
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
-from passkit.schedule import Schedule, plan_group
+from passkit.planner import plan_group
+from passkit.schedule import Schedule
 from passkit.shared import SharedPlan, plan_shared
 from passkit.size import Extent, numel
 from passkit.space import Infeasible

@@ -7,7 +7,8 @@ from passkit.graph import Annotation, Graph
 from passkit.node import Node
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
-from passkit.schedule import plan_group, with_stream
+from passkit.planner import plan_group
+from passkit.schedule import with_stream
 from passkit.size import numel
 from passkit.space import Infeasible
 from passkit.target import Target

@@ -14,8 +14,9 @@ from passkit.errors import ScheduleError
 from passkit.graph import Annotation
 from passkit.passes.fusion.contract import contract
 from passkit.passes.fusion.partition import Partition
+from passkit.planner import plan_group
 from passkit.planning import planned
-from passkit.schedule import Schedule, Source, plan_group
+from passkit.schedule import Schedule, Source
 from passkit.space import is_free
 from passkit.stage import Place
 from passkit.target import cpu

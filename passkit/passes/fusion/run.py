@@ -11,6 +11,7 @@ from passkit.passes.fusion.contract import contract
 from passkit.passes.fusion.flatten import flatten
 from passkit.passes.fusion.greedy import greedy
 from passkit.passes.fusion.pairwise import pairwise, singles
+from passkit.passes.fusion.stitched import with_stitched
 from passkit.passes.fusion.views import without_views
 
 STRATEGIES = {"none": singles, "nnvm": pairwise, "stitch": greedy}
@@ -40,7 +41,8 @@ def fusion(graph: Graph, context: PassContext) -> Graph:
         raise SettingError(
             f"fusion {context.fusion!r} has no strategy in this version; choose one of {known}"
         )
-    partition = without_views(graph, strategy(graph, context))
+    partition = with_stitched(graph, strategy(graph, context), context)
+    partition = without_views(graph, partition)
     fused = contract(graph, partition)
     groups = {n: n.params["body"] for n in fused.nodes if n.op is FUSED}
     return fused.with_attrs(

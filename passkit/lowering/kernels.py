@@ -1,0 +1,25 @@
+"""Lowering of any group: of one iteration space, or stitched of several."""
+
+from __future__ import annotations
+
+from passkit.dtype import is_narrow
+from passkit.group import Group
+from passkit.lowering.lower import lower_plain
+from passkit.lowering.narrow import without_narrow
+from passkit.lowering.stitched import lower_stitched
+from passkit.schedule import Schedule
+from passkit.shared import SharedPlan
+from passkit.size import Extent
+from passkit.stage import KernelAST
+
+
+def lower(group: Group, schedule: Schedule, shared: SharedPlan) -> tuple[KernelAST, Extent]:
+    """The kernel AST of a group, and its number of tiles.
+
+    Raises: CodeGenError when the schedule was made for another group.
+    """
+    chosen = lower_plain if schedule.stitching is None else lower_stitched
+    ast, tiles = chosen(group, schedule, shared)
+    dtypes = [e.dtype for n in group.graph.nodes for e in n.entries]
+    narrow = any(d is not None and is_narrow(d) for d in dtypes)
+    return without_narrow(ast) if narrow else ast, tiles

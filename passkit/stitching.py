@@ -1,0 +1,203 @@
+"""Stitching: groups of several iteration spaces as one kernel, whose tiles own what they pass on.
+
+Every value that leaves a part is shared out over the tiles in the same way that its readers are: a
+tile computes what it reads. So parts meet in scratch arrays, and no tile waits for another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from passkit.cutting import Piece, contract_of, cut, reads_of_part
+from passkit.graph import Graph
+from passkit.group import Group
+from passkit.node import Entry, Node, known_shape
+from passkit.op import FContract
+from passkit.propagate import operand_states
+from passkit.region import Region
+from passkit.schedule import PartPlan, Schedule, Stitching
+from passkit.size import Extent, Size, numel
+from passkit.space import Infeasible, is_free
+from passkit.split import Reject, Split, SplitKind, State, Whole, join, legal_splits
+from passkit.stitch import LaidPart, lay_part, part_schedule
+from passkit.target import Target
+from passkit.tiling import Composition
+
+FLOPS = 6e10
+"""Steps of products of matrices that a core takes in a second, from its caches."""
+TURN = 1e-7
+"""Seconds that a part of a tile takes besides its work: a handful of loops begin and end."""
+
+
+def is_stitched(graph: Graph) -> bool:
+    """Whether a group has more than one iteration space by its nature."""
+    return any(n.op is not None and FContract.get(n.op.name) is not None for n in graph.nodes)
+
+
+def plan_stitched(group: Group, target: Target) -> Schedule | Infeasible:
+    """The quickest schedule of a stitched kernel by the model, or why there is none."""
+    graph = group.graph
+    for n in graph.nodes:
+        if n.op is not None and FContract.get(n.op.name) is not None and contract_of(n) is None:
+            return Infeasible("library", f"a library computes {n.label}", n)
+    if any(e.node.op is None for e in graph.outputs):
+        return Infeasible("pass_through", "an output that is an input")
+    pieces = cut(graph)
+    roots = sorted(dict.fromkeys(graph.outputs), key=_weight, reverse=True)
+    best: Schedule | None = None
+    why = Infeasible("shared", "no split of its results suits all its parts")
+    for split in legal_splits(known_shape(roots[0])):
+        found = _Plan(group, pieces, target).schedule(roots, split)
+        if isinstance(found, Infeasible):
+            why = found if why.node is None else why
+        elif best is None or found.seconds < best.seconds:
+            best = found
+    return best or why
+
+
+def _weight(entry: Entry) -> int:
+    size = numel(known_shape(entry))
+    return size if isinstance(size, int) else 1 << 62
+
+
+class _Plan:
+    """A stitched kernel whose first result is split in a given way."""
+
+    def __init__(self, group: Group, pieces: Sequence[Piece], target: Target) -> None:
+        self.group, self.graph, self.pieces, self.target = group, group.graph, pieces, target
+        self.states: dict[Entry, State] = {}
+        self.number = self.graph.positions
+
+    def schedule(self, roots: Sequence[Entry], split: Split) -> Schedule | Infeasible:
+        """The whole schedule, or the first thing that is in its way."""
+        tiles = split.blocks(known_shape(roots[0]))
+        self.states[roots[0]] = split
+        results = [self._results(p) for p in self.pieces]
+        for piece, values in reversed(list(zip(self.pieces, results, strict=True))):
+            problem = self._agree(values, tiles) or self._ask(piece, values)
+            if problem is not None:
+                return problem
+        regions = {e.node: region_of(known_shape(e), s) for e, s in self.states.items()}
+        parts, seconds = [], 0.0
+        for piece, values in zip(self.pieces, results, strict=True):
+            found = self._part(piece, values, regions, tiles)
+            if isinstance(found, Infeasible):
+                return found
+            parts.append(found[0])
+            seconds += found[1]
+        kept = [(self.number[e.node], regions[e.node]) for values in results for e in values]
+        stitching = Stitching(tuple(parts), tuple(sorted(kept, key=lambda k: k[0])), tiles)
+        scratch = sum((r.size * 8 for r in regions.values()), start=0)
+        if isinstance(scratch, Size) or scratch > self.target.scratch:
+            return Infeasible("shared_over_limit", f"a tile needs {scratch} bytes of scratch")
+        if isinstance(tiles, int):
+            seconds = (seconds + tiles * len(parts) * TURN) * _imbalance(tiles)
+        return Schedule(
+            Composition.STITCHED, (), split, None, (), (), seconds=seconds, stitching=stitching
+        )
+
+    def _results(self, piece: Piece) -> list[Entry]:
+        """What of a part others read, or the caller."""
+        read = {
+            e for p in self.pieces if p is not piece for e in reads_of_part(self.graph, p.nodes)
+        }
+        wanted = read | set(self.graph.outputs)
+        return [e for n in piece.nodes if n in piece.owns for e in n.entries if e in wanted]
+
+    def _agree(self, values: Sequence[Entry], tiles: Extent) -> Infeasible | None:
+        """Give results that nobody has asked for a split into as many tiles as the others have."""
+        for entry in values:
+            state, shape = self.states.get(entry), known_shape(entry)
+            if isinstance(state, Whole) and entry in self.graph.outputs and tiles != 1:
+                return Infeasible(
+                    "schedule_conflict", f"{entry.name} is needed whole by every tile", entry.node
+                )
+            if state is None:
+                found = [s for s in legal_splits(shape) if s.blocks(shape) == tiles]
+                if not found:
+                    return Infeasible(
+                        "no_common_block_count", f"{entry.name} has no {tiles} tiles", entry.node
+                    )
+                self.states[entry] = found[0]
+        return None
+
+    def _ask(self, piece: Piece, values: Sequence[Entry]) -> Infeasible | None:
+        """What a tile needs of the results of earlier parts, for its own of this part's."""
+        inside = set(piece.nodes)
+        wanted: dict[Entry, State] = {e: self.states[e] for e in values}
+        for node in reversed(piece.nodes):
+            entry = node.entries[0]
+            if entry not in wanted:
+                continue
+            for operand, found in zip(
+                node.inputs, operand_states(entry, wanted[entry]), strict=True
+            ):
+                if isinstance(found, Reject):
+                    return Infeasible("op_rejects_schedule", found.reason, node)
+                if is_free(operand.node):
+                    continue
+                into = wanted if operand.node in inside else self.states
+                shape = known_shape(operand)
+                into[operand] = join(into[operand], found, shape) if operand in into else found
+        return None
+
+    def _part(
+        self,
+        piece: Piece,
+        values: Sequence[Entry],
+        regions: Mapping[Node, Region],
+        tiles: Extent,
+    ) -> tuple[PartPlan, float] | Infeasible:
+        nodes = tuple(self.number[n] for n in piece.nodes)
+        results = tuple(self.number[e.node] for e in values)
+        if piece.product:
+            return PartPlan(nodes, results, None), self._product_seconds(
+                piece.nodes[0], regions[piece.nodes[0]], tiles
+            )
+        laid = lay_part(self.group, piece.nodes, [e.node for e in values], regions)
+        if isinstance(laid, Infeasible):
+            return laid
+        plan = part_schedule(laid, self.target)
+        if isinstance(plan, Infeasible):
+            return plan
+        return PartPlan(nodes, results, plan), plan.seconds * _repeated(laid, tiles)
+
+    def _product_seconds(self, node: Node, region: Region, tiles: Extent) -> float:
+        contract = contract_of(node)
+        assert contract is not None
+        steps = region.size * tiles * contract.k
+        return steps / FLOPS if isinstance(steps, int) else 0.0
+
+
+def region_of(shape: tuple[Extent, ...], state: State) -> Region:
+    """What a tile owns of a value in that state."""
+    if isinstance(state, Whole):
+        return Region(shape, state.prefix, per=state.per)
+    digits = state.digits(shape)
+    if not digits:
+        return Region(shape, 0)
+    single = state.chunk == 1
+    backwards = state.kind is SplitKind.COLUMN
+    fixed = (len(shape) - 1 - state.split_dim if backwards else state.split_dim) + single
+    window = None if single else state.split_dim
+    return Region(shape, fixed, window, state.chunk, backwards)
+
+
+def _repeated(laid: LaidPart, tiles: Extent) -> float:
+    """How often the points of a part are computed, with lanes that stand idle."""
+    space = laid.layout.space
+    points: Extent = tiles
+    for axis in space.axes:
+        length = laid.tract.length(axis)
+        if axis is space.axes[-1] and isinstance(length, int):
+            length = -(-length // 16) * 16
+        points = points * length
+    if isinstance(points, Size) or isinstance(space.size, Size):
+        return 1.0
+    return points / max(1, space.size)
+
+
+def _imbalance(tiles: int) -> float:
+    """How much longer threads take that have too few tiles to share them evenly."""
+    return 1.0 + 2.0 / tiles
+
