@@ -68,6 +68,21 @@ def test_d3_control_dependences_are_kept(fusion: str) -> None:
 
 
 @BOTH
+def test_d3_nobody_stands_between_what_is_fused(fusion: str) -> None:
+    """A value that another operator waits for is not taken into a group that reads that one."""
+    text = """x: f32[4]; e = exp(x); f = isfinite(x) after(e); y = where(f, e, x); return y, f"""
+    graph = pk.parse(text)
+    feeds = {"x": np.arange(4, dtype=np.float32)}
+    exe = pk.compile(graph, fusion=fusion)
+
+    for found, wanted in zip(exe(feeds), pk.interpret(graph, feeds), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    if fusion == "nnvm":
+        decisions = {d.producer: d for d in exe.graph.attrs["fusion_log"] if d.consumer == "y"}
+        assert decisions["e"].reason == "e has control dependences"
+
+
+@BOTH
 def test_d4_literals_are_exact(fusion: str) -> None:
     """1e-7, Adam's 1e-8 and 1e20 are not printed with six digits."""
     numbers = (1e-7, 1e-8, 1e20, 0.1)

@@ -157,3 +157,15 @@ def test_rows_of_a_turned_input_are_divided_as_positions_are(rng: np.random.Gene
 
     assert "cut_divide" not in exe.source
     np.testing.assert_array_equal(exe(feeds)[0], pk.interpret(graph, feeds)[0])
+
+
+def test_turned_rows_inside_another_loop(rng: np.random.Generator) -> None:
+    """Blocks of an input whose rows are not all: two axes are folded, and gone through again."""
+    graph = pk.parse(
+        """x: f32[3, 2, 4, 5]; t = transpose(reverse(x, axis=1), axes=(0, 1, 3, 2))
+        m = reduce_max(t, axis=(1, 2), keepdims=true); return equal(t, m)"""
+    )
+    exe = pk.compile(graph, target=evolve(cpu(), tile=64, stream_bytes=0))
+
+    assert "columns_apart<5>" in exe.source
+    agree(graph, exe, feeds_of(graph, rng, 0))

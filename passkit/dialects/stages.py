@@ -81,7 +81,11 @@ def _print_lanes(stage: Stage, loop: LaneLoop, body: Body) -> None:
     if serial and not folds and not scans:
         loads, stores = turned_loads(loop, serial[-1]), turned_stores(loop, serial[-1])
         if loads or stores:
+            for x in serial[:-1]:
+                body.loop(body.dialect.thread, x)
             print_turned(loop, serial[-1], loads, stores)
+            for _ in serial[:-1]:
+                body.close()
             return
     inner = serial.pop() if serial and loop.may_block(serial[-1]) else None
     for x in serial:

@@ -6,6 +6,8 @@ dependences are kept, a `FCodeGen` is what makes an operator fusible.
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from passkit.graph import Graph
 from passkit.node import Node
 from passkit.op import FCodeGen, OpPattern
@@ -36,6 +38,7 @@ def pairwise(graph: Graph, context: PassContext) -> Partition:
     """
     out, root = Partition(), dict[Node, Node]()
     uses = {e: len(ns) for e, ns in graph.users.items()}
+    awaited = {c for n in graph.nodes for c in n.control}
     for entry in graph.heads:
         uses[entry] = uses.get(entry, 0) + 1
     for user in reversed(graph.nodes):
@@ -45,7 +48,7 @@ def pairwise(graph: Graph, context: PassContext) -> Partition:
             node = entry.node
             if is_free(node):
                 continue
-            reason = _why_not(graph, context, node, user, uses[entry])
+            reason = _why_not(graph, context, node, user, uses[entry], awaited)
             if reason is None and not context.spend(f"fuse {graph.names[node]}"):
                 reason = ("fuel", "the fuel is used up", "raise fuel")
             if reason is None:
@@ -62,7 +65,12 @@ def pairwise(graph: Graph, context: PassContext) -> Partition:
 
 
 def _why_not(
-    graph: Graph, context: PassContext, node: Node, user: Node, uses: int
+    graph: Graph,
+    context: PassContext,
+    node: Node,
+    user: Node,
+    uses: int,
+    awaited: Container[Node],
 ) -> tuple[str, str, str] | None:
     for n in (node, user):
         opaque = why_opaque(graph, n, context.target)
@@ -73,8 +81,9 @@ def _why_not(
             return "pattern", f"{n.op.name} is not elementwise", "fusion='stitch'"
     if uses != 1:
         return "uses", f"its value is read {uses} times", "fusion='stitch'"
-    if node in user.control or user.control:
-        return "control", f"{graph.names[user]} has control dependences", ""
+    if node in awaited or user.control:
+        found = node if node in awaited else user
+        return "control", f"{graph.names[found]} has control dependences", ""
     shape, wanted = graph.shape(node.entries[0]), graph.shape(user.entries[0])
     if shape != wanted and numel(shape) != 1:
         return "shape", f"{shape} is not {wanted}", "fusion='stitch'"
