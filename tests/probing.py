@@ -6,7 +6,7 @@ depend on it. Nothing here reads what operators say of themselves.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,10 @@ from passkit.split import Split, SplitKind, State, Whole
 Array = Any
 
 
-def dependence(outputs: list[pk.Entry], feeds: Mapping[str, Array]) -> dict[str, list[Array]]:
-    """For each input and output: which elements (rows) of the input which ones of the output need.
+def dependence(
+    outputs: list[pk.Entry], feeds: Mapping[str, Array], asked: Collection[str] | None = None
+) -> dict[str, list[Array]]:
+    """For each input ``asked`` for, and output: which elements the latter's elements depend on.
 
     Each is a matrix of bools, (elements of the input, elements of the output).
     """
@@ -27,6 +29,8 @@ def dependence(outputs: list[pk.Entry], feeds: Mapping[str, Array]) -> dict[str,
     plain = pk.interpret(graph, feeds)
     found: dict[str, list[Array]] = {}
     for name, array in feeds.items():
+        if asked is not None and name not in asked:
+            continue
         flat = array.reshape(-1)
         needs = [np.zeros((flat.size, p.size), bool) for p in plain]
         for k in range(flat.size):
@@ -72,9 +76,11 @@ def blocks_of(split: Split, shape: tuple[int, ...]) -> Array:
     return number
 
 
-def allowed(state: State, shape: tuple[int, ...], blocks: int) -> Array:
-    """Which elements each block may need: (blocks, elements)."""
+def allowed(state: State | None, shape: tuple[int, ...], blocks: int) -> Array:
+    """Which elements each block may need: (blocks, elements); with None it is none."""
     count = int(np.prod(shape))
+    if state is None:
+        return np.zeros((blocks, count), bool)
     if isinstance(state, Split):
         return blocks_of(state, shape)[None] == np.arange(blocks)[:, None]
     assert isinstance(state, Whole)
@@ -84,7 +90,7 @@ def allowed(state: State, shape: tuple[int, ...], blocks: int) -> Array:
     return own[:, None] == (np.arange(count) // (count // many or 1))[None]
 
 
-def violations(state: State, source: tuple[int, ...], owner: Array, needs: Array) -> int:
+def violations(state: State | None, source: tuple[int, ...], owner: Array, needs: Array) -> int:
     """How many (block, element) pairs are read though the state does not give them.
 
     ``owner`` is the block of each element of the result, ``needs`` is (source, result).
