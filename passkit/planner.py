@@ -39,7 +39,8 @@ def _plan(key: str, held: _Held, target: Target) -> Schedule | Infeasible:
         return plan_stitched(group, target)
     layout = lay_out(group.graph)
     if isinstance(layout, Infeasible):
-        return layout
+        found = plan_stitched(group, target)
+        return layout if isinstance(found, Infeasible) else found
     levels = levels_of(layout)
     composition, split, width = tiling(layout, target)
     place = row_place(layout, composition, target)
