@@ -7,18 +7,23 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from attrs import define, field
 
+from passkit import dtype as dt
+from passkit.ast import Var
 from passkit.closing import is_literal, make_group
 from passkit.folds import Contract
 from passkit.graph import Graph
+from passkit.index import Extents, ravel
 from passkit.layout import lay_out
-from passkit.node import Entry, Node
+from passkit.node import Entry, Node, known_shape
 from passkit.op import FContract, OpPattern
+from passkit.reads import Index, reads_of
 from passkit.schedule import RECOMPUTE, is_expensive
 from passkit.space import Infeasible, is_free, reduce_of, scan_of
+from passkit.walk import variables
 
 
 @define(eq=False)
@@ -38,6 +43,32 @@ def contract_of(node: Node) -> Contract | None:
     rule = None if node.op is None else FContract.get(node.op.name)
     found = None if rule is None else rule(node)
     return found if isinstance(found, Contract) else None
+
+
+def source_of(
+    entry: Entry, index: Index, known: Container[Node], extents: Extents
+) -> tuple[Entry, Index] | None:
+    """The element that an element of a moved value is, of an input or a value that is ``known``."""
+    while not (is_free(entry.node) or entry.node in known):
+        found = reads_of(entry.node, index, extents)
+        if not found.plain:
+            return None
+        k, index = found.at[0]
+        entry = entry.node.inputs[k]
+    return entry, index
+
+
+def _lies_evenly(entry: Entry) -> bool:
+    """Whether the rows and columns of a moved input lie at even distances."""
+    shape = known_shape(entry)
+    at = tuple(Var(f"b{k}", dt.int64) for k in range(len(shape)))
+    extents = {v.name: n for v, n in zip(at, shape, strict=True)}
+    found = source_of(entry, at, (), extents)
+    if found is None or not found[0].node.is_variable:
+        return False
+    place = ravel(found[1], known_shape(found[0]), extents)
+    inside = set(at[-2:])
+    return all(isinstance(x, Var) or inside.isdisjoint(variables(x)) for x, _ in place.terms)
 
 
 def cut(graph: Graph) -> list[Piece]:
@@ -64,7 +95,7 @@ class _Cutting:
             return
         if contract_of(node) is not None:
             for e in node.inputs:
-                if e.node in self.loose:
+                if e.node in self.loose and not _lies_evenly(e):
                     self.settle(e.node)
             self._new(node, product=True)
             return

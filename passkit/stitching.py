@@ -138,7 +138,8 @@ class _Plan:
                     continue
                 into = wanted if operand.node in inside else self.states
                 shape = known_shape(operand)
-                into[operand] = join(into[operand], found, shape) if operand in into else found
+                known = into.get(operand)
+                into[operand] = found if known is None else join(known, found, shape)
         return None
 
     def _part(

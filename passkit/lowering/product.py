@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from passkit.ast import Contract, Expr, Var, dt, size_of
 from passkit.errors import CodeGenError
-from passkit.index import Sum, add, expression, normal, times
+from passkit.index import Extents, Sum, add, expression, normal
 from passkit.lowering.homes import Place
 from passkit.lowering.loops import FIRST, LAST, decoded
 from passkit.node import Node, known_shape
@@ -21,7 +21,7 @@ from passkit.walk import variables
 ROW, COLUMN, STEP = (Var(name, dt.int64) for name in ("m", "n", "k"))
 """The coordinates of a product, by which its operands are told apart into steps."""
 
-Where = Callable[[int, Index], Place]
+Where = Callable[[int, Index, Extents], Place]
 """Where the element of an operand (0, 1) or the result (2) at an index is."""
 
 
@@ -34,19 +34,18 @@ def product_stages(
     """
     assert node.op is not None
     contract: Contract = FContract.get(node.op.name)(node)
-    batch = [Axis(Var(f"b{k}", dt.int64), n) for k, n in enumerate(contract.batch)]
-    outside = [batch[k] for k in region.outside]
-    lets = decoded(place_of(region, tiles), outside)
-    window = region.window
+    names = (*(f"b{k}" for k in range(len(contract.batch))), "first_m", "first_n")
+    extents = (*contract.batch, contract.m, contract.n)
+    axes = [Axis(Var(name, dt.int64), n) for name, n in zip(names, extents, strict=True)]
+    batch, rows, columns = axes[:-2], axes[-2], axes[-1]
+    lets = decoded(place_of(region, tiles), [axes[k] for k in region.outside])
     lets += bounds(region, tiles, FIRST, LAST)
     loops = tuple(
-        Loop(batch[k].var, *(_ends(region, k)), Level.THREAD)
-        for k in region.inside
-        if k < len(batch)
+        Loop(axes[k].var, *_ends(region, k), Level.THREAD) for k in region.inside if k < len(batch)
     )
-    split = window == len(batch)
-    first: Expr = FIRST if split else size_of(0)
-    m: Expr = LAST - FIRST if split else size_of(contract.m)
+    (low_m, m), (low_n, n) = (
+        _part(region, k, a) for k, a in ((len(batch), rows), (len(batch) + 1, columns))
+    )
     at = tuple(a.var for a in batch)
     sides = (
         (STEP, ROW) if contract.transpose_a else (ROW, STEP),
@@ -54,14 +53,16 @@ def product_stages(
         (ROW, COLUMN),
     )
     steps = ((ROW, STEP), (STEP, COLUMN), (ROW, COLUMN))
+    known = {ROW.name: contract.m, COLUMN.name: contract.n, STEP.name: contract.k}
+    known |= {a.var.name: a.extent for a in batch}
     dtype = node.entries[0].dtype
     assert dtype is not None
 
     def matrix(k: int, which: int) -> Matrix:
         shape = known_shape(node.inputs[k]) if k < 2 else known_shape(node.entries[0])
         index = (*aligned(at, shape[:-2]), *sides[k])
-        buffer, place = where(which, index)
-        return _matrix(buffer, place, *steps[k], first, node)
+        buffer, place = where(which, index, known)
+        return _matrix(buffer, place, *steps[k], {ROW: low_m, COLUMN: low_n}, node)
 
     a, b = matrix(0, 0), matrix(1, 1)
     found = [
@@ -72,7 +73,7 @@ def product_stages(
             b,
             matrix(2, 2 + j),
             m,
-            size_of(contract.n),
+            n,
             size_of(contract.k),
             dtype,
         )
@@ -85,13 +86,25 @@ def _ends(region: Region, k: int) -> tuple[Expr, Expr]:
     return (FIRST, LAST) if k == region.window else (size_of(0), size_of(region.shape[k]))
 
 
-def _matrix(buffer: str, place: Sum, down: Var, along: Var, first: Expr, node: Node) -> Matrix:
-    """A matrix whose rows are counted from ``first`` where it has those of the result."""
-    steps = [place.coefficient(down), place.coefficient(along)]
-    rest = add(place, Sum(((down, 1),)), steps[0] * -1)
-    rest = add(rest, Sum(((along, 1),)), steps[1] * -1)
-    if any(v in (down, along) for atom, _ in rest.terms for v in variables(atom)):
+def _part(region: Region, k: int, axis: Axis) -> tuple[Expr, Expr]:
+    """Where a tile's rows, or columns, begin, and how many there are."""
+    if k in region.outside:
+        return axis.var, size_of(1)
+    low, high = _ends(region, k)
+    return low, high - low if k == region.window else high
+
+
+def _matrix(
+    buffer: str, place: Sum, down: Var, along: Var, first: Mapping[Var, Expr], node: Node
+) -> Matrix:
+    """A matrix whose rows and columns are counted from the first that a tile has."""
+    steps = {v: place.coefficient(v) for v in (down, along)}
+    rest = place
+    for v, step in steps.items():
+        rest = add(rest, Sum(((v, 1),)), step * -1)
+    if any(v in steps for atom, _ in rest.terms for v in variables(atom)):
         raise CodeGenError(f"{node.where} reads an operand whose elements do not lie evenly")
-    if down == ROW:
-        rest = add(rest, times(normal(first, {}), steps[0]))
-    return Matrix(buffer, expression(rest), size_of(steps[0]), size_of(steps[1]))
+    for v, step in steps.items():
+        if v in first:
+            rest = add(rest, normal(first[v], {}), step)
+    return Matrix(buffer, expression(rest), size_of(steps[down]), size_of(steps[along]))

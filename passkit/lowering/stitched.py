@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from attrs import evolve
 
 from passkit.ast import Expr, Var, dt, size_of
+from passkit.cutting import source_of
 from passkit.errors import CodeGenError
 from passkit.group import Group
-from passkit.index import ravel
+from passkit.index import Extents, ravel
 from passkit.lowering.block_loops import BlockLoops
 from passkit.lowering.homes import Array, PartHomes, Place
 from passkit.lowering.loops import over_tiles
@@ -130,16 +131,18 @@ class _Stitched:
     def _product(self, name: str, result: Entry) -> Part:
         """A product of matrices: a part of its own."""
         node, homes = result.node, self._results(result)
-        operands = [self._home(e) for e in node.inputs]
-        entries = [*node.inputs, *[result] * len(homes)]
 
-        def where(which: int, index: Index) -> Place:
-            home = [*operands, *homes][which]
-            shape = known_shape(entries[which])
+        def where(which: int, index: Index, extents: Extents) -> Place:
+            entry = result
+            if which < 2:
+                found = source_of(node.inputs[which], index, self.arrays, extents)
+                assert found is not None
+                entry, index = found
+            home = self._home(entry) if which < 2 else homes[which - 2]
             if isinstance(home, str):
-                return home, ravel(index, shape, {})
+                return home, ravel(index, known_shape(entry), extents)
             first: Expr = size_of(0) if home.first is None else home.first
-            return home.name, home.region.local(index, first, {})
+            return home.name, home.region.local(index, first, extents)
 
         lets, dots = product_stages(
             node, where, len(homes), self.regions[node], self.stitching.tiles, name

@@ -337,3 +337,8 @@ _SETTLE: dict[str, Any] = {
     "no_fuse": _nodes("no_fuse"),
     "evaluator": lambda value: value,
 }
+
+
+def name_of(what: object) -> str:
+    """The name of a node that a caller names, or gives."""
+    return what if isinstance(what, str) else getattr(what, "name", str(what))

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from passkit.graph import Graph
 from passkit.group import Decision
 from passkit.node import Node
-from passkit.passes.context import PassContext
+from passkit.passes.context import PassContext, name_of
 from passkit.passes.fusion.draft import (
     Draft,
     Misfit,
@@ -23,7 +23,7 @@ from passkit.passes.fusion.draft import (
     same_folding,
     show,
 )
-from passkit.passes.fusion.limits import Limits, name_of
+from passkit.passes.fusion.limits import Limits
 from passkit.passes.fusion.partition import Partition, why_opaque
 from passkit.reads import written_out
 from passkit.schedule import is_expensive

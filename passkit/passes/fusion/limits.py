@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from passkit.graph import Graph
 from passkit.node import Node
-from passkit.passes.context import PassContext
+from passkit.passes.context import PassContext, name_of
 from passkit.passes.fusion.draft import Draft, Misfit
 from passkit.size import numel
 
@@ -57,8 +57,3 @@ class Limits:
         """Whether a draft may take copies of nodes along."""
         names = {self.names[n] for n in (*wanted, *home.members)}
         return self.alone.isdisjoint(names) and not any(len(a & names) > 1 for a in self.apart)
-
-
-def name_of(what: object) -> str:
-    """The name of a node that a caller names, or gives."""
-    return what if isinstance(what, str) else getattr(what, "name", str(what))

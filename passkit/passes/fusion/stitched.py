@@ -10,9 +10,8 @@ from passkit.errors import GraphError
 from passkit.graph import Graph
 from passkit.group import Decision
 from passkit.node import Node
-from passkit.passes.context import PassContext
+from passkit.passes.context import PassContext, name_of
 from passkit.passes.fusion.contract import contract
-from passkit.passes.fusion.limits import name_of
 from passkit.passes.fusion.partition import Partition, is_fusible
 from passkit.planner import plan_group
 from passkit.space import Infeasible
