@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from attrs import evolve, field, frozen
@@ -41,9 +42,9 @@ def same_in_softmax(user: int, value: int) -> bool:
     return (user, value) not in {(BROADCAST_1, REDUCE_1), (BROADCAST_2, REDUCE_2)}
 
 
-def shared(*args: object, **kwargs: object) -> Sharing:
+def shared(*args: Any, **kwargs: Any) -> Sharing:
     """What `share` gives where it is possible."""
-    found = share(*args, **kwargs)  # type: ignore[arg-type]
+    found = share(*args, **kwargs)
     assert isinstance(found, Sharing), found
     return found
 
@@ -376,9 +377,9 @@ def test_widths_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     """The check finds an element that is overwritten by a neighbour of another width."""
     original = sharing.safe_to_overwrite
 
-    def blind(flow: object, v: int, p: int) -> bool:
-        values = [evolve(value, itemsize=4) for value in flow.values]  # type: ignore[attr-defined]
-        return original(evolve(flow, values=values), v, p)  # type: ignore[arg-type]
+    def blind(flow: Any, v: int, p: int) -> bool:
+        values = [evolve(value, itemsize=4) for value in flow.values]
+        return original(evolve(flow, values=values), v, p)
 
     monkeypatch.setattr(sharing, "safe_to_overwrite", blind)
 
