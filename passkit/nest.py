@@ -8,11 +8,11 @@ from collections.abc import Collection
 
 from attrs import evolve, frozen
 
+from passkit.flow import work_of
 from passkit.folds import Contract
 from passkit.group import Group
 from passkit.node import Node, known_shape
 from passkit.op import FContract
-from passkit.schedule import is_expensive
 from passkit.sharing import Work
 from passkit.size import Shape
 from passkit.space import num_chunks, reduce_of, scan_of
@@ -90,12 +90,12 @@ def nests_of(group: Group, shared: Collection[Node]) -> tuple[Nest, ...]:
 
 def _nest(node: Node, name: str, shared: bool, root: bool) -> Nest:
     assert node.op is not None
+    nest = Nest(name, known_shape(node.entries[0]), work_of(node), shared=shared, root=root)
     contract = FContract.get(node.op.name)
-    dot = contract(node) if contract is not None else None
-    nest = Nest(name, known_shape(node.entries[0]), shared=shared, root=root)
-    if isinstance(dot, Contract):
+    if nest.work is Work.DOT and contract is not None:
+        dot: Contract = contract(node)
         dims = (*dot.batch, dot.m, dot.n, dot.k)
-        return evolve(nest, shape=dims, work=Work.DOT, folded=(len(dims) - 1,))
+        return evolve(nest, shape=dims, folded=(len(dims) - 1,))
     fold, scan = reduce_of(node), scan_of(node)
     if fold is not None:
         dims, axes = known_shape(node.inputs[0]), fold.axes
@@ -103,6 +103,5 @@ def _nest(node: Node, name: str, shared: bool, root: bool) -> Nest:
             cut, length = fold.chunks.axis, fold.chunks.length
             dims = (num_chunks(dims, fold.chunks), *dims[:cut], length, *dims[cut + 1 :])
             axes = tuple(d + 1 for d in axes)
-        return evolve(nest, shape=dims, work=Work.REDUCE, folded=axes, keepdims=fold.keepdims)
-    work = Work.EXPENSIVE if is_expensive(node) else Work.LIGHT
-    return evolve(nest, work=work, scanned=() if scan is None else (scan.axis,))
+        return evolve(nest, shape=dims, folded=axes, keepdims=fold.keepdims)
+    return nest if scan is None else evolve(nest, scanned=(scan.axis,))

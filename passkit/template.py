@@ -3,11 +3,13 @@
     template := schedule+ ;  schedule := IDENT '[' attr (',' attr)* ']' ['S'] ';'
     attr := TYPE | sub ('-' sub)* ;  sub := TYPE '_' INT ;  TYPE := GRID | WARP | CTA | THREAD
 
+    and also, for sizes that only a call knows:  sub := 'GRID_/' INT
+
 It is the language of FusionStitching (2019): `reduce_sum_1[GRID_128-WARP_2,WARP,CTA]S;` has an
 attribute for each loop of a value. GRID are blocks, WARP rows of a block, CTA its threads, or those
 of a warp where one is named, THREAD one after another. A number is how many pieces a level takes,
-each of ``ceil(extent / pieces)``; what is left of a numbered loop runs one after another. S keeps
-the value for others in the block.
+each of ``ceil(extent / pieces)``; what is left of a numbered loop runs one after another. Blocks of
+64 steps each, however many that makes, are ``GRID_/64``. S keeps the value for others in the block.
 """
 
 from __future__ import annotations
@@ -33,12 +35,29 @@ LARGEST = 1024
 
 @frozen
 class Part:
-    """One level of a loop, and the pieces it cuts it into; None where it takes all there is."""
+    """One level of a loop, and the pieces it cuts it into, or the steps that each of them has.
+
+    With neither it takes the steps one by one.
+    """
 
     level: Level
     pieces: int | None = None
+    chunk: int | None = None
+
+    @property
+    def numbered(self) -> bool:
+        """Whether something is left for levels further inward."""
+        return self.pieces is not None or self.chunk is not None
+
+    def steps(self, extent: Extent) -> Extent:
+        """How many steps of a loop a piece has."""
+        if self.pieces is None:
+            return 1 if self.chunk is None else self.chunk
+        return (extent + (self.pieces - 1)) // self.pieces
 
     def __str__(self) -> str:
+        if self.chunk is not None:
+            return f"{self.level.name}_/{self.chunk}"
         return self.level.name if self.pieces is None else f"{self.level.name}_{self.pieces}"
 
 
@@ -69,10 +88,10 @@ class NestPlan:
 
         Where all are, the one with a number is the innermost.
         """
-        parts = [self.part(d, Level.GRID) for d in self.grid]
+        parts = [p for d in self.grid for p in self.attrs[d] if p.level is Level.GRID]
         if not parts or 0 not in self.grid:
             return SplitKind.COLUMN if parts else SplitKind.ROW
-        numbered = [p is not None and p.pieces is not None for p in parts]
+        numbered = [p.numbered for p in parts]
         column = len(self.attrs) == len(parts) > 1 and numbered[0] and not any(numbered[1:])
         return SplitKind.COLUMN if column else SplitKind.ROW
 
@@ -102,9 +121,9 @@ class Template:
         return " ".join(map(str, self.stages))
 
 
-PIECE = re.compile(r"\s*(?:([A-Za-z_][A-Za-z0-9_.]*|[^\s])|$)")
+PIECE = re.compile(r"\s*(?:([A-Za-z_][A-Za-z0-9_.]*(?:/[0-9]*)?|[^\s])|$)")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
-PART = re.compile(r"(GRID|WARP|CTA|THREAD)(?:_0*([1-9][0-9]{0,8}))?")
+PART = re.compile(r"(GRID|WARP|CTA|THREAD)(?:_0*([1-9][0-9]{0,8}))?|(GRID)_/0*([1-9][0-9]{0,8})")
 
 
 def parse_template(text: str, cta_num: Extent | None = None, cta_size: int = 256) -> Template:
@@ -174,7 +193,7 @@ class _Reader:
         """One level with or without a number, or several with one each."""
         parts = [self.sub(several=False)]
         while self.piece == "-":
-            if parts[0].pieces is None:
+            if not parts[0].numbered:
                 raise self.fail(f"',' or ']' after {parts[0]}, which has no number")
             self.advance()
             parts.append(self.sub(several=True))
@@ -183,12 +202,14 @@ class _Reader:
     def sub(self, several: bool) -> Part:
         """A level; one of several has a number."""
         match = PART.fullmatch(self.piece)
-        if match is None or (several and match.group(2) is None):
+        if match is None or (several and match.lastindex == 1):
             number = " with a number of pieces after '_'" if several or "_" in self.piece else ""
             raise self.fail(f"GRID, WARP, CTA or THREAD{number}")
         self.advance()
-        pieces = match.group(2)
-        return Part(Level[match.group(1)], None if pieces is None else int(pieces))
+        level, pieces, blocks, chunk = match.groups()
+        if blocks is not None:
+            return Part(Level[blocks], chunk=int(chunk))
+        return Part(Level[level], None if pieces is None else int(pieces))
 
 
 def check(template: Template, nests: Sequence[Nest], others: Collection[str] = ()) -> None:
@@ -279,7 +300,7 @@ def _check_grid(stage: NestPlan, nest: Nest) -> None:
             )
     for d in outward[:-1]:
         part = stage.part(d, Level.GRID)
-        if part is not None and part.pieces not in (None, nest.dims[d]):
+        if part is not None and part.numbered and part.pieces != nest.dims[d]:
             raise ScheduleError(
                 f"{stage.name}: loop {d} of {nest.dims[d]} is {part}, and loop {outward[-1]} is "
                 f"dealt out, too; write GRID without a number"

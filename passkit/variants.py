@@ -29,16 +29,15 @@ def split_of(stage: NestPlan, nest: Nest) -> Split:
     d = stage.grid[-1 if row else 0]
     part = stage.part(d, Level.GRID)
     assert part is not None
-    extent = nest.dims[d]
-    chunk = 1 if part.pieces is None else (extent + (part.pieces - 1)) // part.pieces
+    chunk = part.steps(nest.dims[d])
     return Split(nest.axes.index(d), 1 if chunk == 0 else chunk, stage.kind)
 
 
 def grid_of(split: Split, nest: Nest) -> dict[int, Part] | None:
     """What blocks take of each loop, if a split of the result can be said in a template.
 
-    It cannot where blocks would share a fold, and where a number of pieces would make others: of
-    10 elements, pieces of 6 are two, but two pieces have 5 each.
+    It cannot where blocks would share a fold, or a chunk depends on sizes that only a call knows.
+    Pieces are counted where that says the same: of 10 steps pieces of 6 are two, but two have 5.
     """
     if not nest.axes:
         return {}  # a scalar has one block
@@ -67,11 +66,14 @@ def _grid(split: Split, nest: Nest) -> dict[int, Part] | None:
     parts = {d: Part(Level.GRID) for d in dims if d not in nest.folded}
     if last in parts and split.chunk != 1:
         pieces = pieces_of(nest.dims[last], split.chunk)
-        if pieces is None:
-            return None
-        parts[last] = Part(Level.GRID, pieces)
-        if pieces <= 1:
+        if pieces is not None and pieces <= 1:
             del parts[last]
+        elif pieces is not None:
+            parts[last] = Part(Level.GRID, pieces)
+        elif isinstance(split.chunk, int):
+            parts[last] = Part(Level.GRID, chunk=split.chunk)
+        else:
+            return None
     outward = range(len(nest.dims)) if row else range(len(nest.dims) - 1, -1, -1)
     if list(parts) != list(outward)[: len(parts)] or not parts.keys().isdisjoint(nest.whole):
         return None
@@ -163,7 +165,7 @@ def _attrs(
     inner = _inner(nest)
     whole = [d for d in range(len(nest.dims)) if d not in grid]
     rows = [d for d in whole if d not in inner]
-    cut = next((d for d, part in grid.items() if part.pieces is not None), None)
+    cut = next((d for d, part in grid.items() if part.numbered), None)
     one_row = not rows and cut is None
     if level is not Level.CTA and (one_row or grid.keys() >= {*inner}):
         return None
@@ -185,7 +187,7 @@ def _columns(
 ) -> tuple[Attr, ...] | None:
     """The same where blocks have columns: threads lie side by side, warps one below the other."""
     level = level if nest.whole else Level.WARP
-    cut = next((d for d, part in grid.items() if part.pieces is not None), None)
+    cut = next((d for d, part in grid.items() if part.numbered), None)
     if cut is None and level is Level.THREAD:
         return None
     other = Level.THREAD if level is Level.CTA else Level.CTA
@@ -201,8 +203,7 @@ def _columns(
 
 def _cut(grid: Part, level: Level, extent: Extent, most: int) -> Attr:
     """A loop that is cut for blocks and again for what is in a block."""
-    assert grid.pieces is not None
-    chunk = (extent + (grid.pieces - 1)) // grid.pieces
+    chunk = grid.steps(extent)
     return (grid, Part(level, min(chunk, most) if isinstance(chunk, int) else most))
 
 
@@ -335,8 +336,8 @@ def _likely_rows(nests: Sequence[Nest], loops: int) -> tuple[int, ...]:
 
 
 def _chunks(extent: Extent, wanted: Sequence[int]) -> tuple[Extent, ...]:
-    """Chunks of about the wanted sizes that a number of pieces can say; 1 of an unknown extent."""
+    """Chunks of about the wanted sizes, as equal as can be."""
     if not isinstance(extent, int):
-        return (1,)
+        return tuple(wanted)
     pieces = [max(1, -(-extent // chunk)) for chunk in wanted]
     return tuple(dict.fromkeys(max(1, -(-extent // n)) for n in pieces))

@@ -23,7 +23,7 @@ FLOORS = {
     ),
     "plan": (
         "partial unroll index choice target group split space layout turning reads tiling "
-        "schedule shared dominance sharing nest template variants kernel lowering tidy storage"
+        "schedule shared dominance sharing flow nest template variants kernel lowering tidy storage"
     ),
     "parts": "dialects runtime render viz explanation ops",
     "passes": (

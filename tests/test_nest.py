@@ -68,6 +68,7 @@ def test_the_loops_of_dots_scans_and_scalars() -> None:
     )
 
     assert dot == Nest("matmul_1", (2, 3, 5, 4), Work.DOT, (3,), root=True)
+    assert scan.work is Work.REDUCE
     assert (scan.dims, scan.whole, scan.result) == ((6, 7), (1,), (6, 7))
     assert (scalar.shape, scalar.dims, scalar.result) == ((), (1,), (1,))
 

@@ -25,6 +25,7 @@ SOFTMAX = (
     [
         "reduce_1[GRID_128-WARP_2,WARP,WARP,CTA]S;",
         "reduce_1[GRID,WARP,WARP,CTA]S; dot_1[GRID,CTA,CTA,THREAD];",
+        "a[GRID_/64]; b[GRID_/100-CTA_7,GRID]S;",
         "a[THREAD]; b.c_2[CTA_256]S; S[GRID_999999999-WARP_1-CTA_32-THREAD_4];",
     ],
 )
@@ -106,6 +107,15 @@ def test_random_templates_round_trip() -> None:
             r"column 7: expected ',' or '\]' after GRID, which has no number, got '-'",
         ),
         ("a[GRID WARP];", r"column 8: expected ',' or '\]' after an attribute, got 'WARP'"),
+        (
+            "a[GRID_/];",
+            "column 3: expected GRID, .* with a number of pieces after '_', got 'GRID_/'",
+        ),
+        (
+            "a[CTA_/4];",
+            "column 3: expected GRID, .* with a number of pieces after '_', got 'CTA_/4'",
+        ),
+        ("a/3[CTA];", "column 1: expected the name of a value, such as reduce_sum_1, got 'a/3'"),
         ("a[GRID]s;", r"column 8: expected 'S' or ';' after '\]', got 's'"),
         ("a[GRID]S", "column 9: expected ';', got the end"),
         ("a[GRID]; b[CTA]", r"column 16: expected 'S' or ';' after '\]', got the end"),
@@ -230,7 +240,10 @@ def test_rows_and_columns() -> None:
     """The first loops are rows, the last columns; without a GRID there is one row of blocks."""
     kinds = [
         parse_template(f"a[{attrs}];").stages[0].kind
-        for attrs in ("GRID,CTA", "THREAD,CTA", "GRID,GRID_4", "THREAD,GRID_4", "GRID_4,GRID")
+        for attrs in (
+            *("GRID,CTA", "THREAD,CTA", "GRID,GRID_4", "GRID,GRID_/4"),
+            *("THREAD,GRID_4", "GRID_4,GRID", "GRID_/4,GRID"),
+        )
     ]
 
-    assert kinds == [SplitKind.ROW] * 3 + [SplitKind.COLUMN] * 2
+    assert kinds == [SplitKind.ROW] * 4 + [SplitKind.COLUMN] * 3
