@@ -89,7 +89,7 @@ class Sharing:
     """The arrays of a tile, and the values that were denied one, in the order they were given up.
 
     ``nbytes`` is all of them with the gaps between; ``requested`` is what they would take without
-    sharing, gaps not counted.
+    sharing, gaps not counted. Values in ``registers`` have several users, too, but in one closure.
     """
 
     mode: Mode
@@ -98,6 +98,7 @@ class Sharing:
     requested: Extent
     nbytes: Extent
     dropped: tuple[int, ...] = ()
+    registers: frozenset[int] = frozenset()
 
     @property
     def allocated(self) -> Extent:
@@ -178,22 +179,48 @@ def share(
     roots = [v for v, value in enumerate(values) if value.root]
     tree = dominance([value.operands for value in values], roots)
     assert -1 not in tree.above
-    needs = requests(values)
+    wanted = requests(values)
     dropped: list[int] = []
     while True:
-        flow = _Flow(values, needs, closure_reads(values, needs, same), tree, align)
-        found = _arranged(flow, mode)
-        if not at_least(found.nbytes, limit + 1):
-            return evolve(found, dropped=tuple(dropped))
+        registers = in_registers(values, wanted, same)
+        needs = {v: need for v, need in wanted.items() if v not in registers}
         victim = first_to_drop(values, needs)
+        if victim is None or not any(at_least(values[v].nbytes, limit + 1) for v in needs):
+            flow = _Flow(values, needs, closure_reads(values, needs, same), tree, align)
+            found = _arranged(flow, mode)
+            if not at_least(found.nbytes, limit + 1):
+                return evolve(found, dropped=tuple(dropped), registers=registers)
         if victim is None:
             return Infeasible(
                 "shared_over_limit",
                 f"its arrays take {found.nbytes} bytes of shared memory a tile, above {limit}",
                 data={"need": found.nbytes, "limit": limit},
             )
-        needs = {v: need for v, need in needs.items() if v != victim}
+        del wanted[victim]
         dropped.append(victim)
+
+
+def in_registers(
+    values: Sequence[Value], wanted: Mapping[int, Need], same: Mapping[tuple[int, int], bool]
+) -> frozenset[int]:
+    """Values that several others read, but in one closure, and where that writes.
+
+    Its threads compute them once, so an array would save nothing.
+    """
+    found: set[int] = set()
+    closures: list[set[int]] = [set() for _ in values]  # where a value is computed, or read
+    here = [True] * len(values)  # whether always at the element that is written
+    for v in range(len(values) - 1, -1, -1):
+        optional = wanted.get(v, Need.MANDATORY) < Need.DOT_OPERAND
+        if optional and not values[v].root and here[v] and len(closures[v]) == 1:
+            found.add(v)
+        kept = v in wanted and v not in found
+        inside = ({v} if kept or values[v].root else set()) | (set() if kept else closures[v])
+        folds = values[v].work in (Work.REDUCE, Work.DOT)
+        for p in values[v].operands:
+            closures[p] |= inside
+            here[p] = here[p] and same[v, p] and not folds and (kept or here[v])
+    return frozenset(found)
 
 
 def first_to_drop(values: Sequence[Value], needs: Mapping[int, Need]) -> int | None:

@@ -33,6 +33,12 @@ def split_of(stage: NestPlan, nest: Nest) -> Split:
     return Split(nest.axes.index(d), 1 if chunk == 0 else chunk, stage.kind)
 
 
+def splits_of(template: Template, nests: Sequence[Nest]) -> tuple[Split, ...]:
+    """The split of each nest's result, in the order of the nests; the template must fit them."""
+    stages = {stage.name: stage for stage in template.stages}
+    return tuple(split_of(stages[nest.name], nest) for nest in nests)
+
+
 def grid_of(split: Split, nest: Nest) -> dict[int, Part] | None:
     """What blocks take of each loop, if a split of the result can be said in a template.
 

@@ -240,6 +240,55 @@ def test_long_chains() -> None:
     assert found.allocated == 8
 
 
+def diamond(together: bool) -> tuple[Value, ...]:
+    """A value that two others read, which a third one joins, or which are outputs themselves."""
+    values = [
+        Value(Work.EXPENSIVE, 64, 4),
+        Value(Work.LIGHT, 64, 4, (0,), root=not together),
+        Value(Work.LIGHT, 64, 4, (0,), root=not together),
+        Value(Work.LIGHT, 64, 4, (1, 2), root=True),
+    ]
+    return with_uses(values if together else values[:3])
+
+
+def test_registers_save_arrays() -> None:
+    """What one closure reads twice where it writes is no array; turned, or in two, it is one."""
+    inside = shared(diamond(together=True), lambda u, v: True, 1 << 20)
+    turned = shared(diamond(together=True), lambda u, v: (u, v) != (1, 0), 1 << 20)
+    apart = shared(diamond(together=False), lambda u, v: True, 1 << 20)
+
+    assert (inside.slots, inside.registers) == ((), {0})
+    assert (turned.needs, turned.registers) == ({0: Need.EXPENSIVE_SHARED}, frozenset())
+    assert (apart.needs, apart.registers) == ({0: Need.EXPENSIVE_SHARED}, frozenset())
+
+
+def test_what_was_in_registers_asks_again() -> None:
+    """Where a closure gives up its array, what it had in registers is read by several others."""
+    values = with_uses([
+        Value(Work.EXPENSIVE, 16, 4),
+        Value(Work.LIGHT, 16, 4, (0,)),
+        Value(Work.LIGHT, 16, 4, (0,)),
+        Value(Work.EXPENSIVE, 160, 4, (1, 2)),
+        Value(Work.REDUCE, 16, 4, (3,)),
+        Value(Work.LIGHT, 16, 4, (3, 4), root=True),
+    ])
+    roomy = shared(values, lambda u, v: True, 1 << 20)
+    tight = shared(values, lambda u, v: True, 64)
+
+    assert (set(roomy.needs), roomy.registers) == ({3, 4}, {0})
+    assert (set(tight.needs), tight.registers, tight.dropped) == ({0, 4}, frozenset(), (3,))
+
+
+def test_many_arrays_that_have_no_room() -> None:
+    """Values that are too large by themselves are given up without a plan for each."""
+    ladder = [Value(Work.REDUCE, 64, 4)]
+    ladder += [Value(Work.LIGHT, 4096, 4, tuple({k - 1, max(0, k - 2)})) for k in range(1, 250)]
+    ladder += [Value(Work.REDUCE, 16, 4, (249,)), Value(Work.LIGHT, 16, 4, (250,), root=True)]
+    found = shared(with_uses(ladder), lambda u, v: False, 80)
+
+    assert len(found.dropped) == 247 and set(found.needs) == {0, 250}
+
+
 @frozen
 class Pattern:
     """A random group: values with elements, and which elements an element reads."""

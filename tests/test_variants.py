@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import product
 
 import pytest
+from attrs import evolve
 
 from passkit.nest import Nest
 from passkit.sharing import Work
@@ -22,6 +23,7 @@ from passkit.variants import (
     pieces_of,
     plans,
     split_of,
+    splits_of,
     templates,
 )
 
@@ -267,8 +269,9 @@ def test_templates_fit_their_group(name: str) -> None:
     for template in found:
         check(template, nests)
         assert parse_template(str(template), template.cta_num, template.cta_size) == template
-        splits = [split_of(s, v) for s, v in zip(template.stages, nests, strict=True)]
-        assert blocks_of(nests, splits) == template.cta_num
+        assert blocks_of(nests, splits_of(template, nests)) == template.cta_num
+        turned = evolve(template, stages=template.stages[::-1])
+        assert splits_of(turned, nests) == splits_of(template, nests)
 
 
 def test_ways_that_nobody_needs_are_few() -> None:
