@@ -22,7 +22,8 @@ FLOORS = {
         "json_values json spelled backward again adjoint"
     ),
     "plan": (
-        "partial unroll index choice target group split space layout turning reads tiling "
+        "partial unroll index choice target group split propagate consistency "
+        "split_search space layout turning reads tiling "
         "schedule shared kernel lowering tidy storage"
     ),
     "parts": "dialects runtime render viz explanation ops",
