@@ -163,23 +163,22 @@ class _Walk:
         splits = [s for s in states if isinstance(s, Split)]
         if self.blocks == 1 or 0 in shape:
             return splits[0] if splits else WHOLE
-        for other in splits[1:]:
-            if not other.same(splits[0], shape):
-                return self._differ(entry, asked, splits[0], other)
-        if len(splits) == len(states):
+        other = next((s for s in splits[1:] if not s.same(splits[0], shape)), None)
+        whole = next((s for s in states if isinstance(s, Whole)), None)
+        if other is None and whole is None:
             return splits[0]
-        whole = next(s for s in states if isinstance(s, Whole))
-        if splits and (entry in self.roots or entry not in self.replicated):
-            return self._differ(entry, asked, splits[0], whole)
-        if entry not in self.replicated:
-            return self._needed_whole(entry, asked, whole, "it is no replicated value")
-        state = reduce(lambda a, b: join(a, b, shape), states)
-        assert isinstance(state, Whole)
-        count = state.elements(shape)
-        if not at_least(REPLICATED, count):
-            reason = f"{count} elements are more than the {REPLICATED} that a block may replicate"
-            return self._needed_whole(entry, asked, whole, reason)
-        return state
+        output = entry in self.roots or entry in self.graph.outputs
+        why = "it is an output" if output else "it is no replicated value"
+        if entry in self.replicated and not output:
+            state = reduce(lambda a, b: join(a, b, shape), states)
+            assert isinstance(state, Whole)
+            count = state.elements(shape)
+            if at_least(REPLICATED, count):
+                return state
+            why = f"{count} elements are more than the {REPLICATED} that a block may replicate"
+        if splits:
+            return self._differ(entry, asked, splits[0], other or whole or splits[0])
+        return self._needed_whole(entry, asked, states[0], why)
 
     def _user(self, node: Node | None) -> str:
         return "the caller" if node is None else self.graph.names[node]
@@ -196,7 +195,7 @@ class _Walk:
         )
 
     def _needed_whole(
-        self, entry: Entry, asked: Mapping[State, Node | None], whole: Whole, why: str
+        self, entry: Entry, asked: Mapping[State, Node | None], whole: State, why: str
     ) -> Conflict:
         name, user = self._name(entry), self._user(asked[whole])
         return Conflict(

@@ -22,7 +22,16 @@ from passkit.folds import Contract
 from passkit.graph import post_order
 from passkit.index import Sum, add, divide, normal, ravel, times
 from passkit.node import Entry, Node, known_shape
-from passkit.op import FCodeGen, FContract, FElement, FExpand, FSchedule, TStateful
+from passkit.op import (
+    FCodeGen,
+    FContract,
+    FElement,
+    FExpand,
+    FReduce,
+    FScan,
+    FSchedule,
+    TStateful,
+)
 from passkit.reads import Index, aligned, reads_of
 from passkit.size import Extent, Shape, at_least, divide_exactly, numel
 from passkit.space import is_free, reduce_of, scan_of
@@ -40,11 +49,25 @@ def operand_states(entry: Entry, state: State) -> tuple[Found, ...]:
 
     Raises: ScheduleError for an FSchedule whose answer does not fit.
     """
+    if _passes_on(entry):
+        return (state,) * len(entry.node.inputs)
     known = _memo.setdefault(entry.node, {})
     key = entry.index, state
     if key not in known:
         known[key] = _operand_states(entry, state)
     return known[key]
+
+
+def _passes_on(entry: Entry) -> bool:
+    """Whether each element is made of those at the same place in operands of the same shape."""
+    op = entry.node.op
+    assert op is not None
+    by_element = (FElement, FReduce, FScan, FContract, FSchedule, TStateful)
+    return (
+        FCodeGen.get(op.name) is not None
+        and not any(column.get(op.name) for column in by_element)
+        and all(e.shape == entry.shape for e in entry.node.inputs)
+    )
 
 
 def _operand_states(entry: Entry, state: State) -> tuple[Found, ...]:
@@ -60,9 +83,6 @@ def _operand_states(entry: Entry, state: State) -> tuple[Found, ...]:
         return _checked(node, rule(node, state, tuple(shapes)), shapes)
     if state == WHOLE or rule is not None:
         return (WHOLE,) * len(shapes)
-    plain = FElement.get(op.name) is None and FCodeGen.get(op.name) is not None
-    if plain and all(s == shape for s in shapes):
-        return (state,) * len(shapes)
     block = Block(state, shape)
     reads = _reads(node, block)
     if reads is None:

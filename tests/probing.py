@@ -6,7 +6,7 @@ depend on it. Nothing here reads what operators say of themselves.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,10 @@ from passkit.split import Split, SplitKind, State, Whole
 Array = Any
 
 
-def dependence(outputs: list[pk.Entry], feeds: Mapping[str, Array]) -> dict[str, list[Array]]:
-    """For each input and output: which elements (rows) of the input which ones of the output need.
+def dependence(
+    outputs: list[pk.Entry], feeds: Mapping[str, Array], asked: Collection[str] | None = None
+) -> dict[str, list[Array]]:
+    """For each input ``asked`` for, and output: which elements the latter's elements depend on.
 
     Each is a matrix of bools, (elements of the input, elements of the output).
     """
@@ -27,6 +29,8 @@ def dependence(outputs: list[pk.Entry], feeds: Mapping[str, Array]) -> dict[str,
     plain = pk.interpret(graph, feeds)
     found: dict[str, list[Array]] = {}
     for name, array in feeds.items():
+        if asked is not None and name not in asked:
+            continue
         flat = array.reshape(-1)
         needs = [np.zeros((flat.size, p.size), bool) for p in plain]
         for k in range(flat.size):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator
+from math import prod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,14 +14,18 @@ from attrs import astuple, frozen
 
 import passkit as pk
 import passkit.ops as ops
+from passkit.dtype import dtype_of
+from passkit.errors import ScheduleError
+from passkit.exhibit import example
 from passkit.node import known_shape
+from passkit.op import FElement, FReduce, FScan
 from passkit.propagate import operand_states
-from passkit.split import WHOLE, Reject, Split, SplitKind, single_block
+from passkit.split import WHOLE, Reject, Split, SplitKind, Whole, single_block
 from tests import paper_rules
 from tests.probing import all_splits, blocks_of, dependence, violations
 
 ROW, COLUMN = SplitKind
-I32 = "int32"
+WHOLES = "int64"
 
 
 @frozen
@@ -32,9 +39,8 @@ class Case:
     def made(self) -> tuple[list[pk.Entry], list[pk.Entry]]:
         """The inputs and the results."""
         limits = (*self.below, *[0] * len(self.shapes))
-        inputs = [
-            pk.var(f"x{k}", s, I32 if limits[k] else "float32") for k, s in enumerate(self.shapes)
-        ]
+        dtypes = [WHOLES if n else "float32" for n in limits]
+        inputs = [pk.var(f"x{k}", s, dtypes[k]) for k, s in enumerate(self.shapes)]
         found = self.build(*inputs)
         return inputs, list(found) if isinstance(found, tuple) else [found]
 
@@ -43,7 +49,7 @@ class Case:
         rng = np.random.default_rng(seed)
         limits = (*self.below, *[0] * len(self.shapes))
         return {
-            f"x{k}": rng.integers(0, limits[k], s, I32) if limits[k]
+            f"x{k}": rng.integers(0, limits[k], s, WHOLES) if limits[k]
             else rng.standard_normal(s).astype("f4")
             for k, s in enumerate(self.shapes)
         }
@@ -212,3 +218,106 @@ def test_what_the_table_accepts_is_accepted(name: str) -> None:
                 k, pieces, kind = wanted
                 assert Split(k, source[k] // pieces, kind).same(state, source), (split, state)
     assert accepts > 1
+
+
+# Operators of a user's own, and what is known of operators that no kernel has
+
+
+def test_a_movement_of_one_s_own_needs_no_rule() -> None:
+    """Its FElement says which elements it reads: here the rows in pairs, exchanged."""
+    swap = pk.register_op("swapped_pairs", num_inputs=1)
+    swap.set_attr("FInferShape", lambda node, shape: shape)
+    swap.set_attr("FInferType", lambda node, dtype: dtype)
+    swap.set_attr("FElement", lambda node, i, read: read(i[0] // 2 * 2 + (1 - i[0] % 2), i[1]))
+    found = list(accepted(case(swap, (6, 5))))
+
+    assert [n for *_, n in found if n] == []
+    by_pairs = {str(s): state for s, _, state, _ in found}
+    assert str(by_pairs["(1, 2, Column)"]) == "(1, 2, Column)"
+    assert by_pairs["(0, 3, Row)"] == WHOLE
+
+
+def test_a_rule_wins_and_must_fit() -> None:
+    """FSchedule is asked first; an answer for another number of operands is an error."""
+    ruled = pk.register_op("ruled_by_hand", num_inputs=2)
+    ruled.set_attr("FInferShape", lambda node, a, b: a)
+    ruled.set_attr("FInferType", lambda node, a, b: a)
+    answers = [[Split(0, 2)], [Split(1, 5), Whole(1, 7)], [Reject("no"), Split(0, 1)]]
+    ruled.set_attr("FSchedule", lambda node, split, shapes: answers[split.chunk - 1])
+    y = ruled(pk.var("x", (4, 5)), pk.var("y", (4, 5)))
+
+    with pytest.raises(ScheduleError, match=r"ruled_by_hand: FSchedule must give a Split, a Whole "
+                       r"or a Reject for each of 2 operands, got \[Split"):
+        operand_states(y, Split(0, 1))
+    assert operand_states(y, Split(0, 2)) == (Split(0, 1), Whole(1, 7))
+    assert operand_states(y, Split(0, 3)) == (Reject("no"), Split(0, 1))
+    assert operand_states(y, Whole(1, 4)) == (WHOLE, WHOLE)
+    assert operand_states(y, Split(0, 4)) == (Split(0, 4), Split(0, 4))
+
+
+def test_state_is_never_split() -> None:
+    """What reads or writes it has an order."""
+    y = ops.assign(pk.state("s", np.zeros((4, 2), "f4")), pk.var("x", (4, 2)))
+
+    assert operand_states(y, Split(0, 4)) == (Reject("assign reads or writes state"),) * 2
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_shapes(seed: int) -> None:
+    """Movement and folds of random shapes: prime extents, ones, many dimensions."""
+    rng = random.Random(seed)
+    shape = tuple(rng.choice([1, 2, 3, 4, 5, 6]) for _ in range(rng.randint(1, 4)))
+    while prod(shape) > 60:
+        shape = shape[1:]
+    axis = rng.randrange(len(shape))
+    axes = rng.sample(range(len(shape)), len(shape))
+    wanted = [s for s in factored(prod(shape)) if s != shape] or [shape]
+    begin = [rng.randrange(n) for n in shape]
+    size = [rng.randint(1, n - b) for n, b in zip(shape, begin, strict=True)]
+    builds: list[Callable[[Any], Any]] = [
+        lambda x: ops.transpose(x, axes=tuple(axes)),
+        lambda x: ops.reduce_sum(x, axis=axis, keepdims=seed % 2 == 0),
+        lambda x: ops.reshape(x, shape=rng.choice(wanted)),
+        lambda x: ops.broadcast_to(x, shape=tuple(2 if n == 1 else n for n in (1, *shape))),
+        lambda x: ops.slice(x, begin=tuple(begin), size=tuple(size)),
+    ]
+    cases = [case(build, shape) for build in builds]
+    cases.append(case(lambda x, y: ops.concat(x, y, axis=0), shape, (2, *shape[1:])))
+    for each in cases:
+        found = list(accepted(each))
+        assert [(str(s), k, str(state), n) for s, k, state, n in found if n] == []
+
+
+def factored(n: int) -> list[tuple[int, ...]]:
+    """The shapes of n elements in two or three dimensions."""
+    pairs = [(a, n // a) for a in range(1, n + 1) if n % a == 0]
+    return pairs + [(a, c, b // c) for a, b in pairs for c in range(1, b + 1) if b % c == 0]
+
+
+DECLARED = (FElement, FReduce, FScan)
+"""What says which elements an operator reads; a few operators, not their composites."""
+
+
+def test_every_operator_that_declares_its_reads() -> None:
+    """The example of each in the documentation, whatever it is called: none is read too much."""
+    folder, seen, wrong = str(Path(ops.__file__).parent), set(), []
+    for op in map(pk.get_op, pk.list_ops()):
+        if not op.place.startswith(folder) or not any(op.has_attr(c.key) for c in DECLARED):
+            continue
+        results = example(op, dtype_of("float32"))
+        inputs = results[0].node.inputs if results else ()
+        if not 0 < sum(prod(known_shape(e)) for e in inputs) <= 40 * len(inputs):
+            continue
+        seen.add(op.name)
+        found = accepted(called(op, results[0].node))
+        wrong += [(op.name, str(s), k, str(state)) for s, k, state, n in found if n]
+
+    assert wrong == []
+    assert len(seen) > 35
+
+
+def called(op: pk.Op, node: pk.Node) -> Case:
+    """A call like that of a node."""
+    below = tuple(0 if e.dtype is not None and e.dtype.is_float else 3 for e in node.inputs)
+    shapes = tuple(known_shape(e) for e in node.inputs)
+    return Case(lambda *x: op(*x, **node.params), shapes, below)
