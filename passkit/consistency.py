@@ -153,7 +153,7 @@ class _Walk:
                     {"value": name, "state": state},
                     node,
                 )
-            if not is_free(operand.node):
+            if found is not None and not is_free(operand.node):
                 self.asked.setdefault(operand, {}).setdefault(found, node)
         return None
 
@@ -161,7 +161,7 @@ class _Walk:
         """The one state that a materialised value has."""
         shape, states = known_shape(entry), list(asked)
         splits = [s for s in states if isinstance(s, Split)]
-        if self.blocks == 1 or 0 in shape:
+        if self.blocks == 1:
             return splits[0] if splits else WHOLE
         other = next((s for s in splits[1:] if not s.same(splits[0], shape)), None)
         whole = next((s for s in states if isinstance(s, Whole)), None)

@@ -37,7 +37,7 @@ from passkit.size import Extent, Shape, at_least, divide_exactly, numel
 from passkit.space import is_free, reduce_of, scan_of
 from passkit.split import WHOLE, Digit, Reject, Split, SplitKind, State, Whole, join, single_block
 
-Found = State | Reject
+Found = State | Reject | None
 _memo: WeakKeyDictionary[Node, dict[tuple[int, State], tuple[Found, ...]]] = WeakKeyDictionary()
 
 
@@ -45,7 +45,8 @@ def operand_states(entry: Entry, state: State) -> tuple[Found, ...]:
     """What each operand of a result must be, for the result to be ``state``.
 
     A `Split` of an operand has the same blocks as that of the result; a `Whole` is what every
-    block needs at most; a `Reject` says why the operator cannot run in such blocks.
+    block needs at most; None that no element is read; a `Reject` says why the operator cannot run
+    in such blocks.
 
     Raises: ScheduleError for an FSchedule whose answer does not fit.
     """
@@ -77,7 +78,7 @@ def _operand_states(entry: Entry, state: State) -> tuple[Found, ...]:
     if TStateful.get(op.name):
         return (Reject(f"{op.name} reads or writes state"),) * len(shapes)
     if isinstance(state, Split) and not state.digits(shape):  # one block has all of everything
-        return tuple(WHOLE if 0 in s else single_block(s) for s in shapes)
+        return tuple(None if 0 in s else single_block(s) for s in shapes)
     rule = FSchedule.get(op.name)
     if rule is not None and isinstance(state, Split):
         return _checked(node, rule(node, state, tuple(shapes)), shapes)
@@ -98,7 +99,8 @@ def _operand_states(entry: Entry, state: State) -> tuple[Found, ...]:
 
 def _checked(node: Node, found: Sequence[Found], shapes: Sequence[Shape]) -> tuple[Found, ...]:
     """What an FSchedule says. Raises: ScheduleError where that does not fit the operands."""
-    if len(found) != len(shapes) or not all(isinstance(x, (Split, Whole, Reject)) for x in found):
+    known = (Split, Whole, Reject, type(None))
+    if len(found) != len(shapes) or not all(isinstance(x, known) for x in found):
         raise ScheduleError(
             f"{node.where}: FSchedule must give a Split, a Whole or a Reject for each of "
             f"{len(shapes)} operands, got {found!r}"
@@ -149,10 +151,10 @@ class Block:
             total = add(normal(var, self.extents), times(total, count))
         return total
 
-    def state_of(self, shape: Shape, reads: Sequence[Index]) -> State:
+    def state_of(self, shape: Shape, reads: Sequence[Index]) -> State | None:
         """What a block needs of an operand of which each of its elements reads ``reads``."""
         if not reads or 0 in shape:
-            return WHOLE
+            return None
         if self.split is not None:
             for split in self.candidates(shape, reads[0]):
                 if all(self.owns(split, shape, index) for index in reads):
@@ -326,10 +328,11 @@ def _expanded(entry: Entry, state: State) -> tuple[Found, ...] | None:
                 ):
                     if isinstance(found, Reject):
                         return (found,) * len(inputs)
-                    asked.setdefault(operand, {})[found] = None
+                    if found is not None:
+                        asked.setdefault(operand, {})[found] = None
     return tuple(_joined(asked.get(e, {}), known_shape(e)) for e in inputs)
 
 
-def _joined(states: Iterable[State], shape: Shape) -> State:
+def _joined(states: Iterable[State], shape: Shape) -> State | None:
     found = list(states)
-    return reduce(lambda a, b: join(a, b, shape), found) if found else WHOLE
+    return reduce(lambda a, b: join(a, b, shape), found) if found else None

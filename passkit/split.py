@@ -129,6 +129,23 @@ class Split:
             block = block * int(pieces) + index[dim] // int(chunk)
         return block
 
+    def elements(self, shape: Shape) -> Extent:
+        """How many elements a block has; the last one along the split may have fewer."""
+        return numel(self.part(shape))
+
+    def part(self, shape: Shape) -> Shape:
+        """The shape of what a block has: 1 where it is cut into elements, the chunk, the rest."""
+        cut = {d.dim: d.chunk for d in self.digits(shape)}
+        return tuple(cut.get(k, n) for k, n in enumerate(shape or (1,)))
+
+    def local(self, index: Sequence[Expr], shape: Shape) -> tuple[Expr, ...]:
+        """The index in its block's `part` of the element at ``index``."""
+        cut = {d.dim: d.chunk for d in self.digits(shape)}
+        return tuple(
+            i if k not in cut else size_of(0) if cut[k] == 1 else i % size_of(cut[k])
+            for k, i in enumerate(index)
+        )
+
     def __str__(self) -> str:
         return f"({self.split_dim}, {self.chunk}, {self.kind.value})"
 
@@ -188,7 +205,15 @@ class Whole:
 
     def elements(self, shape: Shape) -> Extent:
         """How many elements a block needs."""
-        return numel(shape[self.prefix :])
+        return numel(self.part(shape))
+
+    def part(self, shape: Shape) -> Shape:
+        """The shape of what a block needs, with 1 for the leading coordinates that it has."""
+        return (1,) * self.prefix + shape[self.prefix :]
+
+    def local(self, index: Sequence[Expr], shape: Shape) -> tuple[Expr, ...]:
+        """The index in a block's `part` of the element at ``index``."""
+        return (size_of(0),) * self.prefix + tuple(index[self.prefix :])
 
     def __str__(self) -> str:
         return f"WHOLE({self.prefix})" if self.prefix else "WHOLE"

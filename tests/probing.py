@@ -76,9 +76,11 @@ def blocks_of(split: Split, shape: tuple[int, ...]) -> Array:
     return number
 
 
-def allowed(state: State, shape: tuple[int, ...], blocks: int) -> Array:
-    """Which elements each block may need: (blocks, elements)."""
+def allowed(state: State | None, shape: tuple[int, ...], blocks: int) -> Array:
+    """Which elements each block may need: (blocks, elements); with None it is none."""
     count = int(np.prod(shape))
+    if state is None:
+        return np.zeros((blocks, count), bool)
     if isinstance(state, Split):
         return blocks_of(state, shape)[None] == np.arange(blocks)[:, None]
     assert isinstance(state, Whole)
@@ -88,7 +90,7 @@ def allowed(state: State, shape: tuple[int, ...], blocks: int) -> Array:
     return own[:, None] == (np.arange(count) // (count // many or 1))[None]
 
 
-def violations(state: State, source: tuple[int, ...], owner: Array, needs: Array) -> int:
+def violations(state: State | None, source: tuple[int, ...], owner: Array, needs: Array) -> int:
     """How many (block, element) pairs are read though the state does not give them.
 
     ``owner`` is the block of each element of the result, ``needs`` is (source, result).

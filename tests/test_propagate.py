@@ -22,7 +22,7 @@ from passkit.op import FElement, FReduce, FScan
 from passkit.propagate import operand_states
 from passkit.split import WHOLE, Reject, Split, SplitKind, Whole, single_block
 from tests import paper_rules
-from tests.probing import all_splits, blocks_of, dependence, violations
+from tests.probing import all_splits, allowed, blocks_of, dependence, violations
 
 ROW, COLUMN = SplitKind
 WHOLES = "int64"
@@ -253,6 +253,46 @@ def test_a_rule_wins_and_must_fit() -> None:
     assert operand_states(y, Split(0, 3)) == (Reject("no"), Split(0, 1))
     assert operand_states(y, Whole(1, 4)) == (WHOLE, WHOLE)
     assert operand_states(y, Split(0, 4)) == (Split(0, 4), Split(0, 4))
+
+
+def test_what_is_not_read_needs_nothing() -> None:
+    """An input of which only the shape is wanted, and one without elements."""
+    x, like, empty = pk.var("x", (4, 5)), pk.var("y", (7,)), pk.var("z", (4, 0))
+
+    for split in (Split(0, 2), Split(1, 2, COLUMN)):
+        assert operand_states(ops.sized_by(x, like), split) == (split, None)
+    assert operand_states(ops.concat(x, empty, axis=1), Split(0, 2)) == (Split(0, 2), None)
+    assert operand_states(ops.concat(x, empty, axis=1), Split(0, 4)) == (Split(0, 4), None)
+
+
+def test_needs_of_a_slab() -> None:
+    """A result of which a block needs a slab needs slabs of its operands, or all of them."""
+    x, y = pk.var("x", (3, 4, 5)), pk.var("y", (3, 5, 2))
+    slab = Whole(1, 6)
+
+    assert operand_states(ops.exp(x), slab) == (slab,)
+    assert operand_states(x @ y, slab) == (slab, slab)
+    assert operand_states(ops.reduce_sum(x, axis=2), Whole(2, 2)) == (Whole(2, 2),)
+    assert operand_states(ops.reduce_sum(x, axis=1), Whole(2, 2)) == (Whole(1, 10),)
+    assert operand_states(ops.transpose(x), slab) == (WHOLE,)
+    assert operand_states(ops.reshape(x, shape=(12, 5)), Whole(1, 2)) == (Whole(2, 2),)
+    assert operand_states(ops.reshape(x, shape=(12, 5)), WHOLE) == (WHOLE,)
+
+
+@pytest.mark.parametrize("name", [n for n in CASES if n != "elementwise scalar"])
+def test_slabs_are_enough(name: str) -> None:
+    """Of slabs of every result, too: no block reads what its operand's state does not give."""
+    inputs, outputs = CASES[name].made()
+    needs = dependence(outputs, CASES[name].feeds(2))
+    for o, output in enumerate(outputs):
+        shape = tuple(map(int, known_shape(output)))
+        for slab in (Whole(p, per) for p in range(len(shape) + 1) for per in (1, 3)):
+            states = dict(zip(output.node.inputs, operand_states(output, slab), strict=True))
+            for x in inputs:
+                if x in states and not isinstance(states[x], Reject):
+                    own = allowed(slab, shape, 30)
+                    read = own @ needs[x.node.name][o].T
+                    assert not (read & ~allowed(states[x], known_shape(x), 30)).any(), (slab, x)
 
 
 def test_state_is_never_split() -> None:

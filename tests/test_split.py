@@ -73,6 +73,31 @@ def test_owners(shape: tuple[int, ...]) -> None:
         assert [split.number(at, shape) for at in np.ndindex(*shape)] == list(wanted)
 
 
+@pytest.mark.parametrize("shape", [(7,), (4, 6), (2, 3, 5), (1, 5)])
+def test_places_in_a_block(shape: tuple[int, ...]) -> None:
+    """Elements of a block have different places in its part, all inside of it."""
+    index = [Var(f"i{k}", dt.int64) for k in range(len(shape))]
+    where = np.indices(shape).reshape(len(shape), -1)
+    grid = {i.name: at for i, at in zip(index, where, strict=True)}
+    for split in all_splits(shape):
+        owner, part = blocks_of(split, shape), split.part(shape)
+        at = [np.broadcast_to(evaluate(x, grid), owner.shape) for x in split.local(index, shape)]
+        assert all((a >= 0).all() and (a < n).all() for a, n in zip(at, part, strict=True))
+        assert len(set(zip(owner, *at, strict=True))) == owner.size
+        assert np.bincount(owner).max() == split.elements(shape) == np.prod(part)
+
+
+def test_what_blocks_of_the_figure_hold() -> None:
+    """17 and 289 elements, as scratch is asked for; of a slab what is behind its prefix."""
+    assert [Split(0, 17).elements(s) for s in ((8704,), (8704, 17))] == [17, 289]
+    assert Split(1, 1).part((64, 8, 17, 128)) == (1, 1, 17, 128)
+    assert Split(0, 4, COLUMN).part((N, 8)) == (4, 1)
+    assert Whole(1).part((4, 5, N)) == (1, 5, N) and Whole(1).elements((4, 5, N)) == 5 * N
+    assert Split(0, 1).part(()) == (1,)
+    i, j = Var("i", dt.int64), Var("j", dt.int64)
+    assert Whole(1).local((i, j), (4, 5))[1] == j
+
+
 def test_numbers_of_blocks() -> None:
     """As the formulas have it: 512 in the figure, short last blocks counted."""
     assert Split(2, 17).blocks((64, 8, 17, 128)) == 512
