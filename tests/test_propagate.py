@@ -20,6 +20,7 @@ from passkit.exhibit import example
 from passkit.node import known_shape
 from passkit.op import FElement, FReduce, FScan
 from passkit.propagate import operand_states
+from passkit.size import Size, substitute
 from passkit.split import WHOLE, Reject, Split, SplitKind, Whole, single_block
 from tests import paper_rules
 from tests.probing import all_splits, allowed, blocks_of, dependence, violations
@@ -361,3 +362,65 @@ def called(op: pk.Op, node: pk.Node) -> Case:
     below = tuple(0 if e.dtype is not None and e.dtype.is_float else 3 for e in node.inputs)
     shapes = tuple(known_shape(e) for e in node.inputs)
     return Case(lambda *x: op(*x, **node.params), shapes, below)
+
+
+# Extents that only a call knows: what is derived for any must hold for each
+
+
+N = Size.symbol("n")
+SYMBOLIC: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "elementwise": (lambda x, y: x * y, ((N, 3), (N, 3))),
+    "broadcasting": (lambda x, y: x + y, ((N, 2, 3), (2, 1))),
+    "broadcasting of a row": (lambda x, y: x + y, ((2, N), (N,))),
+    "reduce": (lambda x: ops.reduce_sum(x, axis=1), ((N, 4, 2),)),
+    "reduce unknown": (lambda x: ops.reduce_sum(x, axis=1), ((4, N, 3),)),
+    "transpose": (ops.transpose, ((N, 4),)),
+    "flat": (lambda x: ops.reshape(x, shape=(-1,)), ((N, 4),)),
+    "joined": (lambda x: ops.reshape(x, shape=(-1, 4)), ((N, 2, 4),)),
+    "split": (lambda x: ops.reshape(x, shape=(-1, 4)), ((4 * N,),)),
+    "split across": (lambda x: ops.reshape(x, shape=(-1, 6)), ((3 * N, 4),)),
+    "concat": (lambda x, y: ops.concat(x, y, axis=0), ((N, 3), (4, 3))),
+    "concat last": (lambda x, y: ops.concat(x, y, axis=1), ((N, 3), (N, 2))),
+    "slice": (lambda x: x[:, 1:], ((N, 4),)),
+    "slice by steps": (lambda x: x[:, ::2], ((N, 8),)),
+    "product": (lambda x, y: x @ y, ((N, 3), (3, 4))),
+    "product of a batch": (lambda x, y: x @ y, ((2, N, 3), (2, 3, 2))),
+    "scan": (lambda x: ops.cumsum(x, axis=1), ((N, 4),)),
+    "softmax": (lambda x: ops.softmax(x, axis=-1), ((2, N, 4),)),
+}
+
+
+@pytest.mark.parametrize("name", SYMBOLIC)
+def test_what_holds_for_any_extent_holds_for_each(name: str) -> None:
+    """States over n, with numbers put in, against what is read at these numbers."""
+    build, shapes = SYMBOLIC[name]
+    sources = [pk.var(f"x{k}", s) for k, s in enumerate(shapes)]
+    output = build(*sources)
+    splits = [s for s in every_split(known_shape(output)) if s.blocks(known_shape(output)) != 1]
+    states = [dict(zip(output.node.inputs, operand_states(output, s), strict=True)) for s in splits]
+    for n in (1, 2, 5, 8):
+        given = case(build, *(tuple(substitute(e, {"n": n}) for e in s) for s in shapes))
+        inputs, (known,) = given.made()
+        needs = dependence([known], given.feeds(n))
+        shape = known_shape(known)
+        for split, found in zip(splits, states, strict=True):
+            owner = blocks_of(numbers_in(split, n), shape)
+            for x, y in zip(sources, inputs, strict=True):
+                if not isinstance(found[x], Reject):
+                    state = numbers_in(found[x], n)
+                    wrong = violations(state, known_shape(y), owner, needs[y.node.name][0])
+                    assert wrong == 0, (n, str(split), str(found[x]))
+    assert any(isinstance(x, Split) for found in states for x in found.values())
+
+
+def every_split(shape: Any) -> list[Split]:
+    """Splits of a shape with unknown extents: small chunks, all of it, and multiples."""
+    chunks = (1, 2, 3, 4, 6, 8, N, 2 * N, 4 * N)
+    return [Split(d, c, k) for d in range(len(shape)) for c in chunks for k in SplitKind]
+
+
+def numbers_in(state: Any, n: int) -> Any:
+    """A state with a number for n."""
+    if isinstance(state, Split):
+        return Split(state.split_dim, substitute(state.chunk, {"n": n}), state.kind)
+    return state and Whole(state.prefix, substitute(state.per, {"n": n}))
