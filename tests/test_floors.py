@@ -22,8 +22,9 @@ FLOORS = {
         "json_values json spelled backward again adjoint"
     ),
     "plan": (
-        "partial unroll index choice target group split space layout turning reads tiling "
-        "schedule shared dominance sharing flow nest template variants kernel lowering tidy storage"
+        "partial unroll index choice target group split propagate consistency split_search space "
+        "layout turning reads tiling schedule shared dominance sharing flow nest template variants "
+        "kernel lowering tidy storage"
     ),
     "parts": "dialects runtime render viz explanation ops",
     "passes": (

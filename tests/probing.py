@@ -1,0 +1,112 @@
+"""What a graph's results depend on, element by element, found by running it: an oracle.
+
+An element of an input is changed, to others and to NaN; the elements of the result that change
+depend on it. Nothing here reads what operators say of themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+
+import passkit as pk
+from passkit.split import Split, SplitKind, State, Whole
+
+Array = Any
+
+
+def dependence(
+    outputs: list[pk.Entry], feeds: Mapping[str, Array], asked: Collection[str] | None = None
+) -> dict[str, list[Array]]:
+    """For each input ``asked`` for, and output: which elements the latter's elements depend on.
+
+    Each is a matrix of bools, (elements of the input, elements of the output).
+    """
+    graph = pk.Graph(outputs)
+    rng = np.random.default_rng(5)
+    plain = pk.interpret(graph, feeds)
+    found: dict[str, list[Array]] = {}
+    for name, array in feeds.items():
+        if asked is not None and name not in asked:
+            continue
+        flat = array.reshape(-1)
+        needs = [np.zeros((flat.size, p.size), bool) for p in plain]
+        for k in range(flat.size):
+            for value in others(flat[k], rng):
+                changed = flat.copy()
+                changed[k] = value
+                again = pk.interpret(graph, {**feeds, name: changed.reshape(array.shape)})
+                for need, a, b in zip(needs, plain, again, strict=True):
+                    need[k] |= (bits(a) != bits(b)).reshape(-1)
+        found[name] = needs
+    return found
+
+
+def bits(array: Array) -> Array:
+    """The array as integers, so that NaNs are equal and zeros of either sign are not."""
+    array = np.ascontiguousarray(array)
+    return array if array.dtype == bool else array.view(f"i{array.dtype.itemsize}")
+
+
+def others(value: Any, rng: np.random.Generator) -> list[Any]:
+    """What an element is changed to."""
+    if value.dtype.kind == "f":
+        return [np.nan, value + 1 + rng.random(), -100 * (1 + rng.random()), 100.0]
+    if value.dtype.kind == "b":
+        return [~value]
+    return [0, 1, 2, value + 1, max(value - 1, 0)]
+
+
+def blocks_of(split: Split, shape: tuple[int, ...]) -> Array:
+    """The number of the block of each element, from the definition of the triple."""
+    shape = shape or (1,)
+    where = np.indices(shape).reshape(len(shape), -1)
+    d, n = split.split_dim, shape[split.split_dim]
+    piece, pieces = where[d] // split.chunk, -(-n // split.chunk)
+    if split.kind is SplitKind.ROW:
+        outer = np.zeros(where.shape[1], int)
+        for k in range(d):
+            outer = outer * shape[k] + where[k]
+        return outer * pieces + piece
+    number = piece
+    for k in range(d + 1, len(shape)):
+        number = number * shape[k] + where[k]
+    return number
+
+
+def allowed(state: State | None, shape: tuple[int, ...], blocks: int) -> Array:
+    """Which elements each block may need: (blocks, elements); with None it is none."""
+    count = int(np.prod(shape))
+    if state is None:
+        return np.zeros((blocks, count), bool)
+    if isinstance(state, Split):
+        return blocks_of(state, shape)[None] == np.arange(blocks)[:, None]
+    assert isinstance(state, Whole)
+    lead = shape[: state.prefix]
+    many = int(np.prod(lead))
+    own = np.arange(blocks) // state.per % many
+    return own[:, None] == (np.arange(count) // (count // many or 1))[None]
+
+
+def violations(state: State | None, source: tuple[int, ...], owner: Array, needs: Array) -> int:
+    """How many (block, element) pairs are read though the state does not give them.
+
+    ``owner`` is the block of each element of the result, ``needs`` is (source, result).
+    """
+    blocks = int(owner.max()) + 1
+    read = np.zeros((blocks, needs.shape[0]), bool)
+    for block in range(blocks):
+        read[block] = needs[:, owner == block].any(axis=1)
+    return int((read & ~allowed(state, source, blocks)).sum())
+
+
+def all_splits(shape: tuple[int, ...]) -> list[Split]:
+    """Every triple of a shape, short last blocks included."""
+    return [
+        Split(d, chunk, kind)
+        for kind in SplitKind
+        for d, n in enumerate(shape or (1,))
+        for chunk in range(1, n + 1)
+    ]
