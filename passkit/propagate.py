@@ -134,7 +134,7 @@ class Block:
         self.number = self._number(0, len(digits))
 
     def fresh(self, name: str, extent: Extent) -> Var:
-        """A variable of this extent, of which the block does not depend."""
+        """A variable of this extent."""
         self.extents[name] = extent
         return Var(name, dt.int64)
 
@@ -164,23 +164,19 @@ class Block:
     def candidates(self, shape: Shape, index: Index) -> Iterator[Split]:
         """Splits of an operand that have as many blocks: few, each of which is then proven."""
         assert self.split is not None
-        many, chunk = numel(self.counts), self.split.chunk
-        dims = range(len(shape)) if shape else ()
         before = list(accumulate(shape, mul, initial=1))
-        total = before[-1]
-        for kind in (self.split.kind, *(k for k in SplitKind if k is not self.split.kind)):
-            for dim in dims:
-                rest = (
-                    before[dim] if kind is SplitKind.ROW else divide_exactly(total, before[dim + 1])
-                )
-                pieces = None if rest is None else divide_exactly(many, rest)
-                if pieces is None or shape[dim] == 1:
+        first, other = self.split.kind, {*SplitKind} - {self.split.kind}
+        for kind in (first, *other):
+            for dim, n in enumerate(shape):
+                outer, behind = before[dim], divide_exactly(before[-1], before[dim + 1])
+                rest = outer if kind is SplitKind.ROW else behind
+                pieces = None if rest is None else divide_exactly(numel(self.counts), rest)
+                if pieces is None or n == 1:
                     continue
-                even = divide_exactly(shape[dim], pieces)
                 at = normal(index[dim], self.extents)
                 steps = (at.coefficient(self.digits[k]) for k in (-1, 0))
-                for size in dict.fromkeys((chunk, *steps, even)):
-                    if size is not None and _fits(size, shape[dim], pieces):
+                for size in dict.fromkeys((self.split.chunk, *steps, divide_exactly(n, pieces))):
+                    if size is not None and _fits(size, n, pieces):
                         yield Split(dim, size, kind)
 
     def owns(self, split: Split, shape: Shape, index: Index) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Flag, auto
 from functools import cached_property
 
@@ -47,11 +48,12 @@ class Axis:
 
 @frozen
 class Infeasible:
-    """Why a group cannot be one kernel; ``node`` is where it failed."""
+    """Why a group cannot be one kernel: where it failed, and the numbers it failed by."""
 
     code: str
     reason: str
     node: Node | None = field(default=None, eq=False)
+    data: Mapping[str, object] = field(factory=dict, eq=False)
 
 
 class Space:

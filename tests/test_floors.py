@@ -23,9 +23,9 @@ FLOORS = {
     ),
     "plan": (
         "partial unroll index choice target group closing split propagate consistency "
-        "split_search space layout turning reads tiling region tracts cutting "
-        "stitch stitching planner "
-        "schedule shared kernel lowering tidy storage"
+        "split_search space layout turning reads tiling region tracts schedule cutting stitch "
+        "stitching planner shared dominance sharing flow nest template variants kernel lowering "
+        "tidy storage"
     ),
     "parts": "dialects runtime render viz explanation ops",
     "passes": (
