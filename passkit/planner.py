@@ -9,7 +9,7 @@ from passkit.layout import lay_out
 from passkit.node import Node
 from passkit.schedule import Schedule, estimate, levels_of, stages_of
 from passkit.space import Infeasible
-from passkit.stitching import is_stitched, plan_stitched
+from passkit.stitching.plan import is_stitched, plan_stitched
 from passkit.target import Target
 from passkit.tiling import row_place, tiling
 

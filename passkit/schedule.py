@@ -9,11 +9,11 @@ from attrs import evolve, field, frozen
 from passkit.layout import Layout
 from passkit.node import Node, known_shape
 from passkit.op import OpPattern, TOpCost
-from passkit.region import Region
 from passkit.size import Extent, numel
 from passkit.space import Axis, Role, Space, is_free, reduce_of
 from passkit.split import Split
 from passkit.stage import Place
+from passkit.stitching.regions import Region
 from passkit.target import Target
 from passkit.tiling import Composition
 

@@ -7,7 +7,6 @@ from enum import Enum
 
 from attrs import frozen
 
-from passkit.cutting import reads_of_part
 from passkit.dtype import DType
 from passkit.group import Group
 from passkit.index import ravel
@@ -17,7 +16,8 @@ from passkit.schedule import Schedule, Stitching
 from passkit.size import Extent, numel
 from passkit.space import Role, Space, is_free, reduce_of, scan_of
 from passkit.stage import Buffer, Place
-from passkit.stitch import LaidPart, lay_part
+from passkit.stitching.cutting import reads_of_part
+from passkit.stitching.parts import LaidPart, lay_part
 from passkit.tiling import Composition
 
 ALIGN = 64

@@ -23,7 +23,7 @@ FLOORS = {
     ),
     "plan": (
         "partial unroll index choice target group closing split propagate consistency "
-        "split_search space layout turning reads tiling region tracts schedule cutting stitch "
+        "split_search space layout turning reads tiling schedule "
         "stitching planner shared dominance sharing flow nest template variants kernel lowering "
         "tidy storage"
     ),

@@ -13,10 +13,10 @@ import passkit as pk
 from passkit.errors import CodeGenError
 from passkit.lowering import lower
 from passkit.planner import plan_group
-from passkit.region import Region
 from passkit.shared import plan_shared
 from passkit.space import Infeasible
 from passkit.stage import Dot
+from passkit.stitching.regions import Region
 from passkit.target import cpu, target_of
 from passkit.tiling import Composition
 from tests.teams import team_of
@@ -41,22 +41,26 @@ def softmax_of(x: Any) -> Any:
 
 
 def softmax(n: int) -> list[Any]:
+    """Rows of any length."""
     return [softmax_of(pk.var("x", (5, n)))]
 
 
 def log_softmax(n: int) -> list[Any]:
+    """Rows of any length."""
     x = pk.var("x", (5, n))
     d = x - o.reduce_max(x, axis=-1, keepdims=True)
     return [d - o.log(o.reduce_sum(o.exp(d), axis=-1, keepdims=True))]
 
 
 def layer_norm(n: int) -> list[Any]:
+    """Rows of any length, with a weight for each column."""
     x, g = pk.var("x", (5, n)), pk.var("g", (n,))
     d = x - o.reduce_mean(x, axis=-1, keepdims=True)
     return [d * o.rsqrt(o.reduce_mean(d * d, axis=-1, keepdims=True) + 1e-5) * g]
 
 
 def batch_norm(n: int) -> list[Any]:
+    """Columns of any length, and what their statistics make of them."""
     x = pk.var("x", (n, 7))
     mean = o.reduce_mean(x, axis=0)
     d = x - mean
@@ -65,6 +69,7 @@ def batch_norm(n: int) -> list[Any]:
 
 
 def image_norm(n: int) -> list[Any]:
+    """The same over three axes."""
     x = pk.var("x", (3, n, 2, 20))
     mean = o.reduce_mean(x, axis=(0, 1, 2))
     d = x - mean
@@ -73,21 +78,25 @@ def image_norm(n: int) -> list[Any]:
 
 
 def into_product(n: int) -> list[Any]:
+    """Reduction, elementwise, product: all of a row is folded again."""
     x, w = pk.var("x", (9, n)), pk.var("w", (n, 6))
     return [o.tanh(x - o.reduce_mean(x, axis=-1, keepdims=True)) @ w]
 
 
 def rows_into_product(n: int) -> list[Any]:
+    """Softmax, product, elementwise: any number of rows."""
     x, w = pk.var("x", (n, 24)), pk.var("w", (24, 6))
     return [o.relu(softmax_of(x) @ w + 1.0)]
 
 
 def attention(n: int) -> list[Any]:
+    """Two products with softmax between them."""
     q, k, v, m = pk.var("q", (3, n, 8)), pk.var("k", (3, n, 8)), pk.var("v", (3, n, 8)), (n,)
     return [softmax_of(o.matmul(q, k, transpose_b=True) * 0.3 + pk.var("m", m)) @ v]
 
 
 def figure1(n: int) -> list[Any]:
+    """Two products, two reductions, four results."""
     q, k, v = pk.var("q", (3, n, 4)), pk.var("k", (3, 4, n)), pk.var("v", (3, n, 5))
     add = (q @ k) * 0.125 + pk.var("m", (n,))
     most = o.reduce_max(add, axis=-1, keepdims=True)
@@ -98,18 +107,21 @@ def figure1(n: int) -> list[Any]:
 
 
 def rows_and_columns(n: int) -> list[Any]:
+    """Folds over rows, then over columns of the same."""
     x = o.exp(pk.var("x", (6, n)))
     y = x / o.reduce_sum(x, axis=-1, keepdims=True)
     return [o.reduce_sum(y, axis=0), y]
 
 
 def rows_of_rows(n: int) -> list[Any]:
+    """A fold of what folds left."""
     x = pk.var("x", (4, 3, n))
     r = o.reduce_sum(x * x, axis=-1)
     return [o.reduce_max(r, axis=-1), o.sqrt(r)]
 
 
 def lstm_cell(n: int) -> list[Any]:
+    """Elementwise with slices, two results."""
     z, c = pk.var("z", (n, 64)), pk.var("c", (n, 16))
     i, j, f, out = o.split(z, 4, axis=1)
     state = c * o.sigmoid(f + 1.0) + o.sigmoid(i) * o.tanh(j)
@@ -141,10 +153,103 @@ def agree(graph: pk.Graph, exe: Any, feeds: dict[str, Any]) -> None:
 def test_one_kernel_each_at_every_extent(program: Program, rng: np.random.Generator) -> None:
     """One launch and nothing else, whatever the extent."""
     made = [together(program(n)) for n in EXTENTS]
-    planned = [pk.ApplyPasses(g, LADDER, target="cpu", keep_together=names) for g, names in made]
-    for (graph, _), exe in zip(made, map(pk.compile, planned), strict=True):
+    for graph, names in made:
+        (exe,) = compiled([graph], keep_together=names)
         assert len(exe.steps) == 1 and len(exe.kernels) == 1
         agree(graph, exe, feeds_of(graph, rng))
 
 
-LADDER = ["Fusion", "SchedulePlan", "SharedMemPlan", "CodeGen"]
+def test_tiles_with_short_windows(rng: np.random.Generator) -> None:
+    """Rows that no window divides: the last tile of each head has fewer."""
+    graph, names = together(attention(211))
+    exe = pk.compile(graph, keep_together=names, target=evolve(cpu(), scratch=32768))
+    (plan,) = exe.graph.attrs["schedule"].values()
+    windows = [r for _, r in plan.stitching.regions if r.window is not None]
+
+    assert exe.kernels[0].grid > 3 and any(211 % r.chunk for r in windows)
+    agree(graph, exe, feeds_of(graph, rng))
+
+
+def test_equal_bits_on_any_number_of_threads(rng: np.random.Generator) -> None:
+    """A tile computes what it reads, whoever runs it."""
+    graph, names = together(figure1(40))
+    exe, feeds = pk.compile(graph, keep_together=names), feeds_of(graph, rng)
+    found = []
+    for threads in (1, 2, 4):
+        with team_of(threads):
+            found.append([x.tobytes() for x in exe(feeds)])
+
+    assert found[0] == found[1] == found[2]
+
+
+def test_parts_meet_in_scratch() -> None:
+    """What leaves a part for another lies in a tile's scratch, not in memory."""
+    graph, names = together(attention(94))
+    planned = pk.ApplyPasses(
+        graph, ["Fusion", "SchedulePlan", "SharedMemPlan", "CodeGen"], keep_together=names
+    )
+    (plan,) = planned.attrs["schedule"].values()
+    (kernel,) = planned.attrs["kernel"].values()
+    (phase,) = kernel.ast.phases
+
+    assert plan.composition is Composition.STITCHED
+    assert [isinstance(p.stages[0], Dot) for p in phase.parts] == [True, False, True]
+    assert [b.name for b in kernel.ast.params] == ["x0", "x1", "x2", "x3", "y0"]
+    assert kernel.shared_nbytes >= 2 * plan.stitching.regions[0][1].size * 4
+
+
+def test_moved_inputs_are_read_where_they_lie() -> None:
+    """A transposed operand of a product is no copy, and no part."""
+    q, k = pk.var("q", (3, 20, 8)), pk.var("k", (20, 3, 8))
+    graph, names = together([o.exp(q @ o.transpose(k, axes=(1, 2, 0)))])
+    planned = pk.ApplyPasses(graph, ["Fusion", "SchedulePlan"], keep_together=names)
+    (plan,) = planned.attrs["schedule"].values()
+
+    assert [p.schedule is None for p in plan.stitching.parts] == [True, False]
+
+
+def test_why_not_together() -> None:
+    """What no plan serves stays apart, with the reason."""
+    x = pk.var("x", (2, 128, 2, 8))
+    q = o.transpose(x, (0, 2, 1, 3))
+    y = softmax_of(o.matmul(q, q, transpose_b=True)) @ q
+    graph, names = together([o.reshape(o.transpose(y, (0, 2, 1, 3)), (2, 128, 16))])
+    log = pk.ApplyPasses(graph, "Fusion", keep_together=names).attrs["fusion_log"]
+    reasons = {d.reason for d in log if "keep_together" in d.reason}
+
+    assert any("a tile owns one column of reshape" in r for r in reasons)
+
+
+def test_what_stands_between_keeps_apart() -> None:
+    """Two products with something outside between them would wait for each other."""
+    x, w = pk.var("x", (8, 8)), pk.var("w", (8, 8))
+    first = o.matmul(x, w, name="first")
+    between = o.sort(first, name="between")
+    graph = pk.Graph([o.matmul(between, first, name="second")])
+    fused = pk.ApplyPasses(graph, "Fusion", keep_together=[["first", "second"]])
+    (found,) = [d for d in fused.attrs["fusion_log"] if d.code == "would_create_cycle"]
+
+    assert "fusing would make a cycle" in found.reason
+
+
+def test_a_schedule_is_for_its_group() -> None:
+    """Parts that another group has are refused."""
+    plans = []
+    for n in (5, 6):
+        graph, names = together(attention(n))
+        (group,) = pk.ApplyPasses(graph, "Fusion", keep_together=names).attrs["subgraph"].values()
+        plan = plan_group(group, target_of("cpu"))
+        assert not isinstance(plan, Infeasible)
+        plans.append((group, plan, plan_shared(group, plan)))
+    with pytest.raises(CodeGenError, match=r"Group\(gemm.* has other parts than its schedule"):
+        lower(plans[0][0], plans[1][1], plans[1][2])
+
+
+def test_regions() -> None:
+    """What a tile owns: coordinates of its own, a window, the rest."""
+    rows = Region((4, 94, 32), 1, 1, 40)
+    columns = Region((94, 8, 32), 1, 1, 4, backwards=True)
+
+    assert (rows.outside, rows.inside, rows.swords, rows.size) == ((0,), (1, 2), 3, 40 * 32)
+    assert (columns.outside, columns.inside, columns.swords) == ((2,), (0, 1), 2)
+    assert columns.extents == (94, 4) and Region((4, 5), 1).size == 5

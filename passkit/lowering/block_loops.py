@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from passkit.ast import Binary, Expr, Fixed, Var, dt, size_of, where
 from passkit.lowering.loops import FIRST, HIGH, LAST, LOW, ROW, WIDE, decoded
-from passkit.region import TILE, Region, bounds, place_of
 from passkit.schedule import Schedule
 from passkit.size import Extent, numel
 from passkit.space import Axis, Space
 from passkit.stage import Let, Level, Loop
+from passkit.stitching.regions import TILE, Region, bounds, place_of
+from passkit.stitching.tracts import Tract
 from passkit.tiling import Composition
-from passkit.tracts import Tract
 
 
 class BlockLoops:

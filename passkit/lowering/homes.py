@@ -11,8 +11,8 @@ from passkit.graph import Graph
 from passkit.index import Sum, ravel
 from passkit.node import Node, known_shape
 from passkit.reads import Index
-from passkit.region import Region
 from passkit.space import Role, Space
+from passkit.stitching.regions import Region
 
 Place = tuple[str, Sum]
 """A buffer and the index of an element in it."""

@@ -12,10 +12,10 @@ from passkit.lowering.loops import FIRST, LAST, decoded
 from passkit.node import Node, known_shape
 from passkit.op import FContract
 from passkit.reads import Index, aligned
-from passkit.region import Region, bounds, place_of
 from passkit.size import Extent
 from passkit.space import Axis
 from passkit.stage import Dot, Let, Level, Loop, Matrix
+from passkit.stitching.regions import Region, bounds, place_of
 from passkit.walk import variables
 
 ROW, COLUMN, STEP = (Var(name, dt.int64) for name in ("m", "n", "k"))

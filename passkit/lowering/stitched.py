@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from attrs import evolve
 
 from passkit.ast import Expr, Var, dt, size_of
-from passkit.cutting import source_of
 from passkit.errors import CodeGenError
 from passkit.group import Group
 from passkit.index import Extents, ravel
@@ -18,13 +17,14 @@ from passkit.lowering.lower import Lowering, params_of
 from passkit.lowering.product import product_stages
 from passkit.node import Entry, Node, known_shape
 from passkit.reads import Index
-from passkit.region import bounds
 from passkit.schedule import PartPlan, Schedule, Stitching
 from passkit.shared import SharedPlan
 from passkit.size import Extent
 from passkit.space import Infeasible
 from passkit.stage import Dot, KernelAST, Let, Part, Phase, Stage
-from passkit.stitch import lay_part
+from passkit.stitching.cutting import source_of
+from passkit.stitching.parts import lay_part
+from passkit.stitching.regions import bounds
 from passkit.tidy import expressions
 from passkit.walk import variables
 

@@ -14,7 +14,7 @@ from passkit.viz.sight import Sight
 if TYPE_CHECKING:
     from passkit.compiler import Executable
     from passkit.graph import Graph
-    from passkit.group import Decision
+    from passkit.group import Decision, Group
     from passkit.node import Entry, Node
     from passkit.runtime.profile import Profile
     from passkit.runtime.program import Step
@@ -125,14 +125,19 @@ class _Teller:
 
     def _schedule(self, node: Node) -> list[str]:
         plan: Schedule = self.graph.attrs["schedule"][node]
-        body = node.params["body"]
+        body: Group = node.params["body"]
         nodes = body.graph.nodes
 
         def called(*numbers: int) -> str:
-            names = body.graph.names
-            return ", ".join(body.origin.get(nodes[n]) or names[nodes[n]] for n in numbers)
+            return ", ".join(body.called(nodes[n]) for n in numbers)
 
         lines = [str(plan)]
+        if plan.stitching is not None:
+            return lines + [
+                f"part {k}: {'a product' if p.schedule is None else p.schedule}; leaves "
+                f"{called(*p.results)}"
+                for k, p in enumerate(plan.stitching.parts)
+            ]
         places = {k.value: k for k in plan.kept}
         for number, stage in enumerate(plan.stages):
             parts = []

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from passkit.closing import make_group
-from passkit.cutting import contract_of, reads_of_part
 from passkit.errors import GraphError
 from passkit.graph import Graph
 from passkit.group import Decision
@@ -15,6 +14,7 @@ from passkit.passes.fusion.contract import contract
 from passkit.passes.fusion.partition import Partition, is_fusible
 from passkit.planner import plan_group
 from passkit.space import Infeasible
+from passkit.stitching.cutting import contract_of, reads_of_part
 
 TOGETHER = "keep_together names both"
 FLOATS = ("float32", "float64")

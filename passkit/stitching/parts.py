@@ -10,15 +10,15 @@ from passkit.closing import is_literal, make_group
 from passkit.group import Group
 from passkit.layout import Layout, lay_out
 from passkit.node import Entry, Node, known_shape
-from passkit.region import Region
 from passkit.schedule import Schedule, estimate, levels_of, stages_of
 from passkit.size import numel
 from passkit.space import Infeasible, Role, reduce_of
 from passkit.split import Split
 from passkit.stage import Place
+from passkit.stitching.regions import Region
+from passkit.stitching.tracts import Tract, boundary, tract_of
 from passkit.target import Target
 from passkit.tiling import Composition, is_short
-from passkit.tracts import Tract, boundary, tract_of
 from passkit.turning import block_axis
 
 

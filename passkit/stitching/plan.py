@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from passkit.cutting import Piece, contract_of, cut, reads_of_part
 from passkit.graph import Graph
 from passkit.group import Group
 from passkit.node import Entry, Node, known_shape
 from passkit.op import FContract
 from passkit.propagate import operand_states
-from passkit.region import Region
 from passkit.schedule import PartPlan, Schedule, Stitching
 from passkit.size import Extent, Size, numel
 from passkit.space import Infeasible, is_free
 from passkit.split import Reject, Split, SplitKind, State, Whole, join, legal_splits
-from passkit.stitch import LaidPart, lay_part, part_schedule
+from passkit.stitching.cutting import Piece, contract_of, cut, reads_of_part
+from passkit.stitching.parts import LaidPart, lay_part, part_schedule
+from passkit.stitching.regions import Region
 from passkit.target import Target
 from passkit.tiling import Composition
 
@@ -134,7 +134,7 @@ class _Plan:
             ):
                 if isinstance(found, Reject):
                     return Infeasible("op_rejects_schedule", found.reason, node)
-                if is_free(operand.node):
+                if found is None or is_free(operand.node):
                     continue
                 into = wanted if operand.node in inside else self.states
                 shape = known_shape(operand)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from attrs import frozen
 
 from passkit.index import Sum, ravel
-from passkit.region import Region
 from passkit.size import Extent, divide_exactly, numel
 from passkit.space import Axis, Role, Space
+from passkit.stitching.regions import Region
 
 
 @frozen

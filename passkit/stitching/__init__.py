@@ -1,0 +1,1 @@
+"""Stitched kernels: groups of several iteration spaces, cut into parts that meet in scratch."""
