@@ -6,6 +6,8 @@ leaves) or INLINE (computed where it is read, at any index).
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from passkit import dtype as dt
 from passkit.ast import Chunks, Var
 from passkit.graph import Graph
@@ -65,6 +67,14 @@ class Layout:
         self.accesses: list[Sum] = []
         self.input_reads: dict[Node, list[Sum]] = {}
         self.pinned: set[Var] = set()
+        self._linear: dict[tuple[Index, Shape], Sum] = {}
+
+    def linear(self, index: Index, shape: Shape) -> Sum:
+        """The row-major linear index, found once: chains of elementwise values share theirs."""
+        found = self._linear.get((index, shape))
+        if found is None:
+            found = self._linear[index, shape] = ravel(index, shape, self.space.extents)
+        return found
 
     def reads(self, node: Node, index: Index) -> list[tuple[Entry, Index]]:
         """The entries that ``node`` reads for its element at ``index``, and where."""
@@ -85,7 +95,7 @@ class Layout:
         """
         shape = known_shape(entry)
         total = numel(shape)
-        linear = ravel(index, shape, self.space.extents)
+        linear = self.linear(index, shape)
         full = total == self.space.size and linear == self.space.full
         if full and reduce_of(entry.node) is None:
             return Role.FULL
@@ -94,11 +104,13 @@ class Layout:
         return Role.INLINE
 
 
+@lru_cache(maxsize=256)
 def lay_out(graph: Graph) -> Layout | Infeasible:
     """Where every value of a group lives, or why the group has no common space.
 
     Small folds are spelled out where nothing but what they leave is wanted, so that the space has
-    no axis of theirs: the layout is then of a graph without reductions.
+    no axis of theirs: the layout is then of a graph without reductions. Kept for the passes that
+    ask again about the same graph; not to be changed.
     """
     spelled = spelled_out(graph)
     if spelled is None:
@@ -219,7 +231,7 @@ def _demand(layout: Layout) -> Infeasible | None:
                 if is_free(entry.node):
                     if entry.node.is_variable:
                         shape = known_shape(entry)
-                        access = ravel(where, shape, space.extents)
+                        access = layout.linear(where, shape)
                         layout.accesses.append(access)
                         layout.input_reads.setdefault(entry.node, []).append(access)
                 else:

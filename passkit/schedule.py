@@ -298,6 +298,12 @@ def inplace_pairs(node: Node) -> list[tuple[int, int]]:
     One pass over the points, every read of the input at the point that is written.
     """
     group: Group = node.params["body"]
+    return _pairs(group.key, _Held(group))
+
+
+@lru_cache(maxsize=4096)
+def _pairs(key: str, held: _Held) -> list[tuple[int, int]]:
+    group = held.group
     layout = lay_out(group.graph)
     if isinstance(layout, Infeasible) or layout.space.reduced:
         return []
