@@ -248,12 +248,15 @@ def kinds(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
 
 
 def chosen(options: argparse.Namespace) -> Iterator[Subject]:
-    """The models that the command line asks for."""
+    """The models that the command line asks for. Raises: ValueError for names of none."""
+    known = sorted(path.stem for path in NETWORKS.glob("*.npz")) if options.fixtures else list(TEN)
+    wanted = options.fixtures or options.only or "all"
+    names = known if wanted == "all" else wanted.split(",")
+    if unknown := set(names) - set(known):
+        raise ValueError(f"unknown {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     if options.fixtures:
-        known = sorted(path.stem for path in NETWORKS.glob("*.npz"))
-        names = known if options.fixtures == "all" else options.fixtures.split(",")
         return fixtures(names, options.batch or FIXTURE_BATCH)
-    return written(options.only.split(",") if options.only else list(TEN), options.batch)
+    return written(names, options.batch)
 
 
 def main() -> int:
@@ -266,6 +269,10 @@ def main() -> int:
     parser.add_argument("--competitors", default=",".join(("passkit", *PEERS)))
     parser.add_argument("--torch", default="", help="a Python with torch, for torch.compile")
     options = parser.parse_args()
+    try:
+        subjects = chosen(options)
+    except ValueError as error:
+        parser.error(str(error))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     threads = peers.confine(options.threads)
     settings = SETTINGS | ({"compile": twin.SETTINGS} if options.torch else {})
@@ -275,7 +282,7 @@ def main() -> int:
     with contextlib.ExitStack() as stack:
         torch = stack.enter_context(twin.Torch(options.torch, threads)) if options.torch else None
         versions |= {"torch": torch.version} if torch else {}
-        for subject in chosen(options):
+        for subject in subjects:
             rows.append(measure(subject, names, threads, torch))
             print(f"{subject.name}: {time.time() - begin:.0f} s", file=sys.stderr, flush=True)
     report = {

@@ -42,14 +42,17 @@ class Torch:
         self.process = subprocess.Popen(
             command, cwd=Path(__file__).parents[1], stdin=-1, stdout=-1, text=True
         )
-        self.version: str = self.ask()["torch"]
+        try:
+            self.version: str = self.ask()["torch"]
+        except TwinError:
+            self.__exit__()
+            raise
 
     def __enter__(self) -> Torch:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.process.stdin.close()  # type: ignore[union-attr]
-        self.process.wait(30)
+        self.process.communicate(timeout=30)
 
     def ask(self, **request: Any) -> dict[str, Any]:
         """The answer to a request, or to none: the greeting. Raises: TwinError."""
