@@ -1,15 +1,18 @@
-"""Compares passkit with TensorFlow, XLA and ONNX Runtime on whole models, alternating in one run.
+"""Compares passkit with TensorFlow, XLA, ONNX Runtime and PyTorch on whole models, in one run.
 
-    python benchmarks/models.py [--batch 32] [--only lenet,unet] [--competitors passkit,graph]
+    python benchmarks/models.py [--torch PYTHON] [--only unet,lstm] [--competitors passkit,graph]
+    python benchmarks/models.py --fixtures lenet,unet   # or all: the tests' small networks
 
-The models are those of `tests/frontends/tf_graphdef/fixtures/networks`: ten of them, those of
-``--only``, or with ``--only all`` all. Prints a table and writes
-``benchmarks/results/models.json``. Needs tensorflow; onnxruntime and tf2onnx where they are.
+The models are the ten of `networks/`, at sizes of use. Competitors are checked against
+TensorFlow's result and timed in turn. Prints a table and writes ``benchmarks/results/models.json``
+(``fixtures.json`` with ``--fixtures``). Needs tensorflow; onnxruntime and tf2onnx where they are;
+``--torch`` names a Python with torch, in which `torch.compile` runs the same networks.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import json
 import math
@@ -20,158 +23,136 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from attrs import frozen
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT)]
 
 import compare  # noqa: E402  (after the path)
 import peers  # noqa: E402
+from networks import TEN, Array, twin  # noqa: E402
+from networks.competitors import BUILDERS, SETTINGS, Feeds  # noqa: E402
 
 from tests.frontends.tf_graphdef.reference.case import NETWORKS, Stored, stored  # noqa: E402
 
-TEN = (
-    *("autoencoder", "cross_network", "encoder", "lenet", "lstm"),
-    *("mixer", "mobilenet_v2", "resnet_v2", "unet", "wavenet"),
-)
+PEERS = ("graph", "xla", "onnx", "compile")
+FIXTURE_BATCH = 32
+TOLERANCE = {"passkit": 1e-4, "compile": 1e-4}
+"""Of the largest value; `LOOSE` for the others, to tell one that runs another model."""
+LOOSE = 1e-3
 
-Array = np.ndarray[Any, Any]
-Feeds = Mapping[str, Array]
-
-SETTINGS = {
-    "passkit": "tf_graphdef.load, pk.compile: target cpu, fusion stitch, numerics strict",
-    "graph": "TensorFlow: the GraphDef imported and pruned, run as a concrete function",
-    "xla": "TensorFlow: the same in tf.function(jit_compile=True)",
-    "onnx": "ONNX Runtime: the GraphDef by tf2onnx, CPU provider, intra_op threads = threads",
-}
-PEERS = tuple(name for name in SETTINGS if name != "passkit")
-TOLERANCE = 1e-3
-"""Of the largest value: what tells a competitor that runs another model."""
+Entrant = compare.Entrant | twin.Twin
 
 
-def passkit(case: Stored, feeds: Feeds, threads: int) -> peers.Competitor:
-    """The executable, called with arrays by name."""
-    import passkit as pk
-    from passkit.frontends import tf_graphdef
+@frozen(eq=False)
+class Subject:
+    """A model, what it is called with, and the weights where a twin can have them."""
 
-    executable = pk.compile(tf_graphdef.load(case.model, outputs=list(case.outputs)))
-    arguments = ", ".join(f"{name}={name}" for name in feeds)
-    return peers.Competitor(executable, f"f({arguments})", lambda a: a, lambda r: r[0])
+    name: str
+    case: Stored
+    feeds: Feeds
+    weights: Mapping[str, Array] | None = None
+
+    @property
+    def batch(self) -> int:
+        """How many examples are in a call."""
+        return int(next(iter(self.feeds.values())).shape[0])
 
 
-def _imported(case: Stored) -> tuple[Any, Any]:
+def written(names: list[str], batch: int) -> Iterator[Subject]:
+    """The networks of `networks/`, frozen now."""
     import tensorflow as tf
+    from networks import in_keras
 
-    graph = tf.compat.v1.GraphDef.FromString(case.model)
-    whole = tf.compat.v1.wrap_function(lambda: tf.graph_util.import_graph_def(graph, name=""), [])
-    inputs = [whole.graph.get_tensor_by_name(f"{name}:0") for name in case.inputs]
-    outputs = [whole.graph.get_tensor_by_name(name) for name in case.outputs]
-    return tf, whole.prune(inputs, outputs)
-
-
-def graph(case: Stored, feeds: Feeds, threads: int) -> peers.Competitor:
-    """TensorFlow's own executor, after grappler."""
-    tf, function = _imported(case)
-    call = f"f({', '.join(feeds)})"
-    return peers.Competitor(function, call, tf.constant, lambda r: r[0].numpy())
+    for name in names:
+        case, weights = in_keras.build(tf, TEN[name], batch)
+        yield Subject(name, case, case.inputs, weights)
 
 
-def xla(case: Stored, feeds: Feeds, threads: int) -> peers.Competitor:
-    """XLA, for the shapes of these feeds."""
-    tf, function = _imported(case)
-    specs = [tf.TensorSpec(a.shape, a.dtype) for a in feeds.values()]
-    compiled = tf.function(lambda *xs: function(*xs), input_signature=specs, jit_compile=True)
-    call = f"f({', '.join(feeds)})"
-    return peers.Competitor(
-        compiled.get_concrete_function(), call, tf.constant, lambda r: r[0].numpy()
-    )
+def fixtures(names: list[str], batch: int) -> Iterator[Subject]:
+    """The tests' networks, their inputs repeated along the first dimension to a batch."""
+    for name in names:
+        (case,) = stored(NETWORKS / f"{name}.npz")
+        feeds = {
+            name: np.resize(value, (batch, *value.shape[1:])) if value.ndim else value
+            for name, value in case.inputs.items()
+        }
+        yield Subject(name, case, feeds)
 
 
-def onnx(case: Stored, feeds: Feeds, threads: int) -> peers.Competitor:
-    """ONNX Runtime, called with its names."""
-    import onnxruntime
-    import tensorflow as tf
-    import tf2onnx
-
-    with tf.Graph().as_default():
-        model, _ = tf2onnx.convert.from_graph_def(
-            tf.compat.v1.GraphDef.FromString(case.model),
-            input_names=[f"{name}:0" for name in case.inputs],
-            output_names=list(case.outputs),
-        )
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    session = onnxruntime.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
-    pairs = ", ".join(f"{name + ':0'!r}: {name}" for name in feeds)
-    return peers.Competitor(session.run, f"f(None, {{{pairs}}})", lambda a: a, lambda r: r[0])
-
-
-BUILDERS: dict[str, Callable[[Stored, Feeds, int], peers.Competitor]] = {
-    "passkit": passkit,
-    "graph": graph,
-    "xla": xla,
-    "onnx": onnx,
-}
-
-
-def enlarged(case: Stored, batch: int) -> dict[str, Array]:
-    """The inputs, repeated along the first dimension to a batch."""
-    return {
-        name: np.resize(value, (batch, *value.shape[1:])) if value.ndim else value
-        for name, value in case.inputs.items()
-    }
-
-
-def enter(
-    name: str, case: Stored, sets: list[dict[str, Array]], threads: int
-) -> compare.Entrant:
-    """A competitor, checked against TensorFlow's stored result on the rows that are stored."""
-    competitor = BUILDERS[name](case, sets[0], threads)
+def enter(name: str, subject: Subject, sets: list[dict[str, Array]], threads: int) -> Entrant:
+    """A competitor, checked against TensorFlow's result on the rows of which it is known."""
+    competitor = BUILDERS[name](subject.case, sets[0], threads)
     prepared = [tuple(competitor.prepare(a) for a in feeds.values()) for feeds in sets]
     call = eval(f"lambda f, {', '.join(sets[0])}: {competitor.call}")
     found = np.asarray(competitor.numpy(call(competitor.function, *prepared[0])))
-    want = next(iter(case.outputs.values()))
+    want = next(iter(subject.case.outputs.values()))
     part = found[: len(want)].astype(np.float64) - want
     error = float(np.abs(part).max() / (np.abs(want).max() or 1.0))
     return compare.Entrant(name, competitor, prepared, found.nbytes, error)
 
 
-def measure(case: Stored, name: str, names: list[str], batch: int, threads: int) -> dict[str, Any]:
+def enter_twin(torch: twin.Torch, subject: Subject) -> Entrant:
+    """`torch.compile`, with the model's weights."""
+    if subject.weights is None:
+        raise twin.TwinError("not written in PyTorch")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "given.npz")
+        (x,), (result,) = subject.feeds.values(), subject.case.outputs.values()
+        twin.keep(path, subject.weights, x, result)
+        return twin.enter(torch, subject.name, path)
+
+
+def entrants_of(
+    subject: Subject, names: list[str], threads: int, torch: twin.Torch | None
+) -> tuple[list[Entrant], dict[str, str]]:
+    """The competitors that give the right result, and why others do not take part."""
+    sets = [{k: v.copy() for k, v in subject.feeds.items()} for _ in range(3)]
+    entrants, failed = [], {}
+    for name in names:
+        try:
+            if name == "compile":
+                assert torch is not None, "without --torch it is not among the names"
+                entrant = enter_twin(torch, subject)
+            else:
+                entrant = enter(name, subject, sets, threads)
+        except Exception as error:  # the other competitors still count
+            failed[name] = f"{type(error).__name__}: {error}"[:300]
+            continue
+        if entrant.error > TOLERANCE.get(name, LOOSE):
+            failed[name] = f"error {entrant.error:.1e}"
+            continue
+        entrants.append(entrant)
+    return entrants, failed
+
+
+def measure(
+    subject: Subject, names: list[str], threads: int, torch: twin.Torch | None
+) -> dict[str, Any]:
     """One row: competitors checked, then timed in turn; passkit's loading in processes."""
     gc.collect()
     gc.disable()
-    sets = [enlarged(case, batch)]
-    sets += [{k: v.copy() for k, v in sets[0].items()} for _ in range(2)]
-    row: dict[str, Any] = {"name": name, "batch": batch, "failed": {}, "competitors": {}}
-    entrants = []
-    for one in names:
-        try:
-            entrant = enter(one, case, sets, threads)
-        except Exception as error:  # the other competitors still count
-            row["failed"][one] = f"{type(error).__name__}: {error}"[:300]
-            continue
-        if entrant.error > TOLERANCE:
-            row["failed"][one] = f"error {entrant.error:.1e}"
-            continue
-        entrants.append(entrant)
-    inputs = tuple(sets[0])
+    entrants, failed = entrants_of(subject, names, threads, torch)
+    row: dict[str, Any] = {"name": subject.name, "batch": subject.batch, "failed": failed}
     for turn in range(compare.FULL.rounds if entrants else 0):
         for entrant in entrants[turn % len(entrants) :] + entrants[: turn % len(entrants)]:
-            entrant.measure("dropped", inputs, compare.FULL)
-    for entrant in entrants:
-        row["competitors"][entrant.name] = {
+            entrant.measure("dropped", tuple(subject.feeds), compare.FULL)
+    row["competitors"] = {
+        entrant.name: {
             "error": entrant.error,
             "median": entrant.median("dropped"),
             "medians": entrant.medians["dropped"],
         }
-    return row | work_of(case, sets[0]) | start_up(case, sets[0]) | ratio(row)
+        for entrant in entrants
+    }
+    case, feeds = subject.case, subject.feeds
+    return row | work_of(case, feeds) | start_up(case, feeds) | ratio(row)
 
 
 def ratio(row: dict[str, Any]) -> dict[str, Any]:
@@ -266,35 +247,56 @@ def kinds(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     return bound
 
 
+def chosen(options: argparse.Namespace) -> Iterator[Subject]:
+    """The models that the command line asks for. Raises: ValueError for names of none."""
+    known = sorted(path.stem for path in NETWORKS.glob("*.npz")) if options.fixtures else list(TEN)
+    wanted = options.fixtures or options.only or "all"
+    names = known if wanted == "all" else wanted.split(",")
+    if unknown := set(names) - set(known):
+        raise ValueError(f"unknown {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    if options.fixtures:
+        return fixtures(names, options.batch or FIXTURE_BATCH)
+    return written(names, options.batch)
+
+
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
-    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--batch", type=int, default=0, help="examples in a call, 0: each its own")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--only", default="", help="names of models, with commas between")
-    parser.add_argument("--competitors", default=",".join(SETTINGS))
+    parser.add_argument("--fixtures", default="", help="the tests' networks instead, or all")
+    parser.add_argument("--competitors", default=",".join(("passkit", *PEERS)))
+    parser.add_argument("--torch", default="", help="a Python with torch, for torch.compile")
     options = parser.parse_args()
+    try:
+        subjects = chosen(options)
+    except ValueError as error:
+        parser.error(str(error))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     threads = peers.confine(options.threads)
-    names = [n for n in options.competitors.split(",") if n in SETTINGS]
-    wanted = options.only.split(",") if options.only else list(TEN)
+    settings = SETTINGS | ({"compile": twin.SETTINGS} if options.torch else {})
+    names = [n for n in options.competitors.split(",") if n in settings]
     load, begin, rows = os.getloadavg(), time.time(), []
-    for path in sorted(NETWORKS.glob("*.npz")):
-        if path.stem in wanted or wanted == ["all"]:
-            (case,) = stored(path)
-            rows.append(measure(case, path.stem, names, options.batch, threads))
-            print(f"{path.stem}: {time.time() - begin:.0f} s", file=sys.stderr, flush=True)
+    versions = peers.versions(["passkit", "numpy", "tensorflow_cpu", "onnxruntime"])
+    with contextlib.ExitStack() as stack:
+        torch = stack.enter_context(twin.Torch(options.torch, threads)) if options.torch else None
+        versions |= {"torch": torch.version} if torch else {}
+        for subject in subjects:
+            rows.append(measure(subject, names, threads, torch))
+            print(f"{subject.name}: {time.time() - begin:.0f} s", file=sys.stderr, flush=True)
     report = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "cpu": compare.cpu_model(),
         "threads": threads,
         "system": platform.platform(),
         "load_before": load,
-        "versions": peers.versions(["passkit", "numpy", "tensorflow_cpu", "onnxruntime"]),
-        "settings": {n: SETTINGS[n] for n in names},
+        "versions": versions,
+        "settings": {n: settings[n] for n in names},
         "rows": rows,
     }
-    target = ROOT / "benchmarks" / "results" / "models.json"
+    kept = "fixtures" if options.fixtures else "models"
+    target = ROOT / "benchmarks" / "results" / f"{kept}.json"
     target.write_text(json.dumps(report, indent=1) + "\n")
     print(text(rows, names))
     return 0

@@ -30,8 +30,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="without peers and fresh clones")
     parser.add_argument("--json", type=Path, help="write the rows, with their numbers, to a file")
     parser.add_argument("--peers", default=sys.executable, help="a Python with torch and jax")
+    parser.add_argument("--torch", help="a Python with torch, where that of --peers has none")
     options = parser.parse_args(arguments)
-    shows.peers_python = options.peers
+    shows.peers_python, shows.torch_python = options.peers, options.torch or options.peers
     load = os.getloadavg()[0]
     if load > 0.5:
         print(f"the machine is busy (load {load:.1f}): times will not hold", file=sys.stderr)

@@ -107,7 +107,7 @@ class Executable:
         key = plans.plan_key(graph, options)
         table = None
         if key is not None and not plans.has_planned():
-            table = plans.recall(key, self.state.arrays)
+            table = plans.recall(key, graph, self.state.arrays)
             if table is None:  # a key means target="cpu", and nobody has made a context
                 prefetch()  # at once: the launcher takes as long as planning and the kernels
         if table is not None:
@@ -174,7 +174,7 @@ class Executable:
             from passkit.passes.rtcgen import FLAGS, kernel_text
 
             kernels = {k.key: kernel_digest(kernel_text(k), FLAGS) for k in self.kernels}
-            plans.keep(key, self.graph, program, kernels)
+            plans.keep(key, graph, self.graph, program, kernels)
 
     def _ready(self, table: Table) -> None:
         self._table = table

@@ -7,6 +7,7 @@ leaves) or INLINE (computed where it is read, at any index).
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from passkit import dtype as dt
 from passkit.ast import Chunks, Var
@@ -67,6 +68,14 @@ class Layout:
         self.accesses: list[Sum] = []
         self.input_reads: dict[Node, list[Sum]] = {}
         self.pinned: set[Var] = set()
+        self._linear: dict[tuple[Index, Shape], Sum] = {}
+
+    def linear(self, index: Index, shape: Shape) -> Sum:
+        """The row-major linear index, found once: chains of elementwise values share theirs."""
+        found = self._linear.get((index, shape))
+        if found is None:
+            found = self._linear[index, shape] = ravel(index, shape, self.space.extents)
+        return found
 
     def reads(self, node: Node, index: Index) -> list[tuple[Entry, Index]]:
         """The entries that ``node`` reads for its element at ``index``, and where."""
@@ -87,7 +96,7 @@ class Layout:
         """
         shape = known_shape(entry)
         total = numel(shape)
-        linear = ravel(index, shape, self.space.extents)
+        linear = self.linear(index, shape)
         full = total == self.space.size and linear == self.space.full
         if full and reduce_of(entry.node) is None:
             return Role.FULL
@@ -96,23 +105,30 @@ class Layout:
         return Role.INLINE
 
 
-Boundary = Callable[[Space], list[Sum]]
-"""More accesses, which keep axes apart that the group alone would join."""
-
-
-def lay_out(graph: Graph, apart: Boundary | None = None) -> Layout | Infeasible:
+@lru_cache(maxsize=256)
+def lay_out(graph: Graph) -> Layout | Infeasible:
     """Where every value of a group lives, or why the group has no common space.
 
     Small folds are spelled out where nothing but what they leave is wanted, so that the space has
-    no axis of theirs: the layout is then of a graph without reductions.
+    no axis of theirs: the layout is then of a graph without reductions. Kept for the passes that
+    ask again about the same graph; not to be changed.
     """
-    spelled = spelled_out(graph) if apart is None else None
+    spelled = spelled_out(graph)
     if spelled is None:
-        return _laid_out(graph, apart)
+        return _laid_out(graph, None)
     plain, found = _laid_out(graph, None), _laid_out(spelled, None)
     if isinstance(found, Infeasible) or not _is_better(found, plain):
         return plain
     return found
+
+
+Boundary = Callable[[Space], list[Sum]]
+"""More accesses, which keep axes apart that the group alone would join."""
+
+
+def lay_apart(graph: Graph, apart: Boundary) -> Layout | Infeasible:
+    """The same for a part of a stitched kernel, with axes that a boundary goes through apart."""
+    return _laid_out(graph, apart)
 
 
 def _is_better(found: Layout, other: Layout | Infeasible) -> bool:
@@ -226,7 +242,7 @@ def _demand(layout: Layout) -> Infeasible | None:
                 if is_free(entry.node):
                     if entry.node.is_variable:
                         shape = known_shape(entry)
-                        access = ravel(where, shape, space.extents)
+                        access = layout.linear(where, shape)
                         layout.accesses.append(access)
                         layout.input_reads.setdefault(entry.node, []).append(access)
                 else:

@@ -62,17 +62,21 @@ def inplace_pairs(node: Node) -> list[tuple[int, int]]:
     One pass over the points, every read of the input at the point that is written.
     """
     group: Group = node.params["body"]
-    if is_stitched(group.graph):
-        return []
-    layout = lay_out(group.graph)
+    return _pairs(group.key, _Held(group))
+
+
+@lru_cache(maxsize=4096)
+def _pairs(key: str, held: _Held) -> list[tuple[int, int]]:
+    graph = held.group.graph
+    layout = Infeasible("stitched", "") if is_stitched(graph) else lay_out(graph)
     if isinstance(layout, Infeasible) or layout.space.reduced:
         return []
     inputs = [
         i
-        for i, n in enumerate(group.graph.inputs)
+        for i, n in enumerate(graph.inputs)
         if all(a == layout.space.full for a in layout.input_reads.get(n, []))
     ]
-    return [(i, o) for i in inputs for o in range(len(group.graph.outputs))]
+    return [(i, o) for i in inputs for o in range(len(graph.outputs))]
 
 
 FUSED.set_attr("FInplaceOption", inplace_pairs)

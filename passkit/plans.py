@@ -12,7 +12,7 @@ import json
 import os
 import sys
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from passkit import registry
 from passkit.dtype import dtype_of
 from passkit.errors import CacheError
 from passkit.graph import Graph, digest
+from passkit.node import CONSTANT
 from passkit.runtime.native import build, launcher
 from passkit.runtime.native.cache import KernelCache, open_cache, put_file, trusted_folder
 from passkit.runtime.native.compiler import instruction_set
@@ -31,10 +32,11 @@ from passkit.size import Quotient, Size
 if TYPE_CHECKING:
     from passkit.runtime.program import Program
 
-FORMAT = 1
+FORMAT = 2
 PLANNER = "passkit.passes"
 """What a process has imported that planned something, or made a `PassContext`."""
 MOST_CONSTANT_BYTES = 1 << 16
+"""Of constants that planning made; a plan names those of the graph, such as weights."""
 _TELLING = frozenset({"target", "fusion", "numerics"})
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _INSIDE = os.path.join(_HERE, "ops")
@@ -77,8 +79,16 @@ def _code() -> list[tuple[str, int, int]]:
     return sorted(found)
 
 
-def recall(key: str, state: Mapping[str, Any]) -> Table | None:
-    """The table of a plan on disk whose kernels are in the cache; None where there is none."""
+def _held(graph: Graph) -> list[Any]:
+    """The arrays of a graph's constants, in its order, which the key pins."""
+    return [n.params["value"] for n in graph.nodes if n.op is CONSTANT]
+
+
+def recall(key: str, graph: Graph, state: Mapping[str, Any]) -> Table | None:
+    """The table of a plan on disk whose kernels are in the cache; None where there is none.
+
+    Constants that a plan only names are those of the graph, which is the one that it was made of.
+    """
     cache = open_cache()
     try:
         with open(_path(cache, key), "rb") as file:
@@ -93,8 +103,11 @@ def recall(key: str, state: Mapping[str, Any]) -> Table | None:
     entries = build.recall(plan["kernels"])
     if entries is None:
         return None
+    held = _held(graph) if plan["constants"] else []
     constants = [
         np.frombuffer(b64decode(text), dtype_of(dtype).numpy).reshape(shape)
+        if isinstance(text, str)
+        else np.ascontiguousarray(held[text]).reshape(shape)
         for dtype, shape, text in plan["constants"]
     ]
     return Table(
@@ -108,14 +121,17 @@ def recall(key: str, state: Mapping[str, Any]) -> Table | None:
     )
 
 
-def keep(key: str, graph: Graph, program: Program, digests: Mapping[str, str]) -> None:
+def keep(
+    key: str, source: Graph, graph: Graph, program: Program, digests: Mapping[str, str]
+) -> None:
     """Write the plan of a program, where all of it can be written.
 
-    ``digests`` are the names of its kernels in the cache, by their keys.
+    ``source`` is the graph as it was before planning, ``digests`` are the names of the kernels in
+    the cache, by their keys.
     """
     table, names = program.table, [n.name for n in graph.states]
-    constants = table.constants[: len(table.constants) - len(names)]
-    if sum(a.nbytes for a in constants) > MOST_CONSTANT_BYTES:
+    constants = _written(table.constants[: len(table.constants) - len(names)], source)
+    if constants is None:
         return
     rows: list[Any] = []
     units: dict[str, str] = {}
@@ -135,8 +151,7 @@ def keep(key: str, graph: Graph, program: Program, digests: Mapping[str, str]) -
         "inputs": [(n, d.name, _plain(s)) for n, d, s in table.inputs],
         "outputs": [(d.name, _plain(s)) for d, s in table.outputs],
         "guards": _plain(table.guards), "slots": _plain(table.slots), "parallel": table.parallel,
-        "constants": [(dtype_of(a.dtype).name, a.shape, b64encode(a.tobytes()).decode())
-                      for a in constants],
+        "constants": constants,
     }  # fmt: skip
     body = json.dumps(plan).encode()
     cache = open_cache()
@@ -147,6 +162,30 @@ def keep(key: str, graph: Graph, program: Program, digests: Mapping[str, str]) -
         put_file(path, sha256(body).hexdigest().encode() + b"\n" + body)
     except (CacheError, OSError):
         pass  # the kernel cache has said so already
+
+
+def _written(constants: Sequence[Any], source: Graph) -> list[Any] | None:
+    """Constants as a plan holds them: those of the source by number, others as text.
+
+    None where the others are too large.
+    """
+    numbers = {_bytes_of(a): k for k, a in enumerate(_held(source))}
+    found: list[Any] = []
+    left = MOST_CONSTANT_BYTES
+    for a in constants:
+        what: int | str | None = numbers.get(_bytes_of(a))
+        if what is None:
+            left -= a.nbytes
+            if left < 0:
+                return None
+            what = b64encode(a.tobytes()).decode()
+        found.append((dtype_of(a.dtype).name, a.shape, what))
+    return found
+
+
+def _bytes_of(array: Any) -> tuple[str, bytes]:
+    """What tells arrays of other elements apart; the shape does not count."""
+    return str(array.dtype), sha256(np.ascontiguousarray(array).tobytes()).digest()
 
 
 def has_planned() -> bool:

@@ -14,6 +14,8 @@ from attrs import asdict, frozen
 ROOT = Path(__file__).resolve().parents[2]
 peers_python = sys.executable
 """The interpreter that has the systems we compare with."""
+torch_python = sys.executable
+"""The interpreter that has PyTorch, where it is not that one."""
 
 
 @frozen

@@ -1,6 +1,6 @@
 """TensorFlow models whole: what is equal, what is refused, how fast they are, what one sees.
 
-``--peers`` names a Python with tensorflow, onnxruntime and tf2onnx.
+``--peers`` names a Python with tensorflow, onnxruntime and tf2onnx; ``--torch`` one with torch.
 """
 
 from __future__ import annotations
@@ -60,19 +60,20 @@ def models() -> list[dict[str, Any]]:
     report = RESULTS / "models.json"
     report.unlink(missing_ok=True)
     command = [shows.peers_python, str(ROOT / "benchmarks" / "models.py")]
+    command += ["--torch", shows.torch_python]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     if not report.exists():
         raise RuntimeError((done.stderr.strip().splitlines() or ["no report"])[-1])
     found = json.loads(report.read_text())
-    missing = {"tensorflow_cpu", "onnxruntime"} - set(found["versions"])
+    missing = {"tensorflow_cpu", "onnxruntime", "torch"} - set(found["versions"])
     if missing:
-        raise RuntimeError(f"without {', '.join(missing)}; --peers names a Python with it")
+        raise RuntimeError(f"without {', '.join(missing)}; --peers and --torch name Pythons")
     rows: list[dict[str, Any]] = found["rows"]
     return rows
 
 
 def faster(in_libraries: bool, wanted: float) -> Figure:
-    """The geometric mean of the best competitor's time over passkit's."""
+    """The geometric mean of the best competitor's time over passkit's, of four networks or more."""
     rows = [r for r in models() if (r["library_share"] >= 0.5) == in_libraries]
     values = {r["name"]: r["speedup"] for r in rows if r["speedup"]}
     if not values:
@@ -80,7 +81,7 @@ def faster(in_libraries: bool, wanted: float) -> Figure:
     mean = math.exp(statistics.fmean(map(math.log, values.values())))
     least = min(values, key=lambda name: values[name])
     text = f"{mean:.2f} over {len(values)}, least {values[least]:.2f}: {least}"
-    return Figure(text, mean >= wanted, values)
+    return Figure(text, len(values) >= 4 and mean >= wanted, values)
 
 
 def start_up(which: str, wanted: float) -> Figure:
@@ -124,9 +125,9 @@ DEMANDS: tuple[Demand, ...] = (
            lambda: tests(CASES, only="saved or structures or loops or bundle or objects or host")),
     Demand("basic-pitch gives TensorFlow's output", basic_pitch, slow=True),
     Demand("ten networks: kernels and bytes before and after", fewer, slow=True),
-    Demand("best of TensorFlow, XLA, ONNX Runtime / passkit >= 1.0: libraries",
+    Demand("best of TensorFlow, XLA, ONNX Runtime, torch.compile / passkit >= 1.0: libraries",
            lambda: faster(True, 1.0), slow=True),
-    Demand("best of TensorFlow, XLA, ONNX Runtime / passkit >= 1.4: memory",
+    Demand("best of TensorFlow, XLA, ONNX Runtime, torch.compile / passkit >= 1.4: memory",
            lambda: faster(False, 1.4), slow=True),
     Demand("load and compile, nothing cached <= 5 s each", lambda: start_up("cold", 5), slow=True),
     Demand("load and compile, cached <= 300 ms each", lambda: start_up("warm", 0.3), slow=True),

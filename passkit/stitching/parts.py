@@ -8,7 +8,7 @@ from attrs import frozen
 
 from passkit.closing import is_literal, make_group
 from passkit.group import Group
-from passkit.layout import Layout, lay_out
+from passkit.layout import Layout, lay_apart
 from passkit.node import Entry, Node, known_shape
 from passkit.schedule import Schedule, estimate, levels_of, stages_of
 from passkit.size import numel
@@ -48,7 +48,7 @@ def lay_part(
     governs = max(results, key=_points)
     region = regions[governs]
     passed = [regions[n] for n in (*results, *(e.node for e in feeds if e.node in regions))]
-    layout = lay_out(part.graph, lambda space: [x for r in passed for x in boundary(space, r)])
+    layout = lay_apart(part.graph, lambda space: [x for r in passed for x in boundary(space, r)])
     if isinstance(layout, Infeasible):
         return layout
     if layout.chunks is not None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,6 +28,12 @@ def _path(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         "scaling",
         "startup",
         "workloads",
+        "networks",
+        "networks.twin",
+        "compare",
+        "peers",
+        "layers",
+        "operator_workloads",
     ):
         sys.modules.pop(name, None)
 
@@ -130,6 +137,28 @@ def test_processes_start() -> None:
     assert (median(samples, "wall"), least(samples, "wall")) == (2.0, 1.0)
 
 
+def test_networks_are_called_with_what_they_take() -> None:
+    """Inputs are by a seed, words are below their number, a batch may be given."""
+    from networks import TEN
+
+    assert len(TEN) == 10
+    for name, written in TEN.items():
+        x = written.inputs(3)
+        assert (name, x.shape) == (written.name, (3, *written.example))
+        assert np.array_equal(x, written.inputs(3))
+        assert x.dtype == (np.int32 if written.words else np.float32)
+        assert written.inputs().shape[0] == written.batch
+    assert 0 <= TEN["encoder"].inputs().min() <= TEN["encoder"].inputs().max() < 1000
+
+
+def test_a_twin_that_ends_says_so() -> None:
+    """The other competitors go on without it."""
+    from networks import twin
+
+    with pytest.raises(twin.TwinError, match="the process ended"):
+        twin.Torch("false", 1)
+
+
 def test_whole_models_have_rows_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Means are taken by what bounds a model; the slowest start counts."""
     from shows import tensorflow
@@ -149,6 +178,9 @@ def test_whole_models_have_rows_of_their_own(monkeypatch: pytest.MonkeyPatch) ->
     assert tensorflow.faster(True, 1.0).found == "1.00 over 2, least 0.50: lenet"
     assert tensorflow.faster(False, 3.1).found == "3.00 over 1, least 3.00: norm"
     assert not tensorflow.faster(False, 3.1).met
+    assert not tensorflow.faster(False, 1.4).met  # of fewer than four networks
+    rows += [row | {"name": f"norm{k}"} for k in range(3) for row in rows[2:3]]
+    assert tensorflow.faster(False, 1.4).met
     assert tensorflow.start_up("cold", 5).found == "6.00 s: norm"
     assert not tensorflow.fewer().met  # fewer than ten
     assert "bytes 4.0 times fewer" in tensorflow.fewer().found
