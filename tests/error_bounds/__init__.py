@@ -77,13 +77,21 @@ def _results(node: Node, inputs: Sequence[Value], exact: Sequence[Any]) -> Seque
         return _elements(node, inputs)
     if FReduce.get(name) is not None and is_known_fold(node):
         return [reduced(node, inputs[0])]
-    if FContract.get(name) is not None and is_matrix_product(node):
-        return [contracted(node, *inputs)]
+    if FContract.get(name) is not None:
+        if is_matrix_product(node):
+            return [contracted(node, *inputs)]
+        near = disturbed(node, inputs, exact)
+        return [_convolved(x, v) for x, v in zip(exact, near, strict=True)]
     if FCodeGen.get(name) is not None:
         return _code(node, inputs)
     if FExpand.get(name) is not None:
         return _expanded(node, inputs)
     return disturbed(node, inputs, exact)
+
+
+def _convolved(exact: Any, found: Value) -> Value:
+    """What is not finite is open: so is whether a filter's infinity meets zeros of padding."""
+    return Value(found.array, np.where(np.isfinite(exact), found.bound, np.inf))
 
 
 def _code(node: Node, inputs: Sequence[Value]) -> list[Value]:

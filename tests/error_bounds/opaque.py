@@ -26,6 +26,8 @@ MARGIN = 8.0
 """How much further than they, two right answers may be apart."""
 NATIVE = frozenset({"FContract", "FReduce", "FScan", "TLibraryCall"})
 """Attributes that say that an operator need not run in NumPy."""
+POLE = 1e3
+"""Results from this size on that may be as large again are near a pole."""
 STEPS = 8.0
 """Roundings of an input that a kernel of its own may be worth."""
 
@@ -103,10 +105,8 @@ def _error(off: Any, exact: Any, inexact: bool) -> Value:
     if not (is_float(exact) or np.asarray(exact).dtype.kind == "c"):
         return Value(None, np.full(np.shape(exact), np.inf if inexact else 0.0))
     dtype = dtype_of(np.real(exact).dtype)
-    bound = MARGIN * off + 2 * spacing(np.abs(exact), dtype)
-    return Value(
-        None,
-        np.where(
-            np.isfinite(np.abs(exact)) & np.isfinite(bound), bound, np.where(off > 0, np.inf, bound)
-        ),
-    )
+    size = np.abs(exact)
+    bound = MARGIN * off + 2 * spacing(size, dtype)
+    # So near a pole the other side of it is as right.
+    known = np.isfinite(size) & np.isfinite(bound) & ~((bound > size) & (size > POLE))
+    return Value(None, np.where(known, bound, np.where(off > 0, np.inf, bound)))
