@@ -26,8 +26,6 @@ MARGIN = 8.0
 """How much further than they, two right answers may be apart."""
 NATIVE = frozenset({"FContract", "FReduce", "FScan", "TLibraryCall"})
 """Attributes that say that an operator need not run in NumPy."""
-POLE = 1e3
-"""Results from this size on that may be as large again are near a pole."""
 STEPS = 8.0
 """Roundings of an input that a kernel of its own may be worth."""
 
@@ -107,6 +105,5 @@ def _error(off: Any, exact: Any, inexact: bool) -> Value:
     dtype = dtype_of(np.real(exact).dtype)
     size = np.abs(exact)
     bound = MARGIN * off + 2 * spacing(size, dtype)
-    # So near a pole the other side of it is as right.
-    known = np.isfinite(size) & np.isfinite(bound) & ~((bound > size) & (size > POLE))
+    known = np.isfinite(size) & np.isfinite(bound)
     return Value(None, np.where(known, bound, np.where(off > 0, np.inf, bound)))
