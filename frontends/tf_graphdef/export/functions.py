@@ -20,7 +20,8 @@ SAME = {
     **{"erfc": "Erfc", "sigmoid": "Sigmoid", "sqrt": "Sqrt", "rsqrt": "Rsqrt"},
     **{"floor": "Floor", "ceil": "Ceil", "rint": "Rint", "lgamma": "Lgamma", "pow": "Pow"},
     **{"erfinv": "Erfinv", "atan2": "Atan2", "fmod": "TruncateMod"},
-    **{"nextafter": "NextAfter"},
+    **{"nextafter": "NextAfter", "igamma": "Igamma", "igammac": "Igammac"},
+    **{"betainc": "Betainc", "zeta": "Zeta"},
 }
 FUNCTIONS: dict[str, Writer] = {}
 

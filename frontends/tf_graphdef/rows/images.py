@@ -10,7 +10,7 @@ from passkit import ops
 from passkit.dtype import dtype_of
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.back import flow_back
-from passkit.frontends.tf_graphdef.constants import constant_of
+from passkit.frontends.tf_graphdef.known import constant_of
 from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.scaling import KERNELS, weights_of
 from passkit.frontends.tf_graphdef.table import Result, row

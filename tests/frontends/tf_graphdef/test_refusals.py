@@ -56,12 +56,6 @@ REFUSED: dict[str, tuple[dict[str, Any], list[Any], str]] = {
         X, [const("k", [0, 1]), node("MatrixSetDiagV3", "y", "x", "x", "k")],
         r"2 diagonals in the last axis but one, got \(x\.0, 3, 5\)",
     ),
-    "an order that is no whole number": (
-        X, [const("a", 1.5), node("Polygamma", "y", "a", "x")], r"got 'a' = \[1\.5\]",
-    ),
-    "an order that is data": (
-        X, [node("Polygamma", "y", "x", "x")], "got 'x', which depends on the values of an input",
-    ),
     "a sum of bools": (
         X, [const("i", [[0]]), const("u", FLAGS[:1]), const("s", [4]),
             node("ScatterNd", "y", "i", "u", "s")],
