@@ -2,7 +2,8 @@
 
 Each is a sum of as many terms as its arguments ask for, in double: within 1e-13 of the true value
 for a and b up to 1e4, where a beta function that is 1 less a small part is exact as a part of 1.
-Gradients are by the last input; by the others there is none, so those need be no x of `gradients`.
+Gradients are by the last input: what is integrated, and -x zeta(x + 1, q). By the others, which no
+operator has, asking for one is an error.
 """
 
 from __future__ import annotations
@@ -31,4 +32,5 @@ for _name, _code, _doc, _alias in (
         *("Hurwitz' zeta function: the sum of (q + k)^-x for k from 0; NaN for x < 1", ""),
     ),
 ):
-    elementwise(_name, "f", _code, _doc, cost="expensive", aliases=_alias)
+    _op = elementwise(_name, "f", _code, _doc, cost="expensive", aliases=_alias)
+    _op.set_attr("FListInputNames", lambda params, code=_code: list(code.__code__.co_varnames))

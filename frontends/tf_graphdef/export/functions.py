@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from passkit.dtype import DType, dtype_of
-from passkit.frontends.tf_graphdef.export.writer import BOOL, Scope, Tensor
+from passkit.frontends.tf_graphdef.export.writer import BOOL, INT32, Scope, Tensor
 
 Writer = Callable[..., Tensor]
 
@@ -21,7 +21,7 @@ SAME = {
     **{"floor": "Floor", "ceil": "Ceil", "rint": "Rint", "lgamma": "Lgamma", "pow": "Pow"},
     **{"erfinv": "Erfinv", "atan2": "Atan2", "fmod": "TruncateMod"},
     **{"nextafter": "NextAfter", "igamma": "Igamma", "igammac": "Igammac"},
-    **{"betainc": "Betainc", "zeta": "Zeta"},
+    **{"zeta": "Zeta"},
 }
 FUNCTIONS: dict[str, Writer] = {}
 
@@ -221,6 +221,17 @@ def _trigamma(scope: Scope, x: Tensor, last: bool) -> Tensor:
     ratio = scope.op("RealDiv", scope.const(math.pi, x.dtype), sine)
     other = scope.op("Sub", scope.op("Square", ratio), found)
     return select(scope, low, other, found, last)
+
+
+@function("betainc")
+def _betainc(scope: Scope, a: Tensor, b: Tensor, x: Tensor, last: bool) -> Tensor:
+    """TensorFlow's does not broadcast: the shape that all have together is made in the graph."""
+    shapes = [scope.op("Shape", t, out=INT32, out_type=INT32) for t in (a, b, x)]
+    whole = shapes[0]
+    for shape in shapes[1:]:
+        whole = scope.op("BroadcastArgs", whole, shape)
+    given = [scope.op("BroadcastTo", t, whole, Tidx=INT32) for t in (a, b, x)]
+    return scope.op("Betainc", *given, last=last)
 
 
 def _shift(op: str, fills: bool) -> Writer:
