@@ -15,7 +15,7 @@ from passkit import ast
 from passkit.ast import Binary, Call, Cast, Const, Expr, Select, Unary, Var, is_const
 from passkit.errors import CodeGenError
 
-Partials = tuple[Expr | None | EllipsisType, ...]
+Partials = tuple[Expr | EllipsisType | None, ...]
 """One for each argument: an expression, None where it is 0, or ``...`` where no function has it."""
 
 
@@ -47,9 +47,9 @@ def _atan2(y: Expr, a: Expr, b: Expr) -> Partials:
     return b / square, -a / square
 
 
-def _igamma(y: Expr, a: Expr, x: Expr) -> Partials:
-    """By x what is integrated: x^(a - 1) exp(-x) / gamma(a)."""
-    return ..., ast.exp(_log_power(a, x) - x - ast.lgamma(a))
+def _gamma_density(a: Expr, x: Expr) -> Expr:
+    """What an incomplete gamma function integrates: x^(a - 1) exp(-x) / gamma(a)."""
+    return ast.exp(_log_power(a, x) - x - ast.lgamma(a))
 
 
 def _betainc(y: Expr, a: Expr, b: Expr, x: Expr) -> Partials:
@@ -105,8 +105,8 @@ RULES: dict[str, Callable[..., Partials]] = {
     "lgamma": lambda y, x: (ast.digamma(x),),
     "tgamma": lambda y, x: (y * ast.digamma(x),),
     "digamma": lambda y, x: (ast.trigamma(x),),
-    "igamma": _igamma,
-    "igammac": lambda y, a, x: (..., negative(_igamma(y, a, x)[1])),
+    "igamma": lambda y, a, x: (..., _gamma_density(a, x)),
+    "igammac": lambda y, a, x: (..., -_gamma_density(a, x)),
     "betainc": _betainc,
     "zeta": lambda y, s, q: (..., -s * ast.zeta(s + 1.0, q)),
     "erfinv": lambda y, x: (ast.exp(y * y) * (sqrt(pi) / 2),),

@@ -51,7 +51,7 @@ def _stirling_rest(z: Array) -> Array:
 
 
 def _front(a: Array, x: Array) -> Array:
-    """x^a exp(-x) / gamma(a)"""
+    """x^a exp(-x) / gamma(a)."""
     u = (x - a) / a
     large = np.sqrt(a / (2 * np.pi)) * np.exp(a * _log_less(u, x / a) - _stirling_rest(a))
     return np.where(a < 8, np.exp(a * np.log(x) - x - lgamma(a)), large)

@@ -239,12 +239,14 @@ def _shares(
     noted: Sequence[tuple[int, ...]], spans: Sequence[Sequence[Span]]
 ) -> Iterator[Share]:
     """The shares that began and ended in a step; what ran meanwhile for others is left out."""
-    steps = [(at, at + took, m, k) for m, run in enumerate(spans) for k, (at, took) in enumerate(run)]
-    begins = [begin for begin, *_ in steps]
+    steps = [(m, k) for m, run in enumerate(spans) for k in range(len(run))]
+    begins = [spans[m][k][0] for m, k in steps]
     for thread, begin, end, first, last in noted:
         place = bisect_right(begins, begin) - 1
-        if place >= 0 and end <= steps[place][1]:
-            yield Share(thread, begin, end - begin, (first, last), *steps[place][2:])
+        if place >= 0:
+            run, row = steps[place]
+            if end <= sum(spans[run][row]):
+                yield Share(thread, begin, end - begin, (first, last), run, row)
 
 
 def _median(samples: Iterable[Span]) -> float:

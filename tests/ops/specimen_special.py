@@ -163,7 +163,7 @@ def _igammac(a: Any, x: Any) -> Any:
 
 
 def _zeta(x: Any, q: Any) -> Any:
-    """SciPy's, but NaN of NaN, at poles for what is no even x, and 0 for an infinite x and q > 1."""
+    """SciPy's, but NaN of NaN and at poles of what is no even x; 0 for an infinite x, q > 1."""
     found = np.where((q <= 0) & (x % 2 != 0) & (x < np.inf) & (x > 1), np.nan, sp.zeta(x, q))
     found = np.where(np.isnan(q) | np.isnan(x), np.nan, found)
     return np.where((x > 1e30) & (q > 1), 0, found)

@@ -70,10 +70,10 @@ def test_incomplete_functions_have_gradients_by_their_last_input() -> None:
     assert interpreted(slope, v=np.zeros(())) == 1
 
 
-@pytest.mark.parametrize("name, count", [("igamma", 2), ("igammac", 2), ("betainc", 3), ("zeta", 2)])
-def test_incomplete_functions_have_no_gradients_by_others(name: str, count: int) -> None:
+@pytest.mark.parametrize("name", ["igamma", "igammac", "betainc", "zeta"])
+def test_incomplete_functions_have_no_gradients_by_others(name: str) -> None:
     """Asking for one says so; it is not 0."""
-    inputs = [pk.var(f"v{k}", (3,), "float64") for k in range(count)]
+    inputs = [pk.var(f"v{k}", (3,), "float64") for k in range(pk.get_op(name).num_inputs)]
     with pytest.raises(pk.CodeGenError, match=f"the derivative of '{name}' by its input 0; put"):
         pk.gradients([getattr(pk.ops, name)(*inputs)], [inputs[0]])
 

@@ -6,7 +6,6 @@ import numpy as np
 
 from passkit import ops
 from passkit.dtype import dtype_of
-from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.table import NODE_NBYTES, Result, row, same_inputs
 from passkit.frontends.tf_graphdef.value import Call, Value
 from passkit.node import constant

@@ -197,6 +197,9 @@ def _with_attributes(tf: Any) -> Iterator[Case]:
         )
 
 
+WIDE = FLOATS[:2]
+
+
 def _gammas(tf: Any) -> Iterator[Case]:
     """Incomplete functions, zeta and polygamma, of arrays that are inputs.
 
@@ -214,29 +217,30 @@ def _gammas(tf: Any) -> Iterator[Case]:
         return {"a": a[keep], "x": x[keep]}
 
     of_two = {"Igamma": tf.math.igamma, "Igammac": tf.math.igammac, "Zeta": tf.math.zeta}
-    for op, function in of_two.items():
-        both = {"a": 1, "x": 2}
-        yield from sweep(tf, op, "arrays", function, lambda d, b=both: {
-            k: positive(d, s, low=1.1) for k, s in b.items()}, FLOATS[:2])  # fmt: skip
-        yield from sweep(tf, op, "corners", function, corners, FLOATS[:2])
-        yield from sweep(tf, op, "broadcast", function, lambda d: {
-            "a": positive(d, 3, 60.0, 2.0)[0], "x": positive(d, 4, 60.0)}, FLOATS[:1])  # fmt: skip
-    yield from sweep(tf, "Betainc", "arrays", tf.math.betainc, lambda d: {
-        "a": positive(d, 1), "b": positive(d, 2), "x": positive(d, 3, 1.0, 0.0)}, FLOATS[:2])  # fmt: skip
-    yield from sweep(tf, "Betainc", "ends", tf.math.betainc, lambda d: {
-        "a": positive(d, 1), "b": positive(d, 2), "x": np.resize([0, 1, 2, -1], (3, 9)).astype(d),
-    }, FLOATS[:2])  # fmt: skip
-    yield from sweep(tf, "Betainc", "large", tf.math.betainc, lambda d: {
-        "a": positive(d, 1, 300.0), "b": positive(d, 2, 300.0),
-        "x": positive(d, 3, 0.8, 0.2)}, FLOATS[1:2])  # fmt: skip
     orders = np.array([0, 1, 2, 3, 4, 7, 1.5, -1, 0])
-    yield from sweep(tf, "Polygamma", "orders that are data", tf.math.polygamma, lambda d: {
-        "a": np.resize(orders, (3, 9)).astype(d), "x": positive(d, 5, 4.0)}, FLOATS[:2])  # fmt: skip
-    yield from sweep(tf, "Polygamma", "a=25", lambda x: tf.math.polygamma(
-        tf.constant(25, x.dtype), x), lambda d: {"x": positive(d, 5, 4.0, 1.0)}, FLOATS[1:2])  # fmt: skip
-    yield from sweep(tf, "Polygamma", "below 0", tf.math.polygamma, lambda d: {
+    for op, f in of_two.items():
+        yield from sweep(tf, op, "arrays", f, lambda d: {
+            "a": positive(d, 1, low=1.1), "x": positive(d, 2, low=1.1)}, WIDE)  # fmt: skip
+        yield from sweep(tf, op, "corners", f, corners, WIDE)
+        yield from sweep(tf, op, "broadcast", f, lambda d: {
+            "a": positive(d, 3, 60.0, 2.0)[0], "x": positive(d, 4, 60.0)}, WIDE[:1])  # fmt: skip
+    of_three, of_order = tf.math.betainc, tf.math.polygamma
+    yield from sweep(tf, "Betainc", "arrays", of_three, lambda d: {
+        "a": positive(d, 1), "b": positive(d, 2), "x": positive(d, 3, 1.0, 0.0)},
+        WIDE)  # fmt: skip
+    yield from sweep(tf, "Betainc", "ends", of_three, lambda d: {
+        "a": positive(d, 1), "b": positive(d, 2),
+        "x": np.resize([0, 1, 2, -1], (3, 9)).astype(d)}, WIDE)  # fmt: skip
+    yield from sweep(tf, "Betainc", "large", of_three, lambda d: {
+        "a": positive(d, 1, 300.0), "b": positive(d, 2, 300.0),
+        "x": positive(d, 3, 0.8, 0.2)}, WIDE[1:])  # fmt: skip
+    yield from sweep(tf, "Polygamma", "orders that are data", of_order, lambda d: {
+        "a": np.resize(orders, (3, 9)).astype(d), "x": positive(d, 5, 4.0)}, WIDE)  # fmt: skip
+    yield from sweep(tf, "Polygamma", "a=25", lambda x: of_order(tf.constant(25, x.dtype), x),
+                     lambda d: {"x": positive(d, 5, 4.0, 1.0)}, WIDE[1:])  # fmt: skip
+    yield from sweep(tf, "Polygamma", "below 0", of_order, lambda d: {
         "a": np.resize([1, 2, 3], (3, 9)).astype(d),
-        "x": np.floor(positive(d, 5, 4.0)) * -1 + positive(d, 6, 0.7, 0.3)}, FLOATS[:2])  # fmt: skip
+        "x": positive(d, 6, 0.7, 0.3) - np.floor(positive(d, 5, 4.0))}, WIDE)  # fmt: skip
     for op in ("CheckNumerics", "CheckNumericsV2"):
         check = getattr(tf.raw_ops, op)
         yield from sweep(tf, op, "finite", lambda x, f=check: f(tensor=x, message="bad") * 2,

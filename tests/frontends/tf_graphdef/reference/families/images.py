@@ -182,7 +182,8 @@ def _projected(tf: Any) -> Iterator[Case]:
         for dtype in ("uint8", "int32", "int64", "float16", "float64"):
             x = integers(2, 5, 6, 2, dtype=dtype)
             yield case(f"{method} of a type", x, TRANSFORMS, interpolation=method)
-        yield case(f"{method} one transform", draw(2, 5, 6, 2), TRANSFORMS[:1], interpolation=method)
+        one = TRANSFORMS[:1]
+        yield case(f"{method} one transform", draw(2, 5, 6, 2), one, interpolation=method)
         pole = np.array([[1, 0, 0.2, 0, 1, 0.3, -0.25, 0]], np.float32)
         yield case(f"{method} infinitely far", draw(2, 5, 6, 2), pole, interpolation=method)
     yield Case(
