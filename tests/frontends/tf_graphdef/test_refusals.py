@@ -172,6 +172,9 @@ REFUSED: dict[str, tuple[dict[str, Any], list[Any], str]] = {
     "images without a map": (
         IMAGES, [node("ImageProjectiveTransformV3", "y", "x")], r"needs 4 input\(s\), got 1",
     ),
+    "a cell without what it gave": (
+        IMAGES, [node("LSTMBlockCellGrad", "y", "x", "x")], "needs 16 inputs, got 2",
+    ),
     "no numbers on a line": (
         X, [const("s", 0.0), const("n", 0), node("LinSpace", "y", "s", "s", "n")],
         "needs a num of at least 1, got 0",
