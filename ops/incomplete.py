@@ -15,7 +15,7 @@ from passkit.ops.pointwise import elementwise
 for _name, _code, _doc, _alias in (
     (
         *("igamma", lambda a, x: ast.igamma(a, x)),
-        *("the lower incomplete gamma function over gamma(a); NaN but for a > 0, x >= 0",),
+        *("the lower incomplete gamma function over gamma(a); NaN but for a > 0, x > 0, or x = 0",),
         "gammainc",
     ),
     (

@@ -122,6 +122,7 @@ def _either(a: Array, x: Array, upper: bool) -> Array:
         out = np.full(a.shape, np.nan)
         valid = (a > 0) & (x >= 0) & ~(np.isinf(a) & np.isinf(x))
         out[valid & ((x == 0) | np.isinf(a))] = float(upper)
+        out[(x == 0) & (not upper)] = 0.0
         out[valid & np.isinf(x)] = float(not upper)
         inner = valid & (x > 0) & np.isfinite(a) & np.isfinite(x)
         far = inner & (a >= LARGE) & (np.abs(x - a) < 0.02 * a)
@@ -138,7 +139,7 @@ def _either(a: Array, x: Array, upper: bool) -> Array:
 
 
 def igamma(a: Array, x: Array) -> Array:
-    """The lower incomplete gamma function over gamma(a); NaN but for a > 0 and x >= 0."""
+    """The lower incomplete gamma function over gamma(a); NaN but for a > 0, x >= 0, or x = 0."""
     return _either(a, x, upper=False)
 
 

@@ -154,8 +154,8 @@ for _name, _bessel in (
 
 # incomplete functions
 def _igamma(a: Any, x: Any) -> Any:
-    """SciPy's, but NaN for a = 0, as for all that is not positive."""
-    return np.where(a > 0, sp.gammainc(a, x), np.nan)
+    """SciPy's, but NaN for a = 0, as for all that is not positive, and first of all 0 for x = 0."""
+    return np.where(x == 0, 0, np.where(a > 0, sp.gammainc(a, x), np.nan))
 
 
 def _igammac(a: Any, x: Any) -> Any:

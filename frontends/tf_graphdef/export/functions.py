@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from passkit.dtype import DType, dtype_of
-from passkit.frontends.tf_graphdef.export.writer import BOOL, INT32, Scope, Tensor
+from passkit.frontends.tf_graphdef.export.writer import BOOL, Scope, Tensor
 
 Writer = Callable[..., Tensor]
 
@@ -225,12 +225,10 @@ def _trigamma(scope: Scope, x: Tensor, last: bool) -> Tensor:
 
 @function("betainc")
 def _betainc(scope: Scope, a: Tensor, b: Tensor, x: Tensor, last: bool) -> Tensor:
-    """TensorFlow's does not broadcast: the shape that all have together is made in the graph."""
-    shapes = [scope.op("Shape", t, out=INT32, out_type=INT32) for t in (a, b, x)]
-    whole = shapes[0]
-    for shape in shapes[1:]:
-        whole = scope.op("BroadcastArgs", whole, shape)
-    given = [scope.op("BroadcastTo", t, whole, Tidx=INT32) for t in (a, b, x)]
+    """TensorFlow's does not broadcast, so each is what is chosen of it and of all."""
+    true = scope.const(True, BOOL)
+    every = select(scope, true, a, select(scope, true, b, x))
+    given = [every, select(scope, true, b, every), select(scope, true, x, every)]
     return scope.op("Betainc", *given, last=last)
 
 

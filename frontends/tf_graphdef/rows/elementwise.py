@@ -77,6 +77,7 @@ TWO_INPUTS = {
     "FloorMod": "mod",
     "Greater": "greater",
     "GreaterEqual": "greater_equal",
+    "Igamma": "igamma",
     "Igammac": "igammac",
     "LeftShift": "left_shift",
     "Less": "less",
@@ -143,12 +144,6 @@ def _leaky_relu(call: Call, x: Value) -> Result:
 def _approximate_equal(call: Call, x: Value, y: Value) -> Result:
     tolerance = call.attr("tolerance", "f", 1e-5)
     return ops.less(ops.abs(x.entry - y.entry), tolerance, name=call.name)
-
-
-@row("Igamma")
-def _igamma(call: Call, a: Value, x: Value) -> Result:
-    """0 at x = 0, whatever a is."""
-    return ops.where(ops.equal(x.entry, 0), 0, ops.igamma(a.entry, x.entry), name=call.name)
 
 
 @row("Polygamma")

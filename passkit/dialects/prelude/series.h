@@ -134,10 +134,12 @@ PK_SCALAR double igamma_about(double a, double x, double u, int upper) {
 }
 
 // The lower incomplete gamma function over gamma(a), or the upper one; NaN but for a > 0, x >= 0.
+// The lower one of 0 is 0, whatever a is, as TensorFlow has it.
 PK_SCALAR double igamma_part(double a, double x, int upper) {
+    if (x == 0 && !upper) return 0;
     if (!(a > 0 && x >= 0) || (a == PK_INFINITY && x == PK_INFINITY)) return PK_NAN;
     if (x == PK_INFINITY) return upper ? 0 : 1;
-    if (x == 0 || a == PK_INFINITY) return upper ? 1 : 0;
+    if (x == 0 || a == PK_INFINITY) return upper;
     const double u = (x - a) / a;
     if (a >= 100 && u > -0.3 && u < 0.3) return igamma_about(a, x, u, upper);
     if (!upper && (x <= 1.1 || x < a)) return igamma_series(a, x);
