@@ -16,7 +16,8 @@ INDENT = "  "
 class Body:
     """The body of a kernel as it grows: lines, and the loops and statements outside lane loops.
 
-    ``num_divisors`` have a name so far; ``streams`` says whether a store went past the caches.
+    ``num_divisors`` have a name so far; ``streams`` says whether a store went past the caches, and
+    ``by_row`` whether what follows is inside the loop over a tile's rows.
     """
 
     def __init__(self, scalars: Scalars) -> None:
@@ -24,7 +25,7 @@ class Body:
         self.lines: list[str] = []
         self.depth = 0
         self.num_divisors = 0
-        self.streams = False
+        self.streams = self.by_row = False
 
     def line(self, text: str) -> None:
         """Add a line."""

@@ -109,6 +109,7 @@ class _Printer:
                 self.body.let(let)
         for b in self.registers:
             self._array(b)
+        self.body.by_row = rows is not None
         for stage in part.stages:
             print_stage(stage, self.body)
         if rows is not None:
