@@ -235,6 +235,26 @@ def test_nan_and_infinity(machine: str, libraries: dict[str, Library]) -> None:
         np.testing.assert_array_equal(c.reshape(m, n), wanted.astype(np.float32))
 
 
+def test_threads_share_out_all_elements(tmp_path: Path, chains: ctypes.CDLL, rng: Any) -> None:
+    """However many threads there are, each element is written by one of them."""
+    crew = "for (int64_t {var} = {start} + thread; {var} < {stop}; {var} += threads)"
+    shared = evolve(PLAIN, kernel="void {name}({params}, int64_t thread, int64_t threads)",
+                    lane=crew)
+    library = compiled(print_kernel(any_product(dt.float64), "shared", shared), tmp_path)
+    for (m, n), threads in itertools.product([(1, 1), (1, 6), (5, 1), (7, 9), (8, 4)], [1, 3, 64]):
+        p = product_of(m, n, 3, (0, 0, 1))
+        c, a, b = (draw(rng, length, dt.float64) for length in p.lengths)
+        wanted, count = np.full_like(c, np.nan), np.zeros(c.shape, np.int64)
+        call(chains, "any_f64", [a, b, wanted], p.sizes)
+        for thread in range(threads):
+            part = np.full_like(c, np.nan)
+            call(library, "shared", [a, b, part], (*p.sizes, thread, threads))
+            written = ~np.isnan(part)
+            assert np.array_equal(part[written], wanted[written])
+            count += written
+        assert (count == 1).all()
+
+
 def test_each_dialect_says_it_its_way() -> None:
     """One call in C++; elsewhere threads share out blocks of four elements."""
     cxx, cuda, opencl = (print_kernel(known_products(), "f", d) for d in (CXX, CUDA, OPENCL))
