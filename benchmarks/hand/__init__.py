@@ -22,7 +22,7 @@ import numpy as np
 from attrs import field, frozen, mutable
 
 FOLDER = Path(__file__).parent
-SOURCES = ("threads.cpp", "elementwise.cpp", "rows.cpp")
+SOURCES = ("threads.cpp", "elementwise.cpp", "rows.cpp", "attention.cpp")
 FLAGS = ("-O3", "-march=native", "-std=c++17", "-fopenmp", "-shared", "-fPIC",
          "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off",
          "-mprefer-vector-width=512")
@@ -201,6 +201,12 @@ def _same(shapes: list[Shape]) -> Shape:
     return shapes[0]
 
 
+def _figure1(shapes: list[Shape]) -> Shape:
+    """Four results behind each other: (B, 94, N), and three of (B, 94, 1)."""
+    q, _, v = shapes[:3]
+    return (math.prod(q[:2]) * (v[2] + 3),)
+
+
 def _threads() -> int:
     return int(library().omp_get_max_threads())
 
@@ -216,6 +222,10 @@ KERNELS = {k.name: k for k in (
     Kernel("column_sum", lambda shapes: shapes[0][1:], _rows,
            lambda shapes: _threads() * shapes[0][-1]),
     Kernel("full_sum", lambda shapes: (), _elements),
+    Kernel("attention", _same, lambda shapes: shapes[0],
+           lambda shapes: _threads() * (shapes[0][2] + 8) * -(-shapes[0][1] // 16) * 16),
+    Kernel("figure1", _figure1, lambda shapes: (shapes[0][0], shapes[0][2], shapes[2][2]),
+           lambda shapes: _threads() * 1024),
 )}
 
 

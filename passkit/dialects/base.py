@@ -123,6 +123,9 @@ class Dialect:
     ``cast`` converts; ``saturate``, if given, does so from float to integer, ``truth`` to bool, and
     ``casts`` are for pairs such as "float16/float32". ``rounded`` is a float32 of which only the
     bits are left that {type} has.
+    ``crew``, if given, is a loop shared out over all threads of a tile where rows have some of
+    their own. ``product``, if given, multiplies the matrices {a} and {b} into {c}, each a pointer
+    and its strides down and along: (m, k) by (k, n).
     ``counter``, if given, is a local that rows, taken one after the other, count up.
     ``unpack`` and ``unpack_size``, if given, fetch arguments in front of the body; ``fence`` ends a
     kernel that streams. ``calls`` maps
@@ -156,6 +159,8 @@ class Dialect:
     scalars: Mapping[str, str] = field(factory=lambda: dict(SCALARS))
     calls: Mapping[str, str] = field(factory=dict)
     vectors: Vectors | None = None
+    crew: str = ""
+    product: str = ""
     prefetch: str = ""
     fence: str = ""
     preamble: str = ""

@@ -133,6 +133,10 @@ CUDA = register_dialect(
         grid="for (int64_t {var} = blockIdx.x; {var} < {stop}; {var} += gridDim.x)",
         warp="for (int64_t {var} = {start} + threadIdx.y; {var} < {stop}; {var} += blockDim.y)",
         lane="for (int64_t {var} = {start} + threadIdx.x; {var} < {stop}; {var} += blockDim.x)",
+        crew=(
+            "for (int64_t {var} = {start} + threadIdx.y * blockDim.x + threadIdx.x; {var} < {stop};"
+            " {var} += blockDim.x * blockDim.y)"
+        ),
         fold=(
             "{type} {name} = {acc};\n"
             "for (int o = 16; o; o >>= 1) {{\n"

@@ -31,6 +31,7 @@ CXX = register_dialect(
         scalars={**SCALARS, "float16": "half", "bfloat16": "bfloat"},
         infinity="__builtin_inf{suffix}()",
         bits="__builtin_bit_cast({type}, {bits})",
+        product="dot(matrix{{{c}}}, matrix{{{a}}}, matrix{{{b}}}, {m}, {n}, {k});",
         prefetch="prefetch({at}, {mask});",
         fence="stream_fence();",
         vectors=Vectors(

@@ -74,7 +74,9 @@ def operator(x: Binary) -> tuple[str, int, int]:
     """The spelling of an operator, its precedence, and what its right operand must bind by."""
     op = "/" if x.op == "//" else x.op
     level = PRECEDENCE[op]
-    regroups = op in "+*&|^" and not x.dtype.is_float
+    # a * (b / 4) is not a * b / 4
+    quotient = isinstance(x.b, Binary) and x.b.op in ("/", "//", "%")
+    regroups = op in "+*&|^" and not x.dtype.is_float and not quotient
     return op, level, level if regroups else level + 1
 
 

@@ -20,6 +20,8 @@
 //   prelude/divisor.h   divisor<T> known_divisor<T> divisors_of_rows<T, most>
 //   prelude/rows.h      folds_of_rows<most>
 //   prelude/turn.h      turn
+//   prelude/dot.h       dot matrix
+//   prelude/mixed_dot.h the same of half and bfloat
 //   prelude/narrow.h    columns_apart<elements> columns_together<elements>
 //   prelude/sums.h      summing<lanes>
 //   prelude/scans.h     running<type, exclusive, down> lanes_down

@@ -72,6 +72,8 @@ def sections_of(source: str) -> tuple[str, ...]:
         "rows.h": "folds_of_rows<" in source,
         "strided.h": "load_second(" in source or "load_back(" in source,
         "turn.h": "turn(" in source,
+        "dot.h": "dot" in called,
+        "mixed_dot.h": "dot" in called and narrow,
         "narrow.h": "columns_apart<" in source or "columns_together<" in source,
         "gather.h": "gather_at(" in source,
         "scatter.h": "scatter<" in source,

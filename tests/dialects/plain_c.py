@@ -23,7 +23,8 @@ PLAIN = register_dialect(
         lane=BASE,
         fold="{type} {name} = {acc};",
         bits="bits_{short}({bits})",
-        calls={"exp/float32": "expf", "maximum": "fmax", "erf/float32": "erff", "rsqrt": "rsqrt"},
+        calls={"exp/float32": "expf", "maximum": "fmax", "erf/float32": "erff", "rsqrt": "rsqrt",
+               "fma/float32": "fmaf"},
     )
 )
 

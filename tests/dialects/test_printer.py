@@ -198,6 +198,10 @@ def test_parentheses_only_where_they_are_needed() -> None:
     assert text_of((a + b) * c) == "(a + b) * c"
     assert text_of(a + (b + c)) == "a + (b + c)"
     assert text_of(i + (j + i)) == "i + j + i"
+    assert text_of(i * (j * i)) == "i * j * i"
+    assert text_of(i * (j // 4)) == "i * (j / 4)"
+    assert text_of(i * (j % 4)) == "i * (j % 4)"
+    assert text_of(i + j // 4) == "i + j / 4"
     assert text_of(a - (b - c)) == "a - (b - c)"
     assert text_of(-(-a)) == "-(-a)"  # noqa: B002
     assert text_of(ast.where(a < b, a, b) + c) == "(a < b ? a : b) + c"
