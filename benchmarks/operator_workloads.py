@@ -64,8 +64,15 @@ def thinned(f: Any, x: Any) -> Any:
     return (x[:, ::2, ::2, :] * 2.0 + 1.0)[:, 1:-1, 1:-1, :]
 
 
+def attention(f: Any, q: Any, k: Any, v: Any, mask: Any) -> Any:
+    """Attention of many heads under one mask, by primitives."""
+    scores = f.matmul(q, f.transpose(k, (0, 2, 1))) * q.shape[-1] ** -0.5 + mask
+    e = f.exp(scores - f.max(scores, -1))
+    return f.matmul(e / f.sum(e, -1), v)
+
+
 def _row(name: str, formula: Formula, *shapes: tuple[int, ...], **rest: Any) -> Workload:
-    names = "xyz"[: len(shapes)]
+    names = "xyzw"[: len(shapes)]
     return Workload(name, formula, tuple(zip(names, shapes, strict=True)), **rest)
 
 
@@ -161,5 +168,10 @@ SETS: dict[str, tuple[Workload, ...]] = {
         _row("gather_elements", looked_up, (1 << 20,), (1 << 20,), indices=("y", 1 << 20)),
         _row("slices", slices, (4096, 4096), quick=True),
         _row("thinned", thinned, (32, 112, 112, 64)),
+    ),
+    "stitched": tuple(
+        _row("attention", attention, *[(64, t, d)] * 3, (t, t), hand="attention",
+             quick=t == 94, **LOOSE)
+        for t in (17, 94, 128, 512) for d in (32, 64)
     ),
 }

@@ -44,10 +44,14 @@ _OF_ONE = (
     *("erf", "erfc", "sigmoid", "sqrt", "rsqrt", "floor", "ceil", "trunc", "rint"),
     *("cbrt", "lgamma", "tgamma", "digamma", "trigamma", "erfinv", "erfcinv"),
 )
-_OF_TWO = ("pow", "atan2", "hypot", "fmod", "copysign", "nextafter", "ldexp")
+_OF_TWO = (
+    *("pow", "atan2", "hypot", "fmod", "copysign", "nextafter", "ldexp"),
+    *("igamma", "igammac", "zeta"),
+)
 FUNCTIONS = {
     **dict.fromkeys(_OF_ONE, 1),
     **dict.fromkeys(_OF_TWO, 2),
+    "betainc": 3,
     "fma": 3,
     "abs": 1,
     "maximum": 2,
@@ -74,9 +78,10 @@ exp, exp2, expm1, log, log2, log10, log1p, sin, cos, tan = map(_function, _OF_ON
 sinh, cosh, tanh, asin, acos, atan, asinh, acosh, atanh = map(_function, _OF_ONE[10:19])
 erf, erfc, sigmoid, sqrt, rsqrt, floor, ceil, trunc, rint = map(_function, _OF_ONE[19:28])
 cbrt, lgamma, tgamma, digamma, trigamma, erfinv, erfcinv = map(_function, _OF_ONE[28:])
-pow, atan2, hypot, fmod, copysign, nextafter, ldexp = map(_function, _OF_TWO)
+pow, atan2, hypot, fmod, copysign, nextafter, ldexp = map(_function, _OF_TWO[:7])
+igamma, igammac, zeta = map(_function, _OF_TWO[7:])
 left_shift, right_shift, gcd, whole_power = map(_function, INTEGER_FUNCTIONS)
-fma = _function("fma")
+fma, betainc = _function("fma"), _function("betainc")
 abs, maximum, minimum = _function("abs"), _function("maximum"), _function("minimum")
 
 __all__ = [
@@ -107,6 +112,7 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
+    "betainc",
     "binary",
     "call",
     "cast",
@@ -132,6 +138,8 @@ __all__ = [
     "fmod",
     "gcd",
     "hypot",
+    "igamma",
+    "igammac",
     "is_const",
     "is_sum",
     "ldexp",
@@ -164,4 +172,5 @@ __all__ = [
     "trunc",
     "where",
     "whole_power",
+    "zeta",
 ]

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import log, pi, sqrt
+from types import EllipsisType
 
 from passkit import ast
 from passkit.ast import Binary, Call, Cast, Const, Expr, Select, Unary, Var, is_const
 from passkit.errors import CodeGenError
 
-Partials = tuple[Expr | None, ...]
+Partials = tuple[Expr | EllipsisType | None, ...]
+"""One for each argument: an expression, None where it is 0, or ``...`` where no function has it."""
 
 
 def _pow(y: Expr, a: Expr, b: Expr) -> Partials:
@@ -43,6 +45,22 @@ def _sign(x: Expr) -> Expr:
 def _atan2(y: Expr, a: Expr, b: Expr) -> Partials:
     square = a * a + b * b
     return b / square, -a / square
+
+
+def _gamma_density(a: Expr, x: Expr) -> Expr:
+    """What an incomplete gamma function integrates: x^(a - 1) exp(-x) / gamma(a)."""
+    return ast.exp(_log_power(a, x) - x - ast.lgamma(a))
+
+
+def _betainc(y: Expr, a: Expr, b: Expr, x: Expr) -> Partials:
+    """By x what is integrated: x^(a - 1) (1 - x)^(b - 1) / beta(a, b)."""
+    power = _log_power(a, x) + _log_power(b, 1.0 - x)
+    return ..., ..., ast.exp(power + ast.lgamma(a + b) - ast.lgamma(a) - ast.lgamma(b))
+
+
+def _log_power(a: Expr, x: Expr) -> Expr:
+    """log of x^(a - 1), which is 0 at x = 0 where a is 1."""
+    return ast.where(ast.equal(a, 1.0), 0.0, (a - 1.0) * ast.log(x))
 
 
 # function: its partial derivatives, given its value and its arguments
@@ -87,6 +105,10 @@ RULES: dict[str, Callable[..., Partials]] = {
     "lgamma": lambda y, x: (ast.digamma(x),),
     "tgamma": lambda y, x: (y * ast.digamma(x),),
     "digamma": lambda y, x: (ast.trigamma(x),),
+    "igamma": lambda y, a, x: (..., _gamma_density(a, x)),
+    "igammac": lambda y, a, x: (..., -_gamma_density(a, x)),
+    "betainc": _betainc,
+    "zeta": lambda y, s, q: (..., -s * ast.zeta(s + 1.0, q)),
     "erfinv": lambda y, x: (ast.exp(y * y) * (sqrt(pi) / 2),),
     "erfcinv": lambda y, x: (ast.exp(y * y) * (-sqrt(pi) / 2),),
     "abs": lambda y, x: (_sign(x),),  # 0 at 0
@@ -152,8 +174,14 @@ def _chain(
             f"or set FGradient on the operator that uses it"
         )
     out: Expr | None = None
-    for partial, d in zip(rule(x, *args), inner, strict=True):
-        out = _sum(out, product(partial, d))
+    for k, (partial, d) in enumerate(zip(rule(x, *args), inner, strict=True)):
+        if not isinstance(partial, EllipsisType):
+            out = _sum(out, product(partial, d))
+        elif d is not None:
+            raise CodeGenError(
+                f"no kernel function is the derivative of {name!r} by its input {k}; "
+                f"put stop_gradient in front of it, or set FGradient on the operator that uses it"
+            )
     return out
 
 

@@ -140,6 +140,7 @@ class Matrix:
 class Dot:
     """A stage that computes ``c = a @ b``: (m, k) x (k, n), each element by fma from step 0 on.
 
+    Products in ``dtype`` float16 or bfloat16 are chains in float32; the buffers may hold either.
     ``loops``, of level THREAD, go around it. How the elements of ``c`` are shared out is up to the
     dialect. As with any stage, one that ``waits`` begins when all threads have come so far.
     """

@@ -32,6 +32,7 @@ RESULTS: dict[str, tuple[str, ...]] = {
     "ListDiff": ("out", "idx"),
     "LogMatrixDeterminant": ("sign", "log_abs_determinant"),
     "LSTMBlockCell": _LSTM,
+    "LSTMBlockCellGrad": ("cs_prev_grad", "dicfo", "wci_grad", "wcf_grad", "wco_grad"),
     "Lu": ("lu", "p"),
     "MaxPoolWithArgmax": ("output", "argmax"),
     "Merge": ("output", "value_index"),

@@ -22,9 +22,9 @@ from passkit.ops.rules import make
 from passkit.size import Extent, Shape, Size
 
 if TYPE_CHECKING:
-    from passkit.frontends.tf_graphdef import constants
+    from passkit.frontends.tf_graphdef import known
 else:
-    constants = Lazy("passkit.frontends.tf_graphdef.constants")
+    known = Lazy("passkit.frontends.tf_graphdef.known")
 
 Array = np.ndarray[Any, Any]
 
@@ -191,22 +191,22 @@ class Call:
 
         Raises: ModelError when it is only known in a call, or is not of integers.
         """
-        known = value.known if value.known is not None else constants.constant_of(value)
-        if known is None:
+        array = value.known if value.known is not None else known.constant_of(value)
+        if array is None:
             raise ModelError(
                 f"{self.where} needs its {what} {short(value.name)} known when the model is "
                 f"loaded; it depends on the values of an input"
             )
-        if not value.dtype.is_integer or known.ndim > 1:
+        if not value.dtype.is_integer or array.ndim > 1:
             raise ModelError(
                 f"{self.where} needs a list of integers as its {what}, got {value.dtype} of "
-                f"shape {known.shape}"
+                f"shape {array.shape}"
             )
-        if known.size > 64:
+        if array.size > 64:
             raise ModelError(
-                f"{self.where} needs at most 64 integers as its {what}, got {known.size}"
+                f"{self.where} needs at most 64 integers as its {what}, got {array.size}"
             )
-        return list(known.ravel().tolist())
+        return list(array.ravel().tolist())
 
     def ints(self, value: Value, what: str) -> tuple[int, ...]:
         """A known value as ints. Raises: ModelError when one is a size only known in a call."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from passkit import dtype as dt
 from passkit.ast import Var
 from passkit.dialects.expressions import Scalars
-from passkit.stage import Let, Loop, Statement, Store
+from passkit.stage import Buffer, Let, Loop, Statement, Store
 
 INDENT = "  "
 
@@ -16,12 +16,14 @@ INDENT = "  "
 class Body:
     """The body of a kernel as it grows: lines, and the loops and statements outside lane loops.
 
+    ``dtypes`` are those of the kernel's buffers.
     ``num_divisors`` have a name so far; ``streams`` says whether a store went past the caches, and
     ``by_row`` whether what follows is inside the loop over a tile's rows.
     """
 
-    def __init__(self, scalars: Scalars) -> None:
+    def __init__(self, scalars: Scalars, buffers: Iterable[Buffer]) -> None:
         self.scalars, self.dialect = scalars, scalars.dialect
+        self.dtypes = {b.name: b.dtype for b in buffers}
         self.lines: list[str] = []
         self.depth = 0
         self.num_divisors = 0

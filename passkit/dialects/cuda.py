@@ -5,11 +5,12 @@ A block is (32, rows) threads where a tile has rows, else one row of threads.
 
 from passkit.ast import FUNCTIONS
 from passkit.dialects.base import NARROW_CASTS, SCALARS, Dialect, register_dialect
-from passkit.dialects.scalar_special import GAMMA
+from passkit.dialects.scalar_special import GAMMA, SERIES
 from passkit.dialects.words import PHILOX
 
 REAL = {"float32": "float", "float64": "double"}
-OWN = ("abs", "maximum", "minimum", "sigmoid", "digamma", "trigamma", "ldexp")
+SPECIAL = ("digamma", "trigamma", "igamma", "igammac", "betainc", "zeta")
+OWN = ("abs", "maximum", "minimum", "sigmoid", "ldexp", *SPECIAL)
 FLOATS = [f for f in FUNCTIONS if f not in OWN]
 
 PREAMBLE = """\
@@ -115,6 +116,13 @@ template <class T> PK_FN T scaled(T x, T n) {
 }
 """
 
+SERIES_HEAD = """\
+#define PK_SCALAR static __device__
+#define PK_TABLE static __device__ const
+#define PK_INFINITY __longlong_as_double(0x7ff0000000000000ll)
+#define PK_NAN __longlong_as_double(0x7ff8000000000000ll)
+"""
+
 CUDA = register_dialect(
     Dialect(
         name="cuda",
@@ -142,12 +150,14 @@ CUDA = register_dialect(
         scalars={**SCALARS, "float16": "uint16_t", "bfloat16": "uint16_t"},
         preamble=PREAMBLE
         + GAMMA.format(fn="PK_FN")
+        + SERIES_HEAD
+        + SERIES
         + PHILOX.format(fn="PK_FN", word="uint64_t", long="int64_t"),
         infinity="__int_as_float(0x7f800000)",
         bits="bits_{short}({bits})",
         calls={
             **{f"{f}/float32": f"{f}f" for f in FLOATS},
-            **{f"{f}/{d}": f"{f}_{t}" for f in ("digamma", "trigamma") for d, t in REAL.items()},
+            **{f"{f}/{d}": f"{f}_{t}" for f in SPECIAL for d, t in REAL.items()},
             "ldexp": "scaled",
             "abs/float32": "fabsf",
             "abs/float64": "fabs",

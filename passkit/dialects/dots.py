@@ -57,14 +57,14 @@ def _print_blocks(dot: Dot, body: Body) -> None:
     for total in totals.values():
         body.line(f"{d.type_of(kind)} {total.name} = {zero};")
     body.loop(d.thread, Loop(STEP, ZERO, dot.k, Level.THREAD))
-    x = _lets("dot_a", [_element(dot.a, i, STEP, dot.dtype) for i in rows], kind, body)
-    y = _lets("dot_b", [_element(dot.b, STEP, j, dot.dtype) for j in columns], kind, body)
+    x = _lets("dot_a", [_element(dot.a, i, STEP, body) for i in rows], kind, body)
+    y = _lets("dot_b", [_element(dot.b, STEP, j, body) for j in columns], kind, body)
     for (r, c), total in totals.items():
         body.line(f"{total.name} = {body.scalars.expr(_step(x[r], y[c], total))};")
     body.close()
     for (r, c), total in totals.items():
-        value = total if kind is dot.dtype else Cast(total, dot.dtype)
-        body.store(Store(dot.c.buffer, _index(dot.c, rows[r], columns[c]), value))
+        index = _index(dot.c, rows[r], columns[c])
+        body.store(Store(dot.c.buffer, index, _as(total, body.dtypes[dot.c.buffer])))
     body.close()
     body.close()
 
@@ -99,7 +99,7 @@ def _lets(name: str, values: list[Expr], kind: DType, body: Body) -> list[Expr]:
     found: list[Expr] = []
     for k, value in enumerate(values):
         var = Var(f"{name}{k}", kind)
-        body.let(Let(var, value if value.dtype is kind else Cast(value, kind)))
+        body.let(Let(var, _as(value, kind)))
         found.append(var)
     return found
 
@@ -111,8 +111,12 @@ def _step(x: Expr, y: Expr, total: Expr) -> Expr:
     return total + x * y
 
 
-def _element(x: Matrix, i: Expr, j: Expr, dtype: DType) -> Load:
-    return Load(x.buffer, _index(x, i, j), dtype)
+def _as(x: Expr, dtype: DType) -> Expr:
+    return x if x.dtype is dtype else Cast(x, dtype)
+
+
+def _element(x: Matrix, i: Expr, j: Expr, body: Body) -> Load:
+    return Load(x.buffer, _index(x, i, j), body.dtypes[x.buffer])
 
 
 def _index(x: Matrix, i: Expr, j: Expr) -> Expr:

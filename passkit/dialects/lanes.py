@@ -41,7 +41,7 @@ from passkit.dialects.expressions import (
 from passkit.dialects.reciprocal import reciprocal
 from passkit.dialects.strides import Stride, stride_of
 from passkit.expr import rounding
-from passkit.stage import Fold, Let, Loop, Prefetch, Running, Stage, Statement, Store
+from passkit.stage import Fold, Let, Loop, Prefetch, Running, Stage, Store
 from passkit.walk import children, variables, walk
 
 QUICK = frozenset(["maximum", "minimum", "abs", "floor", "ceil", "trunc", "rint"])
@@ -77,17 +77,13 @@ def turns(stage: Stage, lane: Loop, dialect: Dialect) -> tuple[str, int]:
     rounded = sum(rounding(x) is not None for x in found)
     long = slow > 1 or rounded > 1 or (folds and not slow)
     width = PACK if long and not wide else LANES
-    alone = not any(isinstance(s, Fold) or _in_memory(s) for s in stage.body)
+    # Folds and scans take whole vectors from the first lane on: their bits know no addresses.
+    alone = not any(isinstance(s, (Fold, Running)) for s in stage.body)
     if alone and any(isinstance(s, Store) and s.stream for s in stage.body):
         return v.aligned_loop, width
     if any(isinstance(s, Running) and s.buffer is None for s in stage.body):
         width = LANES  # in a pack a step would wait for the one before
     return v.loop if width == LANES else v.pack_loop, width
-
-
-def _in_memory(s: Statement) -> bool:
-    """Whether a scan's total is in memory: its rows are stored one after the other in the lanes."""
-    return isinstance(s, Running) and s.buffer is not None
 
 
 def _parts(x: Expr) -> Iterator[Expr]:

@@ -4,7 +4,7 @@ A work-group takes the rows of its tile one after the other, because sub-groups 
 """
 
 from passkit.dialects.base import NARROW_CASTS, Dialect, register_dialect
-from passkit.dialects.scalar_special import GAMMA, INVERSE_ERF
+from passkit.dialects.scalar_special import GAMMA, INVERSE_ERF, SERIES
 from passkit.dialects.words import PHILOX
 
 FLOATS = """\
@@ -70,6 +70,13 @@ static inline float rounded_f16(float x) { return widen_f16(narrow_f16(x)); }
 static inline float rounded_bf16(float x) { return widen_bf16(narrow_bf16(x)); }
 """
 
+SERIES_HEAD = """\
+#define PK_SCALAR static inline
+#define PK_TABLE __constant
+#define PK_INFINITY INFINITY
+#define PK_NAN NAN
+"""
+
 WHOLE = {
     "int8": "char",
     "int16": "short",
@@ -131,6 +138,7 @@ OPENCL = register_dialect(
             **{f"abs/{k}": "fabs" for k in REAL},
             **_each(REAL, "maximum", "minimum", "sigmoid"),
             **_each(REAL, "digamma", "trigamma", "erfinv", "erfcinv"),
+            **_each(REAL, "igamma", "igammac", "betainc", "zeta"),
             **{f"ldexp/{k}": f"scaled_{t}" for k, t in REAL.items()},
             **_each(WHOLE, "cut_divide", "fmod", "gcd", "whole_power", "left_shift", "right_shift"),
         },
@@ -141,6 +149,8 @@ OPENCL = register_dialect(
             for t in types.values()
         )
         + (GAMMA + INVERSE_ERF).format(fn="static inline")
+        + SERIES_HEAD
+        + SERIES
         + PHILOX.format(fn="static inline", word="ulong", long="long"),
     )
 )

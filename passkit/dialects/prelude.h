@@ -13,6 +13,7 @@
 //                       erfc sinh cosh asin acos atan asinh acosh atanh pow atan2
 //   prelude/math_f64.h  double: the same names
 //   prelude/special.h   of both: cbrt hypot lgamma tgamma digamma trigamma erfinv erfcinv
+//   prelude/incomplete.h  of both: igamma igammac betainc zeta
 //   prelude/bits.h      left_shift right_shift; nextafter ldexp
 //   prelude/integer.h   floor_divide remainder fmod of integers and floats; gcd whole_power
 //   prelude/random.h    philox_low philox_high of int64
@@ -34,6 +35,7 @@
 #include "prelude/math_f32.h"
 #include "prelude/math_f64.h"
 #include "prelude/special.h"
+#include "prelude/incomplete.h"
 #include "prelude/bits.h"
 #include "prelude/integer.h"
 #include "prelude/random.h"

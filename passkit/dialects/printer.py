@@ -31,7 +31,8 @@ class _Printer:
         self.shared = [b for b in ast.scratch if b.place is Place.SHARED]
         names = frozenset(b.name for b in self.registers)
         scratch = {b.name: b.extent for b in self.shared}
-        self.body = Body(Scalars(dialect, ast.sizes, names, scratch))
+        scalars = Scalars(dialect, ast.sizes, names, scratch)
+        self.body = Body(scalars, (*ast.params, *ast.scratch))
 
     def kernel(self, name: str) -> str:
         d, body = self.dialect, self.body

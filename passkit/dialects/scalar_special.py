@@ -1,8 +1,10 @@
 """Special functions for languages without vectors, in the C that OpenCL and CUDA share.
 
 By steps of 1 and asymptotic series, and by Halley's steps; in double. Source: NIST Digital Library
-of Mathematical Functions, 5.11 and 5.15.
+of Mathematical Functions, 5.11 and 5.15. `SERIES` is the prelude's own text, without its includes.
 """
+
+from pathlib import Path
 
 GAMMA = """\
 {fn} double digamma_above(double x) {{
@@ -68,3 +70,14 @@ INVERSE_ERF = """\
 {fn} float erfinv_float(float y) {{ return (float)erfinv_double((double)y); }}
 {fn} float erfcinv_float(float y) {{ return (float)erfcinv_double((double)y); }}
 """
+
+SERIES = "".join(
+    line
+    for line in (Path(__file__).parent / "prelude/series.h").read_text("utf-8").splitlines(True)
+    if not line.startswith("#include")
+) + "".join(
+    f"PK_SCALAR float {name}_float({', '.join(f'float {x}' for x in given)}) "
+    f"{{ return (float){name}_double({', '.join(given)}); }}\n"
+    for name, given in (("igamma", "ax"), ("igammac", "ax"), ("betainc", "abx"), ("zeta", "sq"))
+)
+"""In front of it a dialect says what PK_SCALAR, PK_TABLE, PK_INFINITY and PK_NAN are."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from passkit.ast import Const
+from passkit.ast import Const, Load
 from passkit.dialects.body import Body
 from passkit.dialects.cuts import cut_stage
 from passkit.dialects.dots import print_dot
@@ -11,6 +11,7 @@ from passkit.dialects.lanes import SHORT, varying
 from passkit.dialects.rows import Rows
 from passkit.dialects.turned import print_turned, turned_loads, turned_stores
 from passkit.stage import Dot, Fold, Let, Level, Loop, Running, Stage
+from passkit.walk import walk
 
 
 def print_stage(stage: Stage | Dot, body: Body) -> None:
@@ -53,11 +54,18 @@ def print_stage(stage: Stage | Dot, body: Body) -> None:
 
 
 def _print_piece(stage: Stage, body: Body) -> None:
-    """One of several loops over lanes; what all its lanes share has a scope of its own."""
+    """One of several loops over lanes; what all its lanes share has a scope of its own.
+
+    What that loads is only there if the piece has lanes.
+    """
     lane = next(x for x in stage.loops if x.level is Level.CTA)
     different = varying(stage, lane.var)
-    scoped = any(isinstance(s, Let) and s.var not in different for s in stage.body)
-    if scoped:
+    shared = [s.value for s in stage.body if isinstance(s, Let) and s.var not in different]
+    scoped = bool(shared)
+    if any(isinstance(x, Load) for value in shared for x in walk(value)):
+        start, stop = body.scalars.expr(lane.start), body.scalars.expr(lane.stop)
+        body.open(f"if ({start} < {stop})")
+    elif scoped:
         body.scope()
     _print_lanes(stage, LaneLoop(stage, lane, body, None), body)
     if scoped:

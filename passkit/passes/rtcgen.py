@@ -54,6 +54,7 @@ BITS = frozenset(["left_shift", "right_shift", "nextafter", "ldexp"])
 SPECIAL = frozenset(
     ["cbrt", "hypot", "lgamma", "tgamma", "digamma", "trigamma", "erfinv", "erfcinv"]
 )
+INCOMPLETE = frozenset(["igamma", "igammac", "betainc", "zeta"])
 """Functions that have sections of their own."""
 
 
@@ -61,7 +62,7 @@ SPECIAL = frozenset(
 def sections_of(source: str) -> tuple[str, ...]:
     """The sections of the prelude that a kernel's text needs, each after those it needs itself."""
     called = set(re.findall(r"\b(\w+)\(", source))
-    mathematics = bool(called & (set(FUNCTIONS) - CORE - WHOLE - BITS - SPECIAL))
+    mathematics = bool(called & (set(FUNCTIONS) - CORE - WHOLE - BITS - SPECIAL - INCOMPLETE))
     narrow = re.search(r"\b(half|bfloat)\b", source) is not None
     wanted = {
         "core.h": True,
@@ -83,6 +84,7 @@ def sections_of(source: str) -> tuple[str, ...]:
         "math_f32.h": mathematics and (narrow or "float" in source),
         "math_f64.h": mathematics and "double" in source,
         "special.h": bool(called & SPECIAL),
+        "incomplete.h": bool(called & INCOMPLETE),
     }
     names = dict.fromkeys(n for k, v in wanted.items() if v for n in (*_needs(PRELUDE / k), k))
     return tuple(_section(PRELUDE / name) for name in names)

@@ -20,8 +20,9 @@ from passkit.runtime.philox import philox
 from passkit.size import evaluate as evaluate_size
 
 if TYPE_CHECKING:
-    from passkit.runtime import special
+    from passkit.runtime import incomplete, special
 else:
+    incomplete = Lazy("passkit.runtime.incomplete")
     special = Lazy("passkit.runtime.special")
 
 Array = Any
@@ -83,6 +84,14 @@ def _special(name: str) -> Callable[..., Array]:
     return lambda *args: getattr(special, name)(*args)
 
 
+INCOMPLETE = ("igamma", "igammac", "betainc", "zeta")
+"""Functions that are sums of as many terms as their arguments ask for, in another module."""
+
+
+def _incomplete(name: str) -> Callable[..., Array]:
+    return lambda *args: getattr(incomplete, name)(*args)
+
+
 # name: the function of float64 arrays
 IN_DOUBLE: dict[str, Callable[..., Array]] = {
     **{
@@ -118,6 +127,7 @@ IN_DOUBLE: dict[str, Callable[..., Array]] = {
     "atan2": np.arctan2,
     "hypot": np.hypot,
     **{name: _special(name) for name in SPECIAL},
+    **{name: _incomplete(name) for name in INCOMPLETE},
 }
 # name: the function that is exact in every dtype
 EXACT: dict[str, Callable[..., Array]] = {

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from time import perf_counter_ns
 from typing import Any
 
@@ -19,8 +20,26 @@ from passkit.units import bytes_text, seconds_text, table
 notebook: Any = Lazy("passkit.notebook")
 """What notebooks show stands above, and is asked for only by them."""
 
+MOST_SHARES = 100_000
+"""As many shares of threads are kept of a profile."""
+
 Span = tuple[int, int]
 """When a step began and how long it took, in nanoseconds of `perf_counter_ns`."""
+
+
+@frozen
+class Share:
+    """What one thread did without a pause: tiles of a kernel, nanoseconds as in a `Span`.
+
+    ``thread`` is 0 for the one that called, ``row`` the number of the step, ``run`` of the run.
+    """
+
+    thread: int
+    begin: int
+    nanoseconds: int
+    tiles: tuple[int, int]
+    run: int
+    row: int
 
 
 @frozen
@@ -72,11 +91,13 @@ class Line:
 class Profile:
     """The steps of a program with their times; ``str`` is a table, a line for each kernel.
 
-    ``spans`` has for each run the `Span` of each row.
+    ``spans`` has for each run the `Span` of each row, ``shares`` what each thread did of it; the
+    first `MOST_SHARES` of all runs. What one thread does alone is no share.
     """
 
     rows: tuple[Row, ...]
     spans: tuple[tuple[Span, ...], ...] = field(default=(), repr=False)
+    shares: tuple[Share, ...] = field(default=(), repr=False)
 
     @property
     def seconds(self) -> float:
@@ -192,9 +213,13 @@ def profile_program(
     run(tuple(arrays))
     for samples in spans:
         samples.clear()
-    for _ in range(runs):
-        last = perf_counter_ns()
-        run(tuple(arrays))
+    launcher().note_shares(MOST_SHARES)
+    try:
+        for _ in range(runs):
+            last = perf_counter_ns()
+            run(tuple(arrays))
+    finally:
+        noted = launcher().note_shares(0)
     rows = [
         Row(
             *(str(step), 0.0 if isinstance(step, Alias) else _median(samples), n, node, team),
@@ -206,7 +231,22 @@ def profile_program(
         )
         for n in [_nbytes(step, sizes)]
     ]
-    return Profile(tuple(rows), tuple(zip(*spans, strict=True)))
+    by_run = tuple(zip(*spans, strict=True))
+    return Profile(tuple(rows), by_run, tuple(_shares(noted, by_run)))
+
+
+def _shares(
+    noted: Sequence[tuple[int, ...]], spans: Sequence[Sequence[Span]]
+) -> Iterator[Share]:
+    """The shares that began and ended in a step; what ran meanwhile for others is left out."""
+    steps = [(m, k) for m, run in enumerate(spans) for k in range(len(run))]
+    begins = [spans[m][k][0] for m, k in steps]
+    for thread, begin, end, first, last in noted:
+        place = bisect_right(begins, begin) - 1
+        if place >= 0:
+            run, row = steps[place]
+            if end <= sum(spans[run][row]):
+                yield Share(thread, begin, end - begin, (first, last), run, row)
 
 
 def _median(samples: Iterable[Span]) -> float:

@@ -35,6 +35,12 @@ GRAPHS = {
         "guarded": "x: f32[n]; y: f32[n]; z = mul(y, y); return concat(x, z, add(z, y), x, axis=0)",
         "shared": "x: f32[n, 4]; y: f32[n, 1]; return concat(x, mul(x, y), add(y, x), axis=0)",
         "sliced": "x: f32[n]; return concat(slice(x, begin=(0,), size=(-1,)), x, axis=0)",
+        "parts": (
+            "x: f32[40, 130]; i: i64[n]; g = gather(x, i, mode=\"zero\");"
+            "w = reshape(mul(g, g), shape=(-1,));"
+            "u = unslice(w, shape=(33540,), begin=(0,), step=(1,)); y: f32[258, 130];"
+            "return add(y, reshape(u, shape=(258, 130)))"
+        ),
         "where": "x: f32[n]; c: bool[n]; return where(c, sqrt(x), concat(x, axis=0))",
         "broadcast": "x: f32[n, 1]; y: f32[n]; return add(x, y)",
     }.items()

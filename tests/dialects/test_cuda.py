@@ -25,7 +25,8 @@ lgamma(x), tgamma(d), digamma(x), digamma(d), trigamma(x), trigamma(d), erfinv(x
 erfcinv(x), erfcinv(d), cbrt(x), hypot(x, x), fmod(x, 2.0), fmod(d, 2.0), copysign(x, x),
 nextafter(d, d), ldexp(x, k), ldexp(d, k), fma(x, x, x), gcd(k, 6), lcm(y, 6),
 left_shift(k, 3), right_shift(y, 3), bitwise_count(k), pow(k, 3),
-pow(y, 3)""".replace(
+pow(y, 3), igamma(x, x), igamma(d, d), igammac(x, x), igammac(d, d), betainc(x, x, x),
+betainc(d, d, d), zeta(x, x), zeta(d, d)""".replace(
     "\n", " ").replace(" return", "\nreturn")
 
 

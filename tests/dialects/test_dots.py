@@ -26,7 +26,8 @@ from tests.fences import fenced
 
 SIZES = ("m", "n", "k", "c_down", "c_along", "a_down", "a_along", "b_down", "b_along")
 EXTENTS = [0, 1, 3, 4, 5, 7, 8, 12, 15, 16, 17, 33, 94, 96, 97, 150]
-TYPES = [dt.float32, dt.float64, dt.int32, dt.int8, dt.float16]
+TYPES = [dt.float32, dt.float64, dt.int32, dt.int8, dt.float16,
+         dt.dtype_of("bfloat16")]
 MANY = {"native": TYPES, "avx2": TYPES[:3], "sse": TYPES[:2], "x86-64": TYPES[:2]}
 KNOWN = [(94, 94, 32), (94, 32, 94), (5, 7, 3), (1, 33, 16), (17, 1, 4)]
 
@@ -45,12 +46,13 @@ def kernel(dots: list[Dot], buffers: list[Buffer], sizes: tuple[str, ...] = ()) 
         (Phase(tile, (Part((), None, (), tuple(dots)),)),))
 
 
-def any_product(dtype: DType) -> KernelAST:
-    """A product whose extents and strides are arguments."""
+def any_product(dtype: DType, *wide: str) -> KernelAST:
+    """A product whose extents and strides are arguments; the ``wide`` buffers are float32."""
     size = {name: ast.Var(name, dt.int64) for name in SIZES}
     c, a, b = (Matrix(x, whole(0), size[f"{x}_down"], size[f"{x}_along"]) for x in "cab")
     dot = Dot("d", (), a, b, c, size["m"], size["n"], size["k"], dtype)
-    buffers = [Buffer(x, dtype, Place.GLOBAL, 1, x == "c") for x in "abc"]
+    buffers = [Buffer(x, dt.float32 if x in wide else dtype, Place.GLOBAL, 1, x == "c")
+               for x in "abc"]
     return kernel([dot], buffers, SIZES)
 
 
@@ -69,6 +71,10 @@ def known_products() -> KernelAST:
         dots.append(Dot("s", (), x, y, held, whole(m), whole(n), whole(k), dt.float32))
         dots.append(Dot("c", (), held, turned, z, whole(m), whole(k), whole(n), dt.float32, True))
     return kernel(dots, buffers)
+
+
+MIXED = [(TYPES[4], "a"), (TYPES[4], "bc"), (TYPES[5], "ab")]
+"""Floats of 16 bits, and which buffers hold float32 beside them."""
 
 
 class Product(NamedTuple):
@@ -127,6 +133,9 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Library]:
     for machine in ("native", *OTHERS):
         texts = [print_kernel(any_product(t), f"any_{t.short}", CXX) for t in MANY[machine]]
         texts.append(print_kernel(known_products(), "known", CXX))
+        if machine == "native":
+            texts += [print_kernel(any_product(t, *wide), f"any_{t.short}_{wide}", CXX)
+                      for t, wide in MIXED]
         text = "".join(texts)
         source = folder / f"{machine}.cpp"
         source.write_text("".join(sections_of(text)) + f"namespace pk {{\n{text}}}\n")
@@ -219,6 +228,21 @@ def test_floats_of_16_bits(
         assert c.tobytes() == wide[2].astype(dtype.numpy).tobytes()
 
 
+@pytest.mark.parametrize("dtype, wide", MIXED, ids=str)
+def test_float32_beside_16_bits(
+    dtype: DType, wide: str, libraries: dict[str, Library], chains: ctypes.CDLL
+) -> None:
+    """Scratch may hold float32 where inputs and results have 16 bits."""
+    rng = np.random.default_rng(17)
+    for p in products(50, 17):
+        kinds = [dt.float32 if x in wide else dtype for x in "cab"]
+        c, a, b = (draw(rng, length, t) for length, t in zip(p.lengths, kinds, strict=True))
+        chain = [x.astype(np.float32) for x in (a, b, c)]
+        call(chains, "any_f32", chain, p.sizes)
+        libraries["native"](f"any_{dtype.short}_{wide}", [a, b, c], p.sizes)
+        assert c.tobytes() == chain[2].astype(c.dtype).tobytes()
+
+
 @pytest.mark.parametrize("machine", ["native", *OTHERS])
 def test_nan_and_infinity(machine: str, libraries: dict[str, Library]) -> None:
     """They reach the elements they belong to, and no others: not those of the block's ends."""
@@ -233,6 +257,26 @@ def test_nan_and_infinity(machine: str, libraries: dict[str, Library]) -> None:
         with np.errstate(invalid="ignore"):
             wanted = (rows[:, :, None] * columns[None]).sum(axis=1)
         np.testing.assert_array_equal(c.reshape(m, n), wanted.astype(np.float32))
+
+
+def test_threads_share_out_all_elements(tmp_path: Path, chains: ctypes.CDLL, rng: Any) -> None:
+    """However many threads there are, each element is written by one of them."""
+    crew = "for (int64_t {var} = {start} + thread; {var} < {stop}; {var} += threads)"
+    shared = evolve(PLAIN, kernel="void {name}({params}, int64_t thread, int64_t threads)",
+                    lane=crew)
+    library = compiled(print_kernel(any_product(dt.float64), "shared", shared), tmp_path)
+    for (m, n), threads in itertools.product([(1, 1), (1, 6), (5, 1), (7, 9), (8, 4)], [1, 3, 64]):
+        p = product_of(m, n, 3, (0, 0, 1))
+        c, a, b = (draw(rng, length, dt.float64) for length in p.lengths)
+        wanted, count = np.full_like(c, np.nan), np.zeros(c.shape, np.int64)
+        call(chains, "any_f64", [a, b, wanted], p.sizes)
+        for thread in range(threads):
+            part = np.full_like(c, np.nan)
+            call(library, "shared", [a, b, part], (*p.sizes, thread, threads))
+            written = ~np.isnan(part)
+            assert np.array_equal(part[written], wanted[written])
+            count += written
+        assert (count == 1).all()
 
 
 def test_each_dialect_says_it_its_way() -> None:
@@ -263,6 +307,7 @@ def test_rows_have_their_own_products() -> None:
 def test_cuda_compiles(tmp_path: Path) -> None:
     """Products of every type, of known and unknown extents."""
     texts = [print_kernel(any_product(t), f"any_{t.short}", CUDA) for t in TYPES]
+    texts += [print_kernel(any_product(t, *w), f"any_{t.short}_{w}", CUDA) for t, w in MIXED]
     texts.append(print_kernel(known_products(), "known", CUDA))
 
     assert said(texts, tmp_path) is None

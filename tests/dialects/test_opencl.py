@@ -24,6 +24,7 @@ SYNTAX = "\n".join([
     "typedef unsigned char uchar; typedef unsigned short ushort; typedef unsigned int uint;",
     "typedef unsigned long ulong;",
     "#define __kernel", "#define __global", "#define __local", "#define CLK_LOCAL_MEM_FENCE 1",
+    "#define __constant static const",
     "void barrier(int); size_t get_group_id(uint), get_num_groups(uint);",
     "size_t get_local_id(uint), get_local_size(uint);",
     "typedef short half; float vload_half(size_t, const half *);",

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 import scipy.special as sp
 
-from passkit.dialects.scalar_special import GAMMA, INVERSE_ERF
-from passkit.runtime import special
+from passkit.dialects.scalar_special import GAMMA, INVERSE_ERF, SERIES
+from passkit.runtime import incomplete, special
 from tests.dialects.test_prelude import (
     C_NAME,
     CHECKER,
@@ -188,3 +188,86 @@ def test_scalar_dialects_compute_the_same(tmp_path: Path) -> None:
         assert np.float32(single(0.3)) == pytest.approx(
             float(getattr(special, name)(0.3)), rel=1e-6
         )
+
+
+SERIES_HEAD = """#include <math.h>
+#define PK_SCALAR
+#define PK_TABLE static const
+#define PK_INFINITY INFINITY
+#define PK_NAN NAN
+"""
+
+
+@pytest.fixture(scope="module")
+def series(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    """The series that all dialects share, as plain C."""
+    folder = tmp_path_factory.mktemp("series")
+    source, library = folder / "series.c", folder / "series.so"
+    source.write_text(SERIES_HEAD + SERIES)
+    subprocess.run(
+        ["gcc", "-O1", "-shared", "-fPIC", str(source), "-o", str(library), "-lm"], check=True
+    )
+    return ctypes.CDLL(str(library))
+
+
+def of_series(library: ctypes.CDLL, name: str, *arrays: Array) -> Array:
+    """A function of doubles, element by element."""
+    function = getattr(library, f"{name}_double")
+    function.restype, function.argtypes = ctypes.c_double, [ctypes.c_double] * len(arrays)
+    return np.array([function(*v) for v in zip(*(a.tolist() for a in arrays), strict=True)])
+
+
+def pairs(seed: int, low: float, high: float, spread: float) -> tuple[Array, Array]:
+    """a of many sizes, and x about it, as near as it gets interesting and far off."""
+    rng = np.random.default_rng(seed)
+    a = np.exp(rng.uniform(low, high, 3000))
+    return a, a * np.exp(rng.normal(0, spread, 3000) * np.exp(rng.uniform(-6, 0, 3000)))
+
+
+def relative(found: Array, wanted: Array) -> float:
+    """The largest relative error of what is no denormal number."""
+    some = wanted > 1e-250
+    return float(np.max(np.abs(found - wanted)[some] / wanted[some]))
+
+
+@pytest.mark.parametrize("low, high, most", [(-15, 1, 2e-13), (-1, 4, 2e-13), (4, 9, 3e-11)])
+def test_incomplete_gamma_functions(
+    series: ctypes.CDLL, low: float, high: float, most: float
+) -> None:
+    """Small values, about 100 where expansions take over, and large ones, to their tails."""
+    a, x = pairs(0, low, high, 3 if low < 0 else 1)
+    for name, true in (("igamma", sp.gammainc), ("igammac", sp.gammaincc)):
+        assert relative(of_series(series, name, a, x), true(a, x)) < most, name
+        assert relative(getattr(incomplete, name)(a, x), true(a, x)) < most, name
+
+
+def test_incomplete_beta_functions_and_zeta(series: ctypes.CDLL) -> None:
+    """Parts of 1 are as exact as 1 is; small values as parts of themselves."""
+    (a, b), rng = pairs(1, -3, 7, 3), np.random.default_rng(2)
+    x = np.clip(rng.beta(a, b), 1e-12, 1 - 1e-12)
+    true = sp.betainc(a, b, x)
+    for found in (of_series(series, "betainc", a, b, x), incomplete.betainc(a, b, x)):
+        assert np.abs(found - true).max() < 1e-12
+        small = (true < 0.01) & (x * (a + b + 2) < a + 1)
+        assert small.sum() > 15 and relative(found[small], true[small]) < 1e-11
+    s, q = 1 + np.exp(rng.uniform(-6, 4, 3000)), np.exp(rng.uniform(-4, 8, 3000))
+    for found in (of_series(series, "zeta", s, q), incomplete.zeta(s, q)):
+        assert relative(found, sp.zeta(s, q)) < 1e-14
+    s, q = rng.integers(2, 9, 3000).astype(float), rng.uniform(-30, 0, 3000)
+    for found in (of_series(series, "zeta", s, q), incomplete.zeta(s, q)):
+        assert np.allclose(found, sp.zeta(s, q), rtol=1e-13, atol=1e-13)
+
+
+def test_series_end_and_agree_at_their_limits(series: ctypes.CDLL) -> None:
+    """Huge, tiny, infinite and wrong arguments; in C, in NumPy, and as they are told."""
+    every = np.array([math.nan, math.inf, -math.inf, 0, 1, -1, -1.5, 2, 2.5, 1e-300, 1e-30, 1e30,
+                      1e300, 0.5])
+    for name, count in (("igamma", 2), ("igammac", 2), ("zeta", 2), ("betainc", 3)):
+        arrays = [m.ravel() for m in np.meshgrid(*[every] * count)]
+        found = of_series(series, name, *arrays)
+        other = getattr(incomplete, name)(*arrays)
+        np.testing.assert_allclose(found, other, rtol=1e-12, atol=1e-300, err_msg=name)
+        assert np.isfinite(found).sum() > 10
+    assert of_series(series, "zeta", np.array([2.0, 3.0]), np.array([-1.0, -1.0])).tolist()[0] == (
+        math.inf
+    )

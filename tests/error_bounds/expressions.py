@@ -20,7 +20,8 @@ FUNCTION_ULPS = 5
 """A function's error: 4 ulp of the kernel's, and less than 1 of NumPy's."""
 
 WIDER = dict.fromkeys(("lgamma", "tgamma", "digamma", "trigamma", "erfinv", "erfcinv"), 32)
-"""Functions within 16 ulp of the true value, and so of each other."""
+WIDER |= dict.fromkeys(("igamma", "igammac", "betainc", "zeta"), 32)
+"""Functions within 16 ulp of the true value, and so of each other; but for `TERMS`."""
 
 
 def _sine(x: Any) -> Any:
@@ -28,10 +29,12 @@ def _sine(x: Any) -> Any:
     return np.maximum(np.abs(np.sin(np.pi * (x - np.rint(x)))), 1e-300)
 
 
-TERMS: dict[str, Callable[[Any], Any]] = {
+TERMS: dict[str, Callable[..., Any]] = {
     "lgamma": lambda x: 1 + np.abs(x) * (1 + np.log1p(np.abs(x))) + np.abs(np.log(_sine(x))),
     "digamma": lambda x: 1 + np.log1p(np.abs(x)) + np.where(x < 0.5, np.pi / _sine(x), 0),
     "trigamma": lambda x: 1 + np.where(x < 0.5, (np.pi / _sine(x)) ** 2, 0),
+    **dict.fromkeys(("igamma", "igammac", "betainc"), lambda a, *x: np.ones(a.shape)),
+    "zeta": lambda s, q: np.where(q < 0, np.maximum(np.abs(q - np.rint(q)), 1e-300) ** -s, 0),
 }
 """The largest terms of sums that vanish somewhere: their roundings stay there."""
 TERM_ERROR = 8e-15
@@ -106,7 +109,9 @@ def _evaluate(name: str, dtype: DType, unary: bool, args: Sequence[Any]) -> Any:
 def _primitive(name: str, args: list[Value], dtype: DType, unary: bool = False) -> Value:
     array = np.asarray(_evaluate(name, dtype, unary, [a.array for a in args]))
     ulps = WIDER.get(name, FUNCTION_ULPS if name in IN_DOUBLE else 0)
-    more = TERM_ERROR * TERMS[name](np.asarray(args[0].array, np.float64)) if name in TERMS else 0.0
+    more: Any = 0.0
+    if name in TERMS:
+        more = TERM_ERROR * TERMS[name](*(np.asarray(a.array, np.float64) for a in args))
     if all(a.error is None for a in args):
         error = ulps * spacing(array) + more if ulps else None
         if name in ("maximum", "minimum") and is_float(array):

@@ -103,10 +103,7 @@ def _error(off: Any, exact: Any, inexact: bool) -> Value:
     if not (is_float(exact) or np.asarray(exact).dtype.kind == "c"):
         return Value(None, np.full(np.shape(exact), np.inf if inexact else 0.0))
     dtype = dtype_of(np.real(exact).dtype)
-    bound = MARGIN * off + 2 * spacing(np.abs(exact), dtype)
-    return Value(
-        None,
-        np.where(
-            np.isfinite(np.abs(exact)) & np.isfinite(bound), bound, np.where(off > 0, np.inf, bound)
-        ),
-    )
+    size = np.abs(exact)
+    bound = MARGIN * off + 2 * spacing(size, dtype)
+    known = np.isfinite(size) & np.isfinite(bound)
+    return Value(None, np.where(known, bound, np.where(off > 0, np.inf, bound)))

@@ -150,3 +150,30 @@ for _name, _bessel in (
     ("bessel_i1e", sp.i1e),
 ):
     elementwise(_name, _bessel, lambda rng, shape: rng.normal(size=shape) * 6, ulps=256)
+
+
+# incomplete functions
+def _igamma(a: Any, x: Any) -> Any:
+    """SciPy's, but NaN for a = 0, as for all that is not positive, and first of all 0 for x = 0."""
+    return np.where(x == 0, 0, np.where(a > 0, sp.gammainc(a, x), np.nan))
+
+
+def _igammac(a: Any, x: Any) -> Any:
+    return np.where(a > 0, sp.gammaincc(a, x), np.nan)
+
+
+def _zeta(x: Any, q: Any) -> Any:
+    """SciPy's, but NaN of NaN and at poles of what is no even x; 0 for an infinite x, q > 1."""
+    found = np.where((q <= 0) & (x % 2 != 0) & (x < np.inf) & (x > 1), np.nan, sp.zeta(x, q))
+    found = np.where(np.isnan(q) | np.isnan(x), np.nan, found)
+    return np.where((x > 1e30) & (q > 1), 0, found)
+
+
+elementwise("igamma", _igamma, positive, positive, ulps=200)
+elementwise("igammac", _igammac, positive, positive, ulps=400)
+elementwise("igamma", _igamma, between(90, 200), between(80, 220), ulps=2000, special=False)
+elementwise("igammac", _igammac, between(90, 200), between(80, 220), ulps=2000, special=False)
+elementwise("igammac", _igammac, between(1e-6, 0.5), between(1e-6, 1), ulps=200, special=False)
+elementwise("betainc", sp.betainc, positive, positive, unit, ulps=400, special=False)
+elementwise("betainc", sp.betainc, between(50, 90), between(50, 90), unit, ulps=400, special=False)
+elementwise("zeta", _zeta, between(1.1, 9), positive, ulps=20)

@@ -10,6 +10,7 @@ import scipy.special as sp
 
 import passkit as pk
 from passkit.runtime.special import fma
+from tests.ops.central import differences
 
 
 def interpreted(entry: Any, **feeds: Any) -> Any:
@@ -50,6 +51,31 @@ def test_derivatives_of_lgamma_have_names() -> None:
 
     assert "digamma" in ops[0] and "trigamma" in ops[1] and "polygamma" in ops[2]
     np.testing.assert_allclose(found, sp.polygamma(2, at), rtol=1e-12)
+
+
+def test_incomplete_functions_have_gradients_by_their_last_input() -> None:
+    """First and second ones; where x^0 stands at x = 0 too."""
+    rng = np.random.default_rng(0)
+    a, b = rng.uniform(1.5, 6, (2, 9))
+    for op, given in (
+        (lambda x: pk.ops.igamma(a, x), b),
+        (lambda x: pk.ops.igammac(a, x), b),
+        (lambda x: pk.ops.betainc(a, b, x), b / 7),
+        (lambda x: pk.ops.zeta(a, x), b),
+    ):
+        assert not differences(op, given)
+        assert not differences(lambda x, op=op: pk.gradients([op(x)], [x])[0], given)
+    v = pk.var("v", (), "float64")
+    (slope,) = pk.gradients([pk.ops.igamma(np.ones(()), v)], [v])
+    assert interpreted(slope, v=np.zeros(())) == 1
+
+
+@pytest.mark.parametrize("name", ["igamma", "igammac", "betainc", "zeta"])
+def test_incomplete_functions_have_no_gradients_by_others(name: str) -> None:
+    """Asking for one says so; it is not 0."""
+    inputs = [pk.var(f"v{k}", (3,), "float64") for k in range(pk.get_op(name).num_inputs)]
+    with pytest.raises(pk.CodeGenError, match=f"the derivative of '{name}' by its input 0; put"):
+        pk.gradients([getattr(pk.ops, name)(*inputs)], [inputs[0]])
 
 
 def test_kinks_have_the_derivative_that_is_promised() -> None:

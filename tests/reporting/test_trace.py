@@ -9,7 +9,8 @@ import numpy as np
 
 import passkit as pk
 from passkit.reporting.trace import trace
-from passkit.runtime.profile import Profile, Row
+from passkit.runtime.profile import Profile, Row, Share
+from tests.teams import team_of
 
 
 def test_steps_stand_in_their_runs() -> None:
@@ -50,3 +51,37 @@ def test_aliases_are_no_events() -> None:
     found = trace(Profile(rows, (((0, 10), (20, 1000)),)))["traceEvents"]
 
     assert [e["name"] for e in found if e["ph"] == "X"] == ["run 0", "b"]
+
+
+def test_threads_have_rows_of_their_own() -> None:
+    """What each did of a step, on the caller's row within the step, with its tiles."""
+    rows = (Row("launch a", 1e-6, 8, "a", 2), Row("launch b", 1e-6, 8, "b", 2))
+    spans = (((1000, 500), (1500, 900)),)
+    shares = (Share(0, 1010, 400, (0, 3), 0, 0), Share(2, 1600, 700, (3, 8), 0, 1))
+    found = trace(Profile(rows, spans, shares))["traceEvents"]
+    names = {e["tid"]: e["args"]["name"] for e in found if e["name"] == "thread_name"}
+    events = [e for e in found if e.get("cat") == "share"]
+
+    assert names == {1: "the calling thread", 3: "worker 2"}
+    assert [(e["name"], e["tid"], e["ts"], e["dur"], e["args"]) for e in events] == [
+        ("a", 1, 0.01, 0.4, {"first": 0, "last": 3}),
+        ("b", 3, 0.6, 0.7, {"first": 3, "last": 8}),
+    ]
+
+
+def test_shares_belong_to_steps() -> None:
+    """Each step's tiles are covered once in each run, wherever a team ran it."""
+    exe = pk.compile(pk.parse("x: f32[n, 512]; return exp(x), reduce_sum(mul(x, x), axis=1)"))
+    feeds = {"x": np.ones((2000, 512), np.float32)}
+    with team_of(2):
+        profiles = [exe.profile(feeds, runs=4, copies=False) for _ in range(10)]
+    shared = next(p for p in profiles if p.shares)
+    steps: dict[tuple[int, int], list[Share]] = {}
+    for s in shared.shares:
+        steps.setdefault((s.run, s.row), []).append(s)
+
+    for (run, row), each in steps.items():
+        begin, took = shared.spans[run][row]
+        assert all(begin <= s.begin and s.begin + s.nanoseconds <= begin + took for s in each)
+        tiles = sorted(tile for s in each for tile in range(*s.tiles))
+        assert tiles == list(range(len(tiles))) and len(tiles) > 1

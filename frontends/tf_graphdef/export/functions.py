@@ -20,7 +20,8 @@ SAME = {
     **{"erfc": "Erfc", "sigmoid": "Sigmoid", "sqrt": "Sqrt", "rsqrt": "Rsqrt"},
     **{"floor": "Floor", "ceil": "Ceil", "rint": "Rint", "lgamma": "Lgamma", "pow": "Pow"},
     **{"erfinv": "Erfinv", "atan2": "Atan2", "fmod": "TruncateMod"},
-    **{"nextafter": "NextAfter"},
+    **{"nextafter": "NextAfter", "igamma": "Igamma", "igammac": "Igammac"},
+    **{"zeta": "Zeta"},
 }
 FUNCTIONS: dict[str, Writer] = {}
 
@@ -220,6 +221,15 @@ def _trigamma(scope: Scope, x: Tensor, last: bool) -> Tensor:
     ratio = scope.op("RealDiv", scope.const(math.pi, x.dtype), sine)
     other = scope.op("Sub", scope.op("Square", ratio), found)
     return select(scope, low, other, found, last)
+
+
+@function("betainc")
+def _betainc(scope: Scope, a: Tensor, b: Tensor, x: Tensor, last: bool) -> Tensor:
+    """TensorFlow's does not broadcast, so each is what is chosen of it and of all."""
+    true = scope.const(True, BOOL)
+    every = select(scope, true, a, select(scope, true, b, x))
+    given = [every, select(scope, true, b, every), select(scope, true, x, every)]
+    return scope.op("Betainc", *given, last=last)
 
 
 def _shift(op: str, fills: bool) -> Writer:

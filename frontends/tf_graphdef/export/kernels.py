@@ -40,7 +40,9 @@ _OPS = {
     "Erf Erfc Elu Selu Softplus Softsign Floor Ceil IsNan IsInf IsFinite Atan2": _FLOATS,
     "CumulativeLogsumexp Softmax LogSoftmax Conv3D DepthwiseConv2dNative AvgPool": _FLOATS,
     "Conv2D": _FLOATS,
-    "Erfinv Ndtri Rint Polygamma Zeta NextAfter": _WIDE,
+    "Erfinv Ndtri Rint Polygamma Zeta NextAfter Igamma Igammac": _WIDE,
+    "Betainc": ("float64",),  # in float32 it is off by some 1e-5
+    "BesselI0 BesselI0e BesselI1 BesselI1e": _WIDE,
     "Lgamma Digamma": ("float16", *_WIDE),
     "MatMul BatchMatMulV2": ("int32", "int64", *_FLOATS, *_COMPLEX),
     "Tile": ("bool", *_INTS, "uint8", *_FLOATS, *_COMPLEX),

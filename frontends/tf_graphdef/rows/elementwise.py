@@ -6,7 +6,6 @@ import numpy as np
 
 from passkit import ops
 from passkit.dtype import dtype_of
-from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.table import NODE_NBYTES, Result, row, same_inputs
 from passkit.frontends.tf_graphdef.value import Call, Value
 from passkit.node import constant
@@ -78,6 +77,8 @@ TWO_INPUTS = {
     "FloorMod": "mod",
     "Greater": "greater",
     "GreaterEqual": "greater_equal",
+    "Igamma": "igamma",
+    "Igammac": "igammac",
     "LeftShift": "left_shift",
     "Less": "less",
     "LessEqual": "less_equal",
@@ -100,12 +101,13 @@ TWO_INPUTS = {
     "Xdivy": "xdivy",
     "Xlog1py": "xlog1py",
     "Xlogy": "xlogy",
+    "Zeta": "zeta",
 }
 """TensorFlow operators of two inputs that passkit has under another name."""
 
 same_inputs(1, ONE_INPUT)
 same_inputs(2, TWO_INPUTS)
-same_inputs(3, {"SelectV2": "where"})
+same_inputs(3, {"Betainc": "betainc", "SelectV2": "where"})
 
 
 @row("Div")
@@ -146,14 +148,18 @@ def _approximate_equal(call: Call, x: Value, y: Value) -> Result:
 
 @row("Polygamma")
 def _polygamma(call: Call, a: Value, x: Value) -> Result:
-    """The order has to be one known whole number."""
-    order = a.known if a.dtype.is_float else None
-    if order is None or order.size != 1 or float(order.ravel()[0]) % 1 or order.ravel()[0] < 0:
-        raise ModelError(
-            f"{call.where} needs one known whole number of at least 0 as its first input, got "
-            f"{call.shown(a)}"
-        )
-    return ops.polygamma(x.entry, n=int(order.ravel()[0]), name=call.name)
+    """By the function itself for one known order up to 20, else by Hurwitz' zeta function."""
+    known = a.known if a.dtype.is_float else None
+    order = float(known.ravel()[0]) if known is not None and known.size == 1 else -1.0
+    if order in range(21):
+        return ops.polygamma(x.entry, n=int(order), name=call.name)
+    n = a.entry
+    odd = ops.equal(ops.mod(n, 2), 1)
+    size = ops.exp(ops.lgamma(n + 1)) * ops.zeta(n + 1, x.entry)
+    whole = ops.logical_and(ops.equal(n, ops.floor(n)), n >= 0)
+    found = ops.where(whole, ops.where(odd, size, -size), np.nan)
+    zero = ops.where(ops.equal(x.entry, 0), np.nan, ops.digamma(x.entry))
+    return ops.where(ops.equal(n, 0), zero, found, name=call.name)
 
 
 @row("ClipByValue")

@@ -10,7 +10,7 @@ from passkit import ops
 from passkit.dtype import dtype_of
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.back import flow_back
-from passkit.frontends.tf_graphdef.constants import constant_of
+from passkit.frontends.tf_graphdef.known import constant_of
 from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.scaling import KERNELS, weights_of
 from passkit.frontends.tf_graphdef.table import Result, row
@@ -31,7 +31,7 @@ RESIZED = {
 }
 
 
-def _images(call: Call, x: Value) -> None:
+def known_images(call: Call, x: Value) -> None:
     """Check that there are images of known size. Raises: ModelError where there are not."""
     shape = call.shape(x)
     if len(shape) != 4 or any(isinstance(n, Size) for n in shape[1:3]):
@@ -55,7 +55,7 @@ def _resize(call: Call, x: Value, size: Value) -> Result:
     factors = _factors(call, x, size)
     if factors:
         return _enlarged(data, factors, call.node.op == "ResizeNearestNeighbor")
-    _images(call, x)
+    known_images(call, x)
     wanted = call.ints(size, "size")
     op = getattr(ops, RESIZED[call.node.op])
     return op(data, size=wanted, **_flags(call), name=call.name)
@@ -102,7 +102,7 @@ def _enlarged(x: Entry, factors: list[int], nearest: bool) -> Entry:
 def _nearest_grad(call: Call, dy: Value, size: Value) -> Result:
     """What flows to each pixel that was read; the images themselves do not matter."""
     shape = call.shape(dy)
-    _images(call, dy)
+    known_images(call, dy)
     height, width = call.ints(size, "size")
     zero = constant(dy.dtype.numpy.type(0))
     x = ops.broadcast_to(zero, shape=(shape[0], height, width, shape[3]))
@@ -112,8 +112,8 @@ def _nearest_grad(call: Call, dy: Value, size: Value) -> Result:
 
 @row("ResizeBilinearGrad", "ResizeBicubicGrad")
 def _between_grad(call: Call, dy: Value, x: Value) -> Result:
-    _images(call, dy)
-    _images(call, x)
+    known_images(call, dy)
+    known_images(call, x)
     name = RESIZED[call.node.op.removesuffix("Grad")]
     like = ops.zeros_like(x.entry)
     data = ops.cast(like, dtype="float32") if x.dtype is not SINGLE else like
@@ -124,7 +124,7 @@ def _between_grad(call: Call, dy: Value, x: Value) -> Result:
 @row("CropAndResize")
 def _crop_and_resize(call: Call, x: Value, boxes: Value, images: Value, size: Value) -> Result:
     """Boxes of images, (y1, x1, y2, x2) from 0 to 1, each at one size; outside is one value."""
-    _images(call, x)
+    known_images(call, x)
     if len(call.shape(boxes)) != 2:
         raise ModelError(
             f"{call.where} needs boxes (count, 4), got {show_shape(call.shape(boxes))}"
@@ -179,7 +179,7 @@ def _scale_and_translate(
     call: Call, x: Value, size: Value, scale: Value, translation: Value
 ) -> Result:
     """Columns and rows weighed, in float32; the factors are known when the model is loaded."""
-    _images(call, x)
+    known_images(call, x)
     kernel = call.attr("kernel_type", "s", b"lanczos3").decode(errors="replace")
     if kernel not in KERNELS:
         raise ModelError(

@@ -70,6 +70,33 @@ def _lstm_cell(
     return tuple(as_dtype(e, x.entry) for e in made)
 
 
+@row("LSTMBlockCellGrad")
+def _lstm_cell_grad(call: Call, *inputs: Value) -> Result:
+    """What flows to the state before, to the gates in front of their functions, to the peepholes.
+
+    By what the cell gave, so that no product of matrices is computed again.
+    """
+    if len(inputs) != 16:
+        raise ModelError(f"{call.where} needs 16 inputs, got {len(inputs)}")
+    before, i, cs, f, o, ci, co, dcs, dh = (
+        wide(inputs[k].entry) for k in (1, 8, 9, 10, 11, 12, 13, 14, 15)
+    )
+    peep = [wide(v.entry) for v in inputs[4:7]]
+    has_peep = call.attr("use_peephole", "b", False)
+    do = o * (1.0 - o) * dh * co
+    dcs = dcs + (1.0 - co * co) * dh * o
+    if has_peep:
+        dcs = dcs + do * peep[2]
+    dci, df, di = (1.0 - ci * ci) * dcs * i, f * (1.0 - f) * dcs * before, i * (1.0 - i) * dcs * ci
+    flow = dcs * f
+    holes = [ops.zeros_like(p) for p in peep]
+    if has_peep:
+        flow = flow + di * peep[0] + df * peep[1]
+        holes = [ops.reduce_sum(e, axis=0) for e in (di * before, df * before, do * cs)]
+    gates = ops.concat(di, dci, df, do, axis=1)
+    return tuple(as_dtype(e, inputs[0].entry) for e in (flow, gates, *holes))
+
+
 @row("BlockLSTM", "BlockLSTMV2")
 def _lstm_block(
     call: Call,

@@ -64,14 +64,22 @@ def _read(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
     return unreachable(site, inputs) or (read(site.program, variable_of(site, inputs[0])),)
 
 
-@structure("ResourceGather")
+@structure("ResourceGather", "ResourceGatherNd")
 def _gather(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
-    """Rows of a variable: Gather of what it holds."""
+    """Rows of a variable: what gathers from an array, of what it holds.
+
+    Leading axes that it shares with the indices are `GatherV2`'s.
+    """
     site.needs(inputs, 2)
     if (found := unreachable(site, inputs)) is not None:
         return found
     values = [read(site.program, variable_of(site, inputs[0])), site.value(inputs[1])]
-    node = NodeDef(op="Gather", name=site.call.node.name, attr=site.call.node.attr)
+    op = "GatherNd"
+    if site.call.node.op == "ResourceGather":
+        shared = site.call.attr("batch_dims", "i", 0)
+        values.append(Value(f"{site.call.name}/axis", dtype_of("int64"), known=np.array(shared)))
+        op = "GatherV2"
+    node = NodeDef(op=op, name=site.call.node.name, attr=site.call.node.attr)
     return build(evolve(site.call, node=node), values)
 
 

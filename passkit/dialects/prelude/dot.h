@@ -44,7 +44,7 @@ template <class T> struct dot_work {
 
 // A block of c, whose rows are vectors; the first `done` of them are there already.
 template <int R, int V, class T>
-PK_FN void dot_block(T *c, int64_t c_down, matrix<const T> a, const dot_work<T> &w, int64_t done) {
+PK_FN void dot_block(matrix<T> c, matrix<const T> a, const dot_work<T> &w, int64_t done) {
     typedef typename dot_shape<T>::vector vector;
     constexpr int L = dot_shape<T>::lanes;
 #if PK_AVX512
@@ -62,7 +62,7 @@ PK_FN void dot_block(T *c, int64_t c_down, matrix<const T> a, const dot_work<T> 
         for (int r = 0; r < R; r++)
 #pragma GCC unroll 3
             for (int v = 0; v < V; v++) {
-                const T *p = c + r * c_down + v * L;
+                const T *p = c.at + r * c.down + v * L;
                 sum[r][v] = v + 1 < V ? load_whole<T, L>(p) : load(p, on);
             }
     const T *x = a.at, *y = w.b;
@@ -83,15 +83,15 @@ PK_FN void dot_block(T *c, int64_t c_down, matrix<const T> a, const dot_work<T> 
         if (r >= done)
 #pragma GCC unroll 3
             for (int v = 0; v < V; v++) {
-                T *p = c + r * c_down + v * L;
+                T *p = c.at + r * c.down + v * L;
                 if (v + 1 < V) store_whole(p, sum[r][v]);
                 else store(p, sum[r][v], on);
             }
 }
 
 // Copies a few rows and columns, element by element.
-template <class T>
-__attribute__((noinline)) static void dot_copy(matrix<T> to, matrix<const T> from, int64_t rows,
+template <class T, class From>
+__attribute__((noinline)) static void dot_copy(matrix<T> to, matrix<From> from, int64_t rows,
                                                int64_t columns) {
     for (int64_t i = 0; i < rows; i++)
 #pragma GCC unroll 1
@@ -99,36 +99,30 @@ __attribute__((noinline)) static void dot_copy(matrix<T> to, matrix<const T> fro
             to.at[i * to.down + j * to.along] = from.at[i * from.down + j * from.along];
 }
 
-// The same for rows from i on where c may lie anyhow: what is no vector in memory is put together
-// elsewhere, and ends that no mask can keep apart too.
-template <int R, int V, class T>
-PK_FN void dot_rows(matrix<T> c, matrix<const T> a, const dot_work<T> &w, int64_t i, int64_t done) {
-    constexpr int L = dot_shape<T>::lanes;
-    c.at += i * c.down, a.at += i * a.down;
-    const bool straight = c.along == 1 && (PK_BYTES == 64 || w.last == L);
-    const int64_t columns = (V - 1) * L + w.last;
-    alignas(64) T held[R * V * L];
-    if (!straight && !w.begins) dot_copy<T>({held, V * L, 1}, {c.at, c.down, c.along}, R, columns);
-    dot_block<R, V, T>(straight ? c.at : held, straight ? c.down : V * L, a, w, done);
-    if (!straight)
-        dot_copy<T>({c.at + done * c.down, c.down, c.along}, {held + done * V * L, V * L, 1},
-                    R - done, columns);
-}
-
-// All rows of a few columns. What is left over below the last whole block are the last rows of one
-// more, or of one half as high, or they go one by one.
+// All rows of a few columns, block by block. The last block reaches back over rows that are done.
+// Where c has no vectors in memory, or ends that no mask can keep apart, a block is put together
+// elsewhere.
 template <int V, class T>
 __attribute__((noinline)) static void dot_columns(matrix<T> c, matrix<const T> a, int64_t m,
                                                   const dot_work<T> &w) {
-    constexpr int R = dot_shape<T>::rows, H = R / 2;
-    int64_t i = 0, done = 0;
-    if (m >= R)
-        for (; i < m; i += R, done = i < m - R ? 0 : i + R - m)
-            dot_rows<R, V, T>(c, a, w, i - done, done);
-    else if (m >= H)
-        for (; i < m; i += H, done = i + H - m) dot_rows<H, V, T>(c, a, w, i - done, done);
-    else
-        for (; i < m; i++) dot_rows<1, V, T>(c, a, w, i, 0);
+    constexpr int L = dot_shape<T>::lanes, R = dot_shape<T>::rows, H = R / 2;
+    const int64_t height = m >= R ? R : m >= H ? H : 1, columns = (V - 1) * L + w.last;
+    const bool straight = c.along == 1 && (PK_BYTES == 64 || w.last == L);
+    alignas(64) T held[R * V * L];
+    const matrix<T> tile{held, V * L, 1};
+    for (int64_t i = 0; i < m; i += height) {
+        const int64_t done = i + height > m ? i + height - m : 0;
+        const matrix<T> to{c.at + (i - done) * c.down, c.down, c.along};
+        const matrix<const T> from{a.at + (i - done) * a.down, a.down, a.along};
+        if (!straight && !w.begins) dot_copy(tile, to, height, columns);
+        const matrix<T> block = straight ? to : tile;
+        if (height == R) dot_block<R, V>(block, from, w, done);
+        else if (height == H) dot_block<H, V>(block, from, w, done);
+        else dot_block<1, V>(block, from, w, done);
+        if (!straight)
+            dot_copy(matrix{to.at + done * c.down, c.down, c.along},
+                     matrix{held + done * V * L, V * L, 1}, height - done, columns);
+    }
 }
 
 // The columns of so many vectors.
@@ -147,7 +141,7 @@ __attribute__((noinline)) static void dot_panel(T *to, matrix<const T> b, int64_
                                                 int64_t width) {
     constexpr int L = dot_shape<T>::lanes, stride = dot_shape<T>::width;
     if (b.down != 1 || depth < L || width < L)
-        return dot_copy<T>({to, stride, 1}, b, depth, width);
+        return dot_copy(matrix{to, stride, 1}, b, depth, width);
     for (int64_t j = 0, at = 0; j < width; j += L, at = j + L < width ? j : width - L)
         for (int64_t k = 0, low = 0; k < depth; k += L, low = k + L < depth ? k : depth - L) {
             simd<T, L> v[L];

@@ -19,6 +19,7 @@
 #include "gemm.h"
 #include "pool.h"
 #include "team.h"
+#include "team_python.h"
 #include "memory.h"
 #include "bound.h"
 #include "parse.h"
@@ -306,22 +307,6 @@ COLD static PyObject *builtin(PyObject *module, PyObject *name) {
     return NULL;
 }
 
-COLD static PyObject *set_num_threads(PyObject *module, PyObject *number) {
-    long size = PyLong_AsLong(number);
-    if (size == -1 && PyErr_Occurred()) return NULL;
-    if (size < 1 || size > MOST_THREADS) {
-        PyErr_Format(PyExc_ValueError, "the number of threads must be 1 to %d, got %ld",
-                     MOST_THREADS, size);
-        return NULL;
-    }
-    team_resize((int)size);
-    Py_RETURN_NONE;
-}
-
-COLD static PyObject *num_threads(PyObject *module, PyObject *unused) {
-    return PyLong_FromLong(team_size);
-}
-
 COLD static PyObject *set_pool_limit(PyObject *module, PyObject *number) {
     long long limit = PyLong_AsLongLong(number);
     if (limit == -1 && PyErr_Occurred()) return NULL;
@@ -368,6 +353,8 @@ static PyMethodDef module_methods[] = {
     {"builtin", builtin, METH_O, "builtin(name): the address of a built-in kernel."},
     {"set_num_threads", set_num_threads, METH_O, "set_num_threads(n): the size of the team."},
     {"num_threads", num_threads, METH_NOARGS, "num_threads(): the size of the team."},
+    {"note_shares", note_shares, METH_O, "note_shares(n): what threads did since the last call, as "
+     "(thread, begin, end, first tile, last); the next n shares are noted, in nanoseconds."},
     {"set_pool_limit", set_pool_limit, METH_O, "set_pool_limit(nbytes): the most idle memory."},
     {"pool_stats", get_pool_stats, METH_NOARGS, "pool_stats(): bytes and slabs, idle and live."},
     {"open_library", open_library, METH_O, "open_library(path): a handle."},

@@ -34,7 +34,8 @@ FLAGS = (
 )  # fmt: skip
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _SOURCES = (
-    "launcher.c", "gemm.h", "pool.h", "team.h", "memory.h", "bound.h", "parse.h", "run.h"
+    "launcher.c", "gemm.h", "pool.h", "team.h", "team_python.h", "memory.h", "bound.h", "parse.h",
+    "run.h"
 )  # fmt: skip
 
 

@@ -116,6 +116,27 @@ static inline void run_share(const Region *region, int s, int k, int shares,
         step->kernel(region->ptrs + step->first_ptr, step->sizes, begin, end, scratch);
 }
 
+// What threads did, while somebody asks for it: no entries, and nothing is noted.
+typedef struct {
+    int64_t begin, end, first, last;     // nanoseconds, and tiles
+    int thread;
+} Share;
+typedef struct {
+    Share *entries;
+    int capacity, count;                 // the count goes on where there is no place left
+} ShareLog;
+static ShareLog share_log;
+
+COLD static void run_noted_share(const Region *region, int s, int k, int shares,
+                                 unsigned char *scratch, int index) {
+    int64_t tiles = region->steps[s].tiles, begin = now_ns();
+    run_share(region, s, k, shares, scratch);
+    int place = __atomic_fetch_add(&share_log.count, 1, __ATOMIC_RELAXED);
+    if (place < share_log.capacity)
+        share_log.entries[place] = (Share){begin, now_ns(), tiles * k / shares,
+                                           tiles * (k + 1) / shares, index};
+}
+
 // Run what is left of the region. A step's own data is read only under a claimed share: its owner
 // may have finished the region otherwise.
 static void walk(Team *t, int index, unsigned char *scratch) {
@@ -132,7 +153,10 @@ static void walk(Team *t, int index, unsigned char *scratch) {
             uint64_t before = __atomic_fetch_or(&sync->claimed, bit, __ATOMIC_ACQ_REL);
             claimed = before | bit;
             if (before & bit) continue;
-            run_share(&region, s, k, shares, scratch);
+            if (__builtin_expect(share_log.entries != NULL, 0))
+                run_noted_share(&region, s, k, shares, scratch, index);
+            else
+                run_share(&region, s, k, shares, scratch);
             __atomic_fetch_add(&sync->done, 1, __ATOMIC_RELEASE);
         }
         for (int spins = 0; __atomic_load_n(&sync->done, __ATOMIC_ACQUIRE) != shares; spins++) {

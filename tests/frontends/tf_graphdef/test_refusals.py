@@ -16,6 +16,16 @@ BAND = [const("k", [-1, 1]), const("m", -1), const("p", 0.0)]
 X = {"x": (None, 3, 5)}
 WIDE = {"x": (None, 3, None)}
 
+IMAGES = {"x": (None, 5, 6, 1)}
+EIGHT = np.zeros((1, 8), np.float32)
+
+
+def projected(transforms: Any = EIGHT, size: Any = (4, 4), **how: Any) -> list[Any]:
+    """Images seen from elsewhere."""
+    given = [const("t", transforms), const("s", size), const("f", 0.0)]
+    return [*given, node("ImageProjectiveTransformV3", "y", "x", "t", "s", "f", **how)]
+
+
 REFUSED: dict[str, tuple[dict[str, Any], list[Any], str]] = {
     "offset beyond the rank": (
         X, [const("a", 3), const("s", [2, 2]), node("ConcatOffset", "y", "a", "s", "s")],
@@ -55,12 +65,6 @@ REFUSED: dict[str, tuple[dict[str, Any], list[Any], str]] = {
     "a band of another width": (
         X, [const("k", [0, 1]), node("MatrixSetDiagV3", "y", "x", "x", "k")],
         r"2 diagonals in the last axis but one, got \(x\.0, 3, 5\)",
-    ),
-    "an order that is no whole number": (
-        X, [const("a", 1.5), node("Polygamma", "y", "a", "x")], r"got 'a' = \[1\.5\]",
-    ),
-    "an order that is data": (
-        X, [node("Polygamma", "y", "x", "x")], "got 'x', which depends on the values of an input",
     ),
     "a sum of bools": (
         X, [const("i", [[0]]), const("u", FLAGS[:1]), const("s", [4]),
@@ -154,6 +158,22 @@ REFUSED: dict[str, tuple[dict[str, Any], list[Any], str]] = {
         {"x": ()}, [const("s", 0.0), const("l", np.float32(np.inf)), const("d", 1.0),
                     node("Range", "y", "s", "l", "d")],
         r"needs finite numbers, got 0\.0, inf and 1\.0",
+    ),
+    "a way to fill that there is none of": (
+        IMAGES, projected(fill_mode="MIRROR"),
+        "needs the fill_mode CONSTANT, NEAREST, REFLECT, WRAP, got 'MIRROR'",
+    ),
+    "a map of another size": (
+        IMAGES, projected(EIGHT[:, 1:]), r"transforms float32\(count, 8\), got float32\(1, 7\)",
+    ),
+    "images of no size": (
+        IMAGES, projected(size=[0, 4]), r"needs an output_shape of 2 ints > 0, got \[0, 4\]",
+    ),
+    "images without a map": (
+        IMAGES, [node("ImageProjectiveTransformV3", "y", "x")], r"needs 4 input\(s\), got 1",
+    ),
+    "a cell without what it gave": (
+        IMAGES, [node("LSTMBlockCellGrad", "y", "x", "x")], "needs 16 inputs, got 2",
     ),
     "no numbers on a line": (
         X, [const("s", 0.0), const("n", 0), node("LinSpace", "y", "s", "s", "n")],

@@ -15,6 +15,7 @@ import pytest
 
 from passkit.errors import SettingError
 from passkit.runtime.native.launcher import (
+    launcher,
     num_threads,
     num_threads_wanted,
     set_num_threads,
@@ -177,3 +178,42 @@ def test_settings_of_the_team() -> None:
         set_num_threads(65)
     with pytest.raises(TypeError, match="str"):
         set_num_threads("2")  # type: ignore[arg-type]
+
+
+def test_what_threads_did_is_noted() -> None:
+    """Only when asked: every tile of each step once, from before the call to after it."""
+    set_num_threads(2)
+    run, _ = counting(640, 2000, steps=2)
+    native = launcher()
+    native.note_shares(0)
+    run()
+    assert native.note_shares(1000) == []
+
+    deadline, threads = time.monotonic() + 20, set()
+    while threads != {0, 1} and time.monotonic() < deadline:
+        native.note_shares(1000)
+        before = time.perf_counter_ns()
+        run()
+        after = time.perf_counter_ns()
+        noted = native.note_shares(0)
+        if not noted:  # the team was not to be had, as its last worker had been put aside
+            continue
+        threads = {thread for thread, *_ in noted}
+        assert all(before <= begin <= end <= after for _, begin, end, _, _ in noted)
+        tiles = sorted(tile for *_, first, last in noted for tile in range(first, last))
+        assert tiles == sorted([*range(640)] * 2)
+    assert threads == {0, 1}
+
+
+def test_a_log_that_is_full_keeps_what_came_first() -> None:
+    """No entry is written behind its end, and its size has limits."""
+    set_num_threads(2)
+    run, cells = counting(640, 20, steps=4)
+    launcher().note_shares(3)
+    for _ in range(10):
+        run()
+
+    assert len(launcher().note_shares(0)) == 3 and (cells == 40).all()
+    for wrong in (-2, 1 << 21):
+        with pytest.raises(ValueError, match=f"has place for 0 to 1048576, got {wrong}"):
+            launcher().note_shares(wrong)

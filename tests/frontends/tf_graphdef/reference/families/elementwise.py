@@ -152,6 +152,7 @@ def _with_attributes(tf: Any) -> Iterator[Case]:
             lambda d: {"x": np.abs(draw(5, (3, 9), d)) + numpy_type(d).type(0.1)},
             FLOATS[:2],
         )
+    yield from _gammas(tf)
     bounds = [-2.0, 0.0, 0.5, 3.25]
     yield from sweep(
         tf,
@@ -194,6 +195,56 @@ def _with_attributes(tf: Any) -> Iterator[Case]:
             lambda x, t=to: tf.raw_ops.Cast(x=x, DstT=t),
             {"x": draw(7, (3, 5), given) * (1 if given == "int32" else 3)},
         )
+
+
+WIDE = FLOATS[:2]
+
+
+def _gammas(tf: Any) -> Iterator[Case]:
+    """Incomplete functions, zeta and polygamma, of arrays that are inputs.
+
+    TensorFlow computes them in the element type, so that large arguments are for float64.
+    """
+
+    def positive(d: str, seed: int, high: float = 9.0, low: float = 0.1) -> Array:
+        out = np.random.default_rng(seed).uniform(low, high, (3, 9)).astype(numpy_type(d))
+        return np.asarray(out)
+
+    def corners(d: str) -> dict[str, Array]:
+        given = np.array([-1.5, -1, 0, 0.5, 1, 2, 3, 40, np.inf]).astype(numpy_type(d))
+        a, x = np.meshgrid(given, given)
+        keep = ~(np.isinf(a) & np.isinf(x))
+        return {"a": a[keep], "x": x[keep]}
+
+    of_two = {"Igamma": tf.math.igamma, "Igammac": tf.math.igammac, "Zeta": tf.math.zeta}
+    orders = np.array([0, 1, 2, 3, 4, 7, 1.5, -1, 0])
+    for op, f in of_two.items():
+        yield from sweep(tf, op, "arrays", f, lambda d: {
+            "a": positive(d, 1, low=1.1), "x": positive(d, 2, low=1.1)}, WIDE)  # fmt: skip
+        yield from sweep(tf, op, "corners", f, corners, WIDE)
+        yield from sweep(tf, op, "broadcast", f, lambda d: {
+            "a": positive(d, 3, 60.0, 2.0)[0], "x": positive(d, 4, 60.0)}, WIDE[:1])  # fmt: skip
+    of_three, of_order = tf.math.betainc, tf.math.polygamma
+    yield from sweep(tf, "Betainc", "arrays", of_three, lambda d: {
+        "a": positive(d, 1), "b": positive(d, 2), "x": positive(d, 3, 1.0, 0.0)},
+        WIDE)  # fmt: skip
+    yield from sweep(tf, "Betainc", "ends", of_three, lambda d: {
+        "a": positive(d, 1), "b": positive(d, 2),
+        "x": np.resize([0, 1, 2, -1], (3, 9)).astype(d)}, WIDE)  # fmt: skip
+    yield from sweep(tf, "Betainc", "large", of_three, lambda d: {
+        "a": positive(d, 1, 300.0), "b": positive(d, 2, 300.0),
+        "x": positive(d, 3, 0.8, 0.2)}, WIDE[1:])  # fmt: skip
+    yield from sweep(tf, "Polygamma", "orders that are data", of_order, lambda d: {
+        "a": np.resize(orders, (3, 9)).astype(d), "x": positive(d, 5, 4.0)}, WIDE)  # fmt: skip
+    yield from sweep(tf, "Polygamma", "a=25", lambda x: of_order(tf.constant(25, x.dtype), x),
+                     lambda d: {"x": positive(d, 5, 4.0, 1.0)}, WIDE[1:])  # fmt: skip
+    yield from sweep(tf, "Polygamma", "below 0", of_order, lambda d: {
+        "a": np.resize([1, 2, 3], (3, 9)).astype(d),
+        "x": positive(d, 6, 0.7, 0.3) - np.floor(positive(d, 5, 4.0))}, WIDE)  # fmt: skip
+    for op in ("CheckNumerics", "CheckNumericsV2"):
+        check = getattr(tf.raw_ops, op)
+        yield from sweep(tf, op, "finite", lambda x, f=check: f(tensor=x, message="bad") * 2,
+                         lambda d: {"x": draw(1, (3, 4), d)})  # fmt: skip
 
 
 def _no_nan(x: Array) -> Array:

@@ -22,6 +22,7 @@ def cases(tf: Any) -> Iterator[Case]:
     yield from _resize_grad(tf)
     yield from _public(tf)
     yield from _crop(tf)
+    yield from _projected(tf)
     yield from _colours(tf)
     yield from _refused(tf)
 
@@ -149,6 +150,48 @@ def _shades(*shape: int, dtype: str = "float32") -> Array:
     found = np.random.default_rng(3).random((*shape, 3))
     found[..., 0, :] = found[..., 0, :1]
     return found.astype(dtype)
+
+
+TRANSFORMS = np.array(
+    [
+        [0.83, 0.31, -1.7, -0.27, 0.91, 2.3, 0.013, -0.021],
+        [1.37, -0.2, 3.1, 0.4, 1.71, -4.3, 0.0, 0.0],
+    ],
+    np.float32,
+)
+"""Turned and seen from aside; larger and sheared, far over the edges."""
+
+
+def _projected(tf: Any) -> Iterator[Case]:
+    raw = tf.raw_ops.ImageProjectiveTransformV3
+
+    def case(variant: str, x: Array, at: Array, size: tuple[int, int] = (7, 8), **how: Any) -> Case:
+        def function(x: Any, at: Any) -> Any:
+            return raw(images=x, transforms=at, output_shape=size, **{"fill_value": 1.5, **how})
+
+        return Case("ImageProjectiveTransformV3", variant, function, {"x": x, "at": at}, free=False)
+
+    for method in ("NEAREST", "BILINEAR"):
+        for mode in ("CONSTANT", "REFLECT", "WRAP", "NEAREST"):
+            how = {"interpolation": method, "fill_mode": mode}
+            yield case(f"{method} {mode}", draw(2, 5, 6, 2), TRANSFORMS, **how)
+            yield case(f"{method} {mode} one row", draw(2, 1, 6, 2), TRANSFORMS, **how)
+            yield case(
+                f"{method} {mode} far off", draw(2, 3, 4, 1), TRANSFORMS * 9, (11, 9), **how
+            )
+        for dtype in ("uint8", "int32", "int64", "float16", "float64"):
+            x = integers(2, 5, 6, 2, dtype=dtype)
+            yield case(f"{method} of a type", x, TRANSFORMS, interpolation=method)
+        one = TRANSFORMS[:1]
+        yield case(f"{method} one transform", draw(2, 5, 6, 2), one, interpolation=method)
+        pole = np.array([[1, 0, 0.2, 0, 1, 0.3, -0.25, 0]], np.float32)
+        yield case(f"{method} infinitely far", draw(2, 5, 6, 2), pole, interpolation=method)
+    yield Case(
+        "ImageProjectiveTransformV2", "BILINEAR", lambda x, at: (
+            tf.raw_ops.ImageProjectiveTransformV2(
+                images=x, transforms=at, output_shape=(4, 9), interpolation="BILINEAR")),
+        {"x": draw(2, 5, 6, 2), "at": TRANSFORMS},
+    )  # fmt: skip
 
 
 def _colours(tf: Any) -> Iterator[Case]:

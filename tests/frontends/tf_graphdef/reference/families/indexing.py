@@ -21,6 +21,13 @@ def cases(tf: Any) -> Iterator[Case]:
     yield from _shapes(tf)
 
 
+def _variable(tf: Any, x: Any) -> Any:
+    """The handle of a variable that holds ``x``."""
+    handle = tf.raw_ops.VarHandleOp(dtype=x.dtype, shape=x.shape, shared_name="held")
+    tf.raw_ops.AssignVariableOp(resource=handle, value=x)
+    return handle
+
+
 def _gathers(tf: Any) -> Iterator[Case]:
     raw = tf.raw_ops
     at = np.array([[2, 0], [1, 1], [0, 2]], "int32")
@@ -58,6 +65,24 @@ def _gathers(tf: Any) -> Iterator[Case]:
     yield Case(
         "GatherNd", "rows", lambda x, i: raw.GatherNd(params=x, indices=i), {"x": X, "i": points}
     )
+    for shared in (0, 1, 2):
+        yield Case(
+            "ResourceGather",
+            f"batch_dims={shared}",
+            lambda x, i, b=shared: raw.ResourceGather(
+                resource=_variable(tf, x), indices=i, batch_dims=b, dtype=x.dtype
+            ),
+            {"x": X, "i": np.resize(at, (3, 4))},
+            free=False,
+        )
+    for name, x in (("points", X[:, :, 0]), ("rows", X)):
+        yield Case(
+            "ResourceGatherNd",
+            name,
+            lambda x, i: raw.ResourceGatherNd(resource=_variable(tf, x), indices=i, dtype=x.dtype),
+            {"x": x, "i": points},
+            free=False,
+        )
     yield Case(
         "GatherNd",
         "batch_dims=1",

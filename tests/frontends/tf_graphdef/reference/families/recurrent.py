@@ -18,6 +18,7 @@ PEEP = [draw(U, seed=k) for k in (1, 2, 3)]
 def cases(tf: Any) -> Iterator[Case]:
     """All of them."""
     yield from _lstm_cell(tf)
+    yield from _lstm_cell_grad(tf)
     yield from _lstm_block(tf)
     yield from _gru(tf)
     yield from _keras(tf)
@@ -35,6 +36,26 @@ def _lstm_cell(tf: Any) -> Iterator[Case]:
                 {"x": draw(2, N, dtype=dtype), "c": draw(2, U, dtype=dtype),
                  "h": draw(2, U, dtype=dtype, seed=9)},
             )  # fmt: skip
+
+
+def _lstm_cell_grad(tf: Any) -> Iterator[Case]:
+    def function(x: Any, c: Any, h: Any, dc: Any, dh: Any, peep: bool, given: Any) -> Any:
+        how = {"x": x, "cs_prev": c, "h_prev": h, "use_peephole": peep, **given}
+        i, cs, f, o, ci, co, _ = tf.raw_ops.LSTMBlockCell(**how, forget_bias=0.5, cell_clip=-1.0)
+        gates = {"i": i, "cs": cs, "f": f, "o": o, "ci": ci, "co": co}
+        return tf.raw_ops.LSTMBlockCellGrad(**how, **gates, cs_grad=dc, h_grad=dh)
+
+    for peep, dtype in ((False, "float32"), (True, "float32"), (False, "float16")):
+        given = {"w": W, "b": B, "wci": PEEP[0], "wcf": PEEP[1], "wco": PEEP[2]}
+        given = {k: v.astype(dtype) for k, v in given.items()}
+        inputs = {"x": draw(2, N, dtype=dtype)}
+        inputs |= {
+            k: draw(2, U, dtype=dtype, seed=n) for n, k in enumerate(("c", "h", "dc", "dh"))
+        }
+        yield Case(
+            "LSTMBlockCellGrad", f"use_peephole={peep}",
+            lambda *a, p=peep, g=given: function(*a, p, g), inputs,
+        )  # fmt: skip
 
 
 def _lstm_block(tf: Any) -> Iterator[Case]:
