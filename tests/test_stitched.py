@@ -221,15 +221,21 @@ def test_why_not_together() -> None:
 
 
 def test_what_stands_between_keeps_apart() -> None:
-    """Two products with something outside between them would wait for each other."""
-    x, w = pk.var("x", (8, 8)), pk.var("w", (8, 8))
-    first = o.matmul(x, w, name="first")
-    between = o.sort(first, name="between")
-    graph = pk.Graph([o.matmul(between, first, name="second")])
-    fused = pk.ApplyPasses(graph, "Fusion", keep_together=[["first", "second"]])
+    """What waits for one and is awaited by the other would wait for itself."""
+    graph = pk.parse("x: f32[8]; a = exp(x); s = sort(x) after(a); b = neg(a) after(s); return b, s")
+    fused = pk.ApplyPasses(graph, "Fusion", keep_together=[["a", "b"]])
     (found,) = [d for d in fused.attrs["fusion_log"] if d.code == "would_create_cycle"]
 
     assert "fusing would make a cycle" in found.reason
+
+
+def test_what_lies_between_comes_along(rng: np.random.Generator) -> None:
+    """A product between two operators that are wanted together is in their kernel."""
+    graph = pk.parse("x: f32[40, 8]; w: f32[8, 8]; a = exp(x); b = tanh(matmul(a, w)); return b")
+    exe = pk.compile(graph, keep_together=[["a", "b"]])
+
+    assert [k.ops for k in exe.kernels] == [("exp", "matmul", "tanh")]
+    agree(graph, exe, feeds_of(graph, rng))
 
 
 def test_a_schedule_is_for_its_group() -> None:

@@ -165,9 +165,14 @@ def test_keep_together() -> None:
     ("x: f32[8]; y: f32[8]; a = exp(x); b = neg(y); return a, b", {"keep_apart": [["a", "b"]]},
      "keep_apart names both"),
     ("x: f32[8]; y: f32[8]; a = exp(x); b = neg(y); return a, b", {"no_fuse": ["b"]}, "no_fuse"),
-    ("x: f32[4, 4]; a = exp(x); b = exp(matmul(a, a)); return b", {}, "other kernels stand betw"),
-    ("x: f32[4, 4]; a = exp(x); b = exp(transpose(a)); return b", {}, "reads a at another index"),
-    ("x: f32[4, 4]; a = exp(x); b = matmul(a, a); return b", {}, "but a library computes matmul"),
+    ("x: f32[4, 4]; a = exp(x); b = exp(sort(a)); return b", {}, "TOpPattern of sort is OPAQUE"),
+    ("x: f32[4, 4]; a = exp(x); b = matmul(a, a); return b", {"no_fuse": ["b"]}, "no_fuse"),
+    ("x: f32[4, 4]; a = exp(x); b = matmul(a, a); return b", {"keep_apart": [["a", "b"]]},
+     "keep_apart names both"),
+    ("x: f32[0, 4]; a = exp(x); b = matmul(a, x, transpose_b=true); return b", {}, "no elements"),
+    ("x: f32[4, 4]; a = exp(x); b = matmul(a, a); return b", {"fuel": 0}, "the fuel is used up"),
+    ("x: f32[1, 4, 4, 2]; w: f32[3, 3, 2, 2]; a = exp(x); b = conv2d(a, w); return b", {},
+     "a library computes convolution"),
     ("x: f32[4, 4]; a = exp(x); return neg(a)", {}, "there is no such node"),
 ])
 def test_keep_together_where_it_cannot_be(text: str, options: Any, reason: str) -> None:

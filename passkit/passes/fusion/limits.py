@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from passkit.graph import Graph
 from passkit.node import Node
@@ -51,6 +51,23 @@ class Limits:
             return Misfit("empty", "it has no elements")
         if len(home.members) + len(other.members) > self.target.max_ops:
             return Misfit("ops", f"a group has at most {self.target.max_ops} operators")
+        return None
+
+    def all(self, nodes: Sequence[Node]) -> Misfit | None:
+        """Why nodes may not be one group, if so, wherever they come from."""
+        names = {self.names[n] for n in nodes}
+        if not self.alone.isdisjoint(names):
+            return Misfit("no_fuse", "no_fuse names one of them", "take it out of no_fuse")
+        if any(len(a & names) > 1 for a in self.apart):
+            return Misfit("keep_apart", "keep_apart names both", "take them out of keep_apart")
+        if any(numel(self.graph.shape(e)) == 0 for n in nodes for e in n.entries):
+            return Misfit("empty", "one of them has no elements")
+        if len(nodes) > self.target.max_ops:
+            return Misfit("ops", f"a group has at most {self.target.max_ops} operators")
+        inside = set(nodes)
+        reads = {e for n in nodes for e in n.inputs if e.node not in inside}
+        if len(reads) > self.target.max_buffers:
+            return Misfit("buffers", f"a kernel has at most {self.target.max_buffers} inputs")
         return None
 
     def copies(self, home: Draft, wanted: Iterable[Node]) -> bool:

@@ -11,58 +11,41 @@ from passkit.group import Decision
 from passkit.node import Node
 from passkit.passes.context import PassContext, name_of
 from passkit.passes.fusion.contract import contract
-from passkit.passes.fusion.partition import Partition, is_fusible
+from passkit.passes.fusion.limits import Limits
+from passkit.passes.fusion.partition import Partition, why_opaque
 from passkit.planner import plan_group
-from passkit.space import Infeasible
+from passkit.space import Infeasible, is_free
 from passkit.stitching.cutting import contract_of, reads_of_part
 
 TOGETHER = "keep_together names both"
-FLOATS = ("float32", "float64")
 
 
 def with_stitched(graph: Graph, partition: Partition, context: PassContext) -> Partition:
     """The partition with one group for each list of nodes that the caller wants together.
 
-    The groups that they are in are joined, with products of matrices between them.
+    The groups that they are in are joined, with what lies between them. Nodes that no values lead
+    between are not for stitching.
     """
     for names in context.keep_together:
         wanted = {name_of(n) for n in names}
-        nodes = [n for n in graph.nodes if graph.names[n] in wanted]
-        if len(nodes) > 1 and not _are_one(partition, nodes):
+        nodes = [n for n in graph.nodes if graph.names[n] in wanted and not is_free(n)]
+        if len(nodes) > 1 and not any(set(nodes) <= set(g) for g in partition.groups):
             partition = _joined(graph, partition, nodes, context)
     return partition
-
-
-def _are_one(partition: Partition, nodes: Sequence[Node]) -> bool:
-    return any(set(nodes) <= set(group) for group in partition.groups)
 
 
 def _joined(
     graph: Graph, partition: Partition, nodes: Sequence[Node], context: PassContext
 ) -> Partition:
-    """The partition with some nodes, and whatever is in their groups, in one group."""
-    free = [n for n in nodes if not _has_place(graph, n, context)]
-    if free:
+    made = _made(graph, partition, nodes)
+    body = made.groups[-1]
+    if not _is_connected([*body, *made.clones[-1]]):
         return partition
-    inside = set(nodes)
-    groups, clones = [], []
-    body, copies = set(nodes), set[Node]()
-    before = partition.clones or [[] for _ in partition.groups]
-    for group, more in zip(partition.groups, before, strict=True):
-        if inside.isdisjoint(group):
-            groups.append(group)
-            clones.append(more)
-        else:
-            body |= set(group)
-            copies |= set(more)
-    position = graph.positions
-    members = sorted(body, key=position.__getitem__)
-    made = Partition([*groups, members], [*clones, sorted(copies - body, key=position.__getitem__)])
-    problem = _problem(graph, made, context)
     names = {graph.names[n] for n in nodes}
     log = [d for d in partition.log if not _is_about(d, names)]
-    ends = graph.names[members[0]], graph.names[members[-1]]
+    problem = _problem(graph, made, context)
     if problem is not None:
+        ends = graph.names[nodes[0]], graph.names[nodes[-1]]
         reason = f"{TOGETHER}, but {problem.reason}"
         partition.log[:] = [*log, Decision(*ends, False, problem.code, reason)]
         return partition
@@ -71,22 +54,73 @@ def _joined(
     return made
 
 
-def _has_place(graph: Graph, node: Node, context: PassContext) -> bool:
-    if contract_of(node) is not None:
-        return all(graph.dtype(e).name in FLOATS for e in (*node.inputs, *node.entries))
-    return is_fusible(graph, node, context.target)
+def _made(graph: Graph, partition: Partition, nodes: Sequence[Node]) -> Partition:
+    """The partition with a last group of nodes, the groups that they are in, what is between."""
+    before = partition.clones or [[] for _ in partition.groups]
+    body, copies = set(nodes), set[Node]()
+    while True:
+        met = [k for k, g in enumerate(partition.groups) if not body.isdisjoint(g)]
+        for k in met:
+            body |= set(partition.groups[k])
+            copies |= set(before[k])
+        more = _between(graph, body) - body
+        if not more:
+            break
+        body |= more
+    position = graph.positions
+    kept = [k for k in range(len(partition.groups)) if k not in met]
+    return Partition(
+        [*(partition.groups[k] for k in kept), sorted(body, key=position.__getitem__)],
+        [*(before[k] for k in kept), sorted(copies - body, key=position.__getitem__)],
+    )
+
+
+def _between(graph: Graph, body: set[Node]) -> set[Node]:
+    """The nodes on the ways from one of them to another."""
+    below: set[Node] = set()
+    for n in graph.nodes:
+        if any(e.node in body or e.node in below for e in n.inputs):
+            below.add(n)
+    above: set[Node] = set()
+    for n in reversed(graph.nodes):
+        if n in body or n in above:
+            above.update(e.node for e in n.inputs)
+    return {n for n in below & above if not is_free(n)}
+
+
+def _is_connected(body: Sequence[Node]) -> bool:
+    """Whether values lead between all of them, whichever way."""
+    near: dict[Node, list[Node]] = {n: [] for n in body}
+    for n in body:
+        for e in n.inputs:
+            if e.node in near:
+                near[n].append(e.node)
+                near[e.node].append(n)
+    seen, todo = {body[0]}, [body[0]]
+    while todo:
+        for n in near[todo.pop()]:
+            if n not in seen:
+                seen.add(n)
+                todo.append(n)
+    return len(seen) == len(near)
 
 
 def _problem(graph: Graph, made: Partition, context: PassContext) -> Infeasible | None:
     """Why the last group of a partition is none, if so."""
+    for n in made.groups[-1]:
+        why = None if contract_of(n) else why_opaque(graph, n, context.target)
+        if why is not None:
+            return Infeasible("opaque", why, n)
+    misfit = Limits(graph, context).all(made.groups[-1])
+    if misfit is not None:
+        return Infeasible(misfit.code, misfit.reason)
     body = sorted({*made.groups[-1], *made.clones[-1]}, key=graph.positions.__getitem__)
-    inside = set(body)
-    outputs = set(graph.outputs)
+    inside, heads = set(body), set(graph.heads)
     results = [
         e
         for n in made.groups[-1]
         for e in n.entries
-        if e in outputs or any(u not in inside for u in graph.users.get(e, ()))
+        if e in heads or any(u not in inside for u in graph.users.get(e, ()))
     ]
     group, _ = make_group(graph, body, reads_of_part(graph, body), results)
     plan = plan_group(group, context.target)
@@ -96,6 +130,8 @@ def _problem(graph: Graph, made: Partition, context: PassContext) -> Infeasible 
         contract(graph, made)
     except GraphError as error:
         return Infeasible("would_create_cycle", str(error))
+    if not context.spend(f"stitch {graph.names[body[-1]]}"):
+        return Infeasible("fuel", "the fuel is used up")
     return None
 
 
