@@ -1,0 +1,223 @@
+"""Stages: all turns of their loops at once, statement by statement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from passkit.ast import Expr, const
+from passkit.dtype import int64
+from passkit.runtime.blocks.memory import Memory
+from passkit.runtime.blocks.threads import Clock, Crew, Threads
+from passkit.runtime.evaluate import Evaluation, call_array
+from passkit.runtime.folding import fold_array, scan_array
+from passkit.stage import Dot, Fold, Let, Level, Matrix, Running, Stage, Store
+
+Array = Any
+Values = dict[str, Array]
+
+
+class _Work(Evaluation):
+    """Expressions of a crew, whose loads are checked."""
+
+    def __init__(self, values: Mapping[str, Array], memory: Mapping[str, Memory], crew: Crew):
+        super().__init__(values, {}, {})
+        self.memory, self.crew = memory, crew
+
+    def load(self, buffer: str, active: Array) -> Callable[[Array], Array]:
+        """A function that fetches elements for the threads that are active."""
+        memory = self.memory[buffer]
+
+        def fetch(index: Array) -> Array:
+            index = np.asarray(index)
+            if memory.loads is None and active is None:
+                return memory.load(index.ravel(), self.crew.anyone).reshape(index.shape)
+            shape = np.broadcast_shapes(index.shape, self.crew.shape)
+            who, chosen = self.crew.who(active, shape)
+            flat = np.broadcast_to(index, shape).ravel()
+            if chosen is None:
+                return memory.load(flat, who).reshape(shape)
+            found = np.zeros(flat.size, memory.data.dtype)
+            found[chosen] = memory.load(flat[chosen], who)
+            return found.reshape(shape)
+
+        return fetch
+
+
+class StageRun:
+    """One run of a stage in a tile, for some rows of its part.
+
+    ``outer`` are the variables around it, row values with an element for each row.
+    """
+
+    def __init__(
+        self, stage: Stage, rows: Array, outer: Values, memory: Mapping[str, Memory], clock: Clock
+    ) -> None:
+        self.stage, self.memory = stage, memory
+        self.threads = Threads(rows, len(stage.loops), clock)
+        self.values: Values = {k: spread(v, len(stage.loops)) for k, v in outer.items()}
+        self.serial: tuple[int, ...] = ()
+        self.results: Values = {}
+
+    def run(self) -> Values:
+        """Run it; what later stages of the row see of it."""
+        stage, threads = self.stage, self.threads
+        around = [x for x in stage.loops if x.level is Level.WARP]
+        for loop in around:
+            self._add(loop)
+        for let in stage.before:
+            self.values[let.var.name] = self._value(let.value, threads.crew())
+        for loop in stage.loops:
+            if loop not in around:
+                self._add(loop)
+        self.serial = threads.numbers(Level.THREAD)
+        crew = threads.crew()
+        for s in stage.body:
+            match s:
+                case Let(var, value):
+                    self.values[var.name] = self._value(value, crew)
+                case Store():
+                    self._store(s, crew)
+                case Fold():
+                    self._fold(s, crew)
+                case Running():
+                    self._scan(s, crew)
+        self.values.update(self.results)
+        inner = tuple(range(len(around) + 1, len(stage.loops) + 1))
+        for s in stage.after:
+            self._store(s, self._around(inner))
+        if not stage.loops:
+            seen = {s.var.name: self.values[s.var.name] for s in stage.body if isinstance(s, Let)}
+            return seen
+        rows = len(threads.rows)
+        return {} if around else {k: v.reshape(rows) for k, v in self.results.items()}
+
+    def _add(self, loop: Any) -> None:
+        self.threads.add(loop, self.values)
+        self.values.update(self.threads.values)
+
+    def _around(self, inner: tuple[int, ...]) -> Crew:
+        """All threads of each row, when they have gone through the loops inside."""
+        threads = Threads(self.threads.rows, self.threads.rank, self.threads.clock)
+        threads.axes = self.threads.axes[: self.threads.rank - len(inner)]
+        return threads.crew()
+
+    def _value(self, x: Expr, crew: Crew) -> Array:
+        return _Work(self.values, self.memory, crew).run(x, crew.active)
+
+    def _store(self, s: Store, crew: Crew) -> None:
+        index, value = self._value(s.index, crew), self._value(s.value, crew)
+        self._put(s.buffer, index, value, crew)
+
+    def _put(self, buffer: str, index: Array, value: Array, crew: Crew) -> None:
+        who, chosen = crew.who(None, crew.shape)
+        at, values = (np.broadcast_to(x, crew.shape).ravel() for x in (index, value))
+        if chosen is not None:
+            at, values = at[chosen], values[chosen]
+        self.memory[buffer].store(at, values, who)
+
+    # What goes from turn to turn.
+
+    def _steps(self, s: Fold | Running, crew: Crew) -> Array:
+        """What is folded: the identity where there is no thread."""
+        value = np.broadcast_to(self._value(s.value, crew), crew.shape)
+        return value if crew.active is None else np.where(crew.active, value, s.identity.value)
+
+    def _fold(self, f: Fold, crew: Crew) -> None:
+        value = self._steps(f, crew)
+        if f.buffer is not None:
+            assert f.index is not None
+            total = fold_array(f.combine, f.identity, value, self.serial, True)
+            lanes = self.threads.crew(without=self.serial)
+            self._put(f.buffer, self._value(f.index, lanes), total, lanes)
+            return
+        axes = (*self.serial, *self.threads.numbers(Level.CTA))
+        self.results[f.var.name] = fold_array(f.combine, f.identity, value, tuple(sorted(axes)), True)
+
+    def _scan(self, s: Running, crew: Crew) -> None:
+        value = self._steps(s, crew)
+        along = self.serial if s.buffer else (*self.serial, *self.threads.numbers(Level.CTA))
+        axes = tuple(sorted(along))
+        rest = [k for k in range(value.ndim) if k not in axes]
+        turned = np.transpose(value, (*axes, *rest))
+        count = int(np.prod([value.shape[k] for k in axes], dtype=np.int64))
+        flat = turned.reshape(count, *turned.shape[len(axes) :])
+        total = scan_array(s.combine, s.identity, flat, s.exclusive).reshape(turned.shape)
+        back = np.argsort((*axes, *rest))
+        self.values[s.var.name] = np.transpose(total, back)
+        if s.buffer is not None:
+            assert s.index is not None
+            lanes = self.threads.crew(without=self.serial)
+            whole = fold_array(s.combine, s.identity, value, axes, True)
+            self._put(s.buffer, self._value(s.index, lanes), whole, lanes)
+
+
+def spread(value: Array, rank: int) -> Array:
+    """A row value with an axis for each of so many loops."""
+    value = np.asarray(value)
+    return value.reshape(*value.shape, *[1] * rank) if value.ndim else value
+
+
+class DotRun:
+    """One run of a product of matrices: any thread may compute any element of it."""
+
+    def __init__(
+        self, dot: Dot, rows: Array, outer: Values, memory: Mapping[str, Memory], clock: Clock
+    ) -> None:
+        self.dot, self.memory = dot, memory
+        self.rank = len(dot.loops) + 2
+        self.threads = Threads(rows, self.rank, clock)
+        self.values: Values = {k: spread(v, self.rank) for k, v in outer.items()}
+
+    def run(self) -> None:
+        """Each element by fma from step 0 on."""
+        for loop in self.dot.loops:
+            self.threads.add(loop, self.values)
+            self.values.update(self.threads.values)
+        around = self.threads.crew()
+        m, n, k = (int(self._value(x, around)) for x in (self.dot.m, self.dot.n, self.dot.k))
+        i, j = np.arange(m).reshape(-1, 1), np.arange(n)
+        total: Array = np.broadcast_to(const(0, self.dot.dtype).value, (*around.shape[:-2], m, n))
+        for step in range(k):
+            a = self._load(self.dot.a, i, np.int64(step), around, 1)
+            b = self._load(self.dot.b, np.int64(step), j, around, 2)
+            total = call_array("fma", self.dot.dtype, *np.broadcast_arrays(a, b, total))
+        self._store(self.dot.c, i, j, around, total)
+
+    def _value(self, x: Expr, crew: Crew) -> Array:
+        return np.asarray(_Work(self.values, self.memory, crew).run(x, None), int64.numpy)
+
+    def _at(self, x: Matrix, i: Array, j: Array, crew: Crew) -> Array:
+        start, down, along = (self._value(e, crew) for e in (x.start, x.down, x.along))
+        return start + i * down + j * along
+
+    def _shares(self, crew: Crew, shape: tuple[int, ...], which: int) -> Crew:
+        """A thread of its own for each element of the operands and the result."""
+        size = int(np.prod(shape[-2:], dtype=np.int64))
+        threads = (which * APART_DOT + np.arange(size)).reshape(shape[-2:])
+        return Crew(crew.clock, shape, crew.row, threads, crew.step, crew.active)
+
+    def _load(self, x: Matrix, i: Array, j: Array, around: Crew, which: int) -> Array:
+        at = self._at(x, i, j, around)
+        shape = (*around.shape[:-2], *np.broadcast_shapes(np.shape(i), np.shape(j), (1, 1)))
+        crew = self._shares(around, shape, which)
+        who, chosen = crew.who(None, shape)
+        flat = np.broadcast_to(at, shape).ravel()
+        found = np.zeros(flat.size, self.dot.dtype.numpy)
+        chosen = slice(None) if chosen is None else chosen
+        found[chosen] = self.memory[x.buffer].load(flat[chosen], who)
+        return found.reshape(shape)
+
+    def _store(self, x: Matrix, i: Array, j: Array, around: Crew, total: Array) -> None:
+        at = self._at(x, i, j, around)
+        crew = self._shares(around, total.shape, 3)
+        who, chosen = crew.who(None, total.shape)
+        chosen = slice(None) if chosen is None else chosen
+        flat = np.broadcast_to(at, total.shape).ravel()[chosen]
+        self.memory[x.buffer].store(flat, total.ravel()[chosen], who)
+
+
+APART_DOT = 1 << 56
+"""Above the threads of all lanes: from those of one operand of a product to those of the next."""
