@@ -44,6 +44,10 @@ def run_blocks(
         _Run(ast, arrays, sizes, name, barriers == "loops", seed).run()
 
 
+MOMENTS = 3
+"""What a stage does: before its lanes, in them, behind them."""
+
+
 class _Run:
     """One run of a kernel: its memory, and the waits so far.
 
@@ -97,7 +101,7 @@ class _Run:
         self._wait_of_row()
 
     def _wait_of_row(self) -> None:
-        self.squad += 1
+        self.squad += MOMENTS
 
     def _tile(self, phase: Phase, tile: int) -> None:
         for buffer in self.ast.scratch:
@@ -149,7 +153,7 @@ class _Run:
 
     def _stage(self, stage: Stage | Dot, values: Values, rows: Array, tile: int) -> Values:
         number = self.journal.number(stage.name)
-        clock = Clock(number, tile, self.team, self.squad, self.step)
+        clock = Clock(number, tile, self.team, self.squad, self.step, self.stages_end)
         if isinstance(stage, Dot):
             product = DotRun(stage, rows, values, self.memory, clock)
             product.run()

@@ -14,6 +14,9 @@ from attrs import frozen
 
 Array = Any
 
+APART = 1 << 32
+"""Rows have numbers of two parts: rows of a part are so far apart, in between are those of a WARP
+loop of a stage. The threads of such a row are numbered behind as many times its number."""
 NOBODY, MANY = -1, -2
 """In place of a number: not touched, and touched by several."""
 

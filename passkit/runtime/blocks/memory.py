@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from passkit.errors import BlocksError
-from passkit.runtime.blocks.marks import NOBODY, Marks, Who
+from passkit.runtime.blocks.marks import APART, NOBODY, Marks, Who
 from passkit.stage import Buffer, Place
 
 Array = Any
@@ -132,7 +132,8 @@ class Memory:
                 f"{self.journal.at(who)} {does} {where}, outside of its {self.extent} elements; "
                 f"{WAY_OUT}"
             )
-        return index + who.row * self.extent if self.data.size > self.extent else index
+        own = who.row // APART * self.extent if self.data.size > self.extent else 0
+        return index + own
 
     def _check(
         self, does: str, at: Array, index: Array, who: Who, earlier: dict[str, Marks]

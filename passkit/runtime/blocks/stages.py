@@ -68,7 +68,7 @@ class StageRun:
         for loop in around:
             self._add(loop)
         for let in stage.before:
-            self.values[let.var.name] = self._value(let.value, threads.crew())
+            self.values[let.var.name] = self._value(let.value, threads.crew(0))
         for loop in stage.loops:
             if loop not in around:
                 self._add(loop)
@@ -87,7 +87,7 @@ class StageRun:
         self.values.update(self.results)
         inner = tuple(range(len(around) + 1, len(stage.loops) + 1))
         for s in stage.after:
-            self._store(s, self._around(inner))
+            self._store(s, threads.crew(2, inner))
         if not stage.loops:
             seen = {s.var.name: self.values[s.var.name] for s in stage.body if isinstance(s, Let)}
             return seen
@@ -97,12 +97,6 @@ class StageRun:
     def _add(self, loop: Any) -> None:
         self.threads.add(loop, self.values)
         self.values.update(self.threads.values)
-
-    def _around(self, inner: tuple[int, ...]) -> Crew:
-        """All threads of each row, when they have gone through the loops inside."""
-        threads = Threads(self.threads.rows, self.threads.rank, self.threads.clock)
-        threads.axes = self.threads.axes[: self.threads.rank - len(inner)]
-        return threads.crew()
 
     def _value(self, x: Expr, crew: Crew) -> Array:
         return _Work(self.values, self.memory, crew).run(x, crew.active)
@@ -130,7 +124,7 @@ class StageRun:
         if f.buffer is not None:
             assert f.index is not None
             total = fold_array(f.combine, f.identity, value, self.serial, True)
-            lanes = self.threads.crew(without=self.serial)
+            lanes = self.threads.crew(1, self.serial)
             self._put(f.buffer, self._value(f.index, lanes), total, lanes)
             return
         axes = (*self.serial, *self.threads.numbers(Level.CTA))
@@ -149,7 +143,7 @@ class StageRun:
         self.values[s.var.name] = np.transpose(total, back)
         if s.buffer is not None:
             assert s.index is not None
-            lanes = self.threads.crew(without=self.serial)
+            lanes = self.threads.crew(1, self.serial)
             whole = fold_array(s.combine, s.identity, value, axes, True)
             self._put(s.buffer, self._value(s.index, lanes), whole, lanes)
 

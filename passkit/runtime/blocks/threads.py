@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from passkit.ast import Expr
-from passkit.runtime.blocks.marks import Who
+from passkit.runtime.blocks.marks import APART, Who
 from passkit.runtime.evaluate import evaluate
 from passkit.stage import Level, Loop
 
@@ -17,19 +17,26 @@ Array = Any
 
 ALL = 0
 """The thread of what stands around the lanes: all threads of a row do it."""
-APART = 1 << 32
-"""From the threads of one WARP row of a stage to those of the next."""
 
 
 @frozen
 class Clock:
-    """When a stage runs: its number, its tile, and the waits before it."""
+    """When a stage runs: its number, its tile, and the waits before it.
+
+    ``ends`` says that the lanes begin when all is done that stands before them, and end before what
+    stands behind; each of the three then has a squad number of its own.
+    """
 
     stage: int
     tile: int
     team: int
     squad: int
     first_step: int
+    ends: bool
+
+    def at(self, moment: int) -> Clock:
+        """Before the lanes (0), in them (1), behind them (2)."""
+        return evolve(self, squad=self.squad + moment * self.ends)
 
 
 @frozen
@@ -50,7 +57,7 @@ class Threads:
 
     def __init__(self, rows: Array, rank: int, clock: Clock) -> None:
         self.rank, self.clock = rank, clock
-        self.rows = rows.reshape(-1, *[1] * rank)
+        self.rows = rows.reshape(-1, *[1] * rank) * APART
         self.axes: list[Axis] = []
 
     def add(self, loop: Loop, values: Mapping[str, Array]) -> None:
@@ -81,8 +88,9 @@ class Threads:
         return tuple(k + 1 for k, a in enumerate(self.axes) if a.loop.level is level)
 
     def active(self, without: Sequence[int] = ()) -> Array | None:
-        """Which threads there are, None for all; those of any turn of the axes ``without``."""
-        masks = [a.exists for a in self.axes if a.exists is not None]
+        """Which threads there are, None for all; in any turn of the axes ``without``."""
+        inside = [a.exists for k, a in enumerate(self.axes) if k + 1 not in without]
+        masks = [mask for mask in inside if mask is not None]
         if not masks:
             return None
         found = masks[0]
@@ -92,15 +100,20 @@ class Threads:
         several = tuple(k for k in without if found.shape[k] > 1)
         return found.any(several, keepdims=True) if several else found
 
-    def crew(self, without: Sequence[int] = ()) -> Crew:
-        """Who makes the accesses of a statement, all turns of the axes ``without`` at once."""
+    def crew(self, moment: int = 1, without: Sequence[int] = ()) -> Crew:
+        """Who makes the accesses of a statement, all turns of the axes ``without`` at once.
+
+        ``moment`` is as in `Clock.at`.
+        """
         shape = tuple(1 if k in without else n for k, n in enumerate(self.shape))
-        ids = self._position(self.numbers(Level.WARP), shape) * APART
-        lanes = self.numbers(Level.CTA)
+        warps = self._position(self.numbers(Level.WARP), shape)
+        ids = warps * APART
+        lanes = [k for k in self.numbers(Level.CTA) if k not in without]
         if lanes:
             ids = ids + self._position(lanes, shape) + 1
         steps = self._position(self.numbers(Level.THREAD), shape) + self.clock.first_step
-        return Crew(self.clock, shape, self.rows, ids, steps, self.active(without))
+        clock = self.clock.at(moment)
+        return Crew(clock, shape, self.rows + warps, ids, steps, self.active(without))
 
     @property
     def num_steps(self) -> int:
