@@ -61,7 +61,7 @@ def target_of(case: Case) -> Target:
 
 
 def blocks_of(case: Case) -> Target:
-    """The same target for the block interpreter; a third of the cases plan for a lane of its own."""
+    """The same target for the block interpreter; a third of the cases plan for single lanes."""
     lanes = 1 if case.seed % 3 == 0 else cpu().lanes
     return evolve(target_of(case), name="blocks", lanes=lanes)
 

@@ -276,15 +276,18 @@ class Evaluation:
                 raise CodeGenError(f"{type(x).__name__} is no expression that can be evaluated")
 
     def plan(self, args: tuple[Expr, ...], active: Array, function: Callable[..., Array]) -> None:
+        """Plan a function of the values of ``args``."""
         self.todo.append((self.apply, (function, len(args))))
         self.todo.extend((self.visit, (a, active)) for a in reversed(args))
 
     def apply(self, function: Callable[..., Array], count: int) -> None:
+        """Put the function's value in the place of its arguments', which are done."""
         args = self.done[len(self.done) - count :]
         del self.done[len(self.done) - count :]
         self.done.append(function(*args))
 
     def choose(self, a: Expr, b: Expr, active: Array) -> None:
+        """Plan the arms of a Select whose condition is done."""
         condition = np.asarray(self.done.pop())
         self.todo.append((self.apply, (lambda x, y: np.where(condition, x, y), 2)))
         for arm, chosen in ((b, ~condition), (a, condition)):

@@ -127,8 +127,8 @@ class StageRun:
             lanes = self.threads.crew(1, self.serial)
             self._put(f.buffer, self._value(f.index, lanes), total, lanes)
             return
-        axes = (*self.serial, *self.threads.numbers(Level.CTA))
-        self.results[f.var.name] = fold_array(f.combine, f.identity, value, tuple(sorted(axes)), True)
+        axes = tuple(sorted((*self.serial, *self.threads.numbers(Level.CTA))))
+        self.results[f.var.name] = fold_array(f.combine, f.identity, value, axes, True)
 
     def _scan(self, s: Running, crew: Crew) -> None:
         value = self._steps(s, crew)

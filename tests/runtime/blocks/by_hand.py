@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from passkit import ast
 from passkit import dtype as dt
 from passkit.ast import Expr, Load, Operand, Var, const
+from passkit.errors import BlocksError
 from passkit.runtime.blocks import run_blocks
 from passkit.stage import (
     Buffer,
     Dot,
     Fold,
     KernelAST,
-    Let,
     Level,
     Loop,
     Part,
@@ -26,7 +27,7 @@ from passkit.stage import (
     Store,
 )
 
-TILE, ROW, I, J = (Var(name, dt.int64) for name in ("tile", "row", "i", "j"))
+TILE, ROW, LANE, TURN = (Var(name, dt.int64) for name in ("tile", "row", "i", "j"))
 F32 = dt.float32
 SUM = ast.left(F32) + ast.right(F32)
 LARGEST = ast.maximum(ast.left(F32), ast.right(F32))
@@ -37,7 +38,9 @@ def number(x: Operand) -> Expr:
     return x if isinstance(x, Expr) else const(x, dt.int64)
 
 
-def loop(var: Var, stop: Operand, level: Level = Level.CTA, start: Operand = 0, **more: Any) -> Loop:
+def loop(
+    var: Var, stop: Operand, level: Level = Level.CTA, start: Operand = 0, **more: Any
+) -> Loop:
     """A loop from ``start``, 0 by default, to ``stop``."""
     return Loop(var, number(start), number(stop), level, **more)
 
@@ -62,9 +65,9 @@ def stage(name: str, loops: Loop | tuple[Loop, ...], *body: Statement, **more: A
     return Stage(name, loops if isinstance(loops, tuple) else (loops,), body, **more)
 
 
-def part(*stages: Stage | Dot, rows: Loop | None = None, lets: tuple[Let, ...] = (), **more: Any) -> Part:
+def part(*stages: Stage | Dot, rows: Loop | None = None, **more: Any) -> Part:
     """Stages of a tile, or of each of its rows."""
-    return Part(lets, rows, (), stages, **more)
+    return Part((), rows, (), stages, **more)
 
 
 def kernel(
@@ -76,14 +79,19 @@ def kernel(
     return KernelAST(params, (), scratch, (phase,))
 
 
-def shared(extent: int = 8, of_row: bool = False, name: str = "s0", place: Place = Place.SHARED) -> Buffer:
-    """Scratch."""
-    return Buffer(name, F32, place, extent, True, of_row)
+def shared(extent: int = 8, of_row: bool = False) -> Buffer:
+    """Scratch s0, of a tile or of each row."""
+    return Buffer("s0", F32, Place.SHARED, extent, True, of_row)
 
 
 def run(made: KernelAST, barriers: str = "loops", seed: int = 0) -> Any:
-    """What a kernel makes of 1, 2, 3, …"""
+    """What a kernel makes of 1, 2, 3 and so on."""
     x, y = (np.zeros(b.extent, np.float32) for b in made.params)
     x[:] = 1 + np.arange(x.size)
     run_blocks(made, [x, y], {}, name="by_hand", barriers=barriers, seed=seed)
     return y
+
+
+def fault(text: str) -> Any:
+    """A block that must find what a text says."""
+    return pytest.raises(BlocksError, match=text)

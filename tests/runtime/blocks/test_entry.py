@@ -1,0 +1,159 @@
+"""Target "blocks": every composition, step and dtype through `pk.compile`, against `interpret`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+import passkit as pk
+from passkit.errors import BlocksError
+from passkit.graph import Annotation
+from passkit.planning import planned
+from passkit.runtime.blocks.entry import blocks_entry
+from passkit.runtime.program import Launch, Python
+from passkit.stage import Level, Place
+from passkit.target import Target, target_of
+from passkit.tiling import Composition
+from tests.dialects.test_printer import GOLDENS
+from tests.passes.test_schedule_plan import SOFTMAX
+from tests.planned import agrees, feeds_of
+
+BLOCKS = target_of("blocks")
+SMALL = evolve(BLOCKS, tile=64, short_tile=64)
+"""Tiles so small that small arrays have several."""
+
+
+def compiled(text: str, target: Target | str = SMALL, **options: Any) -> Any:
+    """The executable of a graph in text."""
+    return pk.compile(pk.parse(text), target=target, **options)
+
+
+def stages(exe: Any) -> list[Any]:
+    """All stages of all kernels."""
+    return [s for k in exe.kernels for p in k.ast.phases for s in p.stages]
+
+
+@pytest.mark.parametrize("text, composition", [
+    ("x: f32[1000]; return add(exp(x), x)", Composition.THREAD),
+    ("x: f32[7, 30]; y: f32[7, 1]; return mul(x, y)", Composition.THREAD),
+    ("x: f32[40, 50]; return transpose(neg(x))", Composition.BLOCK),
+    ("x: f32[300, 3]; y: f32[3, 300]; return add(x, transpose(y))", Composition.NARROW),
+    (SOFTMAX.format("9, 300", 1), Composition.ROW),
+    (SOFTMAX.format("90, 30", 1), Composition.SHORT),
+    (SOFTMAX.format("30, 90", 0), Composition.COLUMN),
+    ("x: f32[4, 8, 9]; return cumsum(x, axis=1)", Composition.COLUMN),
+    ("x: f32[9, 300]; return cumsum(x, axis=1, reverse=true)", Composition.ROW),
+    ("x: f32[90, 30]; return cumsum(x, axis=1, exclusive=true)", Composition.SHORT),
+])
+@pytest.mark.parametrize("lanes", [16, 1])
+def test_compositions(text: str, composition: Composition, lanes: int, rng: Any) -> None:
+    """Each maps points to lanes in its own way; with a lane of its own, as threads of a GPU."""
+    exe = compiled(text, evolve(SMALL, lanes=lanes))
+    feeds = feeds_of(exe.source_graph, rng)
+
+    if lanes > 1:
+        (found,) = exe.graph.attrs["schedule"].values()
+        assert found.composition is composition
+    else:
+        assert exe.kernels or "cumsum" in text
+    agrees(exe.source_graph, feeds, exe(feeds))
+
+
+@pytest.mark.parametrize("name", GOLDENS)
+def test_goldens(name: str, rng: Any) -> None:
+    """What the goldens print means what their graphs mean, for any number of rows."""
+    exe = compiled(GOLDENS[name])
+    for n in (1, 33):
+        feeds = feeds_of(exe.source_graph, rng, n=n)
+        feeds = {k: abs(v).astype(v.dtype) for k, v in feeds.items()}
+        exact = exe.outputs[0].dtype.nbytes == 2
+        agrees(exe.source_graph, feeds, exe(feeds), 0 if exact else 2e-6)
+
+
+def test_what_stages_are_made_of(rng: Any) -> None:
+    """Streams that are gathered, prefetches, registers, loops that go down, chunks of folds."""
+    texts = {
+        "streams": "x: f32[90, 9]; return sub(x, reduce_max(x, axis=1, keepdims=true))",
+        "registers": SOFTMAX.format("5, 7, 30", 2)
+        .replace("x:", "y:").replace("; e", "; b: f32[7, 1]; x = add(y, b); e"),
+        "chunks": "x: f32[300000]; return reduce_sum(x), reduce_max(x)",
+        "down": "x: f32[9, 300]; return cumsum(x, axis=1, reverse=true)",
+    }
+    made = {k: compiled(t, evolve(BLOCKS, stream_bytes=0)) for k, t in texts.items()}
+    for exe in made.values():
+        feeds = feeds_of(exe.source_graph, rng)
+        agrees(exe.source_graph, feeds, exe(feeds), 1e-5)
+
+    assert any(s.name.startswith("stream") for s in stages(made["streams"]))
+    scratch = [b for k in made["registers"].kernels for b in k.ast.scratch]
+    assert Place.LANES in [b.place for b in scratch]
+    assert len(made["chunks"].kernels) > 1
+    assert any(x.down for s in stages(made["down"]) for x in s.loops)
+    assert any(x.level is Level.WARP for s in stages(made["streams"]) for x in s.loops)
+
+
+def test_other_steps_run_as_on_the_cpu(rng: Any) -> None:
+    """Libraries, Python, kernels whose text is by hand, loops, state, copies, results in place."""
+    text = ("x: f32[8, 6]; w: f32[6, 5]; p: i64[3]; u: f32[3, 5]; a = exp(matmul(x, w));"
+            "return scatter_add(a, p, u), sort(a, axis=0), x")
+    exe = compiled(text)
+    feeds = {**feeds_of(exe.source_graph, rng), "p": np.array([0, 7, 0])}
+    own = [k for k in exe.kernels if not k.ast.phases]
+
+    agrees(exe.source_graph, feeds, exe(feeds), 1e-5)
+    assert [k.ops for k in own] == [("scatter_rows",)]
+    assert blocks_entry(own[0]) is None
+    assert {Launch, Python} <= {type(s) for s in exe.steps}
+    assert exe.stats["target"] == "blocks" and exe.stats["library_calls"] == 1
+
+    s = pk.state("s", np.ones(100, np.float32))
+    x = pk.var("x", (100,))
+    step = pk.compile(pk.Graph([pk.ops.assign(s, s * 2 + x)]), target="blocks")
+    step(x=np.ones(100, np.float32))
+    assert step(x=np.ones(100, np.float32))[0].tolist() == [7] * 100 == step.state["s"].tolist()
+
+
+def test_passes_by_name(rng: Any) -> None:
+    """RTCGen gives each kernel a function; the target says where it may run."""
+    graph = pk.ApplyPasses(pk.parse("x: f32[n]; return exp(x)"),
+                           ["InferShape", "Fusion", "CodeGen", "RTCGen"], target="blocks")
+    (rtc,) = graph.attrs["rtc"].values()
+    x, y = np.ones(5, np.float32), np.zeros(5, np.float32)
+    rtc.entry({"n": 5}, [x], [y])
+
+    assert y.tolist() == pk.interpret(graph, {"x": x})[0].tolist()
+    assert pk.compile(graph)(x=x)[0].tolist() == y.tolist()
+
+
+def test_profiles(rng: Any) -> None:
+    """Kernels are steps with a time."""
+    exe = compiled("x: f32[90]; return exp(x)")
+    profile = exe.profile({"x": np.ones(90, np.float32)}, runs=2, copies=False)
+
+    assert profile.rows[0].step.startswith("launch exp_") and profile.seconds > 0
+
+
+def test_a_kernel_that_is_wrong() -> None:
+    """A plan that somebody changed: the call says kernel, stage, buffer and index."""
+    graph = planned(pk.parse("x: f32[90]; return exp(x)"), "CodeGen", target="blocks")
+    (node,), (kernel,) = graph.attrs["kernel"], graph.attrs["kernel"].values()
+    (phase,) = kernel.ast.phases
+    (part,) = phase.parts
+    (stage,) = part.stages
+    longer = evolve(stage.loops[0], stop=stage.loops[0].stop + 1)
+    parts = (evolve(part, stages=(evolve(stage, loops=(longer,)),)),)
+    ast = evolve(kernel.ast, phases=(evolve(phase, parts=parts),))
+    wrong = graph.with_attrs(kernel=Annotation("kernel", {node: evolve(kernel, ast=ast)}))
+
+    with pytest.raises(BlocksError, match=rf"kernel {kernel.name}, stage stage0 of tile 0 loads x0"
+                       r"\[90\], outside of its 90 elements; .*target='interpret'"):
+        pk.compile(wrong, target="blocks")(x=np.ones(90, np.float32))
+
+
+def test_a_fold_over_nothing_loads_nothing() -> None:
+    """What is moved in front of a loop without turns had better not be an element of no array."""
+    exe = compiled("x: bool[4, 0]; return reduce_all(x, axis=1)")
+    assert exe(x=np.ones((4, 0), bool))[0].tolist() == [True] * 4
