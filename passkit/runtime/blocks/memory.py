@@ -13,7 +13,7 @@ from passkit.stage import Buffer, Place
 
 Array = Any
 
-WAY_OUT = "run it with target='interpret', and tell us"
+WAY_OUT = "target='interpret' goes round it until it is mended"
 """What to do about a kernel that passkit made wrong."""
 
 
@@ -164,7 +164,7 @@ class Memory:
             )
         raise BlocksError(
             f"{self.journal.at(who)} {does}, which another thread {did} in stage {other} with no "
-            f"wait between; {WAY_OUT}"
+            f"wait between; let one of them wait, or one thread do both"
         )
 
     def _element(self, index: Array, bad: Array) -> str:

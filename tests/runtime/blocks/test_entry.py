@@ -9,10 +9,10 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
-from passkit.errors import BlocksError
+from passkit.errors import BlocksError, PasskitError
 from passkit.graph import Annotation
 from passkit.planning import planned
-from passkit.runtime.blocks.entry import blocks_entry
+from passkit.runtime.blocks.entry import BlocksEntry, blocks_entry
 from passkit.runtime.program import Launch, Python
 from passkit.stage import Level, Place
 from passkit.target import Target, target_of
@@ -20,6 +20,7 @@ from passkit.tiling import Composition
 from tests.dialects.test_printer import GOLDENS
 from tests.passes.test_schedule_plan import SOFTMAX
 from tests.planned import agrees, feeds_of
+from tests.runtime.blocks.mutants import mutants
 
 BLOCKS = target_of("blocks")
 SMALL = evolve(BLOCKS, tile=64, short_tile=64)
@@ -71,6 +72,36 @@ def test_goldens(name: str, rng: Any) -> None:
         feeds = {k: abs(v).astype(v.dtype) for k, v in feeds.items()}
         exact = exe.outputs[0].dtype.nbytes == 2
         agrees(exe.source_graph, feeds, exe(feeds), 0 if exact else 2e-6)
+
+
+@pytest.mark.parametrize("lanes", [16, 1])
+@pytest.mark.parametrize("name", GOLDENS)
+def test_every_fault_is_found(name: str, lanes: int, rng: Any) -> None:
+    """One off, or left out, anywhere in a golden: an error, or other results."""
+    exe = compiled(GOLDENS[name], evolve(SMALL, lanes=lanes))
+    (kernel,) = exe.kernels
+    feeds = feeds_of(exe.source_graph, rng, n=13)
+    feeds = {k: (1 + 9 * abs(v)).astype(v.dtype) for k, v in feeds.items()}
+    if feeds["x"].ndim == 2:  # rows and columns are largest at an end, which a fold must not miss
+        for ends in (feeds["x"], feeds["x"].T):
+            ends[::2, 0] = ends[1::2, -1] = 50
+    (wanted,) = exe(feeds)
+    unseen, named = [], 0
+    for what, ast in mutants(kernel.ast):
+        y = np.zeros_like(wanted)
+        entry = BlocksEntry(evolve(kernel, ast=ast), "loops")
+        try:
+            entry({"n": 13}, list(feeds.values()), [y])
+        except BlocksError:
+            named += 1
+        except PasskitError:  # a local that nothing defines
+            continue
+        else:
+            if y.tobytes() == wanted.tobytes():
+                unseen.append(what)
+
+    assert unseen == []
+    assert named > 3
 
 
 def test_what_stages_are_made_of(rng: Any) -> None:
@@ -149,7 +180,7 @@ def test_a_kernel_that_is_wrong() -> None:
     wrong = graph.with_attrs(kernel=Annotation("kernel", {node: evolve(kernel, ast=ast)}))
 
     with pytest.raises(BlocksError, match=rf"kernel {kernel.name}, stage stage0 of tile 0 loads x0"
-                       r"\[90\], outside of its 90 elements; .*target='interpret'"):
+                       r"\[90\], outside of its 90 elements; target='interpret' goes"):
         pk.compile(wrong, target="blocks")(x=np.ones(90, np.float32))
 
 

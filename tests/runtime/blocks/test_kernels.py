@@ -102,7 +102,7 @@ def test_the_next_tile_needs_a_wait_too() -> None:
 
 
 def test_what_all_threads_load_before_the_lanes() -> None:
-    """What stands in front of lanes all threads do, and it comes first only where loops are loops."""
+    """What stands in front of lanes all threads do; it comes first only where loops are loops."""
     early = Var("early", F32)
     body = stage("a", LANES, store("s0", LANE, early), before=(Let(early, load("s0", 0)),))
     made = kernel(part(WRITE, waiting(body), SAME), scratch=(shared(),))
