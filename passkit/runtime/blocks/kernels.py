@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from passkit.errors import BlocksError, SettingError, nearest
-from passkit.runtime.blocks.memory import WAY_OUT, Journal, Memory, share_memory
+from passkit.runtime.blocks.memory import WAY_OUT, Journal, Memory, of_params
+from passkit.runtime.blocks.scratch import Scratch
 from passkit.runtime.blocks.stages import DotRun, StageRun, Values
 from passkit.runtime.blocks.threads import Clock, bounds
 from passkit.runtime.evaluate import evaluate
-from passkit.size import evaluate as evaluate_size
-from passkit.stage import Buffer, Dot, KernelAST, Part, Phase, Place, Stage
+from passkit.stage import Dot, KernelAST, Part, Phase, Stage
 
 Array = Any
 
@@ -68,27 +68,26 @@ class _Run:
         self.rng = np.random.default_rng(seed)
         self.journal = Journal(name)
         self.variables: Values = {k: np.int64(n) for k, n in sizes.items()}
-        self.memory: dict[str, Memory] = {}
         for buffer, array in zip(ast.params, arrays, strict=True):
-            extent = buffer.extent if isinstance(buffer.extent, int) else array.size
-            if array.size != extent:
+            if isinstance(buffer.extent, int) and array.size != buffer.extent:
                 raise BlocksError(
-                    f"kernel {name} needs {extent} elements in {buffer.name}, got {array.size}; "
-                    f"{WAY_OUT}"
+                    f"kernel {name} needs {buffer.extent} elements in {buffer.name}, got "
+                    f"{array.size}; {WAY_OUT}"
                 )
-            self.memory[buffer.name] = Memory(buffer, array, extent, self.journal)
-        self.params = list(self.memory.values())
-        share_memory(self.params)
+        self.params = of_params(ast.params, arrays, self.journal)
+        self.scratch = Scratch(ast.scratch, sizes, self.journal)
         self.team = self.squad = self.step = 0
 
-    def _extent(self, buffer: Buffer) -> int:
-        return int(evaluate_size(buffer.extent, self.sizes))
+    @property
+    def memory(self) -> dict[str, Memory]:
+        """All buffers by name."""
+        return {**{m.buffer.name: m for m in self.params}, **self.scratch.memory}
 
     def run(self) -> None:
         """All phases; then every result has been stored."""
         for phase in self.ast.phases:
             for memory in self.params:
-                memory.forget_tiles()
+                memory.ground.forget_tiles()
             self._wait_of_tile()
             first, stop = bounds(phase.tile, self.variables)
             for tile in self.rng.permutation(np.arange(first, stop)):
@@ -104,9 +103,7 @@ class _Run:
         self.squad += MOMENTS
 
     def _tile(self, phase: Phase, tile: int) -> None:
-        for buffer in self.ast.scratch:
-            if buffer.name in self.memory:
-                self.memory[buffer.name].poison()
+        self.scratch.begin_tile()
         for part in phase.parts:
             number = tile
             if part.span is not None:
@@ -122,13 +119,13 @@ class _Run:
         for let in part.lets:
             values[let.var.name] = evaluate(let.value, values)
         if part.rows is None:
-            self._scratch(1)
+            self.scratch.begin_rows(1)
             self._stages(part, values, np.zeros(1, np.int64), tile)
             return
         first, stop = bounds(part.rows, values)
         count = max(0, int(stop - first))
         for numbers in self._shares(count):
-            self._scratch(len(numbers))
+            self.scratch.begin_rows(len(numbers))
             inside = {**values, part.rows.var.name: first + numbers}
             for let in part.row_lets:
                 inside[let.var.name] = evaluate(let.value, inside)
@@ -163,17 +160,3 @@ class _Run:
         seen = run.run()
         self.step += run.threads.num_steps
         return seen
-
-    def _scratch(self, rows: int) -> None:
-        """Scratch for so many rows; of each row where it has its own."""
-        for buffer in self.ast.scratch:
-            apart = buffer.of_row or buffer.place is Place.LANES
-            extent = self._extent(buffer)
-            size = extent * rows if apart else extent
-            known = self.memory.get(buffer.name)
-            if known is None or known.data.size < size:
-                memory = Memory(buffer, np.empty(size, buffer.dtype.numpy), extent, self.journal)
-                memory.poison()
-                self.memory[buffer.name] = memory
-            elif apart:
-                known.poison()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 Array = Any
 
@@ -41,10 +41,14 @@ class Who:
 
     def only(self, chosen: Array) -> Who:
         """The threads that are chosen."""
-        row, thread, step = self.row[chosen], self.thread[chosen], self.step[chosen]
-        return Who(
-            *(self.stage, self.tile, self.team, self.squad, row, thread, step, self.first_step)
+        return evolve(
+            self, row=self.row[chosen], thread=self.thread[chosen], step=self.step[chosen]
         )
+
+    def repeated(self, count: int) -> Who:
+        """Each thread so many times."""
+        row, thread, step = (np.repeat(x, count) for x in (self.row, self.thread, self.step))
+        return evolve(self, row=row, thread=thread, step=step)
 
 
 class Marks:

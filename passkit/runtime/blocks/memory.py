@@ -34,57 +34,55 @@ class Journal:
         return f"kernel {self.kernel}, stage {self.stages[who.stage]} of tile {who.tile}"
 
 
-class Memory:
-    """A buffer as ``rows`` arrays of ``extent`` elements, one for each row that has its own.
+class Ground:
+    """Where buffers lie, in units of the smallest element: who has touched a unit, and its owner.
 
-    ``known`` are the elements that have a value. Only what is written has ``loads`` and ``stores``.
+    ``owner`` is the number of the buffer whose value lies there, 0 for none. What is only read is
+    not ``watched``. ``tiles`` and ``rows`` say whether several tiles, or rows, have the same units.
     """
 
-    def __init__(self, buffer: Buffer, data: Array, extent: int, journal: Journal) -> None:
-        self.buffer, self.data, self.extent, self.journal = buffer, data, extent, journal
-        outside = buffer.place is Place.GLOBAL
-        self.known = np.full(data.size, outside and not buffer.written)
-        self.loads: Marks | None = None
-        self.stores: Marks | None = None
-        if buffer.written or not outside:
-            apart = buffer.of_row or self.is_private
-            self.loads = Marks(data.size, outside, not apart)
-            self.stores = Marks(data.size, outside, not apart)
+    def __init__(self, size: int, watched: bool, tiles: bool, rows: bool) -> None:
+        self.watched = watched
+        self.owner = np.zeros(size, np.int16)
+        self.loads = Marks(size if watched else 0, tiles, rows)
+        self.stores = Marks(size if watched else 0, tiles, rows)
+
+    def forget_tiles(self) -> None:
+        """All tiles have come so far."""
+        self.loads.forget_tiles()
+        self.stores.forget_tiles()
+
+
+class Memory:
+    """A buffer as ``data``: an array of its elements, for each row that has its own.
+
+    On its ground it begins at unit ``base``, ``step`` units from one row to the next, and its
+    elements have ``grain`` units. Its ``number`` is what owners are called there.
+    """
+
+    def __init__(
+        self,
+        buffer: Buffer,
+        data: Array,
+        journal: Journal,
+        ground: Ground,
+        number: int = 1,
+        place: tuple[int, int, int] = (0, 0, 1),
+    ) -> None:
+        self.buffer, self.data, self.journal = buffer, data, journal
+        self.extent = data.shape[1]
+        self.ground, self.number = ground, number
+        self.base, self.step, self.grain = place
 
     @property
     def is_private(self) -> bool:
         """Whether each thread of a row has an element of its own that no other can reach."""
         return self.buffer.place is Place.LANES
 
-    def share(self, other: Memory) -> None:
-        """Be the same elements as another buffer: what is touched in one is touched in the other.
-
-        Each has a value from the beginning if either has.
-        """
-        other.known |= self.known
-        self.known, self.loads, self.stores = other.known, other.loads, other.stores
-
-    def poison(self) -> None:
-        """Forget all values, so that whoever uses one is found."""
-        self.known[:] = False
-        kind = self.data.dtype.kind
-        if kind == "b":
-            self.data[:] = True
-        elif kind in "iu":
-            self.data.view(np.uint8)[:] = 0xA5
-        else:
-            self.data[:] = np.nan
-
-    def forget_tiles(self) -> None:
-        """All tiles have come so far."""
-        for marks in (self.loads, self.stores):
-            if marks is not None:
-                marks.forget_tiles()
-
     def check_stored(self) -> None:
         """Raises: BlocksError for an element of a result that no thread has stored."""
-        if self.buffer.written and self.stores is not None:
-            left = np.flatnonzero(self.stores.stage == NOBODY)
+        if self.buffer.written:
+            left = np.flatnonzero(self.ground.stores.stage == NOBODY)
             if left.size:
                 raise BlocksError(
                     f"kernel {self.journal.kernel} leaves {self.buffer.name}[{left[0]}] as it was, "
@@ -95,36 +93,40 @@ class Memory:
 
     def load(self, index: Array, who: Who) -> Array:
         """The elements at an index. Raises: BlocksError for what no thread may load."""
-        at = self._place("loads", index, who)
-        unknown = ~self.known[at]
+        row = self._row("loads", index, who)
+        units, each = self._units(row, index, who)
+        owner = self.ground.owner[units]
+        unknown = self._any(owner != self.number)
         if unknown.any():
             where = self._element(index, unknown)
+            there = "another array's value" if self._any(owner != 0)[unknown][0] else "nothing"
             raise BlocksError(
-                f"{self.journal.at(who)} loads {where}, which nothing has stored; {WAY_OUT}"
+                f"{self.journal.at(who)} loads {where}, where {there} is stored; {WAY_OUT}"
             )
-        if self.loads is not None and self.stores is not None:
-            self._check("loads", at, index, who, {"stores": self.stores})
-            self.loads.join(at, who)
-        return self.data[at]
+        if self.ground.watched:
+            self._check("loads", index, units, each, ("stores",))
+            self.ground.loads.join(units, each)
+        return self.data[row, index]
 
     def store(self, index: Array, value: Array, who: Who) -> None:
         """Set the elements at an index. Raises: BlocksError for what no thread may store."""
-        if self.loads is None or self.stores is None:
+        if not self.buffer.written and not self.is_private:
             raise BlocksError(
                 f"{self.journal.at(who)} stores to {self.buffer.name}, which the kernel declares "
                 f"that it only reads; {WAY_OUT}"
             )
-        at = self._place("stores", index, who)
-        self._check("stores", at, index, who, {"loads": self.loads, "stores": self.stores})
-        twice = self.stores.replace(at, who)
+        row = self._row("stores", index, who)
+        units, each = self._units(row, index, who)
+        self._check("stores", index, units, each, ("loads", "stores"))
+        twice = self._any(self.ground.stores.replace(units, each))
         if twice.any():
             where = self._element(index, twice)
             raise BlocksError(f"{self.journal.at(who)}: two threads store {where}; {WAY_OUT}")
-        self.known[at] = True
-        self.data[at] = value
+        self.ground.owner[units] = self.number
+        self.data[row, index] = value
 
-    def _place(self, does: str, index: Array, who: Who) -> Array:
-        """Where elements lie, if they lie in the buffer."""
+    def _row(self, does: str, index: Array, who: Who) -> Array:
+        """Of which row elements are, if they lie in the buffer."""
         outside = (index < 0) | (index >= self.extent)
         if outside.any():
             where = self._element(index, outside)
@@ -132,22 +134,34 @@ class Memory:
                 f"{self.journal.at(who)} {does} {where}, outside of its {self.extent} elements; "
                 f"{WAY_OUT}"
             )
-        own = who.row // APART * self.extent if self.data.size > self.extent else 0
-        return index + own
+        return who.row // APART if len(self.data) > 1 else 0
+
+    def _units(self, row: Array, index: Array, who: Who) -> tuple[Array, Who]:
+        """The units of elements, and who touches each of them."""
+        first = self.base + row * self.step + index * self.grain
+        if self.grain == 1:
+            return first, who
+        return (first[:, None] + np.arange(self.grain)).ravel(), who.repeated(self.grain)
+
+    def _any(self, of_units: Array) -> Array:
+        """For which elements something holds of any unit."""
+        return of_units if self.grain == 1 else of_units.reshape(-1, self.grain).any(1)
 
     def _check(
-        self, does: str, at: Array, index: Array, who: Who, earlier: dict[str, Marks]
+        self, does: str, index: Array, units: Array, who: Who, earlier: tuple[str, ...]
     ) -> None:
         """Raises: BlocksError where an access is in no order with an earlier one."""
-        for did, marks in earlier.items():
+        for did in earlier:
+            marks: Marks = getattr(self.ground, did)
             if self.is_private:
-                bad = marks.of_others(at, who) & self.known[at]
+                bad = marks.of_others(units, who) & (self.ground.owner[units] == self.number)
             else:
-                bad = marks.out_of_order(at, who)
+                bad = marks.out_of_order(units, who)
             if bad.any():
-                self._race(f"{does} {self._element(index, bad)}", did, marks, at[bad][0], who)
+                where = self._element(index, self._any(bad))
+                self._race(f"{does} {where}", did, marks, units[bad][0], who)
             if did != does:
-                bad = marks.in_later_step(at, who)
+                bad = self._any(marks.in_later_step(units, who))
                 if bad.any():
                     where = self._element(index, bad)
                     raise BlocksError(
@@ -171,12 +185,20 @@ class Memory:
         return f"{self.buffer.name}[{index[bad][0]}]"
 
 
-def share_memory(memories: Sequence[Memory]) -> None:
-    """Let buffers that begin at one address share what is known of their elements."""
-    found: dict[tuple[int, int], Memory] = {}
-    for memory in sorted(memories, key=lambda m: not m.buffer.written):
-        key = memory.data.ctypes.data, memory.data.itemsize
-        if memory.data.size and key in found and found[key].data.size == memory.data.size:
-            memory.share(found[key])
-        else:
-            found.setdefault(key, memory)
+def of_params(buffers: Sequence[Buffer], arrays: Sequence[Array], journal: Journal) -> list[Memory]:
+    """Parameters; those that begin at one address have one ground, and values if either has."""
+    found: dict[tuple[int, int, int], Ground] = {}
+    written = {_address(a) for b, a in zip(buffers, arrays, strict=True) if b.written}
+    made = []
+    for buffer, array in zip(buffers, arrays, strict=True):
+        at = _address(array)
+        if at not in found:
+            found[at] = Ground(array.size, at in written, True, True)
+        if not buffer.written:
+            found[at].owner[:] = 1
+        made.append(Memory(buffer, array.reshape(1, -1), journal, found[at]))
+    return made
+
+
+def _address(array: Array) -> tuple[int, int, int]:
+    return array.ctypes.data if array.size else -1, array.itemsize, array.size

@@ -32,7 +32,7 @@ class _Work(Evaluation):
 
         def fetch(index: Array) -> Array:
             index = np.asarray(index)
-            if memory.loads is None and active is None:
+            if not memory.ground.watched and active is None:
                 return memory.load(index.ravel(), self.crew.anyone).reshape(index.shape)
             shape = np.broadcast_shapes(index.shape, self.crew.shape)
             who, chosen = self.crew.who(active, shape)
@@ -106,7 +106,7 @@ class StageRun:
         self._put(s.buffer, index, value, crew)
 
     def _put(self, buffer: str, index: Array, value: Array, crew: Crew) -> None:
-        who, chosen = crew.who(None, crew.shape)
+        who, chosen = crew.storing.who(None, crew.shape)
         at, values = (np.broadcast_to(x, crew.shape).ravel() for x in (index, value))
         if chosen is not None:
             at, values = at[chosen], values[chosen]

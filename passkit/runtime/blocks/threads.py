@@ -17,6 +17,8 @@ Array = Any
 
 ALL = 0
 """The thread of what stands around the lanes: all threads of a row do it."""
+FIRST = APART - 1
+"""The thread of what is stored there: one of them does it for all."""
 
 
 @frozen
@@ -139,6 +141,13 @@ class Crew:
     thread: Array
     step: Array
     active: Array | None
+
+    @property
+    def storing(self) -> Crew:
+        """Those that store: where all threads would, one of them."""
+        return evolve(
+            self, thread=np.where(self.thread % APART == ALL, self.thread + FIRST, self.thread)
+        )
 
     @property
     def anyone(self) -> Who:

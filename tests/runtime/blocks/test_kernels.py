@@ -307,7 +307,7 @@ def test_products_of_matrices() -> None:
     assert run(free).tolist() == run(held, "waits").tolist() == wanted.tolist()
     with fault(r"stage dot of tile 0 loads s0\[0\], which another thread"):
         run(free, "waits")
-    with fault(r"stage dot of tile 0 loads s0\[2\], which nothing has"):
+    with fault(r"stage dot of tile 0 loads s0\[2\], where nothing is"):
         run(kernel(part(evolve(fill, loops=(loop(LANE, 2),)), whole), scratch=(shared(4),)))
     with fault(r"stage dot of tile 0 stores y0\[6\], outside of its 6"):
         run(kernel(part(fill, whole), y=6, scratch=(shared(4),)))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 from passkit import ast
+from passkit.ast import Load
+from passkit.dtype import int64
 from passkit.runtime.blocks import run_blocks
-from passkit.stage import Buffer, Level, Place
+from passkit.stage import Buffer, KernelAST, Level, Place, Stage, Store
 from tests.runtime.blocks.by_hand import (
     F32,
     LANE,
@@ -61,12 +64,12 @@ def test_scratch_that_nothing_stored() -> None:
     s0 = shared(16)
     write, read = stage("write", LANES, store("s0", LANE, 1.0)), loop(LANE, 9)
     late = stage("read", read, store("y0", LANE, load("s0", LANE)))
-    with fault(r"stage read of tile 0 loads s0\[8\], which nothing has"):
+    with fault(r"stage read of tile 0 loads s0\[8\], where nothing is"):
         run(kernel(part(write, late), y=9, scratch=(s0,)))
 
     once = stage("write", loop(LANE, 8 - TILE * 8), store("s0", LANE, 1.0))
     every = stage("read", LANES, store("y0", LANE + TILE * 8, load("s0", LANE)))
-    with fault(r"stage read of tile 1 loads s0\[0\], which nothing has"):
+    with fault(r"stage read of tile 1 loads s0\[0\], where nothing is"):
         run(kernel(part(once, every), tiles=2, y=16, scratch=(s0,)))
 
 
@@ -180,3 +183,39 @@ def test_an_array_of_another_size() -> None:
     x = np.zeros(7, np.float32)
     with fault("kernel by_hand needs 8 elements in x0, got 7"):
         run_blocks(kernel(part(COPY)), [x, x], {}, name="by_hand")
+
+
+def test_arrays_that_lie_in_one_place() -> None:
+    """A later array may take the place of one that all have done with, and of no other."""
+    s0 = evolve(shared(), offset=0)
+    s1 = Buffer("s1", int64, Place.SHARED, 4, True, offset=0)
+    s2 = Buffer("s2", int64, Place.SHARED, 2, True, offset=16)
+    write = stage("write", LANES, store("s0", LANE, load("x0", LANE)))
+    read = stage("read", LANES, store("y0", LANE, load("s0", LANE)))
+    over = stage("over", loop(LANE, 2), Store("s2", LANE, LANE))
+
+    def kernel_of(*stages: Stage) -> KernelAST:
+        return kernel(part(*stages), scratch=(s0, s1, s2))
+
+    waits = [evolve(s, waits=True) for s in (write, read, over)]
+    assert run(kernel_of(*waits), "waits").tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
+    with fault(r"stage read of tile 0 loads s0\[4\], where another array's value is stored"):
+        run(kernel_of(write, over, read))
+    with fault(r"stage over of tile 0 stores s2\[0\], which another thread loads in stage read"):
+        run(kernel_of(*waits[:2], over), "waits")
+    with fault(r"loads s1\[2\], where another array's value is stored"):
+        run(
+            kernel_of(
+                over, stage("a", loop(LANE, 2), Store("s2", LANE, Load("s1", LANE + 2, int64)))
+            )
+        )
+
+
+def test_one_thread_stores_for_all() -> None:
+    """What stands outside of lanes is stored by one: others must wait to see it."""
+    once, all_of_them = stage("once", (), store("s0", 0, 2.0)), store("y0", 0, load("s0", 0))
+    made = kernel(part(once, stage("all", (), all_of_them)), y=1, scratch=(shared(),))
+
+    assert run(made).tolist() == [2]
+    with fault(r"stage all of tile 0 loads s0\[0\], which another thread stores in stage once"):
+        run(made, "waits")
