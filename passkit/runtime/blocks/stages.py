@@ -65,13 +65,14 @@ class StageRun:
         """Run it; what later stages of the row see of it."""
         stage, threads = self.stage, self.threads
         around = [x for x in stage.loops if x.level is Level.WARP]
+        inside = [x for x in stage.loops if x.level is not Level.WARP]
+        inner = tuple(range(len(around) + 1, len(stage.loops) + 1))
         for loop in around:
             self._add(loop)
-        for let in stage.before:
-            self.values[let.var.name] = self._value(let.value, threads.crew(0))
-        for loop in stage.loops:
-            if loop not in around:
-                self._add(loop)
+        seen = dict(self.values)
+        for loop in inside:
+            self._add(loop)
+        self._before(seen, inner)
         self.serial = threads.numbers(Level.THREAD)
         crew = threads.crew()
         for s in stage.body:
@@ -85,14 +86,22 @@ class StageRun:
                 case Running():
                     self._scan(s, crew)
         self.values.update(self.results)
-        inner = tuple(range(len(around) + 1, len(stage.loops) + 1))
         for s in stage.after:
             self._store(s, threads.crew(2, inner))
         if not stage.loops:
-            seen = {s.var.name: self.values[s.var.name] for s in stage.body if isinstance(s, Let)}
-            return seen
+            return {s.var.name: self.values[s.var.name] for s in stage.body if isinstance(s, Let)}
         rows = len(threads.rows)
         return {} if around else {k: v.reshape(rows) for k, v in self.results.items()}
+
+    def _before(self, seen: Values, inner: tuple[int, ...]) -> None:
+        """What stands in front of the lanes, which sees no loop inside."""
+        crew = self.threads.crew(0, inner)
+        lanes = self.threads.numbers(Level.CTA)
+        if all(self.threads.shape[k] == 1 for k in lanes) and lanes:
+            crew = crew.first_lane  # what other threads load, they do not use
+        for let in self.stage.before:
+            seen[let.var.name] = _Work(seen, self.memory, crew).run(let.value, crew.active)
+            self.values[let.var.name] = seen[let.var.name]
 
     def _add(self, loop: Any) -> None:
         self.threads.add(loop, self.values)

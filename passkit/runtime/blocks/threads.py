@@ -150,6 +150,11 @@ class Crew:
         )
 
     @property
+    def first_lane(self) -> Crew:
+        """The thread of the first lane, where there is no other."""
+        return evolve(self, thread=self.thread + 1)
+
+    @property
     def anyone(self) -> Who:
         """One of them: for what all may do in any order."""
         c = self.clock

@@ -311,3 +311,13 @@ def test_products_of_matrices() -> None:
         run(kernel(part(evolve(fill, loops=(loop(LANE, 2),)), whole), scratch=(shared(4),)))
     with fault(r"stage dot of tile 0 stores y0\[6\], outside of its 6"):
         run(kernel(part(fill, whole), y=6, scratch=(shared(4),)))
+
+
+def test_a_stage_of_one_lane_is_one_thread() -> None:
+    """What the others load in front of it they do not use."""
+    early = Var("early", F32)
+    body = stage("a", loop(LANE, 1), store("s0", LANE, early), before=(Let(early, load("s0", 0)),))
+    out = stage("out", (), store("y0", 0, load("s0", 0)), waits=True)
+    first = stage("first", loop(LANE, 1), store("s0", LANE, load("x0", LANE)))
+
+    assert run(kernel(part(first, body, out), y=1, scratch=(shared(1),)), "waits").tolist() == [1]
