@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -145,6 +146,35 @@ def test_other_steps_run_as_on_the_cpu(rng: Any) -> None:
     step = pk.compile(pk.Graph([pk.ops.assign(s, s * 2 + x)]), target="blocks")
     step(x=np.ones(100, np.float32))
     assert step(x=np.ones(100, np.float32))[0].tolist() == [7] * 100 == step.state["s"].tolist()
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64", "i8", "u16", "i64", "bool"])
+def test_dtypes(dtype: str, rng: Any) -> None:
+    """Each rounds, wraps and saturates as it does elsewhere; the next float is that of its type."""
+    texts = {
+        "bool": "return logical_and(x, y), reduce_any(x, axis=1), cast(x, dtype=dtype(f16))",
+        "i": "return mul(add(x, y), x), reduce_sum(x, axis=1), floor_div(x, y), cast(x, dtype="
+        "dtype(bf16))",
+        "f": "return div(mul(x, y), sub(x, y)), nextafter(x, y), reduce_max(x, axis=0), cast(x, "
+        "dtype=dtype(i8))",
+    }
+    body = texts[dtype if dtype == "bool" else "i" if dtype[0] in "iu" else "f"]
+    exe = compiled(f"x: {dtype}[20, 9]; y: {dtype}[20, 9]; {body}")
+    kind = exe.inputs[0].dtype.numpy
+    feeds = {k: (rng.normal(size=(20, 9)) * 100).astype(np.int64).astype(kind) for k in "xy"}
+    for found, wanted in zip(exe(feeds), pk.interpret(exe.source_graph, feeds), strict=True):
+        assert found.tobytes() == wanted.tobytes()
+
+
+def test_saved_and_loaded(tmp_path: Path) -> None:
+    """A folder knows its target."""
+    exe = compiled("x: f32[n, 9]; return softmax(x)", "blocks")
+    exe.save(tmp_path / "saved")
+    x = np.ones((5, 9), np.float32)
+    again = pk.load(tmp_path / "saved")
+
+    assert again.stats["target"] == "blocks"
+    assert again(x=x)[0].tobytes() == exe(x=x)[0].tobytes()
 
 
 def test_passes_by_name(rng: Any) -> None:
