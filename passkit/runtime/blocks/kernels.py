@@ -9,8 +9,9 @@ import numpy as np
 
 from passkit.errors import BlocksError, SettingError, nearest
 from passkit.runtime.blocks.memory import WAY_OUT, Journal, Memory, of_params
+from passkit.runtime.blocks.products import DotRun
 from passkit.runtime.blocks.scratch import Scratch
-from passkit.runtime.blocks.stages import DotRun, StageRun, Values
+from passkit.runtime.blocks.stages import StageRun, Values
 from passkit.runtime.blocks.threads import Clock, bounds
 from passkit.runtime.evaluate import evaluate
 from passkit.stage import Dot, KernelAST, Part, Phase, Stage

@@ -7,19 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from passkit.ast import Expr, const
-from passkit.dtype import int64
+from passkit.ast import Expr
 from passkit.runtime.blocks.memory import Memory
 from passkit.runtime.blocks.threads import Clock, Crew, Threads
-from passkit.runtime.evaluate import Evaluation, call_array
+from passkit.runtime.evaluate import Evaluation
 from passkit.runtime.folding import fold_array, scan_array
-from passkit.stage import Dot, Fold, Let, Level, Matrix, Running, Stage, Store
+from passkit.stage import Fold, Let, Level, Running, Stage, Store
 
 Array = Any
 Values = dict[str, Array]
 
 
-class _Work(Evaluation):
+class Work(Evaluation):
     """Expressions of a crew, whose loads are checked."""
 
     def __init__(self, values: Mapping[str, Array], memory: Mapping[str, Memory], crew: Crew):
@@ -100,7 +99,7 @@ class StageRun:
         if all(self.threads.shape[k] == 1 for k in lanes) and lanes:
             crew = crew.first_lane  # what other threads load, they do not use
         for let in self.stage.before:
-            seen[let.var.name] = _Work(seen, self.memory, crew).run(let.value, crew.active)
+            seen[let.var.name] = Work(seen, self.memory, crew).run(let.value, crew.active)
             self.values[let.var.name] = seen[let.var.name]
 
     def _add(self, loop: Any) -> None:
@@ -108,7 +107,7 @@ class StageRun:
         self.values.update(self.threads.values)
 
     def _value(self, x: Expr, crew: Crew) -> Array:
-        return _Work(self.values, self.memory, crew).run(x, crew.active)
+        return Work(self.values, self.memory, crew).run(x, crew.active)
 
     def _store(self, s: Store, crew: Crew) -> None:
         index, value = self._value(s.index, crew), self._value(s.value, crew)
@@ -161,66 +160,3 @@ def spread(value: Array, rank: int) -> Array:
     """A row value with an axis for each of so many loops."""
     value = np.asarray(value)
     return value.reshape(*value.shape, *[1] * rank) if value.ndim else value
-
-
-class DotRun:
-    """One run of a product of matrices: any thread may compute any element of it."""
-
-    def __init__(
-        self, dot: Dot, rows: Array, outer: Values, memory: Mapping[str, Memory], clock: Clock
-    ) -> None:
-        self.dot, self.memory = dot, memory
-        self.rank = len(dot.loops) + 2
-        self.threads = Threads(rows, self.rank, clock)
-        self.values: Values = {k: spread(v, self.rank) for k, v in outer.items()}
-
-    def run(self) -> None:
-        """Each element by fma from step 0 on."""
-        for loop in self.dot.loops:
-            self.threads.add(loop, self.values)
-            self.values.update(self.threads.values)
-        around = self.threads.crew()
-        m, n, k = (int(self._value(x, around)) for x in (self.dot.m, self.dot.n, self.dot.k))
-        i, j = np.arange(m).reshape(-1, 1), np.arange(n)
-        total: Array = np.broadcast_to(const(0, self.dot.dtype).value, (*around.shape[:-2], m, n))
-        for step in range(k):
-            a = self._load(self.dot.a, i, np.int64(step), around, 1)
-            b = self._load(self.dot.b, np.int64(step), j, around, 2)
-            total = call_array("fma", self.dot.dtype, *np.broadcast_arrays(a, b, total))
-        self._store(self.dot.c, i, j, around, total)
-
-    def _value(self, x: Expr, crew: Crew) -> Array:
-        return np.asarray(_Work(self.values, self.memory, crew).run(x, None), int64.numpy)
-
-    def _at(self, x: Matrix, i: Array, j: Array, crew: Crew) -> Array:
-        start, down, along = (self._value(e, crew) for e in (x.start, x.down, x.along))
-        return start + i * down + j * along
-
-    def _shares(self, crew: Crew, shape: tuple[int, ...], which: int) -> Crew:
-        """A thread of its own for each element of the operands and the result."""
-        size = int(np.prod(shape[-2:], dtype=np.int64))
-        threads = (which * APART_DOT + np.arange(size)).reshape(shape[-2:])
-        return Crew(crew.clock, shape, crew.row, threads, crew.step, crew.active)
-
-    def _load(self, x: Matrix, i: Array, j: Array, around: Crew, which: int) -> Array:
-        at = self._at(x, i, j, around)
-        shape = (*around.shape[:-2], *np.broadcast_shapes(np.shape(i), np.shape(j), (1, 1)))
-        crew = self._shares(around, shape, which)
-        who, chosen = crew.who(None, shape)
-        flat = np.broadcast_to(at, shape).ravel()
-        found = np.zeros(flat.size, self.dot.dtype.numpy)
-        chosen = slice(None) if chosen is None else chosen
-        found[chosen] = self.memory[x.buffer].load(flat[chosen], who)
-        return found.reshape(shape)
-
-    def _store(self, x: Matrix, i: Array, j: Array, around: Crew, total: Array) -> None:
-        at = self._at(x, i, j, around)
-        crew = self._shares(around, total.shape, 3)
-        who, chosen = crew.who(None, total.shape)
-        chosen = slice(None) if chosen is None else chosen
-        flat = np.broadcast_to(at, total.shape).ravel()[chosen]
-        self.memory[x.buffer].store(flat, total.ravel()[chosen], who)
-
-
-APART_DOT = 1 << 56
-"""Above the threads of all lanes: from those of one operand of a product to those of the next."""

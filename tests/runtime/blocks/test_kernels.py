@@ -10,10 +10,23 @@ from attrs import evolve
 
 from passkit import ast as pk_ast
 from passkit.ast import Var, const
-from passkit.dtype import float32
+from passkit.dtype import DType, float16, float32, float64
 from passkit.errors import SettingError
 from passkit.runtime.blocks import run_blocks
-from passkit.stage import Dot, KernelAST, Let, Level, Matrix, Phase, Prefetch, Running, Stage
+from passkit.stage import (
+    Buffer,
+    Dot,
+    KernelAST,
+    Let,
+    Level,
+    Matrix,
+    Phase,
+    Place,
+    Prefetch,
+    Running,
+    Stage,
+    Store,
+)
 from tests.runtime.blocks.by_hand import (
     F32,
     LANE,
@@ -321,3 +334,22 @@ def test_a_stage_of_one_lane_is_one_thread() -> None:
     first = stage("first", loop(LANE, 1), store("s0", LANE, load("x0", LANE)))
 
     assert run(kernel(part(first, body, out), y=1, scratch=(shared(1),)), "waits").tolist() == [1]
+
+
+@pytest.mark.parametrize("dtype", [float16, float32, float64])
+def test_products_of_other_sizes(dtype: DType) -> None:
+    """A row of products of 1, 2 and 3 steps, in each dtype; those of 16 bits are summed in 32."""
+    turns = loop(TURN, 4, Level.THREAD, start=1)
+    one = number(1)
+    x0 = Buffer("x0", dtype, Place.GLOBAL, 6)
+    y0 = Buffer("y0", dtype, Place.GLOBAL, 4, written=True)
+    a, b = Matrix("x0", number(0), one, one), Matrix("x0", number(3), one, one)
+    dot = Dot("dot", (turns,), a, b, Matrix("y0", TURN, one, one), one, one, TURN, dtype)
+    begin = stage("begin", loop(LANE, 1), Store("y0", LANE, const(0, dtype)))
+    ast = evolve(kernel(part(begin, dot)), params=(x0, y0))
+    x = np.array([1, 2, 3, 1000, 1024, 0.5], dtype.numpy)
+    y = np.ones(4, dtype.numpy)
+
+    run_blocks(ast, [x, y], {})
+
+    assert y.tolist() == np.array([0, 1000, 3048, 3049.5], dtype.numpy).tolist()
