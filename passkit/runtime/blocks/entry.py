@@ -7,8 +7,10 @@ from typing import Any
 
 from attrs import frozen
 
+from passkit.errors import BlocksError
 from passkit.kernel import Kernel
 from passkit.runtime.blocks.kernels import run_blocks
+from passkit.runtime.blocks.memory import WAY_OUT
 from passkit.size import evaluate
 
 Array = Any
@@ -26,6 +28,14 @@ class BlocksEntry:
     ) -> None:
         """Run it. Raises: BlocksError."""
         kernel = self.kernel
+        if evaluate(kernel.grid, sizes) == 0:  # other sizes of it may then have no value
+            for buffer, array in zip(kernel.ast.params[len(inputs) :], outputs, strict=True):
+                if array.size:
+                    raise BlocksError(
+                        f"kernel {kernel.name} has no tile, and leaves {buffer.name} as it was, "
+                        f"which has {array.size} elements; {WAY_OUT}"
+                    )
+            return
         numbers = (evaluate(n, sizes) for n in kernel.sizes)
         run_blocks(
             kernel.ast,

@@ -15,6 +15,7 @@ from passkit.graph import Annotation
 from passkit.planning import planned
 from passkit.runtime.blocks.entry import BlocksEntry, blocks_entry
 from passkit.runtime.program import Launch, Python
+from passkit.size import Size
 from passkit.stage import Level, Place
 from passkit.target import Target, target_of
 from passkit.tiling import Composition
@@ -218,3 +219,17 @@ def test_a_fold_over_nothing_loads_nothing() -> None:
     """What is moved in front of a loop without turns had better not be an element of no array."""
     exe = compiled("x: bool[4, 0]; return reduce_all(x, axis=1)")
     assert exe(x=np.ones((4, 0), bool))[0].tolist() == [True] * 4
+
+
+def test_kernels_without_tiles() -> None:
+    """Nothing is run, nor are sizes asked for that divide by zero then; results must be empty."""
+    graph = planned(pk.parse("x: f32[n]; return exp(x)"), "CodeGen", target="blocks")
+    (kernel,) = graph.attrs["kernel"].values()
+    n = Size.symbol("n")
+    odd = evolve(kernel, sizes=((n * n - 2 * n + 1) // (n - 1),), grid=n - 1)
+    none, some = np.zeros(0, np.float32), np.zeros(3, np.float32)
+
+    BlocksEntry(odd, "loops")({"n": 1}, [none], [none])
+    with pytest.raises(BlocksError, match=rf"kernel {kernel.name} has no tile, and leaves y0 as it "
+                       "was, which has 3 elements"):
+        BlocksEntry(odd, "loops")({"n": 1}, [some], [some])
