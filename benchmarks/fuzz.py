@@ -1,6 +1,7 @@
 """Random graphs by the thousand: compiled = interpreted; prints what was covered, and every fault.
 
     python benchmarks/fuzz.py --count 10000
+    python benchmarks/fuzz.py --count 500 --blocks      # the kernels' ASTs too, block by block
 
 Batches of graphs share their compiled units. Each process takes some hundred graphs, so that a
 crash costs one of them and names its batch.
@@ -20,20 +21,25 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 BATCH, PROCESS = 100, 500
 
 
-def work(first: int, count: int, seconds: float) -> int:
+def work(first: int, count: int, seconds: float, blocks: bool) -> int:
     """Check the graphs of some seeds; a line of JSON for each batch, failures as text."""
-    from tests.fuzzing import check_all, minimised
+    from tests.fuzzing import Failure, check_all, check_blocks, minimised
     from tests.random_graphs import coverage, random_case
 
     for start in range(first, first + count, BATCH):
         print(json.dumps({"start": start}), flush=True)
         cases = [random_case(s) for s in range(start, min(start + BATCH, first + count))]
         failures, compared = check_all(cases)
+        shown = [str(minimised(f, seconds)) for f in failures]
+        for case in cases if blocks else ():
+            what = check_blocks(case)
+            if what is not None:
+                shown.append(f"blocks: {minimised(Failure(case, what), seconds, check_blocks)}")
         report = {
             "cases": len(cases),
             "coverage": dict(coverage(cases)),
             "compared": compared.tolist(),
-            "failures": [str(minimised(f, seconds)) for f in failures],
+            "failures": shown,
         }
         print(json.dumps(report), flush=True)
     return 0
@@ -46,10 +52,11 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the first seed (0)")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time (1)")
     parser.add_argument("--seconds", type=float, default=30.0, help="to make a failure small (30)")
+    parser.add_argument("--blocks", action="store_true", help="run kernels block by block as well")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.worker:
-        return work(args.first, args.count, args.seconds)
+        return work(args.first, args.count, args.seconds, args.blocks)
     return Campaign(args).run()
 
 
@@ -79,6 +86,7 @@ class Campaign:
         command = [sys.executable, "-X", "faulthandler", __file__, "--worker"]
         command += ["--first", str(first), "--count", str(count)]
         command += ["--seconds", str(self.args.seconds)]
+        command += ["--blocks"] if self.args.blocks else []
         return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
     def finish(self, first: int, process: subprocess.Popen[str]) -> None:

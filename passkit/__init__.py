@@ -26,8 +26,8 @@ if not os.path.isdir(os.path.join(_here, "ops")) and os.path.isfile(
 _MODULES = {
     "passkit.errors": (
         "PasskitError RegistryError GraphError ShapeError DTypeError ParseError PassError "
-        "ScheduleError CodeGenError CompilerError CacheError FeedError SettingError ModelError "
-        "MissingDependencyError"
+        "ScheduleError CodeGenError CompilerError CacheError BlocksError FeedError SettingError "
+        "ModelError MissingDependencyError"
     ),
     "passkit.size": "Size",
     "passkit.op": "Op OpPattern REQUIRED register_op op_group get_op list_ops",

@@ -47,6 +47,10 @@ class CacheError(PasskitError, OSError):
     """The cache folder cannot be trusted or written."""
 
 
+class BlocksError(PasskitError, RuntimeError):
+    """A kernel, run block by block, depends on the order of its threads or leaves its buffers."""
+
+
 class FeedError(PasskitError, ValueError):
     """An input of a call is missing, unknown, or of the wrong rank, size or dtype."""
 

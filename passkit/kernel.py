@@ -60,7 +60,10 @@ class OwnKernel:
 
 @frozen(eq=False)
 class RTC:
-    """A compiled kernel. ``entry`` is an address or a driver's handle; the rest if it is known."""
+    """A compiled kernel. ``entry`` is an address or a driver's handle; the rest if it is known.
+
+    Where an AST is run as it is, the entry is a function; None where a kernel's operator is called.
+    """
 
     kernel: Kernel
     entry: Any

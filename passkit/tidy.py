@@ -7,7 +7,20 @@ from collections.abc import Callable, Iterator
 
 from attrs import evolve
 
-from passkit.ast import Binary, Call, Cast, Const, Expr, Load, Read, Select, Unary, Var
+from passkit.ast import (
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    Load,
+    Read,
+    Select,
+    SizeOf,
+    Unary,
+    Var,
+    const,
+)
 from passkit.stage import Let, Prefetch, Running, Stage, Statement, Store
 from passkit.walk import children, variables, walk
 
@@ -66,8 +79,15 @@ def tidy_stage(stage: Stage, lane: Var | None, visible: frozenset[Var] = frozens
     ``lane`` is the variable of its lanes, None where it has none; ``visible`` are locals that other
     stages read.
     """
+    if any(isinstance(x.stop, SizeOf) and x.stop.size == 0 for x in stage.loops):
+        # What no turn computes is moved out of the loop all the same: it must not load.
+        stage = evolve(stage, body=tuple(map_statement(s, _without_loads) for s in stage.body))
     tidied = _inline(stage, lane, visible)
     return tidied if lane is None else _hoist(tidied, lane)
+
+
+def _without_loads(x: Expr) -> Expr:
+    return const(0, x.dtype) if isinstance(x, Load) else replace_children(x, _without_loads)
 
 
 def _inline(stage: Stage, lane: Var | None, visible: frozenset[Var]) -> Stage:

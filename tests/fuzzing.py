@@ -7,7 +7,7 @@ serves dozens of them. A graph that fails is made smaller while it still does.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from typing import Any
 
@@ -60,6 +60,12 @@ def target_of(case: Case) -> Target:
     return evolve(cpu(), tile=case.tile, parallel=0.0, stream_bytes=streamed)
 
 
+def blocks_of(case: Case) -> Target:
+    """The same target for the block interpreter; a third of the cases plan for single lanes."""
+    lanes = 1 if case.seed % 3 == 0 else cpu().lanes
+    return evolve(target_of(case), name="blocks", lanes=lanes)
+
+
 def options(case: Case) -> dict[str, Any]:
     """How a case is compiled."""
     return {"target": target_of(case), "fusion": case.fusion}
@@ -102,6 +108,19 @@ def check(case: Case, compared: Any = None) -> str | None:
     return None
 
 
+def check_blocks(case: Case) -> str | None:
+    """What is wrong with a case that is run block by block, or None: faults of its kernels too."""
+    try:
+        exe = pk.compile(case.graph, target=blocks_of(case), fusion=case.fusion)
+        for _ in _runs(exe, case, None):
+            pass
+    except UnequalError as found:
+        return str(found)
+    except Exception as error:  # noqa: BLE001, RUF100
+        return _said(error)
+    return None
+
+
 def _said(error: BaseException) -> str:
     import traceback
 
@@ -111,6 +130,17 @@ def _said(error: BaseException) -> str:
 
 def _check(case: Case, compared: Any) -> None:
     exe = pk.compile(case.graph, **options(case))
+    for where, feeds, found, before in _runs(exe, case, compared):
+        after = {n: v.copy() for n, v in exe.state.arrays.items()}
+        for how, again in _variants(exe, feeds, found, before):
+            _same(f"{where}, {how}", again, found)
+            _same(f"{where}, {how}: state", list(exe.state.arrays.values()), list(after.values()))
+
+
+def _runs(
+    exe: Executable, case: Case, compared: Any
+) -> Iterator[tuple[str, dict[str, Any], list[Any], dict[str, Any]]]:
+    """Each run of a case that is right: its name, feeds and results, and the state before it."""
     pure = pk.ApplyPasses(case.graph, ["Functionalize"])
     wanted_state: dict[str, Any] = {}
     bounds = {n.name: Value(n.params["initial"]) for n in case.graph.states}
@@ -129,10 +159,7 @@ def _check(case: Case, compared: Any) -> None:
         values = bounded(pure, feeds, sizes, bounds)
         _compare(where, found, wanted, values, compared)
         _compare_state(exe, wanted_state, bounds, where)
-        after = {n: v.copy() for n, v in exe.state.arrays.items()}
-        for how, again in _variants(exe, feeds, found, before):
-            _same(f"{where}, {how}", again, found)
-            _same(f"{where}, {how}: state", list(exe.state.arrays.values()), list(after.values()))
+        yield where, feeds, found, before
 
 
 def _must_refuse(exe: Executable, feeds: Any, where: str, error: PasskitError) -> None:
@@ -241,8 +268,14 @@ def _poisoned(array: Any) -> Any:
 # Making a failing case smaller.
 
 
-def minimised(failure: Failure, seconds: float = 60.0) -> Failure:
-    """The failure of a smaller graph: fewer runs, outputs and operators, as far as time allows."""
+def minimised(
+    failure: Failure, seconds: float = 60.0, by: Callable[[Case], str | None] | None = None
+) -> Failure:
+    """The failure of a smaller graph: fewer runs, outputs and operators, as far as time allows.
+
+    It fails as `check` says, or another check ``by`` which it was found.
+    """
+    by = by or check
     end = time.monotonic() + seconds
     best = failure
 
@@ -250,7 +283,7 @@ def minimised(failure: Failure, seconds: float = 60.0) -> Failure:
         nonlocal best
         if time.monotonic() > end:
             return False
-        what = check(case)
+        what = by(case)
         if what is None or (kind_of(what) != kind_of(best.what)):
             return False
         best = Failure(case, what)

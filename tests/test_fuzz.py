@@ -16,7 +16,7 @@ from passkit.dtype import int64
 from passkit.lowering.loops import Loops
 from passkit.passes import codegen
 from tests.error_bounds import Value, bounded, mismatch
-from tests.fuzzing import Failure, check, check_all, minimised
+from tests.fuzzing import Failure, check, check_all, check_blocks, minimised
 from tests.random_graphs import Case, coverage, covered, expected, random_case, table
 from tests.random_graphs.registry import NOT_DRAWN, PERIOD, chosen, standard_ops, turn_of
 
@@ -33,6 +33,16 @@ def test_random_graphs_equal_their_meaning(first: int) -> None:
 
     assert not failures, "\n\n".join(str(minimised(f, 20)) for f in failures[:3])
     assert exact + near > 20 * anything
+
+
+@pytest.mark.slow
+def test_random_graphs_block_by_block() -> None:
+    """The kernels' own statements mean the same, and leave no order of threads open."""
+    cases = [random_case(seed) for seed in range(5000, 5100)]
+
+    failures = [Failure(c, what) for c in cases if (what := check_blocks(c)) is not None]
+
+    assert not failures, "\n\n".join(str(minimised(f, 20, check_blocks)) for f in failures[:3])
 
 
 @pytest.mark.slow
@@ -94,6 +104,16 @@ def test_a_planted_bug_is_found(planted: None) -> None:
     assert f"seed {failures[0].case.seed}," in str(shown)
     assert len(shown.case.graph.nodes) <= len(failures[0].case.graph.nodes)
     assert pk.parse(pk.to_text(shown.case.graph)).key == shown.case.graph.key
+
+
+@pytest.mark.parametrize("planted", ["one_lane_less", "serial_from_one"], indirect=True)
+def test_a_planted_bug_is_found_block_by_block(planted: None) -> None:
+    """Elements that are left out: as what nothing has stored, before values are compared."""
+    found = [check_blocks(random_case(seed)) for seed in range(1000, 1024)]
+    texts = [what for what in found if what is not None]
+
+    assert any(what.startswith("BlocksError") for what in texts)
+    assert len(texts) > 3
 
 
 def test_a_failure_becomes_small(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,7 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--outputs", metavar="NAMES", help="comma-separated; default: all results")
     parser.add_argument("--shape", metavar="NAME=N,M", action="append", default=[],
                         help="the shape of an input, where the model leaves it open")  # fmt: skip
-    parser.add_argument("--target", default="cpu", help="cpu, cuda, opencl or interpret")
+    parser.add_argument("--target", default="cpu", help="cpu, blocks, cuda, opencl or interpret")
     parser.add_argument("--fusion", default="stitch", help=f"one of {', '.join(FUSIONS)}")
 
 

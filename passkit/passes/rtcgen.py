@@ -11,6 +11,7 @@ from passkit.dialects.cxx import PRELUDE
 from passkit.errors import PassError
 from passkit.graph import Annotation, Graph
 from passkit.kernel import RTC, Kernel
+from passkit.node import Node
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
 from passkit.runtime.native.build import KernelText, build
@@ -20,8 +21,12 @@ from passkit.runtime.native.build import KernelText, build
 def rtcgen(graph: Graph, context: PassContext) -> Graph:
     """Annotate each fused node with its `RTC`: the compiled kernel and its entry.
 
+    For target "blocks" nothing is compiled: entries run the kernels' ASTs in NumPy.
+
     Raises: CompilerError with the compiler's text; PassError on a target that does not compile.
     """
+    if context.target.name == "blocks":
+        return graph.with_attrs(rtc=Annotation("rtc", _interpreted(graph)))
     if context.target.dialect != "cxx":
         raise PassError(
             f"RTCGen compiles for target 'cpu' in this version, not '{context.target.name}'; "
@@ -32,6 +37,12 @@ def rtcgen(graph: Graph, context: PassContext) -> Graph:
     return graph.with_attrs(
         rtc=Annotation("rtc", {n: RTC(k, entries[k.key]) for n, k in graph.attrs["kernel"].items()})
     )
+
+
+def _interpreted(graph: Graph) -> dict[Node, RTC]:
+    from passkit.runtime.blocks.entry import blocks_entry  # few programs run so
+
+    return {n: RTC(k, blocks_entry(k)) for n, k in graph.attrs["kernel"].items()}
 
 
 FLAGS = ("-fwrapv",)

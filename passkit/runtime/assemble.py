@@ -132,7 +132,7 @@ class _Assembly:
         if all(e in self.storage.aliases for e in node.entries):
             return Alias(node.label, self.ref(node.entries[0]))
         rtc = self.graph.attrs["rtc"].get(node)
-        if rtc is not None:
+        if rtc is not None and rtc.entry is not None:
             refs = (*map(self.ref, node.inputs), *map(self.ref, node.entries))
             return Launch(rtc.kernel, rtc.entry, refs)
         if TLibraryCall.get(node.op.name) == "gemm" and self.dtype(node) in GEMM:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passkit.ast import Binary, Call, Cast, Const, Expr, Load, Select, SizeOf, Unary, Var
-from passkit.dtype import DType
+from passkit.dtype import DType, dtype_of
 from passkit.errors import CodeGenError, nearest
 from passkit.lazy import Lazy
 from passkit.runtime.philox import philox
@@ -61,6 +61,12 @@ def _sigmoid(x: Array) -> Array:
 
 def _rsqrt(x: Array) -> Array:
     return 1.0 / np.sqrt(x)
+
+
+def _neighbour(short: str, *x: Array) -> Array:
+    """The next float of 16 bits, of numbers that are held in wider ones."""
+    wide, narrow = np.asarray(x[0]).dtype, dtype_of(short).numpy
+    return np.asarray(np.nextafter(*(np.asarray(v).astype(narrow) for v in x))).astype(wide)
 
 
 def _ldexp(x: Array, n: Array) -> Array:
@@ -142,6 +148,8 @@ EXACT: dict[str, Callable[..., Array]] = {
     "fmod": np.fmod,
     "copysign": np.copysign,
     "nextafter": np.nextafter,
+    "nextafter_f16": lambda *x: _neighbour("f16", *x),
+    "nextafter_bf16": lambda *x: _neighbour("bf16", *x),
     "ldexp": _ldexp,
     "fma": _special("fma"),
     "left_shift": np.left_shift,
@@ -217,11 +225,11 @@ def evaluate(
     Raises: CodeGenError for a load outside of its buffer or an unknown name.
     """
     with np.errstate(all="ignore"):
-        return _Evaluation(values or {}, buffers or {}, sizes or {}).run(expr)
+        return Evaluation(values or {}, buffers or {}, sizes or {}).run(expr)
 
 
-class _Evaluation:
-    """One evaluation: a stack of what is to do, so that depth of expressions does not matter."""
+class Evaluation:
+    """Evaluates expressions by a stack of what is to do, so that their depth does not matter."""
 
     def __init__(
         self, values: Mapping[str, Array], buffers: Mapping[str, Array], sizes: Mapping[str, int]
@@ -230,8 +238,9 @@ class _Evaluation:
         self.done: list[Array] = []
         self.todo: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
 
-    def run(self, expr: Expr) -> Array:
-        self.todo.append((self.visit, (expr, None)))
+    def run(self, expr: Expr, active: Array = None) -> Array:
+        """The value where ``active`` holds (None: everywhere), elsewhere anything."""
+        self.todo.append((self.visit, (expr, active)))
         while self.todo:
             step, args = self.todo.pop()
             step(*args)
@@ -267,21 +276,25 @@ class _Evaluation:
                 raise CodeGenError(f"{type(x).__name__} is no expression that can be evaluated")
 
     def plan(self, args: tuple[Expr, ...], active: Array, function: Callable[..., Array]) -> None:
+        """Plan a function of the values of ``args``."""
         self.todo.append((self.apply, (function, len(args))))
         self.todo.extend((self.visit, (a, active)) for a in reversed(args))
 
     def apply(self, function: Callable[..., Array], count: int) -> None:
+        """Put the function's value in the place of its arguments', which are done."""
         args = self.done[len(self.done) - count :]
         del self.done[len(self.done) - count :]
         self.done.append(function(*args))
 
     def choose(self, a: Expr, b: Expr, active: Array) -> None:
+        """Plan the arms of a Select whose condition is done."""
         condition = np.asarray(self.done.pop())
         self.todo.append((self.apply, (lambda x, y: np.where(condition, x, y), 2)))
         for arm, chosen in ((b, ~condition), (a, condition)):
             self.todo.append((self.visit, (arm, chosen if active is None else chosen & active)))
 
     def load(self, buffer: str, active: Array) -> Callable[[Array], Array]:
+        """A function that fetches the elements at an index, those that are ``active``."""
         if buffer not in self.buffers:
             raise CodeGenError(f"buffer {buffer!r} does not exist; {nearest(buffer, self.buffers)}")
         data = self.buffers[buffer]

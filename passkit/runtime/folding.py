@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from passkit import ast
-from passkit.ast import Binary, Call, Expr, Reduce, Scan, Var
+from passkit.ast import Binary, Call, Const, Expr, Reduce, Scan, Var
 from passkit.dtype import dtype_of, int64
 from passkit.node import Node
 from passkit.op import FReduce, FScan
@@ -57,16 +57,21 @@ def _by_chunks(fold: Reduce, x: Array) -> Array:
 
 def _folded(fold: Reduce, x: Array) -> Array:
     """The fold without its finish."""
-    acc = fold.identity.dtype
-    known = _known_fold(fold.combine)
-    if known is not None:
-        ufunc, widen = known
-        wide = np.dtype(np.float64) if widen and acc.is_float else acc.numpy
-        total = ufunc.reduce(
-            x, axis=fold.axes, dtype=wide, keepdims=fold.keepdims, initial=fold.identity.value
-        )
-        return np.asarray(total).astype(acc.numpy)
-    return _fold_pairs(fold, x)
+    return fold_array(fold.combine, fold.identity, x, fold.axes, fold.keepdims)
+
+
+def fold_array(
+    combine: Expr, identity: Const, x: Array, axes: tuple[int, ...], keepdims: bool
+) -> Array:
+    """The fold of ``x`` over axes: the known ones by NumPy, others pairwise in order."""
+    acc = identity.dtype
+    known = _known_fold(combine)
+    if known is None:
+        return _fold_pairs(combine, identity, x, axes, keepdims)
+    ufunc, widen = known
+    wide = np.dtype(np.float64) if widen and acc.is_float else acc.numpy
+    total = ufunc.reduce(x, axis=axes, dtype=wide, keepdims=keepdims, initial=identity.value)
+    return np.asarray(total).astype(acc.numpy)
 
 
 def by_scan(node: Node, x: Array) -> Array:
@@ -78,20 +83,27 @@ def by_scan(node: Node, x: Array) -> Array:
         x = np.asarray(evaluate(scan.prepare(Var("x", dtype_of(x.dtype))), {"x": x}))
     x = np.moveaxis(x, axis, 0)
     x = x[::-1] if scan.reverse else x
-    known = _known_fold(scan.combine)
-    total = x if known is None else known[0].accumulate(x, axis=0, dtype=acc.numpy)
-    step = 1
-    while known is None and step < len(x):
-        later = evaluate(scan.combine, {"a": total[:-step], "b": total[step:]})
-        total = np.concatenate([total[:step], later])
-        step *= 2
-    if scan.exclusive:
-        start = np.full((1, *x.shape[1:]), scan.identity.value, acc.numpy)
-        total = np.concatenate([start, total])[:-1] if len(total) else total
+    total = scan_array(scan.combine, scan.identity, x, scan.exclusive)
     total = np.moveaxis(total[::-1] if scan.reverse else total, 0, axis)
     if scan.finish is None:
         return total
     return np.asarray(evaluate(scan.finish(Var("total", acc)), {"total": total}))
+
+
+def scan_array(combine: Expr, identity: Const, x: Array, exclusive: bool) -> Array:
+    """The scan of ``x`` along its first axis: known folds in order, others by doubling steps."""
+    acc = identity.dtype
+    known = _known_fold(combine)
+    total = x if known is None else known[0].accumulate(x, axis=0, dtype=acc.numpy)
+    step = 1
+    while known is None and step < len(x):
+        later = evaluate(combine, {"a": total[:-step], "b": total[step:]})
+        total = np.concatenate([total[:step], later])
+        step *= 2
+    if exclusive:
+        start = np.full((1, *x.shape[1:]), identity.value, acc.numpy)
+        total = np.concatenate([start, total])[:-1] if len(total) else total
+    return total
 
 
 def _known_fold(combine: Expr) -> tuple[np.ufunc, bool] | None:
@@ -103,18 +115,19 @@ def _known_fold(combine: Expr) -> tuple[np.ufunc, bool] | None:
     return None
 
 
-def _fold_pairs(fold: Reduce, x: Array) -> Array:
+def _fold_pairs(
+    combine: Expr, identity: Const, x: Array, axes: tuple[int, ...], keepdims: bool
+) -> Array:
     """Neighbours are combined until one is left: a tree, in order."""
-    kept = [k for k in range(x.ndim) if k not in fold.axes]
+    kept = [k for k in range(x.ndim) if k not in axes]
     rest = tuple(x.shape[k] for k in kept)
-    x = np.transpose(x, (*fold.axes, *kept)).reshape(-1, *rest)
-    start = np.broadcast_to(fold.identity.value, (1, *rest))
+    length = int(np.prod([x.shape[k] for k in axes], dtype=np.int64))
+    x = np.transpose(x, (*axes, *kept)).reshape(length, *rest)
+    start = np.broadcast_to(identity.value, (1, *rest))
     x = x if len(x) else start
     while len(x) > 1:
         odd = x[-1:] if len(x) % 2 else x[:0]
-        pairs = evaluate(fold.combine, {"a": x[: len(x) - 1 : 2], "b": x[1::2]})
+        pairs = evaluate(combine, {"a": x[: len(x) - 1 : 2], "b": x[1::2]})
         x = np.concatenate([pairs, odd])
-    total = evaluate(fold.combine, {"a": start, "b": x})[0]
-    if fold.keepdims:
-        total = np.expand_dims(total, fold.axes)
-    return np.asarray(total)
+    total = evaluate(combine, {"a": start, "b": x})[0]
+    return np.asarray(np.expand_dims(total, axes) if keepdims else total)

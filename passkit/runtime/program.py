@@ -45,10 +45,10 @@ class Ref:
 
 @frozen
 class Launch:
-    """Run a kernel's tiles."""
+    """Run a kernel's tiles: native ones by their address, others by a function as of `Python`."""
 
     kernel: Kernel
-    entry: int
+    entry: int | Callable[..., Any]
     refs: tuple[Ref, ...]
 
     @property
@@ -184,6 +184,10 @@ class Program:
     def _row(self, step: Step) -> Row | None:
         match step:
             case Launch(kernel, entry, refs):
+                if callable(entry):
+                    return "python", entry, [r.view for r in step.reads], [
+                        r.view for r in step.writes
+                    ]
                 return (
                     *("launch", entry, kernel.grid, kernel.shared_nbytes, kernel.seconds),
                     *([numel(r.shape) for r in refs], self.target.light * 2 * len(kernel.ops)),

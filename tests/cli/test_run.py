@@ -141,6 +141,16 @@ def test_other_targets_and_modes(capsys: Capture) -> None:
     assert plain["accuracy"] == data["accuracy"]
 
 
+def test_block_by_block(capsys: Capture, tmp_path: Path) -> None:
+    """The kernels are the CPU's, run in NumPy; they mean what the interpreter gives."""
+    model = write_model(tmp_path / "m.txt", "x: f32[40, 9]; return softmax(x)")
+    data = run(capsys, model, "--target", "blocks", "--compare", "--profile")
+
+    assert data["target"] == "blocks" and data["fused"]["kernels"] == 1
+    assert [e["good"] for e in data["errors"]] == [True]
+    assert data["profile"]["kernels"][0]["what"].startswith("launch ")
+
+
 def test_profile_and_dump(capsys: Capture, tmp_path: Path) -> None:
     """The time of each kernel, the runs for Perfetto, and the graph after each pass."""
     assert main(["run", DIGITS, "--profile", "--dump", "passes", "--trace", "t/trace.json"]) == 0

@@ -1,0 +1,97 @@
+"""Kernels by hand: a few loops and statements, and a run of them on small arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from passkit import ast
+from passkit import dtype as dt
+from passkit.ast import Expr, Load, Operand, Var, const
+from passkit.errors import BlocksError
+from passkit.runtime.blocks import run_blocks
+from passkit.stage import (
+    Buffer,
+    Dot,
+    Fold,
+    KernelAST,
+    Level,
+    Loop,
+    Part,
+    Phase,
+    Place,
+    Stage,
+    Statement,
+    Store,
+)
+
+TILE, ROW, LANE, TURN = (Var(name, dt.int64) for name in ("tile", "row", "i", "j"))
+F32 = dt.float32
+SUM = ast.left(F32) + ast.right(F32)
+LARGEST = ast.maximum(ast.left(F32), ast.right(F32))
+
+
+def number(x: Operand) -> Expr:
+    """An index."""
+    return x if isinstance(x, Expr) else const(x, dt.int64)
+
+
+def loop(
+    var: Var, stop: Operand, level: Level = Level.CTA, start: Operand = 0, **more: Any
+) -> Loop:
+    """A loop from ``start``, 0 by default, to ``stop``."""
+    return Loop(var, number(start), number(stop), level, **more)
+
+
+def load(buffer: str, index: Operand) -> Load:
+    """An element of a buffer of float32."""
+    return Load(buffer, number(index), F32)
+
+
+def store(buffer: str, index: Operand, value: Operand) -> Store:
+    """An assignment to an element of such a buffer."""
+    return Store(buffer, number(index), ast.lift(value, F32))
+
+
+def fold(name: str, value: Expr, buffer: str | None = None, index: Expr | None = None) -> Fold:
+    """A sum."""
+    return Fold(Var(name, F32), value, const(0, F32), SUM, buffer, index)
+
+
+def stage(name: str, loops: Loop | tuple[Loop, ...], *body: Statement, **more: Any) -> Stage:
+    """A stage of one loop, or several."""
+    return Stage(name, loops if isinstance(loops, tuple) else (loops,), body, **more)
+
+
+def part(*stages: Stage | Dot, rows: Loop | None = None, **more: Any) -> Part:
+    """Stages of a tile, or of each of its rows."""
+    return Part((), rows, (), stages, **more)
+
+
+def kernel(
+    *parts: Part, tiles: int = 1, x: int = 8, y: int = 8, scratch: tuple[Buffer, ...] = ()
+) -> KernelAST:
+    """A kernel of one phase that reads x0 and writes y0, of so many elements."""
+    params = Buffer("x0", F32, Place.GLOBAL, x), Buffer("y0", F32, Place.GLOBAL, y, written=True)
+    phase = Phase(loop(TILE, tiles, Level.GRID), parts)
+    return KernelAST(params, (), scratch, (phase,))
+
+
+def shared(extent: int = 8, of_row: bool = False) -> Buffer:
+    """Scratch s0, of a tile or of each row."""
+    return Buffer("s0", F32, Place.SHARED, extent, True, of_row)
+
+
+def run(made: KernelAST, barriers: str = "loops", seed: int = 0) -> Any:
+    """What a kernel makes of 1, 2, 3 and so on."""
+    x, y = (np.zeros(b.extent, np.float32) for b in made.params)
+    x[:] = 1 + np.arange(x.size)
+    run_blocks(made, [x, y], {}, name="by_hand", barriers=barriers, seed=seed)
+    return y
+
+
+def fault(text: str) -> Any:
+    """A block that must find what a text says."""
+    return pytest.raises(BlocksError, match=text)

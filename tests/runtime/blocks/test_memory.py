@@ -1,0 +1,221 @@
+"""Memory: planted faults are found, each with kernel, stage, buffer and index."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+from passkit import ast
+from passkit.ast import Load
+from passkit.dtype import int64
+from passkit.runtime.blocks import run_blocks
+from passkit.stage import Buffer, KernelAST, Level, Place, Stage, Store
+from tests.runtime.blocks.by_hand import (
+    F32,
+    LANE,
+    TILE,
+    TURN,
+    fault,
+    kernel,
+    load,
+    loop,
+    part,
+    run,
+    shared,
+    stage,
+    store,
+)
+
+LANES = loop(LANE, 8)
+COPY = stage("copy", LANES, store("y0", LANE, load("x0", LANE)))
+
+
+@pytest.mark.parametrize(
+    "index, text",
+    [
+        (LANE + 1, r"stage copy of tile 0 loads x0\[8\], outside of its 8 elements"),
+        (LANE - 1, r"stage copy of tile 0 loads x0\[-1\], outside of its 8 elements"),
+    ],
+)
+def test_a_load_outside(index: object, text: str) -> None:
+    """Off by one, at either end."""
+    with fault(f"kernel by_hand, {text}"):
+        run(kernel(part(stage("copy", LANES, store("y0", LANE, load("x0", index))))))  # type: ignore
+
+
+def test_a_store_outside() -> None:
+    """A loop that goes on for too long."""
+    made = kernel(part(stage("copy", loop(LANE, 9), store("y0", LANE, 0.0))))
+    with fault(r"stage copy of tile 0 stores y0\[8\], outside of its 8"):
+        run(made)
+
+
+def test_an_arm_that_is_not_taken_loads_nothing() -> None:
+    """A bound that a condition keeps."""
+    value = ast.where(LANE < 7, load("x0", LANE + 1), 0.0)
+    assert run(kernel(part(stage("a", LANES, store("y0", LANE, value))))).tolist() == [
+        2, 3, 4, 5, 6, 7, 8, 0,
+    ]  # fmt: skip
+
+
+def test_scratch_that_nothing_stored() -> None:
+    """The first element that is loaded too much; a tile sees nothing of the one before."""
+    s0 = shared(16)
+    write, read = stage("write", LANES, store("s0", LANE, 1.0)), loop(LANE, 9)
+    late = stage("read", read, store("y0", LANE, load("s0", LANE)))
+    with fault(r"stage read of tile 0 loads s0\[8\], where nothing is"):
+        run(kernel(part(write, late), y=9, scratch=(s0,)))
+
+    once = stage("write", loop(LANE, 8 - TILE * 8), store("s0", LANE, 1.0))
+    every = stage("read", LANES, store("y0", LANE + TILE * 8, load("s0", LANE)))
+    with fault(r"stage read of tile 1 loads s0\[0\], where nothing is"):
+        run(kernel(part(once, every), tiles=2, y=16, scratch=(s0,)))
+
+
+def test_a_result_that_is_not_stored() -> None:
+    """A loop that ends too early."""
+    with fault(r"by_hand leaves y0\[7\] as it was, one of 1 of its 8 el"):
+        run(kernel(part(stage("copy", loop(LANE, 7), store("y0", LANE, 0.0)))))
+
+
+def test_a_store_to_an_input() -> None:
+    """What is declared to be read only."""
+    with fault("stage a of tile 0 stores to x0, which the kernel decl"):
+        run(kernel(part(COPY, stage("a", LANES, store("x0", LANE, 0.0)))))
+
+
+def test_two_tiles_store_one_element() -> None:
+    """Tiles that overlap, and a wrong index: in whatever order they run."""
+    lanes = loop(LANE, TILE * 4 + 5, start=TILE * 4)
+    made = kernel(
+        part(stage("copy", lanes, store("y0", LANE, load("x0", LANE)))), tiles=2, x=9, y=9
+    )
+    for seed in range(4):
+        with fault(
+            r"of tile [01] stores y0\[4\], which stage copy of an"
+            "other tile stores, and tiles run in any order"
+        ):
+            run(made, seed=seed)
+
+
+def test_a_tile_loads_what_another_stores() -> None:
+    """Not even the order of a wait helps."""
+    write = stage("write", loop(LANE, TILE * 4 + 4, start=TILE * 4), store("y0", LANE, 1.0))
+    read = stage("read", loop(LANE, 4), store("s0", LANE, load("y0", LANE)), waits=True)
+    made = kernel(part(write, read), tiles=2, scratch=(shared(),))
+    with fault(
+        r"tile . (loads|stores) y0\[.\], which stage \w+ of another "
+        r"tile"
+    ):
+        run(made)
+
+
+def test_two_threads_store_one_element() -> None:
+    """Lanes that meet."""
+    with fault(r"stage a of tile 0: two threads store y0\[0\]"):
+        run(kernel(part(stage("a", LANES, store("y0", LANE // 2, 1.0)))))
+
+
+def test_rows_that_meet() -> None:
+    """Rows of a tile run in any order, through their stages too."""
+    rows = loop(TURN, 2, Level.WARP)
+    first = stage("first", loop(LANE, 4), store("s0", LANE + TURN * 4, 1.0))
+    other = stage(
+        "other", loop(LANE, 4), store("y0", LANE + TURN * 4, load("s0", LANE + (1 - TURN) * 4))
+    )
+    with fault(
+        r"stage other of tile 0 loads s0\[4\], which another thread "
+        "stores in stage first"
+    ):
+        run(kernel(part(first, other, rows=rows), scratch=(shared(),)))
+
+
+def test_registers_are_private() -> None:
+    """A lane cannot reach what another lane keeps, wait or not."""
+    keep = stage("keep", LANES, store("r0", LANE, load("x0", LANE)))
+    take = stage("take", LANES, store("y0", LANE, load("r0", 7 - LANE)), waits=True)
+    own = stage("take", LANES, store("y0", LANE, load("r0", LANE)))
+    r0 = Buffer("r0", F32, Place.LANES, 8)
+
+    with fault(r"loads r0\[7\], which another thread stores in stage keep"):
+        run(kernel(part(keep, take), scratch=(r0,)))
+    assert run(kernel(part(keep, own), scratch=(r0,)))[0] == 1
+
+
+def test_a_turn_that_needs_another() -> None:
+    """Only folds and scans go from turn to turn of a serial loop."""
+    turns = loop(TURN, 3, Level.THREAD, start=1)
+    ahead = stage("ahead", (turns, loop(LANE, 1)), store("y0", TURN, load("y0", TURN - 1)))
+    begin = stage("begin", loop(LANE, 8), store("y0", LANE, 1.0))
+    with fault(
+        r"stage ahead of tile 0 stores y0\[1\], which a later turn "
+        "of its serial loops loads"
+    ):
+        run(kernel(part(begin, ahead)))
+
+    behind = stage(
+        "behind",
+        (turns, loop(LANE, 1)),
+        store("y0", TURN, 2.0),
+        store("y0", TURN + 3, load("y0", TURN + 1)),
+    )
+    with fault(r"stage behind of tile 0 loads y0\[2\], which a later turn"):
+        run(kernel(part(begin, behind)))
+
+
+def test_what_lies_in_one_place_is_one() -> None:
+    """A result in the place of an input: its own lane may, another's may not."""
+
+    def in_place(index: object) -> object:
+        x = np.arange(8, dtype=np.float32)
+        made = kernel(part(stage("a", LANES, store("y0", LANE, load("x0", index)))))  # type: ignore
+        run_blocks(made, [x, x], {}, name="by_hand")
+        return x.tolist()
+
+    assert in_place(LANE) == list(range(8))
+    with fault(r"stores y0\[0\], which another thread loads in stage a"):
+        in_place(7 - LANE)
+
+
+def test_an_array_of_another_size() -> None:
+    """What is passed must be what the kernel was made for."""
+    x = np.zeros(7, np.float32)
+    with fault("kernel by_hand needs 8 elements in x0, got 7"):
+        run_blocks(kernel(part(COPY)), [x, x], {}, name="by_hand")
+
+
+def test_arrays_that_lie_in_one_place() -> None:
+    """A later array may take the place of one that all have done with, and of no other."""
+    s0 = evolve(shared(), offset=0)
+    s1 = Buffer("s1", int64, Place.SHARED, 4, True, offset=0)
+    s2 = Buffer("s2", int64, Place.SHARED, 2, True, offset=16)
+    write = stage("write", LANES, store("s0", LANE, load("x0", LANE)))
+    read = stage("read", LANES, store("y0", LANE, load("s0", LANE)))
+    over = stage("over", loop(LANE, 2), Store("s2", LANE, LANE))
+
+    def kernel_of(*stages: Stage) -> KernelAST:
+        return kernel(part(*stages), scratch=(s0, s1, s2))
+
+    waits = [evolve(s, waits=True) for s in (write, read, over)]
+    assert run(kernel_of(*waits), "waits").tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
+    with fault(r"stage read of tile 0 loads s0\[4\], where another array's value is stored"):
+        run(kernel_of(write, over, read))
+    with fault(r"stage over of tile 0 stores s2\[0\], which another thread loads in stage read"):
+        run(kernel_of(*waits[:2], over), "waits")
+    with fault(r"loads s1\[2\], where another array's value is stored"):
+        run(
+            kernel_of(
+                over, stage("a", loop(LANE, 2), Store("s2", LANE, Load("s1", LANE + 2, int64)))
+            )
+        )
+
+
+def test_one_thread_stores_for_all() -> None:
+    """What stands outside of lanes is stored by one: others must wait to see it."""
+    once, all_of_them = stage("once", (), store("s0", 0, 2.0)), store("y0", 0, load("s0", 0))
+    made = kernel(part(once, stage("all", (), all_of_them)), y=1, scratch=(shared(),))
+
+    assert run(made).tolist() == [2]
+    with fault(r"stage all of tile 0 loads s0\[0\], which another thread stores in stage once"):
+        run(made, "waits")
