@@ -164,7 +164,7 @@ def test_groups_without_a_schedule() -> None:
     """A group that no kernel can compute is refused by name, with the reason and the way out."""
     with pytest.raises(ScheduleError, match="Group.* on cpu: a library computes convolution; name"):
         pk.ApplyPasses(impossible(), "SchedulePlan")
-    with pytest.raises(ScheduleError, match="exp, .* no schedule on cpu: a library computes convolution"):
+    with pytest.raises(ScheduleError, match="exp, .* no schedule on cpu: a library computes conv"):
         pk.ApplyPasses(impossible(), "CodeGen")
 
 
