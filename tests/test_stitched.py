@@ -222,7 +222,8 @@ def test_why_not_together() -> None:
 
 def test_what_stands_between_keeps_apart() -> None:
     """What waits for one and is awaited by the other would wait for itself."""
-    graph = pk.parse("x: f32[8]; a = exp(x); s = sort(x) after(a); b = neg(a) after(s); return b, s")
+    text = "x: f32[8]; a = exp(x); s = sort(x) after(a); b = neg(a) after(s); return b, s"
+    graph = pk.parse(text)
     fused = pk.ApplyPasses(graph, "Fusion", keep_together=[["a", "b"]])
     (found,) = [d for d in fused.attrs["fusion_log"] if d.code == "would_create_cycle"]
 
