@@ -191,7 +191,9 @@ class Phase:
 class Buffer:
     """A parameter (GLOBAL) or a scratch array (SHARED) of ``extent`` elements.
 
-    Scratch is shared by the threads of a tile; where it is ``of_row``, by those of a row only.
+    Scratch is shared by the threads of a tile; where it is ``of_row``, by those of a row only. It
+    begins ``offset`` bytes into all scratch, or where rows are side by side into that of rows;
+    without, arrays lie one behind the other.
     """
 
     name: str
@@ -200,6 +202,7 @@ class Buffer:
     extent: Extent
     written: bool = False
     of_row: bool = False
+    offset: Extent | None = None
 
 
 @frozen

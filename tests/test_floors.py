@@ -24,7 +24,7 @@ FLOORS = {
     "plan": (
         "partial unroll index choice target group split propagate consistency split_search space "
         "layout turning reads tiling schedule shared dominance sharing flow nest template variants "
-        "kernel lowering tidy storage"
+        "kernel lowering tidy storage touches hazards"
     ),
     "parts": "dialects runtime render viz explanation ops",
     "passes": (

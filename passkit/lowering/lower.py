@@ -17,6 +17,7 @@ from passkit.group import Group
 from passkit.index import Sum, add, expression, normal, ravel, times
 from passkit.layout import Layout, lay_out
 from passkit.lowering.arguments import SMALL
+from passkit.lowering.barriers import with_waits
 from passkit.lowering.loops import Loops
 from passkit.lowering.narrow import without_narrow
 from passkit.lowering.values import Values
@@ -63,7 +64,7 @@ def lower(group: Group, schedule: Schedule, shared: SharedPlan) -> tuple[KernelA
         )
     ast, tiles = Lowering(group, layout, schedule, shared).kernel()
     narrow = any(is_narrow(_dtype(e)) for n in layout.graph.nodes for e in n.entries)
-    return without_narrow(ast) if narrow else ast, tiles
+    return with_waits(without_narrow(ast) if narrow else ast), tiles
 
 
 class Lowering:
