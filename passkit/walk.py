@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from passkit.ast import Binary, Call, Cast, Expr, Load, Read, Select, Unary, Var
+from passkit.ast import Binary, Call, Cast, Const, Expr, Load, Read, Select, Unary, Var
 
 
 def children(x: Expr) -> tuple[Expr, ...]:
@@ -30,6 +30,23 @@ def walk(x: Expr) -> Iterator[Expr]:
     yield x
     for child in children(x):
         yield from walk(child)
+
+
+def loads(x: Expr) -> Iterator[Load]:
+    """Everything that an expression reads, also for the indices of what it reads."""
+    todo = [x]
+    while todo:
+        x = todo.pop()
+        kind = type(x)
+        if kind is Var or kind is Const:
+            continue
+        if isinstance(x, Binary):
+            todo += (x.b, x.a)
+        elif isinstance(x, Load):
+            yield x
+            todo.append(x.index)
+        else:
+            todo += reversed(children(x))
 
 
 def variables(x: Expr) -> Iterator[Var]:

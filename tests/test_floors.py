@@ -25,7 +25,7 @@ FLOORS = {
         "partial unroll index choice target group closing split propagate consistency "
         "split_search space layout turning reads tiling schedule "
         "stitching planner shared dominance sharing flow nest template variants kernel lowering "
-        "tidy storage"
+        "tidy storage touches hazards"
     ),
     "parts": "dialects runtime render viz explanation ops",
     "passes": (

@@ -123,9 +123,13 @@ class Dialect:
     ``cast`` converts; ``saturate``, if given, does so from float to integer, ``truth`` to bool, and
     ``casts`` are for pairs such as "float16/float32". ``rounded`` is a float32 of which only the
     bits are left that {type} has.
-    ``crew``, if given, is a loop shared out over all threads of a tile where rows have some of
-    their own. ``product``, if given, multiplies the matrices {a} and {b} into {c}, each a pointer
-    and its strides down and along: (m, k) by (k, n).
+    ``scratch_of_row``, if given, is scratch of which each row of a tile has {total} bytes;
+    ``crew``, if given, a loop shared out over all threads of a tile where rows have some of their
+    own, ``fold_of_crew`` a fold of all of them. ``first`` and ``first_of_row`` let the first thread
+    of a tile, or of a row, do alone what follows. ``wait`` lets all threads of a tile come so far,
+    ``wait_of_row`` those of a row: {memory} is the first of ``memory``, or where a kernel reads
+    its own results the second. ``product``, if given, multiplies the matrices {a} and {b} into {c},
+    each a pointer and its strides down and along: (m, k) by (k, n).
     ``counter``, if given, is a local that rows, taken one after the other, count up.
     ``unpack`` and ``unpack_size``, if given, fetch arguments in front of the body; ``fence`` ends a
     kernel that streams. ``calls`` maps
@@ -139,13 +143,21 @@ class Dialect:
     unpack: str = ""
     unpack_size: str = ""
     scratch: str
+    scratch_of_row: str = ""
     scratch_base: str = ""
     grid: str
     warp: str = "for (int64_t {var} = {start}; {var} < {stop}; ++{var})"
     lane: str
     thread: str = "for (int64_t {var} = {start}; {var} < {stop}; ++{var})"
     thread_down: str = "for (int64_t {var} = {stop}; {var}-- > {start};)"
+    crew: str = ""
     fold: str = ""
+    fold_of_crew: str = ""
+    first: str = ""
+    first_of_row: str = ""
+    wait: str = ""
+    wait_of_row: str = ""
+    memory: tuple[str, str] = ("", "")
     local: str = "const {type} {name} = {value};"
     counter: str = ""
     cast: str = "({type})({value})"
@@ -159,7 +171,6 @@ class Dialect:
     scalars: Mapping[str, str] = field(factory=lambda: dict(SCALARS))
     calls: Mapping[str, str] = field(factory=dict)
     vectors: Vectors | None = None
-    crew: str = ""
     product: str = ""
     prefetch: str = ""
     fence: str = ""

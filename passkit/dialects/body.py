@@ -16,18 +16,45 @@ INDENT = "  "
 class Body:
     """The body of a kernel as it grows: lines, and the loops and statements outside lane loops.
 
-    ``dtypes`` are those of the kernel's buffers.
-    ``num_divisors`` have a name so far; ``streams`` says whether a store went past the caches, and
-    ``by_row`` whether what follows is inside the loop over a tile's rows.
+    ``dtypes`` are those of the kernel's buffers. ``num_divisors`` have a name so far; ``streams``
+    says whether a store went past the caches, ``by_row`` whether what follows is inside a loop over
+    a tile's rows, which ``has_rows`` says are somewhere in the kernel; ``rereads`` whether the
+    kernel reads its own results.
     """
 
-    def __init__(self, scalars: Scalars, buffers: Iterable[Buffer]) -> None:
+    def __init__(
+        self,
+        scalars: Scalars,
+        buffers: Iterable[Buffer],
+        has_rows: bool = False,
+        rereads: bool = False,
+    ) -> None:
+        self.has_rows, self.rereads = has_rows, rereads
         self.scalars, self.dialect = scalars, scalars.dialect
         self.dtypes = {b.name: b.dtype for b in buffers}
         self.lines: list[str] = []
         self.depth = 0
         self.num_divisors = 0
         self.streams = self.by_row = False
+
+    @property
+    def lane(self) -> str:
+        """A loop whose turns are shared out over the threads of a row, or of a tile without."""
+        d = self.dialect
+        return d.crew if d.crew and self.has_rows and not self.by_row else d.lane
+
+    @property
+    def fold(self) -> str:
+        """What joins the partial results of those threads."""
+        d = self.dialect
+        return d.fold if self.by_row or not d.fold_of_crew else d.fold_of_crew
+
+    def wait(self) -> None:
+        """Let all threads of the row, or of the tile, come so far."""
+        d = self.dialect
+        text = d.wait_of_row if self.by_row else d.wait
+        if text:
+            self.line(text.format(memory=d.memory[self.rereads]))
 
     def line(self, text: str) -> None:
         """Add a line."""
@@ -75,12 +102,19 @@ class Body:
             self.let(s)
         else:
             assert isinstance(s, Store)
-            self.store(s)
+            self.store_once(s)
 
     def let(self, let: Let) -> None:
         """A local."""
         kind, value = self.dialect.type_of(let.var.dtype), self.scalars.expr(let.value)
         self.line(self.dialect.local.format(type=kind, name=let.var.name, value=value))
+
+    def store_once(self, s: Store) -> None:
+        """An assignment by one thread, where all have the value."""
+        d = self.dialect
+        only = d.first_of_row if self.by_row else d.first
+        at = self.scalars.element(s.buffer, s.index)
+        self.line(f"{only}{' ' * bool(only)}{at} = {self.scalars.expr(s.value)};")
 
     def store(self, s: Store) -> None:
         """An assignment."""

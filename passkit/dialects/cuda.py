@@ -1,6 +1,7 @@
 """CUDA C. Source: CUDA C++ Programming Guide, language extensions.
 
-A block is (32, rows) threads where a tile has rows, else one row of threads.
+A block is (32, rows) threads where a tile has rows, else one row of threads: whole warps. Where it
+has rows, the stages of parts without them are shared out over all of its threads.
 """
 
 from passkit.ast import FUNCTIONS
@@ -123,13 +124,44 @@ SERIES_HEAD = """\
 #define PK_NAN __longlong_as_double(0x7ff8000000000000ll)
 """
 
+# Both lanes of a pair join the same two numbers in the same order: so all have the same bits.
+FOLD = """\
+{type} {name} = {acc};
+for (int o = 16; o; o >>= 1) {{
+  const {type} other = __shfl_xor_sync(0xffffffffu, {name}, o);
+  const {type} a = threadIdx.x & o ? other : {name}, b = threadIdx.x & o ? {name} : other;
+  {name} = {combine};
+}}"""
+
+# The warps of a block, whatever its shape: then each thread joins what those have found.
+FOLD_OF_CREW = """\
+__shared__ {type} {name}_all[32];
+const unsigned {name}_thread = threadIdx.y * blockDim.x + threadIdx.x;
+{type} {name} = {acc};
+for (int o = 16; o; o >>= 1) {{
+  const {type} other = __shfl_xor_sync(0xffffffffu, {name}, o);
+  const {type} a = {name}_thread & o ? other : {name}, b = {name}_thread & o ? {name} : other;
+  {name} = {combine};
+}}
+if ({name}_thread % 32 == 0) {name}_all[{name}_thread / 32] = {name};
+__syncthreads();
+{name} = {name}_all[0];
+for (unsigned w = 1; w < blockDim.x * blockDim.y / 32; ++w) {{
+  const {type} a = {name}, b = {name}_all[w];
+  {name} = {combine};
+}}
+__syncthreads();"""
+
 CUDA = register_dialect(
     Dialect(
         name="cuda",
         kernel='extern "C" __global__ void {name}({params})',
         buffer="{const}{type} *__restrict__ {name}",
-        scratch="{type} *const {name} = ({type} *)(scratch + threadIdx.y * ({total}) + {offset});",
-        scratch_base="extern __shared__ unsigned char scratch[];",
+        scratch="{type} *const {name} = ({type} *)(scratch + {offset});",
+        scratch_of_row=(
+            "{type} *const {name} = ({type} *)(scratch + {offset} + threadIdx.y * ({total}));"
+        ),
+        scratch_base="extern __shared__ __align__(64) unsigned char scratch[];",
         grid="for (int64_t {var} = blockIdx.x; {var} < {stop}; {var} += gridDim.x)",
         warp="for (int64_t {var} = {start} + threadIdx.y; {var} < {stop}; {var} += blockDim.y)",
         lane="for (int64_t {var} = {start} + threadIdx.x; {var} < {stop}; {var} += blockDim.x)",
@@ -137,13 +169,12 @@ CUDA = register_dialect(
             "for (int64_t {var} = {start} + threadIdx.y * blockDim.x + threadIdx.x; {var} < {stop};"
             " {var} += blockDim.x * blockDim.y)"
         ),
-        fold=(
-            "{type} {name} = {acc};\n"
-            "for (int o = 16; o; o >>= 1) {{\n"
-            "  const {type} a = {name}, b = __shfl_xor_sync(0xffffffffu, {name}, o);\n"
-            "  {name} = {combine};\n"
-            "}}"
-        ),
+        fold=FOLD,
+        fold_of_crew=FOLD_OF_CREW,
+        first="if (threadIdx.x + threadIdx.y == 0)",
+        first_of_row="if (threadIdx.x == 0)",
+        wait="__syncthreads();",
+        wait_of_row="__syncwarp();",
         cast="convert<{type}>({value})",
         casts=NARROW_CASTS,
         rounded="rounded_{short}({value})",

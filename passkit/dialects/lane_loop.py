@@ -40,6 +40,8 @@ class LaneLoop:
         self.ends: dict[Fold, str] = {}
         self.scalars, self.dialect = body.scalars, body.dialect
         self.template, self.width = turns(stage, loop, body.dialect)
+        if body.dialect.vectors is None:
+            self.template = body.lane
         self.varying = varying(stage, loop.var)
         self.lanes: Lanes | None = None
         if v := self.dialect.vectors:
@@ -358,7 +360,7 @@ class LaneLoop:
         if f in self.totals:
             self.body.line(self.ends[f])
             return
-        template = self.dialect.fold if self.lanes is None else self.lanes.vectors.result
+        template = self.body.fold if self.lanes is None else self.lanes.vectors.result
         text = template.format(
             type=self.dialect.type_of(f.var.dtype),
             name=f.var.name,

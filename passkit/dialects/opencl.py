@@ -124,6 +124,11 @@ OPENCL = register_dialect(
             "const {type} {name} = {name}_all[0];\n"
             "barrier(CLK_LOCAL_MEM_FENCE);"
         ),
+        first="if (get_local_id(0) == 0)",
+        first_of_row="if (get_local_id(0) == 0)",
+        wait="barrier({memory});",
+        wait_of_row="barrier({memory});",
+        memory=("CLK_LOCAL_MEM_FENCE", "CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE"),
         saturate="convert_{type}_sat({value})",
         truth="(({value}) != 0)",
         bits="as_{type}({bits})",

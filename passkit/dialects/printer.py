@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from passkit.ast import Load
 from passkit.dialects.base import Dialect
 from passkit.dialects.body import Body
 from passkit.dialects.expressions import Scalars
@@ -16,7 +17,9 @@ from passkit.dialects.odometer import Digit, digits_of, print_start, print_step
 from passkit.dialects.stages import print_stage
 from passkit.errors import CodeGenError
 from passkit.shared import ALIGN
-from passkit.stage import Buffer, KernelAST, Part, Phase, Place
+from passkit.stage import Buffer, Dot, KernelAST, Level, Part, Phase, Place, Stage
+from passkit.tidy import expressions
+from passkit.walk import walk
 
 
 def print_kernel(ast: KernelAST, name: str, dialect: Dialect) -> str:
@@ -32,7 +35,8 @@ class _Printer:
         names = frozenset(b.name for b in self.registers)
         scratch = {b.name: b.extent for b in self.shared}
         scalars = Scalars(dialect, ast.sizes, names, scratch)
-        self.body = Body(scalars, (*ast.params, *ast.scratch))
+        rereads = dialect.memory[0] != "" and _rereads(ast)
+        self.body = Body(scalars, (*ast.params, *ast.scratch), _has_rows(ast), rereads)
 
     def kernel(self, name: str) -> str:
         d, body = self.dialect, self.body
@@ -75,17 +79,21 @@ class _Printer:
         return [x for x in lines if fetched.get(x.strip(), "") in words or x.strip() not in fetched]
 
     def _scratch(self) -> None:
-        """The arrays that a tile's stages share, one behind the other."""
-        if self.shared and self.dialect.scratch_base:
-            self.body.line(self.dialect.scratch_base)
-        for k, b in enumerate(self.shared):
-            text = self.dialect.scratch.format(
-                type=self.dialect.type_of(b.dtype),
-                name=b.name,
-                offset=_nbytes(self.shared[:k]),
-                total=_nbytes(self.shared),
-            )
-            self.body.line(text)
+        """The arrays that a tile's stages share, and those of its rows: behind, where all have."""
+        d = self.dialect
+        if self.shared and d.scratch_base:
+            self.body.line(d.scratch_base)
+        apart = bool(d.scratch_of_row)
+        of_tile = [b for b in self.shared if not (b.of_row and apart)]
+        of_rows = [b for b in self.shared if b.of_row and apart]
+        for b in self.shared:
+            by_row = b.of_row and apart
+            arrays, front = (of_rows, of_tile) if by_row else (of_tile, [])
+            before = _nbytes(arrays[: arrays.index(b)]) if b.offset is None else str(b.offset)
+            offset = _plus(_total(front), before) if front else before
+            values = {"type": d.type_of(b.dtype), "name": b.name, "offset": offset}
+            template = d.scratch_of_row if by_row else d.scratch
+            self.body.line(template.format(total=_total(arrays), **values))
 
     def _phase(self, phase: Phase) -> None:
         self.body.loop(self.dialect.grid, phase.tile)
@@ -99,6 +107,8 @@ class _Printer:
 
     def _part(self, part: Part) -> None:
         rows, digits = part.rows, list[Digit]()
+        if part.waits:
+            self.body.wait()
         for let in part.lets:
             self.body.let(let)
         if rows is not None:
@@ -113,6 +123,7 @@ class _Printer:
         self.body.by_row = rows is not None
         for stage in part.stages:
             print_stage(stage, self.body)
+        self.body.by_row = False
         if rows is not None:
             print_step(digits, self.body)
             self.body.close()
@@ -126,6 +137,41 @@ class _Printer:
             )
         kind, count = self.dialect.type_of(b.dtype), -(-b.extent // LANES)
         self.body.line(v.array.format(type=kind, name=b.name, count=count))
+
+
+def _has_rows(ast: KernelAST) -> bool:
+    """Whether rows of a tile have threads of their own."""
+    return any(
+        part.rows is not None or any(x.level is Level.WARP for s in part.stages for x in s.loops)
+        for phase in ast.phases
+        for part in phase.parts
+    )
+
+
+def _rereads(ast: KernelAST) -> bool:
+    """Whether a kernel reads what it has written to a result."""
+    results = {b.name for b in ast.params if b.written}
+    stages = [s for phase in ast.phases for s in phase.stages]
+    if any(isinstance(s, Dot) and {s.a.buffer, s.b.buffer} & results for s in stages):
+        return True
+    values = (x for s in stages if isinstance(s, Stage) for t in s.body for x in expressions(t))
+    return any(isinstance(x, Load) and x.buffer in results for v in values for x in walk(v))
+
+
+def _total(arrays: Sequence[Buffer]) -> str:
+    """How much memory arrays take, which may lie one over the other."""
+    if all(b.offset is None for b in arrays):
+        return _nbytes(arrays)
+    ends = dict.fromkeys(_plus(str(b.offset or 0), _nbytes([b])) for b in arrays)
+    most = max((int(e) for e in ends if e.isdigit()), default=0)
+    text = str(most)
+    for end in (e for e in ends if not e.isdigit()):
+        text = f"({text} > {end} ? {text} : {end})"
+    return text
+
+
+def _plus(a: str, b: str) -> str:
+    return str(int(a) + int(b)) if a.isdigit() and b.isdigit() else f"{a} + {b}"
 
 
 def _nbytes(arrays: Sequence[Buffer]) -> str:

@@ -16,20 +16,31 @@ from passkit.walk import walk
 
 def print_stage(stage: Stage | Dot, body: Body) -> None:
     """Add a stage to the body of its kernel."""
+    if stage.waits:
+        body.wait()
     if isinstance(stage, Dot):
         print_dot(stage, body)
         return
     loops = [x for x in stage.loops if x.level is Level.WARP]
-    lane = next((x for x in stage.loops if x.level is Level.CTA), None)
     front = len(body.lines)
+    by_row, body.by_row = body.by_row, body.by_row or bool(loops)
     for x in loops:
         body.loop(body.dialect.warp, x)
+    _print_body(stage, loops, front, body)
+    body.by_row = by_row
+
+
+def _print_body(stage: Stage, loops: list[Loop], front: int, body: Body) -> None:
+    """A stage in its loops over rows, which begin at the line ``front``."""
+    lane = next((x for x in stage.loops if x.level is Level.CTA), None)
     begin = len(body.lines)
     for let in stage.before:
         body.let(let)
     if lane is None:
         for s in stage.body:
             body.statement(s)
+        for _ in loops:
+            body.close()
         return
     v, rows = body.dialect.vectors, None
     if v is not None and len(stage.loops) == 1 and not _is_fixed(lane):
@@ -108,4 +119,4 @@ def _print_lanes(stage: Stage, loop: LaneLoop, body: Body) -> None:
         loop.finish(f)
     for store in stage.after:
         if store not in loop.totals.values():
-            body.store(store)
+            body.store_once(store)

@@ -46,7 +46,10 @@ def pool_sizes(ast: KernelAST) -> tuple[KernelAST, tuple[Extent, ...]]:
         return Size.symbol(pool.setdefault(extent, Var(f"n{len(pool)}", dt.int64)).name)
 
     phases = tuple(_map_phase(p, swap) for p in ast.phases)
-    scratch = tuple(evolve(b, extent=argument_of(b.extent)) for b in ast.scratch)
+    scratch = tuple(
+        evolve(b, extent=argument_of(b.extent), offset=b.offset and argument_of(b.offset))
+        for b in ast.scratch
+    )
     names = tuple(v.name for v in pool.values())
     return evolve(ast, phases=phases, scratch=scratch, sizes=names), tuple(pool)
 

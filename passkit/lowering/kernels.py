@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from passkit.dtype import is_narrow
 from passkit.group import Group
+from passkit.lowering.barriers import with_waits
 from passkit.lowering.lower import lower_plain
 from passkit.lowering.narrow import without_narrow
 from passkit.lowering.stitched import lower_stitched
@@ -22,4 +23,4 @@ def lower(group: Group, schedule: Schedule, shared: SharedPlan) -> tuple[KernelA
     ast, tiles = chosen(group, schedule, shared)
     dtypes = [e.dtype for n in group.graph.nodes for e in n.entries]
     narrow = any(d is not None and is_narrow(d) for d in dtypes)
-    return without_narrow(ast) if narrow else ast, tiles
+    return with_waits(without_narrow(ast) if narrow else ast), tiles

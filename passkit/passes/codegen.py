@@ -9,6 +9,7 @@ from passkit.dialects import dialect_of, print_kernel
 from passkit.errors import ScheduleError
 from passkit.graph import Annotation, Graph
 from passkit.group import Group
+from passkit.hazards import check_hazards
 from passkit.kernel import Kernel
 from passkit.lowering import lower, pool_sizes
 from passkit.node import Node
@@ -81,6 +82,7 @@ def _kernel(
     spoken = dialect_of(dialect)
     ops = tuple(n.op.name for n in group.ops if n.op is not None)
     name, digest, text = _named(print_kernel(ast, "KERNEL", spoken), ops[-1], dialect)
+    check_hazards(ast, name, sizes)
     return Kernel(
         name=name,
         key=digest,

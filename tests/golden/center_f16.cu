@@ -9,7 +9,8 @@ extern "C" __global__ void center_f16(const uint16_t *__restrict__ x0, uint16_t 
       }
       float reduce_mean_1 = reduce_mean_1_lanes;
       for (int o = 16; o; o >>= 1) {
-        const float a = reduce_mean_1, b = __shfl_xor_sync(0xffffffffu, reduce_mean_1, o);
+        const float other = __shfl_xor_sync(0xffffffffu, reduce_mean_1, o);
+        const float a = threadIdx.x & o ? other : reduce_mean_1, b = threadIdx.x & o ? reduce_mean_1 : other;
         reduce_mean_1 = a + b;
       }
       const float reduce_mean_1_row = rounded_f16(reduce_mean_1 / convert<float>(n2));

@@ -9,7 +9,8 @@ extern "C" __global__ void layer_norm_last(const float *__restrict__ x0, const f
       }
       float reduce_mean_1 = reduce_mean_1_lanes;
       for (int o = 16; o; o >>= 1) {
-        const float a = reduce_mean_1, b = __shfl_xor_sync(0xffffffffu, reduce_mean_1, o);
+        const float other = __shfl_xor_sync(0xffffffffu, reduce_mean_1, o);
+        const float a = threadIdx.x & o ? other : reduce_mean_1, b = threadIdx.x & o ? reduce_mean_1 : other;
         reduce_mean_1 = a + b;
       }
       const float reduce_mean_1_row = reduce_mean_1 / convert<float>(n2);
@@ -21,7 +22,8 @@ extern "C" __global__ void layer_norm_last(const float *__restrict__ x0, const f
       }
       float reduce_mean_2 = reduce_mean_2_lanes;
       for (int o = 16; o; o >>= 1) {
-        const float a = reduce_mean_2, b = __shfl_xor_sync(0xffffffffu, reduce_mean_2, o);
+        const float other = __shfl_xor_sync(0xffffffffu, reduce_mean_2, o);
+        const float a = threadIdx.x & o ? other : reduce_mean_2, b = threadIdx.x & o ? reduce_mean_2 : other;
         reduce_mean_2 = a + b;
       }
       const float reduce_mean_2_row = reduce_mean_2 / convert<float>(n2);

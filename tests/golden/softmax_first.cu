@@ -1,7 +1,7 @@
 extern "C" __global__ void softmax_first(const float *__restrict__ x0, float *__restrict__ y0, const int64_t n0, const int64_t n1, const int64_t n2) {
-  extern __shared__ unsigned char scratch[];
-  float *const s0 = (float *)(scratch + threadIdx.y * (4096) + 0);
-  float *const s1 = (float *)(scratch + threadIdx.y * (4096) + 2048);
+  extern __shared__ __align__(64) unsigned char scratch[];
+  float *const s0 = (float *)(scratch + 0);
+  float *const s1 = (float *)(scratch + 2048);
   for (int64_t tile = blockIdx.x; tile < n2; tile += gridDim.x) {
     const int64_t low = tile * 512;
     const int64_t high = low + 512 < n0 ? low + 512 : n0;

@@ -9,7 +9,8 @@ extern "C" __global__ void softmax_last(const float *__restrict__ x0, float *__r
       }
       float reduce_max_1 = reduce_max_1_lanes;
       for (int o = 16; o; o >>= 1) {
-        const float a = reduce_max_1, b = __shfl_xor_sync(0xffffffffu, reduce_max_1, o);
+        const float other = __shfl_xor_sync(0xffffffffu, reduce_max_1, o);
+        const float a = threadIdx.x & o ? other : reduce_max_1, b = threadIdx.x & o ? reduce_max_1 : other;
         reduce_max_1 = maximum(a, b);
       }
       float reduce_sum_1_lanes = 0.0f;
@@ -20,7 +21,8 @@ extern "C" __global__ void softmax_last(const float *__restrict__ x0, float *__r
       }
       float reduce_sum_1 = reduce_sum_1_lanes;
       for (int o = 16; o; o >>= 1) {
-        const float a = reduce_sum_1, b = __shfl_xor_sync(0xffffffffu, reduce_sum_1, o);
+        const float other = __shfl_xor_sync(0xffffffffu, reduce_sum_1, o);
+        const float a = threadIdx.x & o ? other : reduce_sum_1, b = threadIdx.x & o ? reduce_sum_1 : other;
         reduce_sum_1 = a + b;
       }
       for (int64_t i1 = 0 + threadIdx.x; i1 < n2; i1 += blockDim.x) {

@@ -1,0 +1,412 @@
+"""What an emitted kernel touches of the memory its threads share: where, when, and by which thread.
+
+An element's number is a linear form of the turns of loops. Turn k of a loop that is shared out is
+always the same thread's or the same row's, so that equal forms mean equal threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from functools import cached_property, partial
+from itertools import permutations, product
+from typing import Union
+
+from attrs import define, evolve, field, frozen
+
+from passkit.ast import Binary, Const, Expr, Select, SizeOf, Unary, Var
+from passkit.size import Extent, at_least
+from passkit.stage import (
+    Dot,
+    Fold,
+    Let,
+    Level,
+    Loop,
+    Matrix,
+    Part,
+    Prefetch,
+    Running,
+    Stage,
+    Statement,
+)
+from passkit.walk import loads
+
+LANE, ROW, ONE = "lane", "row", ""
+"""The turn of a lane, of a row, and what a form has for its constant."""
+
+DEEPEST = 24
+"""What has more operators than this within each other is not looked into."""
+
+Symbol = Union[str, "Made"]
+"""A turn or a tile by its name, or what is no sum of those."""
+Form = Mapping[Symbol, Extent]
+"""A sum: how often it has each symbol. 0 stands nowhere but at `ONE`."""
+
+
+@frozen(cache_hash=True)
+class Made:
+    """An operator and its operands, ``depth`` within each other; ``names`` are those within."""
+
+    op: str
+    a: frozenset[tuple[Symbol, Extent]]
+    b: frozenset[tuple[Symbol, Extent]]
+    names: frozenset[str] = field(eq=False)
+    depth: int = field(eq=False)
+
+
+@frozen(eq=False)
+class Touch:
+    """A read or a write of ``buffer`` in a stage; ``lanes`` says that each lane has its own turns.
+
+    Without, all threads read, or the first one writes; ``told`` is whether that much is known at
+    all, ``told_row`` whether it is known which rows are whose, ``down`` whether the last lane has
+    the first turn. ``turns`` has upper bounds of each loop around.
+    """
+
+    buffer: str
+    writes: bool
+    stage: str
+    part: int
+    order: int
+    form: Form | None
+    turns: Mapping[str, Turns]
+    lanes: bool
+    rows: bool
+    told: bool = True
+    told_row: bool = True
+    down: bool = False
+
+    def has(self, symbol: str) -> bool:
+        """Whether the element depends on a symbol."""
+        return self.form is None or any(_within(symbol, s) for s in self.form)
+
+    def is_spread(self, *symbols: str, fixed: Container[str] = ()) -> bool:
+        """Whether no element is met in two different turns of any of the loops ``symbols``."""
+        if self.form is None:
+            return False
+        loops = [s for s in self.turns if s not in fixed]
+        if any(s in loops and self.form.get(s, 0) == 0 and not self.once(s) for s in symbols):
+            return False
+        strange = (s for s in self.form if isinstance(s, Made))
+        if any(_within(loop, s) for s in strange for loop in loops):
+            return False
+        met = [s for s in loops if s in self.form]
+        if len(met) < 2:
+            return True
+        steps = [(_size(self.form[s]), self.turns[s].most or (None,)) for s in met]
+        return any(map(_nested, permutations(steps)))
+
+    def once(self, symbol: str) -> bool:
+        """Whether a loop has one turn, if it is there at all."""
+        return symbol not in self.turns or 1 in self.turns[symbol].most
+
+    def range(self, but: str = ONE) -> tuple[Form, Extent, Extent] | None:
+        """Where the turns of all loops ``but`` one go: from a start, from lowest to highest."""
+        if self.form is None:
+            return None
+        low = high = self.form.get(ONE, 0)
+        start: dict[Symbol, Extent] = {}
+        for symbol, step in self.form.items():
+            if symbol in (but, ONE):
+                continue
+            if symbol not in self.turns:
+                if any(_within(loop, symbol) for loop in self.turns):
+                    return None
+                start[symbol] = step
+            elif not (bounds := self.turns[str(symbol)].most):
+                return None
+            elif at_least(step, 0):
+                high = high + step * (_least(bounds) - 1)
+            else:
+                low = low + step * (_least(bounds) - 1)
+        return start, low, high
+
+    def cell(self) -> tuple[Extent, Form] | None:
+        """How far apart the elements of rows are, and from where, if each is of one row only."""
+        if not self.rows or self.form is None or not self.told_row:
+            return None
+        if self.once(ROW):
+            return 0, {}
+        found, apart = self.range(but=ROW), self.form.get(ROW, 0)
+        if found is None or not at_least(found[1], 0) or not at_least(apart, found[2] + 1):
+            return None
+        return apart, found[0]
+
+    @property
+    def is_known(self) -> bool:
+        """Whether all steps and bounds are numbers, so that what is not certain is not so."""
+        if self.form is None or any(isinstance(s, Made) for s in self.form):
+            return False
+        steps = all(isinstance(n, int) for n in self.form.values())
+        return steps and all(any(isinstance(b, int) for b in n.most) for n in self.turns.values())
+
+
+def _size(step: Extent) -> Extent:
+    return step * -1 if at_least(0, step) else step
+
+
+def _least(bounds: tuple[Extent, ...]) -> Extent:
+    """The bound that is a number, if one is."""
+    return next((b for b in bounds if isinstance(b, int)), bounds[0])
+
+
+def _nested(steps: tuple[tuple[Extent, tuple[Extent | None, ...]], ...]) -> bool:
+    """Whether each step is longer than all turns of those before it go together."""
+    for bounds in product(*(b for _, b in steps)):
+        reach: Extent = 0
+        for k, ((step, _), bound) in enumerate(zip(steps, bounds, strict=True)):
+            if not at_least(step, reach + 1) or (bound is None and k < len(steps) - 1):
+                break
+            reach = reach if bound is None else reach + step * (bound - 1)
+        else:
+            return True
+    return False
+
+
+def _within(name: str, symbol: Symbol) -> bool:
+    """Whether a symbol is made of a name."""
+    return name in symbol.names if isinstance(symbol, Made) else symbol == name
+
+
+class Turns:
+    """Upper bounds of the number of a loop's turns, found when they are asked for."""
+
+    def __init__(self, find: Callable[[], tuple[Extent, ...]]) -> None:
+        self.find = find
+
+    @cached_property
+    def most(self) -> tuple[Extent, ...]:
+        """The bounds; none where nothing is known."""
+        return self.find()
+
+
+@define
+class Locals:
+    """What is known of names: forms of turns, and the values of locals."""
+
+    sizes: Mapping[str, Extent]
+    forms: dict[str, Form | None]
+    lets: dict[str, Expr]
+    turns: dict[str, Turns]
+
+    def inner(self) -> Locals:
+        """The names inside a loop or a part."""
+        return Locals(self.sizes, dict(self.forms), dict(self.lets), dict(self.turns))
+
+    def let(self, let: Let) -> None:
+        """A local."""
+        self.lets[let.var.name] = let.value
+        self.forms.pop(let.var.name, None)
+
+    def enter(self, loop: Loop, symbol: str) -> None:
+        """A loop whose turns are called ``symbol``."""
+        start = self.form(loop.start)
+        self.turns[symbol] = Turns(lambda: self._bounds(loop, start))
+        self.forms[loop.var.name] = None if start is None else _sum(start, {symbol: 1}, 1)
+
+    def _bounds(self, loop: Loop, start: Form | None) -> tuple[Extent, ...]:
+        """What the number of a loop's turns is at most, in several ways."""
+        if start is None:
+            return ()
+        ends = [loop.stop] if loop.limit is None else [loop.stop, loop.limit]
+        forms = (form for end in ends for form in self._least(end) if form is not None)
+        bounds = (_bound(_sum(form, start, -1)) for form in forms)
+        return tuple(b for b in bounds if b is not None)
+
+    def _least(self, x: Expr) -> Iterator[Form | None]:
+        """The forms that ``x`` is the least of."""
+        if isinstance(x, Var) and x.name in self.lets:
+            x = self.lets[x.name]
+        match x:
+            case Select(Binary("<", a, b), c, d) if (a, b) == (c, d):
+                yield from self._least(a)
+                yield from self._least(b)
+            case _:
+                yield self.form(x)
+
+    def form(self, x: Expr) -> Form | None:
+        """An index as a form; None for what is read, or computed otherwise."""
+        match x:
+            case Const():
+                return _whole(int(x.value))
+            case SizeOf():
+                return _whole(x.size)
+            case Var(name):
+                return self._form_of(name)
+            case Unary("-", a):
+                found = self.form(a)
+                return None if found is None else _sum({}, found, -1)
+            case Binary(op, a, b):
+                return _joined(op, self.form(a), self.form(b))
+        return None
+
+    def _form_of(self, name: str) -> Form | None:
+        if name in self.sizes:
+            return _whole(self.sizes[name])
+        if name not in self.forms and name in self.lets:
+            self.forms[name] = self.form(self.lets[name])
+        return self.forms.get(name, {name: 1})
+
+
+def _whole(n: Extent) -> Form:
+    return {ONE: n} if n != 0 else {}
+
+
+def _joined(op: str, a: Form | None, b: Form | None) -> Form | None:
+    if a is None or b is None:
+        return None
+    if op == "+" or op == "-":
+        return _sum(a, b, 1 if op == "+" else -1)
+    if op == "*" and not (b.keys() - {ONE}):
+        return _sum({}, a, b.get(ONE, 0))
+    if op == "*" and not (a.keys() - {ONE}):
+        return _sum({}, b, a.get(ONE, 0))
+    made = [s for s in (*a, *b) if isinstance(s, Made)]
+    names = frozenset(s for s in (*a, *b) if isinstance(s, str)).union(*(s.names for s in made))
+    depth = 1 + max((s.depth for s in made), default=0)
+    whole = Made(op, frozenset(a.items()), frozenset(b.items()), names, depth)
+    return None if depth > DEEPEST else {whole: 1}
+
+
+def _sum(a: Form, b: Form, factor: Extent) -> Form:
+    """a + factor b."""
+    found = dict(a)
+    for symbol, step in b.items():
+        found[symbol] = found.get(symbol, 0) + step * factor
+    found = {s: n for s, n in found.items() if n != 0}
+    rests = (s for s in found if isinstance(s, Made) and s.op == "%")
+    return _whole_again(found, rests)
+
+
+def _whole_again(form: Form, rests: Iterable[Made]) -> Form:
+    """x // d * d + x % d is x."""
+    for rest in rests:
+        below, quotient, step = dict(rest.b), evolve(rest, op="//"), form[rest]
+        if not below.keys() - {ONE} and form.get(quotient) == step * below.get(ONE, 0):
+            others = {s: n for s, n in form.items() if s not in (rest, quotient)}
+            return _sum(others, dict(rest.a), step)
+    return form
+
+
+def _bound(turns: Form) -> Extent | None:
+    """What a number of turns is at most: what is taken from it is never below 0."""
+    rest = (n for s, n in turns.items() if s != ONE)
+    return turns.get(ONE, 0) if all(at_least(0, n) for n in rest) else None
+
+
+class Collector:
+    """Walks the parts of a phase in order and notes what they touch of the buffers ``watched``."""
+
+    def __init__(self, watched: Container[str], sizes: Mapping[str, Extent]) -> None:
+        self.watched, self.sizes = watched, sizes
+        self.touches: list[Touch] = []
+        self.order = 0
+        self.orders: list[int] = []
+        """Where each part begins."""
+
+    def part(self, number: int, part: Part) -> None:
+        """A part: what its locals read is in front of its stages."""
+        self.number, self.stage = number, f"the locals of part {number}"
+        self.orders.append(self.order)
+        self.lanes, self.rows = False, part.rows is not None
+        self.told = self.told_row = True
+        self.names = Locals(self.sizes, {}, {}, {})
+        self._lets(part.lets)
+        self.names = self.names.inner()
+        if part.rows is not None:
+            self.names.enter(part.rows, ROW)
+        self._lets(part.row_lets)
+        around = self.names
+        for stage in part.stages:
+            self.order += 1
+            self.stage, self.names = stage.name, around.inner()
+            self.lanes, self.rows = False, part.rows is not None
+            self.told = self.told_row = True
+            if isinstance(stage, Dot):
+                self._dot(stage)
+            else:
+                self._stage(stage)
+        self.order += 1
+
+    def _lets(self, lets: tuple[Let, ...]) -> None:
+        for let in lets:
+            self._statement(let)
+
+    def _stage(self, stage: Stage) -> None:
+        for loop in stage.loops:
+            if loop.level is Level.WARP:
+                self.told_row = not self.rows  # two loops over rows leave open which has what
+                self.names.enter(loop, ROW)
+                self.rows = True
+        self._lets(stage.before)
+        outside, self.names = self.names, self.names.inner()
+        for loop in stage.loops:
+            if loop.level is Level.CTA:
+                self.names.enter(loop, LANE)
+                self.lanes, self.down = True, loop.down
+            elif loop.level is not Level.WARP:
+                self.names.enter(loop, f"turn of {loop.var.name}")
+        for s in stage.body:
+            self._statement(s)
+        self.names, self.lanes = outside, False
+        for s in stage.after:
+            self._statement(s)
+
+    def _dot(self, dot: Dot) -> None:
+        self.told = False
+        for loop in dot.loops:
+            self.names.enter(loop, f"turn of {loop.var.name}")
+        down, along = self.names.form(dot.m), self.names.form(dot.n)
+        steps = self.names.form(dot.k)
+        self._matrix(dot.a, down, steps, False)
+        self._matrix(dot.b, steps, along, False)
+        self._matrix(dot.c, down, along, True)
+
+    def _matrix(self, x: Matrix, height: Form | None, width: Form | None, writes: bool) -> None:
+        if x.buffer not in self.watched:
+            return
+        form, around = self.names.form(x.start), self.names
+        self.names = around.inner()
+        for symbol, stride, extent in (("down", x.down, height), ("along", x.along, width)):
+            most = None if extent is None else _bound(extent)
+            bounds = () if most is None else (most,)
+            self.names.turns[symbol] = Turns(partial(tuple, bounds))
+            form = _joined("+", form, _joined("*", {symbol: 1}, around.form(stride)))
+        self._touch(x.buffer, writes, form)
+        self.names = around
+
+    def _statement(self, s: Statement) -> None:
+        if isinstance(s, Prefetch):
+            return
+        self._reads(s.value)
+        if isinstance(s, Let):
+            self.names.let(s)
+        elif s.buffer is not None and s.index is not None:
+            self._reads(s.index)
+            if s.buffer in self.watched:
+                form = self.names.form(s.index)
+                if isinstance(s, (Fold, Running)):
+                    self._touch(s.buffer, False, form)
+                self._touch(s.buffer, True, form)
+
+    def _reads(self, x: Expr) -> None:
+        for part in loads(x):
+            if part.buffer in self.watched:
+                self._touch(part.buffer, False, self.names.form(part.index))
+
+    def _touch(self, buffer: str, writes: bool, form: Form | None) -> None:
+        self.touches.append(
+            Touch(
+                buffer=buffer,
+                writes=writes,
+                stage=self.stage,
+                part=self.number,
+                order=self.order,
+                form=form,
+                turns=self.names.turns,
+                lanes=self.lanes,
+                rows=self.rows,
+                told=self.told,
+                told_row=self.told_row,
+                down=self.lanes and self.down,
+            )
+        )

@@ -1,0 +1,86 @@
+__kernel void softmax_dot(__global const float *restrict x0, __global const float *restrict x1, __global float *restrict y0, const long n0, const long n1, const long n2, __local uchar *scratch, __local void *joined) {
+  __local float *const s0 = (__local float *)(scratch + 0);
+  __local float *const s1 = (__local float *)(scratch + 2048);
+  for (long tile = get_group_id(0); tile < n1; tile += get_num_groups(0)) {
+    {
+      const long row_end = tile * 8 + 8 < n0 ? tile * 8 + 8 : n0;
+      for (long row = tile * 8; row < row_end; ++row) {
+        float most_lanes = -INFINITY;
+        for (long col = 0 + get_local_id(0); col < 64; col += get_local_size(0)) {
+          const float most_term = x0[row * 64 + col];
+          most_lanes = maximum_float(most_lanes, most_term);
+        }
+        __local float *most_all = (__local float *)joined;
+        most_all[get_local_id(0)] = most_lanes;
+        for (uint o = get_local_size(0) / 2; o; o >>= 1) {
+          barrier(CLK_LOCAL_MEM_FENCE);
+          if (get_local_id(0) < o) {
+            const float a = most_all[get_local_id(0)];
+            const float b = most_all[get_local_id(0) + o];
+            most_all[get_local_id(0)] = maximum_float(a, b);
+          }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        const float most = most_all[0];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        float total_lanes = 0.0f;
+        for (long col = 0 + get_local_id(0); col < 64; col += get_local_size(0)) {
+          const float e = exp(x0[row * 64 + col] - most);
+          s0[(row - tile * 8) * 64 + col] = e;
+          total_lanes = total_lanes + e;
+        }
+        __local float *total_all = (__local float *)joined;
+        total_all[get_local_id(0)] = total_lanes;
+        for (uint o = get_local_size(0) / 2; o; o >>= 1) {
+          barrier(CLK_LOCAL_MEM_FENCE);
+          if (get_local_id(0) < o) {
+            const float a = total_all[get_local_id(0)];
+            const float b = total_all[get_local_id(0) + o];
+            total_all[get_local_id(0)] = a + b;
+          }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        const float total = total_all[0];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (long col = 0 + get_local_id(0); col < 64; col += get_local_size(0)) {
+          s0[(row - tile * 8) * 64 + col] = s0[(row - tile * 8) * 64 + col] / total;
+        }
+      }
+    }
+    {
+      barrier(CLK_LOCAL_MEM_FENCE);
+      {
+        for (long dot_block = 0 + get_local_id(0); dot_block < 4 * 8; dot_block += get_local_size(0)) {
+          const long dot_i0 = dot_block / 8;
+          const long dot_i1 = dot_i0 + 4;
+          const long dot_j0 = dot_block % 8;
+          const long dot_j1 = dot_j0 + 8;
+          float dot_00 = 0.0f;
+          float dot_01 = 0.0f;
+          float dot_10 = 0.0f;
+          float dot_11 = 0.0f;
+          for (long dot_k = 0; dot_k < 64; ++dot_k) {
+            const float dot_a0 = s0[dot_i0 * 64 + dot_k];
+            const float dot_a1 = s0[dot_i1 * 64 + dot_k];
+            const float dot_b0 = x1[dot_k * 16 + dot_j0];
+            const float dot_b1 = x1[dot_k * 16 + dot_j1];
+            dot_00 = fma(dot_a0, dot_b0, dot_00);
+            dot_01 = fma(dot_a0, dot_b1, dot_01);
+            dot_10 = fma(dot_a1, dot_b0, dot_10);
+            dot_11 = fma(dot_a1, dot_b1, dot_11);
+          }
+          s1[dot_i0 * 16 + dot_j0] = dot_00;
+          s1[dot_i0 * 16 + dot_j1] = dot_01;
+          s1[dot_i1 * 16 + dot_j0] = dot_10;
+          s1[dot_i1 * 16 + dot_j1] = dot_11;
+        }
+      }
+    }
+    {
+      barrier(CLK_LOCAL_MEM_FENCE);
+      for (long item = 0 + get_local_id(0); item < 128; item += get_local_size(0)) {
+        y0[tile * 128 + item] = s1[item] * 2.0f;
+      }
+    }
+  }
+}

@@ -1,0 +1,73 @@
+extern "C" __global__ void softmax_dot(const float *__restrict__ x0, const float *__restrict__ x1, float *__restrict__ y0, const int64_t n0, const int64_t n1, const int64_t n2) {
+  extern __shared__ __align__(64) unsigned char scratch[];
+  float *const s0 = (float *)(scratch + 0);
+  float *const s1 = (float *)(scratch + 2048);
+  for (int64_t tile = blockIdx.x; tile < n1; tile += gridDim.x) {
+    {
+      const int64_t row_end = tile * 8 + 8 < n0 ? tile * 8 + 8 : n0;
+      for (int64_t row = tile * 8 + threadIdx.y; row < row_end; row += blockDim.y) {
+        float most_lanes = -__int_as_float(0x7f800000);
+        for (int64_t col = 0 + threadIdx.x; col < 64; col += blockDim.x) {
+          const float most_term = x0[row * 64 + col];
+          most_lanes = maximum(most_lanes, most_term);
+        }
+        float most = most_lanes;
+        for (int o = 16; o; o >>= 1) {
+          const float other = __shfl_xor_sync(0xffffffffu, most, o);
+          const float a = threadIdx.x & o ? other : most, b = threadIdx.x & o ? most : other;
+          most = maximum(a, b);
+        }
+        float total_lanes = 0.0f;
+        for (int64_t col = 0 + threadIdx.x; col < 64; col += blockDim.x) {
+          const float e = expf(x0[row * 64 + col] - most);
+          s0[(row - tile * 8) * 64 + col] = e;
+          total_lanes = total_lanes + e;
+        }
+        float total = total_lanes;
+        for (int o = 16; o; o >>= 1) {
+          const float other = __shfl_xor_sync(0xffffffffu, total, o);
+          const float a = threadIdx.x & o ? other : total, b = threadIdx.x & o ? total : other;
+          total = a + b;
+        }
+        for (int64_t col = 0 + threadIdx.x; col < 64; col += blockDim.x) {
+          s0[(row - tile * 8) * 64 + col] = s0[(row - tile * 8) * 64 + col] / total;
+        }
+      }
+    }
+    {
+      __syncthreads();
+      {
+        for (int64_t dot_block = 0 + threadIdx.y * blockDim.x + threadIdx.x; dot_block < 4 * 8; dot_block += blockDim.x * blockDim.y) {
+          const int64_t dot_i0 = dot_block / 8;
+          const int64_t dot_i1 = dot_i0 + 4;
+          const int64_t dot_j0 = dot_block % 8;
+          const int64_t dot_j1 = dot_j0 + 8;
+          float dot_00 = 0.0f;
+          float dot_01 = 0.0f;
+          float dot_10 = 0.0f;
+          float dot_11 = 0.0f;
+          for (int64_t dot_k = 0; dot_k < 64; ++dot_k) {
+            const float dot_a0 = s0[dot_i0 * 64 + dot_k];
+            const float dot_a1 = s0[dot_i1 * 64 + dot_k];
+            const float dot_b0 = x1[dot_k * 16 + dot_j0];
+            const float dot_b1 = x1[dot_k * 16 + dot_j1];
+            dot_00 = fmaf(dot_a0, dot_b0, dot_00);
+            dot_01 = fmaf(dot_a0, dot_b1, dot_01);
+            dot_10 = fmaf(dot_a1, dot_b0, dot_10);
+            dot_11 = fmaf(dot_a1, dot_b1, dot_11);
+          }
+          s1[dot_i0 * 16 + dot_j0] = dot_00;
+          s1[dot_i0 * 16 + dot_j1] = dot_01;
+          s1[dot_i1 * 16 + dot_j0] = dot_10;
+          s1[dot_i1 * 16 + dot_j1] = dot_11;
+        }
+      }
+    }
+    {
+      __syncthreads();
+      for (int64_t item = 0 + threadIdx.y * blockDim.x + threadIdx.x; item < 128; item += blockDim.x * blockDim.y) {
+        y0[tile * 128 + item] = s1[item] * 2.0f;
+      }
+    }
+  }
+}
