@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from passkit.ast import Binary, Expr, Fixed, Var, dt, size_of, where
+from passkit.ast import Binary, Expr, Fixed, Var, dt, size_of
 from passkit.lowering.loops import FIRST, HIGH, LAST, LOW, ROW, WIDE, decoded
 from passkit.schedule import Schedule
 from passkit.size import Extent, numel
@@ -37,9 +37,12 @@ class BlockLoops:
         """The coordinates of a tile, and the ends of its window."""
         place = TILE if self.tract.by_tile else place_of(region, tiles)
         lets = decoded(place, list(self.tract.fixed))
-        if self.tract.window is None:
-            return lets
-        return [*lets, *bounds(region, tiles, FIRST, LAST, self.tract.scale)]
+        if self.tract.window is not None:
+            lets += bounds(region, tiles, FIRST, LAST, self.tract.scale)
+        if self.short:
+            low, high = self._ends(self.row_axes[0])
+            lets += [Let(LOW, low), Let(HIGH, high)]
+        return lets
 
     def _ends(self, axis: Axis) -> tuple[Expr, Expr]:
         if axis is self.tract.window:
@@ -47,16 +50,8 @@ class BlockLoops:
         return size_of(0), size_of(axis.extent)
 
     def rows(self) -> tuple[Loop | None, list[Let]]:
-        """The loop over the rows of a tile, or over handfuls of short ones, and what it decodes."""
-        if self.short:
-            step = size_of(self.schedule.split.chunk, Fixed.LITERAL)
-            low, high = self._ends(self.row_axes[0])
-            count = Binary("//", high - low + (step - 1), step, dt.int64)
-            begin = low + ROW * step
-            end = LOW + step
-            lets = [Let(LOW, begin), Let(HIGH, where(end < high, end, high))]
-            return Loop(ROW, size_of(0), count, Level.WARP), lets
-        if not self.row_axes:
+        """The loop over the rows of a tile, if it is one, and what it decodes."""
+        if self.short or not self.row_axes:
             return None, []
         first, *others = self.row_axes
         low, high = self._ends(first)
@@ -85,7 +80,7 @@ class BlockLoops:
         return *self.serial(), self.lanes()
 
     def short_rows(self, level: Level) -> list[Loop]:
-        """The rows of a handful of short rows."""
+        """The rows of a tile of short rows."""
         return [Loop(self.across.var, LOW, HIGH, level)] if self.short and self.across else []
 
     def offset(self) -> Expr:

@@ -14,12 +14,14 @@ from passkit.schedule import Schedule, estimate, levels_of, stages_of
 from passkit.size import numel
 from passkit.space import Infeasible, Role, reduce_of
 from passkit.split import Split
-from passkit.stage import Place
 from passkit.stitching.regions import Region
 from passkit.stitching.tracts import Tract, boundary, tract_of
 from passkit.target import Target
 from passkit.tiling import Composition, is_short
 from passkit.turning import block_axis
+
+MOST_ROWS = 256
+"""How many short rows a tile folds together at most."""
 
 
 @frozen(eq=False)
@@ -79,16 +81,14 @@ def part_schedule(laid: LaidPart, target: Target) -> Schedule | Infeasible:
     composition, split, width = Composition.THREAD, Split(0, 1), None
     if lane.reduced:
         composition = Composition.ROW
-        if len(rows) == 1 and is_short(space, target):
-            assert isinstance(lane.extent, int)
-            composition = Composition.SHORT
-            split = Split(0, max(16, min(256, target.short_tile // max(1, lane.extent) // 16 * 16)))
+        many = tract.length(rows[0]) if len(rows) == 1 else 0
+        if isinstance(many, int) and 1 < many <= MOST_ROWS and is_short(space, target):
+            composition, split = Composition.SHORT, Split(0, -(-many // 16) * 16)
     elif space.reduced:
         composition, width = Composition.COLUMN, tract.length(lane)
     elif target.lanes > 1 and (across := block_axis(layout)) in rows and across is not None:
         composition, split = Composition.BLOCK, Split(space.axes.index(across), 1)
-    place = Place.SHARED if composition is Composition.SHORT else None
-    stages, kept = stages_of(layout, levels_of(layout), place)
+    stages, kept = stages_of(layout, levels_of(layout), None)
     return Schedule(
         composition, space.axes, split, width, stages, kept, seconds=estimate(layout, target)
     )
