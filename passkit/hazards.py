@@ -133,6 +133,8 @@ class _Check:
         of: dict[str, list[Touch]] = {}
         for t in self.touches:
             of.setdefault(t.buffer, []).append(t)
+        if not any(b.offset is not None for b in self.scratch.values()):
+            return [[found] for found in of.values()]
         groups: list[list[str]] = []
         for name in of:
             apart, joined = [], [name]

@@ -187,6 +187,7 @@ class Locals:
     forms: dict[str, Form | None]
     lets: dict[str, Expr]
     turns: dict[str, Turns]
+    known: dict[Expr, Form | None] = field(factory=dict)
 
     def inner(self) -> Locals:
         """The names inside a loop or a part."""
@@ -195,7 +196,8 @@ class Locals:
     def let(self, let: Let) -> None:
         """A local."""
         self.lets[let.var.name] = let.value
-        self.forms.pop(let.var.name, None)
+        if self.forms.pop(let.var.name, None) is not None:
+            self.known.clear()
 
     def enter(self, loop: Loop, symbol: str) -> None:
         """A loop whose turns are called ``symbol``."""
@@ -383,7 +385,7 @@ class Collector:
         elif s.buffer is not None and s.index is not None:
             self._reads(s.index)
             if s.buffer in self.watched:
-                form = self.names.form(s.index)
+                form = self._form(s.index)
                 if isinstance(s, (Fold, Running)):
                     self._touch(s.buffer, False, form)
                 self._touch(s.buffer, True, form)
@@ -391,7 +393,14 @@ class Collector:
     def _reads(self, x: Expr) -> None:
         for part in loads(x):
             if part.buffer in self.watched:
-                self._touch(part.buffer, False, self.names.form(part.index))
+                self._touch(part.buffer, False, self._form(part.index))
+
+    def _form(self, index: Expr) -> Form | None:
+        """The form of an index; equal ones in equal scopes are one."""
+        known = self.names.known
+        if index not in known:
+            known[index] = self.names.form(index)
+        return known[index]
 
     def _touch(self, buffer: str, writes: bool, form: Form | None) -> None:
         self.touches.append(

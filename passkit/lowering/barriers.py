@@ -238,6 +238,8 @@ def _together(accesses: Iterable[Access], scratch: Mapping[str, Buffer]) -> list
     of: dict[str, list[Access]] = {}
     for a in accesses:
         of.setdefault(a.buffer, []).append(a)
+    if not any(b.offset is not None for b in scratch.values()):
+        return list(of.values())
     groups: list[tuple[list[str], list[Access]]] = []
     for name, found in of.items():
         names, group = [name], found
