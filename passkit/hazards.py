@@ -173,16 +173,16 @@ class _Check:
         """Whether each element is one thread's, as far as it can be told at once: the usual."""
         a = touches[0]
         scratch, of_row = a.buffer in self.scratch, self._is_of_row(a)
-        if not (a.lanes and a.told and a.told_row) or (scratch and a.has(self.tile)):
+        if not (a.lanes and a.told) or (scratch and a.has(self.tile)):
             return False
         if a.rows and not of_row and not a.has(ROW):
             return False
         fixed = () if scratch else (ROW,)
         loops = [LANE] if of_row or not scratch else [LANE, ROW]
         loops = [*a.turns] if several else loops
-        whose = a.rows, a.down, a.lanes, a.told, a.told_row, None if scratch else a.part
+        whose = a.rows, a.down, a.lanes, a.told, None if scratch else a.part
         for t in touches:
-            here = t.rows, t.down, t.lanes, t.told, t.told_row, None if scratch else t.part
+            here = t.rows, t.down, t.lanes, t.told, None if scratch else t.part
             if here != whose or t.form != a.form or not self._is_same_place(a, t):
                 return False
             if t.turns is not a.turns and not t.is_spread(*loops, fixed=fixed):
@@ -287,7 +287,7 @@ class _Check:
         cell = a.cell()
         if cell is not None and cell == b.cell():
             return True
-        same = a.form == b.form and a.told_row and b.told_row and a.rows and b.rows
+        same = a.form == b.form and a.rows and b.rows
         return same and a.is_spread(ROW) and b.is_spread(ROW) and a.has(ROW)
 
     def _is_same_place(self, a: Touch, b: Touch) -> bool:

@@ -114,8 +114,9 @@ class Stage:
     """Loops over one fused body; no local of it is seen by another stage, but folds are.
 
     ``before`` are locals computed once in front of the loops; the loops run outermost first. A
-    WARP loop runs over rows: each row folds by itself, and ``after`` stores what it folded to. One
-    that ``waits`` begins when all threads of its row, or of its tile, have come so far.
+    WARP loop runs over rows: each row folds by itself, and ``after`` stores what it folded to; in a
+    row of a part, its rows follow each other. One that ``waits`` begins when all threads of its
+    row, or of its tile, have come so far.
     """
 
     name: str

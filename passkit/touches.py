@@ -58,8 +58,8 @@ class Touch:
     """A read or a write of ``buffer`` in a stage; ``lanes`` says that each lane has its own turns.
 
     Without, all threads read, or the first one writes; ``told`` is whether that much is known at
-    all, ``told_row`` whether it is known which rows are whose, ``down`` whether the last lane has
-    the first turn. ``turns`` has upper bounds of each loop around.
+    all, ``down`` whether the last lane has the first turn. ``turns`` has upper bounds of each loop
+    around.
     """
 
     buffer: str
@@ -72,7 +72,6 @@ class Touch:
     lanes: bool
     rows: bool
     told: bool = True
-    told_row: bool = True
     down: bool = False
 
     def has(self, symbol: str) -> bool:
@@ -122,7 +121,7 @@ class Touch:
 
     def cell(self) -> tuple[Extent, Form] | None:
         """How far apart the elements of rows are, and from where, if each is of one row only."""
-        if not self.rows or self.form is None or not self.told_row:
+        if not self.rows or self.form is None:
             return None
         if self.once(ROW):
             return 0, {}
@@ -262,6 +261,12 @@ def _joined(op: str, a: Form | None, b: Form | None) -> Form | None:
         return _sum({}, a, b.get(ONE, 0))
     if op == "*" and not (a.keys() - {ONE}):
         return _sum({}, b, a.get(ONE, 0))
+    if not (a.keys() | b.keys()) - {ONE} and b.get(ONE, 0) != 0:
+        x, y = a.get(ONE, 0), b[ONE]
+        if op == "//":
+            return _whole(x // y)
+        if op == "%" and isinstance(x, int) and isinstance(y, int):
+            return _whole(x % y)
     made = [s for s in (*a, *b) if isinstance(s, Made)]
     names = frozenset(s for s in (*a, *b) if isinstance(s, str)).union(*(s.names for s in made))
     depth = 1 + max((s.depth for s in made), default=0)
@@ -310,7 +315,7 @@ class Collector:
         self.number, self.stage = number, f"the locals of part {number}"
         self.orders.append(self.order)
         self.lanes, self.rows = False, part.rows is not None
-        self.told = self.told_row = True
+        self.told = True
         self.names = Locals(self.sizes, {}, {}, {})
         self._lets(part.lets)
         self.names = self.names.inner()
@@ -322,7 +327,7 @@ class Collector:
             self.order += 1
             self.stage, self.names = stage.name, around.inner()
             self.lanes, self.rows = False, part.rows is not None
-            self.told = self.told_row = True
+            self.told = True
             if isinstance(stage, Dot):
                 self._dot(stage)
             else:
@@ -335,8 +340,10 @@ class Collector:
 
     def _stage(self, stage: Stage) -> None:
         for loop in stage.loops:
-            if loop.level is Level.WARP:
-                self.told_row = not self.rows  # two loops over rows leave open which has what
+            if loop.level is Level.WARP and self.rows:
+                # A row that has rows itself takes them one after the other.
+                self.names.enter(loop, f"turn of {loop.var.name}")
+            elif loop.level is Level.WARP:
                 self.names.enter(loop, ROW)
                 self.rows = True
         self._lets(stage.before)
@@ -415,7 +422,6 @@ class Collector:
                 lanes=self.lanes,
                 rows=self.rows,
                 told=self.told,
-                told_row=self.told_row,
                 down=self.lanes and self.down,
             )
         )

@@ -114,7 +114,8 @@ class Thread:
 
     def _stage(self, stage: Stage, e: Names) -> None:
         over = [x for x in stage.loops if x.level is Level.WARP]
-        for row in self._turns(over[0], e, self.warp, self.num_warps) if over else [e]:
+        mine = (0, 1) if self.in_row else (self.warp, self.num_warps)
+        for row in self._turns(over[0], e, *mine) if over else [e]:
             self.in_row |= bool(over)
             for let in stage.before:
                 self._statement(let, row, True)

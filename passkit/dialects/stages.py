@@ -24,8 +24,8 @@ def print_stage(stage: Stage | Dot, body: Body) -> None:
     loops = [x for x in stage.loops if x.level is Level.WARP]
     front = len(body.lines)
     by_row, body.by_row = body.by_row, body.by_row or bool(loops)
-    for x in loops:
-        body.loop(body.dialect.warp, x)
+    for x in loops:  # a row takes its own rows one after the other
+        body.loop(body.dialect.thread if by_row else body.dialect.warp, x)
     _print_body(stage, loops, front, body)
     body.by_row = by_row
 

@@ -310,8 +310,8 @@ class _Collector:
     def stage(self, stage: Stage) -> None:
         """A stage: each turn of its loops over lanes is one thread's."""
         for loop in stage.loops:
-            if loop.level is Level.WARP:
-                self.scope.enter(loop, ROW)
+            if loop.level is Level.WARP:  # a row takes its own rows one after the other
+                self.scope.enter(loop, None if self.in_rows else ROW)
                 self.in_rows = True
         for let in stage.before:
             self.let(let)
