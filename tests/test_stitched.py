@@ -10,8 +10,12 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
+from passkit import dtype as dt
+from passkit.ast import Var
 from passkit.errors import CodeGenError
+from passkit.index import Sum
 from passkit.lowering import lower
+from passkit.lowering.product import product_stages
 from passkit.planner import plan_group
 from passkit.shared import plan_shared
 from passkit.space import Infeasible
@@ -260,3 +264,14 @@ def test_regions() -> None:
     assert (rows.outside, rows.inside, rows.swords, rows.size) == ((0,), (1, 2), 3, 40 * 32)
     assert (columns.outside, columns.inside, columns.swords) == ((2,), (0, 1), 2)
     assert columns.extents == (94, 4) and Region((4, 5), 1).size == 5
+
+
+def test_operands_lie_evenly() -> None:
+    """A product's rows and columns must be at even distances in memory."""
+    a, b = pk.var("a", (4, 6)), pk.var("b", (6, 2))
+    node = o.matmul(a, b, name="mm").node
+    uneven = Sum(((Var("m", dt.int64) % 3, 2),))
+    with pytest.raises(CodeGenError, match="matmul 'mm' reads an operand whose elements do not"):
+        product_stages(
+            node, lambda which, index, extents: ("x0", uneven), 1, Region((4, 2), 0), 1, "dot"
+        )
