@@ -209,11 +209,14 @@ def test_a_log_that_is_full_keeps_what_came_first() -> None:
     """No entry is written behind its end, and its size has limits."""
     set_num_threads(2)
     run, cells = counting(640, 20, steps=4)
-    launcher().note_shares(3)
-    for _ in range(10):
-        run()
+    deadline, calls, found = time.monotonic() + 20, 0, list[Any]()
+    while not found and time.monotonic() < deadline:  # the team is not to be had at once
+        launcher().note_shares(3)
+        for _ in range(10):
+            run()
+        calls, found = calls + 10, launcher().note_shares(0)
 
-    assert len(launcher().note_shares(0)) == 3 and (cells == 40).all()
+    assert len(found) == 3 and (cells == 4 * calls).all()
     for wrong in (-2, 1 << 21):
         with pytest.raises(ValueError, match=f"has place for 0 to 1048576, got {wrong}"):
             launcher().note_shares(wrong)
