@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
@@ -14,6 +14,9 @@ from passkit.graph import Graph
 from passkit.nested import register_nested
 from passkit.node import Entry, Node
 from passkit.op import REQUIRED, register_later, register_op
+
+if TYPE_CHECKING:
+    from passkit.packing import Part
 
 
 class Kind(Enum):
@@ -42,6 +45,13 @@ class Group:
     def key(self) -> str:
         """A digest that equal groups share, in any process."""
         return self.graph.key
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """What it falls into that has no data flow between: itself alone, as a rule."""
+        from passkit.packing import parts_of  # a start that finds all kernels ready needs none
+
+        return parts_of(self.graph)
 
     @cached_property
     def ops(self) -> tuple[Node, ...]:

@@ -156,7 +156,7 @@ class _Check:
         return not (behind or at_least(x.offset, y.offset + y.extent * y.dtype.nbytes))
 
     def _lost(self, touches: Iterable[Touch]) -> Iterator[Hazard]:
-        """Reads of an array behind a write to another one that shares its memory."""
+        """Reads of an array behind a write to another one that shares its memory, in a tile."""
         last: dict[str, Touch] = {}
         for t in touches:
             if t.writes:
@@ -164,6 +164,8 @@ class _Check:
                 last[t.buffer] = t
                 continue
             for w in last.values():
+                if self._apart(w.part, t.part):
+                    continue
                 if w.buffer != t.buffer and self._overlap(w.buffer, t.buffer):
                     yield Hazard(w, t, "before")
 
@@ -194,6 +196,8 @@ class _Check:
             for b in touches:
                 if not (a.writes or b.writes):
                     continue
+                if a.buffer != b.buffer and not self._overlap(a.buffer, b.buffer):
+                    continue  # both share memory with a third
                 for way, needed in self._needs(a, b):
                     if needed > self._waits(a, b, way):
                         yield Hazard(a, b, TELL[way])

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import lru_cache
+
+from attrs import evolve
 
 from passkit.group import FUSED, Group
 from passkit.layout import lay_out
 from passkit.node import Node
+from passkit.packing import aim_of, bundles, points_of_tile
 from passkit.schedule import Schedule, estimate, levels_of, stages_of
-from passkit.space import Infeasible
+from passkit.size import numel
+from passkit.space import Infeasible, is_free
+from passkit.split import Split
+from passkit.stage import Place
 from passkit.stitching.plan import is_stitched, plan_stitched
 from passkit.target import Target
-from passkit.tiling import row_place, tiling
+from passkit.tiling import Composition, row_place, tiling
 
 
 def plan_group(group: Group, target: Target) -> Schedule | Infeasible:
@@ -35,6 +42,8 @@ class _Held:
 @lru_cache(maxsize=4096)
 def _plan(key: str, held: _Held, target: Target) -> Schedule | Infeasible:
     group = held.group
+    if len(group.parts) > 1:
+        return _packed(group, target)
     if is_stitched(group.graph):
         return plan_stitched(group, target)
     layout = lay_out(group.graph)
@@ -56,10 +65,65 @@ def _plan(key: str, held: _Held, target: Target) -> Schedule | Infeasible:
     )
 
 
+def _packed(group: Group, target: Target) -> Schedule | Infeasible:
+    """The schedule of parts: each as if alone, with tiles that take about as long everywhere."""
+    free = next((e.node for e in group.graph.outputs if is_free(e.node)), None)
+    if free is not None:
+        return Infeasible("pass_through", "an output that is an input", free)
+    parts = [Group(p.graph, group.kind) for p in group.parts]
+    plans = []
+    for part in parts:
+        plan = plan_group(part, target)
+        if isinstance(plan, Infeasible):
+            return plan
+        plans.append(plan)
+    seconds = [p.seconds for p in plans]
+    aim = aim_of(seconds) if target.lanes > 1 else 0.0
+    if aim:
+        for k, part in enumerate(parts):
+            if plans[k].stitching is not None:
+                continue
+            tile = _tile(plans[k], aim, target)
+            plan = plan_group(part, target if tile == target.tile else evolve(target, tile=tile))
+            assert isinstance(plan, Schedule)
+            plans[k] = plan
+    small = [2 * p.seconds < aim and _is_small(p) for p in plans]
+    return Schedule(
+        *(Composition.PACKED, (), Split(0, 1), None, (), ()),
+        seconds=sum(seconds) if all(seconds) else 0.0,
+        parts=tuple(plans),
+        share=tuple(map(tuple, bundles(seconds, small, aim))),
+    )
+
+
+def _tile(plan: Schedule, aim: float, target: Target) -> int:
+    """The points that a tile of a part should have."""
+    points = plan.space.size
+    if not isinstance(points, int) or points == 0:  # a sum of nothing takes time all the same
+        return target.tile
+    return points_of_tile(plan.seconds / points, aim, target.tile)
+
+
+def _is_small(plan: Schedule) -> bool:
+    """Whether a part is one tile without scratch, so that others may follow it there."""
+    if any(k.place is Place.SHARED for k in plan.kept):
+        return False
+    if plan.composition is Composition.THREAD and len(plan.axes) == 1:
+        count, most = plan.axes[0].extent, plan.width
+    elif plan.composition in (Composition.THREAD, Composition.ROW) and plan.width is None:
+        lane = plan.axes[-1]
+        count = numel(a.extent for a in plan.axes if not a.reduced and a is not lane)
+        most = plan.split.chunk
+    else:
+        return False
+    return isinstance(count, int) and isinstance(most, int) and count <= most
+
+
 def inplace_pairs(node: Node) -> list[tuple[int, int]]:
     """Which results of a fused node may overwrite which inputs: FInplaceOption.
 
-    One pass over the points, every read of the input at the point that is written.
+    One pass over the points, every read of the input at the point that is written, and no other
+    part of the kernel that reads it.
     """
     group: Group = node.params["body"]
     return _pairs(group.key, _Held(group))
@@ -67,16 +131,21 @@ def inplace_pairs(node: Node) -> list[tuple[int, int]]:
 
 @lru_cache(maxsize=4096)
 def _pairs(key: str, held: _Held) -> list[tuple[int, int]]:
-    graph = held.group.graph
-    layout = Infeasible("stitched", "") if is_stitched(graph) else lay_out(graph)
-    if isinstance(layout, Infeasible) or layout.space.reduced:
-        return []
-    inputs = [
-        i
-        for i, n in enumerate(graph.inputs)
-        if all(a == layout.space.full for a in layout.input_reads.get(n, []))
-    ]
-    return [(i, o) for i in inputs for o in range(len(graph.outputs))]
+    group = held.group
+    readers = Counter(i for part in group.parts for i in part.inputs)
+    pairs = []
+    for part in group.parts:
+        layout = Infeasible("stitched", "") if is_stitched(part.graph) else lay_out(part.graph)
+        if isinstance(layout, Infeasible) or layout.space.reduced:
+            continue
+        pairs += [
+            (i, o)
+            for i, n in zip(part.inputs, part.graph.inputs, strict=True)
+            if all(a == layout.space.full for a in layout.input_reads.get(n, []))
+            and readers[i] == 1
+            for o in part.outputs
+        ]
+    return pairs
 
 
 FUSED.set_attr("FInplaceOption", inplace_pairs)

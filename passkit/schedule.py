@@ -87,7 +87,8 @@ class Schedule:
     ``width`` is the number of lanes-axis points of a tile, None for the whole axis. ``seconds``
     is one thread's time for the whole group at its known sizes, 0 when they are unknown. Outputs in
     ``stream`` are too large to be worth a place in the caches. A stitched kernel has its stages in
-    the parts of its ``stitching``.
+    the parts of its ``stitching``. A PACKED one has a schedule for each of its ``parts``, and the
+    numbers of those that have tiles of their own, or ``share`` one.
     """
 
     composition: Composition
@@ -101,6 +102,8 @@ class Schedule:
     source: Source = Source.MODEL
     stitching: Stitching | None = None
     label: str = field(default="", eq=False)
+    parts: tuple[Schedule, ...] = ()
+    share: tuple[tuple[int, ...], ...] = ()
 
     @property
     def space(self) -> Space:
@@ -108,6 +111,8 @@ class Schedule:
         return Space(self.axes)
 
     def __str__(self) -> str:
+        if self.parts:
+            return f"packed[{'; '.join(map(str, self.parts))}]"
         if self.stitching is not None:
             parts = len(self.stitching.parts)
             return f"{self.composition.value} of {parts} parts, split {self.split}"

@@ -13,7 +13,7 @@ from passkit.index import ravel
 from passkit.node import Entry, Node, known_shape
 from passkit.reads import reads_of
 from passkit.schedule import Schedule, Stitching
-from passkit.size import Extent, numel
+from passkit.size import Extent, at_least, numel
 from passkit.space import Role, Space, is_free, reduce_of, scan_of
 from passkit.stage import Buffer, Place
 from passkit.stitching.cutting import reads_of_part
@@ -50,7 +50,8 @@ class SharedPlan:
     """The scratch of a kernel: arrays in order, byte offsets aligned to 64, and the total.
 
     Units: bytes. Sizes that are not known yet are expressions. A stitched kernel's are the values
-    that its parts leave for each other; ``parts`` have what each part needs for itself.
+    that its parts leave for each other; ``parts`` have what each part needs for itself. Those of
+    packed parts lie one over the other: no two of them have scratch at a time.
     """
 
     arrays: tuple[Scratch, ...]
@@ -78,6 +79,8 @@ def plan_shared(group: Group, schedule: Schedule) -> SharedPlan:
     (COLUMN, SHORT); there a row value that a later stage reads has one element for each lane, or
     row. Short rows begin at multiples of 16. Those of a result that is gathered lie close.
     """
+    if schedule.parts:
+        return _overlapping(group, schedule)
     nodes = group.graph.nodes
     if schedule.stitching is not None:
         return _stitched(group, schedule.stitching)
@@ -150,6 +153,25 @@ def _stitched(group: Group, stitching: Stitching) -> SharedPlan:
         if nodes[k].entries[0] in read:
             arrays.append(Scratch(Holds.VALUE, k, _dtype(nodes[k]), region.size))
     return _laid_out(arrays, tuple(parts))
+
+
+def _overlapping(group: Group, schedule: Schedule) -> SharedPlan:
+    """The scratch of packed parts: as much as the largest takes, or all where none is known to."""
+    graphs = [p.graph for p in group.parts]
+    plans = [
+        plan_shared(Group(g, group.kind), s) for g, s in zip(graphs, schedule.parts, strict=True)
+    ]
+    total: Extent = 0
+    for plan in plans:
+        total = largest(total, plan.nbytes)
+    return SharedPlan((), (), total, tuple(plans))
+
+
+def largest(a: Extent, b: Extent) -> Extent:
+    """The larger of two sizes that are at least 0; their sum where that is not certain."""
+    if at_least(a, b):
+        return a
+    return b if at_least(b, a) else a + b
 
 
 def gathers(schedule: Schedule, k: int, dtype: DType) -> bool:

@@ -20,7 +20,9 @@ class Target:
     Units: bytes, seconds, bytes per second. ``scratch`` is the limit of SHARED per tile; ``tile``
     the elements a tile should have, ``short_tile`` one of rows of at most ``short_row``;
     ``parallel`` the seconds of serial work above which threads pay; ``stream_bytes`` the bytes of
-    results from which on they go past the caches.
+    results from which on they go past the caches. Kernels of at most ``packed`` seconds may be
+    packed, if at most ``packed_bytes`` were made for them and ``max_arguments`` are enough: where
+    that saves ``worth`` seconds, ``meeting`` being what threads lose at the end of a kernel.
     """
 
     name: str
@@ -36,8 +38,13 @@ class Target:
     bandwidth: float = 2e10
     light: float = 6e-11
     expensive: float = 4e-10
-    launch: float = 2e-7
+    launch: float = 5e-8
     stream_bytes: int = 32 * MIB
+    packed: float = 2.5e-5
+    packed_bytes: int = MIB
+    max_arguments: int = 1024
+    worth: float = 2e-6
+    meeting: float = 5e-7
     warp: int = 32
     block: int = 256
 
@@ -82,8 +89,12 @@ def _targets() -> dict[str, Target]:
         "cpu": cpu(),
         "interpret": evolve(cpu(), name="interpret"),
         "blocks": evolve(cpu(), name="blocks"),
-        "opencl": Target("opencl", "opencl", lanes=1, scratch=32 * KIB, launch=1e-5),
-        "cuda": Target("cuda", "cuda", lanes=1, scratch=48 * KIB, launch=8e-6, bandwidth=3e12),
+        "opencl": Target(
+            *("opencl", "opencl", 1, 32 * KIB), launch=1e-5, max_arguments=128
+        ),
+        "cuda": Target(
+            *("cuda", "cuda", 1, 48 * KIB), launch=8e-6, bandwidth=3e12, max_arguments=256
+        ),
     }
 
 

@@ -22,7 +22,8 @@ class Composition(Enum):
     elements. ROW: lanes along the reduced axis of one row at a time. SHORT: the same for a tile of
     short rows, stage by stage, so that no row waits for its own folds; row values are computed with
     lanes across rows. COLUMN: lanes along the last kept axis, the reduction a serial loop.
-    STITCHED: parts with compositions of their own, one after the other in each tile.
+    STITCHED: parts with compositions of their own, one after the other in each tile. PACKED: parts
+    with schedules of their own, each with tiles of its own.
     """
 
     THREAD = "thread"
@@ -32,6 +33,7 @@ class Composition(Enum):
     SHORT = "short"
     COLUMN = "column"
     STITCHED = "stitched"
+    PACKED = "packed"
 
 
 COLUMNS, PAGE = 512, 1024

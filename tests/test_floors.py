@@ -23,9 +23,9 @@ FLOORS = {
     ),
     "plan": (
         "partial unroll index choice target group closing split propagate consistency "
-        "split_search space layout turning reads tiling schedule "
+        "split_search space layout turning reads tiling packing schedule "
         "stitching planner shared dominance sharing flow nest template variants kernel lowering "
-        "tidy storage touches hazards"
+        "tidy renaming storage touches hazards"
     ),
     "parts": "dialects runtime render viz explanation ops",
     "passes": (

@@ -114,6 +114,21 @@ class Vectors:
 
 
 @frozen(kw_only=True)
+class PartTemplates:
+    """Spellings for packed kernels in a dialect whose kernels get begin and end of their tiles.
+
+    ``function`` opens the function of a part called {name}; ``call`` calls it for its own of the
+    kernel's tiles, those from {first} to {last}, which it counts from 0, as {begin} to {end}. It
+    gets {buffers} and {sizes}: of those of the kernel the one that is number {k}.
+    """
+
+    function: str
+    call: str
+    buffer: str
+    size: str
+
+
+@frozen(kw_only=True)
 class Dialect:
     """The spellings of one language; `passkit.dialects.printer` does the printing.
 
@@ -132,7 +147,7 @@ class Dialect:
     each a pointer and its strides down and along: (m, k) by (k, n).
     ``counter``, if given, is a local that rows, taken one after the other, count up.
     ``unpack`` and ``unpack_size``, if given, fetch arguments in front of the body; ``fence`` ends a
-    kernel that streams. ``calls`` maps
+    kernel that streams. With ``parts`` the parts of packed kernels are functions. ``calls`` maps
     function names to spellings; where a language has one for each float type, use "exp/float32".
     """
 
@@ -172,6 +187,7 @@ class Dialect:
     calls: Mapping[str, str] = field(factory=dict)
     vectors: Vectors | None = None
     product: str = ""
+    parts: PartTemplates | None = None
     prefetch: str = ""
     fence: str = ""
     preamble: str = ""

@@ -2,7 +2,14 @@
 
 from pathlib import Path
 
-from passkit.dialects.base import SCALARS, Dialect, RowTemplates, Vectors, register_dialect
+from passkit.dialects.base import (
+    SCALARS,
+    Dialect,
+    PartTemplates,
+    RowTemplates,
+    Vectors,
+    register_dialect,
+)
 
 PRELUDE = Path(__file__).with_name("prelude")
 
@@ -32,6 +39,21 @@ CXX = register_dialect(
         infinity="__builtin_inf{suffix}()",
         bits="__builtin_bit_cast({type}, {bits})",
         product="dot(matrix{{{c}}}, matrix{{{a}}}, matrix{{{b}}}, {m}, {n}, {k});",
+        parts=PartTemplates(
+            function=(
+                "static void {name}(void *const *buf, const int64_t *size, int64_t begin, "
+                "int64_t end, unsigned char *scratch)"
+            ),
+            call=(
+                "if (begin < {last} && end > {first}) {{\n"
+                "  void *const bufs[] = {{{buffers}}};\n"
+                "  const int64_t sizes[] = {{{sizes}}};\n"
+                "  {name}(bufs, sizes, {begin}, {end}, scratch);\n"
+                "}}"
+            ),
+            buffer="buf[{k}]",
+            size="size[{k}]",
+        ),
         prefetch="prefetch({at}, {mask});",
         fence="stream_fence();",
         vectors=Vectors(

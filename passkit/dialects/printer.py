@@ -7,24 +7,63 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import groupby
 
-from passkit.ast import Load
-from passkit.dialects.base import Dialect
+from attrs import evolve
+
+from passkit.ast import Load, Var, const
+from passkit.dialects.base import Dialect, PartTemplates
 from passkit.dialects.body import Body
 from passkit.dialects.expressions import Scalars
 from passkit.dialects.lanes import LANES
 from passkit.dialects.odometer import Digit, digits_of, print_start, print_step
+from passkit.dialects.separate import is_packed, separated
 from passkit.dialects.stages import print_stage
+from passkit.dtype import int64
 from passkit.errors import CodeGenError
 from passkit.shared import ALIGN
-from passkit.stage import Buffer, Dot, KernelAST, Level, Part, Phase, Place, Stage
+from passkit.stage import Buffer, Dot, KernelAST, Let, Level, Part, Phase, Place, Stage
 from passkit.tidy import expressions
 from passkit.walk import walk
 
 
 def print_kernel(ast: KernelAST, name: str, dialect: Dialect) -> str:
     """The text of one kernel, without the dialect's prelude."""
-    return _Printer(ast, dialect).kernel(name)
+    if dialect.parts is not None and is_packed(ast):
+        return _print_parts(ast, name, dialect, dialect.parts)
+    return _Printer(ast, dialect).kernel(name, dialect.kernel)
+
+
+def _print_parts(ast: KernelAST, name: str, dialect: Dialect, spoken: PartTemplates) -> str:
+    """A kernel whose parts are functions: those that do the same are one, called for each."""
+    printed: dict[KernelAST, str] = {}
+    known: dict[str, str] = {}
+    functions: list[str] = []
+    body = Body(Scalars(dialect, ast.sizes, frozenset(), {}), ())
+    size_of = {n: spoken.size.format(k=k) for k, n in enumerate(ast.sizes)}
+    params = [dialect.size.format(name=n) for n in ast.sizes]
+    body.open(dialect.kernel.format(name=name, params=", ".join(params)))
+    for part in separated(ast):
+        if part.ast not in printed:
+            printed[part.ast] = _Printer(part.ast, dialect).kernel("PART", spoken.function)
+        text = printed[part.ast]
+        if text not in known:
+            known[text] = f"{name}_part{len(known)}"
+            functions.append(text.replace("PART", known[text], 1))
+        first, last = (size_of.get(t, t) for t in map(body.scalars.expr, part.span))
+        buffers = ", ".join(spoken.buffer.format(k=k) for k in part.buffers)
+        sizes = ", ".join(spoken.size.format(k=k) for k in part.sizes) or "0"
+        begin, end = "begin", f"end < {last} ? end : {last}"
+        if first != "0":
+            begin, end = f"begin > {first} ? begin - {first} : 0", f"({end}) - {first}"
+        call = spoken.call.format(
+            **{"name": known[text], "buffers": buffers, "sizes": sizes},
+            **{"first": first, "last": last, "begin": begin, "end": end},
+        )
+        for line in call.split("\n"):
+            body.line(line)
+    body.close()
+    return "\n".join([*functions, *body.lines]) + "\n"
 
 
 class _Printer:
@@ -38,11 +77,11 @@ class _Printer:
         rereads = dialect.memory[0] != "" and _rereads(ast)
         self.body = Body(scalars, (*ast.params, *ast.scratch), _has_rows(ast), rereads)
 
-    def kernel(self, name: str) -> str:
+    def kernel(self, name: str, head: str) -> str:
         d, body = self.dialect, self.body
         params = [d.buffer.format(**self._spoken(b)) for b in self.ast.params]
         params += [d.size.format(name=n) for n in self.ast.sizes]
-        body.open(d.kernel.format(name=name, params=", ".join(params)))
+        body.open(head.format(name=name, params=", ".join(params)))
         for text in (*d.prologue, *self._fetched_buffers(), *self._fetched_sizes()):
             body.line(text)
         self._scratch()
@@ -96,14 +135,39 @@ class _Printer:
             self.body.line(template.format(total=_total(arrays), **values))
 
     def _phase(self, phase: Phase) -> None:
+        if phase.parts[0].span is not None:
+            self._packed(phase)
+            return
         self.body.loop(self.dialect.grid, phase.tile)
-        for part in phase.parts:
-            if len(phase.parts) > 1:
+        self._in_order(phase.parts)
+        self.body.close()
+
+    def _packed(self, phase: Phase) -> None:
+        """The tiles of packed parts: which part a tile is of holds for all its threads alike."""
+        block = Var("block", phase.tile.var.dtype)
+        self.body.loop(self.dialect.grid, evolve(phase.tile, var=block))
+        branches = [(span, list(parts)) for span, parts in groupby(phase.parts, lambda p: p.span)]
+        for k, (span, parts) in enumerate(branches):
+            assert span is not None
+            first, last = span
+            test = f"if ({self.body.scalars.expr(block < last)}) {{"
+            head = test if k == 0 else f"}} else {test}" if k < len(branches) - 1 else "} else {"
+            self.body.depth -= k > 0
+            self.body.line(head)
+            self.body.depth += 1
+            self.body.let(Let(phase.tile.var, block if first == const(0, int64) else block - first))
+            self._in_order(parts)
+        self.body.close()
+        self.body.close()
+
+    def _in_order(self, parts: Sequence[Part]) -> None:
+        """The parts of a tile, each in a scope of its own."""
+        for part in parts:
+            if len(parts) > 1:
                 self.body.scope()
             self._part(part)
-            if len(phase.parts) > 1:
+            if len(parts) > 1:
                 self.body.close()
-        self.body.close()
 
     def _part(self, part: Part) -> None:
         rows, digits = part.rows, list[Digit]()

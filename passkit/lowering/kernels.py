@@ -1,4 +1,4 @@
-"""Lowering of any group: of one iteration space, or stitched of several."""
+"""Lowering of any group: of one iteration space, stitched of several, or packed of parts."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from passkit.group import Group
 from passkit.lowering.barriers import with_waits
 from passkit.lowering.lower import lower_plain
 from passkit.lowering.narrow import without_narrow
+from passkit.lowering.packed import packed
 from passkit.lowering.stitched import lower_stitched
 from passkit.schedule import Schedule
 from passkit.shared import SharedPlan
@@ -19,6 +20,9 @@ def lower(group: Group, schedule: Schedule, shared: SharedPlan) -> tuple[KernelA
 
     Raises: CodeGenError when the schedule was made for another group.
     """
+    if schedule.parts:
+        ast, tiles = packed(group, schedule, shared, lower)
+        return with_waits(ast), tiles
     chosen = lower_plain if schedule.stitching is None else lower_stitched
     ast, tiles = chosen(group, schedule, shared)
     dtypes = [e.dtype for n in group.graph.nodes for e in n.entries]

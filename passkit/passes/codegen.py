@@ -18,7 +18,7 @@ from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
 from passkit.planner import plan_group
 from passkit.schedule import Schedule
-from passkit.shared import SharedPlan, plan_shared
+from passkit.shared import SharedPlan, largest, plan_shared
 from passkit.size import Extent, numel
 from passkit.space import Infeasible
 from passkit.stage import Buffer, KernelAST, Place
@@ -131,12 +131,13 @@ def _named(text: str, op: str, dialect: str) -> tuple[str, str, str]:
     digest = hashlib.sha256(f"{FORMAT} {dialect}\n{text}".encode()).hexdigest()
     stem = "".join(c if c.isascii() and c.isalnum() else "_" for c in op)
     name = f"{stem}_{digest[:8]}"
-    return name, digest, text.replace("KERNEL", name, 1)
+    return name, digest, text.replace("KERNEL", name)
 
 
 def _scratch_nbytes(ast: KernelAST) -> Extent:
     total: Extent = 0
     for b in ast.scratch:
         if b.place is Place.SHARED:
-            total = total + (b.extent * b.dtype.nbytes + 63) // 64 * 64
+            nbytes = (b.extent * b.dtype.nbytes + 63) // 64 * 64
+            total = total + nbytes if b.offset is None else largest(total, b.offset + nbytes)
     return total

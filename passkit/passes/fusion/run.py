@@ -10,6 +10,7 @@ from passkit.passes.context import PassContext
 from passkit.passes.fusion.contract import contract
 from passkit.passes.fusion.flatten import flatten
 from passkit.passes.fusion.greedy import greedy
+from passkit.passes.fusion.pack import pack
 from passkit.passes.fusion.pairwise import pairwise, singles
 from passkit.passes.fusion.stitched import with_stitched
 from passkit.passes.fusion.views import without_views
@@ -43,10 +44,12 @@ def fusion(graph: Graph, context: PassContext) -> Graph:
         )
     partition = with_stitched(graph, strategy(graph, context), context)
     partition = without_views(graph, partition)
-    fused = contract(graph, partition)
+    fused, log = contract(graph, partition), partition.log
+    if context.fusion == "stitch":
+        fused, log = pack(fused, context, log)
     groups = {n: n.params["body"] for n in fused.nodes if n.op is FUSED}
     return fused.with_attrs(
         subgraph=Annotation("subgraph", groups),
-        fusion_log=tuple(partition.log),
+        fusion_log=tuple(log),
         shape_guards=graph.attrs.get("shape_guards", ()),
     )

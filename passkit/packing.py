@@ -1,0 +1,175 @@
+"""Packing: what a group falls into that has no data flow between, and how tiles are shared out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from attrs import define, frozen
+
+from passkit.graph import Graph
+from passkit.layout import lay_out
+from passkit.node import Entry, Node, known_shape
+from passkit.op import FContract
+from passkit.size import numel
+from passkit.space import Axis, Infeasible, is_free
+
+STREAMS, NODES, TRIES = 8, 24, 4
+"""Arrays and nodes of a loop that does what parts of one space do, which share no array, at most;
+and loops that a part is tried with."""
+SHARES, SHORTEST, FEWEST = 64, 1e-6, 256
+"""Tiles that are enough for any team; seconds that a tile should take, and points, at least."""
+
+
+@frozen(eq=False)
+class Part:
+    """A closed part of a group's graph, with the group's numbers of its inputs and outputs."""
+
+    graph: Graph
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+def parts_of(graph: Graph) -> tuple[Part, ...]:
+    """The parts of a group's graph with no data flow between, in the order of first outputs.
+
+    Where parts have one space and read the same arrays, or have few, one loop does it all: they
+    are one part then.
+    """
+    found = _components(graph)
+    loops = _joined(graph, found) if len(found) > 1 else []
+    if len(loops) < 2:
+        return (Part(graph, *(tuple(range(len(k))) for k in (graph.inputs, graph.outputs))),)
+    number = {n: k for k, n in enumerate(graph.inputs)}
+    return tuple(
+        Part(r.graph, tuple(number[n] for n in r.graph.inputs), tuple(r.outputs)) for r in loops
+    )
+
+
+def _components(graph: Graph) -> list[list[int]]:
+    """Numbers of outputs that operators connect, by the first of each."""
+    root: dict[Node, Node] = {}
+
+    def find(node: Node) -> Node:
+        while root[node] is not node:
+            root[node] = node = root[root[node]]
+        return node
+
+    for node in graph.nodes:
+        root[node] = node
+        if not is_free(node):
+            for entry in node.inputs:
+                if not is_free(entry.node):
+                    root[find(entry.node)] = node
+    found: dict[Node, list[int]] = {}
+    for k, entry in enumerate(graph.outputs):
+        found.setdefault(find(entry.node), []).append(k)
+    return list(found.values())
+
+
+@define(eq=False)
+class _Loop:
+    """Outputs that one loop computes, in this space; None where it takes several spaces."""
+
+    outputs: list[int]
+    graph: Graph
+    axes: tuple[Axis, ...] | None
+
+    @property
+    def arrays(self) -> set[Node | Entry]:
+        """The inputs of more than one element, and the outputs."""
+        large = {n for n in self.graph.inputs if numel(known_shape(n.entries[0])) != 1}
+        return {*large, *self.graph.outputs}
+
+
+def _joined(graph: Graph, found: Iterable[list[int]]) -> list[_Loop]:
+    """The components, those that one loop had better compute together."""
+    loops: list[_Loop] = []
+    readers: dict[Node | Entry, list[_Loop]] = {}
+    last: dict[tuple[Axis, ...], _Loop] = {}
+    for outputs in found:
+        own = _loop(graph, outputs)
+        near = [r for n in own.arrays for r in readers.get(n, ())]
+        if own.axes is not None and own.axes in last:
+            near.append(last[own.axes])
+        home = _join(graph, own, list(dict.fromkeys(near))[:TRIES])
+        if home is None:
+            home = own
+            loops.append(own)
+        if home.axes is not None:
+            last[home.axes] = home
+        for n in own.arrays:
+            readers.setdefault(n, []).append(home)
+    return loops
+
+
+def _loop(graph: Graph, outputs: list[int]) -> _Loop:
+    closed = Graph([graph.outputs[k] for k in outputs])
+    return _Loop(outputs, closed, _axes(closed.key, _Held(closed)))
+
+
+class _Held:
+    """A graph that does not take part in a memo's key: its digest does."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Held)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+@lru_cache(maxsize=4096)
+def _axes(key: str, held: _Held) -> tuple[Axis, ...] | None:
+    """The axes of a graph's space, if it has one."""
+    if any(n.op is not None and FContract.get(n.op.name) is not None for n in held.graph.nodes):
+        return None
+    layout = lay_out(held.graph)
+    return None if isinstance(layout, Infeasible) else layout.space.axes
+
+
+def _join(graph: Graph, own: _Loop, near: Iterable[_Loop]) -> _Loop | None:
+    """The first of the loops ``near`` that computes ``own`` as well from now on."""
+    for home in near:
+        if home.axes is None or own.axes is None:
+            continue
+        if numel(a.extent for a in home.axes) != numel(a.extent for a in own.axes):
+            continue
+        shared = home.arrays & own.arrays
+        if not shared and len(home.arrays | own.arrays) > STREAMS:
+            continue
+        if not shared and len(home.graph.nodes) + len(own.graph.nodes) > NODES:
+            continue
+        both = _loop(graph, sorted([*home.outputs, *own.outputs]))
+        if both.axes is None or not (shared or both.axes == home.axes):
+            continue
+        home.outputs, home.graph, home.axes = both.outputs, both.graph, both.axes
+        return home
+    return None
+
+
+def aim_of(seconds: Sequence[float]) -> float:
+    """The seconds that a tile should take where parts take these; 0 where one is not known."""
+    return max(sum(seconds) / SHARES, SHORTEST) if all(seconds) else 0.0
+
+
+def points_of_tile(each: float, aim: float, most: int) -> int:
+    """The points of a tile that takes about ``aim`` seconds, ``each`` for a point."""
+    fits = min(int(aim / each), most)
+    return 1 << max(fits, FEWEST).bit_length() - 1 if fits < most else most
+
+
+def bundles(seconds: Sequence[float], small: Sequence[bool], aim: float) -> list[list[int]]:
+    """The numbers of parts that share tiles: ``small`` ones, up to ``aim`` seconds together."""
+    made: list[list[int]] = []
+    taken = 0.0
+    for k in sorted(range(len(seconds)), key=lambda k: small[k]):
+        fits = small[k] and made and small[made[-1][0]] and taken + seconds[k] <= aim
+        if fits:
+            made[-1].append(k)
+        else:
+            made.append([k])
+        taken = seconds[k] + (taken if fits else 0.0)
+    return made

@@ -1,0 +1,67 @@
+__kernel void packed(__global const float *restrict x0, __global const float *restrict x1, __global const double *restrict x2, __global const float *restrict x3, __global const float *restrict x4, __global float *restrict y0, __global float *restrict y1, __global double *restrict y2, __global float *restrict y3, __global float *restrict y4, const long n0, const long n1, const long n2, const long n3, const long n4, const long n5, const long n6, const long n7, const long n8, const long n9, const long n10, const long n11, __local uchar *scratch, __local void *joined) {
+  __local double *const s0 = (__local double *)(scratch + 0);
+  for (long block = get_group_id(0); block < n11; block += get_num_groups(0)) {
+    if (block < n1) {
+      const long tile = block;
+      const long low = tile * 8192;
+      const long high = low + 8192 < n0 ? low + 8192 : n0;
+      for (long i0 = low + get_local_id(0); i0 < high; i0 += get_local_size(0)) {
+        y0[i0] = x0[i0] + 1.0f;
+      }
+    } else if (block < n4) {
+      const long tile = block - n1;
+      const long i0_end = tile * n3 + n3 < n2 ? tile * n3 + n3 : n2;
+      for (long i0 = tile * n3; i0 < i0_end; ++i0) {
+        float reduce_sum_1_lanes = 0.0f;
+        for (long i1 = 0 + get_local_id(0); i1 < n0; i1 += get_local_size(0)) {
+          const float reduce_sum_1_term = x1[i0 * n0 + i1];
+          reduce_sum_1_lanes = reduce_sum_1_lanes + reduce_sum_1_term;
+        }
+        __local float *reduce_sum_1_all = (__local float *)joined;
+        reduce_sum_1_all[get_local_id(0)] = reduce_sum_1_lanes;
+        for (uint o = get_local_size(0) / 2; o; o >>= 1) {
+          barrier(CLK_LOCAL_MEM_FENCE);
+          if (get_local_id(0) < o) {
+            const float a = reduce_sum_1_all[get_local_id(0)];
+            const float b = reduce_sum_1_all[get_local_id(0) + o];
+            reduce_sum_1_all[get_local_id(0)] = a + b;
+          }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        const float reduce_sum_1 = reduce_sum_1_all[0];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (get_local_id(0) == 0) y1[i0] = reduce_sum_1;
+      }
+    } else if (block < n7) {
+      const long tile = block - n4;
+      const long low = tile * 512;
+      const long high = low + 512 < n5 ? low + 512 : n5;
+      for (long i1 = low + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
+        s0[i1 - low] = 0.0;
+      }
+      for (long i0 = 0; i0 < n6; ++i0) {
+        for (long i1 = low + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
+          s0[i1 - low] = s0[i1 - low] + x2[i1 + i0 * n5];
+        }
+      }
+      for (long i1 = low + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
+        y2[i1] = s0[i1 - low];
+      }
+    } else if (block < n9) {
+      const long tile = block - n7;
+      const long low = tile * 8192;
+      const long high = low + 8192 < n8 ? low + 8192 : n8;
+      for (long i0 = low + get_local_id(0); i0 < high; i0 += get_local_size(0)) {
+        y3[i0] = x3[i0] + 1.0f;
+      }
+    } else {
+      const long tile = block - n9;
+      const long low = tile * 8192;
+      const long high = low + 8192 < n10 ? low + 8192 : n10;
+      for (long i0 = low + get_local_id(0); i0 < high; i0 += get_local_size(0)) {
+        const float x0_0 = x4[i0];
+        y4[i0] = x0_0 - exp(x0_0);
+      }
+    }
+  }
+}

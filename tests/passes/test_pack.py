@@ -1,0 +1,270 @@
+"""Packing: which kernels become one, which do not and why, and that results stay as they are."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+import passkit as pk
+from passkit.group import FUSED, Kind
+from passkit.passes.fusion.pack import heights
+from passkit.planning import planned
+from passkit.target import Target, cpu
+from tests.planned import feeds_of
+from tests.teams import team_of
+from tests.together import compiled
+
+SIZES = [round(10 * 10 ** (4 * k / 29)) for k in range(30)]
+APART = evolve(cpu(), max_arguments=0)
+"""The same machine, where nothing is packed."""
+
+
+def adam(sizes: list[int]) -> tuple[pk.Graph, pk.Graph]:
+    """A step of Adam for tensors of these sizes: of inputs, and of state in its place."""
+    rng, outputs, updates = np.random.default_rng(0), [], []
+    for k, n in enumerate(sizes):
+        start = [np.abs(rng.standard_normal(n, dtype=np.float32)) for _ in "pmv"]
+        for kept in (True, False):
+            old = [pk.state(f"{c}{k}", x) if kept else pk.var(f"{c}{k}", (n,), "float32")
+                   for c, x in zip("pmv", start, strict=True)]
+            p, m, v = old
+            g = pk.var(f"g{k}", (n,), "float32")
+            m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+            new = p - 0.001 * m / (pk.ops.sqrt(v) + 1e-8), m, v
+            if kept:
+                updates += [(o.node, e) for o, e in zip(old, new, strict=True)]
+            else:
+                outputs += new
+    return pk.Graph(outputs), pk.Graph([], updates)
+
+
+def packs(graph: Any, **options: Any) -> list[str]:
+    """The operators of each packed kernel, as text."""
+    found = planned(pk.parse(graph) if isinstance(graph, str) else graph, "Fusion", **options)
+    groups = found.attrs["subgraph"].values()
+    return [" ".join(n.label for n in g.ops) for g in groups if g.kind is Kind.PACKED]
+
+
+def log_of(text: str, **options: Any) -> list[str]:
+    """The decisions that Fusion took, as text."""
+    return list(map(str, planned(pk.parse(text), "Fusion", **options).attrs["fusion_log"]))
+
+
+def same(one: Any, another: Any) -> bool:
+    """Whether arrays are equal bit for bit."""
+    return all(a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+               for a, b in zip(one, another, strict=True))
+
+
+def test_adam() -> None:
+    """Thirty updates are one kernel with one body, whatever threads there are; in place, too."""
+    graph, in_place = adam(SIZES)
+    exe, steps, apart = *compiled([graph, in_place]), pk.compile(graph, target=APART)
+    (kernel,) = exe.kernels
+    feeds = feeds_of(graph, np.random.default_rng(1))
+    feeds = {k: np.abs(v) for k, v in feeds.items()}
+    expected = apart(feeds)
+
+    assert len(apart.kernels) == 30 and len(steps.kernels) == 1 and kernel.shared_nbytes == 0
+    assert kernel.source.count("static void") == 1 and kernel.source.count("_part0(") == 31
+    assert "packed" in pk.viz.plan(exe.graph).source and len(exe.profile(feeds).rows) == 1
+    assert "packed into one kernel" in str(pk.explain(exe.graph))
+    for count in (1, 2, 4):
+        with team_of(count):
+            assert same(exe(feeds), expected)
+            for name in steps.state.arrays:
+                steps.state[name] = feeds[name]
+            steps({k: v for k, v in feeds.items() if k.startswith("g")})
+            got = [steps.state[f"{c}{k}"] for k in range(30) for c in "pmv"]
+            assert same(got, expected)
+    storage = steps.graph.attrs["storage"]
+    assert len(storage.inplace) == 90 and not storage.copies and not storage.slots
+
+
+FAMILIES = (
+    "exp({x})", "mul(add({x}, 1), {x})", "reduce_sum({x}, axis=1)", "reduce_max({x}, axis=0)",
+    "div({x}, reduce_sum(abs({x}), axis=1, keepdims=true))", "transpose(neg({x}))",
+    "cumsum({x}, axis=1)", "sub({x}, reduce_mean({x}, axis=0, keepdims=true))",
+)
+ROWS, COLUMNS, DTYPES = (3, 17, 200), (5, 40, 300), ("f32", "f32", "f64", "f16")
+
+
+def random_packs(count: int) -> tuple[str, list[list[str]]]:
+    """A graph of groups to be packed, and the names of each."""
+    rng, inputs, lines, names = random.Random(3), [], [], list[list[str]]()
+    for k in range(count):
+        names.append([])
+        for j in range(rng.randint(2, 4)):
+            rows, columns = rng.choice(ROWS), rng.choice(COLUMNS)
+            inputs.append(f"x{k}_{j}: {rng.choice(DTYPES)}[{rows}, {columns}]")
+            lines.append(f"y{k}_{j} = {rng.choice(FAMILIES).format(x=f'x{k}_{j}')}")
+            names[-1].append(f"y{k}_{j}")
+    return "; ".join([*inputs, *lines, "return " + ", ".join(n for ns in names for n in ns)]), names
+
+
+def test_random_packs() -> None:
+    """Packs of rows, columns, scans and elements in several dtypes are what they were."""
+    text, names = random_packs(12)
+    small = evolve(cpu(), tile=512, parallel=0.0, launch=-1.0)
+    graph = pk.parse(text)
+    exe = pk.compile(graph, target=small, keep_together=names)
+    kinds = [g.kind for g in exe.graph.attrs["subgraph"].values()]
+    feeds = feeds_of(graph, np.random.default_rng(2))
+    expected = pk.compile(graph, target=evolve(small, max_arguments=0))(feeds)
+
+    assert kinds.count(Kind.PACKED) > 9 and len(exe.kernels) < 1.5 * len(names)
+    for count in (1, 2, 4):
+        with team_of(count):
+            assert same(exe(feeds), expected)
+
+
+def test_unknown_sizes() -> None:
+    """Sizes that a call tells decide how many tiles each part has."""
+    text = ("x: f32[n]; y: f64[m, 33]; z: f32[m, k]; a = exp(x); b = reduce_sum(y, axis=1); "
+            "c = reduce_max(z, axis=0, keepdims=true); d = sub(z, c); return a, b, d")
+    graph = pk.parse(text)
+    exe = pk.compile(graph, keep_together=[["a", "b", "d"]])
+    apart = pk.compile(graph, target=APART)
+
+    assert len(exe.kernels) < len(apart.kernels)
+    for n, m, k in ((5, 3, 70), (30000, 1, 1), (1, 99, 3), (0, 700, 20), (9000, 50, 0)):
+        feeds = feeds_of(graph, np.random.default_rng(0), n=n, m=m, k=k)
+        assert same(exe(feeds), apart(feeds))
+
+
+@pytest.mark.parametrize("names", [["a", "b"], ["b", "a"], ["a", "b", "nobody"]])
+def test_what_is_kept_together(names: list[str]) -> None:
+    """Kernels of any shapes are packed where the caller says so, and the log has it."""
+    text = "x: f32[8]; y: f64[9, 4]; a = exp(x); b = reduce_sum(y, axis=1); return a, b"
+    one, another = names[:2]
+
+    assert packs(text) == [] and len(packs(text, keep_together=[names])) == 1
+    wanted = f"{one} -> {another}: fused, packed into one kernel: neither depends on the other"
+    assert any(line.startswith(wanted) for line in log_of(text, keep_together=[names]))
+
+
+A_AND_B = "x: f32[8]; y: f32[9]; a = exp(x); b = neg(y); return a, b"
+
+
+@pytest.mark.parametrize("text, options, reason", [
+    (A_AND_B, {"fuel": 0}, "a -> b: apart, keep_together names both, but the fuel is used up"),
+    (A_AND_B, {"keep_apart": [["a", "b"]]}, "both, but keep_apart names both; take them out of"),
+    (A_AND_B, {"no_fuse": ["b"]}, "both, but no_fuse names one of them; take it out of no_fuse"),
+    (A_AND_B, {"target": evolve(cpu(), max_arguments=9)}, "but a kernel has at most 9 arguments"),
+    (A_AND_B, {"target": evolve(cpu(), max_ops=0)}, "but a packed kernel has at most 0 operators"),
+    ("x: f32[4, 4]; a = exp(x); b = exp(sort(a)); return b", {},
+     "but one depends on the other, or on what waits for it"),
+])
+def test_what_cannot_be_together(text: str, options: Any, reason: str) -> None:
+    """What cannot be packed is explained."""
+    assert any(reason in line for line in log_of(text, keep_together=[["a", "b"]], **options))
+    assert packs(text, keep_together=[["a", "b"]], **options) == []
+
+
+def test_no_cycle_through_others() -> None:
+    """Two packs that would wait for each other: the second is not made."""
+    text = ("x: f32[4, 4]; y: f32[5, 5]; a = exp(x); b = exp(y); c = neg(matmul(a, a)); "
+            "d = neg(matmul(b, b)); return c, d")
+
+    found = log_of(text, keep_together=[["a", "d"], ["b", "c"]])
+    assert any("a -> d: fused, packed" in line for line in found)
+    assert any("b -> c: apart" in line and "one depends on the other" in line for line in found)
+
+
+def test_heights() -> None:
+    """The longest way to an end, of units; none where they wait for each other."""
+    graph = pk.parse("x: f32[4]; a = exp(x); b = exp(a); c = neg(x); return b, c")
+    nodes = {n.label: n for n in graph.nodes}
+    x, a, b, c = (next(n for n in graph.nodes if graph.names[n] == k) for k in "xabc")
+
+    assert nodes and heights(graph, {}) == {x: 2, a: 1, b: 0, c: 0}
+    assert heights(graph, {a: a, c: a}) == {x: 2, a: 1, b: 0, c: 1}
+    assert heights(graph, {a: a, b: a}) is None
+    assert heights(graph, {x: x, b: x}) is None
+
+
+def small_kernels(count: int, size: int, dtype: str = "f32") -> str:
+    """Independent kernels."""
+    inputs = "; ".join(f"x{k}: {dtype}[{size + k}]" for k in range(count))
+    return f"{inputs}; return {', '.join(f'exp(x{k})' for k in range(count))}"
+
+
+@pytest.mark.parametrize("text, target, count", [
+    (small_kernels(20, 3000), cpu(), 1),
+    (small_kernels(20, 10), cpu(), 0),  # no work for threads
+    (small_kernels(2, 3000), cpu(), 0),
+    (small_kernels(20, 3000), evolve(cpu(), worth=1.0), 0),
+    (small_kernels(40, 3000), evolve(cpu(), max_arguments=160), 2),
+    (small_kernels(3, 10), "cuda", 1),
+    (small_kernels(100, 10), "opencl", 7),
+])
+def test_where_it_pays(text: str, target: Target | str, count: int) -> None:
+    """Kernels are packed that are worth threads together, or where a launch costs much."""
+    assert len(packs(text, target=target)) == count
+    assert packs(text, target=target, fusion="nnvm") == packs(text, target=target, fusion="none")
+
+
+def test_what_stays_out() -> None:
+    """Empty kernels, those of unknown size, and those that the caller wants alone."""
+    text = small_kernels(20, 3000).replace("f32[3000]", "f32[0]").replace("f32[3001]", "f32[n]")
+    ((names),) = packs(text, no_fuse=["exp_5"])
+
+    assert names.count("exp") == 17
+    sums = text.replace("exp(x0)", "reduce_sum(x0)")
+    assert "reduce_sum" not in packs(sums, keep_together=[["reduce_sum", "exp_1", "exp_3"]])[0]
+    assert packs(text, fuel=0) == [] and packs(text, fuel=4)[0].count("exp") == 5
+
+
+def test_large_kernels() -> None:
+    """A kernel that takes longer joins others if what it reads is there from the beginning."""
+    many = small_kernels(20, 3000)
+    large = many.replace("x0: f32[3000]", "x0: f32[3000000]")
+    free = many.replace("x0: f32[3000]", "x0: f32[300000]")
+    bound = free.replace("exp(x0)", "exp(matmul(reshape(x0, shape=(100, 3000)), w))").replace(
+        "x0:", "w: f32[3000, 3000]; x0:")
+
+    assert packs(free)[0].count("exp") == 20 and packs(large)[0].count("exp") == 19
+    assert packs(bound)[0].count("exp") == 19
+
+
+def test_what_waits_for_a_pack() -> None:
+    """No more is kept waiting for a pack than caches have room for."""
+    inputs = "; ".join(f"x{k}: f32[{n}, {n}]" for k in range(8) for n in [100 + k])
+    results = ", ".join(f"exp(matmul(x{k}, x{k}))" for k in range(8))
+    text = f"{inputs}; return {results}"
+
+    assert [p.count("exp") for p in packs(text)] == [8]
+    tight = evolve(cpu(), packed_bytes=180_000)
+    assert [p.count("exp") for p in packs(text, target=tight)] == [4, 4]
+
+
+def test_state() -> None:
+    """A part does not update what another part reads: that would take a copy."""
+    ring = "; ".join(f"state s{k}: f32[3000]" for k in range(20))
+    ring += "".join(f"; w{k} = exp(add(s{k}, s{(k + 1) % 20}))" for k in range(20))
+    graph = pk.parse(ring + "; return " + ", ".join(f"w{k}" for k in range(20)))
+    states = {n.name: n for n in graph.states}
+    graph = pk.Graph([], [(states[f"s{k}"], e) for k, e in enumerate(graph.outputs)])
+    found = planned(graph, "CodeGen")
+    copies = [len(pk.ApplyPasses(planned(graph, "CodeGen", target=t), "PlanMemory").attrs["storage"]
+                  .copies) for t in (cpu(), APART)]
+
+    assert copies[0] <= copies[1]
+    for node in found.attrs["subgraph"]:
+        read = {e.node for e in node.inputs}
+        written = {v for v, e in found.updates if e.node is node}
+        assert len(read & written) <= 1
+
+
+def test_plans_are_stored() -> None:
+    """A packed group is written and read as what it is."""
+    graph = planned(pk.parse(small_kernels(20, 3000)), "Fusion")
+    again = pk.from_json(pk.to_json(graph))
+    (node,) = [n for n in again.nodes if n.op is FUSED]
+
+    assert node.params["body"].kind is Kind.PACKED
+    assert node.params["body"].key == next(iter(graph.attrs["subgraph"].values())).key
