@@ -43,7 +43,9 @@ class _Held:
 def _plan(key: str, held: _Held, target: Target) -> Schedule | Infeasible:
     group = held.group
     if len(group.parts) > 1:
-        return _packed(group, target)
+        packed = _packed(group, target)
+        if isinstance(packed, Schedule) or packed.code != "stitched":
+            return packed
     if is_stitched(group.graph):
         return plan_stitched(group, target)
     layout = lay_out(group.graph)
@@ -66,7 +68,10 @@ def _plan(key: str, held: _Held, target: Target) -> Schedule | Infeasible:
 
 
 def _packed(group: Group, target: Target) -> Schedule | Infeasible:
-    """The schedule of parts: each as if alone, with tiles that take about as long everywhere."""
+    """The schedule of parts: each as if alone, with tiles that take about as long everywhere.
+
+    A part that is stitched is not packed: it has parts of its own.
+    """
     free = next((e.node for e in group.graph.outputs if is_free(e.node)), None)
     if free is not None:
         return Infeasible("pass_through", "an output that is an input", free)
@@ -76,13 +81,13 @@ def _packed(group: Group, target: Target) -> Schedule | Infeasible:
         plan = plan_group(part, target)
         if isinstance(plan, Infeasible):
             return plan
+        if plan.stitching is not None:
+            return Infeasible("stitched", "one of its parts is stitched")
         plans.append(plan)
     seconds = [p.seconds for p in plans]
     aim = aim_of(seconds) if target.lanes > 1 else 0.0
     if aim:
         for k, part in enumerate(parts):
-            if plans[k].stitching is not None:
-                continue
             tile = _tile(plans[k], aim, target)
             plan = plan_group(part, target if tile == target.tile else evolve(target, tile=tile))
             assert isinstance(plan, Schedule)
@@ -133,10 +138,12 @@ def inplace_pairs(node: Node) -> list[tuple[int, int]]:
 def _pairs(key: str, held: _Held) -> list[tuple[int, int]]:
     group = held.group
     readers = Counter(i for part in group.parts for i in part.inputs)
-    pairs = []
+    pairs: list[tuple[int, int]] = []
     for part in group.parts:
-        layout = Infeasible("stitched", "") if is_stitched(part.graph) else lay_out(part.graph)
-        if isinstance(layout, Infeasible) or layout.space.reduced:
+        layout = None if is_stitched(part.graph) else lay_out(part.graph)
+        if layout is None or isinstance(layout, Infeasible):
+            return []  # it is stitched, all of it: no part is packed then
+        if layout.space.reduced:
             continue
         pairs += [
             (i, o)

@@ -9,7 +9,7 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.errors import CodeGenError
-from passkit.group import FUSED, Group, Kind
+from passkit.group import FUSED, Group, Kind, fused_node
 from passkit.lowering import lower
 from passkit.packing import FEWEST, SHARES, SHORTEST, aim_of, bundles, parts_of, points_of_tile
 from passkit.planner import inplace_pairs, plan_group
@@ -112,6 +112,18 @@ def test_a_part_without_a_space() -> None:
     group = group_of("x: f32[9, 8]; y: f32[4]; return reduce_sum(exp(reduce_sum(x, axis=1))), y")
 
     assert isinstance(plan_group(group, cpu()), Infeasible)
+
+
+def test_a_stitched_part() -> None:
+    """Where one part would be stitched, all are; nothing of it is overwritten."""
+    group = group_of("x: f32[64, 30]; w: f32[30, 20]; y: f32[64, 20]; "
+                     "return exp(matmul(x, w)), exp(y)")
+    plan = plan_group(group, cpu())
+    node = fused_node(group, tuple(n.entries[0] for n in group.inputs), "both")
+
+    assert len(group.parts) == 2 and isinstance(plan, Schedule)
+    assert plan.composition is Composition.STITCHED and not plan.parts
+    assert inplace_pairs(node) == []
 
 
 def test_schedules_of_other_groups() -> None:

@@ -165,6 +165,17 @@ def test_what_cannot_be_together(text: str, options: Any, reason: str) -> None:
     assert packs(text, keep_together=[["a", "b"]], **options) == []
 
 
+def test_stitched_kernels_stay_out() -> None:
+    """A stitched kernel has parts in each tile: it is no part itself, but others are packed."""
+    text = ("x: f32[64, 30]; w: f32[30, 20]; y: f32[9]; z: f32[11]; h = matmul(x, w); e = exp(h); "
+            "c = exp(y); d = neg(z); return e, c, d")
+    names = [["h", "e"], ["e", "c", "d"]]
+
+    assert packs(text, keep_together=names) == ["exp neg"]
+    assert any("c -> e: apart, keep_together names both, but e is stitched of parts" in line
+               for line in log_of(text, keep_together=names))
+
+
 def test_no_cycle_through_others() -> None:
     """Two packs that would wait for each other: the second is not made."""
     text = ("x: f32[4, 4]; y: f32[5, 5]; a = exp(x); b = exp(y); c = neg(matmul(a, a)); "

@@ -20,7 +20,7 @@ from passkit.passes.fusion.draft import Misfit
 from passkit.planner import plan_group
 from passkit.schedule import Schedule
 from passkit.size import numel
-from passkit.space import is_free
+from passkit.space import Infeasible, is_free
 
 
 def pack(
@@ -81,7 +81,8 @@ class _Packing:
             if name in self.node_of:
                 called.setdefault(self.node_of[name], name)
         made = _Pack()
-        for node, name in called.items():
+        for node in sorted(called, key=self._is_stitched):
+            name = called[node]
             if node in self.home or self._is_empty(node):
                 continue
             more = made.with_(self._alone(node))
@@ -96,6 +97,8 @@ class _Packing:
 
     def _refused(self, more: _Pack, node: Node) -> Misfit | None:
         """Why ``node`` may not be the last of a pack, if so."""
+        if self._is_stitched(node):
+            return Misfit("stitched", f"{self.graph.names[node]} is stitched of parts already")
         if not self._is_legal(more):
             return Misfit("order", "one depends on the other, or on what waits for it")
         misfit = self._misfit(more)
@@ -151,11 +154,18 @@ class _Packing:
         self._finish(made, seconds)
 
     def _seconds(self, node: Node) -> float | None:
-        """One thread's time by the model; None where it is not known, or nothing is to be done."""
+        """One thread's time by the model; None if unknown, stitched, or nothing is to be done."""
         if self._is_empty(node) or not self.alone.isdisjoint(_body(node).origin.values()):
             return None
         plan = plan_group(_body(node), self.target)
-        return plan.seconds or None if isinstance(plan, Schedule) else None
+        if isinstance(plan, Infeasible) or plan.stitching is not None:
+            return None
+        return plan.seconds or None
+
+    def _is_stitched(self, node: Node) -> bool:
+        """Whether a kernel has parts in each tile: those are not packed."""
+        plan = plan_group(_body(node), self.target)
+        return isinstance(plan, Schedule) and plan.stitching is not None
 
     def _is_empty(self, node: Node) -> bool:
         """Whether a kernel reads or writes no elements somewhere."""
