@@ -19,7 +19,7 @@ from passkit.size import Size
 from passkit.stage import Level, Place
 from passkit.target import Target, target_of
 from passkit.tiling import Composition
-from tests.dialects.test_printer import GOLDENS
+from tests.dialects.test_printer import GOLDENS, PARTS
 from tests.passes.test_schedule_plan import SOFTMAX
 from tests.planned import agrees, feeds_of
 from tests.runtime.blocks.mutants import mutants
@@ -27,6 +27,7 @@ from tests.runtime.blocks.mutants import mutants
 BLOCKS = target_of("blocks")
 SMALL = evolve(BLOCKS, tile=64, short_tile=64)
 """Tiles so small that small arrays have several."""
+ALONE = sorted(GOLDENS.keys() - {"packed"})
 
 
 def compiled(text: str, target: Target | str = SMALL, **options: Any) -> Any:
@@ -65,7 +66,7 @@ def test_compositions(text: str, composition: Composition, lanes: int, rng: Any)
     agrees(exe.source_graph, feeds, exe(feeds))
 
 
-@pytest.mark.parametrize("name", GOLDENS)
+@pytest.mark.parametrize("name", ALONE)
 def test_goldens(name: str, rng: Any) -> None:
     """What the goldens print means what their graphs mean, for any number of rows."""
     exe = compiled(GOLDENS[name])
@@ -77,7 +78,21 @@ def test_goldens(name: str, rng: Any) -> None:
 
 
 @pytest.mark.parametrize("lanes", [16, 1])
-@pytest.mark.parametrize("name", GOLDENS)
+def test_a_packed_kernel(lanes: int, rng: Any) -> None:
+    """Each part has tiles of its own, that it counts from 0."""
+    graph = pk.parse(GOLDENS["packed"])
+    target = evolve(SMALL, lanes=lanes)
+    exe = pk.compile(graph, target=target, keep_together=[PARTS])
+    (kernel,) = exe.kernels
+
+    assert len(kernel.ast.phases[0].parts) == 5
+    for n, m in ((1, 1), (33, 7)):
+        feeds = feeds_of(graph, rng, n=n, m=m)
+        agrees(exe.source_graph, feeds, exe(feeds), 2e-6)
+
+
+@pytest.mark.parametrize("lanes", [16, 1])
+@pytest.mark.parametrize("name", ALONE)
 def test_every_fault_is_found(name: str, lanes: int, rng: Any) -> None:
     """One off, or left out, anywhere in a golden: an error, or other results."""
     exe = compiled(GOLDENS[name], evolve(SMALL, lanes=lanes))
