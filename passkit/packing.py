@@ -137,6 +137,8 @@ def _join(graph: Graph, own: _Loop, near: Iterable[_Loop]) -> _Loop | None:
             continue
         if numel(a.extent for a in home.axes) != numel(a.extent for a in own.axes):
             continue
+        if known_shape(home.graph.outputs[0]) != known_shape(own.graph.outputs[0]):
+            continue  # one would be read by divided positions
         shared = home.arrays & own.arrays
         if not shared and len(home.arrays | own.arrays) > STREAMS:
             continue

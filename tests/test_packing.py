@@ -190,3 +190,10 @@ def test_sums_of_nothing() -> None:
     plan = schedule_of(group)
 
     assert len(plan.parts) == 2 and 0 in [p.space.size for p in plan.parts]
+
+
+def test_turned_and_straight_are_loops_of_their_own() -> None:
+    """Equal numbers of elements are no common space: positions of one would be divided."""
+    graph = pk.parse("x: f32[80, 70]; return exp(transpose(x)), neg(reverse(x, axis=1))")
+
+    assert len(parts_of(graph)) == 2
