@@ -171,7 +171,7 @@ SETS: dict[str, tuple[Workload, ...]] = {
     ),
     "stitched": tuple(
         _row("attention", attention, *[(64, t, d)] * 3, (t, t), hand="attention",
-             quick=t == 94, **LOOSE)
+             quick=t == 94, together=True, **LOOSE)
         for t in (17, 94, 128, 512) for d in (32, 64)
     ),
 }

@@ -18,7 +18,8 @@ from attrs import frozen
 from workloads import Workload
 
 SETTINGS = {
-    "passkit": "pk.compile(graph), target cpu, fusion stitch, numerics strict; exe(x=...)[0]; "
+    "passkit": "pk.compile(graph), target cpu, fusion stitch, numerics strict; exe(x=...)[0]; set "
+               "stitched with keep_together of all operators; "
                "PASSKIT_THREADS = threads",
     "eager": "torch.set_num_threads(threads), inference_mode, operators one by one",
     "compile": "torch.compile(fullgraph=True, dynamic=False), default mode (Inductor C++), "
@@ -109,7 +110,10 @@ def passkit(work: Workload, threads: int) -> Competitor:
             return ops.cumsum(x, axis=axis)
 
     names = [pk.var(name, shape, work.dtype(name)) for name, shape in work.inputs]
-    executable = pk.compile(pk.Graph([work.formula(Functions, *names)]))
+    graph = pk.Graph([work.formula(Functions, *names)])
+    nodes = [n for n in graph.nodes if n.op is not None and n.op.name != "constant"]
+    together = [[graph.names[n] for n in nodes]] if work.together else []
+    executable = pk.compile(graph, keep_together=together)
     arguments = ", ".join(f"{name}={name}" for name in work.names)
     return Competitor(executable, f"f({arguments})", lambda a: a, lambda r: r[0])
 

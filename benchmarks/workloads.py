@@ -113,6 +113,7 @@ class Workload:
     hand: the hand-written kernel, if there is one; ``hand_shape`` are the shapes it is given.
     tolerance: largest |error| / (|reference| + rms) that passes.
     indices: an input of whole numbers, and what they are below.
+    together: whether passkit is asked to make one kernel of all operators.
     """
 
     name: str
@@ -124,6 +125,7 @@ class Workload:
     tolerance: float = 5e-6
     scale: float = 1.0
     indices: tuple[str, int] = ("", 0)
+    together: bool = False
 
     @property
     def label(self) -> str:

@@ -24,6 +24,7 @@ def _path(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         "shows",
         "shows.core",
         "shows.operators",
+        "shows.stitch",
         "shows.tensorflow",
         "scaling",
         "startup",

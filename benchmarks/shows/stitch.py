@@ -1,0 +1,81 @@
+"""Stitched kernels: any given group becomes one right, fast kernel."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+from shows import ROOT, Demand, Figure, tests
+from shows.operators import PEERS, rows_of
+
+
+@cache
+def attention() -> dict[str, dict[str, float]]:
+    """By rows of the set: how much longer the best peer takes, and passkit than by hand."""
+    found = {}
+    for row in rows_of("stitched", ["attention"], PEERS):
+        times = {
+            name: min(modes[m]["median"] for m in ("dropped", "kept"))
+            for name, modes in row["competitors"].items()
+        }
+        ratios = {"peer": min(row["speedup"].values())}
+        if "hand" in times:
+            ratios["hand"] = times["passkit"] / times["hand"]
+        found[row["name"]] = ratios
+    return found
+
+
+def against_peers(longest: int, least: float) -> Figure:
+    """The worst of the rows whose sequences are up to, or just, so long."""
+    rows = {
+        name: r["peer"]
+        for name, r in attention().items()
+        if (_length(name) <= 128 if longest <= 128 else _length(name) == longest)
+    }
+    worst = min(rows, key=lambda n: rows[n])
+    text = f"{rows[worst]:.2f}: {worst}, the worst of {len(rows)} rows"
+    return Figure(text, rows[worst] >= least, rows)
+
+
+def by_hand() -> Figure:
+    """The row that a kernel was written for by hand."""
+    (found,) = (r["hand"] for n, r in attention().items() if n.endswith("64x94x32"))
+    return Figure(f"{found:.2f}", found <= 1.25, attention())
+
+
+def _length(label: str) -> int:
+    return int(label.split("x")[1])
+
+
+def adam(row: str, wanted: float) -> Figure:
+    """The best peer over passkit, of the report that `adam.py` has written."""
+    path = ROOT / "benchmarks" / "results" / "adam.json"
+    if not path.exists():
+        return Figure("not there: run benchmarks/adam.py in an interpreter with the peers", False)
+    seconds: dict[str, Any] = json.loads(path.read_text())["seconds"][row]
+    peers = {n: s / seconds["passkit"] for n, s in seconds.items() if n != "passkit"}
+    best = min(peers, key=lambda n: peers[n])
+    return Figure(f"{peers[best]:.2f}: {best}", peers[best] >= wanted, peers)
+
+
+SPLITS = ("tests/test_split.py", "tests/test_propagate.py", "tests/test_consistency.py")
+DEMANDS: tuple[Demand, ...] = (
+    Demand("propagation is sound over all classes, literal <= is not: tests pass",
+           lambda: tests(*SPLITS, "tests/test_split_search.py")),
+    Demand("sharing, shrinking, dominance, 306 of 612 in plans: tests pass",
+           lambda: tests("tests/test_sharing.py", "tests/test_dominance.py", "tests/test_flow.py")),
+    Demand("templates: round trips, positions, checks, enumeration: tests pass",
+           lambda: tests("tests/test_template.py", "tests/test_variants.py", "tests/test_nest.py")),
+    Demand("removing any wait is reported, races are found: tests pass",
+           lambda: tests("tests/test_hazards.py", "tests/runtime/blocks")),
+    Demand("one kernel each at seven extents: tests pass",
+           lambda: tests("tests/test_stitched.py", "tests/test_packing.py")),
+    Demand("attention, T <= 128: best peer / passkit >= 1.5",
+           lambda: against_peers(128, 1.5), slow=True),
+    Demand("attention, T = 512: best peer / passkit >= 1.0",
+           lambda: against_peers(512, 1.0), slow=True),
+    Demand("attention 64x94x32 <= 1.25 of the kernel by hand", by_hand, slow=True),
+    Demand("adam: best peer / passkit >= 2", lambda: adam("adam 2^21", 2.0)),
+    Demand("adam of 30 tensors: best peer / passkit >= 4", lambda: adam("adam30", 4.0)),
+)  # fmt: skip
