@@ -11,8 +11,8 @@ from passkit.graph import Graph
 from passkit.layout import lay_out
 from passkit.node import Entry, Node, known_shape
 from passkit.op import FContract
-from passkit.size import numel
-from passkit.space import Axis, Infeasible, is_free
+from passkit.size import Shape, numel
+from passkit.space import Axis, Infeasible, is_free, reduce_of
 
 STREAMS, NODES, TRIES = 8, 24, 4
 """Arrays and nodes of a loop that does what parts of one space do, which share no array, at most;
@@ -76,6 +76,13 @@ class _Loop:
     axes: tuple[Axis, ...] | None
 
     @property
+    def shapes(self) -> set[Shape]:
+        """What results measure, or what is folded to them."""
+        nodes = [e.node for e in self.graph.outputs]
+        folded = [n.inputs[0] if reduce_of(n) is not None else n.entries[0] for n in nodes]
+        return set(map(known_shape, folded))
+
+    @property
     def arrays(self) -> set[Node | Entry]:
         """The inputs of more than one element, and the outputs."""
         large = {n for n in self.graph.inputs if numel(known_shape(n.entries[0])) != 1}
@@ -137,7 +144,7 @@ def _join(graph: Graph, own: _Loop, near: Iterable[_Loop]) -> _Loop | None:
             continue
         if numel(a.extent for a in home.axes) != numel(a.extent for a in own.axes):
             continue
-        if known_shape(home.graph.outputs[0]) != known_shape(own.graph.outputs[0]):
+        if home.shapes.isdisjoint(own.shapes):
             continue  # one would be read by divided positions
         shared = home.arrays & own.arrays
         if not shared and len(home.arrays | own.arrays) > STREAMS:
