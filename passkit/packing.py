@@ -83,10 +83,10 @@ class _Loop:
         return set(map(known_shape, folded))
 
     @property
-    def arrays(self) -> set[Node | Entry]:
-        """The inputs of more than one element, and the outputs."""
-        large = {n for n in self.graph.inputs if numel(known_shape(n.entries[0])) != 1}
-        return {*large, *self.graph.outputs}
+    def arrays(self) -> dict[Node | Entry, None]:
+        """The inputs of more than one element, and the outputs, in the graph's order."""
+        large = [n for n in self.graph.inputs if numel(known_shape(n.entries[0])) != 1]
+        return dict.fromkeys([*large, *self.graph.outputs])
 
 
 def _joined(graph: Graph, found: Iterable[list[int]]) -> list[_Loop]:
@@ -146,7 +146,7 @@ def _join(graph: Graph, own: _Loop, near: Iterable[_Loop]) -> _Loop | None:
             continue
         if home.shapes.isdisjoint(own.shapes):
             continue  # one would be read by divided positions
-        shared = home.arrays & own.arrays
+        shared = home.arrays.keys() & own.arrays.keys()
         if not shared and len(home.arrays | own.arrays) > STREAMS:
             continue
         if not shared and len(home.graph.nodes) + len(own.graph.nodes) > NODES:
