@@ -247,6 +247,8 @@ def _demand(layout: Layout) -> Infeasible | None:
                         layout.input_reads.setdefault(entry.node, []).append(access)
                 else:
                     met = layout.role_at(entry, where)
+                    if folding is not None and met is not Role.FULL:
+                        return Infeasible("twice", f"{node.label} reduces what was reduced", node)
                     wanted.setdefault(entry.node, {})[where] = met
     return None
 

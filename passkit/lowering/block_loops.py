@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from passkit.ast import Binary, Expr, Fixed, Var, dt, size_of
+from passkit.index import Sum, add
 from passkit.lowering.loops import FIRST, HIGH, LAST, LOW, ROW, WIDE, decoded
 from passkit.schedule import Schedule
 from passkit.size import Extent, numel
@@ -29,6 +30,7 @@ class BlockLoops:
         self.short = schedule.composition is Composition.SHORT
         blocked = schedule.composition is Composition.BLOCK
         self.blocked = space.axes[schedule.split.split_dim] if blocked else None
+        self.one_lane = self.lane in tract.fixed
         held = (*tract.fixed, self.lane, self.blocked)
         self.row_axes = [a for a in space.kept if a not in held]
         self.across = self.lane if self.column else self.row_axes[0] if self.short else None
@@ -37,6 +39,9 @@ class BlockLoops:
         """The coordinates of a tile, and the ends of its window."""
         place = TILE if self.tract.by_tile else place_of(region, tiles)
         lets = decoded(place, list(self.tract.fixed))
+        if self.one_lane:  # the loop over lanes has the coordinate that a tile has
+            lets = [Let(FIRST, x.value) if x.var == self.lane.var else x for x in lets]
+            lets.append(Let(LAST, FIRST + 1))
         if self.tract.window is not None:
             lets += bounds(region, tiles, FIRST, LAST, self.tract.scale)
         if self.short:
@@ -45,9 +50,15 @@ class BlockLoops:
         return lets
 
     def _ends(self, axis: Axis) -> tuple[Expr, Expr]:
-        if axis is self.tract.window:
+        if axis is self.tract.window or axis in self.tract.fixed:
             return FIRST, LAST
         return size_of(0), size_of(axis.extent)
+
+    def along(self, at: Sum) -> Sum:
+        """An index that moves with the lane, even where a tile has one and all places are its."""
+        if not self.one_lane or at.coefficient(self.lane.var) != 0:
+            return at
+        return add(add(at, Sum(((self.lane.var, 1),))), Sum(((FIRST, 1),)), -1)
 
     def rows(self) -> tuple[Loop | None, list[Let]]:
         """The loop over the rows of a tile, if it is one, and what it decodes."""

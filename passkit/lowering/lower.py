@@ -343,6 +343,8 @@ class Lowering:
 
     def _point(self, at: Sum) -> Expr:
         """An index that steps along the lanes, even where there is only one."""
+        if isinstance(self.loops, BlockLoops):
+            at = self.loops.along(at)
         one = Sum(((self.lane.var, 1),)) if self.lane.extent == 1 else Sum(())
         return expression(add(at, one))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from attrs import evolve
 
@@ -56,6 +56,8 @@ class _Stitched:
             )
             for k, a in enumerate(shared.arrays)
         }
+        self.stored: set[Node] = set()
+        """What parts before the one in the making have left."""
 
     def kernel(self) -> tuple[KernelAST, Extent]:
         """The kernel AST, and its number of tiles."""
@@ -104,22 +106,27 @@ class _Stitched:
 
     def _part(self, k: int, plan: PartPlan) -> Part:
         results = [self.nodes[j].entries[0] for j in plan.results]
-        if plan.schedule is None:
-            return self._product(f"dot{k}", results[0])
+        part = self._laid(k, plan, plan.schedule, results) if plan.schedule else None
+        part = part or self._product(f"dot{k}", results[0])
+        self.stored.update(e.node for e in results)
+        return part
+
+    def _laid(
+        self, k: int, plan: PartPlan, schedule: Schedule, results: Sequence[Entry]
+    ) -> Part:
+        """A part with an iteration space: stages as of a group of its own."""
         body = [self.nodes[j] for j in plan.nodes]
         laid = lay_part(self.group, body, [e.node for e in results], self.regions)
-        if isinstance(laid, Infeasible) or laid.layout.space.axes != plan.schedule.axes:
+        if isinstance(laid, Infeasible) or laid.layout.space.axes != schedule.axes:
             raise CodeGenError(
                 f"{self.group} has other parts than its schedule; run SchedulePlan on this graph"
             )
-        loops = BlockLoops(laid.layout.space, plan.schedule, laid.tract)
+        loops = BlockLoops(laid.layout.space, schedule, laid.tract)
         inputs = dict(zip(laid.group.graph.inputs, map(self._home, laid.feeds), strict=True))
         homes = PartHomes(
             laid.group.graph, laid.layout.space, inputs, [self._results(e) for e in results]
         )
-        lowering = Lowering(
-            laid.group, laid.layout, plan.schedule, self.shared.parts[k], homes, loops
-        )
+        lowering = Lowering(laid.group, laid.layout, schedule, self.shared.parts[k], homes, loops)
         lowering.first_array = self._begin(k)
         stages = lowering.stages()
         rows, row_lets = loops.rows()
@@ -135,7 +142,7 @@ class _Stitched:
         def where(which: int, index: Index, extents: Extents) -> Place:
             entry = result
             if which < 2:
-                found = source_of(node.inputs[which], index, self.arrays, extents)
+                found = source_of(node.inputs[which], index, self.stored, extents)
                 assert found is not None
                 entry, index = found
             home = self._home(entry) if which < 2 else homes[which - 2]

@@ -84,6 +84,7 @@ def cut(graph: Graph) -> list[Piece]:
 class _Cutting:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
+        self.results = set(graph.outputs)
         self.pieces: list[Piece] = []
         self.of: dict[Node, Piece] = {}
         self.loose: dict[Node, int] = {}
@@ -95,7 +96,8 @@ class _Cutting:
             return
         if contract_of(node) is not None:
             for e in node.inputs:
-                if e.node in self.loose and not _lies_evenly(e):
+                # What is a result anyway is read from where it is stored.
+                if e.node in self.loose and (e in self.results or not _lies_evenly(e)):
                     self.settle(e.node)
             self._new(node, product=True)
             return

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from attrs import frozen
 
-from passkit.closing import is_literal, make_group
+from passkit.closing import make_group
 from passkit.group import Group
 from passkit.layout import Layout, lay_apart
 from passkit.node import Entry, Node, known_shape
@@ -14,6 +14,7 @@ from passkit.schedule import Schedule, estimate, levels_of, stages_of
 from passkit.size import numel
 from passkit.space import Infeasible, Role, reduce_of
 from passkit.split import Split
+from passkit.stitching.cutting import reads_of_part
 from passkit.stitching.regions import Region
 from passkit.stitching.tracts import Tract, boundary, tract_of
 from passkit.target import Target
@@ -39,14 +40,8 @@ def lay_part(
     group: Group, nodes: Sequence[Node], results: Sequence[Node], regions: Mapping[Node, Region]
 ) -> LaidPart | Infeasible:
     """A part's space, of which a tile owns what it owns of the part's results."""
-    inside = set(nodes)
-    reads = dict.fromkeys(
-        e
-        for n in nodes
-        for e in n.inputs
-        if e.node not in inside and not is_literal(group.graph, e)
-    )
-    part, feeds = make_group(group.graph, nodes, tuple(reads), [n.entries[0] for n in results])
+    reads = reads_of_part(group.graph, nodes)
+    part, feeds = make_group(group.graph, nodes, reads, [n.entries[0] for n in results])
     governs = max(results, key=_points)
     region = regions[governs]
     passed = [regions[n] for n in (*results, *(e.node for e in feeds if e.node in regions))]
@@ -55,13 +50,24 @@ def lay_part(
         return layout
     if layout.chunks is not None:
         return Infeasible("chunks", f"{governs.label} is folded in chunks", governs)
-    node = part.graph.outputs[results.index(governs)].node
-    role = Role.FULL if reduce_of(node) is None and Role.FULL in layout.roles[node] else Role.ROW
-    tract = tract_of(layout.space, region, role)
-    if tract is None:
-        return Infeasible(
-            "window", f"no axis of {governs.label} goes along what a tile owns of it", governs
-        )
+    owned = []
+    for node, entry in zip(results, part.graph.outputs, strict=True):
+        full = reduce_of(node) is None and Role.FULL in layout.roles[entry.node]
+        found = tract_of(layout.space, regions[node], Role.FULL if full else Role.ROW)
+        if found is None:
+            return Infeasible(
+                "window", f"no axis of {node.label} goes along what a tile owns of it", node
+            )
+        owned.append(found)
+    tract = owned[results.index(governs)]
+    for node, found in zip(results, owned, strict=True):
+        if not found.same_points(tract):  # its array would be written in part only
+            return Infeasible(
+                "schedule_conflict",
+                f"a tile needs another part of {node.label} than of {governs.label}, which are "
+                f"computed together",
+                node,
+            )
     if layout.space.axes[-1] in tract.fixed and len(layout.space.axes) > 1:
         return Infeasible("lanes", f"a tile owns one column of {governs.label}", governs)
     return LaidPart(part, tuple(feeds), layout, region, tract)
@@ -88,6 +94,9 @@ def part_schedule(laid: LaidPart, target: Target) -> Schedule | Infeasible:
         composition, width = Composition.COLUMN, tract.length(lane)
     elif target.lanes > 1 and (across := block_axis(layout)) in rows and across is not None:
         composition, split = Composition.BLOCK, Split(space.axes.index(across), 1)
+        rows.remove(across)
+    if tract.window in rows[1:]:
+        return Infeasible("window", "a tile owns a window of an axis inside those of its rows")
     stages, kept = stages_of(layout, levels_of(layout), None)
     return Schedule(
         composition, space.axes, split, width, stages, kept, seconds=estimate(layout, target)

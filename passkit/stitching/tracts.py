@@ -24,6 +24,11 @@ class Tract:
     scale: Extent = 1
     by_tile: bool = False
 
+    def same_points(self, other: Tract) -> bool:
+        """Whether a tile owns the same points of the space, whatever they are counted by."""
+        mine, others = ((t.fixed, t.window, t.chunk, t.by_tile) for t in (self, other))
+        return mine == others
+
     def length(self, axis: Axis) -> Extent:
         """How many steps a tile takes along an axis, at most."""
         return 1 if axis in self.fixed else self.chunk if axis is self.window else axis.extent
@@ -57,6 +62,8 @@ def tract_of(space: Space, region: Region, role: Role) -> Tract | None:
     inside = numel(region.shape[k] for k in region.inside if k != region.window)
     behind = numel(a.extent for a in axes[1:])
     scale = divide_exactly(inside, behind)  # of one step of the dimension in steps of the axis
+    if region.backwards and scale != 1:
+        scale = None  # a window of columns is no range of rows and columns together
     if scale is None or window.reduced or window.extent != region.shape[region.window] * scale:
         return _coarser(tuple(fixed), window, region, inside, behind)
     return Tract(ordered, window, region.chunk * scale, scale)
@@ -83,5 +90,5 @@ def boundary(space: Space, region: Region) -> list[Sum]:
         if total == size:
             index = space.index(role, region.shape)
             at = [index[k] for k in region.inside]
-            return [ravel(at, tuple(region.shape[k] for k in region.inside), space.extents)]
+            return [ravel(at, region.extents, space.extents)]
     return []

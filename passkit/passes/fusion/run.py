@@ -42,7 +42,9 @@ def fusion(graph: Graph, context: PassContext) -> Graph:
         raise SettingError(
             f"fusion {context.fusion!r} has no strategy in this version; choose one of {known}"
         )
-    partition = with_stitched(graph, strategy(graph, context), context)
+    partition = strategy(graph, context)
+    if context.fusion == "stitch":
+        partition = with_stitched(graph, partition, context)
     partition = without_views(graph, partition)
     fused, log = contract(graph, partition), partition.log
     if context.fusion == "stitch":

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from passkit.closing import make_group
 from passkit.errors import GraphError
 from passkit.graph import Graph
-from passkit.group import Decision
+from passkit.group import FUSED, Decision
 from passkit.node import Node
 from passkit.passes.context import PassContext, name_of
 from passkit.passes.fusion.contract import contract
@@ -15,7 +14,7 @@ from passkit.passes.fusion.limits import Limits
 from passkit.passes.fusion.partition import Partition, why_opaque
 from passkit.planner import plan_group
 from passkit.space import Infeasible, is_free
-from passkit.stitching.cutting import contract_of, reads_of_part
+from passkit.stitching.cutting import contract_of
 
 TOGETHER = "keep_together names both"
 
@@ -24,7 +23,7 @@ def with_stitched(graph: Graph, partition: Partition, context: PassContext) -> P
     """The partition with one group for each list of nodes that the caller wants together.
 
     The groups that they are in are joined, with what lies between them. Nodes that no values lead
-    between are not for stitching.
+    between are for packing.
     """
     for names in context.keep_together:
         wanted = {name_of(n) for n in names}
@@ -114,23 +113,17 @@ def _problem(graph: Graph, made: Partition, context: PassContext) -> Infeasible 
     misfit = Limits(graph, context).all(made.groups[-1])
     if misfit is not None:
         return Infeasible(misfit.code, misfit.reason)
-    body = sorted({*made.groups[-1], *made.clones[-1]}, key=graph.positions.__getitem__)
-    inside, heads = set(body), set(graph.heads)
-    results = [
-        e
-        for n in made.groups[-1]
-        for e in n.entries
-        if e in heads or any(u not in inside for u in graph.users.get(e, ()))
-    ]
-    group, _ = make_group(graph, body, reads_of_part(graph, body), results)
+    try:
+        fused = contract(graph, made)
+    except GraphError as error:
+        return Infeasible("would_create_cycle", str(error))
+    # As it will be: what copies elsewhere read is a result, too.
+    name = graph.names[made.groups[-1][-1]]
+    (group,) = (n.params["body"] for n in fused.nodes if n.op is FUSED and n.name == name)
     plan = plan_group(group, context.target)
     if isinstance(plan, Infeasible):
         return plan
-    try:
-        contract(graph, made)
-    except GraphError as error:
-        return Infeasible("would_create_cycle", str(error))
-    if not context.spend(f"stitch {graph.names[body[-1]]}"):
+    if not context.spend(f"stitch {name}"):
         return Infeasible("fuel", "the fuel is used up")
     return None
 

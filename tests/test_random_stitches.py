@@ -1,0 +1,65 @@
+"""Random stitched groups: what the block interpreter and native code say is what NumPy says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.compiler import Executable
+from passkit.node import known_shape
+from passkit.stitching import plan
+from tests.random_stitches import random_stitch
+from tests.together import compiled
+
+o = pk.ops
+MENDED = (40, 89, 107, 145, 334, 346, 1096, 1939)
+"""Seeds that have found a fault."""
+
+
+def agree(graph: pk.Graph, exe: Executable) -> None:
+    """Compare with NumPy, by the size of what results are differences of."""
+    rng = np.random.default_rng(7)
+    feeds = {
+        graph.names[n]: rng.standard_normal(known_shape(n.entries[0])).astype(np.float32)
+        for n in graph.nodes
+        if n.op is None
+    }
+    for want, found in zip(pk.interpret(graph, feeds), exe(feeds), strict=True):
+        most = np.abs(want).max(initial=1)
+        np.testing.assert_allclose(np.asarray(found), np.asarray(want), rtol=0, atol=1e-4 * most)
+
+
+@pytest.mark.parametrize("first", range(0, 120, 30))
+def test_block_by_block(first: int) -> None:
+    """Every load has a value, no two threads or tiles meet in one place, the results are right."""
+    for seed in range(first, first + 30):
+        graph, names = random_stitch(seed)
+        agree(graph, pk.compile(graph, target="blocks", keep_together=names))
+
+
+def test_seeds_that_found_faults(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many tiles as there may be, since those have found the most."""
+    monkeypatch.setattr(plan, "TURN", 0.0)
+    for seed in MENDED:
+        graph, names = random_stitch(seed)
+        agree(graph, pk.compile(graph, target="blocks", keep_together=names))
+
+
+def test_native(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same text compiled."""
+    monkeypatch.setattr(plan, "TURN", 0.0)
+    made = [random_stitch(seed) for seed in (*MENDED, *range(200, 214))]
+    for graph, names in made:
+        (exe,) = compiled([graph], keep_together=names)
+        agree(graph, exe)
+
+
+def test_results_of_one_part_that_tiles_share_otherwise() -> None:
+    """Rows of a tile, and a sum that every tile needs whole, are no part together."""
+    y = o.exp(pk.var("x", (640, 64)))
+    r = o.reduce_sum(y, axis=-1, keepdims=True)
+    graph = pk.Graph([y / o.reduce_max(r)])
+    names = [[graph.names[n] for n in graph.nodes if n.op is not None]]
+    for target in ("blocks", "cpu"):
+        agree(graph, pk.compile(graph, target=target, keep_together=names))
