@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from passkit.explanation import Explanation
     from passkit.kernel import Kernel
     from passkit.passes.context import PassContext
+    from passkit.ranking import Ranking
     from passkit.runtime.assemble import Input
     from passkit.runtime.profile import Profile
     from passkit.runtime.program import Program, Step
@@ -40,8 +41,11 @@ notebook: Any = Lazy("passkit.notebook")
 
 
 def _nested(graph: Graph) -> Executable:
-    """The program of a graph that an operator holds, under the options in force."""
-    return Executable(graph, {})
+    """The program of a graph that an operator holds, under the options in force.
+
+    Templates are for the graph around it.
+    """
+    return Executable(graph, {"templates": {}})
 
 
 class Signature(NamedTuple):
@@ -74,6 +78,18 @@ def explain(graph: Graph, name: str | None = None, **options: Any) -> Explanatio
     from passkit.planning import planned
 
     return explained(graph, name, lambda g: planned(g, "Fusion", **options))
+
+
+def templates(graph: Graph, name: str | None = None, **options: Any) -> Ranking:
+    """Each group's template, why it has that, and the others that it could have, by the model.
+
+    A graph without schedules is planned first, under ``options`` as in `compile`. ``name`` keeps
+    the group that is called so, or has such an operator.
+    """
+    from passkit.planning import planned
+    from passkit.ranking import rank
+
+    return rank(graph, name, lambda g: planned(g, "SchedulePlan", **options))
 
 
 class Executable:

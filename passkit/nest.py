@@ -8,12 +8,10 @@ from collections.abc import Collection
 
 from attrs import evolve, frozen
 
-from passkit.flow import work_of
 from passkit.folds import Contract
 from passkit.group import Group
 from passkit.node import Node, known_shape
 from passkit.op import FContract
-from passkit.sharing import Work
 from passkit.size import Shape
 from passkit.space import num_chunks, reduce_of, scan_of
 
@@ -29,7 +27,6 @@ class Nest:
 
     name: str
     shape: Shape
-    work: Work = Work.LIGHT
     folded: tuple[int, ...] = ()
     scanned: tuple[int, ...] = ()
     keepdims: bool = False
@@ -90,10 +87,10 @@ def nests_of(group: Group, shared: Collection[Node]) -> tuple[Nest, ...]:
 
 def _nest(node: Node, name: str, shared: bool, root: bool) -> Nest:
     assert node.op is not None
-    nest = Nest(name, known_shape(node.entries[0]), work_of(node), shared=shared, root=root)
-    contract = FContract.get(node.op.name)
-    if nest.work is Work.DOT and contract is not None:
-        dot: Contract = contract(node)
+    nest = Nest(name, known_shape(node.entries[0]), shared=shared, root=root)
+    rule = FContract.get(node.op.name)
+    dot = None if rule is None else rule(node)
+    if isinstance(dot, Contract):
         dims = (*dot.batch, dot.m, dot.n, dot.k)
         return evolve(nest, shape=dims, folded=(len(dims) - 1,))
     fold, scan = reduce_of(node), scan_of(node)

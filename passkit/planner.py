@@ -10,20 +10,30 @@ from attrs import evolve
 from passkit.group import FUSED, Group
 from passkit.layout import lay_out
 from passkit.node import Node
-from passkit.packing import aim_of, bundles, points_of_tile
-from passkit.schedule import Schedule, estimate, levels_of, stages_of
-from passkit.size import numel
+from passkit.obeying import obeying
+from passkit.packing import aim_of, points_of_tile
+from passkit.schedule import Schedule, Source
+from passkit.scheduling import packed_schedule, plain_schedule
 from passkit.space import Infeasible, is_free
-from passkit.split import Split
-from passkit.stage import Place
 from passkit.stitching.plan import is_stitched, plan_stitched
 from passkit.target import Target
-from passkit.tiling import Composition, row_place, tiling
+from passkit.template import Template
+from passkit.tiling import tiling
 
 
-def plan_group(group: Group, target: Target) -> Schedule | Infeasible:
-    """The schedule of a group on a target, or why it has none. Pure, and memoised by group key."""
-    return _plan(group.key, _Held(group), target)
+def plan_group(
+    group: Group, target: Target, template: Template | None = None
+) -> Schedule | Infeasible:
+    """The schedule of a group on a target, or why it has none. Pure, and memoised by group key.
+
+    One that obeys a ``template`` is the user's; where no kernel of the target does what it says,
+    the answer tells what is possible.
+
+    Raises: ScheduleError for a template that does not fit the loops of the group.
+    """
+    if template is None:
+        return _plan(group.key, _Held(group), target)
+    return _obeying(group.key, _Held(group), target, template)
 
 
 class _Held:
@@ -52,19 +62,16 @@ def _plan(key: str, held: _Held, target: Target) -> Schedule | Infeasible:
     if isinstance(layout, Infeasible):
         found = plan_stitched(group, target)
         return layout if isinstance(found, Infeasible) else found
-    levels = levels_of(layout)
-    composition, split, width = tiling(layout, target)
-    place = row_place(layout, composition, target)
-    stages, kept = stages_of(layout, levels, place)
-    return Schedule(
-        composition,
-        layout.space.axes,
-        split,
-        width,
-        stages,
-        kept,
-        seconds=estimate(layout, target),
-    )
+    return plain_schedule(layout, *tiling(layout, target), target)
+
+
+@lru_cache(maxsize=1024)
+def _obeying(key: str, held: _Held, target: Target, template: Template) -> Schedule | Infeasible:
+    default = _plan(key, held, target)
+    if isinstance(default, Infeasible):
+        return default
+    found = obeying(held.group, default, target, template)
+    return found if isinstance(found, Infeasible) else evolve(found, source=Source.USER)
 
 
 def _packed(group: Group, target: Target) -> Schedule | Infeasible:
@@ -92,13 +99,7 @@ def _packed(group: Group, target: Target) -> Schedule | Infeasible:
             plan = plan_group(part, target if tile == target.tile else evolve(target, tile=tile))
             assert isinstance(plan, Schedule)
             plans[k] = plan
-    small = [2 * p.seconds < aim and _is_small(p) for p in plans]
-    return Schedule(
-        *(Composition.PACKED, (), Split(0, 1), None, (), ()),
-        seconds=sum(seconds) if all(seconds) else 0.0,
-        parts=tuple(plans),
-        share=tuple(map(tuple, bundles(seconds, small, aim))),
-    )
+    return packed_schedule(plans, target)
 
 
 def _tile(plan: Schedule, aim: float, target: Target) -> int:
@@ -107,21 +108,6 @@ def _tile(plan: Schedule, aim: float, target: Target) -> int:
     if not isinstance(points, int) or points == 0:  # a sum of nothing takes time all the same
         return target.tile
     return points_of_tile(plan.seconds / points, aim, target.tile)
-
-
-def _is_small(plan: Schedule) -> bool:
-    """Whether a part is one tile without scratch, so that others may follow it there."""
-    if any(k.place is Place.SHARED for k in plan.kept):
-        return False
-    if plan.composition is Composition.THREAD and len(plan.axes) == 1:
-        count, most = plan.axes[0].extent, plan.width
-    elif plan.composition in (Composition.THREAD, Composition.ROW) and plan.width is None:
-        lane = plan.axes[-1]
-        count = numel(a.extent for a in plan.axes if not a.reduced and a is not lane)
-        most = plan.split.chunk
-    else:
-        return False
-    return isinstance(count, int) and isinstance(most, int) and count <= most
 
 
 def inplace_pairs(node: Node) -> list[tuple[int, int]]:

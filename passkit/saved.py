@@ -28,12 +28,14 @@ def save(executable: Executable, folder: str | Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "graph.json").write_text(to_json(executable.source_graph), encoding="utf-8")
     context = executable.context
-    options = {
+    options: dict[str, Any] = {
         "format": FORMAT,
         "target": context.target.name,
         "fusion": context.fusion,
         "numerics": context.numerics,
     }
+    if context.templates:
+        options["templates"] = {name: str(template) for name, template in context.templates}
     (folder / "options.json").write_text(json.dumps(options), encoding="utf-8")
     executable.state.save(folder / "state.npz")
     kernels = [kernel_digest(kernel_text(k), FLAGS) for k in executable.kernels]

@@ -6,6 +6,7 @@ from enum import Enum
 
 from attrs import evolve, field, frozen
 
+from passkit.graph import Graph
 from passkit.layout import Layout
 from passkit.node import Node, known_shape
 from passkit.op import OpPattern, TOpCost
@@ -277,12 +278,12 @@ def estimate(layout: Layout, target: Target) -> float:
         if role is not Role.ROW:
             each = target.expensive if is_expensive(node) else target.light
             per_point += each * max(1, len(layout.demands[node]))
-    return max(per_point * size, layout_bytes(layout) / target.bandwidth)
+    return max(per_point * size, least_bytes(layout.graph) / target.bandwidth)
 
 
-def layout_bytes(layout: Layout) -> int:
-    """Bytes that the group must read and write at least, where sizes are known."""
-    entries = [n.entries[0] for n in layout.graph.inputs] + list(layout.graph.outputs)
+def least_bytes(graph: Graph) -> int:
+    """Bytes that a group must read and write at least, where sizes are known."""
+    entries = [n.entries[0] for n in graph.inputs] + list(graph.outputs)
     total = 0
     for e in entries:
         size = numel(known_shape(e))

@@ -161,6 +161,13 @@ def _pieces(extent: Extent, chunk: Extent) -> Extent:
     return (n + c - 1) // c if exact is None else exact
 
 
+def rows_with(points: int, length: Extent) -> Extent:
+    """How many rows of ``length`` have about so many points."""
+    if isinstance(length, int):
+        return max(1, points // max(1, length))
+    return points // (length + 1) + 1  # the length may turn out to be 0
+
+
 def single_block(shape: Shape) -> Split:
     """The split into one block, which every operator allows."""
     return Split(0, shape[0] if shape else 1)

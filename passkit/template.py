@@ -3,13 +3,14 @@
     template := schedule+ ;  schedule := IDENT '[' attr (',' attr)* ']' ['S'] ';'
     attr := TYPE | sub ('-' sub)* ;  sub := TYPE '_' INT ;  TYPE := GRID | WARP | CTA | THREAD
 
-    and also, for sizes that only a call knows:  sub := 'GRID_/' INT
+    and also, for sizes that only a call knows:  sub := 'GRID_/' INT | 'GRID_~' INT
 
 It is the language of FusionStitching (2019): `reduce_sum_1[GRID_128-WARP_2,WARP,CTA]S;` has an
 attribute for each loop of a value. GRID are blocks, WARP rows of a block, CTA its threads, or those
 of a warp where one is named, THREAD one after another. A number is how many pieces a level takes,
 each of ``ceil(extent / pieces)``; what is left of a numbered loop runs one after another. Blocks of
-64 steps each, however many that makes, are ``GRID_/64``. S keeps the value for others in the block.
+64 steps each, however many that makes, are ``GRID_/64``, of as many rows as have about 8192 points
+together ``GRID_~8192``. S keeps the value for others in the block.
 """
 
 from __future__ import annotations
@@ -18,14 +19,13 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
-from math import prod
 
 from attrs import frozen
 
 from passkit.errors import ParseError, ScheduleError, nearest
 from passkit.nest import Nest
 from passkit.size import Extent
-from passkit.split import SplitKind
+from passkit.split import SplitKind, rows_with
 from passkit.stage import Level
 
 WARP_SIZE = 32
@@ -37,25 +37,31 @@ LARGEST = 1024
 class Part:
     """One level of a loop, and the pieces it cuts it into, or the steps that each of them has.
 
-    With neither it takes the steps one by one.
+    Or as many steps as make so many ``points`` with the loops inside. With none of these it takes
+    the steps one by one.
     """
 
     level: Level
     pieces: int | None = None
     chunk: int | None = None
+    points: int | None = None
 
     @property
     def numbered(self) -> bool:
         """Whether something is left for levels further inward."""
-        return self.pieces is not None or self.chunk is not None
+        return (self.pieces, self.chunk, self.points) != (None, None, None)
 
-    def steps(self, extent: Extent) -> Extent:
-        """How many steps of a loop a piece has."""
+    def steps(self, extent: Extent, inside: Extent = 1) -> Extent:
+        """How many steps of a loop a piece has, each of which goes ``inside`` so many points."""
+        if self.points is not None:
+            return rows_with(self.points, inside)
         if self.pieces is None:
             return 1 if self.chunk is None else self.chunk
         return (extent + (self.pieces - 1)) // self.pieces
 
     def __str__(self) -> str:
+        if self.points is not None:
+            return f"{self.level.name}_~{self.points}"
         if self.chunk is not None:
             return f"{self.level.name}_/{self.chunk}"
         return self.level.name if self.pieces is None else f"{self.level.name}_{self.pieces}"
@@ -81,19 +87,6 @@ class NestPlan:
     def grid(self) -> tuple[int, ...]:
         """The loops that are dealt out to blocks."""
         return tuple(d for d in range(len(self.attrs)) if self.part(d, Level.GRID) is not None)
-
-    @property
-    def kind(self) -> SplitKind:
-        """ROW where the first loops are dealt out to blocks, or none, COLUMN where the last are.
-
-        Where all are, the one with a number is the innermost.
-        """
-        parts = [p for d in self.grid for p in self.attrs[d] if p.level is Level.GRID]
-        if not parts or 0 not in self.grid:
-            return SplitKind.COLUMN if parts else SplitKind.ROW
-        numbered = [p.numbered for p in parts]
-        column = len(self.attrs) == len(parts) > 1 and numbered[0] and not any(numbered[1:])
-        return SplitKind.COLUMN if column else SplitKind.ROW
 
     def __str__(self) -> str:
         attrs = ",".join(shown(a) for a in self.attrs)
@@ -121,9 +114,10 @@ class Template:
         return " ".join(map(str, self.stages))
 
 
-PIECE = re.compile(r"\s*(?:([A-Za-z_][A-Za-z0-9_.]*(?:/[0-9]*)?|[^\s])|$)")
+PIECE = re.compile(r"\s*(?:([A-Za-z_][A-Za-z0-9_.]*(?:[/~][0-9]*)?|[^\s])|$)")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
-PART = re.compile(r"(GRID|WARP|CTA|THREAD)(?:_0*([1-9][0-9]{0,8}))?|(GRID)_/0*([1-9][0-9]{0,8})")
+NUMBER = "0*([1-9][0-9]{0,8})"
+PART = re.compile(f"(GRID|WARP|CTA|THREAD)(?:_{NUMBER})?|(GRID)_([/~]){NUMBER}")
 
 
 def parse_template(text: str, cta_num: Extent | None = None, cta_size: int = 256) -> Template:
@@ -206,9 +200,10 @@ class _Reader:
             number = " with a number of pieces after '_'" if several or "_" in self.piece else ""
             raise self.fail(f"GRID, WARP, CTA or THREAD{number}")
         self.advance()
-        level, pieces, blocks, chunk = match.groups()
+        level, pieces, blocks, mark, number = match.groups()
         if blocks is not None:
-            return Part(Level[blocks], chunk=int(chunk))
+            own = {"chunk" if mark == "/" else "points": int(number)}
+            return Part(Level[blocks], **own)
         return Part(Level[level], None if pieces is None else int(pieces))
 
 
@@ -237,7 +232,7 @@ def check(template: Template, nests: Sequence[Nest], others: Collection[str] = (
             f"{', '.join(missing)}"
         )
     for stage in template.stages:
-        _check_loops(stage, known[stage.name], template.cta_size)
+        _check_loops(stage, known[stage.name])
         _check_grid(stage, known[stage.name])
 
 
@@ -251,8 +246,8 @@ def _list(names: Collection[str]) -> str:
     return ", ".join(names)
 
 
-def _check_loops(stage: NestPlan, nest: Nest, cta_size: int) -> None:
-    """Rank, the mark S, the order of levels, and the number of warps."""
+def _check_loops(stage: NestPlan, nest: Nest) -> None:
+    """Rank, the mark S, and the order of levels."""
     if len(stage.attrs) != len(nest.dims):
         raise ScheduleError(
             f"{stage.name} has {len(nest.dims)} loops, {list(nest.dims)}; {stage} has "
@@ -270,38 +265,54 @@ def _check_loops(stage: NestPlan, nest: Nest, cta_size: int) -> None:
                 f"{stage.name}: the levels of a loop go inward, from GRID over WARP and CTA to "
                 f"THREAD, each once; got {shown(attr)}"
             )
-    warps = prod(p.pieces or 1 for attr in stage.attrs for p in attr if p.level is Level.WARP)
-    if warps > cta_size // WARP_SIZE:
-        raise ScheduleError(
-            f"{stage.name} wants {warps} warps; a block of {cta_size} threads has "
-            f"{cta_size // WARP_SIZE}"
-        )
+
+
+def owned_loops(nest: Nest) -> list[int]:
+    """The loops that blocks can share out between them: kept ones that have more than one step."""
+    return [d for d in nest.kept if nest.dims[d] != 1]
+
+
+def kind_of(stage: NestPlan, nest: Nest) -> SplitKind:
+    """ROW where the first loops are dealt out to blocks, or none, COLUMN where the last are.
+
+    Folded ones do not count. Where all are, the one with a number is the innermost.
+    """
+    loops = owned_loops(nest)
+    parts = [part for d in loops if (part := stage.part(d, Level.GRID)) is not None]
+    if not parts or stage.part(loops[0], Level.GRID) is None:
+        return SplitKind.COLUMN if parts else SplitKind.ROW
+    numbered = [p.numbered for p in parts]
+    column = len(loops) == len(parts) > 1 and numbered[0] and not any(numbered[1:])
+    return SplitKind.COLUMN if column else SplitKind.ROW
 
 
 def _check_grid(stage: NestPlan, nest: Nest) -> None:
-    """Blocks own consecutive elements: of the first loops, or of the last, and never of a fold."""
-    grid, row = stage.grid, stage.kind is SplitKind.ROW
-    for d in grid:
+    """Blocks own consecutive elements: of the first loops, or of the last, and never of a fold.
+
+    What nobody else reads may also be dealt out in blocks of two loops.
+    """
+    for d in stage.grid:
         if d in nest.whole:
             verb = "folded" if d in nest.folded else "scanned"
             raise ScheduleError(
                 f"{stage.name}: loop {d} is {verb} and cannot be {shown(stage.attrs[d])}; a block "
                 f"has all of it"
             )
-    if not grid:
-        return
-    outward = list(range(grid[-1] + 1) if row else range(len(stage.attrs) - 1, grid[0] - 1, -1))
-    for d in outward:
-        if d not in grid:
+    row = kind_of(stage, nest) is SplitKind.ROW
+    inward = owned_loops(nest) if row else owned_loops(nest)[::-1]
+    grid = [k for k, d in enumerate(inward) if d in stage.grid]
+    for k in range(grid[-1] if grid else 0):
+        d = inward[k]
+        part = stage.part(d, Level.GRID)
+        if part is None:
             side = "right" if row else "left"
             raise ScheduleError(
                 f"{stage.name}: in {stage} a GRID stands {side} of loop {d}, which has none; "
                 f"blocks own the first loops or the last"
             )
-    for d in outward[:-1]:
-        part = stage.part(d, Level.GRID)
-        if part is not None and part.numbered and part.pieces != nest.dims[d]:
+        alone = not nest.shared and not nest.whole
+        if part.numbered and part.pieces != nest.dims[d] and not alone:
             raise ScheduleError(
-                f"{stage.name}: loop {d} of {nest.dims[d]} is {part}, and loop {outward[-1]} is "
-                f"dealt out, too; write GRID without a number"
+                f"{stage.name}: loop {d} of {nest.dims[d]} is {part}, and loop "
+                f"{inward[grid[-1]]} is dealt out, too; write GRID without a number"
             )

@@ -6,8 +6,8 @@ from enum import Enum
 
 from passkit.layout import Layout
 from passkit.size import Extent, numel
-from passkit.space import Space
-from passkit.split import Split, SplitKind
+from passkit.space import Axis, Space
+from passkit.split import Split, SplitKind, rows_with
 from passkit.stage import Place
 from passkit.target import Target
 from passkit.turning import block_axis, narrow_axis, rows_of, tile_of
@@ -45,32 +45,73 @@ REGISTERS = 64
 
 def tiling(layout: Layout, target: Target) -> tuple[Composition, Split, Extent | None]:
     """How a group's points map to lanes, how its work is split, and how wide a tile is."""
-    space = layout.space
-    last = space.axes[-1]
-    where = max(0, len(space.kept) - 1)
-    if is_short(space, target) and len(space.kept) == 1:
-        assert isinstance(last.extent, int)
-        rows = max(16, min(256, target.short_tile // max(1, last.extent) // 16 * 16))
-        return Composition.SHORT, Split(0, rows, SplitKind.ROW), None
-    if last.reduced:
-        length = numel(a.steps for a in space.reduced)
-        return Composition.ROW, Split(where, _chunk(target.tile, length), SplitKind.ROW), None
-    if space.reduced:
-        most = PAGE if space.axes[0].counting and target.lanes > 1 else COLUMNS
-        return Composition.COLUMN, Split(where, 1, SplitKind.COLUMN), _width(last.extent, most)
+    composition = compositions(layout, target)[0]
+    chunk, width = _sizes(layout, composition, target)
+    return composition, split_for(layout, composition, chunk), width
+
+
+def _sizes(
+    layout: Layout, composition: Composition, target: Target
+) -> tuple[Extent, Extent | None]:
+    """The chunk and the width of a tile."""
+    space, last = layout.space, layout.space.axes[-1]
     tile = max(RESULTS, target.tile // max(map(small_taps, layout.graph.nodes)))
-    if len(space.axes) == 1:
-        return Composition.THREAD, Split(0, tile, SplitKind.ROW), tile
-    narrow = narrow_axis(layout) if target.lanes > 1 else None
-    if narrow is not None:
-        assert isinstance(last.extent, int)
-        rows = rows_of(target.tile // 2, last.extent)
-        return Composition.NARROW, Split(where - 1, rows), rows
-    across = block_axis(layout) if target.lanes > 1 else None
-    if across is not None:
-        width, chunk = tile_of(last.extent, across.extent, target.tile)
-        return Composition.BLOCK, Split(space.axes.index(across), chunk), width
-    return Composition.THREAD, Split(where, _chunk(tile, last.extent), SplitKind.ROW), None
+    match composition:
+        case Composition.SHORT:
+            assert isinstance(last.extent, int)
+            return max(16, min(256, target.short_tile // max(1, last.extent) // 16 * 16)), None
+        case Composition.ROW:
+            return rows_with(target.tile, numel(a.steps for a in space.reduced)), None
+        case Composition.COLUMN:
+            most = PAGE if space.axes[0].counting and target.lanes > 1 else COLUMNS
+            return 1, _width(last.extent, most)
+        case Composition.NARROW:
+            assert isinstance(last.extent, int)
+            rows = rows_of(target.tile // 2, last.extent)
+            return rows, rows
+        case Composition.BLOCK:
+            across = cut_axis(layout, target)
+            assert across is not None
+            width, chunk = tile_of(last.extent, across.extent, target.tile)
+            return chunk, width
+    return (tile, tile) if len(space.axes) == 1 else (rows_with(tile, last.extent), None)
+
+
+def compositions(layout: Layout, target: Target) -> tuple[Composition, ...]:
+    """The ways in which a group's points can map to lanes, the best as a rule first."""
+    space = layout.space
+    if space.axes[-1].reduced:
+        short = is_short(space, target) and len(space.kept) == 1
+        return (Composition.SHORT, Composition.ROW) if short else (Composition.ROW,)
+    if space.reduced:
+        return (Composition.COLUMN,)
+    if cut_axis(layout, target) is None:
+        return (Composition.THREAD,)
+    first = Composition.BLOCK if narrow_axis(layout) is None else Composition.NARROW
+    return (first, Composition.THREAD) if len(space.axes) == 2 else (first,)
+
+
+def cut_axis(layout: Layout, target: Target) -> Axis | None:
+    """The axis beside the last along which tiles are cut, where lanes do not run along the last."""
+    if target.lanes == 1:
+        return None
+    narrow = narrow_axis(layout)
+    return block_axis(layout) if narrow is None else narrow
+
+
+def split_for(layout: Layout, composition: Composition, chunk: Extent) -> Split:
+    """The split that cuts the tiles of a composition."""
+    space = layout.space
+    where = max(0, len(space.kept) - 1)
+    if composition is Composition.COLUMN:
+        return Split(where, 1, SplitKind.COLUMN)
+    if composition is Composition.NARROW:
+        return Split(where - 1, chunk)
+    if composition is Composition.BLOCK:
+        across = block_axis(layout)
+        assert across is not None
+        return Split(space.axes.index(across), chunk)
+    return Split(where, chunk)
 
 
 def is_short(space: Space, target: Target) -> bool:
@@ -98,13 +139,6 @@ def row_place(layout: Layout, composition: Composition, target: Target) -> Place
     length = space.axes[-1].extent
     few = isinstance(length, int) and length <= REGISTERS
     return Place.LANES if few and is_short(space, target) else None
-
-
-def _chunk(tile: int, length: Extent) -> Extent:
-    """Rows of ``length`` points that make about ``tile`` points."""
-    if isinstance(length, int):
-        return max(1, tile // max(1, length))
-    return tile // (length + 1) + 1  # the length may turn out to be 0
 
 
 def _width(extent: Extent, most: int) -> int:

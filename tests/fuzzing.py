@@ -80,7 +80,7 @@ def check_all(cases: Iterable[Case]) -> tuple[list[Failure], np.ndarray]:
             planned = pk.ApplyPasses(case.graph, PLAN, **options(case))
             kernels.update({k.key: k for k in planned.attrs["kernel"].values()})
         except Exception as error:  # noqa: BLE001, RUF100
-            failures.append(Failure(case, _said(error)))
+            failures.append(Failure(case, said(error)))
     sources = [
         (k.key, k.name, f"namespace pk {{\n{k.source}}}\n", sections_of(k.source))
         for k in kernels.values()
@@ -104,7 +104,7 @@ def check(case: Case, compared: Any = None) -> str | None:
     except UnequalError as found:
         return str(found)
     except Exception as error:  # noqa: BLE001, RUF100
-        return _said(error)
+        return said(error)
     return None
 
 
@@ -112,16 +112,17 @@ def check_blocks(case: Case) -> str | None:
     """What is wrong with a case that is run block by block, or None: faults of its kernels too."""
     try:
         exe = pk.compile(case.graph, target=blocks_of(case), fusion=case.fusion)
-        for _ in _runs(exe, case, None):
+        for _ in runs(exe, case, None):
             pass
     except UnequalError as found:
         return str(found)
     except Exception as error:  # noqa: BLE001, RUF100
-        return _said(error)
+        return said(error)
     return None
 
 
-def _said(error: BaseException) -> str:
+def said(error: BaseException) -> str:
+    """An error, and where it was raised."""
     import traceback
 
     last = traceback.extract_tb(error.__traceback__)[-1]
@@ -130,14 +131,14 @@ def _said(error: BaseException) -> str:
 
 def _check(case: Case, compared: Any) -> None:
     exe = pk.compile(case.graph, **options(case))
-    for where, feeds, found, before in _runs(exe, case, compared):
+    for where, feeds, found, before in runs(exe, case, compared):
         after = {n: v.copy() for n, v in exe.state.arrays.items()}
         for how, again in _variants(exe, feeds, found, before):
             _same(f"{where}, {how}", again, found)
             _same(f"{where}, {how}: state", list(exe.state.arrays.values()), list(after.values()))
 
 
-def _runs(
+def runs(
     exe: Executable, case: Case, compared: Any
 ) -> Iterator[tuple[str, dict[str, Any], list[Any], dict[str, Any]]]:
     """Each run of a case that is right: its name, feeds and results, and the state before it."""

@@ -22,12 +22,12 @@ FLOORS = {
         "json_values json spelled backward again adjoint"
     ),
     "plan": (
-        "partial unroll index choice target group closing split propagate consistency "
-        "split_search space layout turning reads tiling packing schedule "
-        "stitching planner shared dominance sharing flow nest template variants kernel lowering "
-        "tidy renaming storage touches hazards"
+        "partial unroll index choice target group closing split nest template propagate "
+        "consistency split_search space layout turning reads tiling packing schedule "
+        "stitching scheduling templating obeying planner shared dominance sharing flow costs "
+        "variants kernel lowering tidy renaming storage touches hazards"
     ),
-    "parts": "dialects runtime render viz explanation ops",
+    "parts": "dialects runtime render viz explanation ranking ops",
     "passes": (
         "passes plans compiler tracing planning saved exhibit copying reporting bisection notebook"
     ),

@@ -9,10 +9,7 @@ from passkit.folds import Chunks
 from passkit.group import Group, Kind
 from passkit.nest import Nest, nests_of, value_names
 from passkit.partial import split
-from passkit.sharing import Work
 from passkit.size import Size
-from passkit.template import check
-from passkit.variants import templates
 
 n = Size.symbol("n")
 
@@ -47,14 +44,12 @@ def test_the_loops_of_a_softmax() -> None:
     found = nests_of(group, kept)
 
     assert found == (
-        Nest("reduce_max_1", (n, 17), Work.REDUCE, (1,), keepdims=True, shared=True),
-        Nest("exp_1", (n, 17), Work.EXPENSIVE, shared=True),
-        Nest("reduce_sum_1", (n, 17), Work.REDUCE, (1,), keepdims=True, shared=True),
-        Nest(found[3].name, (n, 17), found[3].work, root=True),
+        Nest("reduce_max_1", (n, 17), (1,), keepdims=True, shared=True),
+        Nest("exp_1", (n, 17), shared=True),
+        Nest("reduce_sum_1", (n, 17), (1,), keepdims=True, shared=True),
+        Nest(found[3].name, (n, 17), root=True),
     )
     assert [nest.result for nest in found] == [(n, 1), (n, 17), (n, 1), (n, 17)]
-    for template in templates(found):
-        check(template, found, others=[*value_names(group).values()])
 
 
 def test_the_loops_of_dots_scans_and_scalars() -> None:
@@ -67,8 +62,7 @@ def test_the_loops_of_dots_scans_and_scalars() -> None:
         (),
     )
 
-    assert dot == Nest("matmul_1", (2, 3, 5, 4), Work.DOT, (3,), root=True)
-    assert scan.work is Work.REDUCE
+    assert dot == Nest("matmul_1", (2, 3, 5, 4), (3,), root=True)
     assert (scan.dims, scan.whole, scan.result) == ((6, 7), (1,), (6, 7))
     assert (scalar.shape, scalar.dims, scalar.result) == ((), (1,), (1,))
 
@@ -80,5 +74,5 @@ def test_the_loops_of_chunks() -> None:
     graph = pk.ApplyPasses(pk.Graph([half]), ["InferShape", "InferType"])
     (nest,) = nests_of(Group(graph, Kind.REDUCTION), ())
 
-    assert evolve(nest, name="") == Nest("", (4, 32, 6), Work.REDUCE, (1,), root=True)
+    assert evolve(nest, name="") == Nest("", (4, 32, 6), (1,), root=True)
     assert nest.result == (4, 6)

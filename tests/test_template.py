@@ -9,14 +9,15 @@ from attrs import evolve
 
 from passkit.errors import ParseError, ScheduleError
 from passkit.nest import Nest
-from passkit.sharing import Work
+from passkit.size import Size
 from passkit.split import SplitKind
 from passkit.stage import Level
-from passkit.template import NestPlan, Part, Template, check, parse_template
+from passkit.template import NestPlan, Part, Template, check, kind_of, parse_template
 
+n = Size.symbol("n")
 SOFTMAX = (
-    Nest("reduce_max_1", (512, 2, 3, 64), Work.REDUCE, (3,), shared=True),
-    Nest("exp_1", (512, 2, 3, 64), Work.EXPENSIVE, shared=True, root=True),
+    Nest("reduce_max_1", (512, 2, 3, 64), (3,), shared=True),
+    Nest("exp_1", (512, 2, 3, 64), shared=True, root=True),
 )
 
 
@@ -26,6 +27,7 @@ SOFTMAX = (
         "reduce_1[GRID_128-WARP_2,WARP,WARP,CTA]S;",
         "reduce_1[GRID,WARP,WARP,CTA]S; dot_1[GRID,CTA,CTA,THREAD];",
         "a[GRID_/64]; b[GRID_/100-CTA_7,GRID]S;",
+        "a[GRID_~8192,CTA];",
         "a[THREAD]; b.c_2[CTA_256]S; S[GRID_999999999-WARP_1-CTA_32-THREAD_4];",
     ],
 )
@@ -111,6 +113,7 @@ def test_random_templates_round_trip() -> None:
             "a[GRID_/];",
             "column 3: expected GRID, .* with a number of pieces after '_', got 'GRID_/'",
         ),
+        ("a[WARP_~4];", "column 3: expected GRID, .* after '_', got 'WARP_~4'"),
         (
             "a[CTA_/4];",
             "column 3: expected GRID, .* with a number of pieces after '_', got 'CTA_/4'",
@@ -184,10 +187,6 @@ MAX, EXP = "reduce_max_1[GRID,WARP,WARP,CTA]S;", "exp_1[GRID,CTA,CTA,CTA]S;"
         ),
         (f"{MAX} exp_1[GRID_2-GRID_4,CTA,CTA,CTA]S;", "each once; got GRID_2-GRID_4"),
         (
-            "reduce_max_1[GRID_2-WARP_3,WARP_3,CTA,CTA]S; " + EXP,
-            ("reduce_max_1 wants 9 warps; a block of 256 threads has 8"),
-        ),
-        (
             "reduce_max_1[GRID,GRID,GRID,GRID_2]S; " + EXP,
             ("reduce_max_1: loop 3 is folded and cannot be GRID_2; a block has all"),
         ),
@@ -237,13 +236,39 @@ def test_launches(size: int) -> None:
 
 
 def test_rows_and_columns() -> None:
-    """The first loops are rows, the last columns; without a GRID there is one row of blocks."""
-    kinds = [
-        parse_template(f"a[{attrs}];").stages[0].kind
-        for attrs in (
-            *("GRID,CTA", "THREAD,CTA", "GRID,GRID_4", "GRID,GRID_/4"),
-            *("THREAD,GRID_4", "GRID_4,GRID", "GRID_/4,GRID"),
-        )
-    ]
+    """The first loops are rows, the last columns; without a GRID there is one row of blocks.
 
-    assert kinds == [SplitKind.ROW] * 4 + [SplitKind.COLUMN] * 3
+    Loops that blocks cannot share do not count: folded ones, and those of one step.
+    """
+    def kind(attrs: str, nest: Nest) -> SplitKind:
+        (stage,) = parse_template(f"a[{attrs}];").stages
+        check(Template((stage,)), [nest])
+        return kind_of(stage, nest)
+
+    plane, fold = Nest("a", (8, 9), root=True), Nest("a", (8, 7, 9), (1,), root=True)
+    line = Nest("a", (1, 8, 9), root=True)
+
+    for attrs in ("GRID,CTA", "THREAD,CTA", "GRID,GRID_4", "GRID,GRID_/4"):
+        assert kind(attrs, plane) is SplitKind.ROW
+    for attrs in ("THREAD,GRID_4", "GRID_4,GRID", "GRID_/4,GRID"):
+        assert kind(attrs, plane) is SplitKind.COLUMN
+    assert kind("GRID,THREAD,GRID_2-CTA_5", fold) is SplitKind.ROW
+    assert kind("CTA,THREAD,GRID_2-CTA_5", fold) is SplitKind.COLUMN
+    assert kind("THREAD,GRID_2-WARP_4,CTA", line) is SplitKind.ROW
+
+
+def test_blocks_of_two_loops() -> None:
+    """What nobody else reads may be dealt out in rectangles, as transposes are."""
+    turned = Nest("a", (64, 96), root=True)
+
+    check(parse_template("a[GRID_4-THREAD_16,GRID_2-CTA_48];"), [turned])
+    with pytest.raises(ScheduleError, match="loop 0 of 64 is GRID_4, and loop 1 is dealt out"):
+        check(parse_template("a[GRID_4,GRID_2]S;"), [evolve(turned, shared=True)])
+
+
+def test_rows_of_so_many_points() -> None:
+    """Where only a call knows how long rows are, blocks have as many as make so many points."""
+    part = parse_template("a[GRID_~8192,CTA];").stages[0].attrs[0][0]
+
+    assert part.steps(9999, 512) == 16 and part.steps(9999, 10**6) == 1
+    assert part.steps(n, n) == 8192 // (n + 1) + 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -18,12 +18,17 @@ PLAN = LADDER[: LADDER.index("CodeGen") + 1]
 
 
 def compiled(graphs: Sequence[Graph], **options: Any) -> list[Executable]:
-    """An executable for each graph.
+    """An executable for each graph."""
+    return [pk.compile(g, **options) for g in prebuilt(graphs, [options] * len(graphs))]
+
+
+def prebuilt(graphs: Sequence[Graph], options: Sequence[Mapping[str, Any]]) -> list[Graph]:
+    """The graphs, planned under their options; their kernels are in the cache.
 
     One bad kernel spoils what it is compiled with, so its graph then says so by itself.
     """
     kernels = {}
-    planned = [pk.ApplyPasses(g, PLAN, **options) for g in graphs]
+    planned = [pk.ApplyPasses(g, PLAN, **own) for g, own in zip(graphs, options, strict=True)]
     for graph in planned:
         kernels.update({k.key: k for k in graph.attrs["kernel"].values()})
     sources = [
@@ -32,4 +37,4 @@ def compiled(graphs: Sequence[Graph], **options: Any) -> list[Executable]:
     ]
     with suppress(PasskitError):
         build(sources, flags=("-fwrapv",))
-    return [pk.compile(g, **options) for g in planned]
+    return planned

@@ -37,6 +37,26 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fusion", default="stitch", help=f"one of {', '.join(FUSIONS)}")
 
 
+def add_template_argument(parser: argparse.ArgumentParser) -> None:
+    """The option of commands that make kernels: how the loops of a group are dealt out."""
+    parser.add_argument("--template", metavar="NAME=TEXT", action="append", default=[],
+                        help="the template of the group that is called so, or has an operator "
+                        "called so; `show --schedule` prints those there are")  # fmt: skip
+
+
+def read_templates(settings: Iterable[str]) -> dict[str, str]:
+    """The templates in ``name=text`` settings. Raises: SettingError where a name has two."""
+    found: dict[str, str] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals or not name:
+            raise SettingError(f"--template needs NAME=TEXT, got {setting!r}")
+        if name in found:
+            raise SettingError(f"--template has two for {name!r}; a group has one")
+        found[name] = text
+    return found
+
+
 def add_feed_argument(parser: argparse.ArgumentParser) -> None:
     """The option of commands that run a model: what on."""
     parser.add_argument("--feed", metavar="NAME=FILE.npy", action="append", default=[],

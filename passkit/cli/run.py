@@ -16,7 +16,14 @@ from attrs import asdict
 from passkit import viz
 from passkit.agreement import Error, compare
 from passkit.cli.answer import Answer
-from passkit.cli.model import add_feed_argument, add_model_arguments, load, model_feeds
+from passkit.cli.model import (
+    add_feed_argument,
+    add_model_arguments,
+    add_template_argument,
+    load,
+    model_feeds,
+    read_templates,
+)
 from passkit.compiler import Executable, compile
 from passkit.errors import MissingDependencyError, SettingError
 from passkit.graph import Graph
@@ -39,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which model, on what, and what to tell about it."""
     add_model_arguments(parser)
     add_feed_argument(parser)
+    add_template_argument(parser)
     parser.add_argument("--plan", type=Path, metavar="FILE",
                         help="where to draw the plan; default: MODEL.plan.svg here")  # fmt: skip
     parser.add_argument("--profile", action="store_true", help="the time of each kernel")
@@ -59,7 +67,8 @@ def run(options: argparse.Namespace) -> Answer:
     graph = load(options)
     feeds, stored, source = model_feeds(options, graph)
     with PassContext(dump=options.dump, timing=True if options.trace else None):
-        fused = compile(graph, target=options.target, fusion=options.fusion)
+        given = read_templates(options.template) or None
+        fused = compile(graph, target=options.target, fusion=options.fusion, templates=given)
     unfused = compile(graph, target=options.target, fusion="none")
     results = dict(zip([o.name for o in fused.outputs], fused(feeds), strict=True))
     unfused(feeds)

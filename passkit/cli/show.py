@@ -7,7 +7,8 @@ from pathlib import Path
 
 from passkit import json, viz
 from passkit.cli.answer import Answer
-from passkit.cli.model import add_model_arguments, load
+from passkit.cli.model import add_model_arguments, add_template_argument, load, read_templates
+from passkit.compiler import templates
 from passkit.graph import Graph
 from passkit.planning import planned
 from passkit.render import rendered
@@ -21,6 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="draw the plan: .svg, .png, .pdf or .dot")  # fmt: skip
     parser.add_argument("--kernels", action="store_true",
                         help="print the kernels; no device of the target is needed")  # fmt: skip
+    parser.add_argument("--schedule", action="store_true",
+                        help="how each group's loops are dealt out, and why so")  # fmt: skip
+    add_template_argument(parser)
     parser.add_argument("--unfused", action="store_true", help="the model as it was read")
 
 
@@ -28,15 +32,21 @@ def run(options: argparse.Namespace) -> Answer:
     """Read, plan as far as is asked for, and print."""
     graph = load(options)
     if not options.unfused:
-        last = "CodeGen" if options.kernels else "Fusion"
-        graph = planned(graph, last, target=options.target, fusion=options.fusion)
+        last = "CodeGen" if options.kernels else "SchedulePlan" if options.schedule else "Fusion"
+        given = read_templates(options.template) or None
+        wanted = {"target": options.target, "fusion": options.fusion, "templates": given}
+        graph = planned(graph, last, **wanted)
     data: dict[str, object] = {"graph": json.to_json(graph.without_attrs())}
     text = []
     if options.kernels and not options.unfused:
         kernels = sources(graph)
         data["kernels"] = kernels
         text.append("\n\n".join(kernels.values()))
-    elif options.output is None:
+    if options.schedule and not options.unfused:
+        found = templates(graph)
+        data["schedule"] = found.rows()
+        text.append(str(found))
+    if not text and options.output is None:
         text.append(to_text(graph))
     if options.output is not None:
         drawn, why = rendered(viz.plan(graph), options.output)

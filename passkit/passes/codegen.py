@@ -35,6 +35,9 @@ def codegen(graph: Graph, context: PassContext) -> Graph:
     Obeys the annotations of SchedulePlan and SharedMemPlan; without them it takes default plans.
     """
     schedules, shared = graph.attrs.get("schedule"), graph.attrs.get("shared")
+    if schedules is None and context.templates:
+        names = ", ".join(name for name, _ in context.templates)
+        raise ScheduleError(f"SchedulePlan obeys templates, here of {names}; run it before CodeGen")
     kernels = {}
     for node, group in graph.attrs["subgraph"].items():
         schedule = schedules[node] if schedules is not None else _default(group, context.target)

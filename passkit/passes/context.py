@@ -12,10 +12,11 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from passkit.errors import RegistryError, SettingError, nearest
+from passkit.errors import ParseError, RegistryError, SettingError, nearest
 from passkit.node import Entry, Node
 from passkit.passes.base import find_pass
 from passkit.target import Target, target_of
+from passkit.template import Template, parse_template
 
 FUSIONS = ("none", "nnvm", "xla", "deep", "stitch")
 NUMERICS = ("strict", "fast")
@@ -30,6 +31,7 @@ OPTIONS = (
     "keep_together",
     "keep_apart",
     "no_fuse",
+    "templates",
     "evaluator",
 )
 
@@ -115,7 +117,8 @@ class PassContext:
     graph after each pass, as text and picture; ``timing`` collects `times`. ``fuel`` is the number
     of optional decisions (fusions, rewrites) that may be taken. ``keep_together`` and
     ``keep_apart`` are lists of lists of nodes that Fusion must, or must not, put in one group;
-    ``no_fuse`` nodes stay alone. Nodes are given by name, or as nodes or entries. ``evaluator``
+    ``no_fuse`` nodes stay alone. Nodes are given by name, or as nodes or entries. ``templates`` has
+    by the name of a group, or of an operator in it, how its loops are dealt out. ``evaluator``
     answers what a schedule costs.
 
     >>> with PassContext(fusion="nnvm"):
@@ -131,6 +134,7 @@ class PassContext:
     keep_together: tuple[tuple[NodeName, ...], ...]
     keep_apart: tuple[tuple[NodeName, ...], ...]
     no_fuse: tuple[NodeName, ...]
+    templates: tuple[tuple[str, Template], ...]
     evaluator: Any
     times: Timing | None
     dump: Dump | None
@@ -150,6 +154,7 @@ class PassContext:
         keep_together: Iterable[NodeNames] | None = None,
         keep_apart: Iterable[NodeNames] | None = None,
         no_fuse: NodeNames | None = None,
+        templates: Mapping[str | Node | Entry, str | Template] | None = None,
         evaluator: Any = None,
     ) -> None:
         outer = current()
@@ -164,6 +169,7 @@ class PassContext:
             "keep_together": keep_together,
             "keep_apart": keep_apart,
             "no_fuse": no_fuse,
+            "templates": templates,
             "evaluator": evaluator,
         }
         self._settle(outer, {k: v for k, v in own.items() if v is not None})
@@ -311,6 +317,25 @@ def _groups(option: str) -> Any:
     return check
 
 
+def _templates(value: Any) -> tuple[tuple[str, Template], ...]:
+    if not isinstance(value, Mapping):
+        raise SettingError(f"templates must map names to templates, got {value!r}")
+    found: dict[str, Template] = {}
+    for what, template in value.items():
+        if not isinstance(what, (str, Node, Entry)) or not isinstance(template, (str, Template)):
+            raise SettingError(
+                f"templates must map names of nodes to templates, got {what!r}: {template!r}"
+            )
+        name = name_of(what.node if isinstance(what, Entry) else what)
+        if name in found:
+            raise SettingError(f"templates has two for {name!r}; a group has one")
+        try:
+            found[name] = parse_template(template) if isinstance(template, str) else template
+        except ParseError as error:
+            raise ParseError(f"templates[{name!r}]: {error}") from None
+    return tuple(found.items())
+
+
 _DEFAULTS: dict[str, Any] = {
     "target": None,
     "fusion": "stitch",
@@ -319,6 +344,7 @@ _DEFAULTS: dict[str, Any] = {
     "keep_together": (),
     "keep_apart": (),
     "no_fuse": (),
+    "templates": (),
     "evaluator": None,
     "times": None,
     "dump": None,
@@ -335,6 +361,7 @@ _SETTLE: dict[str, Any] = {
     "keep_together": _groups("keep_together"),
     "keep_apart": _groups("keep_apart"),
     "no_fuse": _nodes("no_fuse"),
+    "templates": _templates,
     "evaluator": lambda value: value,
 }
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from attrs import evolve
 
-from passkit.errors import ScheduleError
+from passkit.errors import ScheduleError, nearest
 from passkit.graph import Annotation, Graph
 from passkit.group import Group
 from passkit.node import Entry, Node
@@ -17,6 +17,7 @@ from passkit.schedule import Schedule, with_stream
 from passkit.size import numel
 from passkit.space import Infeasible
 from passkit.target import Target
+from passkit.template import Template
 
 
 @register_pass(
@@ -26,20 +27,65 @@ from passkit.target import Target
     target_dependent=True,
 )
 def schedule_plan(graph: Graph, context: PassContext) -> Graph:
-    """Annotate each fused node with its `Schedule`.
+    """Annotate each fused node with its `Schedule`, the one that a template asks for.
 
-    Raises: ScheduleError for a group that no schedule serves; Fusion makes none of those.
+    Raises: ScheduleError for a template of no group, or that its group's kernel cannot do; and for
+    a group that no schedule serves, though Fusion makes none of those.
     """
-    plans = {}
+    plans, target = {}, context.target
+    given = _given(graph, context)
     for node, group in graph.attrs["subgraph"].items():
-        plan = plan_group(group, context.target)
+        plan = _obeying(node, group, *given[node], target) if node in given else None
+        plan = plan or plan_group(group, target)
         if isinstance(plan, Infeasible):
             raise ScheduleError(
-                f"{node.where}: {group} has no schedule on {context.target.name}: {plan.reason}; "
+                f"{node.where}: {group} has no schedule on {target.name}: {plan.reason}; "
                 f"name one of its operators in no_fuse"
             )
-        plans[node] = _with_stream(graph, node, plan, context.target)
+        plans[node] = _with_stream(graph, node, plan, target)
     return graph.with_attrs(schedule=Annotation("schedule", plans))
+
+
+def _given(graph: Graph, context: PassContext) -> dict[Node, tuple[str, Template]]:
+    """By fused node the template that the context has for it, and the name that it goes by there.
+
+    Raises: ScheduleError where a name is that of no group, or of several, or a group has two.
+    """
+    found: dict[Node, tuple[str, Template]] = {}
+    if not context.templates:
+        return found
+    homes: dict[str, list[Node]] = {}
+    for node, group in graph.attrs["subgraph"].items():
+        for name in {group.called(n) for n in group.ops} - {graph.names[node]}:
+            homes.setdefault(name, []).append(node)
+    homes |= {graph.names[node]: [node] for node in graph.attrs["subgraph"]}
+    for name, template in context.templates:
+        nodes = homes.get(name, [])
+        if not nodes:
+            raise ScheduleError(f"templates: no group has {name!r}; {nearest(name, homes)}")
+        if len(nodes) > 1:
+            several = ", ".join(graph.names[n] for n in nodes)
+            raise ScheduleError(f"templates: {name!r} is in several groups; name one: {several}")
+        if nodes[0] in found:
+            raise ScheduleError(
+                f"templates: {found[nodes[0]][0]!r} and {name!r} are in one group, "
+                f"{graph.names[nodes[0]]}; it has one template"
+            )
+        found[nodes[0]] = name, template
+    return found
+
+
+def _obeying(node: Node, group: Group, name: str, template: Template, target: Target) -> Schedule:
+    """The schedule that a template asks for. Raises: ScheduleError with what is possible."""
+    try:
+        plan = plan_group(group, target, template)
+    except ScheduleError as error:
+        raise ScheduleError(f"templates[{name!r}]: {error}") from None
+    if isinstance(plan, Infeasible):
+        raise ScheduleError(
+            f"templates[{name!r}]: {node.where} cannot run so on {target.name}: {plan.reason}"
+        )
+    return plan
 
 
 def _with_stream(graph: Graph, node: Node, plan: Schedule, target: Target) -> Schedule:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from passkit.closing import make_group
 from passkit.group import Group
 from passkit.layout import Layout, lay_apart
 from passkit.node import Entry, Node, known_shape
 from passkit.schedule import Schedule, estimate, levels_of, stages_of
-from passkit.size import numel
+from passkit.size import Extent, numel
 from passkit.space import Infeasible, Role, reduce_of
 from passkit.split import Split
 from passkit.stitching.cutting import reads_of_part
@@ -79,25 +79,30 @@ def _points(node: Node) -> int:
     return size if isinstance(size, int) else 1 << 62
 
 
-def part_schedule(laid: LaidPart, target: Target) -> Schedule | Infeasible:
-    """How a part runs inside a tile: its composition, stages, and what they keep."""
+def part_schedules(laid: LaidPart, target: Target) -> list[Schedule] | Infeasible:
+    """How a part can run inside a tile, the best way as a rule first."""
     layout, space, tract = laid.layout, laid.layout.space, laid.tract
     lane = space.axes[-1]
     rows = [a for a in space.kept if a not in tract.fixed and a is not lane]
-    composition, split, width = Composition.THREAD, Split(0, 1), None
+    across = block_axis(layout) if target.lanes > 1 else None
+    ways: list[tuple[Composition, Split, Extent | None]] = []
     if lane.reduced:
-        composition = Composition.ROW
         many = tract.length(rows[0]) if len(rows) == 1 else 0
         if isinstance(many, int) and 1 < many <= MOST_ROWS and is_short(space, target):
-            composition, split = Composition.SHORT, Split(0, -(-many // 16) * 16)
+            ways.append((Composition.SHORT, Split(0, -(-many // 16) * 16), None))
+        ways.append((Composition.ROW, Split(0, 1), None))
     elif space.reduced:
-        composition, width = Composition.COLUMN, tract.length(lane)
-    elif target.lanes > 1 and (across := block_axis(layout)) in rows and across is not None:
-        composition, split = Composition.BLOCK, Split(space.axes.index(across), 1)
-        rows.remove(across)
-    if tract.window in rows[1:]:
-        return Infeasible("window", "a tile owns a window of an axis inside those of its rows")
+        ways.append((Composition.COLUMN, Split(0, 1), tract.length(lane)))
+    else:
+        if across in rows and across is not None:
+            ways.append((Composition.BLOCK, Split(space.axes.index(across), 1), None))
+        ways.append((Composition.THREAD, Split(0, 1), None))
     stages, kept = stages_of(layout, levels_of(layout), None)
-    return Schedule(
-        composition, space.axes, split, width, stages, kept, seconds=estimate(layout, target)
-    )
+    found = []
+    for composition, split, width in ways:
+        inner = [a for a in rows if composition is not Composition.BLOCK or a is not across]
+        if tract.window not in inner[1:]:
+            found.append(Schedule(composition, space.axes, split, width, stages, kept))
+    if not found:
+        return Infeasible("window", "a tile owns a window of an axis inside those of its rows")
+    return [evolve(plan, seconds=estimate(layout, target)) for plan in found]

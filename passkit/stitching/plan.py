@@ -6,7 +6,7 @@ tile computes what it reads. So parts meet in scratch arrays, and no tile waits 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from passkit.graph import Graph
 from passkit.group import Group
@@ -18,7 +18,7 @@ from passkit.size import Extent, Size, numel
 from passkit.space import Infeasible, is_free
 from passkit.split import Reject, Split, SplitKind, State, Whole, join, legal_splits
 from passkit.stitching.cutting import Piece, contract_of, cut, reads_of_part
-from passkit.stitching.parts import LaidPart, lay_part, part_schedule
+from passkit.stitching.parts import LaidPart, lay_part, part_schedules
 from passkit.stitching.regions import Region
 from passkit.target import Target
 from passkit.tiling import Composition
@@ -34,25 +34,54 @@ def is_stitched(graph: Graph) -> bool:
     return any(n.op is not None and FContract.get(n.op.name) is not None for n in graph.nodes)
 
 
+Choose = Callable[[Sequence[Entry], Mapping[Node, Region], Sequence[Schedule]], Schedule]
+"""Which of the schedules of a part to take, with its results and what a tile owns of them."""
+
+
 def plan_stitched(group: Group, target: Target) -> Schedule | Infeasible:
     """The quickest schedule of a stitched kernel by the model, or why there is none."""
-    graph = group.graph
-    for n in graph.nodes:
-        if n.op is not None and FContract.get(n.op.name) is not None and contract_of(n) is None:
-            return Infeasible("library", f"a library computes {n.label}", n)
-    if any(e.node.op is None for e in graph.outputs):
-        return Infeasible("pass_through", "an output that is an input")
-    pieces = cut(graph)
-    roots = sorted(dict.fromkeys(graph.outputs), key=_weight, reverse=True)
     best: Schedule | None = None
     why = Infeasible("shared", "no split of its results suits all its parts")
-    for split in legal_splits(known_shape(roots[0])):
-        found = _Plan(group, pieces, target).schedule(roots, split)
+    for found in ways_to_stitch(group, target, lambda values, regions, plans: plans[0]):
         if isinstance(found, Infeasible):
             why = found if why.node is None else why
         elif best is None or found.seconds < best.seconds:
             best = found
     return best or why
+
+
+def ways_to_stitch(
+    group: Group, target: Target, choose: Choose
+) -> Iterator[Schedule | Infeasible]:
+    """For each way to split the heaviest result the schedule, or why there is none."""
+    refused = _refused(group.graph)
+    if refused is not None:
+        yield refused
+        return
+    pieces, root = cut(group.graph), heaviest(group.graph)[0]
+    for split in legal_splits(known_shape(root)):
+        yield _Plan(group, pieces, target, choose).schedule({root: split})
+
+
+def stitch(
+    group: Group, target: Target, splits: Mapping[Entry, Split], choose: Choose
+) -> Schedule | Infeasible:
+    """The schedule that splits results in a given way, or what is in its way."""
+    return _Plan(group, cut(group.graph), target, choose).schedule(splits)
+
+
+def _refused(graph: Graph) -> Infeasible | None:
+    for n in graph.nodes:
+        if n.op is not None and FContract.get(n.op.name) is not None and contract_of(n) is None:
+            return Infeasible("library", f"a library computes {n.label}", n)
+    if any(e.node.op is None for e in graph.outputs):
+        return Infeasible("pass_through", "an output that is an input")
+    return None
+
+
+def heaviest(graph: Graph) -> list[Entry]:
+    """The results of a group, each once, the largest first."""
+    return sorted(dict.fromkeys(graph.outputs), key=_weight, reverse=True)
 
 
 def _weight(entry: Entry) -> int:
@@ -61,17 +90,29 @@ def _weight(entry: Entry) -> int:
 
 
 class _Plan:
-    """A stitched kernel whose first result is split in a given way."""
+    """A stitched kernel whose results are split in a given way, the heaviest of them at least."""
 
-    def __init__(self, group: Group, pieces: Sequence[Piece], target: Target) -> None:
+    def __init__(
+        self, group: Group, pieces: Sequence[Piece], target: Target, choose: Choose
+    ) -> None:
         self.group, self.graph, self.pieces, self.target = group, group.graph, pieces, target
+        self.choose = choose
         self.states: dict[Entry, State] = {}
         self.number = self.graph.positions
 
-    def schedule(self, roots: Sequence[Entry], split: Split) -> Schedule | Infeasible:
+    def schedule(self, splits: Mapping[Entry, Split]) -> Schedule | Infeasible:
         """The whole schedule, or the first thing that is in its way."""
-        tiles = split.blocks(known_shape(roots[0]))
-        self.states[roots[0]] = split
+        root = heaviest(self.graph)[0]
+        split = splits[root]
+        tiles = split.blocks(known_shape(root))
+        for entry, own in splits.items():
+            if own.blocks(known_shape(entry)) != tiles:
+                return Infeasible(
+                    "no_common_block_count",
+                    f"{entry.name} has {own.blocks(known_shape(entry))} tiles, {root.name} {tiles}",
+                    entry.node,
+                )
+        self.states.update(splits)
         results = [self._results(p) for p in self.pieces]
         for piece, values in reversed(list(zip(self.pieces, results, strict=True))):
             problem = self._agree(values, tiles) or self._ask(piece, values)
@@ -91,7 +132,7 @@ class _Plan:
         if isinstance(scratch, Size) or scratch > self.target.scratch:
             return Infeasible("shared_over_limit", f"a tile needs {scratch} bytes of scratch")
         if isinstance(tiles, int):
-            seconds = (seconds + tiles * len(parts) * TURN) * _imbalance(tiles)
+            seconds = (seconds + tiles * len(parts) * TURN) * imbalance(tiles)
         return Schedule(
             Composition.STITCHED, (), split, None, (), (), seconds=seconds, stitching=stitching
         )
@@ -158,9 +199,10 @@ class _Plan:
         laid = lay_part(self.group, piece.nodes, [e.node for e in values], regions)
         if isinstance(laid, Infeasible):
             return laid
-        plan = part_schedule(laid, self.target)
-        if isinstance(plan, Infeasible):
-            return plan
+        plans = part_schedules(laid, self.target)
+        if isinstance(plans, Infeasible):
+            return plans
+        plan = self.choose(values, regions, plans)
         return PartPlan(nodes, results, plan), plan.seconds * _repeated(laid, tiles)
 
     def _product_seconds(self, node: Node, region: Region, tiles: Extent) -> float:
@@ -198,7 +240,7 @@ def _repeated(laid: LaidPart, tiles: Extent) -> float:
     return points / max(1, space.size)
 
 
-def _imbalance(tiles: int) -> float:
+def imbalance(tiles: int) -> float:
     """How much longer threads take that have too few tiles to share them evenly."""
     return 1.0 + 2.0 / tiles
 

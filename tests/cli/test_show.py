@@ -120,3 +120,47 @@ def test_a_picture_without_a_renderer(
 
     assert "laid out simply: nothing here can draw svg" in said
     assert "laid out simply" in (tmp_path / "p.svg").read_text()
+
+
+SUMS = "x: f32[64, 300]; e = exp(x); t = reduce_sum(e, axis=1); return t"
+
+
+def test_templates(capsys: Capture, tmp_path: Path) -> None:
+    """Each group's template, why it has that, and its runners-up; another one on request."""
+    model = tmp_path / "sums.txt"
+    model.write_text(SUMS)
+    text = printed(capsys, "show", str(model), "--schedule")
+    (group,) = answer(capsys, "show", str(model), "--schedule")["schedule"]
+    given = printed(
+        *(capsys, "show", str(model), "--schedule"),
+        *("--template", "t=reduce_sum_1[GRID_32-WARP_2,CTA];"),
+    )
+
+    assert text.startswith("t: e, t\n  reduce_sum_1[GRID_3-WARP_22,CTA];\n  row, 3 tiles, 75")
+    assert group["template"] == "reduce_sum_1[GRID_3-WARP_22,CTA];" and group["others"]
+    assert group["others"][0]["template"] in text
+    assert "row, 32 tiles" in given and "it was given" in given
+
+
+@pytest.mark.parametrize("setting, message", [
+    ("reduce_sum_1[CTA]", "--template needs NAME=TEXT, got 'reduce_sum_1[CTA]'"),
+    ("t=reduce_sum_1[CTA", "templates['t']: template, column 17: expected ',' or ']'"),
+    ("t=a[CTA];", "the group has no value 'a' with loops"),
+])
+def test_templates_that_are_wrong(
+    setting: str, message: str, capsys: Capture, tmp_path: Path
+) -> None:
+    """Told without a traceback."""
+    model = tmp_path / "sums.txt"
+    model.write_text(SUMS)
+
+    assert main(["show", str(model), "--schedule", "--template", setting]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_two_templates_for_a_name(capsys: Capture) -> None:
+    """A name has one."""
+    twice = ["--template", "t=a[CTA];"] * 2
+
+    assert main(["run", DIGITS, *twice]) == 1
+    assert "--template has two for 't'; a group has one" in capsys.readouterr().err

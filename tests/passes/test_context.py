@@ -64,6 +64,9 @@ def test_threads_have_contexts_of_their_own() -> None:
         ({"keep_apart": 3}, "list of lists of nodes, got 3 in it; write keep_apart"),
         ({"no_fuse": 3}, "no_fuse must be a list of nodes or names, got 3"),
         ({"no_fuse": [3]}, "no_fuse must hold nodes or names of nodes, got 3"),
+        ({"templates": "a[CTA];"}, r"templates must map names to templates, got 'a\[CTA\];'"),
+        ({"templates": {"y": 3}}, "templates must map names of nodes to templates, got 'y': 3"),
+        ({"templates": {3: "a[CTA];"}}, "names of nodes to templates, got 3: 'a"),
     ],
 )
 def test_wrong_settings_say_what_is_right(options: dict[str, object], message: str) -> None:

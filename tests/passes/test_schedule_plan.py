@@ -186,3 +186,69 @@ def test_kept_in_place_of_row_values(rng: Any) -> None:
     assert exe.kernels[0].shared_nbytes == -(-300 * 4 // 64) * 64
     agrees(graph, feeds, exe(feeds), 1e-5)
     assert np.isfinite(exe(feeds)[0]).all()
+
+
+# Templates that somebody gave.
+
+
+def test_templates_are_obeyed_by_name(rng: Any) -> None:
+    """By the group's name or an operator's; results stay as they were, tiles do not."""
+    text = "x: f32[64, 300]; e = exp(x); t = reduce_sum(e, axis=1); return t"
+    graph, template = pk.parse(text), "reduce_sum_1[GRID_32-WARP_2,CTA];"
+    feeds = feeds_of(graph, rng)
+    plain = pk.compile(graph)
+    for name in ("e", "t"):
+        exe = pk.compile(graph, templates={name: template})
+        assert only(exe.graph).source is Source.USER
+        assert (exe.kernels[0].grid, plain.kernels[0].grid) == (32, 3)
+        assert exe(feeds)[0].tobytes() == plain(feeds)[0].tobytes()
+    assert only(scheduled(text, templates={graph.outputs[0]: template})).split.chunk == 2
+
+
+TWO = "x: f32[64, 300]; a = reduce_sum(exp(x), axis=1); b = matmul(x, x, transpose_b=true); "
+TWO += "c = reduce_max(b, axis=1); return a, c"
+
+
+@pytest.mark.parametrize("templates, message", [
+    ({"e": "reduce_sum_1[GRID,CTA];"}, "no group has 'e'; known: a, "),
+    ({"b": "reduce_sum_1[GRID,CTA];"}, "no group has 'b'; "),
+    ({"a": "reduce_sum_1[GRID,CTA];", "exp": "reduce_sum_1[GRID,CTA];"},
+     "'a' and 'exp' are in one group, a; it has one template"),
+    ({"a": "reduce_sum_1[GRID];"}, r"templates\['a'\]: reduce_sum_1 has 2 loops, \[64, 300\]"),
+    ({"a": "reduce_sum_1[CTA,WARP];"}, r"templates\['a'\]: .*a.* cannot run so on cpu: no kernel"),
+])
+def test_templates_that_do_not_fit(templates: dict[str, str], message: str) -> None:
+    """A name of no group, two for one group, other loops, what no kernel does."""
+    with pytest.raises(ScheduleError, match=message):
+        scheduled(TWO, templates=templates)
+
+
+def test_templates_of_an_operator_in_several_groups() -> None:
+    """What was copied into two groups names neither."""
+    text = "x: f32[64, 300]; s = neg(x); a = reduce_sum(s, axis=1); b = reduce_max(s, axis=0); "
+    text += "return a, b"
+    with pytest.raises(ScheduleError, match="'s' is in several groups; name one: a, b"):
+        scheduled(text, templates={"s": "reduce_sum_1[GRID,CTA];"})
+
+
+def test_templates_need_schedule_plan() -> None:
+    """CodeGen alone takes default plans, and says so rather than to leave a template out."""
+    fused = planned(pk.parse("x: f32[9]; y = exp(x); return y"), "Fusion")
+    with pytest.raises(ScheduleError, match="here of y; run it before CodeGen"):
+        pk.ApplyPasses(fused, "CodeGen", templates={"y": "exp_1[CTA];"})
+
+
+def test_templates_are_not_for_inner_graphs(rng: Any) -> None:
+    """Bodies of loops are planned without: a name is that of a group around them."""
+    x = pk.var("x", (8, 300))
+    total = pk.ops.reduce_sum(pk.ops.exp(x), axis=1)
+    (looped,) = pk.ops.while_loop(
+        lambda i: i < 3.0, lambda i: (i + 1.0,), (pk.ops.reduce_sum(total * 0.0),)
+    )
+    graph = pk.Graph([total, looped])
+    name = graph.names[total.node]
+
+    exe = pk.compile(graph, templates={name: "reduce_sum_1[GRID,CTA];"})
+
+    assert exe.kernels[0].grid == 8
+    agrees(graph, {"x": (f := feeds_of(graph, rng))["x"]}, exe(f))

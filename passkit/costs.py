@@ -1,0 +1,82 @@
+"""The model's seconds of schedules of one group, to hold them against each other.
+
+`Schedule.seconds` is what the work takes, whoever does it; here come the tiles and rows that have
+to begin and end, lanes that stand idle, and threads that have nothing left to do.
+"""
+
+from __future__ import annotations
+
+from passkit.group import Group
+from passkit.layout import Layout, lay_out
+from passkit.lowering.loops import Loops
+from passkit.schedule import Schedule
+from passkit.size import Extent, numel
+from passkit.stitching.plan import imbalance
+from passkit.target import Target
+from passkit.templating.naming import parts_of
+from passkit.tiling import Composition
+
+TILE, PASS, FOLD = 4e-8, 4e-9, 8e-9
+"""Seconds that a tile, a pass over a row, and the end of a fold take besides their work."""
+TOGETHER = 4
+"""How many short rows are folded in the time of one, as none waits for another."""
+
+
+def model_seconds(group: Group, schedule: Schedule, target: Target) -> float:
+    """Seconds of a schedule by the model, 0 where sizes are unknown."""
+    if schedule.stitching is not None:
+        return schedule.seconds
+    if schedule.parts:
+        pairs = zip(parts_of(group), schedule.parts, strict=True)
+        found = [model_seconds(part, plan, target) for part, plan in pairs]
+        return sum(found) if all(found) else 0.0
+    layout, tiles = lay_out(group.graph), num_tiles(group, schedule)
+    assert isinstance(layout, Layout)
+    if not schedule.seconds or not isinstance(tiles, int) or not tiles:
+        return 0.0
+    work = schedule.seconds * _idle(schedule, target)
+    total = work + tiles * TILE + _between(schedule)
+    return total * imbalance(tiles) if total >= target.parallel else total
+
+
+def num_tiles(group: Group, schedule: Schedule) -> Extent:
+    """How many tiles the kernel of a schedule has."""
+    if schedule.stitching is not None:
+        return schedule.stitching.tiles
+    if schedule.parts:
+        parts = parts_of(group)
+        first = [numbers[0] for numbers in schedule.share]
+        total: Extent = 0
+        for k in first:
+            total = total + num_tiles(parts[k], schedule.parts[k])
+        return total
+    return Loops(schedule.space, schedule).tiles()[3]
+
+
+def _lanes(schedule: Schedule) -> tuple[int, int]:
+    """How often lanes run through a row, or a tile's part of it, and how many points that has."""
+    loops = Loops(schedule.space, schedule)
+    lane = loops.lane
+    aside = (lane, loops.few)
+    times = numel(a.steps for a in schedule.axes if a not in aside and not a.counting)
+    width = lane.steps if schedule.width is None else schedule.width
+    assert isinstance(times, int) and isinstance(lane.steps, int) and isinstance(width, int)
+    length = min(max(1, width), max(1, lane.steps))
+    return times * -(-lane.steps // length), length
+
+
+def _idle(schedule: Schedule, target: Target) -> float:
+    """How much longer the work takes because vectors of lanes are not full."""
+    _, length = _lanes(schedule)
+    if schedule.composition is Composition.SHORT:
+        return 1.0
+    return -(-length // target.lanes) * target.lanes / length
+
+
+def _between(schedule: Schedule) -> float:
+    """Seconds between the passes of a kernel over its rows, and at the ends of their folds."""
+    times, _ = _lanes(schedule)
+    passes = [s for s in schedule.stages if s.folds or s.keeps or s.stores]
+    folds = sum(len(s.folds) for s in passes) if schedule.space.axes[-1].reduced else 0
+    each = len(passes) * PASS + folds * FOLD
+    return times * each / (TOGETHER if schedule.composition is Composition.SHORT else 1)

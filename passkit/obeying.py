@@ -1,0 +1,161 @@
+"""Obeying templates: the schedule that does what somebody wrote, or what is possible instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from passkit.errors import ScheduleError
+from passkit.group import Group
+from passkit.nest import Nest, value_names
+from passkit.node import Entry, Node, known_shape
+from passkit.schedule import Schedule
+from passkit.scheduling import packed_schedule, plain_schedule
+from passkit.shared import plan_shared
+from passkit.size import Size
+from passkit.space import Infeasible
+from passkit.stitching.cutting import cut
+from passkit.stitching.plan import stitch
+from passkit.stitching.regions import Region
+from passkit.target import Target
+from passkit.template import NestPlan, Template, check
+from passkit.templating import plain, stitched
+from passkit.templating.dealing import split_of
+from passkit.templating.naming import (
+    nests_of_group,
+    outer_names,
+    parts_of,
+    plain_values,
+    renamed,
+    template_of,
+)
+from passkit.tiling import Composition, compositions, split_for
+
+Stages = Mapping[str, NestPlan]
+BY_ROWS = (Composition.ROW, Composition.THREAD)
+"""Whose tiles may have any number of rows."""
+
+
+def obeying(
+    group: Group, default: Schedule, target: Target, template: Template
+) -> Schedule | Infeasible:
+    """The schedule of a group that deals its loops out as a template says.
+
+    ``default`` is the one that it has without. Raises: ScheduleError for a template that does not
+    fit the group's loops.
+    """
+    nests = nests_of_group(group, default, target)
+    named = {nest.name for nest in nests}
+    check(template, nests, [n for n in value_names(group).values() if n not in named])
+    if template.cta_num is not None or template.cta_size != target.block:
+        raise ScheduleError(
+            f"blocks on {target.name} are as many as there are pieces, of {target.block} threads; "
+            f"got cta_num {template.cta_num}, cta_size {template.cta_size}"
+        )
+    return _obeying(group, default, target, {s.name: s for s in template.stages})
+
+
+def _obeying(
+    group: Group, default: Schedule, target: Target, stages: Stages
+) -> Schedule | Infeasible:
+    if default.parts:
+        return _packed(group, default, target, stages)
+    wanted = _settled(group, default, target, stages)
+    made: Sequence[NestPlan] = ()
+    for found in _candidates(group, default, target, stages):
+        if isinstance(found, Infeasible):
+            return found
+        made = template_of(group, found, target).stages
+        if made == wanted:
+            return found if found is default else within(group, found, default, target)
+    asked, can = next((a, b) for a, b in zip(wanted, made, strict=True) if a != b)
+    return Infeasible("template", f"no kernel of it has {asked} here; one like it has {can}")
+
+
+def _packed(
+    group: Group, default: Schedule, target: Target, stages: Stages
+) -> Schedule | Infeasible:
+    """Each part by what is said of it."""
+    names, plans = value_names(group), []
+    for part, plan in zip(parts_of(group), default.parts, strict=True):
+        inner = {outer: own for own, outer in outer_names(part, names).items()}
+        own = {s.name: s for s in renamed([*stages.values()], inner)}
+        found = _obeying(part, plan, target, own)
+        if isinstance(found, Infeasible):
+            return found
+        plans.append(found)
+    return packed_schedule(plans, target)
+
+
+def _settled(
+    group: Group, default: Schedule, target: Target, stages: Stages
+) -> tuple[NestPlan, ...]:
+    """The stages in the order and the words of `template_of`."""
+    names = value_names(group)
+    if default.stitching is None:
+        layout, values = plain_values(group, target, names)
+        runs = plain.runs_of(layout, target)
+        return tuple(plain.settle(stages[v.nest.name], v, runs) for v in values)
+    nests = stitched.values_of(group, cut(group.graph), names).values()
+    return tuple(stitched.settle(stages[n.name], n) for n in nests)
+
+
+def _candidates(
+    group: Group, default: Schedule, target: Target, stages: Stages
+) -> Iterator[Schedule | Infeasible]:
+    """Schedules that may be meant."""
+    yield default
+    if default.stitching is not None:
+        yield _stitched(group, target, stages)
+        return
+    layout, values = plain_values(group, target, value_names(group))
+    runs = plain.runs_of(layout, target)
+    stage = next((stages[v.nest.name] for v in values if v.runs == runs), None)
+    if stage is None:
+        return  # row values alone: nothing is said of what is folded
+    for composition in compositions(layout, target):
+        chunk, width = plain.sizes_of(stage, composition, runs)
+        known = [width] if composition in BY_ROWS else [width, chunk]
+        if any(isinstance(n, Size) for n in known):
+            size = chunk if width is None else width
+            yield Infeasible("template", f"a tile of {size} lanes has no known size; write GRID_/N")
+        else:
+            split = split_for(layout, composition, chunk)
+            yield plain_schedule(layout, composition, split, width, target)
+
+
+def _stitched(group: Group, target: Target, stages: Stages) -> Schedule | Infeasible:
+    """The schedule with the splits of the results, and for each part what comes closest."""
+    nests = stitched.values_of(group, cut(group.graph), value_names(group))
+
+    def choose(
+        values: Sequence[Entry], regions: Mapping[Node, Region], plans: Sequence[Schedule]
+    ) -> Schedule:
+        def is_meant(plan: Schedule) -> bool:
+            return all(_is_meant(e.node, nests[e.node], regions[e.node], plan) for e in values)
+
+        return next(filter(is_meant, plans), plans[0])
+
+    def _is_meant(node: Node, nest: Nest, region: Region, plan: Schedule) -> bool:
+        wanted = stitched.settle(stages[nest.name], nest)
+        return stitched.stage_of(node, nest, region, plan) == wanted
+
+    splits = {}
+    for e in group.graph.outputs:
+        split = split_of(stages[nests[e.node].name], nests[e.node])
+        splits[e] = split.canonical(known_shape(e))
+    return stitch(group, target, splits, choose)
+
+
+def within(
+    group: Group, plan: Schedule, default: Schedule, target: Target
+) -> Schedule | Infeasible:
+    """The schedule, if there is room for its scratch, as there is for that of the default."""
+    needed, own = plan_shared(group, plan).nbytes, plan_shared(group, default).nbytes
+    limit = max(target.scratch, own) if isinstance(own, int) else target.scratch
+    if isinstance(needed, Size) or needed <= limit:
+        return plan
+    return Infeasible(
+        "shared_over_limit",
+        f"a tile needs {needed} bytes of scratch, and there are {limit}; give blocks fewer rows "
+        f"or columns",
+    )

@@ -1,0 +1,1 @@
+"""Templates of groups: what schedules do, in the language of `passkit.template`, and back."""

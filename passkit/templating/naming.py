@@ -1,0 +1,83 @@
+"""The template of a group under a schedule, and the loops that a group's templates speak of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from attrs import evolve
+
+from passkit.group import Group
+from passkit.layout import Layout, lay_out
+from passkit.nest import Nest, value_names
+from passkit.node import Node
+from passkit.schedule import Schedule
+from passkit.stitching.cutting import cut
+from passkit.target import Target
+from passkit.template import NestPlan, Template
+from passkit.templating import plain, stitched
+
+
+def template_of(group: Group, schedule: Schedule, target: Target) -> Template:
+    """What a schedule of a group does, as a template.
+
+    Of packed groups it is that of all their parts, one behind the other.
+    """
+    stages = _stages(group, schedule, target, value_names(group))
+    return Template(stages, cta_size=target.block)
+
+
+def _stages(
+    group: Group, schedule: Schedule, target: Target, names: dict[Node, str]
+) -> tuple[NestPlan, ...]:
+    if schedule.parts:
+        parts = zip(parts_of(group), schedule.parts, strict=True)
+        return tuple(s for p, own in parts for s in _stages(p, own, target, names))
+    if schedule.stitching is None:
+        layout, values = plain_values(group, target, names)
+        runs = plain.runs_of(layout, target)
+        return tuple(plain.stage_of(v, schedule, runs) for v in values)
+    nodes = group.graph.nodes
+    regions = {nodes[k]: r for k, r in schedule.stitching.regions}
+    by = {nodes[k]: p.schedule for p in schedule.stitching.parts for k in p.results}
+    nests = stitched.values_of(group, cut(group.graph), names)
+    return tuple(stitched.stage_of(n, nest, regions[n], by[n]) for n, nest in nests.items())
+
+
+def parts_of(group: Group) -> list[Group]:
+    """The parts of a packed group as groups."""
+    return [Group(p.graph, group.kind) for p in group.parts]
+
+
+def plain_values(
+    group: Group, target: Target, names: dict[Node, str]
+) -> tuple[Layout, tuple[plain.Value, ...]]:
+    """The layout of a group of one space, and what its templates name."""
+    layout = lay_out(group.graph)
+    assert isinstance(layout, Layout)
+    return layout, plain.values_of(layout, [e.node for e in group.graph.outputs], names, target)
+
+
+def nests_of_group(group: Group, schedule: Schedule, target: Target) -> tuple[Nest, ...]:
+    """The values that a group's templates name, in their order, with their loops."""
+    names = value_names(group)
+    if schedule.parts:
+        parts = zip(parts_of(group), schedule.parts, strict=True)
+        return tuple(
+            evolve(nest, name=own[nest.name])
+            for part, plan in parts
+            for own in [outer_names(part, names)]
+            for nest in nests_of_group(part, plan, target)
+        )
+    if schedule.stitching is None:
+        return tuple(v.nest for v in plain_values(group, target, names)[1])
+    return tuple(stitched.values_of(group, cut(group.graph), names).values())
+
+
+def outer_names(part: Group, names: Mapping[Node, str]) -> dict[str, str]:
+    """What the whole group calls the values of a part, by what the part calls them."""
+    return {name: names[node] for node, name in value_names(part).items()}
+
+
+def renamed(stages: Sequence[NestPlan], names: Mapping[str, str]) -> tuple[NestPlan, ...]:
+    """Stages of those values that ``names`` has, under other names."""
+    return tuple(evolve(s, name=names[s.name]) for s in stages if s.name in names)

@@ -1,0 +1,120 @@
+"""Random groups with every template that they can have, and what their kernels must agree on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from attrs import frozen
+
+import passkit as pk
+from passkit.errors import PasskitError
+from passkit.graph import Graph
+from passkit.kernel import Kernel
+from passkit.planning import planned
+from passkit.variants import Variant, variants
+from tests.fuzzing import UnequalError, blocks_of, options, runs, said
+from tests.random_graphs import random_case
+from tests.random_stitches import random_stitch
+from tests.test_random_stitches import agree
+from tests.together import prebuilt
+
+STITCHED = 4
+"""Of so many graphs one is stitched."""
+
+
+@frozen(eq=False)
+class Subject:
+    """A graph, how it is compiled natively and block by block, and how a run of it is judged."""
+
+    seed: int
+    graph: Graph
+    native: Mapping[str, Any]
+    blocks: Mapping[str, Any]
+    judge: Callable[[Any], None]
+
+    def __str__(self) -> str:
+        return f"seed {self.seed}\n{pk.to_text(self.graph)}"
+
+
+def subject(seed: int) -> Subject:
+    """The subject of a seed."""
+    if seed % STITCHED == 0:
+        graph, names = random_stitch(seed // STITCHED)
+        together = {"keep_together": names}
+        return Subject(
+            seed, graph, together, {**together, "target": "blocks"}, lambda run: agree(graph, run)
+        )
+    case = random_case(seed)
+    blocks = {"target": blocks_of(case), "fusion": case.fusion}
+
+    def judge(run: Any) -> None:
+        for _ in runs(run, case, None):
+            pass
+
+    return Subject(seed, case.graph, options(case), blocks, judge)
+
+
+def ways(graph: Graph, **given: Any) -> dict[str, tuple[Variant, ...]]:
+    """The variants of each group, by the name of its node."""
+    plan = planned(graph, "SchedulePlan", **given)
+    target = plan.attrs["options"]["target"]
+    return {plan.names[n]: variants(g, target) for n, g in plan.attrs["subgraph"].items()}
+
+
+def overrides(found: Mapping[str, tuple[Variant, ...]]) -> Iterator[dict[str, Any]]:
+    """Templates for all groups at a time, until each has had all of its own."""
+    for k in range(max(map(len, found.values()), default=0)):
+        yield {name: own[k].template for name, own in found.items() if k < len(own)}
+
+
+def kernels_of(graph: Graph, **given: Any) -> dict[str, Kernel]:
+    """The kernels of a graph by the names of the fused nodes."""
+    plan = planned(graph, "CodeGen", **given)
+    kernels = plan.attrs["kernel"]
+    return {plan.names[n]: kernels[n] for n in plan.attrs["subgraph"]}
+
+
+def check(one: Subject, blocks: bool = True) -> tuple[int, int, list[str]]:
+    """How many groups and templates a subject has, and what is wrong with any of them."""
+    try:
+        found = ways(one.graph, **one.native)
+        given = list(overrides(found))
+        prebuilt([one.graph] * len(given), [{**one.native, "templates": t} for t in given])
+        wrong = [*_alike(one, found, given), *_results(one, one.native, given)]
+        if blocks:
+            inner = list(overrides(ways(one.graph, **one.blocks)))
+            wrong += _results(one, one.blocks, inner)
+    except Exception as error:  # noqa: BLE001, RUF100
+        return 0, 0, [f"{one}\n{said(error)}"]
+    return len(found), sum(map(len, found.values())), wrong
+
+
+def _results(
+    one: Subject, how: Mapping[str, Any], given: list[dict[str, Any]]
+) -> Iterator[str]:
+    """What runs of a subject find, under each of the templates."""
+    for templates in given:
+        try:
+            one.judge(pk.compile(one.graph, **how, templates=templates))
+        except (UnequalError, AssertionError, PasskitError) as error:
+            yield f"{one}\n{_shown(templates)}\n{said(error)}"
+
+
+def _alike(
+    one: Subject, found: Mapping[str, tuple[Variant, ...]], given: list[dict[str, Any]]
+) -> Iterator[str]:
+    """Two templates of a group whose kernels are one text with the same tiles."""
+    seen: dict[tuple[Any, ...], Any] = {}
+    for templates in given:
+        kernels = kernels_of(one.graph, **one.native, templates=templates)
+        for name, template in templates.items():
+            kernel = kernels[name]
+            what = name, kernel.source, kernel.sizes, kernel.grid
+            if what in seen:
+                yield f"{one}\n{name} has one kernel for {seen[what]} and for {template}"
+            seen[what] = template
+
+
+def _shown(templates: Mapping[str, Any]) -> str:
+    return "\n".join(f"  {name}: {template}" for name, template in templates.items())
