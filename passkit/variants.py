@@ -86,6 +86,8 @@ def _plain(group: Group, target: Target) -> Iterator[Schedule]:
     """Each way for points to map to lanes, with tiles of several sizes."""
     layout = lay_out(group.graph)
     assert isinstance(layout, Layout)
+    if layout.space.size == 0:
+        return  # there is nothing to deal out
     for composition in compositions(layout, target):
         for chunk, width in _sizes(layout, composition, target):
             split = split_for(layout, composition, chunk)

@@ -15,6 +15,7 @@ from passkit.planning import planned
 from passkit.variants import Variant, variants
 from tests.fuzzing import UnequalError, blocks_of, options, runs, said
 from tests.random_graphs import random_case
+from tests.random_graphs.case import text_of
 from tests.random_stitches import random_stitch
 from tests.test_random_stitches import agree
 from tests.together import prebuilt
@@ -34,7 +35,7 @@ class Subject:
     judge: Callable[[Any], None]
 
     def __str__(self) -> str:
-        return f"seed {self.seed}\n{pk.to_text(self.graph)}"
+        return f"seed {self.seed}\n{text_of(self.graph)}"
 
 
 def subject(seed: int) -> Subject:

@@ -24,10 +24,10 @@ class Case:
     def __str__(self) -> str:
         shapes = [{k: f"{a.dtype}{list(a.shape)}" for k, a in f.items()} for f in self.feeds]
         runs = "".join(f"\n  run {k}: {s}" for k, s in enumerate(shapes))
-        return f"seed {self.seed}, fusion {self.fusion}, tile {self.tile}{runs}\n{text_of(self)}"
+        return f"seed {self.seed}, fusion {self.fusion}, tile {self.tile}{runs}\n{text_of(self.graph)}"
 
 
-def text_of(case: Case) -> str:
-    """The graph as text."""
-    lines = str(pk.to_text(case.graph)).splitlines()
+def text_of(graph: Graph) -> str:
+    """A graph as text, without the ends of long lines."""
+    lines = str(pk.to_text(graph)).splitlines()
     return "\n".join(x if len(x) < 300 else f"{x[:300]}…" for x in lines)
