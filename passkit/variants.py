@@ -15,7 +15,7 @@ from passkit.schedule import Schedule
 from passkit.scheduling import packed_schedule, plain_schedule
 from passkit.size import Extent
 from passkit.space import Infeasible
-from passkit.stitching.plan import ways_to_stitch
+from passkit.stitching.plan import first, last, ways_to_stitch
 from passkit.target import Target
 from passkit.template import Template
 from passkit.templating.naming import parts_of, template_of
@@ -57,8 +57,8 @@ def variants(group: Group, target: Target) -> tuple[Variant, ...]:
             continue
         seconds = model_seconds(group, schedule, target)
         found[template] = Variant(template, schedule, seconds)
-    first, *others = found.values()
-    return (first, *sorted(others, key=lambda v: v.seconds)[: MOST - 1])
+    usual, *others = found.values()
+    return (usual, *sorted(others, key=lambda v: v.seconds)[: MOST - 1])
 
 
 def _schedules(group: Group, default: Schedule, target: Target) -> Iterator[Schedule]:
@@ -66,8 +66,8 @@ def _schedules(group: Group, default: Schedule, target: Target) -> Iterator[Sche
     if default.parts:
         yield from _packed(group, default, target)
     elif default.stitching is not None:
-        for which in (0, -1):
-            ways = ways_to_stitch(group, target, lambda v, r, plans, k=which: plans[k])
+        for choose in (first, last):
+            ways = ways_to_stitch(group, target, choose)
             yield from (w for w in ways if isinstance(w, Schedule))
     else:
         yield from _plain(group, target)

@@ -327,6 +327,11 @@ def _templates(value: Any) -> tuple[tuple[str, Template], ...]:
                 f"templates must map names of nodes to templates, got {what!r}: {template!r}"
             )
         name = name_of(what.node if isinstance(what, Entry) else what)
+        if not name:
+            raise SettingError(
+                f"templates go by name, and {what!r} has none; pk.templates(graph) has the names "
+                f"of groups"
+            )
         if name in found:
             raise SettingError(f"templates has two for {name!r}; a group has one")
         try:

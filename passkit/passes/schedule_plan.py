@@ -35,13 +35,10 @@ def schedule_plan(graph: Graph, context: PassContext) -> Graph:
     plans, target = {}, context.target
     given = _given(graph, context)
     for node, group in graph.attrs["subgraph"].items():
-        plan = _obeying(node, group, *given[node], target) if node in given else None
-        plan = plan or plan_group(group, target)
-        if isinstance(plan, Infeasible):
-            raise ScheduleError(
-                f"{node.where}: {group} has no schedule on {target.name}: {plan.reason}; "
-                f"name one of its operators in no_fuse"
-            )
+        if node in given:
+            plan = _obeying(node, group, target, *given[node])
+        else:
+            plan = _planned(node, group, target)
         plans[node] = _with_stream(graph, node, plan, target)
     return graph.with_attrs(schedule=Annotation("schedule", plans))
 
@@ -75,7 +72,18 @@ def _given(graph: Graph, context: PassContext) -> dict[Node, tuple[str, Template
     return found
 
 
-def _obeying(node: Node, group: Group, name: str, template: Template, target: Target) -> Schedule:
+def _planned(node: Node, group: Group, target: Target) -> Schedule:
+    """The schedule of a group. Raises: ScheduleError where there is none."""
+    plan = plan_group(group, target)
+    if isinstance(plan, Infeasible):
+        raise ScheduleError(
+            f"{node.where}: {group} has no schedule on {target.name}: {plan.reason}; "
+            f"name one of its operators in no_fuse"
+        )
+    return plan
+
+
+def _obeying(node: Node, group: Group, target: Target, name: str, template: Template) -> Schedule:
     """The schedule that a template asks for. Raises: ScheduleError with what is possible."""
     try:
         plan = plan_group(group, target, template)

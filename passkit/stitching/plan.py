@@ -38,11 +38,25 @@ Choose = Callable[[Sequence[Entry], Mapping[Node, Region], Sequence[Schedule]], 
 """Which of the schedules of a part to take, with its results and what a tile owns of them."""
 
 
+def first(
+    values: Sequence[Entry], regions: Mapping[Node, Region], plans: Sequence[Schedule]
+) -> Schedule:
+    """The best schedule of a part as a rule."""
+    return plans[0]
+
+
+def last(
+    values: Sequence[Entry], regions: Mapping[Node, Region], plans: Sequence[Schedule]
+) -> Schedule:
+    """The other one, where there are two."""
+    return plans[-1]
+
+
 def plan_stitched(group: Group, target: Target) -> Schedule | Infeasible:
     """The quickest schedule of a stitched kernel by the model, or why there is none."""
     best: Schedule | None = None
     why = Infeasible("shared", "no split of its results suits all its parts")
-    for found in ways_to_stitch(group, target, lambda values, regions, plans: plans[0]):
+    for found in ways_to_stitch(group, target, first):
         if isinstance(found, Infeasible):
             why = found if why.node is None else why
         elif best is None or found.seconds < best.seconds:

@@ -136,8 +136,8 @@ def test_templates(capsys: Capture, tmp_path: Path) -> None:
         *("--template", "t=reduce_sum_1[GRID_32-WARP_2,CTA];"),
     )
 
-    assert text.startswith("t: e, t\n  reduce_sum_1[GRID_3-WARP_22,CTA];\n  row, 3 tiles, 75")
-    assert group["template"] == "reduce_sum_1[GRID_3-WARP_22,CTA];" and group["others"]
+    assert text.startswith("t: e, t\n  reduce_sum_1[GRID_/27-WARP_27,CTA];\n  row, 3 tiles, 75")
+    assert group["template"] == "reduce_sum_1[GRID_/27-WARP_27,CTA];" and group["others"]
     assert group["others"][0]["template"] in text
     assert "row, 32 tiles" in given and "it was given" in given
 

@@ -225,10 +225,15 @@ def test_templates_that_do_not_fit(templates: dict[str, str], message: str) -> N
 
 def test_templates_of_an_operator_in_several_groups() -> None:
     """What was copied into two groups names neither."""
-    text = "x: f32[64, 300]; s = neg(x); a = reduce_sum(s, axis=1); b = reduce_max(s, axis=0); "
-    text += "return a, b"
+    graph = planned(pk.parse("x: f32[64, 300]; s = neg(x); a = exp(s); b = tanh(s); return a, b"),
+                    "Simplify")
+    a, b = (e.node for e in graph.outputs)
+    s = a.inputs[0].node
+    fused = contract(graph, Partition(groups=[[a], [b]], clones=[[s], [s]]))
+    group = {n: n.params["body"] for n in fused.nodes if n.op is not None}
     with pytest.raises(ScheduleError, match="'s' is in several groups; name one: a, b"):
-        scheduled(text, templates={"s": "reduce_sum_1[GRID,CTA];"})
+        pk.ApplyPasses(fused.with_attrs(subgraph=Annotation("subgraph", group)), "SchedulePlan",
+                       templates={"s": "exp_1[CTA];"})
 
 
 def test_templates_need_schedule_plan() -> None:
@@ -236,19 +241,3 @@ def test_templates_need_schedule_plan() -> None:
     fused = planned(pk.parse("x: f32[9]; y = exp(x); return y"), "Fusion")
     with pytest.raises(ScheduleError, match="here of y; run it before CodeGen"):
         pk.ApplyPasses(fused, "CodeGen", templates={"y": "exp_1[CTA];"})
-
-
-def test_templates_are_not_for_inner_graphs(rng: Any) -> None:
-    """Bodies of loops are planned without: a name is that of a group around them."""
-    x = pk.var("x", (8, 300))
-    total = pk.ops.reduce_sum(pk.ops.exp(x), axis=1)
-    (looped,) = pk.ops.while_loop(
-        lambda i: i < 3.0, lambda i: (i + 1.0,), (pk.ops.reduce_sum(total * 0.0),)
-    )
-    graph = pk.Graph([total, looped])
-    name = graph.names[total.node]
-
-    exe = pk.compile(graph, templates={name: "reduce_sum_1[GRID,CTA];"})
-
-    assert exe.kernels[0].grid == 8
-    agrees(graph, {"x": (f := feeds_of(graph, rng))["x"]}, exe(f))

@@ -24,7 +24,8 @@ class Case:
     def __str__(self) -> str:
         shapes = [{k: f"{a.dtype}{list(a.shape)}" for k, a in f.items()} for f in self.feeds]
         runs = "".join(f"\n  run {k}: {s}" for k, s in enumerate(shapes))
-        return f"seed {self.seed}, fusion {self.fusion}, tile {self.tile}{runs}\n{text_of(self.graph)}"
+        how = f"fusion {self.fusion}, tile {self.tile}"
+        return f"seed {self.seed}, {how}{runs}\n{text_of(self.graph)}"
 
 
 def text_of(graph: Graph) -> str:

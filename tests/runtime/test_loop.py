@@ -46,3 +46,16 @@ def test_bodies_that_do_not_fit() -> None:
         while_loop(CONDITION, pk.Graph([COUNT]), BEGIN, GIVEN, "loop")
     with pytest.raises(GraphError, match=r"begins with int32\(\) as value 0, and .* float32\(n,\)"):
         while_loop(CONDITION, pk.Graph([TOTAL, TOTAL]), BEGIN, GIVEN, "loop")
+
+
+def test_templates_are_for_the_graph_around() -> None:
+    """The names of templates are not looked for in a loop's graphs."""
+    i, x = while_loop(CONDITION, BODY, BEGIN, GIVEN, "loop")
+    total = pk.ops.reduce_sum(pk.ops.exp(pk.var("y", (8, 300))), axis=1, name="total")
+    templates = {total: "reduce_sum_1[GRID,CTA];"}
+
+    exe = pk.compile(pk.Graph([i, x, total]), templates=templates)
+
+    assert [k.grid for k in exe.kernels] == [8]
+    feeds = {"i": np.int32(0), "x": np.ones(3, np.float32), "end": np.int32(2)}
+    assert exe(feeds | {"y": np.zeros((8, 300), np.float32)})[2].tolist() == [300] * 8
