@@ -289,7 +289,7 @@ def kind_of(stage: NestPlan, nest: Nest) -> SplitKind:
 def _check_grid(stage: NestPlan, nest: Nest) -> None:
     """Blocks own consecutive elements: of the first loops, or of the last, and never of a fold.
 
-    What nobody else reads may also be dealt out in blocks of two loops.
+    What folds nothing, and nobody else reads, may be dealt out along any loops.
     """
     for d in stage.grid:
         if d in nest.whole:
@@ -298,6 +298,8 @@ def _check_grid(stage: NestPlan, nest: Nest) -> None:
                 f"{stage.name}: loop {d} is {verb} and cannot be {shown(stage.attrs[d])}; a block "
                 f"has all of it"
             )
+    if not nest.shared and not nest.whole:
+        return
     row = kind_of(stage, nest) is SplitKind.ROW
     inward = owned_loops(nest) if row else owned_loops(nest)[::-1]
     grid = [k for k, d in enumerate(inward) if d in stage.grid]
@@ -310,8 +312,7 @@ def _check_grid(stage: NestPlan, nest: Nest) -> None:
                 f"{stage.name}: in {stage} a GRID stands {side} of loop {d}, which has none; "
                 f"blocks own the first loops or the last"
             )
-        alone = not nest.shared and not nest.whole
-        if part.numbered and part.pieces != nest.dims[d] and not alone:
+        if part.numbered and part.pieces != nest.dims[d]:
             raise ScheduleError(
                 f"{stage.name}: loop {d} of {nest.dims[d]} is {part}, and loop "
                 f"{inward[grid[-1]]} is dealt out, too; write GRID without a number"

@@ -14,8 +14,10 @@ import passkit as pk
 from passkit.errors import ScheduleError
 from passkit.group import Group
 from passkit.kernel import Kernel
+from passkit.lowering import loops
 from passkit.nest import Nest
 from passkit.node import known_shape
+from passkit.passes import codegen
 from passkit.planner import plan_group
 from passkit.planning import planned
 from passkit.runtime.blocks.kernels import _Run
@@ -30,7 +32,7 @@ from passkit.variants import MOST, variants
 from tests.passes.test_schedule_plan import SOFTMAX
 from tests.random_graphs import random_case
 from tests.random_stitches import random_stitch
-from tests.template_cases import check, subject
+from tests.template_cases import Subject, check, overrides, subject
 
 
 def groups(graph: pk.Graph, **options: Any) -> list[Group]:
@@ -154,6 +156,8 @@ OWNED = (
     "x: f32[50000]; return exp(x)",
     "x: f32[99, 51]; y: f32[99, 1]; return add(x, y)",
     "x: f32[99, 51]; return transpose(x)",
+    "x: f32[4, 20, 9, 40]; return transpose(x, axes=(0, 3, 1, 2))",
+    "x: f32[600, 3]; b: f32[3]; return mul(x, b)",
     SOFTMAX.format("99, 70", 1),
     SOFTMAX.format("99, 300", 1),
     "x: f32[40, 999]; return reduce_max(x, axis=0)",
@@ -220,6 +224,28 @@ def test_random_groups_under_all_their_templates(first: int) -> None:
         wrong += check(subject(seed))[2]
 
     assert not wrong, "\n\n".join(wrong[:3])
+
+
+def test_planted_bugs_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tiles that are left out where a template asks for many; templates that say nothing new."""
+    graph = pk.parse("x: f32[64, 300]; return reduce_sum(exp(x), axis=1)")
+    rng = np.random.default_rng(0)
+    feeds = {"x": rng.standard_normal((64, 300)).astype(np.float32)}
+
+    def judge(run: Any) -> None:
+        np.testing.assert_allclose(run(feeds)[0], np.exp(feeds["x"]).sum(1), rtol=1e-5)
+
+    one = Subject(0, graph, {}, {"target": "blocks"}, judge)
+    assert check(one)[2] == []
+    codegen._kernel.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(loops, "_ceil", lambda a, b: a // b)
+        wrong = check(one)[2]
+    codegen._kernel.cache_clear()
+    assert any("BlocksError" in what for what in wrong)
+    with monkeypatch.context() as patch:
+        patch.setattr("tests.template_cases.overrides", lambda found: [*overrides(found)][:1] * 2)
+        assert "has one kernel for" in check(one)[2][0]
 
 
 # What cannot be done.

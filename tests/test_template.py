@@ -258,10 +258,11 @@ def test_rows_and_columns() -> None:
 
 
 def test_blocks_of_two_loops() -> None:
-    """What nobody else reads may be dealt out in rectangles, as transposes are."""
+    """What nobody else reads may be dealt out along any loops, as transposes are."""
     turned = Nest("a", (64, 96), root=True)
 
     check(parse_template("a[GRID_4-THREAD_16,GRID_2-CTA_48];"), [turned])
+    check(parse_template("a[GRID,THREAD,GRID_2-CTA_48];"), [Nest("a", (8, 9, 96), root=True)])
     with pytest.raises(ScheduleError, match="loop 0 of 64 is GRID_4, and loop 1 is dealt out"):
         check(parse_template("a[GRID_4,GRID_2]S;"), [evolve(turned, shared=True)])
 

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from functools import cache
 from typing import Any
+
+from attrs import asdict
 
 from shows import ROOT, Demand, Figure, tests
 from shows.operators import PEERS, rows_of
@@ -59,6 +64,25 @@ def adam(row: str, wanted: float) -> Figure:
     return Figure(f"{peers[best]:.2f}: {best}", peers[best] >= wanted, peers)
 
 
+def overrides() -> Figure:
+    """What the campaign over random groups says last."""
+    command = [sys.executable, str(ROOT / "benchmarks" / "fuzz_templates.py"), "--count", "5000"]
+    command += ["--jobs", str(os.cpu_count() or 1)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    lines = done.stdout.strip().splitlines() or done.stderr.strip().splitlines() or ["no output"]
+    return Figure(lines[-1], done.returncode == 0, lines[-30:])
+
+
+def best_template() -> Figure:
+    """The kernel whose default is farthest from its best template."""
+    import best_template as best
+
+    rows = [row for name in best.KERNELS for row in best.rows_of(name)]
+    worst = max(rows, key=lambda r: r.ratio)
+    found = f"{worst.ratio:.2f}: {worst.name}, the worst of {len(rows)}"
+    return Figure(found, worst.ratio <= 1.2, [asdict(r) for r in rows])
+
+
 SPLITS = ("tests/test_split.py", "tests/test_propagate.py", "tests/test_consistency.py")
 DEMANDS: tuple[Demand, ...] = (
     Demand("propagation is sound over all classes, literal <= is not: tests pass",
@@ -66,7 +90,12 @@ DEMANDS: tuple[Demand, ...] = (
     Demand("sharing, shrinking, dominance, 306 of 612 in plans: tests pass",
            lambda: tests("tests/test_sharing.py", "tests/test_dominance.py", "tests/test_flow.py")),
     Demand("templates: round trips, positions, checks, enumeration: tests pass",
-           lambda: tests("tests/test_template.py", "tests/test_variants.py", "tests/test_nest.py")),
+           lambda: tests("tests/test_template.py", "tests/test_nest.py", "tests/test_dealing.py",
+                         "tests/test_variants.py")),
+    Demand("an override changes text or owners, never results: tests pass",
+           lambda: tests("tests/test_obeying.py")),
+    Demand("5,000 groups under all templates: C++ = blocks = interpreted", overrides, slow=True),
+    Demand("default / best template <= 1.2 on every kernel", best_template, slow=True),
     Demand("removing any wait is reported, races are found: tests pass",
            lambda: tests("tests/test_hazards.py", "tests/runtime/blocks")),
     Demand("one kernel each at seven extents: tests pass",

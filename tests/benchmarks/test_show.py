@@ -35,6 +35,7 @@ def _path(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         "peers",
         "layers",
         "operator_workloads",
+        "best_template",
     ):
         sys.modules.pop(name, None)
 
