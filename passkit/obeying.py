@@ -60,13 +60,18 @@ def _obeying(
     if default.parts:
         return _packed(group, default, target, stages)
     wanted = _settled(group, default, target, stages)
-    made: Sequence[NestPlan] = ()
+    made, refused = template_of(group, default, target).stages, None
+    if made == wanted:
+        return default
     for found in _candidates(group, default, target, stages):
         if isinstance(found, Infeasible):
-            return found
+            refused = found
+            continue
         made = template_of(group, found, target).stages
         if made == wanted:
-            return found if found is default else within(group, found, default, target)
+            return within(group, found, default, target)
+    if refused is not None:
+        return refused
     asked, can = next((a, b) for a, b in zip(wanted, made, strict=True) if a != b)
     return Infeasible("template", f"no kernel of it has {asked} here; one like it has {can}")
 
@@ -102,8 +107,7 @@ def _settled(
 def _candidates(
     group: Group, default: Schedule, target: Target, stages: Stages
 ) -> Iterator[Schedule | Infeasible]:
-    """Schedules that may be meant."""
-    yield default
+    """Schedules that may be meant, and what is in the way of others."""
     if default.stitching is not None:
         yield _stitched(group, target, stages)
         return

@@ -316,6 +316,19 @@ def test_the_default_in_words_is_the_default() -> None:
     assert given == evolve(plan, source=Source.USER)
 
 
+@pytest.mark.parametrize("attrs", [
+    "GRID_/64-WARP_64,CTA", "GRID_~4096,CTA", "GRID_/64-THREAD_64,GRID_/512-CTA_512",
+])
+def test_unknown_sizes_in_other_ways(attrs: str) -> None:
+    """Where one way for lanes to lie needs a number, another may do without."""
+    group = group_of("x: f32[m, n]; return transpose(x)")
+    given = parse_template(f"transpose_1[{attrs}];")
+
+    plan = plan_group(group, cpu(), given)
+
+    assert isinstance(plan, Schedule) and template_of(group, plan, cpu()) == given
+
+
 def test_words_of_other_spellings() -> None:
     """Pieces or steps, rows by warps or one after another: what means the same is the same."""
     group = group_of("x: f32[1000, 300]; return reduce_sum(x, axis=1)")
