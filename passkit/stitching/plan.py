@@ -15,7 +15,7 @@ from passkit.op import FContract
 from passkit.propagate import operand_states
 from passkit.schedule import PartPlan, Schedule, Stitching
 from passkit.size import Extent, Size, numel
-from passkit.space import Infeasible, is_free
+from passkit.space import Infeasible, folding_of, is_free
 from passkit.split import Reject, Split, SplitKind, State, Whole, join, legal_splits
 from passkit.stitching.cutting import Piece, contract_of, cut, reads_of_part
 from passkit.stitching.parts import LaidPart, lay_part, part_schedule
@@ -43,16 +43,34 @@ def plan_stitched(group: Group, target: Target) -> Schedule | Infeasible:
     if any(e.node.op is None for e in graph.outputs):
         return Infeasible("pass_through", "an output that is an input")
     pieces = cut(graph)
-    roots = sorted(dict.fromkeys(graph.outputs), key=_weight, reverse=True)
     best: Schedule | None = None
     why = Infeasible("shared", "no split of its results suits all its parts")
-    for split in legal_splits(known_shape(roots[0])):
-        found = _Plan(group, pieces, target).schedule(roots, split)
-        if isinstance(found, Infeasible):
-            why = found if why.node is None else why
-        elif best is None or found.seconds < best.seconds:
-            best = found
+    moved = followers(graph, pieces)
+    for following in ({}, moved) if moved else ({},):
+        wanted = dict.fromkeys(following.get(e, e) for e in graph.outputs)
+        roots = sorted(wanted, key=_weight, reverse=True)
+        for split in legal_splits(known_shape(roots[0])):
+            found = _Plan(group, pieces, target, following).schedule(roots, split)
+            if isinstance(found, Infeasible):
+                why = found if why.node is None else why
+            elif best is None or found.seconds < best.seconds:
+                best = found
     return best or why
+
+
+def followers(graph: Graph, pieces: Sequence[Piece]) -> dict[Entry, Entry]:
+    """Results that may lie wherever the tiles of the one value fall that their part reads.
+
+    So are heads of attention put side by side: no tile owns rows, or columns, of the result.
+    """
+    found: dict[Entry, Entry] = {}
+    for piece in pieces:
+        read = [e for e in reads_of_part(graph, piece.nodes) if not is_free(e.node)]
+        users = (u for n in piece.owns for e in n.entries for u in graph.users.get(e, ()))
+        folds = piece.product or any(folding_of(n) is not None for n in piece.nodes)
+        if len(read) == 1 and not folds and all(u in piece.nodes for u in users):
+            found.update({e: read[0] for e in graph.outputs if e.node in piece.owns})
+    return found
 
 
 def _weight(entry: Entry) -> int:
@@ -63,8 +81,15 @@ def _weight(entry: Entry) -> int:
 class _Plan:
     """A stitched kernel whose first result is split in a given way."""
 
-    def __init__(self, group: Group, pieces: Sequence[Piece], target: Target) -> None:
+    def __init__(
+        self,
+        group: Group,
+        pieces: Sequence[Piece],
+        target: Target,
+        following: Mapping[Entry, Entry],
+    ) -> None:
         self.group, self.graph, self.pieces, self.target = group, group.graph, pieces, target
+        self.following = following
         self.states: dict[Entry, State] = {}
         self.number = self.graph.positions
 
@@ -74,6 +99,8 @@ class _Plan:
         self.states[roots[0]] = split
         results = [self._results(p) for p in self.pieces]
         for piece, values in reversed(list(zip(self.pieces, results, strict=True))):
+            if any(e in self.following for e in values):
+                continue
             problem = self._agree(values, tiles) or self._ask(piece, values)
             if problem is not None:
                 return problem
@@ -85,7 +112,7 @@ class _Plan:
                 return found
             parts.append(found[0])
             seconds += found[1]
-        kept = [(self.number[e.node], regions[e.node]) for values in results for e in values]
+        kept = [(self.number[n], region) for n, region in regions.items()]
         stitching = Stitching(tuple(parts), tuple(sorted(kept, key=lambda k: k[0])), tiles)
         scratch = sum((r.size * 8 for r in regions.values()), start=0)
         if isinstance(scratch, Size) or scratch > self.target.scratch:
