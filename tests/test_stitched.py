@@ -241,6 +241,21 @@ def test_heads_side_by_side(shape: tuple[int, ...], target: str) -> None:
     assert exe.stats["kernels"] == 1
 
 
+@pytest.mark.parametrize("target", ["blocks", "cpu"])
+def test_batches_of_any_size(target: str) -> None:
+    """How many there are is known at the call."""
+    x = pk.var("x", (None, 32, 2, 8))
+    q = o.transpose(x, (0, 2, 1, 3))
+    y = softmax_of(o.matmul(q, q, transpose_b=True)) @ q
+    graph, names = together([o.reshape(o.transpose(y, (0, 2, 1, 3)), (-1, 32, 16))])
+    exe = pk.compile(graph, target=target, keep_together=names)
+    for batch in (3, 1, 0):
+        feeds = {"x": np.random.default_rng(batch).standard_normal((batch, 32, 2, 8), np.float32)}
+        (found,), (wanted,) = exe(feeds), pk.interpret(graph, feeds)
+        np.testing.assert_allclose(np.asarray(found), wanted, rtol=0, atol=2e-5)
+        assert exe.stats["kernels"] == 1
+
+
 def test_tiles_of_moved_results() -> None:
     """A tile has a head where a batch of heads would be more than scratch has room for."""
     x = pk.var("x", (2, 256, 4, 32))
