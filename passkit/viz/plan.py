@@ -127,7 +127,9 @@ def _draw_group(
 def _group_lines(sight: Sight, fused: Node) -> tuple[str, ...]:
     kernel = sight.kernels.get(fused)
     head = f"{short_name(sight.name(fused))} · {sight.kind(fused)}"
-    return (head, *((kernel.name,) if kernel else ()), *sight.time_line(fused))
+    made = sight.anatomy(fused)
+    lines = (*((kernel.name,) if kernel else ()), *(made.lines() if made else ()))
+    return (head, *lines, *sight.time_line(fused))
 
 
 def draw_results(scene: Scene, graph: Graph, sources: Mapping[Entry, tuple[str, Entry]]) -> None:
