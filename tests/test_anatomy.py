@@ -54,12 +54,12 @@ def test_parts_of_attention() -> None:
     assert [p.operators for p in (scores, result)] == [("matmul",), ("matmul_1",)]
     assert softmax.operators[-1] == "div" and "exp" in softmax.operators
     (value,) = scores.leaves
-    nbytes = f"{window * 211 * 4 / 1024:.3g} KiB"
     assert (value.type, value.place) == ("f32[3, 211, 211]", "scratch")
-    assert value.owned == f"1 of 3, {window} of 211, 211, {nbytes}"
+    assert value.owned == f"[1 of 3, {window} of 211, 211]"
+    assert value.nbytes == f"{window * 211 * 4 / 1024:.3g} KiB"
     (value,) = result.leaves
-    assert (value.name, value.place) == ("matmul_1", "result")
-    assert value.owned.startswith(f"1 of 3, {window} of 211, 8, ")
+    assert (value.name, value.place) == ("matmul_1", "memory")
+    assert value.owned == f"[1 of 3, {window} of 211, 8]"
     assert any(s.startswith("stage 0: folds reduce_max") for s in softmax.stages)
     assert any("folds reduce_sum" in s for s in softmax.stages)
     assert any("stores div" in s for s in softmax.stages)
@@ -73,9 +73,9 @@ def test_values_that_are_results_as_well() -> None:
     first, _ = stitched([y, pk.ops.tanh(y) @ w]).parts()
     places = {v.name: v.place for v in first.leaves}
 
-    assert places["div"] == "result" and places["tanh"] == "scratch"
+    assert places["div"] == "memory" and places["tanh"] == "scratch"
     four = {v.name: v.place for p in stitched(figure1(30)).parts() for v in p.leaves}
-    assert sorted(four.values()).count("result") == 4
+    assert sorted(four.values()).count("memory") == 4
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
@@ -104,7 +104,9 @@ def test_parts_of_random_groups() -> None:
             parts = made.parts()
             found += len(parts)
             assert all(not p.composition or p.stages for p in parts)
-            assert all(v.place and bool(v.owned) != bool(p.tiles) for p in parts for v in p.leaves)
+            for part in parts:
+                assert all(bool(v.owned) == bool(v.place) for v in part.leaves)
+                assert all(bool(v.owned) != bool(part.tiles) for v in part.leaves)
     assert found > 60
 
 
@@ -119,7 +121,7 @@ def test_packed_parts_have_tiles_of_their_own() -> None:
         "f32[3000000]", "f32[70]", "f32[900000]", "f32[50]", "f32[60]"
     ]  # fmt: skip
     assert {p.composition for p in parts} == {"thread"}
-    assert [v.place for v in parts[1].leaves] == ["result"] * 3
+    assert len(parts[1].leaves) == 3 and not any(v.owned for v in parts[1].leaves)
     assert len(parts[1].operators) == 12 and parts[1].operators[-1] in parts[1].stages[0]
     assert parts[1].tiles == "1, with parts 3, 4" and parts[3].tiles == "1, with parts 1, 4"
     assert sum(int(text.partition(",")[0]) for text in counts.values()) == made.tiles
@@ -146,9 +148,9 @@ def test_unknown_sizes() -> None:
 
     assert str(made.tiles) in made.lines()[0] and evaluate(made.tiles, {"n": 7}) >= 7
     (value,) = made.parts()[0].leaves
-    assert value.owned.startswith("1 of n, ") and value.type == "f32[n, 24, 24]"
+    assert value.owned == "[1 of n, 1 of 24, 24]" and value.type == "f32[n, 24, 24]"
     assert told["parts"][0]["leaves"][0]["owned"] == value.owned
-    assert known["parts"][0]["leaves"][0]["owned"].startswith("1 of 7, ")
+    assert known["parts"][0]["leaves"][0]["owned"] == "[1 of 7, 1 of 24, 24]"
     assert known["parts"][0]["leaves"][0]["type"] == "f32[7, 24, 24]"
     assert dict(known["told"])["tiles"] == str(evaluate(made.tiles, {"n": 7}))
 
@@ -179,8 +181,31 @@ def test_a_picture_tells_it() -> None:
         f"stitched, 3 parts · {made.tiles} tiles · {made.scratch} of scratch",
     )
     assert made.lines()[0] in frame.label.split("\n") and made.lines()[0] in box.lines
+    assert "100 %" in pk.viz.plan(graph, profile={"matmul_1": 1e-3}).scene.frames["g0"].label
     (one,) = anatomy(pk.Graph([pk.ops.exp(pk.var("x", (8,)))])).lines()
     assert one == "thread, 1 stage · 1 tile"
+
+
+def test_a_picture_shows_parts() -> None:
+    """A frame for each, in that of the kernel; what crosses them says what a tile has of it."""
+    graph, names = together(attention(94))
+    graph = planned(graph, "SharedMemPlan", keep_together=names)
+    made, scene = anatomy(graph), pk.viz.plan(graph).scene
+    inner = [f for f in scene.frames.values() if f.parent == "g0"]
+    ways = {a.lines[2] for a in scene.arrows if len(a.lines) > 2}
+    homes = {b.frame: b.lines for b in scene.boxes.values() if b.frame}
+
+    labels = [f.label for f in inner]
+    assert labels == ["part 0 · gemm", "part 1 · reduction, short", "part 2 · gemm"]
+    assert set(homes) == {f.key for f in inner}
+    assert ways == {f"a tile: {v.owned}" for p in made.parts() for v in p.leaves[:1]} - {
+        f"a tile: {made.parts()[2].leaves[0].owned}"
+    }
+    graph, names = together(list(adam([70000, 90])[0].outputs))
+    scene = pk.viz.plan(planned(graph, "SharedMemPlan", keep_together=names)).scene
+    first, second = (f.label for f in scene.frames.values() if f.parent == "g0")
+    assert first.startswith("part 0 · elementwise, thread\ntiles: ") and second.endswith(": 1")
+    assert not any(len(a.lines) > 2 for a in scene.arrows)
 
 
 def test_a_plan_that_is_not_made_yet_is_not_told() -> None:

@@ -96,7 +96,7 @@
       const ids = data.boxes[box.dataset.box] || [];
       const hit = state.step !== null ? ids.includes(state.step)
         : state.only !== null && ids.length === state.only.length && ids[0] === state.only[0];
-      box.classList.toggle("chosen", hit);
+      box.classList.toggle("chosen", hit && !/^g\d+p/.test(box.dataset.box));  // not each part of it
       box.setAttribute("aria-pressed", String(hit));
     }
     for (const row of body.children) row.classList.toggle("chosen", Number(row.dataset.step) === state.step);
@@ -193,7 +193,8 @@
     const lines = (texts) => texts.map((text) => element("div", {}, text));
     const leaves = (p) => p.leaves.flatMap((v) => [
       element("div", {}, `${v.name}: ${v.type}`),
-      v.owned ? element("div", { class: "hint" }, `a tile has ${v.owned}, in ${v.place}`) : null]);
+      v.owned ? element("div", { class: "hint" }, `a tile has ${v.owned}: ${v.nbytes}, in ${v.place}`)
+        : null]);
     const columns = [
       ["part", (p, k) => [element("div", {}, `${k} ${p.kind}`),
         p.composition ? element("div", { class: "hint" }, p.composition) : null]],
@@ -205,7 +206,7 @@
     const head = element("tr", {}, ...columns.map(([name]) => element("th", {}, name)));
     const rows = parts.flatMap((p, k) => [
       element("tr", { class: p.stages.length ? "open" : "" },
-        ...columns.map(([, cell]) => element("td", {}, ...cell(p, k).filter(Boolean)))),
+        ...columns.map(([name, cell]) => element("td", { class: name }, ...cell(p, k).filter(Boolean)))),
       p.stages.length ? element("tr", {},
         element("td", { colspan: columns.length, class: "hint" }, ...lines(p.stages))) : null]);
     return element("table", { class: "parts" }, element("thead", {}, head),

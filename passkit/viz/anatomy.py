@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from passkit.closing import kind_of
 from passkit.graph import Graph
@@ -14,6 +14,7 @@ from passkit.node import Node, known_shape
 from passkit.schedule import Kept, PartPlan, Schedule, Stitching
 from passkit.shared import Holds, SharedPlan
 from passkit.size import Extent
+from passkit.space import is_free
 from passkit.stage import Place
 from passkit.stitching.parts import LaidPart, lay_part
 from passkit.stitching.regions import Region
@@ -26,12 +27,16 @@ Called = Callable[[Node], str]
 
 @frozen
 class Value:
-    """A value that a part leaves: how much of it a tile has (nothing to say: ""), and where."""
+    """A value that a part leaves: how much of it a tile has, and where it lies.
+
+    Packed parts have tiles of their own, so that ``owned``, ``nbytes`` and ``place`` are "".
+    """
 
     name: str
     type: str
-    owned: str
-    place: str
+    owned: str = ""
+    nbytes: str = ""
+    place: str = ""
 
 
 @frozen
@@ -99,26 +104,34 @@ class Anatomy:
         """What the stages of a kernel of one part do."""
         return stage_lines(self.schedule, self.group.graph, self.group.called)
 
-    def parts(self) -> list[PartFacts]:
-        """The parts of a stitched or packed kernel, in order; none of any other."""
+    @property
+    def bodies(self) -> list[list[Node]]:
+        """The operators of each part of a stitched or packed kernel; none of any other."""
         if self.schedule.stitching is not None:
-            parts = self.schedule.stitching.parts
-            return [self._stitched(k, self.schedule.stitching) for k in range(len(parts))]
-        return [self._packed(k) for k in range(len(self.schedule.parts))]
+            nodes = self.group.graph.nodes
+            return [[nodes[k] for k in part.nodes] for part in self.schedule.stitching.parts]
+        graphs = [part.graph for part in self.group.parts] if self.schedule.parts else []
+        return [[n for n in g.nodes if not is_free(n)] for g in graphs]
 
-    def _stitched(self, number: int, stitching: Stitching) -> PartFacts:
-        plan, nodes = stitching.parts[number], self.group.graph.nodes
+    def parts(self) -> list[PartFacts]:
+        """What there is to say of these parts, in order."""
+        made = self._packed if self.schedule.parts else self._stitched
+        return [made(number, body) for number, body in enumerate(self.bodies)]
+
+    def _stitched(self, number: int, body: Sequence[Node]) -> PartFacts:
+        stitching, nodes = self.schedule.stitching, self.group.graph.nodes
+        assert stitching is not None
+        plan = stitching.parts[number]
         stages: list[str] = []
         if plan.schedule is not None:
             inner, called = self._laid(plan, stitching)
             stages = stage_lines(plan.schedule, inner, called)
-        body = [nodes[k] for k in plan.nodes]
         return PartFacts(
             kind_of(body).value,
             "" if plan.schedule is None else plan.schedule.composition.value,
             tuple(map(self.group.called, body)),
             tuple(stages),
-            tuple(self._value(nodes[k], stitching.region(k)) for k in plan.results),
+            tuple(self._owned(nodes[k], stitching.region(k)) for k in plan.results),
             "",
             self._bytes(self.shared.parts[number].nbytes),
         )
@@ -133,26 +146,37 @@ class Anatomy:
         called = {names[n]: self.group.called(n) for n in body}
         return laid.group.graph, lambda node: called[laid.group.called(node)]
 
-    def _value(self, node: Node, region: Region | None) -> Value:
-        """What a part leaves, of which a tile owns a region; None where tiles are its own."""
+    def crossing(self) -> dict[Node, str]:
+        """What a tile owns of each value that parts leave for others in its scratch."""
+        stitching, nodes = self.schedule.stitching, self.group.graph.nodes
+        regions = () if stitching is None else stitching.regions
+        return {nodes[k]: owned_text(r, self.known) for k, r in regions if self._in_scratch(k)}
+
+    def _in_scratch(self, number: int) -> bool:
+        return self.shared.array_of(Holds.VALUE, number) is not None
+
+    def _value(self, node: Node) -> Value:
         entry = node.entries[0]
-        assert entry.dtype is not None
-        owned, places = "", []
-        if region is not None:
-            nbytes = extent_text(self.known(region.size * entry.dtype.nbytes))
-            owned = f"{owned_text(region, self.known)}, {nbytes}"
-            if self.shared.array_of(Holds.VALUE, self.group.graph.positions[node]) is not None:
-                places.append("scratch")
-        if entry in self.group.graph.outputs:
-            places.append("result")
         shape = tuple(map(self.known, known_shape(entry)))
-        return Value(
-            self.group.called(node), type_text(shape, entry.dtype), owned, " and ".join(places)
+        return Value(self.group.called(node), type_text(shape, entry.dtype))
+
+    def _owned(self, node: Node, region: Region) -> Value:
+        """What a part leaves, of which a tile owns a region."""
+        entry, places = node.entries[0], []
+        assert entry.dtype is not None
+        if self._in_scratch(self.group.graph.positions[node]):
+            places.append("scratch")
+        if entry in self.group.graph.outputs:
+            places.append("memory")
+        return evolve(
+            self._value(node),
+            owned=owned_text(region, self.known),
+            nbytes=extent_text(self.known(region.size * entry.dtype.nbytes)),
+            place=" and ".join(places),
         )
 
-    def _packed(self, number: int) -> PartFacts:
+    def _packed(self, number: int, body: Sequence[Node]) -> PartFacts:
         part, plan = self.group.parts[number], self.schedule.parts[number]
-        body = [n for n in part.graph.nodes if n.op is not None and n.op.name != "constant"]
         others = next(set(s) - {number} for s in self.schedule.share if number in s)
         shares = f", with {_numbers(sorted(others))}" if others else ""
         return PartFacts(
@@ -160,7 +184,7 @@ class Anatomy:
             plan.composition.value,
             tuple(map(self.group.called, body)),
             tuple(stage_lines(plan, part.graph, self.group.called)),
-            tuple(self._value(e.node, None) for e in part.graph.outputs),
+            tuple(self._value(e.node) for e in part.graph.outputs),
             f"{self.known(tiles_of(plan))}{shares}",
             self._bytes(self.shared.parts[number].nbytes),
         )
@@ -201,9 +225,9 @@ def owned_text(region: Region, known: Known = as_is) -> str:
     """What a tile owns of a value, dimension by dimension.
 
     >>> owned_text(Region((64, 94, 32), 1, 1, 40)), owned_text(Region((94, 32), 0))
-    ('1 of 64, 40 of 94, 32', 'all')
+    ('[1 of 64, 40 of 94, 32]', 'all')
     >>> owned_text(Region((64, 94), 1, per=3))
-    '1 of 64, 94; the same for 3 tiles in a row'
+    '[1 of 64, 94], the same for 3 tiles in a row'
     """
     if not region.outside and region.window is None:
         return "all"
@@ -214,9 +238,9 @@ def owned_text(region: Region, known: Known = as_is) -> str:
         own = str(known(region.chunk)) if dim == region.window else own
         return whole if own == whole else f"{own} of {whole}"
 
-    text = ", ".join(map(part, range(len(region.shape))))
+    text = f"[{', '.join(map(part, range(len(region.shape))))}]"
     per = known(region.per)
-    return text if per == 1 else f"{text}; the same for {per} tiles in a row"
+    return text if per == 1 else f"{text}, the same for {per} tiles in a row"
 
 
 def _numbers(parts: Sequence[int]) -> str:

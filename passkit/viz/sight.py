@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from passkit.op import TLibraryCall
-from passkit.units import seconds_text
+from passkit.units import percent_text, seconds_text
 from passkit.viz.anatomy import Anatomy, Known, as_is
 from passkit.viz.colours import heat
 
@@ -77,7 +77,7 @@ class Sight:
         share = self.share(*nodes)
         if share is None:
             return ()
-        return (f"{seconds_text(share * self.total)}, {100 * share:.2g} %",)
+        return (f"{seconds_text(share * self.total)}, {percent_text(share)}",)
 
     def heat(self, *nodes: Node) -> tuple[str, str]:
         """The fill of a box for nodes, by the kind that weighs most among them, and its ink."""
