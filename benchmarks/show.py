@@ -1,6 +1,7 @@
 """What passkit promises, measured: demand, figure, met or not.
 
     python benchmarks/show.py core [--quick] [--only softmax] [--json FILE] [--peers PYTHON]
+                                   [--torch PYTHON] [--onnx PYTHON]
 
 Exits 0 whatever is met; says how many are. A table for each subject in `shows/`.
 """

@@ -14,6 +14,7 @@ from passkit.size import evaluate
 from passkit.target import Target
 from passkit.viz.anatomy import Anatomy
 from passkit.viz.sight import Sight
+from passkit.viz.sizes import size_text
 from tests.passes.test_pack import adam
 from tests.random_stitches import random_stitch
 from tests.test_stitched import PROGRAMS, attention, figure1, softmax_of, together
@@ -146,7 +147,8 @@ def test_unknown_sizes() -> None:
     (told,) = facts(run, None, {})
     (known,) = facts(run, None, {"n": 7})
 
-    assert str(made.tiles) in made.lines()[0] and evaluate(made.tiles, {"n": 7}) >= 7
+    assert f" · {size_text(made.tiles)} tiles · " in made.lines()[0]
+    assert evaluate(made.tiles, {"n": 7}) >= 7
     (value,) = made.parts()[0].leaves
     assert value.owned == "[1 of n, 1 of 24, 24]" and value.type == "f32[n, 24, 24]"
     assert told["parts"][0]["leaves"][0]["owned"] == value.owned
@@ -220,8 +222,9 @@ def test_kernels_that_operators_bring_along() -> None:
     """They have tiles, and no plan to tell of."""
     x, at = pk.var("x", (1, 1, 100, 8)), pk.var("at", (1, 20), "int64")
     rows = pk.ops.scatter_rows(x, at, pk.var("rows", (1, 1, 20, 8)))
-    run = pk.compile(pk.Graph([rows]))
+    run = pk.compile(pk.Graph([rows, pk.ops.exp(x)]))
     told = next(f for f in facts(run, None, {}) if "kernel" in f)
 
     assert [name for name, _ in told["told"]] == ["tiles"] and told["parts"] == []
+    assert told["kind"] == "own" and "own kernel" in pk.viz.plan(run.graph).source
     assert run.kernels and np.isfinite(float(dict(told["told"])["tiles"]))

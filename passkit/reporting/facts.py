@@ -12,6 +12,7 @@ from passkit.size import Extent, Size, evaluate, numel
 from passkit.units import bytes_text
 from passkit.viz.labels import call_lines, type_text
 from passkit.viz.sight import Sight
+from passkit.viz.sizes import size_text
 
 if TYPE_CHECKING:
     from passkit.compiler import Executable
@@ -124,7 +125,8 @@ class _Teller:
         """How a kernel is made: in a few words, by parts, and by stages where it has no parts."""
         made = self.sight.anatomy(node, self._known)
         if made is None:  # an operator brought the kernel along
-            return {"told": [("tiles", str(self._known(kernel.grid)))], "parts": [], "schedule": []}
+            tiles = size_text(self._known(kernel.grid))
+            return {"told": [("tiles", tiles)], "parts": [], "schedule": []}
         parts = [asdict(p) for p in made.parts()]
         schedule = [] if parts else [str(made.schedule), *made.stages()]
         return {"told": made.told(), "parts": parts, "schedule": schedule}

@@ -19,6 +19,7 @@ from passkit.stage import Place
 from passkit.stitching.parts import LaidPart, lay_part
 from passkit.stitching.regions import Region
 from passkit.viz.labels import counted, extent_text, type_text
+from passkit.viz.sizes import size_text
 
 Known = Callable[[Extent], Extent]
 """Gives a size as a number, or as it is where that is not known."""
@@ -92,7 +93,7 @@ class Anatomy:
 
     def told(self) -> list[tuple[str, str]]:
         """What there is to say of the kernel as a whole: names and values, for a page."""
-        told = [("composition", self.composition), ("tiles", str(self.tiles))]
+        told = [("composition", self.composition), ("tiles", size_text(self.tiles))]
         return [*told, ("scratch", f"{self.scratch} a tile")] if self.scratch else told
 
     def lines(self) -> tuple[str, ...]:
@@ -185,7 +186,7 @@ class Anatomy:
             tuple(map(self.group.called, body)),
             tuple(stage_lines(plan, part.graph, self.group.called)),
             tuple(self._value(e.node) for e in part.graph.outputs),
-            f"{self.known(tiles_of(plan))}{shares}",
+            f"{size_text(self.known(tiles_of(plan)))}{shares}",
             self._bytes(self.shared.parts[number].nbytes),
         )
 
@@ -233,9 +234,9 @@ def owned_text(region: Region, known: Known = as_is) -> str:
         return "all"
 
     def part(dim: int) -> str:
-        whole = str(known(region.shape[dim]))
+        whole = size_text(known(region.shape[dim]))
         own = "1" if dim in region.outside else whole
-        own = str(known(region.chunk)) if dim == region.window else own
+        own = size_text(known(region.chunk)) if dim == region.window else own
         return whole if own == whole else f"{own} of {whole}"
 
     text = f"[{', '.join(map(part, range(len(region.shape))))}]"

@@ -120,8 +120,8 @@ def _fold_lines(sight: Sight, fold: Fold, nodes: list[Node]) -> tuple[str, ...]:
         lines.append(f"{counted(len(bodies), 'kernel')} of {counted(operators, 'operator')}")
     others = Counter(sight.kind(n) for n in nodes if "body" not in n.params)
     for kind, count in others.items():
-        words = {"library": "library call", "NumPy": "NumPy call"}.get(kind, kind)
-        lines.append(counted(count, words))
+        words = {"library": "library call", "NumPy": "NumPy call", "own": "own kernel"}
+        lines.append(counted(count, words.get(kind, kind)))
     return tuple(lines)
 
 

@@ -8,6 +8,7 @@ from passkit.dtype import DType
 from passkit.node import Entry, Node
 from passkit.size import Extent, Shape, numel
 from passkit.units import bytes_text
+from passkit.viz.sizes import atom_text, size_text
 
 
 def nbytes(shape: Shape, dtype: DType) -> str:
@@ -27,8 +28,8 @@ def extent_text(total: Extent) -> str:
         return bytes_text(total)
     if len(total.terms) == 1:
         (atoms, count), *_ = total.terms
-        return "·".join([bytes_text(count), *map(str, atoms)])
-    return f"{total} B"
+        return "·".join([bytes_text(count), *map(atom_text, atoms)])
+    return f"{size_text(total)} B"
 
 
 def extent_of(entries: Iterable[Entry]) -> Extent | None:
@@ -66,7 +67,7 @@ def counted(count: Extent, what: str) -> str:
     >>> counted(1, "kernel"), counted(2, "kernel")
     ('1 kernel', '2 kernels')
     """
-    return f"{count} {what}{'' if count == 1 else 's'}"
+    return f"{size_text(count)} {what}{'' if count == 1 else 's'}"
 
 
 def small(node: Node) -> str | None:

@@ -51,12 +51,17 @@ class Sight:
         return self.graph.names[node]
 
     def kind(self, node: Node) -> str:
-        """What runs a node: a kind of kernel, a library or NumPy; "operator" without a plan."""
+        """What runs a node: a kind of kernel, a library or NumPy; "operator" without a plan.
+
+        "own" is a kernel that the operator brings along.
+        """
         body: Group | None = node.params.get("body")
         if body is not None:
             return body.kind.value
         if node.op is not None and TLibraryCall.get(node.op.name):
             return "library"
+        if node in self.kernels:
+            return "own"
         return "NumPy" if self.fused else "operator"
 
     def anatomy(self, node: Node, known: Known = as_is) -> Anatomy | None:
