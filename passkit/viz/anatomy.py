@@ -97,9 +97,9 @@ class Anatomy:
         return [*told, ("scratch", f"{self.scratch} a tile")] if self.scratch else told
 
     def lines(self) -> tuple[str, ...]:
-        """The same for a picture, where the names go without saying."""
-        scratch = (f"{self.scratch} of scratch",) if self.scratch else ()
-        return (" · ".join((self.composition, counted(self.tiles, "tile"), *scratch)),)
+        """The same for a picture, without the names; in short lines, as frames may be narrow."""
+        scratch = f" · {self.scratch} of scratch" if self.scratch else ""
+        return self.composition, counted(self.tiles, "tile") + scratch
 
     def stages(self) -> list[str]:
         """What the stages of a kernel of one part do."""

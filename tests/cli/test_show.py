@@ -64,7 +64,7 @@ def test_the_picture_tells_how_kernels_are_made(
     """As the target would run them, whether or not it is here; not of a model as it was read."""
     path = tmp_path / "plan.dot"
     printed(capsys, "show", DIGITS, "-o", str(path), "--target", target)
-    assert re.search(r"thread, 1 stage · .* tiles?", path.read_text())
+    assert re.search(r"thread, 1 stage\\l.* tiles?", path.read_text())
     printed(capsys, "show", DIGITS, "-o", str(path), "--target", target, "--unfused")
     assert "stage" not in path.read_text()
 
