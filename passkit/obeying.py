@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from passkit.errors import ScheduleError
 from passkit.group import Group
@@ -14,7 +14,7 @@ from passkit.shared import plan_shared
 from passkit.size import Size
 from passkit.space import Infeasible
 from passkit.stitching.cutting import cut
-from passkit.stitching.plan import stitch
+from passkit.stitching.plan import followers, heaviest, stitch
 from passkit.stitching.regions import Region
 from passkit.target import Target
 from passkit.template import NestPlan, Template, check
@@ -43,7 +43,7 @@ def obeying(
     ``default`` is the one that it has without. Raises: ScheduleError for a template that does not
     fit the group's loops.
     """
-    nests = nests_of_group(group, default, target)
+    nests = _nests(group, default, target, [s.name for s in template.stages])
     named = {nest.name for nest in nests}
     check(template, nests, [n for n in value_names(group).values() if n not in named])
     if template.cta_num is not None or template.cta_size != target.block:
@@ -52,6 +52,26 @@ def obeying(
             f"got cta_num {template.cta_num}, cta_size {template.cta_size}"
         )
     return _obeying(group, default, target, {s.name: s for s in template.stages})
+
+
+def _nests(
+    group: Group, default: Schedule, target: Target, named: Sequence[str]
+) -> Sequence[Nest]:
+    """The values that a template with these names speaks of."""
+    if default.stitching is None:
+        return nests_of_group(group, default, target)
+    return [*_stitched_values(group, named)[0].values()]
+
+
+def _stitched_values(
+    group: Group, named: Collection[str]
+) -> tuple[dict[Node, Nest], Mapping[Entry, Entry]]:
+    """The same of a stitched group, and the results that follow others, as none is named."""
+    pieces, names = cut(group.graph), value_names(group)
+    following = followers(group.graph, pieces)
+    if any(names[e.node] in named for e in following):
+        following = {}
+    return stitched.values_of(group, pieces, names, [e.node for e in following]), following
 
 
 def _obeying(
@@ -100,7 +120,7 @@ def _settled(
         layout, values = plain_values(group, target, names)
         runs = plain.runs_of(layout, target)
         return tuple(plain.settle(stages[v.nest.name], v, runs) for v in values)
-    nests = stitched.values_of(group, cut(group.graph), names).values()
+    nests = _stitched_values(group, stages)[0].values()
     return tuple(stitched.settle(stages[n.name], n) for n in nests)
 
 
@@ -129,13 +149,14 @@ def _candidates(
 
 def _stitched(group: Group, target: Target, stages: Stages) -> Schedule | Infeasible:
     """The schedule with the splits of the results, and for each part what comes closest."""
-    nests = stitched.values_of(group, cut(group.graph), value_names(group))
+    nests, following = _stitched_values(group, stages)
 
     def choose(
         values: Sequence[Entry], regions: Mapping[Node, Region], plans: Sequence[Schedule]
     ) -> Schedule:
         def is_meant(plan: Schedule) -> bool:
-            return all(_is_meant(e.node, nests[e.node], regions[e.node], plan) for e in values)
+            own = [e.node for e in values if e.node in regions]
+            return all(_is_meant(n, nests[n], regions[n], plan) for n in own)
 
         return next(filter(is_meant, plans), plans[0])
 
@@ -144,10 +165,10 @@ def _stitched(group: Group, target: Target, stages: Stages) -> Schedule | Infeas
         return stitched.stage_of(node, nest, region, plan) == wanted
 
     splits = {}
-    for e in group.graph.outputs:
+    for e in heaviest(group.graph, following):
         split = split_of(stages[nests[e.node].name], nests[e.node])
         splits[e] = split.canonical(known_shape(e))
-    return stitch(group, target, splits, choose)
+    return stitch(group, target, splits, choose, following)
 
 
 def within(

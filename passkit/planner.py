@@ -9,6 +9,7 @@ from attrs import evolve
 
 from passkit.group import FUSED, Group
 from passkit.layout import lay_out
+from passkit.memo import Held
 from passkit.node import Node
 from passkit.obeying import obeying
 from passkit.packing import aim_of, points_of_tile
@@ -32,26 +33,14 @@ def plan_group(
     Raises: ScheduleError for a template that does not fit the loops of the group.
     """
     if template is None:
-        return _plan(group.key, _Held(group), target)
-    return _obeying(group.key, _Held(group), target, template)
+        return _plan(group.key, Held(group), target)
+    return _obeying(group.key, Held(group), target, template)
 
-
-class _Held:
-    """A group that does not take part in the memo's key: its digest does."""
-
-    def __init__(self, group: Group) -> None:
-        self.group = group
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Held)
-
-    def __hash__(self) -> int:
-        return 0
 
 
 @lru_cache(maxsize=4096)
-def _plan(key: str, held: _Held, target: Target) -> Schedule | Infeasible:
-    group = held.group
+def _plan(key: str, held: Held[Group], target: Target) -> Schedule | Infeasible:
+    group = held.value
     if len(group.parts) > 1:
         packed = _packed(group, target)
         if isinstance(packed, Schedule) or packed.code != "stitched":
@@ -66,11 +55,13 @@ def _plan(key: str, held: _Held, target: Target) -> Schedule | Infeasible:
 
 
 @lru_cache(maxsize=1024)
-def _obeying(key: str, held: _Held, target: Target, template: Template) -> Schedule | Infeasible:
+def _obeying(
+    key: str, held: Held[Group], target: Target, template: Template
+) -> Schedule | Infeasible:
     default = _plan(key, held, target)
     if isinstance(default, Infeasible):
         return default
-    found = obeying(held.group, default, target, template)
+    found = obeying(held.value, default, target, template)
     return found if isinstance(found, Infeasible) else evolve(found, source=Source.USER)
 
 
@@ -117,12 +108,12 @@ def inplace_pairs(node: Node) -> list[tuple[int, int]]:
     part of the kernel that reads it.
     """
     group: Group = node.params["body"]
-    return _pairs(group.key, _Held(group))
+    return _pairs(group.key, Held(group))
 
 
 @lru_cache(maxsize=4096)
-def _pairs(key: str, held: _Held) -> list[tuple[int, int]]:
-    group = held.group
+def _pairs(key: str, held: Held[Group]) -> list[tuple[int, int]]:
+    group = held.value
     readers = Counter(i for part in group.parts for i in part.inputs)
     pairs: list[tuple[int, int]] = []
     for part in group.parts:

@@ -32,7 +32,8 @@ def run(options: argparse.Namespace) -> Answer:
     """Read, plan as far as is asked for, and print."""
     graph = load(options)
     if not options.unfused:
-        last = "CodeGen" if options.kernels else "SchedulePlan" if options.schedule else "Fusion"
+        last = "SharedMemPlan" if options.schedule or options.output is not None else "Fusion"
+        last = "CodeGen" if options.kernels else last
         given = read_templates(options.template) or None
         wanted = {"target": options.target, "fusion": options.fusion, "templates": given}
         graph = planned(graph, last, **wanted)

@@ -15,7 +15,7 @@ from passkit.op import FContract
 from passkit.propagate import operand_states
 from passkit.schedule import PartPlan, Schedule, Stitching
 from passkit.size import Extent, Size, numel
-from passkit.space import Infeasible, is_free
+from passkit.space import Infeasible, folding_of, is_free
 from passkit.split import Reject, Split, SplitKind, State, Whole, join, legal_splits
 from passkit.stitching.cutting import Piece, contract_of, cut, reads_of_part
 from passkit.stitching.parts import LaidPart, lay_part, part_schedules
@@ -72,16 +72,23 @@ def ways_to_stitch(
     if refused is not None:
         yield refused
         return
-    pieces, root = cut(group.graph), heaviest(group.graph)[0]
-    for split in legal_splits(known_shape(root)):
-        yield _Plan(group, pieces, target, choose).schedule({root: split})
+    pieces = cut(group.graph)
+    moved = followers(group.graph, pieces)
+    for following in ({}, moved) if moved else ({},):
+        root = heaviest(group.graph, following)[0]
+        for split in legal_splits(known_shape(root)):
+            yield _Plan(group, pieces, target, choose, following).schedule({root: split})
 
 
 def stitch(
-    group: Group, target: Target, splits: Mapping[Entry, Split], choose: Choose
+    group: Group,
+    target: Target,
+    splits: Mapping[Entry, Split],
+    choose: Choose,
+    following: Mapping[Entry, Entry],
 ) -> Schedule | Infeasible:
     """The schedule that splits results in a given way, or what is in its way."""
-    return _Plan(group, cut(group.graph), target, choose).schedule(splits)
+    return _Plan(group, cut(group.graph), target, choose, following).schedule(splits)
 
 
 def _refused(graph: Graph) -> Infeasible | None:
@@ -93,9 +100,25 @@ def _refused(graph: Graph) -> Infeasible | None:
     return None
 
 
-def heaviest(graph: Graph) -> list[Entry]:
-    """The results of a group, each once, the largest first."""
-    return sorted(dict.fromkeys(graph.outputs), key=_weight, reverse=True)
+def heaviest(graph: Graph, following: Mapping[Entry, Entry]) -> list[Entry]:
+    """The results of a group, or what they follow, each once, the largest first."""
+    wanted = dict.fromkeys(following.get(e, e) for e in graph.outputs)
+    return sorted(wanted, key=_weight, reverse=True)
+
+
+def followers(graph: Graph, pieces: Sequence[Piece]) -> dict[Entry, Entry]:
+    """Results that may lie wherever the tiles of the one value fall that their part reads.
+
+    So are heads of attention put side by side: no tile owns rows, or columns, of the result.
+    """
+    found: dict[Entry, Entry] = {}
+    for piece in pieces:
+        read = [e for e in reads_of_part(graph, piece.nodes) if not is_free(e.node)]
+        users = (u for n in piece.owns for e in n.entries for u in graph.users.get(e, ()))
+        folds = piece.product or any(folding_of(n) is not None for n in piece.nodes)
+        if len(read) == 1 and not folds and all(u in piece.nodes for u in users):
+            found.update({e: read[0] for e in graph.outputs if e.node in piece.owns})
+    return found
 
 
 def _weight(entry: Entry) -> int:
@@ -107,16 +130,21 @@ class _Plan:
     """A stitched kernel whose results are split in a given way, the heaviest of them at least."""
 
     def __init__(
-        self, group: Group, pieces: Sequence[Piece], target: Target, choose: Choose
+        self,
+        group: Group,
+        pieces: Sequence[Piece],
+        target: Target,
+        choose: Choose,
+        following: Mapping[Entry, Entry],
     ) -> None:
         self.group, self.graph, self.pieces, self.target = group, group.graph, pieces, target
-        self.choose = choose
+        self.choose, self.following = choose, following
         self.states: dict[Entry, State] = {}
         self.number = self.graph.positions
 
     def schedule(self, splits: Mapping[Entry, Split]) -> Schedule | Infeasible:
         """The whole schedule, or the first thing that is in its way."""
-        root = heaviest(self.graph)[0]
+        root = heaviest(self.graph, self.following)[0]
         split = splits[root]
         tiles = split.blocks(known_shape(root))
         for entry, own in splits.items():
@@ -129,6 +157,8 @@ class _Plan:
         self.states.update(splits)
         results = [self._results(p) for p in self.pieces]
         for piece, values in reversed(list(zip(self.pieces, results, strict=True))):
+            if any(e in self.following for e in values):
+                continue
             problem = self._agree(values, tiles) or self._ask(piece, values)
             if problem is not None:
                 return problem
@@ -140,7 +170,7 @@ class _Plan:
                 return found
             parts.append(found[0])
             seconds += found[1]
-        kept = [(self.number[e.node], regions[e.node]) for values in results for e in values]
+        kept = [(self.number[n], region) for n, region in regions.items()]
         stitching = Stitching(tuple(parts), tuple(sorted(kept, key=lambda k: k[0])), tiles)
         scratch = sum((r.size * 8 for r in regions.values()), start=0)
         if isinstance(scratch, Size) or scratch > self.target.scratch:

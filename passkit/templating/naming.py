@@ -10,7 +10,7 @@ from passkit.group import Group
 from passkit.layout import Layout, lay_out
 from passkit.nest import Nest, value_names
 from passkit.node import Node
-from passkit.schedule import Schedule
+from passkit.schedule import Schedule, Stitching
 from passkit.stitching.cutting import cut
 from passkit.target import Target
 from passkit.template import NestPlan, Template
@@ -39,8 +39,17 @@ def _stages(
     nodes = group.graph.nodes
     regions = {nodes[k]: r for k, r in schedule.stitching.regions}
     by = {nodes[k]: p.schedule for p in schedule.stitching.parts for k in p.results}
-    nests = stitched.values_of(group, cut(group.graph), names)
+    nests = stitched_values(group, schedule.stitching, names)
     return tuple(stitched.stage_of(n, nest, regions[n], by[n]) for n, nest in nests.items())
+
+
+def stitched_values(
+    group: Group, stitching: Stitching, names: dict[Node, str]
+) -> dict[Node, Nest]:
+    """What the templates of a stitched group name, if its tiles own values as these do."""
+    own = {group.graph.nodes[k] for k, _ in stitching.regions}
+    following = [e.node for e in group.graph.outputs if e.node not in own]
+    return stitched.values_of(group, cut(group.graph), names, following)
 
 
 def parts_of(group: Group) -> list[Group]:
@@ -70,7 +79,7 @@ def nests_of_group(group: Group, schedule: Schedule, target: Target) -> tuple[Ne
         )
     if schedule.stitching is None:
         return tuple(v.nest for v in plain_values(group, target, names)[1])
-    return tuple(stitched.values_of(group, cut(group.graph), names).values())
+    return tuple(stitched_values(group, schedule.stitching, names).values())
 
 
 def outer_names(part: Group, names: Mapping[Node, str]) -> dict[str, str]:
