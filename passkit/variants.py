@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from attrs import frozen
 
@@ -53,12 +53,20 @@ def variants(group: Group, target: Target) -> tuple[Variant, ...]:
     found: dict[Template, Variant] = {}
     for schedule in _schedules(group, default, target):
         template = template_of(group, schedule, target)
-        if template in found or isinstance(within(group, schedule, default, target), Infeasible):
+        if not _is_new(template, found):
+            continue
+        if isinstance(within(group, schedule, default, target), Infeasible):
             continue
         seconds = model_seconds(group, schedule, target)
         found[template] = Variant(template, schedule, seconds)
     usual, *others = found.values()
     return (usual, *sorted(others, key=lambda v: v.seconds)[: MOST - 1])
+
+
+def _is_new(template: Template, known: Iterable[Template]) -> bool:
+    """Whether no known one says the same, and as much or less of results that follow others."""
+    said = {*template.stages}
+    return not any(said <= {*t.stages} or said >= {*t.stages} for t in known)
 
 
 def _schedules(group: Group, default: Schedule, target: Target) -> Iterator[Schedule]:

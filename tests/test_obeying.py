@@ -215,6 +215,26 @@ def test_attention_under_all_its_templates() -> None:
     assert len(texts) > 4 and len(tiles) > 2
 
 
+def test_results_that_follow_what_they_move() -> None:
+    """Heads put side by side have no loops of their own: a template speaks of what is moved."""
+    q, k, v = (pk.var(name, (2, 3, 17, 8)) for name in "qkv")
+    heads = pk.ops.softmax(pk.ops.matmul(q, k, transpose_b=True)) @ v
+    graph = pk.Graph([pk.ops.reshape(pk.ops.transpose(heads, (0, 2, 1, 3)), shape=(2, 17, 24))])
+    names = [[n for node, n in graph.names.items() if node.op is not None]]
+    rng = np.random.default_rng(0)
+    feeds = {n: rng.standard_normal((2, 3, 17, 8)).astype(np.float32) for n in "qkv"}
+    (wanted,) = pk.interpret(graph, feeds)
+    ranked = pk.templates(graph, keep_together=names)[0]
+    texts = [ranked.template, *(str(o.template) for o in ranked.others)]
+
+    assert "reshape" not in texts[0] and any("reshape" in text for text in texts)
+    for text in texts[:6]:
+        run = pk.compile(
+            graph, target="blocks", keep_together=names, templates={ranked.name: text}
+        )
+        np.testing.assert_allclose(run(feeds)[0], wanted, rtol=2e-5, atol=1e-6)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 40, 10))
 def test_random_groups_under_all_their_templates(first: int) -> None:
