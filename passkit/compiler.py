@@ -236,13 +236,16 @@ class Executable:
         return (self._variants.get(shapes) or self._variant(shapes)).table, {}
 
     def _variant(self, shapes: tuple[tuple[int, ...], ...]) -> Program:
-        """A program for shapes whose sizes are not related as planned: planned anew for them."""
+        """A program for shapes whose sizes are not related as planned: planned anew for them.
+
+        Its loops are others than those that templates were given for, so it has its own.
+        """
         from passkit.planning import planned, with_shapes
         from passkit.runtime.assemble import assemble
 
         names = [s.name for s in self.inputs]
         graph = with_shapes(self.source_graph, dict(zip(names, shapes, strict=True)))
-        with self.context:
+        with self.context.with_options(templates={}):
             plan = planned(graph)
             made = assemble(plan, self.state, self.target, signature(graph, plan), _nested)
         self._variants[shapes] = made

@@ -268,6 +268,16 @@ def test_planted_bugs_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
         assert "has one kernel for" in check(one)[2][0]
 
 
+def test_sizes_that_are_related_otherwise() -> None:
+    """What is planned anew for a call has other loops, and templates of its own."""
+    graph = pk.parse("x: f32[?, 8]; y: f32[?, 8]; s = add(x, y); return s")
+    run = pk.compile(graph, templates={"s": "add_1[GRID_/16-CTA_16];"})
+    x, y = np.ones((5, 8), np.float32), np.ones((1, 8), np.float32)
+
+    assert run(x=x, y=x)[0].sum() == run(x=x, y=y)[0].sum() == 80
+    assert "add_1[GRID_/16-CTA_16];" in str(pk.templates(run.graph))
+
+
 # What cannot be done.
 
 
