@@ -170,7 +170,8 @@ class _Plan:
                 return found
             parts.append(found[0])
             seconds += found[1]
-        kept = [(self.number[n], region) for n, region in regions.items()]
+        left = [e.node for values in results for e in values if e.node in regions]
+        kept = [(self.number[n], regions[n]) for n in left]
         stitching = Stitching(tuple(parts), tuple(sorted(kept, key=lambda k: k[0])), tiles)
         scratch = sum((r.size * 8 for r in regions.values()), start=0)
         if isinstance(scratch, Size) or scratch > self.target.scratch:
