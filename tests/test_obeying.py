@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from itertools import product
 from typing import Any
@@ -117,6 +118,37 @@ def test_templates_round_trip() -> None:
             assert template_of(group, again, target) == variant.template
             count += 1
     assert count > 400
+
+
+ATTRS = (
+    *("GRID", "WARP", "CTA", "THREAD", "GRID_2", "GRID_/3", "GRID_~64", "GRID_4-CTA_8"),
+    *("GRID_/16-WARP_16", "GRID_/16-CTA_16", "GRID_2-THREAD_9", "WARP_2-CTA_4", "GRID_99999"),
+)
+
+
+def test_any_words_are_obeyed_or_refused() -> None:
+    """What is written at random has a schedule that does it, or an answer; never another."""
+    rng = random.Random(0)
+    obeyed = refused = 0
+    for group, target in cases():
+        stages = list(variants(group, target)[0].template.stages)
+        for _ in range(12):
+            k = rng.randrange(len(stages))
+            attrs = ",".join(rng.choice(ATTRS) for _ in stages[k].attrs)
+            text = f"{stages[k].name}[{attrs}]{'S' if stages[k].shared else ''};"
+            words = " ".join(text if j == k else str(s) for j, s in enumerate(stages))
+            try:
+                plan = plan_group(group, target, parse_template(words))
+            except ScheduleError:
+                refused += 1
+                continue
+            if isinstance(plan, Infeasible):
+                refused += 1
+                continue
+            obeyed += 1
+            again = plan_group(group, target, template_of(group, plan, target))
+            assert again == plan, (words, str(template_of(group, plan, target)))
+    assert obeyed > 100 and refused > 100
 
 
 # Who owns what: the marks of the block interpreter against the words.
