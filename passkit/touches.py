@@ -28,7 +28,7 @@ from passkit.stage import (
     Stage,
     Statement,
 )
-from passkit.walk import loads
+from passkit.walk import loads, variables
 
 LANE, ROW, ONE = "lane", "row", ""
 """The turn of a lane, of a row, and what a form has for its constant."""
@@ -59,7 +59,8 @@ class Touch:
 
     Without, all threads read, or the first one writes; ``told`` is whether that much is known at
     all, ``down`` whether the last lane has the first turn. ``turns`` has upper bounds of each loop
-    around.
+    around. What is ``behind`` stores what all threads of its row have joined in: each of them has
+    read before what it reads in the stage.
     """
 
     buffer: str
@@ -73,6 +74,7 @@ class Touch:
     rows: bool
     told: bool = True
     down: bool = False
+    behind: bool = False
 
     def has(self, symbol: str) -> bool:
         """Whether the element depends on a symbol."""
@@ -307,6 +309,7 @@ class Collector:
         self.watched, self.sizes = watched, sizes
         self.touches: list[Touch] = []
         self.order = 0
+        self.behind = False
         self.orders: list[int] = []
         """Where each part begins."""
 
@@ -354,11 +357,17 @@ class Collector:
                 self.lanes, self.down = True, loop.down
             elif loop.level is not Level.WARP:
                 self.names.enter(loop, f"turn of {loop.var.name}")
+        for s in stage.body:  # what folds in memory begins with an identity there
+            if isinstance(s, (Fold, Running)) and s.buffer in self.watched and s.index is not None:
+                self._touch(s.buffer, True, self._form(s.index))
         for s in stage.body:
             self._statement(s)
         self.names, self.lanes = outside, False
+        joined = {s.var for s in stage.body if isinstance(s, Fold) and s.buffer is None}
         for s in stage.after:
+            self.behind = not joined.isdisjoint(variables(s.value))
             self._statement(s)
+        self.behind = False
 
     def _dot(self, dot: Dot) -> None:
         self.told = False
@@ -423,5 +432,6 @@ class Collector:
                 rows=self.rows,
                 told=self.told,
                 down=self.lanes and self.down,
+                behind=self.behind and writes,
             )
         )

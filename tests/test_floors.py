@@ -24,8 +24,8 @@ FLOORS = {
     "plan": (
         "partial unroll index choice target group closing split propagate consistency "
         "split_search space layout turning reads tiling packing schedule "
-        "stitching planner shared dominance sharing flow nest template variants kernel lowering "
-        "tidy renaming storage touches hazards"
+        "stitching planner scratch shared dominance sharing flow nest template variants kernel "
+        "lowering tidy renaming storage touches hazards"
     ),
     "parts": "dialects runtime render viz explanation ops",
     "passes": (

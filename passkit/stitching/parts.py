@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from attrs import frozen
 
@@ -10,9 +10,9 @@ from passkit.closing import make_group
 from passkit.group import Group
 from passkit.layout import Layout, lay_apart
 from passkit.node import Entry, Node, known_shape
-from passkit.schedule import Schedule, estimate, levels_of, stages_of
+from passkit.schedule import Schedule, estimate, is_expensive, levels_of, stages_of
 from passkit.size import numel
-from passkit.space import Infeasible, Role, reduce_of
+from passkit.space import Axis, Infeasible, Role, Space, reduce_of
 from passkit.split import Split
 from passkit.stitching.cutting import reads_of_part
 from passkit.stitching.regions import Region
@@ -79,8 +79,13 @@ def _points(node: Node) -> int:
     return size if isinstance(size, int) else 1 << 62
 
 
-def part_schedule(laid: LaidPart, target: Target) -> Schedule | Infeasible:
-    """How a part runs inside a tile: its composition, stages, and what they keep."""
+def part_schedule(
+    laid: LaidPart, target: Target, without: Collection[Node] = ()
+) -> Schedule | Infeasible:
+    """How a part runs inside a tile: its composition, stages, and what they keep.
+
+    Values that it is to do ``without`` are computed again wherever a later stage reads them.
+    """
     layout, space, tract = laid.layout, laid.layout.space, laid.tract
     lane = space.axes[-1]
     rows = [a for a in space.kept if a not in tract.fixed and a is not lane]
@@ -89,7 +94,7 @@ def part_schedule(laid: LaidPart, target: Target) -> Schedule | Infeasible:
         composition = Composition.ROW
         many = tract.length(rows[0]) if len(rows) == 1 else 0
         if isinstance(many, int) and 1 < many <= MOST_ROWS and is_short(space, target):
-            composition, split = Composition.SHORT, Split(0, -(-many // 16) * 16)
+            composition, split = Composition.SHORT, Split(0, many)
     elif space.reduced:
         composition, width = Composition.COLUMN, tract.length(lane)
     elif target.lanes > 1 and (across := block_axis(layout)) in rows and across is not None:
@@ -97,7 +102,26 @@ def part_schedule(laid: LaidPart, target: Target) -> Schedule | Infeasible:
         rows.remove(across)
     if tract.window in rows[1:]:
         return Infeasible("window", "a tile owns a window of an axis inside those of its rows")
-    stages, kept = stages_of(layout, levels_of(layout), None)
-    return Schedule(
-        composition, space.axes, split, width, stages, kept, seconds=estimate(layout, target)
-    )
+    stages, kept = stages_of(layout, levels_of(layout), None, without)
+    seconds = estimate(layout, target)
+    if isinstance(space.size, int):
+        again = [target.expensive if is_expensive(n) else target.light for n in without]
+        seconds += sum(again) * space.size
+    return Schedule(composition, space.axes, split, width, stages, kept, seconds=seconds)
+
+
+def row_axes(space: Space, schedule: Schedule, tract: Tract) -> list[Axis]:
+    """The axes that the rows of a tile go along: neither its lanes' nor those it has one step of.
+
+    Short rows are lanes themselves where row values are computed.
+    """
+    blocked = schedule.composition is Composition.BLOCK
+    across = space.axes[schedule.split.split_dim] if blocked else None
+    held = (*tract.fixed, space.axes[-1], across)
+    return [a for a in space.kept if a not in held]
+
+
+def has_rows(space: Space, schedule: Schedule, tract: Tract) -> bool:
+    """Whether a part is a loop over rows, which may run side by side."""
+    short = schedule.composition is Composition.SHORT
+    return not short and bool(row_axes(space, schedule, tract))

@@ -14,10 +14,13 @@ from passkit.node import Entry, Node, known_shape
 from passkit.op import FContract
 from passkit.propagate import operand_states
 from passkit.schedule import PartPlan, Schedule, Stitching
+from passkit.shared import ROOM, tile_parts
+from passkit.sharing import Array, share
 from passkit.size import Extent, Size, numel
 from passkit.space import Infeasible, is_free
 from passkit.split import Reject, Split, SplitKind, State, Whole, join, legal_splits
-from passkit.stitching.cutting import Piece, contract_of, cut, reads_of_part
+from passkit.stitching.cutting import Piece, contract_of, cut, reads_of_part, without
+from passkit.stitching.lives import arrays_of
 from passkit.stitching.parts import LaidPart, lay_part, part_schedule
 from passkit.stitching.regions import Region
 from passkit.target import Target
@@ -64,37 +67,63 @@ class _Plan:
     """A stitched kernel whose first result is split in a given way."""
 
     def __init__(self, group: Group, pieces: Sequence[Piece], target: Target) -> None:
-        self.group, self.graph, self.pieces, self.target = group, group.graph, pieces, target
-        self.states: dict[Entry, State] = {}
+        self.group, self.graph, self.whole, self.target = group, group.graph, pieces, target
         self.number = self.graph.positions
+        self.best: Schedule | None = None
 
     def schedule(self, roots: Sequence[Entry], split: Split) -> Schedule | Infeasible:
         """The whole schedule, or the first thing that is in its way."""
-        tiles = split.blocks(known_shape(roots[0]))
-        self.states[roots[0]] = split
+
+        def arrays(dropped: tuple[int, ...]) -> Sequence[Array] | Infeasible:
+            return self._without(roots, split, [self.graph.nodes[k] for k in dropped])
+
+        shared = share(arrays, self.target.scratch, ROOM)
+        if isinstance(shared, Infeasible):
+            return shared
+        if isinstance(shared.nbytes, Size):
+            return Infeasible("shared_over_limit", f"a tile needs {shared.nbytes} bytes of scratch")
+        assert self.best is not None
+        return self.best
+
+    def _without(
+        self, roots: Sequence[Entry], split: Split, dropped: Sequence[Node]
+    ) -> Sequence[Array] | Infeasible:
+        """The arrays of the schedule in which some values have none; it is the ``best`` then."""
+        self.states: dict[Entry, State] = {roots[0]: split}
+        self.dropped, self.pieces = dropped, self.whole
         results = [self._results(p) for p in self.pieces]
+        if dropped:
+            arrays = {e.node for values in results for e in values}
+            pieces = without(self.graph, self.whole, arrays, dropped)
+            if isinstance(pieces, Infeasible):
+                return pieces
+            self.pieces = pieces
+            while not all(results := [self._results(p) for p in self.pieces]):
+                self.pieces = [p for p in self.pieces if self._results(p)]
+        tiles = split.blocks(known_shape(roots[0]))
         for piece, values in reversed(list(zip(self.pieces, results, strict=True))):
             problem = self._agree(values, tiles) or self._ask(piece, values)
             if problem is not None:
                 return problem
         regions = {e.node: region_of(known_shape(e), s) for e, s in self.states.items()}
-        parts, seconds = [], 0.0
+        parts: list[PartPlan] = []
+        laid: list[LaidPart | None] = []
+        seconds = 0.0
         for piece, values in zip(self.pieces, results, strict=True):
             found = self._part(piece, values, regions, tiles)
             if isinstance(found, Infeasible):
                 return found
             parts.append(found[0])
-            seconds += found[1]
+            laid.append(found[1])
+            seconds += found[2]
         kept = [(self.number[e.node], regions[e.node]) for values in results for e in values]
         stitching = Stitching(tuple(parts), tuple(sorted(kept, key=lambda k: k[0])), tiles)
-        scratch = sum((r.size * 8 for r in regions.values()), start=0)
-        if isinstance(scratch, Size) or scratch > self.target.scratch:
-            return Infeasible("shared_over_limit", f"a tile needs {scratch} bytes of scratch")
         if isinstance(tiles, int):
             seconds = (seconds + tiles * len(parts) * TURN) * _imbalance(tiles)
-        return Schedule(
+        self.best = Schedule(
             Composition.STITCHED, (), split, None, (), (), seconds=seconds, stitching=stitching
         )
+        return arrays_of(self.group, stitching, tile_parts(self.group, stitching, laid))[0]
 
     def _results(self, piece: Piece) -> list[Entry]:
         """What of a part others read, or the caller."""
@@ -148,20 +177,21 @@ class _Plan:
         values: Sequence[Entry],
         regions: Mapping[Node, Region],
         tiles: Extent,
-    ) -> tuple[PartPlan, float] | Infeasible:
+    ) -> tuple[PartPlan, LaidPart | None, float] | Infeasible:
         nodes = tuple(self.number[n] for n in piece.nodes)
         results = tuple(self.number[e.node] for e in values)
         if piece.product:
-            return PartPlan(nodes, results, None), self._product_seconds(
-                piece.nodes[0], regions[piece.nodes[0]], tiles
-            )
+            seconds = self._product_seconds(piece.nodes[0], regions[piece.nodes[0]], tiles)
+            return PartPlan(nodes, results, None), None, seconds
         laid = lay_part(self.group, piece.nodes, [e.node for e in values], regions)
         if isinstance(laid, Infeasible):
             return laid
-        plan = part_schedule(laid, self.target)
+        dropped = {self.graph.names[n] for n in self.dropped}
+        again = [n for n, name in laid.group.origin.items() if name in dropped]
+        plan = part_schedule(laid, self.target, again)
         if isinstance(plan, Infeasible):
             return plan
-        return PartPlan(nodes, results, plan), plan.seconds * _repeated(laid, tiles)
+        return PartPlan(nodes, results, plan), laid, plan.seconds * _repeated(laid, tiles)
 
     def _product_seconds(self, node: Node, region: Region, tiles: Extent) -> float:
         contract = contract_of(node)

@@ -94,3 +94,17 @@ def place_of(region: Region, tiles: Extent) -> Expr:
 
 def _over(x: Expr, by: Extent) -> Expr:
     return x if by == 1 else Binary("//", x, size_of(by), dt.int64)
+
+
+def alike(a: Region, b: Region) -> bool:
+    """Whether elements of one linear index lie at one place in a tile's part of either value."""
+    if a == b or a.backwards or b.backwards:
+        return a == b
+    return _measures(a) == _measures(b)
+
+
+def _measures(r: Region) -> tuple[Extent, ...]:
+    """What a region of consecutive elements is like: how many a tile has, and from where on."""
+    inner = numel(r.shape[k] for k in r.inside if k != r.window)
+    whole = inner if r.window is None else r.shape[r.window] * inner
+    return numel(r.shape[k] for k in r.outside), whole, r.size, r.per
