@@ -357,9 +357,9 @@ class Collector:
                 self.lanes, self.down = True, loop.down
             elif loop.level is not Level.WARP:
                 self.names.enter(loop, f"turn of {loop.var.name}")
-        for s in stage.body:  # what folds in memory begins with an identity there
-            if isinstance(s, (Fold, Running)) and s.buffer in self.watched and s.index is not None:
-                self._touch(s.buffer, True, self._form(s.index))
+        for s in stage.body:
+            if isinstance(s, (Fold, Running)):
+                self._identity(s)
         for s in stage.body:
             self._statement(s)
         self.names, self.lanes = outside, False
@@ -405,6 +405,11 @@ class Collector:
                 if isinstance(s, (Fold, Running)):
                     self._touch(s.buffer, False, form)
                 self._touch(s.buffer, True, form)
+
+    def _identity(self, s: Fold | Running) -> None:
+        """What folds in memory begins with an identity there, in front of its first turn."""
+        if s.buffer is not None and s.index is not None and s.buffer in self.watched:
+            self._touch(s.buffer, True, self._form(s.index))
 
     def _reads(self, x: Expr) -> None:
         for part in loads(x):

@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from attrs import frozen
 
+from passkit import dtype as dt
+from passkit.ast import Var
 from passkit.closing import make_group
 from passkit.group import Group
 from passkit.layout import Layout, lay_apart
@@ -71,6 +73,36 @@ def lay_part(
     if layout.space.axes[-1] in tract.fixed and len(layout.space.axes) > 1:
         return Infeasible("lanes", f"a tile owns one column of {governs.label}", governs)
     return LaidPart(part, tuple(feeds), layout, region, tract)
+
+
+def crooked(laid: LaidPart, regions: Mapping[Node, Region], results: Sequence[Node]) -> set[Node]:
+    """Values whose pitch bends a part's way through them: they are met otherwise than row by row.
+
+    A part must read them at its own points, with a row of them in its lanes.
+    """
+    space, graph = laid.layout.space, laid.group.graph
+    found: set[Node] = set()
+    for node, entry in zip(results, graph.outputs, strict=True):
+        if regions[node].pitch is not None and not _is_even(space, regions[node], entry.node):
+            found.add(node)
+    for own, feed in zip(graph.inputs, laid.feeds, strict=True):
+        region = regions.get(feed.node)
+        if region is not None and region.pitch is not None:
+            here = all(at == space.full for at in laid.layout.input_reads.get(own, ()))
+            if not here or not _is_even(space, region, own):
+                found.add(feed.node)
+    return found
+
+
+def _is_even(space: Space, region: Region, node: Node) -> bool:
+    """Whether a value's rows are the lanes', and its places sums of steps along the axes."""
+    if numel(region.shape) != space.size or reduce_of(node) is not None:
+        return False
+    lane = space.axes[-1]
+    index = space.index(Role.FULL, region.shape)
+    place = region.local(index, Var("first", dt.int64), space.extents)
+    along = lane.extent == region.shape[-1] and place.coefficient(lane.var) == 1
+    return along and all(isinstance(atom, Var) for atom, _ in place.terms)
 
 
 def _points(node: Node) -> int:

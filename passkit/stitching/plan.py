@@ -21,8 +21,8 @@ from passkit.space import Infeasible, is_free
 from passkit.split import Reject, Split, SplitKind, State, Whole, join, legal_splits
 from passkit.stitching.cutting import Piece, contract_of, cut, reads_of_part, without
 from passkit.stitching.lives import arrays_of
-from passkit.stitching.parts import LaidPart, lay_part, part_schedule
-from passkit.stitching.regions import Region
+from passkit.stitching.parts import LaidPart, crooked, lay_part, part_schedule
+from passkit.stitching.regions import Region, pitched
 from passkit.target import Target
 from passkit.tiling import Composition
 
@@ -30,6 +30,10 @@ FLOPS = 6e10
 """Steps of products of matrices that a core takes in a second, from its caches."""
 TURN = 1e-7
 """Seconds that a part of a tile takes besides its work: a handful of loops begin and end."""
+
+
+_Made = tuple[PartPlan, LaidPart | None, float]
+"""A part, its space if it has one of its own, and its seconds."""
 
 
 def is_stitched(graph: Graph) -> bool:
@@ -52,10 +56,19 @@ def plan_stitched(group: Group, target: Target) -> Schedule | Infeasible:
     for split in legal_splits(known_shape(roots[0])):
         found = _Plan(group, pieces, target).schedule(roots, split)
         if isinstance(found, Infeasible):
-            why = found if why.node is None else why
+            why = _rather(why, found)
         elif best is None or found.seconds < best.seconds:
             best = found
     return best or why
+
+
+def _rather(why: Infeasible, other: Infeasible) -> Infeasible:
+    """The more telling of two reasons: one that names an operator, or what needs the least."""
+    if why.node is not None or other.node is not None:
+        return other if why.node is None else why
+    least, need = why.data.get("need"), other.data.get("need")
+    less = isinstance(least, int) and (not isinstance(need, int) or least <= need)
+    return why if less else other
 
 
 def _weight(entry: Entry) -> int:
@@ -105,25 +118,51 @@ class _Plan:
             problem = self._agree(values, tiles) or self._ask(piece, values)
             if problem is not None:
                 return problem
-        regions = {e.node: region_of(known_shape(e), s) for e, s in self.states.items()}
-        parts: list[PartPlan] = []
-        laid: list[LaidPart | None] = []
-        seconds = 0.0
-        for piece, values in zip(self.pieces, results, strict=True):
-            found = self._part(piece, values, regions, tiles)
-            if isinstance(found, Infeasible):
-                return found
-            parts.append(found[0])
-            laid.append(found[1])
-            seconds += found[2]
+        made = self._laid(results, tiles)
+        if isinstance(made, Infeasible):
+            return made
+        regions, found = made
+        parts, laid = tuple(f[0] for f in found), [f[1] for f in found]
+        seconds = sum(f[2] for f in found)
         kept = [(self.number[e.node], regions[e.node]) for values in results for e in values]
-        stitching = Stitching(tuple(parts), tuple(sorted(kept, key=lambda k: k[0])), tiles)
+        stitching = Stitching(parts, tuple(sorted(kept, key=lambda k: k[0])), tiles)
         if isinstance(tiles, int):
             seconds = (seconds + tiles * len(parts) * TURN) * _imbalance(tiles)
         self.best = Schedule(
             Composition.STITCHED, (), split, None, (), (), seconds=seconds, stitching=stitching
         )
         return arrays_of(self.group, stitching, tile_parts(self.group, stitching, laid))[0]
+
+    def _laid(
+        self, results: Sequence[Sequence[Entry]], tiles: Extent
+    ) -> tuple[dict[Node, Region], list[_Made]] | Infeasible:
+        """The parts, with long rows of whole vectors in scratch where no part minds."""
+        regions = {e.node: region_of(known_shape(e), s) for e, s in self.states.items()}
+        wide = {n: pitched(r, self.target.lanes) for n, r in regions.items()}
+        while any(r.pitch is not None for r in wide.values()):
+            found = self._parts(results, wide, tiles)
+            if isinstance(found, Infeasible):
+                break
+            bent: set[Node] = set()
+            for (_, laid, _), values in zip(found, results, strict=True):
+                if laid is not None:
+                    bent |= crooked(laid, wide, [e.node for e in values])
+            if not bent:
+                return wide, found
+            wide |= {n: regions[n] for n in bent}
+        found = self._parts(results, regions, tiles)
+        return found if isinstance(found, Infeasible) else (regions, found)
+
+    def _parts(
+        self, results: Sequence[Sequence[Entry]], regions: Mapping[Node, Region], tiles: Extent
+    ) -> list[_Made] | Infeasible:
+        made: list[_Made] = []
+        for piece, values in zip(self.pieces, results, strict=True):
+            found = self._part(piece, values, regions, tiles)
+            if isinstance(found, Infeasible):
+                return found
+            made.append(found)
+        return made
 
     def _results(self, piece: Piece) -> list[Entry]:
         """What of a part others read, or the caller."""
@@ -177,7 +216,7 @@ class _Plan:
         values: Sequence[Entry],
         regions: Mapping[Node, Region],
         tiles: Extent,
-    ) -> tuple[PartPlan, LaidPart | None, float] | Infeasible:
+    ) -> _Made | Infeasible:
         nodes = tuple(self.number[n] for n in piece.nodes)
         results = tuple(self.number[e.node] for e in values)
         if piece.product:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from passkit.ast import Binary, Expr, Var, dt, size_of, where
 from passkit.index import Extents, Sum, ravel
@@ -12,6 +12,8 @@ from passkit.size import Extent, Shape, numel
 from passkit.stage import Let
 
 TILE = Var("tile", dt.int64)
+LONG = 64
+"""From how many elements on rows may have room to spare."""
 
 
 @frozen
@@ -20,7 +22,8 @@ class Region:
 
     Dimensions before the window are ``fixed`` (or behind it, ``backwards``); the others are whole.
     Without a window (None) all but the fixed ones are, and ``per`` tiles in a row have the same.
-    ``chunk`` is the window's length; the last one of a dimension may be shorter.
+    ``chunk`` is the window's length; the last one of a dimension may be shorter. In scratch its
+    rows are ``pitch`` elements apart, if that is more than they have.
     """
 
     shape: Shape
@@ -29,6 +32,7 @@ class Region:
     chunk: Extent = 1
     backwards: bool = False
     per: Extent = 1
+    pitch: Extent | None = None
 
     @property
     def inside(self) -> tuple[int, ...]:
@@ -55,14 +59,19 @@ class Region:
         return tuple(self.chunk if k == self.window else self.shape[k] for k in self.inside)
 
     @property
+    def room(self) -> Shape:
+        """What that takes in scratch."""
+        return self.extents if self.pitch is None else (*self.extents[:-1], self.pitch)
+
+    @property
     def size(self) -> Extent:
-        """The elements of a tile, at most."""
-        return numel(self.extents)
+        """The elements of scratch that a tile's part takes, at most."""
+        return numel(self.room)
 
     def local(self, index: Sequence[Expr], first: Expr, extents: Extents) -> Sum:
         """The place in a tile's part of the element at ``index``; its window is from ``first``."""
         at = [index[k] - first if k == self.window else index[k] for k in self.inside]
-        return ravel(at, self.extents, extents)
+        return ravel(at, self.room, extents)
 
 
 def bounds(region: Region, tiles: Extent, first: Var, last: Var, scale: Extent = 1) -> list[Let]:
@@ -107,4 +116,16 @@ def _measures(r: Region) -> tuple[Extent, ...]:
     """What a region of consecutive elements is like: how many a tile has, and from where on."""
     inner = numel(r.shape[k] for k in r.inside if k != r.window)
     whole = inner if r.window is None else r.shape[r.window] * inner
-    return numel(r.shape[k] for k in r.outside), whole, r.size, r.per
+    row = 0 if r.pitch is None else r.shape[-1]
+    return numel(r.shape[k] for k in r.outside), whole, r.size, r.per, row
+
+
+def pitched(region: Region, vector: int) -> Region:
+    """The region with long rows of whole vectors, so that none reaches into the next row."""
+    last, inside = len(region.shape) - 1, region.inside
+    if region.backwards or len(inside) < 2 or region.window == last:
+        return region
+    length = region.shape[last]
+    if not isinstance(length, int) or length < LONG or length % vector == 0:
+        return region
+    return evolve(region, pitch=-(-length // vector) * vector)
