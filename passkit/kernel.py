@@ -46,8 +46,10 @@ class Kernel:
 
         The second is less where arrays share bytes. ``numbers`` are the graph's sizes.
         """
-        values = {n: evaluate(x, numbers) for n, x in zip(self.ast.sizes, self.sizes, strict=True)}
         arrays = [b for b in self.ast.scratch if b.place is Place.SHARED]
+        if not arrays:
+            return 0, 0
+        values = {n: evaluate(x, numbers) for n, x in zip(self.ast.sizes, self.sizes, strict=True)}
         places = [
             (b.of_row, evaluate(b.offset or 0, values), evaluate(b.extent, values) * b.dtype.nbytes)
             for b in arrays
