@@ -205,6 +205,7 @@ def start_up(case: Stored, feeds: Feeds) -> dict[str, float]:
         np.savez(inputs, **dict(feeds))
         command = [sys.executable, "-c", PROBE, str(model), str(inputs), *case.outputs]
         env = {**os.environ, "PASSKIT_CACHE_DIR": f"{folder}/cache", "PYTHONPATH": str(ROOT)}
+        env.pop("PYTHONDONTWRITEBYTECODE", None)  # modules are not compiled anew at each start
         times = [
             float(subprocess.run(command, env=env, check=True, capture_output=True).stdout)
             for _ in range(4)

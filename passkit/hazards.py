@@ -17,6 +17,7 @@ from enum import IntEnum
 
 from attrs import frozen
 
+from passkit.alike import Fact, kinds_of_spans, two_of_each
 from passkit.errors import CodeGenError
 from passkit.size import Extent, Size, at_least
 from passkit.stage import Buffer, KernelAST, Phase, Place
@@ -106,7 +107,6 @@ class _Check:
 
     def __init__(self, phase: Phase, collector: Collector, scratch: Mapping[str, Buffer]) -> None:
         self.parts, self.tile, self.scratch = phase.parts, phase.tile.var.name, scratch
-        self.touches = collector.touches
         self.row_waits: list[list[int]] = []
         self.tile_waits: list[list[int]] = []
         for part, begin in zip(phase.parts, collector.orders, strict=True):
@@ -114,6 +114,20 @@ class _Check:
             own = [begin] * part.waits
             self.row_waits.append([] if part.rows is None else among)
             self.tile_waits.append(own if part.rows is not None else own + among)
+        few = two_of_each(kinds_of_spans(phase.parts, scratch, self._facts(collector)))
+        self.touches = [t for t in collector.touches if t.part in few]
+
+    def _facts(self, collector: Collector) -> Iterator[Fact]:
+        """All that matters of the touches and waits of a span, but for its place and its names."""
+        begins = collector.orders
+        for k, begin in enumerate(begins):
+            waits = [tuple(w - begin for w in x[k]) for x in (self.row_waits, self.tile_waits)]
+            yield k, "", (self.parts[k].rows is None, *waits)
+        for t in collector.touches:
+            form = None if t.form is None else frozenset(t.form.items())
+            turns = tuple((name, x.most) for name, x in t.turns.items())
+            flags = t.writes, t.lanes, t.rows, t.told, t.down, t.behind
+            yield t.part, t.buffer, (t.order - begins[t.part], form, turns, *flags)
 
     def hazards(self) -> Iterator[Hazard]:
         """The pairs of touches that nothing parts, and what is lost."""

@@ -9,6 +9,7 @@ from attrs import define, frozen
 
 from passkit.graph import Graph
 from passkit.layout import lay_out
+from passkit.memo import Held
 from passkit.node import Entry, Node, known_shape
 from passkit.op import FContract
 from passkit.size import Shape, numel
@@ -112,28 +113,15 @@ def _joined(graph: Graph, found: Iterable[list[int]]) -> list[_Loop]:
 
 def _loop(graph: Graph, outputs: list[int]) -> _Loop:
     closed = Graph([graph.outputs[k] for k in outputs])
-    return _Loop(outputs, closed, _axes(closed.key, _Held(closed)))
-
-
-class _Held:
-    """A graph that does not take part in a memo's key: its digest does."""
-
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Held)
-
-    def __hash__(self) -> int:
-        return 0
+    return _Loop(outputs, closed, _axes(closed.key, Held(closed)))
 
 
 @lru_cache(maxsize=4096)
-def _axes(key: str, held: _Held) -> tuple[Axis, ...] | None:
+def _axes(key: str, held: Held[Graph]) -> tuple[Axis, ...] | None:
     """The axes of a graph's space, if it has one."""
-    if any(n.op is not None and FContract.get(n.op.name) is not None for n in held.graph.nodes):
+    if any(n.op is not None and FContract.get(n.op.name) is not None for n in held.value.nodes):
         return None
-    layout = lay_out(held.graph)
+    layout = lay_out(held.value)
     return None if isinstance(layout, Infeasible) else layout.space.axes
 
 

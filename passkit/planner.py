@@ -9,6 +9,7 @@ from attrs import evolve
 
 from passkit.group import FUSED, Group
 from passkit.layout import lay_out
+from passkit.memo import Held
 from passkit.node import Node
 from passkit.packing import aim_of, bundles, points_of_tile
 from passkit.schedule import Schedule, estimate, levels_of, stages_of
@@ -23,25 +24,12 @@ from passkit.tiling import Composition, row_place, tiling
 
 def plan_group(group: Group, target: Target) -> Schedule | Infeasible:
     """The schedule of a group on a target, or why it has none. Pure, and memoised by group key."""
-    return _plan(group.key, _Held(group), target)
-
-
-class _Held:
-    """A group that does not take part in the memo's key: its digest does."""
-
-    def __init__(self, group: Group) -> None:
-        self.group = group
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Held)
-
-    def __hash__(self) -> int:
-        return 0
+    return _plan(group.key, Held(group), target)
 
 
 @lru_cache(maxsize=4096)
-def _plan(key: str, held: _Held, target: Target) -> Schedule | Infeasible:
-    group = held.group
+def _plan(key: str, held: Held[Group], target: Target) -> Schedule | Infeasible:
+    group = held.value
     if len(group.parts) > 1:
         packed = _packed(group, target)
         if isinstance(packed, Schedule) or packed.code != "stitched":
@@ -131,12 +119,12 @@ def inplace_pairs(node: Node) -> list[tuple[int, int]]:
     part of the kernel that reads it.
     """
     group: Group = node.params["body"]
-    return _pairs(group.key, _Held(group))
+    return _pairs(group.key, Held(group))
 
 
 @lru_cache(maxsize=4096)
-def _pairs(key: str, held: _Held) -> list[tuple[int, int]]:
-    group = held.group
+def _pairs(key: str, held: Held[Group]) -> list[tuple[int, int]]:
+    group = held.value
     readers = Counter(i for part in group.parts for i in part.inputs)
     pairs: list[tuple[int, int]] = []
     for part in group.parts:

@@ -15,7 +15,7 @@ from tests.raised import ROOT, source_files
 FLOORS = {
     "values": (
         "errors lazy collector dtype size expr folds ast walk derivative stage units progress "
-        "agreement"
+        "agreement memo"
     ),
     "graph": (
         "registry op infer node call graph nested pattern text tokens text_values parser "
@@ -25,7 +25,7 @@ FLOORS = {
         "partial unroll index choice target group closing split propagate consistency "
         "split_search space layout turning reads tiling packing schedule "
         "stitching planner scratch shared dominance sharing flow nest template variants kernel "
-        "lowering tidy renaming storage touches hazards"
+        "lowering tidy renaming storage alike forms touches hazards"
     ),
     "parts": "dialects runtime render viz explanation ops",
     "passes": (

@@ -217,14 +217,58 @@ def test_moved_inputs_are_read_where_they_lie() -> None:
 
 def test_why_not_together() -> None:
     """What no plan serves stays apart, with the reason."""
-    x = pk.var("x", (1, 512, 2, 64))
-    q = o.transpose(x, (0, 2, 1, 3))
-    y = softmax_of(o.matmul(q, q, transpose_b=True)) @ q
-    graph, names = together([o.reshape(o.transpose(y, (0, 2, 1, 3)), (1, 512, 128))])
+    x = pk.var("x", (3, 512, 512))
+    y = o.tanh(x @ x)
+    graph, names = together([y @ y])
     log = pk.ApplyPasses(graph, "Fusion", keep_together=names).attrs["fusion_log"]
     reasons = {d.reason for d in log if "keep_together" in d.reason}
 
-    assert any("no axis of reshape goes along" in r for r in reasons)
+    assert any("a product is cut into rows, or into columns, not into both" in r for r in reasons)
+
+
+@pytest.mark.parametrize("target", ["blocks", "cpu"])
+@pytest.mark.parametrize("shape", [(2, 128, 4, 32), (1, 33, 3, 5), (3, 17, 2, 16), (2, 1, 5, 1)])
+def test_heads_side_by_side(shape: tuple[int, ...], target: str) -> None:
+    """Attention whose heads are no rows of its result: tiles own heads, wherever those lie."""
+    x = pk.var("x", shape)
+    q = o.transpose(x, (0, 2, 1, 3))
+    y = softmax_of(o.matmul(q, q, transpose_b=True)) @ q
+    batch, length, heads, depth = shape
+    joined = o.reshape(o.transpose(y, (0, 2, 1, 3)), (batch, length, heads * depth))
+    graph, names = together([joined])
+    exe = pk.compile(graph, target=target, keep_together=names)
+    feeds = {"x": np.random.default_rng(0).standard_normal(shape).astype(np.float32)}
+    (found,), (wanted,) = exe(feeds), pk.interpret(graph, feeds)
+
+    np.testing.assert_allclose(np.asarray(found), wanted, rtol=0, atol=2e-5)
+    assert exe.stats["kernels"] == 1
+
+
+@pytest.mark.parametrize("target", ["blocks", "cpu"])
+def test_batches_of_any_size(target: str) -> None:
+    """How many there are is known at the call."""
+    x = pk.var("x", (None, 32, 2, 8))
+    q = o.transpose(x, (0, 2, 1, 3))
+    y = softmax_of(o.matmul(q, q, transpose_b=True)) @ q
+    graph, names = together([o.reshape(o.transpose(y, (0, 2, 1, 3)), (-1, 32, 16))])
+    exe = pk.compile(graph, target=target, keep_together=names)
+    for batch in (3, 1, 0):
+        feeds = {"x": np.random.default_rng(batch).standard_normal((batch, 32, 2, 8), np.float32)}
+        (found,), (wanted,) = exe(feeds), pk.interpret(graph, feeds)
+        np.testing.assert_allclose(np.asarray(found), wanted, rtol=0, atol=2e-5)
+        assert exe.stats["kernels"] == 1
+
+
+def test_tiles_of_moved_results() -> None:
+    """A tile has a head where a batch of heads would be more than scratch has room for."""
+    x = pk.var("x", (2, 256, 4, 32))
+    q = o.transpose(x, (0, 2, 1, 3))
+    y = softmax_of(o.matmul(q, q, transpose_b=True)) @ q
+    graph, names = together([o.reshape(o.transpose(y, (0, 2, 1, 3)), (2, 256, 128))])
+    planned = pk.ApplyPasses(graph, ["Fusion", "SchedulePlan"], keep_together=names)
+    (plan,) = planned.attrs["schedule"].values()
+
+    assert plan.stitching.tiles % 8 == 0
 
 
 def test_what_stands_between_keeps_apart() -> None:

@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from attrs import evolve, frozen
 
+from passkit.alike import Fact, Spans, kinds_of_spans, two_of_each
 from passkit.lowering.accesses import ROW, UNTOLD, Access, By, accesses_of
 from passkit.size import at_least
 from passkit.stage import Buffer, Dot, KernelAST, Part, Phase, Place, Stage
@@ -34,14 +35,25 @@ def with_waits(ast: KernelAST) -> KernelAST:
 def _with_waits(phase: Phase, scratch: Mapping[str, Buffer], results: frozenset[str]) -> Phase:
     several = sum(len(p.stages) for p in phase.parts) > 1
     watched = scratch.keys() | (results if several else frozenset())
-    places, ways = _Places(phase), set[_Way]()
+    places, ways, kinds = _Places(phase), set[_Way](), list[Spans]()
     if watched:
         meetings = _Meetings(phase, scratch, places)
-        for accesses in _together(accesses_of(phase, watched), scratch):
+        found = list(accesses_of(phase, watched))
+        kinds = kinds_of_spans(phase.parts, scratch, map(_fact, found))
+        few = two_of_each(kinds)
+        for accesses in _together((a for a in found if a.part in few), scratch):
             if meetings.may_be_apart(accesses) and not meetings.are_one_lane(accesses):
                 pairs = ((a, b) for a in accesses for b in accesses if a.write or b.write)
                 ways.update(w for a, b in pairs for w in meetings.ways(a, b))
-    return places.with_chosen(_choose(ways)) if ways or _waits(phase) else phase
+    if not ways and not _waits(phase):
+        return phase
+    return places.with_chosen(places.repeated(_choose(ways), kinds))
+
+
+def _fact(a: Access) -> Fact:
+    """An access but for its buffer, which another span's is like."""
+    whose = a.one_lane, a.one_row, a.row
+    return a.part, a.buffer, (a.write, a.stage, a.by, a.in_rows, a.index, *whose)
 
 
 def _waits(phase: Phase) -> bool:
@@ -115,6 +127,18 @@ class _Places:
         """The way through some places to an access."""
         until = places & _ones(0, self.first[b.part] + b.stage + 2)
         return _Way(places, (until or places).bit_length() - 1, wraps)
+
+    def repeated(self, chosen: int, kinds: Iterable[Spans]) -> int:
+        """The chosen places, and those like them in all spans of each kind."""
+        for spans in kinds:
+            starts = [self.first[span[0]] for span in spans]
+            length = self.first[spans[0][-1]] + 1 + len(self.parts[spans[0][-1]].stages) - starts[0]
+            wanted = 0
+            for start in starts[:2]:
+                wanted |= chosen >> start & _ones(0, length)
+            for start in starts:
+                chosen |= wanted << start
+        return chosen
 
     def with_chosen(self, chosen: int) -> Phase:
         """The phase, waiting at the chosen places."""

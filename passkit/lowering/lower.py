@@ -198,7 +198,7 @@ class Lowering:
         if plan is self._second and self.short:
             ahead = size_of(numel([self.schedule.split.chunk, self.lane.extent]), Fixed.LITERAL)
         elif plan is self._second and self.lane.reduced and long:
-            ahead = size_of(numel(a.extent for a in self.space.reduced))
+            ahead = size_of(self._next_row())
         elif self.loops.lanes().wide and plan.folds and self.space.axes[0].counting:
             ahead = size_of(numel([self._rows_ahead(plan), self.lane.extent]))
         elif self._runs_through(plan) or any(map(self._passes_over, self.graph.inputs)):
@@ -211,6 +211,13 @@ class Lowering:
             for at in dict.fromkeys(self.layout.input_reads.get(n, []))
             if at == self.space.full or self._passes_over(n)
         ]
+
+    def _next_row(self) -> Extent:
+        """How far apart two rows begin, of what is read row by row."""
+        for axis in reversed(self.space.kept):
+            if axis.extent != 1:
+                return self.space.full.coefficient(axis.var)
+        return numel(a.extent for a in self.space.reduced)
 
     def _passes_over(self, node: Node) -> bool:
         """Whether small folds read an input, large and each element once: in several streams."""

@@ -12,6 +12,7 @@ from passkit.errors import CodeGenError
 from passkit.group import Group
 from passkit.lowering.loops import TILE
 from passkit.lowering.lower import params_of
+from passkit.memo import Held
 from passkit.renaming import renamed
 from passkit.schedule import Schedule
 from passkit.shared import ALIGN, SharedPlan
@@ -60,26 +61,15 @@ def _parts(group: Group, schedule: Schedule, shared: SharedPlan, lower: Lower) -
             f"scratch {len(shared.parts)}; run SchedulePlan and SharedMemPlan on this graph"
         )
     plans = zip(group.parts, schedule.parts, shared.parts, strict=True)
-    return [_part(p.graph.key, s, m, lower, _Held(Group(p.graph, group.kind))) for p, s, m in plans]
+    return [_part(p.graph.key, s, m, lower, Held(Group(p.graph, group.kind))) for p, s, m in plans]
 
 
 @lru_cache(maxsize=1024)
-def _part(key: str, schedule: Schedule, shared: SharedPlan, lower: Lower, held: _Held) -> Lowered:
+def _part(
+    key: str, schedule: Schedule, shared: SharedPlan, lower: Lower, held: Held[Group]
+) -> Lowered:
     """The kernel of a part, made once where many are alike."""
-    return lower(held.group, schedule, shared)
-
-
-class _Held:
-    """A group that does not take part in a memo's key: its digest does."""
-
-    def __init__(self, group: Group) -> None:
-        self.group = group
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Held)
-
-    def __hash__(self) -> int:
-        return 0
+    return lower(held.value, schedule, shared)
 
 
 def _laid_over(ast: KernelAST, number: int) -> list[Buffer]:

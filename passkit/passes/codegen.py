@@ -12,6 +12,7 @@ from passkit.group import Group
 from passkit.hazards import check_hazards
 from passkit.kernel import Kernel
 from passkit.lowering import lower, pool_sizes
+from passkit.memo import Held
 from passkit.node import Node
 from passkit.op import FKernel
 from passkit.passes.base import register_pass
@@ -57,27 +58,14 @@ def _default(group: Group, target: Target) -> Schedule:
 
 def make_kernel(group: Group, schedule: Schedule, shared: SharedPlan, dialect: str) -> Kernel:
     """The kernel of one group. Equal groups, schedules and dialects give one text and key."""
-    return _kernel(group.key, schedule, shared, dialect, _Unhashed(group))
-
-
-class _Unhashed:
-    """A group whose key already takes part in the memo."""
-
-    def __init__(self, group: Group) -> None:
-        self.group = group
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Unhashed)
-
-    def __hash__(self) -> int:
-        return 0
+    return _kernel(group.key, schedule, shared, dialect, Held(group))
 
 
 @lru_cache(maxsize=8192)
 def _kernel(
-    key: str, schedule: Schedule, shared: SharedPlan, dialect: str, held: _Unhashed
+    key: str, schedule: Schedule, shared: SharedPlan, dialect: str, held: Held[Group]
 ) -> Kernel:
-    group = held.group
+    group = held.value
     raw, tiles = lower(group, schedule, shared)
     ast, sizes = pool_sizes(raw)
     spoken = dialect_of(dialect)

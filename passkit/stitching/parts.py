@@ -18,7 +18,7 @@ from passkit.space import Axis, Infeasible, Role, Space, reduce_of
 from passkit.split import Split
 from passkit.stitching.cutting import reads_of_part
 from passkit.stitching.regions import Region
-from passkit.stitching.tracts import Tract, boundary, tract_of
+from passkit.stitching.tracts import Tract, boundary, tract_along, tract_of
 from passkit.target import Target
 from passkit.tiling import Composition, is_short
 from passkit.turning import block_axis
@@ -44,16 +44,28 @@ def lay_part(
     """A part's space, of which a tile owns what it owns of the part's results."""
     reads = reads_of_part(group.graph, nodes)
     part, feeds = make_group(group.graph, nodes, reads, [n.entries[0] for n in results])
-    governs = max(results, key=_points)
-    region = regions[governs]
-    passed = [regions[n] for n in (*results, *(e.node for e in feeds if e.node in regions))]
+    passed = [regions[n] for n in (*results, *(e.node for e in feeds)) if n in regions]
     layout = lay_apart(part.graph, lambda space: [x for r in passed for x in boundary(space, r)])
     if isinstance(layout, Infeasible):
         return layout
+    follows = all(n not in regions for n in results)
+    owned = _followed(layout, feeds, regions) if follows else _owned(layout, results, regions)
+    if isinstance(owned, Infeasible):
+        return owned
+    governs, tract = owned
     if layout.chunks is not None:
         return Infeasible("chunks", f"{governs.label} is folded in chunks", governs)
+    if layout.space.axes[-1] in tract.fixed and len(layout.space.axes) > 1:
+        return Infeasible("lanes", f"a tile owns one column of {governs.label}", governs)
+    return LaidPart(part, tuple(feeds), layout, regions[governs], tract)
+
+
+def _owned(
+    layout: Layout, results: Sequence[Node], regions: Mapping[Node, Region]
+) -> tuple[Node, Tract] | Infeasible:
+    """The result that governs a part's loops, and what of its space a tile owns."""
     owned = []
-    for node, entry in zip(results, part.graph.outputs, strict=True):
+    for node, entry in zip(results, layout.graph.outputs, strict=True):
         full = reduce_of(node) is None and Role.FULL in layout.roles[entry.node]
         found = tract_of(layout.space, regions[node], Role.FULL if full else Role.ROW)
         if found is None:
@@ -61,6 +73,7 @@ def lay_part(
                 "window", f"no axis of {node.label} goes along what a tile owns of it", node
             )
         owned.append(found)
+    governs = max(results, key=_points)
     tract = owned[results.index(governs)]
     for node, found in zip(results, owned, strict=True):
         if not found.same_points(tract):  # its array would be written in part only
@@ -70,9 +83,22 @@ def lay_part(
                 f"computed together",
                 node,
             )
-    if layout.space.axes[-1] in tract.fixed and len(layout.space.axes) > 1:
-        return Infeasible("lanes", f"a tile owns one column of {governs.label}", governs)
-    return LaidPart(part, tuple(feeds), layout, region, tract)
+    return governs, tract
+
+
+def _followed(
+    layout: Layout, feeds: Sequence[Entry], regions: Mapping[Node, Region]
+) -> tuple[Node, Tract] | Infeasible:
+    """The same where results lie as a tile's part of what is read falls: of a value moved."""
+    for node, feed in zip(layout.graph.inputs, feeds, strict=True):
+        if feed.node in regions:
+            reads, region = layout.input_reads[node], regions[feed.node]
+            found = [tract_along(layout.space, access, region) for access in reads]
+            tract = found[0]
+            if tract and all(t and t.same_points(tract) for t in found):
+                return feed.node, tract
+            return Infeasible("window", f"{feed.name} is moved out of its tiles", feed.node)
+    raise AssertionError("a part that follows nothing")
 
 
 def crooked(laid: LaidPart, regions: Mapping[Node, Region], results: Sequence[Node]) -> set[Node]:
@@ -81,17 +107,18 @@ def crooked(laid: LaidPart, regions: Mapping[Node, Region], results: Sequence[No
     A part must read them at its own points, with a row of them in its lanes.
     """
     space, graph = laid.layout.space, laid.group.graph
-    found: set[Node] = set()
-    for node, entry in zip(results, graph.outputs, strict=True):
-        if regions[node].pitch is not None and not _is_even(space, regions[node], entry.node):
-            found.add(node)
-    for own, feed in zip(graph.inputs, laid.feeds, strict=True):
-        region = regions.get(feed.node)
-        if region is not None and region.pitch is not None:
-            here = all(at == space.full for at in laid.layout.input_reads.get(own, ()))
-            if not here or not _is_even(space, region, own):
-                found.add(feed.node)
-    return found
+    wide = {n: r for n, r in regions.items() if r.pitch is not None}
+    sides = [(n, e.node) for n, e in zip(results, graph.outputs, strict=True)]
+    sides += [(e.node, own) for own, e in zip(graph.inputs, laid.feeds, strict=True)]
+    return {
+        node
+        for node, own in sides
+        if node in wide
+        and not (
+            all(at == space.full for at in laid.layout.input_reads.get(own, ()))
+            and _is_even(space, wide[node], own)
+        )
+    }
 
 
 def _is_even(space: Space, region: Region, node: Node) -> bool:

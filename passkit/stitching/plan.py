@@ -17,7 +17,7 @@ from passkit.schedule import PartPlan, Schedule, Stitching
 from passkit.shared import ROOM, tile_parts
 from passkit.sharing import Array, share
 from passkit.size import Extent, Size, numel
-from passkit.space import Infeasible, is_free
+from passkit.space import Infeasible, folding_of, is_free
 from passkit.split import Reject, Split, SplitKind, State, Whole, join, legal_splits
 from passkit.stitching.cutting import Piece, contract_of, cut, reads_of_part, without
 from passkit.stitching.lives import arrays_of
@@ -50,15 +50,18 @@ def plan_stitched(group: Group, target: Target) -> Schedule | Infeasible:
     if any(e.node.op is None for e in graph.outputs):
         return Infeasible("pass_through", "an output that is an input")
     pieces = cut(graph)
-    roots = sorted(dict.fromkeys(graph.outputs), key=_weight, reverse=True)
     best: Schedule | None = None
     why = Infeasible("shared", "no split of its results suits all its parts")
-    for split in legal_splits(known_shape(roots[0])):
-        found = _Plan(group, pieces, target).schedule(roots, split)
-        if isinstance(found, Infeasible):
-            why = _rather(why, found)
-        elif best is None or found.seconds < best.seconds:
-            best = found
+    moved = followers(graph, pieces)
+    for following in ({}, moved) if moved else ({},):
+        wanted = dict.fromkeys(following.get(e, e) for e in graph.outputs)
+        roots = sorted(wanted, key=_weight, reverse=True)
+        for split in legal_splits(known_shape(roots[0])):
+            found = _Plan(group, pieces, target, following).schedule(roots, split)
+            if isinstance(found, Infeasible):
+                why = _rather(why, found)
+            elif best is None or found.seconds < best.seconds:
+                best = found
     return best or why
 
 
@@ -71,6 +74,21 @@ def _rather(why: Infeasible, other: Infeasible) -> Infeasible:
     return why if less else other
 
 
+def followers(graph: Graph, pieces: Sequence[Piece]) -> dict[Entry, Entry]:
+    """Results that may lie wherever the tiles of the one value fall that their part reads.
+
+    So are heads of attention put side by side: no tile owns rows, or columns, of the result.
+    """
+    found: dict[Entry, Entry] = {}
+    for piece in pieces:
+        read = [e for e in reads_of_part(graph, piece.nodes) if not is_free(e.node)]
+        users = (u for n in piece.owns for e in n.entries for u in graph.users.get(e, ()))
+        folds = piece.product or any(folding_of(n) is not None for n in piece.nodes)
+        if len(read) == 1 and not folds and all(u in piece.nodes for u in users):
+            found.update({e: read[0] for e in graph.outputs if e.node in piece.owns})
+    return found
+
+
 def _weight(entry: Entry) -> int:
     size = numel(known_shape(entry))
     return size if isinstance(size, int) else 1 << 62
@@ -79,8 +97,15 @@ def _weight(entry: Entry) -> int:
 class _Plan:
     """A stitched kernel whose first result is split in a given way."""
 
-    def __init__(self, group: Group, pieces: Sequence[Piece], target: Target) -> None:
+    def __init__(
+        self,
+        group: Group,
+        pieces: Sequence[Piece],
+        target: Target,
+        following: Mapping[Entry, Entry],
+    ) -> None:
         self.group, self.graph, self.whole, self.target = group, group.graph, pieces, target
+        self.following = following
         self.number = self.graph.positions
         self.best: Schedule | None = None
 
@@ -105,6 +130,9 @@ class _Plan:
         self.states: dict[Entry, State] = {roots[0]: split}
         self.dropped, self.pieces = dropped, self.whole
         results = [self._results(p) for p in self.pieces]
+        followed = [e.node for e in self.following.values() if e.node in dropped]
+        if followed:
+            return Infeasible("operand", f"a result lies as {followed[0].label} does", followed[0])
         if dropped:
             arrays = {e.node for values in results for e in values}
             pieces = without(self.graph, self.whole, arrays, dropped)
@@ -115,6 +143,8 @@ class _Plan:
                 self.pieces = [p for p in self.pieces if self._results(p)]
         tiles = split.blocks(known_shape(roots[0]))
         for piece, values in reversed(list(zip(self.pieces, results, strict=True))):
+            if any(e in self.following for e in values):
+                continue
             problem = self._agree(values, tiles) or self._ask(piece, values)
             if problem is not None:
                 return problem
@@ -124,7 +154,7 @@ class _Plan:
         regions, found = made
         parts, laid = tuple(f[0] for f in found), [f[1] for f in found]
         seconds = sum(f[2] for f in found)
-        kept = [(self.number[e.node], regions[e.node]) for values in results for e in values]
+        kept = [(self.number[n], region) for n, region in regions.items()]
         stitching = Stitching(parts, tuple(sorted(kept, key=lambda k: k[0])), tiles)
         if isinstance(tiles, int):
             seconds = (seconds + tiles * len(parts) * TURN) * _imbalance(tiles)

@@ -69,6 +69,38 @@ def tract_of(space: Space, region: Region, role: Role) -> Tract | None:
     return Tract(ordered, window, region.chunk * scale, scale)
 
 
+def tract_along(space: Space, access: Sum, region: Region) -> Tract | None:
+    """The tract of a tile that owns a region of an input, of which each point reads an element.
+
+    ``access`` says where. None where two points may read one element, or a region is no box.
+    """
+    window = None if region.window is None else region.shape[region.window]
+    inside = numel(region.shape[k] for k in region.inside)
+    left = [a for a in space.axes if a.extent != 1]
+    if region.backwards or any(a.reduced or a.counting for a in left):
+        return None
+    walked: Extent = 1
+    fixed: list[Axis] = []
+    last: Axis | None = None
+    while left:
+        axis = next((a for a in left if access.coefficient(a.var) == walked), None)
+        if axis is None:
+            return None
+        left.remove(axis)
+        if fixed or walked == inside:
+            fixed.insert(0, axis)
+        else:
+            last = axis
+        walked = walked * axis.extent
+    if walked != numel(region.shape) or numel(a.extent for a in fixed) * inside != walked:
+        return None
+    if window is None or region.chunk == window:
+        return Tract(tuple(fixed))
+    if last is None or last.extent != window:
+        return None
+    return Tract(tuple(fixed), last, region.chunk)
+
+
 def _coarser(
     fixed: tuple[Axis, ...], window: Axis, region: Region, inside: Extent, behind: Extent
 ) -> Tract | None:
