@@ -1,6 +1,6 @@
 """Compares passkit with PyTorch, JAX and hand-written kernels, alternating in one run.
 
-    python benchmarks/compare.py [--set core] [--quick] [--only passkit,torch,jax,hand]
+    python benchmarks/compare.py [--set core] [--quick] [--only passkit,torch,jax,onnx,hand]
                                  [--rows softmax]
 
 Prints a table and writes ``benchmarks/results/NAME.json``. What is measured and why: README.md.
@@ -281,7 +281,8 @@ def cpu_model() -> str:
 
 def available(wanted: list[str], threads: int) -> list[str]:
     """The wanted competitors that can be imported; says which cannot, and why."""
-    needs = {"passkit": "passkit", "eager": "torch", "compile": "torch", "jax": "jax"}
+    needs = {"passkit": "passkit", "unfused": "passkit", "eager": "torch", "compile": "torch",
+             "jax": "jax", "onnx": "onnxruntime"}
     found = []
     for name in wanted:
         try:
@@ -314,7 +315,8 @@ def run(wanted: list[str], rows: list[Workload], threads: int, effort: Effort,
         "date": datetime.now(UTC).isoformat(timespec="seconds"), "seconds": time.time() - begin,
         "cpu": cpu_model(), "threads": threads, "system": platform.platform(),
         "python": platform.python_version(), "load_before": load,
-        "versions": peers.versions(["passkit", "numpy", "torch", "jax", "jaxlib"]),
+        "versions": peers.versions(["passkit", "numpy", "torch", "jax", "jaxlib",
+                                    "onnxruntime"]),
         "settings": {n: peers.SETTINGS[n] for n in names},
         "effort": {"rounds": effort.rounds, "seconds": effort.seconds},
         "summary": totals, "rows": measured,
@@ -333,7 +335,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--set", default="core", choices=SETS, help="which workloads")
     parser.add_argument("--quick", action="store_true", help="ten rows, shorter series")
-    parser.add_argument("--only", default="passkit,torch,jax,hand", help="competitors, by comma")
+    parser.add_argument("--only", default="passkit,unfused,torch,jax,hand",
+                        help="competitors, by comma; onnx is one more")
     parser.add_argument("--rows", default="", help="only rows whose label contains this")
     parser.add_argument("--rounds", type=int, help="series of each competitor and row")
     parser.add_argument("--threads", type=int, default=2)

@@ -71,8 +71,18 @@ def attention(f: Any, q: Any, k: Any, v: Any, mask: Any) -> Any:
     return f.matmul(e / f.sum(e, -1), v)
 
 
+def figure1(f: Any, q: Any, k: Any, v: Any, m: Any, g: Any) -> tuple[Any, ...]:
+    """Two products with a softmax between them, and what of its rows the other results tell."""
+    add = f.matmul(q, k) * 0.125 + m
+    most = f.max(add, -1)
+    e = f.exp(add - most)
+    total = f.sum(e, -1)
+    log, divide = f.log(total), 1.0 / total
+    return f.matmul(e * divide, v) * g, divide, log, most + log
+
+
 def _row(name: str, formula: Formula, *shapes: tuple[int, ...], **rest: Any) -> Workload:
-    names = "xyzw"[: len(shapes)]
+    names = "xyzwv"[: len(shapes)]
     return Workload(name, formula, tuple(zip(names, shapes, strict=True)), **rest)
 
 
@@ -169,9 +179,12 @@ SETS: dict[str, tuple[Workload, ...]] = {
         _row("slices", slices, (4096, 4096), quick=True),
         _row("thinned", thinned, (32, 112, 112, 64)),
     ),
-    "stitched": tuple(
-        _row("attention", attention, *[(64, t, d)] * 3, (t, t), hand="attention",
-             quick=t == 94, together=True, **LOOSE)
-        for t in (17, 94, 128, 512) for d in (32, 64)
+    "stitched": (
+        *(_row("attention", attention, *[(64, t, d)] * 3, (t, t), hand="attention",
+               quick=t == 94, together=True, **LOOSE)
+          for t in (17, 94, 128, 512) for d in (32, 64)),
+        *(_row("figure1", figure1, (b, 94, k), (b, k, 94), (b, 94, n), (94,), (n,), hand="figure1",
+               quick=b == 512, together=True, results=4, **LOOSE)
+          for b in (512, 2048) for k, n in ((1, 8), (32, 32))),
     ),
 }

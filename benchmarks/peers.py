@@ -15,21 +15,23 @@ import hand
 import layers
 import numpy as np
 from attrs import frozen
-from workloads import Workload
+from workloads import Workload, joined
 
 SETTINGS = {
     "passkit": "pk.compile(graph), target cpu, fusion stitch, numerics strict; exe(x=...)[0]; set "
                "stitched with keep_together of all operators; "
                "PASSKIT_THREADS = threads",
+    "unfused": "passkit with fusion none, on rows of one stitched kernel",
     "eager": "torch.set_num_threads(threads), inference_mode, operators one by one",
     "compile": "torch.compile(fullgraph=True, dynamic=False), default mode (Inductor C++), "
                "inference_mode, torch.set_num_threads(threads)",
     "jax": "jax.jit, CPU device, float32, the call followed by block_until_ready(); the process "
            "may use `threads` CPUs, from which XLA sizes its pool",
+    "onnx": "ONNX Runtime: the operator that a row is, CPU provider, intra_op threads = threads",
     "hand": "g++ " + " ".join(hand.FLAGS) + "; OpenMP static, workers pinned, pooled results",
 }
 NAMES = tuple(SETTINGS)
-PEERS = ("eager", "compile", "jax")
+PEERS = ("eager", "compile", "jax", "onnx")
 
 
 @frozen
@@ -77,6 +79,15 @@ def versions(names: Iterable[str]) -> dict[str, str]:
 
 def passkit(work: Workload, threads: int) -> Competitor:
     """passkit, from primitives."""
+    return _passkit(work, together=work.together)
+
+
+def unfused(work: Workload, threads: int) -> Competitor | None:
+    """passkit with a kernel for each operator, where the row is about one for all."""
+    return _passkit(work, fusion="none") if work.together else None
+
+
+def _passkit(work: Workload, together: bool = False, **options: Any) -> Competitor:
     import passkit as pk
 
     ops = pk.ops
@@ -85,7 +96,7 @@ def passkit(work: Workload, threads: int) -> Competitor:
         """pk.ops under the names of `workloads`."""
 
         abs, exp, tanh, erf, where = ops.abs, ops.exp, ops.tanh, ops.erf, ops.where
-        matmul, rsqrt = ops.matmul, ops.rsqrt
+        matmul, rsqrt, log = ops.matmul, ops.rsqrt, ops.log
         maximum, minimum = ops.maximum, ops.minimum
         transpose, concat, take = ops.transpose, ops.concat, ops.gather
 
@@ -110,12 +121,15 @@ def passkit(work: Workload, threads: int) -> Competitor:
             return ops.cumsum(x, axis=axis)
 
     names = [pk.var(name, shape, work.dtype(name)) for name, shape in work.inputs]
-    graph = pk.Graph([work.formula(Functions, *names)])
+    found = work.formula(Functions, *names)
+    graph = pk.Graph(list(found) if work.results > 1 else [found])
     nodes = [n for n in graph.nodes if n.op is not None and n.op.name != "constant"]
-    together = [[graph.names[n] for n in nodes]] if work.together else []
-    executable = pk.compile(graph, keep_together=together)
+    if together:
+        options["keep_together"] = [[graph.names[n] for n in nodes]]
+    executable = pk.compile(graph, **options)
     arguments = ", ".join(f"{name}={name}" for name in work.names)
-    return Competitor(executable, f"f({arguments})", lambda a: a, lambda r: r[0])
+    numpy = joined if work.results > 1 else lambda r: r[0]
+    return Competitor(executable, f"f({arguments})", lambda a: a, numpy)
 
 
 @cache
@@ -130,7 +144,7 @@ def _torch(threads: int) -> Any:
 
         abs, exp, tanh, erf, where = torch.abs, torch.exp, torch.tanh, torch.erf, torch.where
         matmul, rsqrt = torch.matmul, torch.rsqrt
-        transpose, concat = torch.permute, torch.cat
+        transpose, concat, log = torch.permute, torch.cat, torch.log
         take = staticmethod(lambda x, i: x[i])
 
         @staticmethod
@@ -166,7 +180,7 @@ def _torch(threads: int) -> Any:
 
 def _torch_competitor(torch: Any, function: Callable[..., Any],
                       names: tuple[str, ...]) -> Competitor:
-    return Competitor(function, f"f({', '.join(names)})", torch.from_numpy, lambda r: r.numpy())
+    return Competitor(function, f"f({', '.join(names)})", torch.from_numpy, joined)
 
 
 def eager(work: Workload, threads: int) -> Competitor:
@@ -194,7 +208,7 @@ def jax(work: Workload, threads: int) -> Competitor:
 
         abs, exp, tanh, where, matmul = jnp.abs, jnp.exp, jnp.tanh, jnp.where, jnp.matmul
         maximum, minimum = jnp.maximum, jnp.minimum
-        transpose, concat = jnp.transpose, jnp.concatenate
+        transpose, concat, log = jnp.transpose, jnp.concatenate, jnp.log
         take = staticmethod(lambda x, i: x[i])
         erf, rsqrt = staticmethod(jax.lax.erf), staticmethod(jax.lax.rsqrt)
 
@@ -219,8 +233,38 @@ def jax(work: Workload, threads: int) -> Competitor:
             return jnp.cumsum(x, axis)
 
     function = jax.jit(lambda *xs: work.formula(Functions, *xs))
-    return Competitor(function, f"f({', '.join(work.names)}).block_until_ready()",
-                      lambda a: jax.device_put(a, jax.devices("cpu")[0]), np.asarray)
+    call = f"f({', '.join(work.names)})"
+    if work.results == 1:
+        whole, call = function, f"{call}.block_until_ready()"
+    else:
+        def whole(*xs: Any) -> Any:
+            return jax.block_until_ready(function(*xs))
+    return Competitor(whole, call, lambda a: jax.device_put(a, jax.devices("cpu")[0]), joined)
+
+
+def onnx_session(model: bytes, threads: int) -> Any:
+    """A session of ONNX Runtime for a model."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+def onnx(work: Workload, threads: int) -> Competitor | None:
+    """ONNX Runtime, where the workload is one of its operators."""
+    if work.onnx is None:
+        return None
+    from onnx import TensorProto, helper
+
+    inputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in work.inputs]
+    result = helper.make_tensor_value_info("result", TensorProto.FLOAT, None)
+    nodes = [helper.make_node(work.onnx, list(work.names), ["result"])]
+    graph = helper.make_graph(nodes, work.name, inputs, [result])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=10)
+    session = onnx_session(model.SerializeToString(), threads)
+    pairs = ", ".join(f"{name!r}: {name}" for name in work.names)
+    return Competitor(session.run, f"f(None, {{{pairs}}})", lambda a: a, lambda r: r[0])
 
 
 def by_hand(work: Workload, threads: int) -> Competitor | None:
@@ -233,5 +277,6 @@ def by_hand(work: Workload, threads: int) -> Competitor | None:
 
 
 BUILDERS: dict[str, Callable[[Workload, int], Competitor | None]] = {
-    "passkit": passkit, "eager": eager, "compile": compiled, "jax": jax, "hand": by_hand,
+    "passkit": passkit, "unfused": unfused, "eager": eager, "compile": compiled, "jax": jax,
+    "onnx": onnx, "hand": by_hand,
 }

@@ -113,6 +113,8 @@ class Workload:
     hand: the hand-written kernel, if there is one; ``hand_shape`` are the shapes it is given.
     tolerance: largest |error| / (|reference| + rms) that passes.
     indices: an input of whole numbers, and what they are below.
+    results: how many the formula gives; several as a tuple.
+    onnx: the operator of ONNX that the formula is, if there is one.
     together: whether passkit is asked to make one kernel of all operators.
     """
 
@@ -126,6 +128,8 @@ class Workload:
     scale: float = 1.0
     indices: tuple[str, int] = ("", 0)
     together: bool = False
+    results: int = 1
+    onnx: str | None = None
 
     @property
     def label(self) -> str:
@@ -154,9 +158,9 @@ class Workload:
         return "int64" if name == self.indices[0] else "float32"
 
     def reference(self, arrays: tuple[np.ndarray, ...]) -> np.ndarray:
-        """The result in float64."""
+        """The result in float64, several `joined`."""
         wide = (a if a.dtype.kind == "i" else a.astype(np.float64) for a in arrays)
-        return np.asarray(self.formula(Reference, *wide))
+        return joined(self.formula(Reference, *wide))
 
     def error(self, found: np.ndarray, reference: np.ndarray) -> float:
         """Largest |found - reference| / (|reference| + rms), inf for a wrong shape or a NaN."""
@@ -165,6 +169,13 @@ class Workload:
         rms = math.sqrt(float(np.mean(np.square(reference))))
         worst = float(np.max(np.abs(found - reference) / (np.abs(reference) + rms)))
         return math.inf if math.isnan(worst) else worst
+
+
+def joined(found: Any) -> np.ndarray:
+    """A result as an array; of several all elements, one result behind the other."""
+    if isinstance(found, tuple | list):
+        return np.concatenate([np.ravel(x) for x in found])
+    return np.asarray(found)
 
 
 def _erf(x: np.ndarray) -> np.ndarray:
@@ -179,7 +190,7 @@ def _erf(x: np.ndarray) -> np.ndarray:
 class Reference(ReferenceLayers):
     """The namespace of NumPy."""
 
-    abs, exp, tanh, where, matmul = np.abs, np.exp, np.tanh, np.where, np.matmul
+    abs, exp, log, tanh, where, matmul = np.abs, np.exp, np.log, np.tanh, np.where, np.matmul
     maximum, minimum, erf = np.maximum, np.minimum, staticmethod(_erf)
     transpose, concat = np.transpose, np.concatenate
     take = staticmethod(lambda x, i: x[i])
@@ -239,7 +250,8 @@ WORKLOADS = (
     Workload("gelu_custom_erf", gelu_custom_erf, _one(BIG), core=True, quick=True,
              hand="gelu_custom_erf"),
     Workload("chain", chain, CHAIN, core=True, quick=True, hand="chain", tolerance=1e-5),
-    Workload("softmax", softmax(-1), _one((4096, 1024)), core=True, quick=True, hand="softmax"),
+    Workload("softmax", softmax(-1), _one((4096, 1024)), core=True, quick=True, hand="softmax",
+             onnx="Softmax"),
     Workload("softmax", softmax(-1), _one((65536, 40)), core=True, quick=True, hand="softmax"),
     Workload("softmax", softmax(-1), _one((32, 100)), core=True, quick=True, hand="softmax"),
     Workload("layer_norm", layer_norm, _norm(4096, 768), core=True, quick=True,

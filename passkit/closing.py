@@ -34,10 +34,11 @@ def make_group(
         origin[made] = graph.names[node]
         new.update(zip(node.entries, made.entries, strict=True))
     closed = Graph([new[e] for e in outputs])
-    return Group(closed, _kind(body), origin), [feeds[n] for n in closed.inputs]
+    return Group(closed, kind_of(body), origin), [feeds[n] for n in closed.inputs]
 
 
-def _kind(body: Sequence[Node]) -> Kind:
+def kind_of(body: Sequence[Node]) -> Kind:
+    """The kind of a group of nodes: by its products, else by its folds and scans."""
     names = [n.op.name for n in body if n.op is not None]
     if any(FContract.get(n) for n in names):
         return Kind.GEMM

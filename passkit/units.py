@@ -32,6 +32,15 @@ def seconds_text(seconds: float) -> str:
     return f"{seconds / 1e-9:.3g} ns"
 
 
+def percent_text(share: float) -> str:
+    """A share of one with two digits.
+
+    >>> percent_text(1.0), percent_text(0.257), percent_text(0.00412)
+    ('100 %', '26 %', '0.41 %')
+    """
+    return f"{float(f'{100 * share:.2g}'):g} %"
+
+
 def table(header: Sequence[str], rows: Iterable[Sequence[object]], width: int | None = None) -> str:
     """Rows under a header, in columns; long cells are wrapped to fit ``width``.
 

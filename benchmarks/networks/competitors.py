@@ -60,7 +60,6 @@ def xla(case: Stored, feeds: Feeds, threads: int) -> peers.Competitor:
 
 def onnx(case: Stored, feeds: Feeds, threads: int) -> peers.Competitor:
     """ONNX Runtime, called with its names."""
-    import onnxruntime
     import tensorflow as tf
     import tf2onnx
 
@@ -70,11 +69,7 @@ def onnx(case: Stored, feeds: Feeds, threads: int) -> peers.Competitor:
             input_names=[f"{name}:0" for name in case.inputs],
             output_names=list(case.outputs),
         )
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    session = onnxruntime.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
+    session = peers.onnx_session(model.SerializeToString(), threads)
     pairs = ", ".join(f"{name + ':0'!r}: {name}" for name in feeds)
     return peers.Competitor(session.run, f"f(None, {{{pairs}}})", lambda a: a, lambda r: r[0])
 

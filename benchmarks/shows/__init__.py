@@ -16,6 +16,8 @@ peers_python = sys.executable
 """The interpreter that has the systems we compare with."""
 torch_python = sys.executable
 """The interpreter that has PyTorch, where it is not that one."""
+onnx_python = sys.executable
+"""The interpreter that has ONNX Runtime, where it is not the peers'."""
 
 
 @frozen

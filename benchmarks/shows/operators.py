@@ -6,8 +6,9 @@ import json
 import re
 import subprocess
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 import shows
@@ -21,15 +22,17 @@ PEERS = {"eager", "compile", "jax"}
 
 
 @cache
-def comparison(name: str) -> dict[str, Any]:
-    """The report of `compare.py` on one set of rows; it runs in the peers' interpreter."""
-    report = RESULTS / f"show-{name}.json"
+def comparison(name: str, rows: str = "", only: str = "", python: str = "") -> dict[str, Any]:
+    """The report of `compare.py` on one set, or on some of its rows and competitors.
+
+    It runs in the peers' interpreter if no other is named.
+    """
+    report = RESULTS / f"show-{'-'.join([name, *rows.split()[:1]])}.json"
     report.unlink(missing_ok=True)
-    command = [shows.peers_python, str(ROOT / "benchmarks" / "compare.py")]
-    done = subprocess.run(
-        [*command, "--set", name, "--name", report.stem],
-        cwd=ROOT, check=False, capture_output=True, text=True,
-    )  # fmt: skip
+    command = [python or shows.peers_python, str(ROOT / "benchmarks" / "compare.py")]
+    command += ["--set", name, "--name", report.stem]
+    command += [*(("--rows", rows) if rows else ()), *(("--only", only) if only else ())]
+    done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
     if not report.exists():
         lines = done.stderr.strip().splitlines() or ["no report"]
         raise RuntimeError(f"compare.py --set {name}: {lines[-1]}")
@@ -37,15 +40,18 @@ def comparison(name: str) -> dict[str, Any]:
     return found
 
 
-def rows_of(kind: str, names: Iterable[str], needs: set[str]) -> list[dict[str, Any]]:
-    """The rows of a set whose names contain one of ``names``.
+def rows_of(
+    kind: str, names: Iterable[str], needs: set[str], part: Mapping[str, str] = MappingProxyType({})
+) -> list[dict[str, Any]]:
+    """The rows of a set whose names contain one of ``names``; ``part`` is what of it to measure.
 
-    Raises: RuntimeError when a peer is not installed, or there is no such row.
+    Raises: RuntimeError when a competitor is not installed, or there is no such row.
     """
-    report = comparison(kind)
+    report = comparison(kind, **part)
     missing = needs - set(report["settings"])
     if missing:
-        raise RuntimeError(f"without {', '.join(sorted(missing))}; --peers names a Python with it")
+        option = "--onnx" if "onnx" in missing else "--peers"
+        raise RuntimeError(f"without {', '.join(sorted(missing))}; {option} names a Python with it")
     named = [(r["name"].split()[0], r) for r in report["rows"]]
     found = [r for label, r in named if any(name in label for name in names)]
     absent = {name for name in names if not any(name in label for label, _ in named)}

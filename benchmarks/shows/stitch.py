@@ -6,31 +6,43 @@ import json
 from functools import cache
 from typing import Any
 
+import shows
 from shows import ROOT, Demand, Figure, tests
 from shows.operators import PEERS, rows_of
 
 
 @cache
-def attention() -> dict[str, dict[str, float]]:
-    """By rows of the set: how much longer the best peer takes, and passkit than by hand."""
+def measured(name: str) -> dict[str, dict[str, float]]:
+    """By rows of the set: how much longer the best peer takes, and passkit than by hand.
+
+    Also how much longer passkit takes unfused.
+    """
     found = {}
-    for row in rows_of("stitched", ["attention"], PEERS):
-        times = {
-            name: min(modes[m]["median"] for m in ("dropped", "kept"))
-            for name, modes in row["competitors"].items()
-        }
+    for row in rows_of("stitched", [name], PEERS):
+        times = times_of(row)
         ratios = {"peer": min(row["speedup"].values())}
         if "hand" in times:
             ratios["hand"] = times["passkit"] / times["hand"]
+        if "unfused" in times:
+            ratios["unfused"] = times["unfused"] / times["passkit"]
         found[row["name"]] = ratios
     return found
+
+
+def times_of(row: dict[str, Any]) -> dict[str, float]:
+    """The seconds of each competitor of a row, whatever becomes of the results."""
+    return {
+        name: min(modes[m]["median"] for m in ("dropped", "kept"))
+        for name, modes in row["competitors"].items()
+        if name not in row["failed"]
+    }
 
 
 def against_peers(longest: int, least: float) -> Figure:
     """The worst of the rows whose sequences are up to, or just, so long."""
     rows = {
         name: r["peer"]
-        for name, r in attention().items()
+        for name, r in measured("attention").items()
         if (_length(name) <= 128 if longest <= 128 else _length(name) == longest)
     }
     worst = min(rows, key=lambda n: rows[n])
@@ -40,8 +52,29 @@ def against_peers(longest: int, least: float) -> Figure:
 
 def by_hand() -> Figure:
     """The row that a kernel was written for by hand."""
-    (found,) = (r["hand"] for n, r in attention().items() if n.endswith("64x94x32"))
-    return Figure(f"{found:.2f}", found <= 1.25, attention())
+    rows = measured("attention")
+    (found,) = (r["hand"] for n, r in rows.items() if n.endswith("64x94x32"))
+    return Figure(f"{found:.2f}", found <= 1.25, rows)
+
+
+def figure1(against: str, least: float) -> Figure:
+    """The worst of its sizes against the best peer, or against passkit unfused."""
+    rows = {name: r[against] for name, r in measured("figure1").items()}
+    worst = min(rows, key=lambda n: rows[n])
+    text = f"{rows[worst]:.2f}: {worst}, the worst of {len(rows)} rows"
+    return Figure(text, rows[worst] >= least, rows)
+
+
+def core_row(label: str, other: str, most: float, python: str = "") -> Figure:
+    """passkit's time over another's, on one row of the core set."""
+    part = {"rows": label, "only": f"passkit,{other}", "python": python}
+    (row,) = rows_of("core", label.split()[:1], {"passkit", other}, part)
+    times = times_of(row)
+    if other not in times:
+        raise RuntimeError(f"{label}: {row['failed'].get(other, f'{other} has no such row')}")
+    ratio = times["passkit"] / times[other]
+    text = f"{ratio:.2f}: {times['passkit'] * 1e6:.0f} us, {other} {times[other] * 1e6:.0f} us"
+    return Figure(text, ratio <= most, times)
 
 
 def _length(label: str) -> int:
@@ -76,6 +109,12 @@ DEMANDS: tuple[Demand, ...] = (
     Demand("attention, T = 512: best peer / passkit >= 1.0",
            lambda: against_peers(512, 1.0), slow=True),
     Demand("attention 64x94x32 <= 1.25 of the kernel by hand", by_hand, slow=True),
+    Demand("figure1: best peer / passkit >= 2", lambda: figure1("peer", 2.0), slow=True),
+    Demand("figure1: passkit unfused / passkit >= 3", lambda: figure1("unfused", 3.0), slow=True),
+    Demand("colsum 4096x1024 <= 1.25 of the kernel by hand",
+           lambda: core_row("colsum 4096x1024", "hand", 1.25), slow=True),
+    Demand("softmax 4096x1024 <= ONNX Runtime's",
+           lambda: core_row("softmax 4096x1024", "onnx", 1.0, shows.onnx_python), slow=True),
     Demand("adam: best peer / passkit >= 2", lambda: adam("adam 2^21", 2.0)),
     Demand("adam of 30 tensors: best peer / passkit >= 4", lambda: adam("adam30", 4.0)),
 )  # fmt: skip

@@ -28,7 +28,8 @@ def run(options: argparse.Namespace) -> Answer:
     """Read, plan as far as is asked for, and print."""
     graph = load(options)
     if not options.unfused:
-        last = "CodeGen" if options.kernels else "Fusion"
+        last = "Fusion" if options.output is None else "SharedMemPlan"
+        last = "CodeGen" if options.kernels else last
         graph = planned(graph, last, target=options.target, fusion=options.fusion)
     data: dict[str, object] = {"graph": json.to_json(graph.without_attrs())}
     text = []

@@ -156,6 +156,16 @@ class Loops:
         return Binary("-", self.across.var, LOW, dt.int64)
 
 
+def tiles_of(schedule: Schedule) -> Extent:
+    """The number of tiles that a schedule makes."""
+    if schedule.stitching is not None:
+        return schedule.stitching.tiles
+    if schedule.parts:
+        firsts = (schedule.parts[numbers[0]] for numbers in schedule.share)
+        return sum(map(tiles_of, firsts), start=0)
+    return Loops(schedule.space, schedule).tiles()[3]
+
+
 def over_tiles(tiles: Extent) -> Loop:
     """The loop over tiles."""
     return Loop(TILE, size_of(0), argument(tiles), Level.GRID)

@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from attrs import asdict
+
 from passkit.runtime.program import Alias, Copy, Launch, Library
-from passkit.size import Size, evaluate, numel
+from passkit.size import Extent, Size, evaluate, numel
 from passkit.units import bytes_text
-from passkit.viz.labels import call_lines
+from passkit.viz.labels import call_lines, type_text
 from passkit.viz.sight import Sight
+from passkit.viz.sizes import size_text
 
 if TYPE_CHECKING:
     from passkit.compiler import Executable
     from passkit.graph import Graph
-    from passkit.group import Decision, Group
+    from passkit.group import Decision
+    from passkit.kernel import Kernel
     from passkit.node import Entry, Node
     from passkit.runtime.profile import Profile
     from passkit.runtime.program import Step
-    from passkit.schedule import Schedule
 
 Fact = dict[str, Any]
 
@@ -73,13 +76,8 @@ class _Teller:
             self.home.setdefault(each, k)
         if isinstance(step, Launch):
             kernel = step.kernel
-            fact["kernel"] = {
-                "name": kernel.name,
-                "key": kernel.key,
-                "tiles": self._extent(kernel.grid),
-                "scratch": self._extent(kernel.shared_nbytes),
-            }
-            fact["schedule"] = self._schedule(node)
+            fact["kernel"] = {"name": kernel.name, "key": kernel.key}
+            fact |= self._plan(node, kernel)
         elif isinstance(step, Library):
             fact["routine"] = f"{step.routine} {step.what}"
         return fact
@@ -88,14 +86,15 @@ class _Teller:
         found = [self._number(r.nbytes) for r in (*step.reads, *step.writes)]
         return None if None in found else sum(n for n in found if n is not None)
 
-    def _number(self, size: Any) -> int | None:
-        if isinstance(size, Size):
-            return evaluate(size, self.sizes) if size.symbols <= set(self.sizes) else None
-        return int(size)
+    def _known(self, size: Extent) -> Extent:
+        """A size as a number, if it is known."""
+        if isinstance(size, Size) and size.symbols <= set(self.sizes):
+            return evaluate(size, self.sizes)
+        return size
 
-    def _extent(self, size: Any) -> str:
-        number = self._number(size)
-        return str(size) if number is None else str(number)
+    def _number(self, size: Extent) -> int | None:
+        found = self._known(size)
+        return None if isinstance(found, Size) else int(found)
 
     def _value(self, entry: Entry) -> dict[str, str]:
         node = entry.node
@@ -107,10 +106,9 @@ class _Teller:
 
     def _type(self, entry: Entry) -> str:
         """Dtype, shape and bytes, with numbers for sizes where they are known."""
-        shape = [self._extent(n) for n in self.graph.shape(entry)]
-        dtype = self.graph.dtype(entry)
-        nbytes = self._number(numel(self.graph.shape(entry)) * dtype.nbytes)
-        text = f"{dtype.short}[{', '.join(shape)}]"
+        shape, dtype = tuple(map(self._known, self.graph.shape(entry))), self.graph.dtype(entry)
+        nbytes = self._number(numel(shape) * dtype.nbytes)
+        text = type_text(shape, dtype)
         return text if nbytes is None else f"{text}, {bytes_text(nbytes)}"
 
     def _operators(self, node: Node) -> list[dict[str, str]]:
@@ -123,39 +121,15 @@ class _Teller:
             for n in body.ops
         ]
 
-    def _schedule(self, node: Node) -> list[str]:
-        plan: Schedule = self.graph.attrs["schedule"][node]
-        body: Group = node.params["body"]
-        nodes = body.graph.nodes
-
-        def called(*numbers: int) -> str:
-            return ", ".join(body.called(nodes[n]) for n in numbers)
-
-        lines = [str(plan)]
-        if plan.stitching is not None:
-            return lines + [
-                f"part {k}: {'a product' if p.schedule is None else p.schedule}; leaves "
-                f"{called(*p.results)}"
-                for k, p in enumerate(plan.stitching.parts)
-            ]
-        places = {k.value: k for k in plan.kept}
-        for number, stage in enumerate(plan.stages):
-            parts = []
-            if stage.folds:
-                parts.append(f"folds {called(*stage.folds)}")
-            parts += [
-                f"keeps {called(n)} in {places[n].place.name.lower()} memory"
-                for n in stage.keeps
-                if n in places
-            ]
-            if stage.rows:
-                parts.append(f"computes of each row {called(*stage.rows)}")
-            if stage.stores:
-                parts.append(f"stores result {', '.join(map(str, stage.stores))}")
-            lines.append(f"stage {number}: {'; '.join(parts) or 'nothing of its own'}")
-        if plan.stream:
-            lines.append(f"results {', '.join(map(str, plan.stream))} go past the caches")
-        return lines
+    def _plan(self, node: Node, kernel: Kernel) -> Fact:
+        """How a kernel is made: in a few words, by parts, and by stages where it has no parts."""
+        made = self.sight.anatomy(node, self._known)
+        if made is None:  # an operator brought the kernel along
+            tiles = size_text(self._known(kernel.grid))
+            return {"told": [("tiles", tiles)], "parts": [], "schedule": []}
+        parts = [asdict(p) for p in made.parts()]
+        schedule = [] if parts else [str(made.schedule), *made.stages()]
+        return {"told": made.told(), "parts": parts, "schedule": schedule}
 
     def tell_apart(self, found: list[Fact]) -> None:
         """Give each fact the decisions that kept its neighbours out of it."""

@@ -96,7 +96,7 @@
       const ids = data.boxes[box.dataset.box] || [];
       const hit = state.step !== null ? ids.includes(state.step)
         : state.only !== null && ids.length === state.only.length && ids[0] === state.only[0];
-      box.classList.toggle("chosen", hit);
+      box.classList.toggle("chosen", hit && !/^g\d+p/.test(box.dataset.box));  // not each part of it
       box.setAttribute("aria-pressed", String(hit));
     }
     for (const row of body.children) row.classList.toggle("chosen", Number(row.dataset.step) === state.step);
@@ -171,21 +171,46 @@
         ["time", s.seconds === null ? "" : `${seconds(s.seconds)}, ${percent(s.share)} of a run`],
         ["bytes", bytes(s.bytes)], ["speed", speed(s)],
         ["threads", s.seconds === null ? "" : String(s.threads)],
-        ["tiles", s.kernel ? s.kernel.tiles : ""],
-        ["scratch", s.kernel && s.kernel.scratch !== "0" ? `${s.kernel.scratch} bytes a tile` : ""],
+        ...(s.told || []),
       ]),
     ];
+    if (s.parts && s.parts.length) parts.push(section(`${s.parts.length} parts`, table(s.parts)));
     parts.push(section("why its neighbours stayed out", s.apart && s.apart.length
       ? bullets(s.apart.map(reason)) : element("p", { class: "hint" },
         "No operator next to it was refused: it reads inputs or constants, and gives results.")));
     if (s.kernel) parts.push(section("kernel", code(data.sources[s.kernel.key])));
-    if (s.schedule) parts.push(section("schedule", bullets(s.schedule)));
+    if (s.schedule && s.schedule.length) parts.push(section("schedule", bullets(s.schedule)));
     if (s.operators.length) parts.push(section(`${s.operators.length} operators`,
       bullets(s.operators.map((o) => (o.call === o.name ? o.name : `${o.name}: ${o.call}`)))));
     if (s.reads.length || s.writes.length) parts.push(section("reads and writes", bullets([
       ...s.reads.map((v) => `reads ${v.name}  ${v.type}`),
       ...s.writes.map((v) => `writes ${v.name}  ${v.type}`)])));
     return parts;
+  }
+
+  // The parts of a kernel in their order; a column that has nothing to tell is left out.
+  function table(parts) {
+    const lines = (texts) => texts.map((text) => element("div", {}, text));
+    const leaves = (p) => p.leaves.flatMap((v) => [
+      element("div", {}, `${v.name}: ${v.type}`),
+      v.owned ? element("div", { class: "hint" }, `a tile has ${v.owned}: ${v.nbytes}, in ${v.place}`)
+        : null]);
+    const columns = [
+      ["part", (p, k) => [element("div", {}, `${k} ${p.kind}`),
+        p.composition ? element("div", { class: "hint" }, p.composition) : null]],
+      ["operators", (p) => lines([p.operators.join(", ")])],
+      ["leaves", leaves],
+      ["tiles", (p) => lines([p.tiles])],
+      ["scratch", (p) => lines([p.scratch])],
+    ].filter(([name]) => !(name in parts[0]) || parts.some((p) => p[name].length));
+    const head = element("tr", {}, ...columns.map(([name]) => element("th", {}, name)));
+    const rows = parts.flatMap((p, k) => [
+      element("tr", { class: p.stages.length ? "open" : "" },
+        ...columns.map(([name, cell]) => element("td", { class: name }, ...cell(p, k).filter(Boolean)))),
+      p.stages.length ? element("tr", {},
+        element("td", { colspan: columns.length, class: "hint" }, ...lines(p.stages))) : null]);
+    return element("table", { class: "parts" }, element("thead", {}, head),
+      element("tbody", {}, ...rows.filter(Boolean)));
   }
 
   function reason(d) {

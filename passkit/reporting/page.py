@@ -128,8 +128,10 @@ def _boxes(picture: Picture, told: list[dict[str, Any]]) -> dict[str, list[int]]
         steps = [ids[m] for m in box.members if m in ids]
         if steps:
             found[box.key] = steps
-            if box.frame is not None and box.frame.startswith("g"):
-                found[box.frame] = steps
+            frame = box.frame
+            while frame is not None and frame.startswith("g"):
+                found[frame] = steps
+                frame = picture.scene.frames[frame].parent
     return found
 
 

@@ -8,16 +8,19 @@ FILL = {
     "gemm": "#fbe9d3",
     "packed": "#ecdff3",
     "library": "#fbe9d3",
+    "own": "#f3efd2",
     "NumPy": "#f6dddd",
     "operator": "#ffffff",
 }
-"""The pale colour of what runs an operator: a kind of kernel, a library, or NumPy."""
+"""The pale colour of what runs an operator: a kind of kernel, one that the operator brings along
+(own), a library, or NumPy."""
 LINE = {
     "elementwise": "#3c7a37",
     "reduction": "#2f5f93",
     "gemm": "#a8640f",
     "packed": "#75419a",
     "library": "#a8640f",
+    "own": "#77691a",
     "NumPy": "#a33a3a",
     "operator": "#555555",
 }
@@ -27,6 +30,7 @@ FORM = {
     "gemm": "box3d",
     "packed": "octagon",
     "library": "component",
+    "own": "box",
     "NumPy": "box",
     "operator": "box",
 }

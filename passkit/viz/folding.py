@@ -13,6 +13,7 @@ from passkit.viz.colours import FORM, LINE
 from passkit.viz.labels import (
     brief,
     call_lines,
+    counted,
     extent_of,
     extent_text,
     short_name,
@@ -104,7 +105,9 @@ def _node_lines(sight: Sight, node: Node, fold: Fold) -> tuple[str, ...]:
         return (call,) if name.startswith(call) else (short_name(name), call)
     kernel = sight.kernels.get(node)
     count = f"{body.kind.value}, {len(body.ops)} operators"
-    return (short_name(name), count, *((brief(kernel.name),) if kernel else ()))
+    made = sight.anatomy(node)
+    lines = (*((brief(kernel.name),) if kernel else ()), *(made.lines() if made else ()))
+    return (short_name(name), count, *lines)
 
 
 def _fold_lines(sight: Sight, fold: Fold, nodes: list[Node]) -> tuple[str, ...]:
@@ -114,16 +117,12 @@ def _fold_lines(sight: Sight, fold: Fold, nodes: list[Node]) -> tuple[str, ...]:
     lines = [brief(label, 40)]
     if bodies:
         operators = sum(len(b.ops) for b in bodies)
-        lines.append(f"{_counted(len(bodies), 'kernel')} of {_counted(operators, 'operator')}")
+        lines.append(f"{counted(len(bodies), 'kernel')} of {counted(operators, 'operator')}")
     others = Counter(sight.kind(n) for n in nodes if "body" not in n.params)
     for kind, count in others.items():
-        words = {"library": "library call", "NumPy": "NumPy call"}.get(kind, kind)
-        lines.append(_counted(count, words))
+        words = {"library": "library call", "NumPy": "NumPy call", "own": "own kernel"}
+        lines.append(counted(count, words.get(kind, kind)))
     return tuple(lines)
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _operators(sight: Sight, node: Node) -> list[str]:
@@ -161,7 +160,7 @@ def _tell_inputs(
         total = extent_of(entries)
         constant = all(e.node.op is not None for e in entries)
         what = "constant" if constant else "input"
-        text = f"reads {_counted(len(entries), what)}"
+        text = f"reads {counted(len(entries), what)}"
         text += f", {extent_text(total)}" if total is not None else ""
         _tell(scene, key, text)
 
@@ -204,7 +203,7 @@ def _draw_results(scene: Scene, sight: Sight, homes: dict[Node, str]) -> None:
     if len(graph.outputs) > FEW:
         counts = Counter(homes[e.node] for e in graph.outputs if e.node in homes)
         for key, count in counts.items():
-            _tell(scene, key, f"gives {_counted(count, 'result')}")
+            _tell(scene, key, f"gives {counted(count, 'result')}")
     else:
         for k, entry in enumerate(graph.outputs):
             if entry.node in homes:

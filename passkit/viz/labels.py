@@ -8,6 +8,7 @@ from passkit.dtype import DType
 from passkit.node import Entry, Node
 from passkit.size import Extent, Shape, numel
 from passkit.units import bytes_text
+from passkit.viz.sizes import atom_text, size_text
 
 
 def nbytes(shape: Shape, dtype: DType) -> str:
@@ -27,8 +28,8 @@ def extent_text(total: Extent) -> str:
         return bytes_text(total)
     if len(total.terms) == 1:
         (atoms, count), *_ = total.terms
-        return "·".join([bytes_text(count), *map(str, atoms)])
-    return f"{total} B"
+        return "·".join([bytes_text(count), *map(atom_text, atoms)])
+    return f"{size_text(total)} B"
 
 
 def extent_of(entries: Iterable[Entry]) -> Extent | None:
@@ -43,11 +44,30 @@ def extent_of(entries: Iterable[Entry]) -> Extent | None:
 
 def type_lines(entry: Entry) -> tuple[str, ...]:
     """A value's dtype and shape, and its bytes where they are known."""
-    short = entry.dtype.short if entry.dtype else "?"
-    shape = "[?]" if entry.shape is None else f"[{', '.join(map(str, entry.shape))}]"
+    text = type_text(entry.shape, entry.dtype)
     if entry.shape is None or entry.dtype is None:
-        return (f"{short}{shape}",)
-    return f"{short}{shape}", nbytes(entry.shape, entry.dtype)
+        return (text,)
+    return text, nbytes(entry.shape, entry.dtype)
+
+
+def type_text(shape: Shape | None, dtype: DType | None) -> str:
+    """A dtype and a shape, as far as they are known.
+
+    >>> from passkit.dtype import float32
+    >>> type_text((32, 512), float32), type_text(None, None)
+    ('f32[32, 512]', '?[?]')
+    """
+    inside = "?" if shape is None else ", ".join(map(str, shape))
+    return f"{dtype.short if dtype else '?'}[{inside}]"
+
+
+def counted(count: Extent, what: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "kernel"), counted(2, "kernel")
+    ('1 kernel', '2 kernels')
+    """
+    return f"{size_text(count)} {what}{'' if count == 1 else 's'}"
 
 
 def small(node: Node) -> str | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from passkit.group import Group
+from passkit.units import percent_text
 from passkit.viz.colours import FILL, FORM, INK, INNER, LINE, SAME, heat
 from passkit.viz.folding import draw_folded
 from passkit.viz.labels import call_lines, short_name, small, type_lines
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from passkit.graph import Graph
     from passkit.node import Entry, Node
     from passkit.runtime.profile import Profile
+    from passkit.viz.anatomy import Anatomy
     from passkit.viz.scene import Picture
 
 MANY = 60
@@ -98,6 +100,9 @@ def _draw_group(
         fill=FILL[kind],
         line=LINE[kind],
     )
+    made = sight.anatomy(fused)
+    inside = _draw_parts(scene, made, frame) if made else {}
+    crossing = made.crossing() if made else {}
     # The time of a group is told by its operators' boxes, which stand on its pale colour.
     fill, ink = sight.heat(fused) if sight.total else (SAME, INK)
     for node in body.graph.nodes:
@@ -107,12 +112,16 @@ def _draw_group(
         lines = (short_name(name),) if node.op.name == "constant" else call_lines(node, name)
         key = ids[node] = f"n{len(scene.boxes)}"
         scene.add(
-            Box(key, lines, "box", fill, LINE[kind], ink, name, frame.key, (sight.name(fused),))
+            Box(key, lines, "box", fill, LINE[kind], ink, name, inside.get(node, frame.key),
+                (sight.name(fused),))
         )
         for entry in node.inputs:
             source = outside.get(entry)
             if source is None and entry.node in ids:
-                scene.arrows.append(Arrow(ids[entry.node], key, type_lines(entry), "inner"))
+                lines = type_lines(entry)
+                if entry.node in crossing and inside[entry.node] != inside[node]:
+                    lines = (*lines, f"a tile: {crossing[entry.node]}")
+                scene.arrows.append(Arrow(ids[entry.node], key, lines, "inner"))
             elif source in sources:
                 tail, seen = sources[source]
                 scene.arrows.append(Arrow(tail, key, type_lines(seen)))
@@ -124,10 +133,27 @@ def _draw_group(
             sources[entry] = (ids[inner.node], entry)
 
 
+def _draw_parts(scene: Scene, made: Anatomy, around: Frame) -> dict[Node, str]:
+    """A frame for each part of a stitched or packed kernel; the frame that each operator is in.
+
+    What several parts compute for themselves is drawn in the first.
+    """
+    inside: dict[Node, str] = {}
+    for k, (part, body) in enumerate(zip(made.parts(), made.bodies, strict=True)):
+        what = ", ".join(filter(None, (part.kind, part.composition)))
+        label = f"part {k} · {what}" + (f"\ntiles: {part.tiles}" if part.tiles else "")
+        key = f"{around.key}p{k}"
+        scene.frames[key] = Frame(key, label, around.key, line=around.line)
+        inside = {**dict.fromkeys(body, key), **inside}
+    return inside
+
+
 def _group_lines(sight: Sight, fused: Node) -> tuple[str, ...]:
     kernel = sight.kernels.get(fused)
     head = f"{short_name(sight.name(fused))} · {sight.kind(fused)}"
-    return (head, *((kernel.name,) if kernel else ()), *sight.time_line(fused))
+    made = sight.anatomy(fused)
+    lines = (*((kernel.name,) if kernel else ()), *(made.lines() if made else ()))
+    return (head, *lines, *sight.time_line(fused))
 
 
 def draw_results(scene: Scene, graph: Graph, sources: Mapping[Entry, tuple[str, Entry]]) -> None:
@@ -162,7 +188,7 @@ def _legend(scene: Scene, sight: Sight) -> list[Box]:
     if sight.total:
         for part in (0.04, 0.3, 1.0):
             fill, ink = heat("operator", part)
-            text = f"{100 * part * sight.most:.2g} % of the time"
+            text = f"{percent_text(part * sight.most)} of the time"
             found.append(Box(f"legend_heat{part}", (text,), "box", fill, ink=ink))
     elif detailed:
         lines = ("grey arrow: stays in the kernel", "black arrow: through memory")

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from passkit.op import TLibraryCall
-from passkit.units import seconds_text
+from passkit.units import percent_text, seconds_text
+from passkit.viz.anatomy import Anatomy, Known, as_is
 from passkit.viz.colours import heat
 
 if TYPE_CHECKING:
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from passkit.group import Group
     from passkit.node import Node
     from passkit.runtime.profile import Profile
+    from passkit.schedule import Schedule
+    from passkit.shared import SharedPlan
 
 
 def seconds_of(profile: Profile | Mapping[str, float] | None) -> Mapping[str, float]:
@@ -34,6 +37,8 @@ class Sight:
         self.fused = any("body" in n.params for n in graph.nodes)
         self.units = [n for n in graph.nodes if n.op is not None and n.op.name != "constant"]
         self.kernels: Mapping[Node, Any] = graph.attrs.get("kernel", {})
+        self.schedules: Mapping[Node, Schedule] = graph.attrs.get("schedule", {})
+        self.shared: Mapping[Node, SharedPlan] = graph.attrs.get("shared", {})
 
     @property
     def operators(self) -> int:
@@ -46,13 +51,25 @@ class Sight:
         return self.graph.names[node]
 
     def kind(self, node: Node) -> str:
-        """What runs a node: a kind of kernel, a library or NumPy; "operator" without a plan."""
+        """What runs a node: a kind of kernel, a library or NumPy; "operator" without a plan.
+
+        "own" is a kernel that the operator brings along.
+        """
         body: Group | None = node.params.get("body")
         if body is not None:
             return body.kind.value
         if node.op is not None and TLibraryCall.get(node.op.name):
             return "library"
+        if node in self.kernels:
+            return "own"
         return "NumPy" if self.fused else "operator"
+
+    def anatomy(self, node: Node, known: Known = as_is) -> Anatomy | None:
+        """How a node's kernel is made; None where it has no plan, or none yet."""
+        schedule, shared = self.schedules.get(node), self.shared.get(node)
+        if schedule is None or shared is None:
+            return None
+        return Anatomy(node.params["body"], schedule, shared, known)
 
     def share(self, *nodes: Node) -> float | None:
         """The part of the time that nodes take; None without a profile."""
@@ -65,7 +82,7 @@ class Sight:
         share = self.share(*nodes)
         if share is None:
             return ()
-        return (f"{seconds_text(share * self.total)}, {100 * share:.2g} %",)
+        return (f"{seconds_text(share * self.total)}, {percent_text(share)}",)
 
     def heat(self, *nodes: Node) -> tuple[str, str]:
         """The fill of a box for nodes, by the kind that weighs most among them, and its ink."""

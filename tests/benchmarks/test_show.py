@@ -112,6 +112,62 @@ def test_operators_have_rows_of_their_own(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert operators.long_fuzz().met
 
 
+def test_stitched_kernels_have_rows_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ratios to peers, to the kernel by hand, to passkit unfused, and to one operator of ONNX."""
+    from shows import operators, stitch
+
+    def row(name: str, speedup: float, **seconds: float) -> dict[str, Any]:
+        both = ("dropped", "kept")
+        times = {n: {mode: {"median": s} for mode in both} for n, s in seconds.items()}
+        return {"name": name, "speedup": dict.fromkeys(both, speedup), "failed": {},
+                "competitors": times}
+
+    rows = [row("figure1 512x94x1", 2.5, passkit=1.0, unfused=4.0),
+            row("figure1 512x94x32", 2.1, passkit=1.0, unfused=2.9),
+            row("attention 64x94x32", 1.6, passkit=1.2, unfused=9.0, hand=1.0)]
+    report: dict[str, Any] = {"settings": dict.fromkeys([*operators.PEERS, "hand"]), "rows": rows}
+    asked: list[dict[str, str]] = []
+    monkeypatch.setattr(operators, "comparison", lambda name, **part: asked.append(part) or report)
+
+    assert len({d.text for d in stitch.DEMANDS}) == len(stitch.DEMANDS)
+    assert stitch.figure1("peer", 2.0).found == "2.10: figure1 512x94x32, the worst of 2 rows"
+    assert stitch.figure1("peer", 2.0).met and not stitch.figure1("unfused", 3.0).met
+    assert stitch.by_hand().found == "1.20" and stitch.by_hand().met
+    report["settings"]["passkit"] = None
+    report["rows"] = [row("colsum 4096x1024", 1.5, passkit=4e-4, hand=3.2e-4)]
+    found = stitch.core_row("colsum 4096x1024", "hand", 1.25)
+    assert found.met and found.found == "1.25: 400 us, hand 320 us"
+    assert asked[-1] == {"rows": "colsum 4096x1024", "only": "passkit,hand", "python": ""}
+    with pytest.raises(RuntimeError, match="without onnx; --onnx names a Python with it"):
+        stitch.core_row("colsum 4096x1024", "onnx", 1.0)
+    report["rows"][0]["failed"]["hand"] = "error 1.0 > 1e-5"
+    with pytest.raises(RuntimeError, match="colsum 4096x1024: error 1.0 > 1e-5"):
+        stitch.core_row("colsum 4096x1024", "hand", 1.25)
+
+
+def test_rows_of_several_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All results of a row count, in one kernel and unfused."""
+    import peers
+    from attrs import evolve
+    from operator_workloads import SETS
+
+    row = next(w for w in SETS["stitched"] if w.name == "figure1")
+    sizes = {"x": (2, 94, 3), "y": (2, 3, 94), "z": (2, 94, 5), "w": (94,), "v": (5,)}
+    small = evolve(row, inputs=tuple(sizes.items()))
+    arrays = small.arrays(0)
+    wanted = small.reference(arrays)
+    assert wanted.shape == (2 * 94 * (5 + 3),)
+    for name, kernels in (("passkit", 1), ("unfused", 10)):
+        entrant = peers.BUILDERS[name](small, 1)
+        assert entrant is not None
+        found = entrant.numpy(entrant.function(**dict(zip(sizes, arrays, strict=True))))
+        assert small.error(found, wanted) < small.tolerance
+        count = entrant.function.stats["kernels"]  # type: ignore[attr-defined]
+        assert count == 1 if kernels == 1 else count >= kernels
+    assert peers.BUILDERS["unfused"](SETS["reductions"][0], 1) is None
+    assert peers.BUILDERS["onnx"](small, 1) is None
+
+
 def test_growth_is_per_operator() -> None:
     """Twice the operators in four times the seconds is a growth of two."""
     from scaling import growth, measure

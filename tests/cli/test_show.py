@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,18 @@ def test_the_picture(capsys: Capture, tmp_path: Path) -> None:
 
     assert f"plan drawn to {path}" in printed(capsys, "show", DIGITS, "-o", str(path))
     assert "reduction" in path.read_text()
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda", "interpret"])
+def test_the_picture_tells_how_kernels_are_made(
+    target: str, capsys: Capture, tmp_path: Path
+) -> None:
+    """As the target would run them, whether or not it is here; not of a model as it was read."""
+    path = tmp_path / "plan.dot"
+    printed(capsys, "show", DIGITS, "-o", str(path), "--target", target)
+    assert re.search(r"thread, 1 stage\\l.* tiles?", path.read_text())
+    printed(capsys, "show", DIGITS, "-o", str(path), "--target", target, "--unfused")
+    assert "stage" not in path.read_text()
 
 
 def test_models_in_text_and_json(capsys: Capture, tmp_path: Path) -> None:

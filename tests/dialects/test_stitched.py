@@ -84,6 +84,12 @@ def test_opencl_syntax(tmp_path: Path) -> None:
     assert len(texts) == len(STITCHED) and "error" not in test_opencl.said(texts, tmp_path)
 
 
+def test_opencl_compiles() -> None:
+    """All of them, by a driver where there is one."""
+    queue = test_opencl.driver()
+    test_opencl.built(queue, [p.read_text() for p in sorted(FOLDER.glob("*.cl"))])
+
+
 def test_cxx_compiles() -> None:
     """All of them, as texts of the CPU's own dialect."""
     texts = {p.stem: p.read_text() for p in FOLDER.glob("*.cpp")}

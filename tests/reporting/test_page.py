@@ -119,6 +119,27 @@ def test_facts_say_why_neighbours_stayed_out(made: tuple[pk.Executable, Any, Pat
     assert {d["producer"] for d in told["dot"]["apart"]} == {"act", "dot"}
 
 
+def stitched() -> pk.Executable:
+    """A product, a softmax and a product as one kernel."""
+    x = pk.var("x", (6, 40, 16))
+    h = pk.ops.softmax(pk.ops.matmul(x, x, transpose_b=True, name="scores"), name="weights")
+    y = pk.ops.matmul(h, x, name="mixed")
+    return pk.compile(pk.Graph([y]), keep_together=[["scores", "weights", "mixed"]])
+
+
+def test_facts_of_parts() -> None:
+    """Of a kernel of several parts each has its own; their stages stand there, and nowhere else."""
+    run = stitched()
+    (kernel,) = run.kernels
+    (told,) = facts(run, None, run.sizes)
+
+    assert [p["kind"] for p in told["parts"]] == ["gemm", "reduction", "gemm"]
+    assert told["schedule"] == [] and told["parts"][1]["stages"]
+    assert dict(told["told"])["composition"] == "stitched, 3 parts"
+    assert dict(told["told"])["tiles"] == str(kernel.grid)
+    assert dict(told["told"])["scratch"].endswith("KiB a tile")
+
+
 def test_facts_without_times_and_sizes() -> None:
     """What was never called has neither: bytes of unknown sizes are not made up."""
     run = pk.compile(model())
@@ -189,6 +210,27 @@ def test_a_browser_shows_it(made: tuple[pk.Executable, Any, Path], chromium: Bro
     assert chromium.run("location.hash") == "#step-0"
     assert chromium.run("document.querySelectorAll('.chosen').length") >= 2
     assert chromium.complaints == []
+
+
+def test_a_browser_shows_parts(tmp_path: Path, chromium: Browser) -> None:
+    """A table has a row for each, with what a tile has of what it leaves; no column is empty."""
+    run = stitched()
+    write_report(tmp_path, run, None, {"model": "attention"})
+    chromium.complaints.clear()
+    chromium.open(tmp_path / "report.html")
+    chromium.click("#steps tbody button")
+    head = chromium.run("[...document.querySelectorAll('.parts th')].map(h => h.innerText)")
+    cells = chromium.run("[...document.querySelectorAll('.parts td.part')].map(c => c.innerText)")
+    (told,) = facts(run, None, {})
+    (scores,) = told["parts"][0]["leaves"]
+
+    assert head[:3] == ["part", "operators", "leaves"] and "tiles" not in head
+    assert [c.split("\n")[0] for c in cells] == ["0 gemm", "1 reduction", "2 gemm"]
+    detail = chromium.run("document.getElementById('detail').innerText")
+    assert f"a tile has {scores['owned']}: {scores['nbytes']}, in scratch" in detail
+    assert "stitched, 3 parts" in detail and told["parts"][1]["stages"][0] in detail
+    wide = "(d => d.scrollWidth <= d.clientWidth)(document.getElementById('detail'))"
+    assert chromium.run(wide) and chromium.complaints == []
 
 
 def test_keys_alone_will_do(made: tuple[pk.Executable, Any, Path], chromium: Browser) -> None:

@@ -121,14 +121,14 @@ PK_TABLE double temme[76] = {
 };
 // For a >= 100 and x about a; u is (x - a) / a.
 PK_SCALAR double igamma_about(double a, double x, double u, int upper) {
-    const double half = -log_less(u, x / a), root = sqrt(2 * half), eta = u < 0 ? -root : root;
+    const double loss = -log_less(u, x / a), root = sqrt(2 * loss), eta = u < 0 ? -root : root;
     double sum = 0;
     for (int k = 7, last = 76; k >= 0; --k) {
         double part = 0;
         for (int n = 0; n < temme_counts[k]; ++n) part = part * eta + temme[--last];
         sum = sum / a + part;
     }
-    const double rest = 0.3989422804014327 / sqrt(a) * exp(-a * half) * sum;
+    const double rest = 0.3989422804014327 / sqrt(a) * exp(-a * loss) * sum;
     const double z = eta * sqrt(a * 0.5);
     return upper ? 0.5 * erfc(z) + rest : 0.5 * erfc(-z) - rest;
 }

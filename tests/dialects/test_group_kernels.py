@@ -1,0 +1,97 @@
+"""Whole groups in CUDA C and OpenCL C: stitched and packed kernels compile, and run on a driver."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+import passkit as pk
+from passkit.kernel import Kernel
+from passkit.tiling import Composition
+from tests.dialects import test_cuda, test_opencl
+from tests.passes.test_pack import adam, random_packs
+from tests.planned import plan
+from tests.random_stitches import random_stitch
+from tests.test_stitched import PROGRAMS, feeds_of, together
+
+EXTENT = 33
+SEEDS = range(30)
+
+
+@frozen(eq=False)
+class Fused:
+    """A kernel, the graph that it is made of, and how its tiles are made."""
+
+    name: str
+    graph: pk.Graph
+    node: Any
+    kernel: Kernel
+    composition: Composition
+
+    @property
+    def whole(self) -> bool:
+        """Whether the kernel is all that its graph runs."""
+        ops = [n for n in self.graph.nodes if n.op is not None and n.op.name != "constant"]
+        return ops == [self.node]
+
+
+def wanted() -> dict[str, tuple[pk.Graph, list[list[str]]]]:
+    """Every program at one extent, random groups, updates of several tensors, random packs."""
+    found = {p.__name__: together(p(EXTENT)) for p in PROGRAMS}
+    found |= {f"random{seed}": random_stitch(seed) for seed in SEEDS}
+    text, names = random_packs(6)
+    return found | {"adam": (adam([10, 300, 7000, 40, 90000])[0], []),
+                    "packs": (pk.parse(text), names)}
+
+
+@cache
+def fused(target: str) -> list[Fused]:
+    """The kernels of all those graphs, equal texts once."""
+    found: dict[str, Fused] = {}
+    for name, (graph, names) in wanted().items():
+        planned = plan(graph, target=target, keep_together=names)
+        for node, kernel in planned.attrs["kernel"].items():
+            made = planned.attrs["schedule"][node].composition
+            found.setdefault(kernel.key, Fused(name, planned, node, kernel, made))
+    return list(found.values())
+
+
+def texts(target: str) -> list[str]:
+    """Their texts: every program is one kernel, and most random groups are."""
+    made = fused(target)
+    whole = {f.name for f in made if f.whole}
+    kinds = [f.composition for f in made]
+
+    assert {p.__name__ for p in PROGRAMS} <= whole and len(whole) > 25
+    assert kinds.count(Composition.STITCHED) > 15 and kinds.count(Composition.PACKED) > 4
+    return [f.kernel.source for f in made]
+
+
+@test_cuda.needs_compiler
+def test_cuda_compiles(tmp_path: Path) -> None:
+    """All of them, in one translation unit."""
+    assert test_cuda.said(texts("cuda"), tmp_path) is None
+
+
+def test_opencl_syntax(tmp_path: Path) -> None:
+    """Every name is one of OpenCL C or of the kernel, all types fit."""
+    assert "error" not in test_opencl.said(texts("opencl"), tmp_path)
+
+
+def test_opencl_on_a_driver(rng: np.random.Generator) -> None:
+    """Built and run by a driver: what is one kernel computes what it says."""
+    queue = test_opencl.driver()
+    test_opencl.built(queue, texts("opencl"))
+    for f in filter(lambda f: f.whole, fused("opencl")):
+        feeds = {k: np.abs(v) for k, v in feeds_of(f.graph, rng).items()}
+        inputs = [feeds[f.graph.names[e.node]] for e in f.node.inputs]
+        results = dict(zip(f.graph.outputs, pk.interpret(f.graph, feeds), strict=True))
+        wanted = [results[e] for e in f.node.entries]
+        found = test_opencl.run_on(queue, f.kernel, inputs, wanted)
+        for one, other in zip(found, wanted, strict=True):
+            scale = np.abs(other).max(initial=1e-9)
+            np.testing.assert_allclose(one, other, atol=1e-5 * scale, rtol=0, err_msg=f.name)
