@@ -33,8 +33,9 @@ class SharedPlan:
 
     Units: bytes. Sizes that are not known yet are expressions. A stitched kernel's are the values
     that its parts leave for each other; ``parts`` have what each part needs for itself. They share
-    bytes; those of a tile lie in front, those of a row have offsets of their own behind. Scratch of
-    packed parts lies one over the other: no two of them have it at a time.
+    bytes, so that ``nbytes`` of the whole may be less than that of the parts; those of a tile lie
+    in front, those of a row have offsets of their own behind. Scratch of packed parts lies one over
+    the other: no two of them have it at a time.
     """
 
     arrays: tuple[Scratch, ...]
@@ -174,7 +175,11 @@ def _stitched(group: Group, stitching: Stitching, mode: Mode) -> SharedPlan:
         for k, region in passed_on(group.graph, stitching)
     )
     own = tuple(
-        SharedPlan(part.own, tuple(offsets[k, j] for j in range(len(part.own))), 0)
+        SharedPlan(
+            part.own,
+            tuple(offsets[k, j] for j in range(len(part.own))),
+            sum((a.extent * a.dtype.nbytes for a in part.own), 0),
+        )
         for k, part in enumerate(parts)
     )
     begins = tuple(offsets[None, k] for k in range(len(passed)))

@@ -168,7 +168,10 @@ class _Plan:
     ) -> tuple[dict[Node, Region], list[_Made]] | Infeasible:
         """The parts, with long rows of whole vectors in scratch where no part minds."""
         regions = {e.node: region_of(known_shape(e), s) for e, s in self.states.items()}
-        wide = {n: pitched(r, self.target.lanes) for n, r in regions.items()}
+        passed = {e.node for p in self.pieces for e in reads_of_part(self.graph, p.nodes)}
+        wide = {
+            n: pitched(r, self.target.lanes) if n in passed else r for n, r in regions.items()
+        }
         while any(r.pitch is not None for r in wide.values()):
             found = self._parts(results, wide, tiles)
             if isinstance(found, Infeasible):
