@@ -69,16 +69,17 @@ class PartPlan:
 class Stitching:
     """The parts of a stitched kernel, in order, and how its ``tiles`` share out their values.
 
-    ``regions`` are of all values that a part leaves for others or for the caller.
+    ``regions`` are of all values that a part leaves for others or for the caller, but for results
+    that lie where what they move falls.
     """
 
     parts: tuple[PartPlan, ...]
     regions: tuple[tuple[int, Region], ...]
     tiles: Extent
 
-    def region(self, value: int) -> Region:
-        """What a tile owns of a value."""
-        return dict(self.regions)[value]
+    def region(self, value: int) -> Region | None:
+        """What a tile owns of a value; None where that follows from another one."""
+        return dict(self.regions).get(value)
 
 
 @frozen

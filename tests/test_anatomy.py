@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 import passkit as pk
 from passkit.planning import planned
@@ -41,6 +42,18 @@ def stitched(outputs: list[Any], **options: Any) -> Anatomy:
 def updates(sizes: list[int]) -> Anatomy:
     """The same of a step of Adam for tensors of these sizes."""
     return stitched(list(adam(sizes)[0].outputs))
+
+
+def test_a_moved_result() -> None:
+    """Heads put side by side lie where a tile's fall; what is read through is in no part."""
+    x = pk.var("x", (2, 16, 3, 4))
+    q = pk.ops.transpose(x, (0, 2, 1, 3))
+    y = pk.ops.transpose(pk.ops.exp(q @ pk.ops.transpose(q, (0, 1, 3, 2))) @ q, (0, 2, 1, 3))
+    made = stitched([y], target=evolve(SMALL, scratch=8192))
+    value = made.parts()[-1].leaves[0]
+
+    assert (value.owned, value.place, value.nbytes) == ("what it moves", "memory", "")
+    assert set(made.crossing()) <= {n for body in made.bodies for n in body}
 
 
 def test_parts_of_attention() -> None:

@@ -159,7 +159,7 @@ class _Course:
 
 class _Tile:
     def __init__(self, group: Group, stitching: Stitching, parts: Sequence[TilePart]) -> None:
-        self.graph, self.parts = group.graph, parts
+        self.graph = group.graph
         self.nodes = self.graph.nodes
         self.named = {name: n for n, name in self.graph.names.items()}
         self.passed: dict[Node, _Life] = {}
@@ -227,8 +227,6 @@ class _Tile:
         total = scratch.holds is Holds.TOTAL
         # What folds in memory holds what is computed, and that has 32 bits at least.
         itemsize = max(scratch.dtype.nbytes, 4) if total and columns else scratch.dtype.nbytes
-        if scratch.like is not None:  # as large as that one
-            itemsize = scratch.dtype.nbytes
         life = _Life(node, scratch.extent * itemsize, itemsize, kept=False)
         if total:
             life.written = course.total(scratch.number)

@@ -154,7 +154,8 @@ class _Plan:
         regions, found = made
         parts, laid = tuple(f[0] for f in found), [f[1] for f in found]
         seconds = sum(f[2] for f in found)
-        kept = [(self.number[n], region) for n, region in regions.items()]
+        left = [e.node for values in results for e in values if e.node in regions]
+        kept = [(self.number[n], regions[n]) for n in left]
         stitching = Stitching(parts, tuple(sorted(kept, key=lambda k: k[0])), tiles)
         if isinstance(tiles, int):
             seconds = (seconds + tiles * len(parts) * TURN) * _imbalance(tiles)

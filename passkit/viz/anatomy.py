@@ -162,14 +162,16 @@ class Anatomy:
         shape = tuple(map(self.known, known_shape(entry)))
         return Value(self.group.called(node), type_text(shape, entry.dtype))
 
-    def _owned(self, node: Node, region: Region) -> Value:
-        """What a part leaves, of which a tile owns a region."""
+    def _owned(self, node: Node, region: Region | None) -> Value:
+        """What a part leaves, of which a tile owns a region, or moves what it owns of another."""
         entry, places = node.entries[0], []
         assert entry.dtype is not None
         if self._in_scratch(self.group.graph.positions[node]):
             places.append("scratch")
         if entry in self.group.graph.outputs:
             places.append("memory")
+        if region is None:
+            return evolve(self._value(node), owned="what it moves", place=" and ".join(places))
         return evolve(
             self._value(node),
             owned=owned_text(region, self.known),
