@@ -12,7 +12,7 @@ import passkit as pk
 from passkit.compiler import Executable
 from passkit.node import known_shape
 from passkit.sharing import Sharing, share
-from passkit.stitching import plan, regions
+from passkit.stitching import plan
 from passkit.target import target_of
 from tests.random_stitches import random_stitch
 from tests.together import compiled
@@ -53,9 +53,9 @@ def test_seeds_that_found_faults(monkeypatch: pytest.MonkeyPatch) -> None:
         agree(graph, pk.compile(graph, target="blocks", keep_together=names))
 
 
-def test_where_rows_have_room_to_spare(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows of any length begin at whole vectors, where their parts go along with that."""
-    monkeypatch.setattr(regions, "LONG", 2)
+def test_where_rows_lie_close(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without room to spare between them, as where scratch is small."""
+    monkeypatch.setattr(plan, "pitched", lambda region, vector: region)
     for seed in range(60):
         graph, names = random_stitch(seed)
         agree(graph, pk.compile(graph, target="blocks", keep_together=names))

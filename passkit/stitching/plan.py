@@ -15,8 +15,8 @@ from passkit.op import FContract
 from passkit.propagate import operand_states
 from passkit.schedule import PartPlan, Schedule, Stitching
 from passkit.shared import ROOM, tile_parts
-from passkit.sharing import Array, share
-from passkit.size import Extent, Size, numel
+from passkit.sharing import Array, arranged, share
+from passkit.size import Extent, Size, at_least, numel
 from passkit.space import Infeasible, folding_of, is_free
 from passkit.split import Reject, Split, SplitKind, State, Whole, join, legal_splits
 from passkit.stitching.cutting import Piece, contract_of, cut, reads_of_part, without
@@ -115,11 +115,19 @@ class _Plan:
         def arrays(dropped: tuple[int, ...]) -> Sequence[Array] | Infeasible:
             return self._without(roots, split, [self.graph.nodes[k] for k in dropped])
 
-        shared = share(arrays, self.target.scratch, ROOM)
-        if isinstance(shared, Infeasible):
-            return shared
-        if isinstance(shared.nbytes, Size):
-            return Infeasible("shared_over_limit", f"a tile needs {shared.nbytes} bytes of scratch")
+        limit = self.target.scratch
+        self.roomy = True
+        found = arrays(())
+        if isinstance(found, Infeasible):
+            return found
+        if not at_least(limit, arranged(found, ROOM).nbytes):
+            self.roomy = False  # what rows have to spare is given up before any array is
+            shared = share(arrays, limit, ROOM)
+            if isinstance(shared, Infeasible):
+                return shared
+            if isinstance(shared.nbytes, Size):
+                reason = f"a tile needs {shared.nbytes} bytes of scratch"
+                return Infeasible("shared_over_limit", reason)
         assert self.best is not None
         return self.best
 
@@ -167,12 +175,11 @@ class _Plan:
     def _laid(
         self, results: Sequence[Sequence[Entry]], tiles: Extent
     ) -> tuple[dict[Node, Region], list[_Made]] | Infeasible:
-        """The parts, with long rows of whole vectors in scratch where no part minds."""
+        """The parts; rows are whole vectors in scratch where there is room and no part minds."""
         regions = {e.node: region_of(known_shape(e), s) for e, s in self.states.items()}
         passed = {e.node for p in self.pieces for e in reads_of_part(self.graph, p.nodes)}
-        wide = {
-            n: pitched(r, self.target.lanes) if n in passed else r for n, r in regions.items()
-        }
+        vector = self.target.lanes if self.roomy else 1
+        wide = {n: pitched(r, vector) if n in passed else r for n, r in regions.items()}
         while any(r.pitch is not None for r in wide.values()):
             found = self._parts(results, wide, tiles)
             if isinstance(found, Infeasible):

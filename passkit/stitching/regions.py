@@ -12,8 +12,6 @@ from passkit.size import Extent, Shape, numel
 from passkit.stage import Let
 
 TILE = Var("tile", dt.int64)
-LONG = 64
-"""From how many elements on rows may have room to spare."""
 
 
 @frozen
@@ -121,11 +119,14 @@ def _measures(r: Region) -> tuple[Extent, ...]:
 
 
 def pitched(region: Region, vector: int) -> Region:
-    """The region with long rows of whole vectors, so that none reaches into the next row."""
+    """The region with rows of whole vectors, so that no vector reaches into the next row.
+
+    A processor makes a load wait for a masked store that reaches there, whatever the mask.
+    """
     last, inside = len(region.shape) - 1, region.inside
     if region.backwards or len(inside) < 2 or region.window == last:
         return region
     length = region.shape[last]
-    if not isinstance(length, int) or length < LONG or length % vector == 0:
+    if not isinstance(length, int) or length < 2 or length % vector == 0:
         return region
     return evolve(region, pitch=-(-length // vector) * vector)
