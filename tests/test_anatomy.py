@@ -49,7 +49,7 @@ def test_a_moved_result() -> None:
     x = pk.var("x", (2, 16, 3, 4))
     q = pk.ops.transpose(x, (0, 2, 1, 3))
     y = pk.ops.transpose(pk.ops.exp(q @ pk.ops.transpose(q, (0, 1, 3, 2))) @ q, (0, 2, 1, 3))
-    made = stitched([y], target=evolve(SMALL, scratch=8192))
+    made = stitched([y], target=evolve(SMALL, scratch=2048))
     value = made.parts()[-1].leaves[0]
 
     assert (value.owned, value.place, value.nbytes) == ("what it moves", "memory", "")
