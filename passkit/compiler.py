@@ -282,7 +282,9 @@ class Executable:
         """Counts: native calls, kernels, compilations, input copies, steps by kind, and bytes.
 
         Bytes are those that one run reads and writes, at the sizes last bound; ``bytes_unfused`` is
-        what the operators would move one by one. They are 0 until sizes are known.
+        what the operators would move one by one. They are 0 until sizes are known. Of scratch, a
+        tile of each kernel has arrays of ``scratch_requested`` bytes, all kernels together; they
+        lie in ``scratch_allocated`` bytes, since arrays share.
         """
         from passkit.runtime.program import Library, Python
 
@@ -300,7 +302,16 @@ class Executable:
             "bytes_read": sum(self._number(r.nbytes) for s in steps for r in s.reads),
             "bytes_written": sum(self._number(r.nbytes) for s in steps for r in s.writes),
             "bytes_unfused": self._unfused(),
+            **self._scratch(),
         }
+
+    def _scratch(self) -> dict[str, int]:
+        """The bytes of scratch that kernels ask for, and what they get; 0 of unknown sizes."""
+        numbers = getattr(self, "_sizes", {})
+        known = [k for k in self.kernels if symbols_of(k.sizes) <= set(numbers)]
+        pairs = [k.scratch_bytes(numbers) for k in known]
+        names = ("scratch_requested", "scratch_allocated")
+        return {n: sum(pair[j] for pair in pairs) for j, n in enumerate(names)}
 
     def _number(self, size: Any) -> int:
         sizes = getattr(self, "_sizes", {})

@@ -126,7 +126,7 @@ class _Check:
         for t in collector.touches:
             form = None if t.form is None else frozenset(t.form.items())
             turns = tuple((name, x.most) for name, x in t.turns.items())
-            flags = t.writes, t.lanes, t.rows, t.told, t.down
+            flags = t.writes, t.lanes, t.rows, t.told, t.down, t.behind
             yield t.part, t.buffer, (t.order - begins[t.part], form, turns, *flags)
 
     def hazards(self) -> Iterator[Hazard]:
@@ -164,7 +164,7 @@ class _Check:
         if a not in self.scratch or b not in self.scratch:
             return False
         x, y = self.scratch[a], self.scratch[b]
-        if x.offset is None or y.offset is None:
+        if x.offset is None or y.offset is None or x.of_row != y.of_row:
             return False
         behind = at_least(y.offset, x.offset + x.extent * x.dtype.nbytes)
         return not (behind or at_least(x.offset, y.offset + y.extent * y.dtype.nbytes))
@@ -232,7 +232,7 @@ class _Check:
 
     def _within_stage(self, a: Touch, b: Touch) -> Scope:
         """Touches of one stage, where no wait can stand."""
-        if _disjoint(a, b) or (a is b and not a.told):
+        if _disjoint(a, b) or (a is b and not a.told) or self._is_behind(a, b):
             return Scope.NONE
         if a.told and not a.lanes and not b.lanes and a.writes and b.writes:
             alone = not a.rows or a.has(ROW) or self._is_of_row(a) or a.once(ROW)
@@ -249,6 +249,13 @@ class _Check:
         if a.buffer != b.buffer or a.is_known:
             return Scope.NEVER
         return Scope.NONE if all(a.has(x) or a.once(x) for x in loops) else Scope.NEVER
+
+    def _is_behind(self, a: Touch, b: Touch) -> bool:
+        """Whether a row stores what its threads have joined in, over what they have read for it."""
+        if not (a.behind or b.behind) or (a.writes and b.writes) or not self._is_same_place(a, b):
+            return False
+        alone = a.rows and a.has(ROW) and a.is_spread(ROW)
+        return a.form is not None and a.form == b.form and a.rows == b.rows and alone
 
     def _in_turn(self, a: Touch, b: Touch) -> Scope:
         """Touches of one row."""

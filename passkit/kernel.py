@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from attrs import field, frozen
 
 from passkit.lazy import Lazy
-from passkit.size import Extent
-from passkit.stage import KernelAST
+from passkit.size import Extent, evaluate
+from passkit.stage import KernelAST, Place
 
 notebook: Any = Lazy("passkit.notebook")
 """What notebooks show stands above, and is asked for only by them."""
@@ -39,6 +40,29 @@ class Kernel:
 
     def __str__(self) -> str:
         return self.source
+
+    def scratch_bytes(self, numbers: Mapping[str, int]) -> tuple[int, int]:
+        """The bytes that a tile's arrays take in all, and those that they lie in.
+
+        The second is less where arrays share bytes. ``numbers`` are the graph's sizes.
+        """
+        arrays = [b for b in self.ast.scratch if b.place is Place.SHARED]
+        if not arrays:
+            return 0, 0
+        values = {n: evaluate(x, numbers) for n, x in zip(self.ast.sizes, self.sizes, strict=True)}
+        places = [
+            (b.of_row, evaluate(b.offset or 0, values), evaluate(b.extent, values) * b.dtype.nbytes)
+            for b in arrays
+        ]
+        requested = sum(nbytes for _, _, nbytes in places)
+        if any(b.offset is None for b in arrays):
+            return requested, requested
+        covered, ends = 0, dict[bool, int]()
+        for of_row, offset, nbytes in sorted(places):
+            end = ends.get(of_row, 0)
+            covered += max(0, offset + nbytes - max(end, offset))
+            ends[of_row] = max(end, offset + nbytes)
+        return requested, covered
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """What a notebook shows."""

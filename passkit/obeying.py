@@ -66,12 +66,20 @@ def _nests(
 def _stitched_values(
     group: Group, named: Collection[str]
 ) -> tuple[dict[Node, Nest], Mapping[Entry, Entry]]:
-    """The same of a stitched group, and the results that follow others, as none is named."""
+    """The same of a stitched group, and the results that follow others, as none is named.
+
+    What is not named is computed again where it is read, but for results.
+    """
     pieces, names = cut(group.graph), value_names(group)
     following = followers(group.graph, pieces)
     if any(names[e.node] in named for e in following):
         following = {}
-    return stitched.values_of(group, pieces, names, [e.node for e in following]), following
+    followed = {e.node for e in following}
+    return {
+        node: nest
+        for node, nest in stitched.values_of(group, pieces, names).items()
+        if nest.name in named or (nest.root and node not in followed)
+    }, following
 
 
 def _obeying(
@@ -92,7 +100,8 @@ def _obeying(
             return within(group, found, default, target)
     if refused is not None:
         return refused
-    asked, can = next((a, b) for a, b in zip(wanted, made, strict=True) if a != b)
+    asked = next((str(s) for s in wanted if s not in made), "no more than that")
+    can = next((str(s) for s in made if s not in wanted), "fewer values")
     return Infeasible("template", f"no kernel of it has {asked} here; one like it has {can}")
 
 
@@ -155,7 +164,7 @@ def _stitched(group: Group, target: Target, stages: Stages) -> Schedule | Infeas
         values: Sequence[Entry], regions: Mapping[Node, Region], plans: Sequence[Schedule]
     ) -> Schedule:
         def is_meant(plan: Schedule) -> bool:
-            own = [e.node for e in values if e.node in regions]
+            own = [e.node for e in values if e.node in regions and e.node in nests]
             return all(_is_meant(n, nests[n], regions[n], plan) for n in own)
 
         return next(filter(is_meant, plans), plans[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import Enum
 
 from attrs import evolve, field, frozen
@@ -148,9 +149,12 @@ def is_expensive(node: Node) -> bool:
 
 
 def stages_of(
-    layout: Layout, level: dict[Node, int], short: Place | None
+    layout: Layout, level: dict[Node, int], short: Place | None, without: Collection[Node] = ()
 ) -> tuple[tuple[StagePlan, ...], tuple[Kept, ...]]:
-    """The passes over the points of a layout, and what is kept between them."""
+    """The passes over the points of a layout, and what is kept between them.
+
+    Nothing of ``without`` is: it is computed again where it is read.
+    """
     graph, nodes = layout.graph, layout.graph.nodes
     number = {n: k for k, n in enumerate(nodes)}
     full = [n for n, r in layout.roles.items() if Role.FULL in r and reduce_of(n) is None]
@@ -165,7 +169,7 @@ def stages_of(
     for s in range(last + 1):
         roots = [n.inputs[0].node for n in reductions if level[n.inputs[0].node] == s]
         roots += [e.node for _, e in outputs if e.node in full and level[e.node] == s]
-        for value in _crossing(layout, level, roots, s, keep):
+        for value in _crossing(layout, level, roots, s, {**keep, **dict.fromkeys(without, -1)}):
             keep[value] = s
     plans = []
     for s in range(last + 1):
@@ -196,7 +200,10 @@ def stages_of(
 def _crossing(
     layout: Layout, level: dict[Node, int], roots: list[Node], stage: int, keep: dict[Node, int]
 ) -> list[Node]:
-    """The values of earlier stages that ``stage`` reads back instead of computing them again."""
+    """The values of earlier stages that ``stage`` reads back instead of computing them again.
+
+    ``keep`` has the last stage that reads those kept so far; one of -1 is not to be kept.
+    """
     found: list[Node] = []
     seen: set[Node] = set()
     todo = list(roots)
@@ -207,7 +214,9 @@ def _crossing(
         seen.add(node)
         if Role.FULL not in layout.roles.get(node, Role.INLINE):
             continue
-        if level[node] < stage and (node in keep or _recompute_cost(node, RECOMPUTE) > RECOMPUTE):
+        known = keep.get(node)
+        dear = _recompute_cost(node, RECOMPUTE) > RECOMPUTE if known is None else known >= 0
+        if level[node] < stage and dear:
             found.append(node)
             continue
         todo += [e.node for e in node.inputs]

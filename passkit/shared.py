@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum
 
 from attrs import frozen
 
@@ -13,45 +12,30 @@ from passkit.index import ravel
 from passkit.node import Entry, Node, known_shape
 from passkit.reads import reads_of
 from passkit.schedule import Schedule, Stitching
+from passkit.scratch import Holds, Scratch
+from passkit.sharing import Mode, arranged
 from passkit.size import Extent, at_least, numel
 from passkit.space import Role, Space, is_free, reduce_of, scan_of
 from passkit.stage import Buffer, Place
-from passkit.stitching.cutting import reads_of_part
+from passkit.stitching.lives import TilePart, arrays_of, passed_on
 from passkit.stitching.parts import LaidPart, lay_part
 from passkit.tiling import Composition
 
 ALIGN = 64
-
-
-class Holds(Enum):
-    """What a scratch array is for.
-
-    VALUE: a node's value, kept for a later stage. TOTAL: the running total of a reduction or scan,
-    a node too. RESULT: an output, by its position, gathered for a tile before it is streamed.
-    """
-
-    VALUE = "value"
-    TOTAL = "total"
-    RESULT = "result"
-
-
-@frozen
-class Scratch:
-    """One scratch array: what it holds, of which node or output, and its elements."""
-
-    holds: Holds
-    number: int
-    dtype: DType
-    extent: Extent
+ROOM = 128
+"""Arrays of a stitched kernel begin at multiples of this: what is stored for up to sixteen short
+rows at a time may reach behind an array's end, but not into the next one."""
 
 
 @frozen
 class SharedPlan:
-    """The scratch of a kernel: arrays in order, byte offsets aligned to 64, and the total.
+    """The scratch of a kernel: arrays in order, aligned byte offsets, and the total.
 
     Units: bytes. Sizes that are not known yet are expressions. A stitched kernel's are the values
-    that its parts leave for each other; ``parts`` have what each part needs for itself. Those of
-    packed parts lie one over the other: no two of them have scratch at a time.
+    that its parts leave for each other; ``parts`` have what each part needs for itself. They share
+    bytes, so that ``nbytes`` of the whole may be less than that of the parts; those of a tile lie
+    in front, those of a row have offsets of their own behind. Scratch of packed parts lies one over
+    the other: no two of them have it at a time.
     """
 
     arrays: tuple[Scratch, ...]
@@ -64,16 +48,27 @@ class SharedPlan:
         wanted = holds, number
         return next((k for k, a in enumerate(self.arrays) if (a.holds, a.number) == wanted), None)
 
-    def buffers(self, of_row: bool) -> tuple[Buffer, ...]:
-        """The arrays as buffers of a kernel, of each row or of each tile."""
+    def buffers(self, of_row: bool, first: int = 0, told: bool = False) -> tuple[Buffer, ...]:
+        """The arrays as buffers of a kernel, of each row or of each tile, named from ``first`` on.
+
+        They lie one behind the other, or where they are ``told`` to.
+        """
         return tuple(
-            Buffer(f"s{k}", a.dtype, Place.SHARED, a.extent, True, of_row)
-            for k, a in enumerate(self.arrays)
+            Buffer(
+                f"s{first + k}",
+                a.dtype,
+                Place.SHARED,
+                a.extent,
+                written=True,
+                of_row=of_row and a.like is None,
+                offset=offset if told else None,
+            )
+            for k, (a, offset) in enumerate(zip(self.arrays, self.offsets, strict=True))
         )
 
 
-def plan_shared(group: Group, schedule: Schedule) -> SharedPlan:
-    """The scratch that a schedule needs.
+def plan_shared(group: Group, schedule: Schedule, mode: Mode = Mode.SMALLER) -> SharedPlan:
+    """The scratch that a schedule needs; arrays of a stitched kernel share bytes as ``mode`` says.
 
     A value kept for a later stage takes one element for each point of a row (ROW) or of a tile
     (COLUMN, SHORT); there a row value that a later stage reads has one element for each lane, or
@@ -81,10 +76,14 @@ def plan_shared(group: Group, schedule: Schedule) -> SharedPlan:
     """
     if schedule.parts:
         return _overlapping(group, schedule)
-    nodes = group.graph.nodes
     if schedule.stitching is not None:
-        return _stitched(group, schedule.stitching)
-    space = schedule.space
+        return _stitched(group, schedule.stitching, mode)
+    return _laid_out(_arrays(group, schedule))
+
+
+def _arrays(group: Group, schedule: Schedule) -> list[Scratch]:
+    """The arrays of a kernel, or a part, of one space."""
+    nodes, space = group.graph.nodes, schedule.space
     folded = numel(a.extent for a in space.reduced)
     width: Extent = 1
     if schedule.composition is Composition.COLUMN and schedule.width is not None:
@@ -116,10 +115,10 @@ def plan_shared(group: Group, schedule: Schedule) -> SharedPlan:
         for k in stage.stores
         if gathers(schedule, k, _dtype(group.graph.outputs[k].node))
     ]
-    return _laid_out(arrays)
+    return arrays
 
 
-def _laid_out(arrays: Sequence[Scratch], parts: tuple[SharedPlan, ...] = ()) -> SharedPlan:
+def _laid_out(arrays: Sequence[Scratch]) -> SharedPlan:
     """Arrays one behind the other."""
     offsets: list[Extent] = []
     total: Extent = 0
@@ -127,32 +126,64 @@ def _laid_out(arrays: Sequence[Scratch], parts: tuple[SharedPlan, ...] = ()) -> 
         offsets.append(total)
         nbytes = array.extent * array.dtype.nbytes
         total = total + (nbytes + (ALIGN - 1)) // ALIGN * ALIGN
-    for part in parts:
-        total = total + part.nbytes
-    return SharedPlan(tuple(arrays), tuple(offsets), total, parts)
+    return SharedPlan(tuple(arrays), tuple(offsets), total)
 
 
-def _stitched(group: Group, stitching: Stitching) -> SharedPlan:
+def tile_parts(
+    group: Group, stitching: Stitching, laid: Sequence[LaidPart | None]
+) -> list[TilePart]:
+    """The parts of a stitched kernel with the arrays that each has for itself.
+
+    What a part keeps where a result of it will lie is an array like that one's own.
+    """
+    passed = {group.graph.nodes[k]: region for k, region in passed_on(group.graph, stitching)}
+    found = []
+    for plan, part in zip(stitching.parts, laid, strict=True):
+        own: list[Scratch] = []
+        if part is not None and plan.schedule is not None:
+            own = _arrays(part.group, plan.schedule)
+            for k in plan.schedule.kept:
+                entry = part.group.graph.nodes[k.value].entries[0]
+                if k.place is Place.GLOBAL and part.group.graph.outputs[k.output] is not entry:
+                    region = passed.get(group.graph.nodes[plan.results[k.output]])
+                    if region is not None:
+                        dtype = _dtype(entry.node)
+                        own.append(Scratch(Holds.VALUE, k.value, dtype, region.size, k.output))
+        found.append(TilePart(plan, part, tuple(own)))
+    return found
+
+
+def _stitched(group: Group, stitching: Stitching, mode: Mode) -> SharedPlan:
     """The values that parts leave for others, and what each part needs for itself."""
-    nodes, arrays, parts = group.graph.nodes, [], []
+    nodes = group.graph.nodes
+    regions = {nodes[k]: r for k, r in stitching.regions}
+    laid: list[LaidPart | None] = []
     for plan in stitching.parts:
-        body = [nodes[k] for k in plan.nodes]
-        if plan.schedule is None:
-            parts.append(SharedPlan((), (), 0))
-            continue
-        regions = {nodes[k]: r for k, r in stitching.regions}
-        laid = lay_part(group, body, [nodes[k] for k in plan.results], regions)
-        assert isinstance(laid, LaidPart)
-        parts.append(plan_shared(laid.group, plan.schedule))
-    read = {
-        e
-        for plan in stitching.parts
-        for e in reads_of_part(group.graph, [nodes[k] for k in plan.nodes])
-    }
-    for k, region in stitching.regions:
-        if nodes[k].entries[0] in read:
-            arrays.append(Scratch(Holds.VALUE, k, _dtype(nodes[k]), region.size))
-    return _laid_out(arrays, tuple(parts))
+        part = None
+        if plan.schedule is not None:
+            results = [nodes[k] for k in plan.results]
+            found = lay_part(group, [nodes[k] for k in plan.nodes], results, regions)
+            assert isinstance(found, LaidPart)
+            part = found
+        laid.append(part)
+    parts = tile_parts(group, stitching, laid)
+    arrays, keys = arrays_of(group, stitching, parts)
+    sharing = arranged(arrays, ROOM, mode)
+    offsets = {keys[v]: offset for v, offset in sharing.offsets().items()}
+    passed = tuple(
+        Scratch(Holds.VALUE, k, _dtype(nodes[k]), region.size)
+        for k, region in passed_on(group.graph, stitching)
+    )
+    own = tuple(
+        SharedPlan(
+            part.own,
+            tuple(offsets[k, j] for j in range(len(part.own))),
+            sum((a.extent * a.dtype.nbytes for a in part.own), 0),
+        )
+        for k, part in enumerate(parts)
+    )
+    begins = tuple(offsets[None, k] for k in range(len(passed)))
+    return SharedPlan(passed, begins, sharing.nbytes, own)
 
 
 def _overlapping(group: Group, schedule: Schedule) -> SharedPlan:

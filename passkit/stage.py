@@ -193,8 +193,8 @@ class Buffer:
     """A parameter (GLOBAL) or a scratch array (SHARED) of ``extent`` elements.
 
     Scratch is shared by the threads of a tile; where it is ``of_row``, by those of a row only. It
-    begins ``offset`` bytes into all scratch, or where rows are side by side into that of rows;
-    without, arrays lie one behind the other.
+    begins ``offset`` bytes into that of tiles, or of rows, which lies behind; without, arrays lie
+    one behind the other.
     """
 
     name: str

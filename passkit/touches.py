@@ -27,7 +27,7 @@ from passkit.stage import (
     Stage,
     Statement,
 )
-from passkit.walk import loads
+from passkit.walk import loads, variables
 
 LANE, ROW = "lane", "row"
 """The turn of a lane, and of a row."""
@@ -39,7 +39,8 @@ class Touch:
 
     Without, all threads read, or the first one writes; ``told`` is whether that much is known at
     all, ``down`` whether the last lane has the first turn. ``turns`` has upper bounds of each loop
-    around.
+    around. What is ``behind`` stores what all threads of its row have joined in: each of them has
+    read before what it reads in the stage.
     """
 
     buffer: str
@@ -53,6 +54,7 @@ class Touch:
     rows: bool
     told: bool = True
     down: bool = False
+    behind: bool = False
 
     def has(self, symbol: str) -> bool:
         """Whether the element depends on a symbol."""
@@ -148,6 +150,7 @@ class Collector:
         self.watched, self.sizes = watched, sizes
         self.touches: list[Touch] = []
         self.order = 0
+        self.behind = False
         self.orders: list[int] = []
         """Where each part begins."""
 
@@ -196,10 +199,16 @@ class Collector:
             elif loop.level is not Level.WARP:
                 self.names.enter(loop, f"turn of {loop.var.name}")
         for s in stage.body:
+            if isinstance(s, (Fold, Running)):
+                self._identity(s)
+        for s in stage.body:
             self._statement(s)
         self.names, self.lanes = outside, False
+        joined = {s.var for s in stage.body if isinstance(s, Fold) and s.buffer is None}
         for s in stage.after:
+            self.behind = not joined.isdisjoint(variables(s.value))
             self._statement(s)
+        self.behind = False
 
     def _dot(self, dot: Dot) -> None:
         self.told = False
@@ -238,6 +247,11 @@ class Collector:
                     self._touch(s.buffer, False, form)
                 self._touch(s.buffer, True, form)
 
+    def _identity(self, s: Fold | Running) -> None:
+        """What folds in memory begins with an identity there, in front of its first turn."""
+        if s.buffer is not None and s.index is not None and s.buffer in self.watched:
+            self._touch(s.buffer, True, self._form(s.index))
+
     def _reads(self, x: Expr) -> None:
         for part in loads(x):
             if part.buffer in self.watched:
@@ -264,5 +278,6 @@ class Collector:
                 rows=self.rows,
                 told=self.told,
                 down=self.lanes and self.down,
+                behind=self.behind and writes,
             )
         )

@@ -24,8 +24,8 @@ FLOORS = {
     "plan": (
         "partial unroll index choice target group closing split nest template propagate "
         "consistency split_search space layout turning reads tiling packing schedule "
-        "stitching scheduling templating obeying planner shared dominance sharing flow costs "
-        "variants kernel lowering tidy renaming storage alike forms touches hazards"
+        "stitching scheduling templating obeying planner scratch shared dominance sharing flow "
+        "costs variants kernel lowering tidy renaming storage alike forms touches hazards"
     ),
     "parts": "dialects runtime render viz explanation ranking ops",
     "passes": (

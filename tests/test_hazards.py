@@ -4,27 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from attrs import evolve
 
 import passkit.passes.codegen as codegen
 from passkit import dtype as dt
-from passkit.ast import Load, Var
-from passkit.errors import CodeGenError
+from passkit.ast import Load, Var, const, left, right
+from passkit.errors import BlocksError, CodeGenError
 from passkit.hazards import check_hazards, hazards
+from passkit.runtime.blocks import run_blocks
 from passkit.size import Size
-from passkit.stage import Dot, KernelAST, Level, Loop, Matrix, Part, Phase, Stage, Store
+from passkit.stage import Dot, Fold, KernelAST, Level, Loop, Matrix, Part, Phase, Stage, Store
 from tests.dialects.test_printer import GOLDENS, kernel_of
 from tests.planned import plan
 from tests.random_stages import places, waiting, waits_at
 from tests.stitched import (
     COL,
     F32,
+    ITEM,
     LENGTH,
     ROW,
     STITCHED,
     TILE,
     array,
+    fold,
     kernel,
     lanes,
     load,
@@ -129,6 +133,50 @@ def test_an_array_in_place_of_what_it_is_made_of(index: Any, fine: bool) -> None
                  (array("s0", 8, offset=0), array("s1", 8, offset=0)))
 
     assert (said(ast) == []) == fine
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+def test_what_a_row_has_joined_in_over_what_it_was_made_with(shift: int) -> None:
+    """All threads of a row have read before the fold is stored; those of the next row have not.
+
+    So the check says, and so does the block interpreter.
+    """
+    first = Stage("first", (lanes(ROW, number(8)),), (Store("s0", ROW, load("x0", ROW)),))
+    over = Loop(ROW, number(0), number(8), Level.WARP), lanes(COL, number(8))
+    sums = Stage("sums", over, (fold("total", load("x0", ROW * 8 + COL) - load("s0", ROW)),),
+                 after=(Store("s1", ROW + shift, Var("total", F32)),))
+    back = Stage("back", (lanes(ROW, number(8)),), (
+        Store("y0", TILE * 8 + ROW, load("s1", ROW + shift)),
+    ))
+    arrays = array("s0", 8, offset=0), array("s1", 9, offset=0)
+    ast = kernel((flat(first, sums, back),), 1, arrays)
+    params = tuple(evolve(b, extent=n) for b, n in zip(ast.params, (64, 8), strict=True))
+    x, y = np.arange(64, dtype=np.float32), np.zeros(8, np.float32)
+
+    def run() -> None:
+        sizes = {"n0": 0, "n1": 1, "n2": 0}
+        run_blocks(evolve(ast, params=params), [x, y], sizes, barriers="waits")
+
+    if shift:
+        assert "stage sums writes s1, whose memory sums reads in the same stage as s0" in said(ast)
+        with pytest.raises(BlocksError, match=r"s\d\[\d\], (which another thread|where another)"):
+            run()
+    else:
+        assert said(ast) == []
+        run()
+        assert (y == x.reshape(8, 8).sum(1) - 8 * x[:8]).all()
+
+
+def test_a_fold_in_memory_begins_before_it_reads() -> None:
+    """Its identity is stored in front of the first turn: it may not lie over what it folds."""
+    down = Loop(ITEM, number(0), number(4), Level.THREAD)
+    total = Fold(Var("sum", F32), load("s0", COL), const(0, F32), left(F32) + right(F32), "s1", COL)
+    sums = Stage("sums", (down, lanes(COL, number(8))), (total,))
+    out = store("y0", TILE * 8 + COL, load("s1", COL), "out")
+    ast = kernel((flat(store("s0", COL), sums, out),), 1,
+                 (array("s0", 8, offset=0), array("s1", 8, offset=0)))
+
+    assert "stage sums reads s0, whose memory sums writes before as s1" in said(ast)
 
 
 UNMENDED = {

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from attrs import evolve
 
 import passkit as pk
 from passkit.compiler import Executable
 from passkit.node import known_shape
+from passkit.sharing import Sharing, share
 from passkit.stitching import plan
+from passkit.target import target_of
 from tests.random_stitches import random_stitch
 from tests.together import compiled
 
 o = pk.ops
 MENDED = (40, 89, 107, 145, 334, 346, 1096, 1939)
 """Seeds that have found a fault."""
+SHRUNK = (10, 22, 47, 78, 98, 136, 1059, 1094, 1105, 1111)
+"""Seeds of groups in which a value can be given up."""
 
 
 def agree(graph: pk.Graph, exe: Executable) -> None:
@@ -44,6 +51,37 @@ def test_seeds_that_found_faults(monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in MENDED:
         graph, names = random_stitch(seed)
         agree(graph, pk.compile(graph, target="blocks", keep_together=names))
+
+
+def test_where_rows_lie_close(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without room to spare between them, as where scratch is small."""
+    monkeypatch.setattr(plan, "pitched", lambda region, vector: region)
+    for seed in range(60):
+        graph, names = random_stitch(seed)
+        agree(graph, pk.compile(graph, target="blocks", keep_together=names))
+
+
+@pytest.mark.parametrize("dialect, lanes", [("cxx", 16), ("opencl", 1)])
+def test_where_arrays_are_given_up(
+    dialect: str, lanes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Little scratch: parts compute again what others had, for the CPU and as on a GPU."""
+    monkeypatch.setattr(plan, "TURN", 0.0)
+    given_up = []
+
+    def noted(*args: Any) -> Any:
+        found = share(*args)
+        given_up.extend(found.dropped if isinstance(found, Sharing) else ())
+        return found
+
+    monkeypatch.setattr(plan, "share", noted)
+    for seed in SHRUNK:
+        graph, names = random_stitch(seed)
+        for limit in (256, 512, 1024, 2048, 4096):
+            target = evolve(target_of("blocks"), scratch=limit, lanes=lanes, dialect=dialect)
+            agree(graph, pk.compile(graph, target=target, keep_together=names))
+
+    assert len(given_up) >= 5
 
 
 def test_native(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -118,16 +118,20 @@ class _Printer:
         return [x for x in lines if fetched.get(x.strip(), "") in words or x.strip() not in fetched]
 
     def _scratch(self) -> None:
-        """The arrays that a tile's stages share, and those of its rows: behind, where all have."""
+        """The arrays that a tile's stages share, and those of its rows: behind, where all have.
+
+        So they are in every language where arrays are told where to lie: each kind by itself.
+        """
         d = self.dialect
         if self.shared and d.scratch_base:
             self.body.line(d.scratch_base)
-        apart = bool(d.scratch_of_row)
+        told = any(b.offset is not None for b in self.shared)
+        apart = told or bool(d.scratch_of_row)
         of_tile = [b for b in self.shared if not (b.of_row and apart)]
         of_rows = [b for b in self.shared if b.of_row and apart]
         for b in self.shared:
-            by_row = b.of_row and apart
-            arrays, front = (of_rows, of_tile) if by_row else (of_tile, [])
+            by_row = b.of_row and bool(d.scratch_of_row)
+            arrays, front = (of_rows, of_tile) if b.of_row and apart else (of_tile, [])
             before = _nbytes(arrays[: arrays.index(b)]) if b.offset is None else str(b.offset)
             offset = _plus(_total(front), before) if front else before
             values = {"type": d.type_of(b.dtype), "name": b.name, "offset": offset}

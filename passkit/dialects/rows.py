@@ -14,6 +14,7 @@ from passkit import dtype as dt
 from passkit.ast import Binary, Expr, Load
 from passkit.dialects.base import RowTemplates
 from passkit.dialects.expressions import Scalars
+from passkit.dialects.lanes import LANES
 from passkit.stage import Fold, Let, Loop, Statement, Store
 
 
@@ -35,9 +36,11 @@ class Rows:
         return Binary("-", self.loop.var, self.loop.start, dt.int64)
 
     def room(self, buffer: str, index: Expr) -> int | None:
-        """The places of an array that a row reads or writes at its own place, if so many fit."""
+        """The places of an array that a row reads or writes at its own place, by blocks of rows."""
         extent = self.scalars.scratch.get(buffer)
-        return extent if index == self._index and isinstance(extent, int) else None
+        if index != self._index or not isinstance(extent, int):
+            return None
+        return -(-extent // LANES) * LANES
 
     def total_of(self, f: Fold, after: tuple[Store, ...]) -> Store | None:
         """The store of what ``f`` folds to at the row's own place."""

@@ -9,6 +9,7 @@ from passkit.schedule import Schedule
 from passkit.size import Extent, numel
 from passkit.space import Axis, Space
 from passkit.stage import Let, Level, Loop
+from passkit.stitching.parts import has_rows, row_axes
 from passkit.stitching.regions import TILE, Region, bounds, place_of
 from passkit.stitching.tracts import Tract
 from passkit.tiling import Composition
@@ -31,8 +32,7 @@ class BlockLoops:
         blocked = schedule.composition is Composition.BLOCK
         self.blocked = space.axes[schedule.split.split_dim] if blocked else None
         self.one_lane = self.lane in tract.fixed
-        held = (*tract.fixed, self.lane, self.blocked)
-        self.row_axes = [a for a in space.kept if a not in held]
+        self.row_axes = row_axes(space, schedule, tract)
         self.across = self.lane if self.column else self.row_axes[0] if self.short else None
 
     def decode(self, region: Region, tiles: Extent) -> list[Let]:
@@ -62,7 +62,7 @@ class BlockLoops:
 
     def rows(self) -> tuple[Loop | None, list[Let]]:
         """The loop over the rows of a tile, if it is one, and what it decodes."""
-        if self.short or not self.row_axes:
+        if not has_rows(self.space, self.schedule, self.tract):
             return None, []
         first, *others = self.row_axes
         low, high = self._ends(first)

@@ -24,7 +24,8 @@ from passkit.lowering.loops import Loops
 from passkit.lowering.values import Values
 from passkit.node import Entry, Node, known_shape
 from passkit.schedule import Schedule, StagePlan
-from passkit.shared import Holds, SharedPlan, gathers, padded, same_row_value
+from passkit.scratch import Holds
+from passkit.shared import SharedPlan, gathers, padded, same_row_value
 from passkit.size import Extent, numel
 from passkit.space import Infeasible, Role, is_free, reduce_of
 from passkit.stage import (
@@ -360,7 +361,9 @@ class Lowering:
         kept = self.kept[node]
         if kept.place is Place.GLOBAL:
             buffer, at = self.homes.outputs(kept.output, Role.FULL)[0]
-            return buffer, self._point(at)
+            own = self.shared.array_of(Holds.VALUE, kept.value)  # it lies as the output does
+            place = buffer if own is None else self._scratch(Holds.VALUE, kept.value)
+            return place, self._point(at)
         if kept.place is Place.LANES:
             return f"r{kept.value}", self.lane.var
         folded = self.space.reduced

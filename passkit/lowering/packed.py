@@ -16,6 +16,7 @@ from passkit.memo import Held
 from passkit.renaming import renamed
 from passkit.schedule import Schedule
 from passkit.shared import ALIGN, SharedPlan
+from passkit.sharing import aligned
 from passkit.size import Extent
 from passkit.stage import Buffer, KernelAST, Level, Loop, Part, Phase, Place
 
@@ -73,14 +74,14 @@ def _part(
 
 def _laid_over(ast: KernelAST, number: int) -> list[Buffer]:
     """The scratch of a part from the beginning of that of the kernel; numbers go on there."""
-    end: Extent = 0
+    ends: dict[bool, Extent] = {True: 0, False: 0}
     found: list[Buffer] = []
     for b in ast.scratch:
         shared = b.place is Place.SHARED
         name = f"{'s' if shared else 'r'}{number + len(found)}"
-        found.append(evolve(b, name=name, offset=end if shared else None))
+        found.append(evolve(b, name=name, offset=ends[b.of_row] if shared else None))
         if shared:
-            end = end + (b.extent * b.dtype.nbytes + (ALIGN - 1)) // ALIGN * ALIGN
+            ends[b.of_row] += aligned(b.extent * b.dtype.nbytes, ALIGN)
     return found
 
 

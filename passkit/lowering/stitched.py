@@ -62,10 +62,10 @@ class _Stitched:
     def kernel(self) -> tuple[KernelAST, Extent]:
         """The kernel AST, and its number of tiles."""
         parts = [self._part(k, p) for k, p in enumerate(self.stitching.parts)]
-        buffers = list(self.shared.buffers(of_row=False))
+        buffers = list(self.shared.buffers(of_row=False, told=True))
         for k, part in enumerate(parts):
-            own = self.shared.parts[k].buffers(of_row=part.rows is not None)
-            buffers += [evolve(b, name=f"s{self._begin(k) + j}") for j, b in enumerate(own)]
+            own = self.shared.parts[k]
+            buffers += own.buffers(part.rows is not None, self._begin(k), told=True)
         phase = Phase(over_tiles(self.stitching.tiles), tuple(parts))
         ast = KernelAST(params_of(self.graph), (), tuple(buffers), (phase,))
         return ast, self.stitching.tiles

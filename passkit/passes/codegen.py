@@ -19,7 +19,8 @@ from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
 from passkit.planner import plan_group
 from passkit.schedule import Schedule
-from passkit.shared import SharedPlan, largest, plan_shared
+from passkit.shared import ALIGN, ROOM, SharedPlan, largest, plan_shared
+from passkit.sharing import aligned
 from passkit.size import Extent, numel
 from passkit.space import Infeasible
 from passkit.stage import Buffer, KernelAST, Place
@@ -126,9 +127,16 @@ def _named(text: str, op: str, dialect: str) -> tuple[str, str, str]:
 
 
 def _scratch_nbytes(ast: KernelAST) -> Extent:
+    """What a tile's arrays take, and behind them those of its rows."""
     total: Extent = 0
-    for b in ast.scratch:
-        if b.place is Place.SHARED:
-            nbytes = (b.extent * b.dtype.nbytes + 63) // 64 * 64
-            total = total + nbytes if b.offset is None else largest(total, b.offset + nbytes)
+    for of_row in (False, True):
+        end: Extent = 0
+        for b in ast.scratch:
+            if b.place is Place.SHARED and b.of_row == of_row:
+                nbytes = b.extent * b.dtype.nbytes
+                if b.offset is None:
+                    end = end + aligned(nbytes, ALIGN)
+                else:
+                    end = largest(end, b.offset + aligned(nbytes, ROOM))
+        total = total + end
     return total

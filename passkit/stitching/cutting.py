@@ -7,7 +7,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Sequence
 
 from attrs import define, field
 
@@ -22,7 +22,7 @@ from passkit.node import Entry, Node, known_shape
 from passkit.op import FContract, OpPattern
 from passkit.reads import Index, reads_of
 from passkit.schedule import RECOMPUTE, is_expensive
-from passkit.space import Infeasible, is_free, reduce_of, scan_of
+from passkit.space import Infeasible, folding_of, is_free, reduce_of, scan_of
 from passkit.walk import variables
 
 
@@ -166,6 +166,42 @@ class _Cutting:
         """Whether a part has one iteration space with more nodes in it."""
         nodes = sorted({*piece.nodes, *body}, key=self.graph.positions.__getitem__)
         return not isinstance(laid_out(self.graph, nodes), Infeasible)
+
+
+def without(
+    graph: Graph, pieces: Sequence[Piece], arrays: Container[Node], dropped: Collection[Node]
+) -> list[Piece] | Infeasible:
+    """The parts where those that read a value that is ``dropped`` compute it themselves.
+
+    They begin at inputs, folds, and the values that have ``arrays``.
+    """
+    found: list[Piece] = []
+    for piece in pieces:
+        todo = [e.node for e in reads_of_part(graph, piece.nodes) if e.node in dropped]
+        if not todo:
+            found.append(piece)
+            continue
+        if piece.product:
+            reader, operand = piece.nodes[0].label, todo[0].label
+            return Infeasible("operand", f"{reader} reads {operand} where it lies", todo[0])
+        nodes = set(piece.nodes)
+        while todo:
+            node = todo.pop()
+            if node not in nodes:
+                nodes.add(node)
+                todo += [e.node for e in node.inputs if _is_free_to_copy(e.node, arrays, dropped)]
+        body = sorted(nodes, key=graph.positions.__getitem__)
+        layout = laid_out(graph, body)
+        if isinstance(layout, Infeasible):
+            return layout
+        found.append(Piece(body, owns=piece.owns))
+    return found
+
+
+def _is_free_to_copy(node: Node, arrays: Container[Node], dropped: Collection[Node]) -> bool:
+    if is_free(node) or (node in arrays and node not in dropped):
+        return False
+    return folding_of(node) is None and contract_of(node) is None
 
 
 def laid_out(graph: Graph, nodes: Sequence[Node]) -> object:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from attrs import evolve, frozen
+from attrs import frozen
 
+from passkit import dtype as dt
+from passkit.ast import Var
 from passkit.closing import make_group
 from passkit.group import Group
 from passkit.layout import Layout, lay_apart
 from passkit.node import Entry, Node, known_shape
-from passkit.schedule import Schedule, estimate, levels_of, stages_of
+from passkit.schedule import Schedule, estimate, is_expensive, levels_of, stages_of
 from passkit.size import Extent, numel
-from passkit.space import Infeasible, Role, reduce_of
+from passkit.space import Axis, Infeasible, Role, Space, reduce_of
 from passkit.split import Split
 from passkit.stitching.cutting import reads_of_part
 from passkit.stitching.regions import Region
@@ -99,14 +101,50 @@ def _followed(
     raise AssertionError("a part that follows nothing")
 
 
+def crooked(laid: LaidPart, regions: Mapping[Node, Region], results: Sequence[Node]) -> set[Node]:
+    """Values whose pitch bends a part's way through them: they are met otherwise than row by row.
+
+    A part must read them at its own points, with a row of them in its lanes.
+    """
+    space, graph = laid.layout.space, laid.group.graph
+    wide = {n: r for n, r in regions.items() if r.pitch is not None}
+    sides = [(n, e.node) for n, e in zip(results, graph.outputs, strict=True)]
+    sides += [(e.node, own) for own, e in zip(graph.inputs, laid.feeds, strict=True)]
+    return {
+        node
+        for node, own in sides
+        if node in wide
+        and not (
+            all(at == space.full for at in laid.layout.input_reads.get(own, ()))
+            and _is_even(space, wide[node], own)
+        )
+    }
+
+
+def _is_even(space: Space, region: Region, node: Node) -> bool:
+    """Whether a value's rows are the lanes', and its places sums of steps along the axes."""
+    if numel(region.shape) != space.size or reduce_of(node) is not None:
+        return False
+    lane = space.axes[-1]
+    index = space.index(Role.FULL, region.shape)
+    place = region.local(index, Var("first", dt.int64), space.extents)
+    along = lane.extent == region.shape[-1] and place.coefficient(lane.var) == 1
+    return along and all(isinstance(atom, Var) for atom, _ in place.terms)
+
+
 def _points(node: Node) -> int:
     """How many elements a value has, as far as that is known: a row value has fewer than others."""
     size = numel(known_shape(node.entries[0]))
     return size if isinstance(size, int) else 1 << 62
 
 
-def part_schedules(laid: LaidPart, target: Target) -> list[Schedule] | Infeasible:
-    """How a part can run inside a tile, the best way as a rule first."""
+def part_schedules(
+    laid: LaidPart, target: Target, without: Collection[Node] = ()
+) -> list[Schedule] | Infeasible:
+    """How a part can run inside a tile, the best way as a rule first.
+
+    Values that it is to do ``without`` are computed again wherever a later stage reads them.
+    """
     layout, space, tract = laid.layout, laid.layout.space, laid.tract
     lane = space.axes[-1]
     rows = [a for a in space.kept if a not in tract.fixed and a is not lane]
@@ -115,7 +153,7 @@ def part_schedules(laid: LaidPart, target: Target) -> list[Schedule] | Infeasibl
     if lane.reduced:
         many = tract.length(rows[0]) if len(rows) == 1 else 0
         if isinstance(many, int) and 1 < many <= MOST_ROWS and is_short(space, target):
-            ways.append((Composition.SHORT, Split(0, -(-many // 16) * 16), None))
+            ways.append((Composition.SHORT, Split(0, many), None))
         ways.append((Composition.ROW, Split(0, 1), None))
     elif space.reduced:
         ways.append((Composition.COLUMN, Split(0, 1), tract.length(lane)))
@@ -123,12 +161,34 @@ def part_schedules(laid: LaidPart, target: Target) -> list[Schedule] | Infeasibl
         if across in rows and across is not None:
             ways.append((Composition.BLOCK, Split(space.axes.index(across), 1), None))
         ways.append((Composition.THREAD, Split(0, 1), None))
-    stages, kept = stages_of(layout, levels_of(layout), None)
+    stages, kept = stages_of(layout, levels_of(layout), None, without)
+    seconds = estimate(layout, target)
+    if isinstance(space.size, int):
+        again = [target.expensive if is_expensive(n) else target.light for n in without]
+        seconds += sum(again) * space.size
     found = []
     for composition, split, width in ways:
         inner = [a for a in rows if composition is not Composition.BLOCK or a is not across]
         if tract.window not in inner[1:]:
-            found.append(Schedule(composition, space.axes, split, width, stages, kept))
+            plan = Schedule(composition, space.axes, split, width, stages, kept, seconds=seconds)
+            found.append(plan)
     if not found:
         return Infeasible("window", "a tile owns a window of an axis inside those of its rows")
-    return [evolve(plan, seconds=estimate(layout, target)) for plan in found]
+    return found
+
+
+def row_axes(space: Space, schedule: Schedule, tract: Tract) -> list[Axis]:
+    """The axes that the rows of a tile go along: neither its lanes' nor those it has one step of.
+
+    Short rows are lanes themselves where row values are computed.
+    """
+    blocked = schedule.composition is Composition.BLOCK
+    across = space.axes[schedule.split.split_dim] if blocked else None
+    held = (*tract.fixed, space.axes[-1], across)
+    return [a for a in space.kept if a not in held]
+
+
+def has_rows(space: Space, schedule: Schedule, tract: Tract) -> bool:
+    """Whether a part is a loop over rows, which may run side by side."""
+    short = schedule.composition is Composition.SHORT
+    return not short and bool(row_axes(space, schedule, tract))

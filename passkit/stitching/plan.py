@@ -14,12 +14,15 @@ from passkit.node import Entry, Node, known_shape
 from passkit.op import FContract
 from passkit.propagate import operand_states
 from passkit.schedule import PartPlan, Schedule, Stitching
-from passkit.size import Extent, Size, numel
+from passkit.shared import ROOM, tile_parts
+from passkit.sharing import Array, arranged, share
+from passkit.size import Extent, Size, at_least, numel
 from passkit.space import Infeasible, folding_of, is_free
 from passkit.split import Reject, Split, SplitKind, State, Whole, join, legal_splits
-from passkit.stitching.cutting import Piece, contract_of, cut, reads_of_part
-from passkit.stitching.parts import LaidPart, lay_part, part_schedules
-from passkit.stitching.regions import Region
+from passkit.stitching.cutting import Piece, contract_of, cut, reads_of_part, without
+from passkit.stitching.lives import arrays_of
+from passkit.stitching.parts import LaidPart, crooked, lay_part, part_schedules
+from passkit.stitching.regions import Region, pitched
 from passkit.target import Target
 from passkit.tiling import Composition
 
@@ -27,6 +30,10 @@ FLOPS = 6e10
 """Steps of products of matrices that a core takes in a second, from its caches."""
 TURN = 1e-7
 """Seconds that a part of a tile takes besides its work: a handful of loops begin and end."""
+
+
+_Made = tuple[PartPlan, LaidPart | None, float]
+"""A part, its space if it has one of its own, and its seconds."""
 
 
 def is_stitched(graph: Graph) -> bool:
@@ -58,7 +65,7 @@ def plan_stitched(group: Group, target: Target) -> Schedule | Infeasible:
     why = Infeasible("shared", "no split of its results suits all its parts")
     for found in ways_to_stitch(group, target, first):
         if isinstance(found, Infeasible):
-            why = found if why.node is None else why
+            why = _rather(why, found)
         elif best is None or found.seconds < best.seconds:
             best = found
     return best or why
@@ -106,6 +113,15 @@ def heaviest(graph: Graph, following: Mapping[Entry, Entry]) -> list[Entry]:
     return sorted(wanted, key=_weight, reverse=True)
 
 
+def _rather(why: Infeasible, other: Infeasible) -> Infeasible:
+    """The more telling of two reasons: one that names an operator, or what needs the least."""
+    if why.node is not None or other.node is not None:
+        return other if why.node is None else why
+    least, need = why.data.get("need"), other.data.get("need")
+    less = isinstance(least, int) and (not isinstance(need, int) or least <= need)
+    return why if less else other
+
+
 def followers(graph: Graph, pieces: Sequence[Piece]) -> dict[Entry, Entry]:
     """Results that may lie wherever the tiles of the one value fall that their part reads.
 
@@ -137,16 +153,15 @@ class _Plan:
         choose: Choose,
         following: Mapping[Entry, Entry],
     ) -> None:
-        self.group, self.graph, self.pieces, self.target = group, group.graph, pieces, target
+        self.group, self.graph, self.whole, self.target = group, group.graph, pieces, target
         self.choose, self.following = choose, following
-        self.states: dict[Entry, State] = {}
         self.number = self.graph.positions
+        self.best: Schedule | None = None
 
     def schedule(self, splits: Mapping[Entry, Split]) -> Schedule | Infeasible:
         """The whole schedule, or the first thing that is in its way."""
         root = heaviest(self.graph, self.following)[0]
-        split = splits[root]
-        tiles = split.blocks(known_shape(root))
+        tiles = splits[root].blocks(known_shape(root))
         for entry, own in splits.items():
             if own.blocks(known_shape(entry)) != tiles:
                 return Infeasible(
@@ -154,33 +169,100 @@ class _Plan:
                     f"{entry.name} has {own.blocks(known_shape(entry))} tiles, {root.name} {tiles}",
                     entry.node,
                 )
-        self.states.update(splits)
+
+        def arrays(dropped: tuple[int, ...]) -> Sequence[Array] | Infeasible:
+            return self._without(splits, root, [self.graph.nodes[k] for k in dropped])
+
+        limit = self.target.scratch
+        self.roomy = True
+        found = arrays(())
+        if isinstance(found, Infeasible):
+            return found
+        if not at_least(limit, arranged(found, ROOM).nbytes):
+            self.roomy = False  # what rows have to spare is given up before any array is
+            shared = share(arrays, limit, ROOM)
+            if isinstance(shared, Infeasible):
+                return shared
+            if isinstance(shared.nbytes, Size):
+                reason = f"a tile needs {shared.nbytes} bytes of scratch"
+                return Infeasible("shared_over_limit", reason)
+        assert self.best is not None
+        return self.best
+
+    def _without(
+        self, splits: Mapping[Entry, Split], root: Entry, dropped: Sequence[Node]
+    ) -> Sequence[Array] | Infeasible:
+        """The arrays of the schedule in which some values have none; it is the ``best`` then."""
+        split = splits[root]
+        self.states: dict[Entry, State] = {**splits}
+        self.dropped, self.pieces = dropped, self.whole
         results = [self._results(p) for p in self.pieces]
+        followed = [e.node for e in self.following.values() if e.node in dropped]
+        if followed:
+            return Infeasible("operand", f"a result lies as {followed[0].label} does", followed[0])
+        if dropped:
+            arrays = {e.node for values in results for e in values}
+            pieces = without(self.graph, self.whole, arrays, dropped)
+            if isinstance(pieces, Infeasible):
+                return pieces
+            self.pieces = pieces
+            while not all(results := [self._results(p) for p in self.pieces]):
+                self.pieces = [p for p in self.pieces if self._results(p)]
+        tiles = split.blocks(known_shape(root))
         for piece, values in reversed(list(zip(self.pieces, results, strict=True))):
             if any(e in self.following for e in values):
                 continue
             problem = self._agree(values, tiles) or self._ask(piece, values)
             if problem is not None:
                 return problem
+        made = self._laid(results, tiles)
+        if isinstance(made, Infeasible):
+            return made
+        regions, found = made
+        parts, laid = tuple(f[0] for f in found), [f[1] for f in found]
+        seconds = sum(f[2] for f in found)
+        left = [e.node for values in results for e in values if e.node in regions]
+        kept = [(self.number[n], regions[n]) for n in left]
+        stitching = Stitching(parts, tuple(sorted(kept, key=lambda k: k[0])), tiles)
+        if isinstance(tiles, int):
+            seconds = (seconds + tiles * len(parts) * TURN) * imbalance(tiles)
+        self.best = Schedule(
+            Composition.STITCHED, (), split, None, (), (), seconds=seconds, stitching=stitching
+        )
+        return arrays_of(self.group, stitching, tile_parts(self.group, stitching, laid))[0]
+
+    def _laid(
+        self, results: Sequence[Sequence[Entry]], tiles: Extent
+    ) -> tuple[dict[Node, Region], list[_Made]] | Infeasible:
+        """The parts; rows are whole vectors in scratch where there is room and no part minds."""
         regions = {e.node: region_of(known_shape(e), s) for e, s in self.states.items()}
-        parts, seconds = [], 0.0
+        passed = {e.node for p in self.pieces for e in reads_of_part(self.graph, p.nodes)}
+        vector = self.target.lanes if self.roomy else 1
+        wide = {n: pitched(r, vector) if n in passed else r for n, r in regions.items()}
+        while any(r.pitch is not None for r in wide.values()):
+            found = self._parts(results, wide, tiles)
+            if isinstance(found, Infeasible):
+                break
+            bent: set[Node] = set()
+            for (_, laid, _), values in zip(found, results, strict=True):
+                if laid is not None:
+                    bent |= crooked(laid, wide, [e.node for e in values])
+            if not bent:
+                return wide, found
+            wide |= {n: regions[n] for n in bent}
+        found = self._parts(results, regions, tiles)
+        return found if isinstance(found, Infeasible) else (regions, found)
+
+    def _parts(
+        self, results: Sequence[Sequence[Entry]], regions: Mapping[Node, Region], tiles: Extent
+    ) -> list[_Made] | Infeasible:
+        made: list[_Made] = []
         for piece, values in zip(self.pieces, results, strict=True):
             found = self._part(piece, values, regions, tiles)
             if isinstance(found, Infeasible):
                 return found
-            parts.append(found[0])
-            seconds += found[1]
-        left = [e.node for values in results for e in values if e.node in regions]
-        kept = [(self.number[n], regions[n]) for n in left]
-        stitching = Stitching(tuple(parts), tuple(sorted(kept, key=lambda k: k[0])), tiles)
-        scratch = sum((r.size * 8 for r in regions.values()), start=0)
-        if isinstance(scratch, Size) or scratch > self.target.scratch:
-            return Infeasible("shared_over_limit", f"a tile needs {scratch} bytes of scratch")
-        if isinstance(tiles, int):
-            seconds = (seconds + tiles * len(parts) * TURN) * imbalance(tiles)
-        return Schedule(
-            Composition.STITCHED, (), split, None, (), (), seconds=seconds, stitching=stitching
-        )
+            made.append(found)
+        return made
 
     def _results(self, piece: Piece) -> list[Entry]:
         """What of a part others read, or the caller."""
@@ -234,21 +316,22 @@ class _Plan:
         values: Sequence[Entry],
         regions: Mapping[Node, Region],
         tiles: Extent,
-    ) -> tuple[PartPlan, float] | Infeasible:
+    ) -> _Made | Infeasible:
         nodes = tuple(self.number[n] for n in piece.nodes)
         results = tuple(self.number[e.node] for e in values)
         if piece.product:
-            return PartPlan(nodes, results, None), self._product_seconds(
-                piece.nodes[0], regions[piece.nodes[0]], tiles
-            )
+            seconds = self._product_seconds(piece.nodes[0], regions[piece.nodes[0]], tiles)
+            return PartPlan(nodes, results, None), None, seconds
         laid = lay_part(self.group, piece.nodes, [e.node for e in values], regions)
         if isinstance(laid, Infeasible):
             return laid
-        plans = part_schedules(laid, self.target)
+        dropped = {self.graph.names[n] for n in self.dropped}
+        again = [n for n, name in laid.group.origin.items() if name in dropped]
+        plans = part_schedules(laid, self.target, again)
         if isinstance(plans, Infeasible):
             return plans
         plan = self.choose(values, regions, plans)
-        return PartPlan(nodes, results, plan), plan.seconds * _repeated(laid, tiles)
+        return PartPlan(nodes, results, plan), laid, plan.seconds * _repeated(laid, tiles)
 
     def _product_seconds(self, node: Node, region: Region, tiles: Extent) -> float:
         contract = contract_of(node)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from passkit.ast import Binary, Expr, Var, dt, size_of, where
 from passkit.index import Extents, Sum, ravel
@@ -20,7 +20,8 @@ class Region:
 
     Dimensions before the window are ``fixed`` (or behind it, ``backwards``); the others are whole.
     Without a window (None) all but the fixed ones are, and ``per`` tiles in a row have the same.
-    ``chunk`` is the window's length; the last one of a dimension may be shorter.
+    ``chunk`` is the window's length; the last one of a dimension may be shorter. In scratch its
+    rows are ``pitch`` elements apart, if that is more than they have.
     """
 
     shape: Shape
@@ -29,6 +30,7 @@ class Region:
     chunk: Extent = 1
     backwards: bool = False
     per: Extent = 1
+    pitch: Extent | None = None
 
     @property
     def inside(self) -> tuple[int, ...]:
@@ -55,14 +57,19 @@ class Region:
         return tuple(self.chunk if k == self.window else self.shape[k] for k in self.inside)
 
     @property
+    def room(self) -> Shape:
+        """What that takes in scratch."""
+        return self.extents if self.pitch is None else (*self.extents[:-1], self.pitch)
+
+    @property
     def size(self) -> Extent:
-        """The elements of a tile, at most."""
-        return numel(self.extents)
+        """The elements of scratch that a tile's part takes, at most."""
+        return numel(self.room)
 
     def local(self, index: Sequence[Expr], first: Expr, extents: Extents) -> Sum:
         """The place in a tile's part of the element at ``index``; its window is from ``first``."""
         at = [index[k] - first if k == self.window else index[k] for k in self.inside]
-        return ravel(at, self.extents, extents)
+        return ravel(at, self.room, extents)
 
 
 def bounds(region: Region, tiles: Extent, first: Var, last: Var, scale: Extent = 1) -> list[Let]:
@@ -94,3 +101,32 @@ def place_of(region: Region, tiles: Extent) -> Expr:
 
 def _over(x: Expr, by: Extent) -> Expr:
     return x if by == 1 else Binary("//", x, size_of(by), dt.int64)
+
+
+def alike(a: Region, b: Region) -> bool:
+    """Whether elements of one linear index lie at one place in a tile's part of either value."""
+    if a == b or a.backwards or b.backwards:
+        return a == b
+    return _measures(a) == _measures(b)
+
+
+def _measures(r: Region) -> tuple[Extent, ...]:
+    """What a region of consecutive elements is like: how many a tile has, and from where on."""
+    inner = numel(r.shape[k] for k in r.inside if k != r.window)
+    whole = inner if r.window is None else r.shape[r.window] * inner
+    row = 0 if r.pitch is None else r.shape[-1]
+    return numel(r.shape[k] for k in r.outside), whole, r.size, r.per, row
+
+
+def pitched(region: Region, vector: int) -> Region:
+    """The region with rows of whole vectors, so that no vector reaches into the next row.
+
+    A processor makes a load wait for a masked store that reaches there, whatever the mask.
+    """
+    last, inside = len(region.shape) - 1, region.inside
+    if region.backwards or len(inside) < 2 or region.window == last:
+        return region
+    length = region.shape[last]
+    if not isinstance(length, int) or length < 2 or length % vector == 0:
+        return region
+    return evolve(region, pitch=-(-length // vector) * vector)

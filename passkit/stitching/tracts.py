@@ -122,5 +122,5 @@ def boundary(space: Space, region: Region) -> list[Sum]:
         if total == size:
             index = space.index(role, region.shape)
             at = [index[k] for k in region.inside]
-            return [ravel(at, region.extents, space.extents)]
+            return [ravel(at, region.room, space.extents)]
     return []

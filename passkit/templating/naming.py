@@ -46,10 +46,13 @@ def _stages(
 def stitched_values(
     group: Group, stitching: Stitching, names: dict[Node, str]
 ) -> dict[Node, Nest]:
-    """What the templates of a stitched group name, if its tiles own values as these do."""
+    """What the templates of a stitched group name, if its tiles own values as these do.
+
+    Results that follow what they move have no loops of their own, nor has what is computed again.
+    """
     own = {group.graph.nodes[k] for k, _ in stitching.regions}
-    following = [e.node for e in group.graph.outputs if e.node not in own]
-    return stitched.values_of(group, cut(group.graph), names, following)
+    found = stitched.values_of(group, cut(group.graph), names)
+    return {node: nest for node, nest in found.items() if node in own}
 
 
 def parts_of(group: Group) -> list[Group]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from passkit.group import Group
 from passkit.nest import Nest, nests_of
@@ -27,18 +27,14 @@ LEVELS = {
 
 
 def values_of(
-    group: Group, pieces: list[Piece], names: dict[Node, str], following: Collection[Node]
+    group: Group, pieces: list[Piece], names: dict[Node, str]
 ) -> dict[Node, Nest]:
-    """The values that parts leave for others, and the results, without those that follow others.
-
-    These lie wherever the tiles of what they move do.
-    """
+    """The values that parts may leave for others, and the results."""
     graph = group.graph
     read = {e.node for p in pieces for e in reads_of_part(graph, p.nodes)}
     shared = [n for p in pieces for n in p.nodes if n in p.owns and n in read]
     named = {name: node for node, name in names.items()}
-    found = {named[nest.name]: nest for nest in nests_of(group, shared)}
-    return {node: nest for node, nest in found.items() if node not in following}
+    return {named[nest.name]: nest for nest in nests_of(group, shared)}
 
 
 def stage_of(node: Node, nest: Nest, region: Region, schedule: Schedule | None) -> NestPlan:

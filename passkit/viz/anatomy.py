@@ -12,7 +12,8 @@ from passkit.group import Group
 from passkit.lowering.loops import tiles_of
 from passkit.node import Node, known_shape
 from passkit.schedule import Kept, PartPlan, Schedule, Stitching
-from passkit.shared import Holds, SharedPlan
+from passkit.scratch import Holds
+from passkit.shared import SharedPlan
 from passkit.size import Extent
 from passkit.space import is_free
 from passkit.stage import Place

@@ -28,6 +28,8 @@ class Who:
     ``stage`` is the number of the stage that runs. ``team`` counts the waits of tiles, ``squad``
     also those of rows: what has an equal one is not in order. ``step`` is the turn of the serial
     loops, by which one thread orders what it does in a stage; the stage's begin at ``first_step``.
+    They are ``joined`` where they store what all threads of their row have found: each of those has
+    loaded before what it loads in the stage.
     """
 
     stage: int
@@ -38,6 +40,7 @@ class Who:
     thread: Array
     step: Array
     first_step: int
+    joined: bool = False
 
     def only(self, chosen: Array) -> Who:
         """The threads that are chosen."""
@@ -76,6 +79,11 @@ class Marks:
             tile = self.tile[at]
             bad |= (tile != NOBODY) & (tile != who.tile)
         return bad
+
+    def before_joining(self, at: Array, who: Who) -> Array:
+        """Where threads of the same row made the last access in this stage, and have joined."""
+        same: Array = (self.stage[at] == who.stage) & (self.row[at] == who.row)
+        return same & who.joined
 
     def of_others(self, at: Array, who: Who) -> Array:
         """Where another thread made the last access."""

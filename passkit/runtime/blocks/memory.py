@@ -157,6 +157,8 @@ class Memory:
                 bad = marks.of_others(units, who) & (self.ground.owner[units] == self.number)
             else:
                 bad = marks.out_of_order(units, who)
+                if did == "loads":
+                    bad &= ~marks.before_joining(units, who)
             if bad.any():
                 where = self._element(index, self._any(bad))
                 self._race(f"{does} {where}", did, marks, units[bad][0], who)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from attrs import evolve
 
 from passkit.ast import Expr
 from passkit.runtime.blocks.memory import Memory
@@ -13,6 +14,7 @@ from passkit.runtime.blocks.threads import Clock, Crew, Threads
 from passkit.runtime.evaluate import Evaluation
 from passkit.runtime.folding import fold_array, scan_array
 from passkit.stage import Fold, Let, Level, Running, Stage, Store
+from passkit.walk import variables
 
 Array = Any
 Values = dict[str, Array]
@@ -86,7 +88,8 @@ class StageRun:
                     self._scan(s, crew)
         self.values.update(self.results)
         for s in stage.after:
-            self._store(s, threads.crew(2, inner))
+            joined = not self.results.keys().isdisjoint(v.name for v in variables(s.value))
+            self._store(s, evolve(threads.crew(2, inner), joined=joined))
         if not stage.loops:
             return {s.var.name: self.values[s.var.name] for s in stage.body if isinstance(s, Let)}
         rows = len(threads.rows)

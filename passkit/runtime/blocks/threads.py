@@ -141,6 +141,7 @@ class Crew:
     thread: Array
     step: Array
     active: Array | None
+    joined: bool = False
 
     @property
     def storing(self) -> Crew:
@@ -168,7 +169,7 @@ class Crew:
             np.broadcast_to(x, shape).ravel() for x in (self.row, self.thread, self.step)
         )
         c = self.clock
-        who = Who(c.stage, c.tile, c.team, c.squad, row, thread, step, c.first_step)
+        who = Who(c.stage, c.tile, c.team, c.squad, row, thread, step, c.first_step, self.joined)
         return (who if chosen is None else who.only(chosen)), chosen
 
 
