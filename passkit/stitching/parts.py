@@ -90,15 +90,14 @@ def _followed(
     layout: Layout, feeds: Sequence[Entry], regions: Mapping[Node, Region]
 ) -> tuple[Node, Tract] | Infeasible:
     """The same where results lie as a tile's part of what is read falls: of a value moved."""
-    for node, feed in zip(layout.graph.inputs, feeds, strict=True):
-        if feed.node in regions:
-            reads, region = layout.input_reads[node], regions[feed.node]
-            found = [tract_along(layout.space, access, region) for access in reads]
-            tract = found[0]
-            if tract and all(t and t.same_points(tract) for t in found):
-                return feed.node, tract
-            return Infeasible("window", f"{feed.name} is moved out of its tiles", feed.node)
-    raise AssertionError("a part that follows nothing")
+    pairs = zip(layout.graph.inputs, feeds, strict=True)
+    node, feed = next((n, e) for n, e in pairs if e.node in regions)
+    reads, region = layout.input_reads[node], regions[feed.node]
+    found = [tract_along(layout.space, access, region) for access in reads]
+    tract = found[0]
+    if tract and all(t and t.same_points(tract) for t in found):
+        return feed.node, tract
+    return Infeasible("window", f"{feed.name} is moved out of its tiles", feed.node)
 
 
 def crooked(laid: LaidPart, regions: Mapping[Node, Region], results: Sequence[Node]) -> set[Node]:

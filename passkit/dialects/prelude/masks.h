@@ -32,6 +32,9 @@ template <int L> struct mask_t {
     static PK_MEMBER mask_t of(mask_t<L / 2> lo, mask_t<L / 2> hi) {
         mask_t r;
         if constexpr (L > 16) r.k.lo = lo, r.k.hi = hi;
+        // GCC 12 stores masks of 8 lanes as bytes and loads them back as words, with a stray byte:
+        // kunpckbw looks at neither's upper half.
+        else if constexpr (L == 16) r.k = __builtin_ia32_kunpckhi(hi.k, lo.k);
         else r.k = B(lo.k | unsigned(hi.k) << L / 2);
         return r;
     }
