@@ -11,15 +11,13 @@ from passkit.layout import Layout, lay_out
 from passkit.lowering.loops import Loops
 from passkit.schedule import Schedule
 from passkit.size import Extent, numel
-from passkit.stitching.plan import imbalance
+from passkit.stitching.costs import imbalance, row_seconds
 from passkit.target import Target
 from passkit.templating.naming import parts_of
 from passkit.tiling import Composition
 
-TILE, PASS, FOLD = 4e-8, 4e-9, 8e-9
-"""Seconds that a tile, a pass over a row, and the end of a fold take besides their work."""
-TOGETHER = 4
-"""How many short rows are folded in the time of one, as none waits for another."""
+TILE = 4e-8
+"""Seconds that a tile takes besides its work."""
 
 
 def model_seconds(group: Group, schedule: Schedule, target: Target) -> float:
@@ -75,8 +73,4 @@ def _idle(schedule: Schedule, target: Target) -> float:
 
 def _between(schedule: Schedule) -> float:
     """Seconds between the passes of a kernel over its rows, and at the ends of their folds."""
-    times, _ = _lanes(schedule)
-    passes = [s for s in schedule.stages if s.folds or s.keeps or s.stores]
-    folds = sum(len(s.folds) for s in passes) if schedule.space.axes[-1].reduced else 0
-    each = len(passes) * PASS + folds * FOLD
-    return times * each / (TOGETHER if schedule.composition is Composition.SHORT else 1)
+    return _lanes(schedule)[0] * row_seconds(schedule, schedule.space.axes[-1].reduced)

@@ -12,7 +12,7 @@ import passkit as pk
 from passkit.compiler import Executable
 from passkit.node import known_shape
 from passkit.sharing import Sharing, share
-from passkit.stitching import plan
+from passkit.stitching import costs, plan
 from passkit.target import target_of
 from tests.random_stitches import random_stitch
 from tests.together import compiled
@@ -47,7 +47,7 @@ def test_block_by_block(first: int) -> None:
 
 def test_seeds_that_found_faults(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many tiles as there may be, since those have found the most."""
-    monkeypatch.setattr(plan, "TURN", 0.0)
+    monkeypatch.setattr(costs, "TURN", 0.0)
     for seed in MENDED:
         graph, names = random_stitch(seed)
         agree(graph, pk.compile(graph, target="blocks", keep_together=names))
@@ -66,7 +66,7 @@ def test_where_arrays_are_given_up(
     dialect: str, lanes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Little scratch: parts compute again what others had, for the CPU and as on a GPU."""
-    monkeypatch.setattr(plan, "TURN", 0.0)
+    monkeypatch.setattr(costs, "TURN", 0.0)
     given_up = []
 
     def noted(*args: Any) -> Any:
@@ -86,7 +86,7 @@ def test_where_arrays_are_given_up(
 
 def test_native(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same text compiled."""
-    monkeypatch.setattr(plan, "TURN", 0.0)
+    monkeypatch.setattr(costs, "TURN", 0.0)
     made = [random_stitch(seed) for seed in (*MENDED, *range(200, 214))]
     for graph, names in made:
         (exe,) = compiled([graph], keep_together=names)

@@ -19,18 +19,13 @@ from passkit.sharing import Array, arranged, share
 from passkit.size import Extent, Size, at_least, numel
 from passkit.space import Infeasible, folding_of, is_free
 from passkit.split import Reject, Split, SplitKind, State, Whole, join, legal_splits
+from passkit.stitching.costs import part_seconds, product_seconds, tile_seconds
 from passkit.stitching.cutting import Piece, contract_of, cut, reads_of_part, without
 from passkit.stitching.lives import arrays_of
 from passkit.stitching.parts import LaidPart, crooked, lay_part, part_schedules
 from passkit.stitching.regions import Region, pitched
 from passkit.target import Target
 from passkit.tiling import Composition
-
-FLOPS = 6e10
-"""Steps of products of matrices that a core takes in a second, from its caches."""
-TURN = 1e-7
-"""Seconds that a part of a tile takes besides its work: a handful of loops begin and end."""
-
 
 _Made = tuple[PartPlan, LaidPart | None, float]
 """A part, its space if it has one of its own, and its seconds."""
@@ -201,8 +196,8 @@ class _Plan:
         if followed:
             return Infeasible("operand", f"a result lies as {followed[0].label} does", followed[0])
         if dropped:
-            arrays = {e.node for values in results for e in values}
-            pieces = without(self.graph, self.whole, arrays, dropped)
+            left = {e.node for values in results for e in values}
+            pieces = without(self.graph, self.whole, left, dropped)
             if isinstance(pieces, Infeasible):
                 return pieces
             self.pieces = pieces
@@ -221,15 +216,17 @@ class _Plan:
         regions, found = made
         parts, laid = tuple(f[0] for f in found), [f[1] for f in found]
         seconds = sum(f[2] for f in found)
-        left = [e.node for values in results for e in values if e.node in regions]
-        kept = [(self.number[n], regions[n]) for n in left]
+        owned = [e.node for values in results for e in values if e.node in regions]
+        kept = [(self.number[n], regions[n]) for n in owned]
         stitching = Stitching(parts, tuple(sorted(kept, key=lambda k: k[0])), tiles)
-        if isinstance(tiles, int):
-            seconds = (seconds + tiles * len(parts) * TURN) * imbalance(tiles)
+        arrays = arrays_of(self.group, stitching, tile_parts(self.group, stitching, laid))[0]
+        scratch = arranged(arrays, ROOM).nbytes
         self.best = Schedule(
-            Composition.STITCHED, (), split, None, (), (), seconds=seconds, stitching=stitching
+            *(Composition.STITCHED, (), split, None, (), ()),
+            seconds=tile_seconds(seconds, tiles, len(parts), scratch),
+            stitching=stitching,
         )
-        return arrays_of(self.group, stitching, tile_parts(self.group, stitching, laid))[0]
+        return arrays
 
     def _laid(
         self, results: Sequence[Sequence[Entry]], tiles: Extent
@@ -320,7 +317,9 @@ class _Plan:
         nodes = tuple(self.number[n] for n in piece.nodes)
         results = tuple(self.number[e.node] for e in values)
         if piece.product:
-            seconds = self._product_seconds(piece.nodes[0], regions[piece.nodes[0]], tiles)
+            contract = contract_of(piece.nodes[0])
+            assert contract is not None
+            seconds = product_seconds(contract, regions[piece.nodes[0]], tiles)
             return PartPlan(nodes, results, None), None, seconds
         laid = lay_part(self.group, piece.nodes, [e.node for e in values], regions)
         if isinstance(laid, Infeasible):
@@ -331,13 +330,7 @@ class _Plan:
         if isinstance(plans, Infeasible):
             return plans
         plan = self.choose(values, regions, plans)
-        return PartPlan(nodes, results, plan), laid, plan.seconds * _repeated(laid, tiles)
-
-    def _product_seconds(self, node: Node, region: Region, tiles: Extent) -> float:
-        contract = contract_of(node)
-        assert contract is not None
-        steps = region.size * tiles * contract.k
-        return steps / FLOPS if isinstance(steps, int) else 0.0
+        return PartPlan(nodes, results, plan), laid, part_seconds(laid, plan, tiles)
 
 
 def region_of(shape: tuple[Extent, ...], state: State) -> Region:
@@ -352,23 +345,3 @@ def region_of(shape: tuple[Extent, ...], state: State) -> Region:
     fixed = (len(shape) - 1 - state.split_dim if backwards else state.split_dim) + single
     window = None if single else state.split_dim
     return Region(shape, fixed, window, state.chunk, backwards)
-
-
-def _repeated(laid: LaidPart, tiles: Extent) -> float:
-    """How often the points of a part are computed, with lanes that stand idle."""
-    space = laid.layout.space
-    points: Extent = tiles
-    for axis in space.axes:
-        length = laid.tract.length(axis)
-        if axis is space.axes[-1] and isinstance(length, int):
-            length = -(-length // 16) * 16
-        points = points * length
-    if isinstance(points, Size) or isinstance(space.size, Size):
-        return 1.0
-    return points / max(1, space.size)
-
-
-def imbalance(tiles: int) -> float:
-    """How much longer threads take that have too few tiles to share them evenly."""
-    return 1.0 + 2.0 / tiles
-

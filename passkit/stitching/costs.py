@@ -1,0 +1,85 @@
+"""What kernels take by the model besides work: rows, parts and tiles that begin and end; scratch."""
+
+from __future__ import annotations
+
+from passkit.folds import Contract
+from passkit.schedule import Schedule, is_expensive
+from passkit.size import Extent, Size
+from passkit.space import Role, reduce_of
+from passkit.stitching.parts import LaidPart
+from passkit.stitching.regions import Region
+from passkit.tiling import Composition
+
+FLOPS = 6e10
+"""Steps of products of matrices that a core takes in a second, from its caches."""
+TURN = 4e-8
+"""Seconds that a part of a tile takes besides its work: a handful of loops begin and end."""
+PASS, FOLD, CURVE = 4e-9, 8e-9, 1e-8
+"""Seconds that a pass over a row, the end of a fold, and an expensive value of a row take."""
+TOGETHER = 4
+"""How many short rows are folded in the time of one, as none waits for another."""
+NEAR = 32 * 1024
+"""Bytes of scratch that stay in a core's first cache, beside what is read."""
+FAR = 5e-12
+"""Seconds that a byte takes more which has to come from the second one."""
+
+
+def product_seconds(contract: Contract, region: Region, tiles: Extent) -> float:
+    """Of a product of matrices, of which each tile has a region."""
+    steps = region.size * tiles * contract.k
+    return steps / FLOPS if isinstance(steps, int) else 0.0
+
+
+def part_seconds(laid: LaidPart, plan: Schedule, tiles: Extent) -> float:
+    """Of a part with loops of its own: its points as often as tiles compute them, and its rows."""
+    return plan.seconds * _repeated(laid, tiles) + _between(laid, plan, tiles)
+
+
+def tile_seconds(seconds: float, tiles: Extent, parts: int, scratch: Extent) -> float:
+    """Of the whole kernel, whose parts take ``seconds``; a tile has so many bytes of scratch."""
+    if not isinstance(tiles, int):
+        return seconds
+    if isinstance(scratch, int) and scratch > NEAR:
+        seconds += tiles * scratch * 2 * FAR
+    return (seconds + tiles * parts * TURN) * imbalance(tiles)
+
+
+def row_seconds(plan: Schedule, folds: bool, curves: int = 0) -> float:
+    """Of a row, besides its points: its passes, the ends of its folds, and its expensive values."""
+    passes = [s for s in plan.stages if s.folds or s.keeps or s.stores]
+    ends = sum(len(s.folds) for s in passes) if folds else 0
+    each = len(passes) * PASS + ends * FOLD + curves * CURVE
+    return each / (TOGETHER if plan.composition is Composition.SHORT else 1)
+
+
+def imbalance(tiles: int) -> float:
+    """How much longer threads take that have too few tiles to share them evenly."""
+    return 1.0 + 2.0 / tiles
+
+
+def _between(laid: LaidPart, plan: Schedule, tiles: Extent) -> float:
+    """Seconds between the passes over rows, and at the ends of their folds."""
+    lane, rows = laid.layout.space.axes[-1], tiles
+    if not lane.reduced:
+        return 0.0
+    for axis in laid.layout.space.kept:
+        rows = rows * laid.tract.length(axis)
+    if isinstance(rows, Size):
+        return 0.0
+    roles = laid.layout.roles.items()
+    curves = [n for n, r in roles if r is Role.ROW and not reduce_of(n) and is_expensive(n)]
+    return rows * row_seconds(plan, True, len(curves))
+
+
+def _repeated(laid: LaidPart, tiles: Extent) -> float:
+    """How often the points of a part are computed, with lanes that stand idle."""
+    space = laid.layout.space
+    points: Extent = tiles
+    for axis in space.axes:
+        length = laid.tract.length(axis)
+        if axis is space.axes[-1] and isinstance(length, int):
+            length = -(-length // 16) * 16
+        points = points * length
+    if isinstance(points, Size) or isinstance(space.size, Size):
+        return 1.0
+    return points / max(1, space.size)
