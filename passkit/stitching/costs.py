@@ -1,4 +1,4 @@
-"""What kernels take by the model besides work: rows, parts and tiles that begin and end; scratch."""
+"""What kernels take besides work, by the model: rows, parts and tiles that begin and end; scratch."""
 
 from __future__ import annotations
 
