@@ -1,4 +1,4 @@
-"""What kernels take besides work, by the model: rows, parts and tiles that begin and end; scratch."""
+"""What kernels take besides work, by the model: rows, parts and tiles that begin and end."""
 
 from __future__ import annotations
 
