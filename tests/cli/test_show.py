@@ -11,6 +11,7 @@ import pytest
 
 import passkit as pk
 from passkit.cli import main
+from passkit.cli.model import read_templates
 from passkit.planning import planned
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -177,3 +178,13 @@ def test_two_templates_for_a_name(capsys: Capture) -> None:
 
     assert main(["run", DIGITS, *twice]) == 1
     assert "--template has two for 't'; a group has one" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("settings, message", [
+    (["=a[CTA];"], "--template needs NAME=TEXT, got '=a"),
+    (["t=a[CTA];", "t=b[CTA];"], "--template has two for 't'; a group has one"),
+])
+def test_settings_of_templates(settings: list[str], message: str) -> None:
+    """Each is a name and a text, and a name has one."""
+    with pytest.raises(pk.SettingError, match=message):
+        read_templates(settings)

@@ -77,6 +77,12 @@ def test_wrong_settings_say_what_is_right(options: dict[str, object], message: s
         PassContext(**options)  # type: ignore[arg-type]
 
 
+def test_templates_are_read_at_once() -> None:
+    """What is wrong with the text is said with the name that it is for."""
+    with pytest.raises(pk.ParseError, match=r"templates\['y'\]: template, column 6: expected"):
+        PassContext(templates={"y": "a[CTA"})
+
+
 def test_an_unknown_option_offers_the_nearest() -> None:
     """Options given to passes by keyword are those of PassContext."""
     with pytest.raises(pk.SettingError, match="no option 'fusoin'; did you mean 'fusion'"):
