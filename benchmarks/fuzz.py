@@ -11,13 +11,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+from campaign import reports  # noqa: E402  (after the path)
+
 BATCH, PROCESS = 100, 500
 
 
@@ -72,33 +76,11 @@ class Campaign:
 
     def run(self) -> int:
         """Check all seeds; 1 when anything failed or a kind of graph did not occur."""
-        last = self.args.first + self.args.count
-        todo = [(s, min(PROCESS, last - s)) for s in range(self.args.first, last, PROCESS)]
-        running: list[tuple[int, subprocess.Popen[str]]] = []
-        while todo or running:
-            while todo and len(running) < self.args.jobs:
-                running.append((todo[0][0], self.begin(*todo.pop(0))))
-            self.finish(*running.pop(0))
-        return self.summary()
-
-    def begin(self, first: int, count: int) -> subprocess.Popen[str]:
-        """A process for some seeds."""
-        command = [sys.executable, "-X", "faulthandler", __file__, "--worker"]
-        command += ["--first", str(first), "--count", str(count)]
-        command += ["--seconds", str(self.args.seconds)]
-        command += ["--blocks"] if self.args.blocks else []
-        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-
-    def finish(self, first: int, process: subprocess.Popen[str]) -> None:
-        """Read what a process reports, to its end."""
-        assert process.stdout is not None
-        batch = first
-        for line in process.stdout:
-            if not line.startswith("{"):  # LAPACK tells what it was asked for in vain
-                continue
-            report = json.loads(line)
-            if "start" in report:
-                batch = report["start"]
+        for report in reports(self.commands(), self.args.jobs):
+            if "crashed" in report:
+                self.failed += 1
+                code, first = report["crashed"], report["start"]
+                print(f"seeds from {first}: the process ended with {code}", flush=True)
                 continue
             self.coverage.update(report["coverage"])
             self.compared = [a + b for a, b in zip(self.compared, report["compared"], strict=True)]
@@ -108,9 +90,16 @@ class Campaign:
                 print(f"\n{text}\n", flush=True)
             spent = time.monotonic() - self.start
             print(f"{self.done} graphs, {self.failed} failed, {spent:.0f} s", flush=True)
-        if process.wait() != 0:
-            self.failed += 1
-            print(f"seeds from {batch}: the process ended with {process.returncode}", flush=True)
+        return self.summary()
+
+    def commands(self) -> Iterator[list[str]]:
+        """A process for some seeds each."""
+        last = self.args.first + self.args.count
+        for first in range(self.args.first, last, PROCESS):
+            command = [sys.executable, "-X", "faulthandler", __file__, "--worker"]
+            command += ["--first", str(first), "--count", str(min(PROCESS, last - first))]
+            command += ["--seconds", str(self.args.seconds)]
+            yield command + ["--blocks"] * self.args.blocks
 
     def summary(self) -> int:
         """Print coverage and counts."""

@@ -10,12 +10,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+from campaign import reports  # noqa: E402  (after the path)
+
 PROCESS = 25
 
 
@@ -24,9 +28,10 @@ def work(first: int, count: int) -> int:
     from tests.template_cases import check, subject
 
     for seed in range(first, first + count):
-        print(json.dumps({"seed": seed}), flush=True)
+        print(json.dumps({"start": seed}), flush=True)
         groups, templates, wrong = check(subject(seed))
         report = {"groups": groups, "templates": templates, "wrong": wrong}
+        report["last"] = seed == first + count - 1
         print(json.dumps(report), flush=True)
     return 0
 
@@ -54,42 +59,29 @@ class Campaign:
 
     def run(self) -> int:
         """Check until there are enough groups; 1 when anything failed."""
-        running: list[subprocess.Popen[str]] = []
-        while running or self.groups < self.count:
-            while self.groups < self.count and len(running) < self.jobs:
-                running.append(self.begin())
-            self.finish(running.pop(0))
-        print(f"{self.groups} groups, {self.templates} templates, {self.failed} failed")
-        return 1 if self.failed else 0
-
-    def begin(self) -> subprocess.Popen[str]:
-        """A process for the next seeds."""
-        command = [sys.executable, "-X", "faulthandler", __file__]
-        command += ["--first", str(self.next), "--worker", str(PROCESS)]
-        self.next += PROCESS
-        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-
-    def finish(self, process: subprocess.Popen[str]) -> None:
-        """Read what a process reports, to its end."""
-        assert process.stdout is not None
-        seed = None
-        for line in process.stdout:
-            if not line.startswith("{"):  # LAPACK tells what it was asked for in vain
-                continue
-            report = json.loads(line)
-            if "seed" in report:
-                seed = report["seed"]
+        for report in reports(self.commands(), self.jobs):
+            if "crashed" in report:
+                self.failed += 1
+                code, seed = report["crashed"], report["start"]
+                print(f"seed {seed}: the process ended with {code}", flush=True)
                 continue
             self.groups += report["groups"]
             self.templates += report["templates"]
             self.failed += len(report["wrong"])
             for text in report["wrong"]:
                 print(f"\n{text}\n", flush=True)
-        if process.wait() != 0:
-            self.failed += 1
-            print(f"seed {seed}: the process ended with {process.returncode}", flush=True)
-        spent = time.monotonic() - self.start
-        print(f"{self.groups} groups, {self.failed} failed, {spent:.0f} s", flush=True)
+            if report["last"]:
+                spent = time.monotonic() - self.start
+                print(f"{self.groups} groups, {self.failed} failed, {spent:.0f} s", flush=True)
+        print(f"{self.groups} groups, {self.templates} templates, {self.failed} failed")
+        return 1 if self.failed else 0
+
+    def commands(self) -> Iterator[list[str]]:
+        """A process for the next seeds, as long as there are too few groups."""
+        while self.groups < self.count:
+            command = [sys.executable, "-X", "faulthandler", __file__]
+            yield [*command, "--first", str(self.next), "--worker", str(PROCESS)]
+            self.next += PROCESS
 
 
 if __name__ == "__main__":

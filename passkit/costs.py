@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from passkit.group import Group
 from passkit.layout import Layout, lay_out
-from passkit.lowering.loops import Loops
+from passkit.lowering.loops import Loops, tiles_of
 from passkit.schedule import Schedule
-from passkit.size import Extent, numel
+from passkit.size import numel
 from passkit.stitching.costs import imbalance, row_seconds
 from passkit.target import Target
-from passkit.templating.naming import parts_of
 from passkit.tiling import Composition
 
 TILE = 4e-8
@@ -25,30 +24,16 @@ def model_seconds(group: Group, schedule: Schedule, target: Target) -> float:
     if schedule.stitching is not None:
         return schedule.seconds
     if schedule.parts:
-        pairs = zip(parts_of(group), schedule.parts, strict=True)
+        pairs = zip(group.alone(), schedule.parts, strict=True)
         found = [model_seconds(part, plan, target) for part, plan in pairs]
         return sum(found) if all(found) else 0.0
-    layout, tiles = lay_out(group.graph), num_tiles(group, schedule)
+    layout, tiles = lay_out(group.graph), tiles_of(schedule)
     assert isinstance(layout, Layout)
     if not schedule.seconds or not isinstance(tiles, int) or not tiles:
         return 0.0
     work = schedule.seconds * _idle(schedule, target)
     total = work + tiles * TILE + _between(schedule)
     return total * imbalance(tiles) if total >= target.parallel else total
-
-
-def num_tiles(group: Group, schedule: Schedule) -> Extent:
-    """How many tiles the kernel of a schedule has."""
-    if schedule.stitching is not None:
-        return schedule.stitching.tiles
-    if schedule.parts:
-        parts = parts_of(group)
-        first = [numbers[0] for numbers in schedule.share]
-        total: Extent = 0
-        for k in first:
-            total = total + num_tiles(parts[k], schedule.parts[k])
-        return total
-    return Loops(schedule.space, schedule).tiles()[3]
 
 
 def _lanes(schedule: Schedule) -> tuple[int, int]:

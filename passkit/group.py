@@ -53,6 +53,10 @@ class Group:
 
         return parts_of(self.graph)
 
+    def alone(self) -> list[Group]:
+        """Each of these parts as a group by itself."""
+        return [Group(p.graph, self.kind) for p in self.parts]
+
     @cached_property
     def ops(self) -> tuple[Node, ...]:
         """The operators, in post-order, without constants."""

@@ -23,7 +23,6 @@ from passkit.templating.dealing import split_of
 from passkit.templating.naming import (
     nests_of_group,
     outer_names,
-    parts_of,
     plain_values,
     renamed,
     template_of,
@@ -110,7 +109,7 @@ def _packed(
 ) -> Schedule | Infeasible:
     """Each part by what is said of it."""
     names, plans = value_names(group), []
-    for part, plan in zip(parts_of(group), default.parts, strict=True):
+    for part, plan in zip(group.alone(), default.parts, strict=True):
         inner = {outer: own for own, outer in outer_names(part, names).items()}
         own = {s.name: s for s in renamed([*stages.values()], inner)}
         found = _obeying(part, plan, target, own)

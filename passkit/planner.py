@@ -73,7 +73,7 @@ def _packed(group: Group, target: Target) -> Schedule | Infeasible:
     free = next((e.node for e in group.graph.outputs if is_free(e.node)), None)
     if free is not None:
         return Infeasible("pass_through", "an output that is an input", free)
-    parts = [Group(p.graph, group.kind) for p in group.parts]
+    parts = group.alone()
     plans = []
     for part in parts:
         plan = plan_group(part, target)

@@ -7,10 +7,11 @@ from typing import Any
 
 from attrs import frozen
 
-from passkit.costs import model_seconds, num_tiles
+from passkit.costs import model_seconds
 from passkit.errors import GraphError, PassError, nearest
 from passkit.graph import Graph
 from passkit.group import Group
+from passkit.lowering.loops import tiles_of
 from passkit.schedule import Schedule, Source, least_bytes
 from passkit.size import Extent
 from passkit.target import Target
@@ -154,7 +155,7 @@ def _ranked(name: str, group: Group, schedule: Schedule, target: Target) -> Rank
         tuple(group.called(n) for n in group.ops),
         str(template),
         schedule.composition.value,
-        num_tiles(group, schedule),
+        tiles_of(schedule),
         least_bytes(group.graph),
         model_seconds(group, schedule, target),
         schedule.source,

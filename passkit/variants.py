@@ -18,7 +18,7 @@ from passkit.space import Infeasible
 from passkit.stitching.plan import first, last, ways_to_stitch
 from passkit.target import Target
 from passkit.template import Template
-from passkit.templating.naming import parts_of, template_of
+from passkit.templating.naming import template_of
 from passkit.tiling import Composition, compositions, cut_axis, split_for, tiling
 from passkit.turning import BLOCK
 
@@ -83,7 +83,7 @@ def _schedules(group: Group, default: Schedule, target: Target) -> Iterator[Sche
 
 def _packed(group: Group, default: Schedule, target: Target) -> Iterator[Schedule]:
     """All parts in their second way, then all in their third, and so on."""
-    pairs = zip(parts_of(group), default.parts, strict=True)
+    pairs = zip(group.alone(), default.parts, strict=True)
     ways = [[plan, *(v.schedule for v in variants(part, target))] for part, plan in pairs]
     for k in range(1, max(map(len, ways))):
         plans = [own[min(k, len(own) - 1)] for own in ways]

@@ -6,8 +6,9 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
-from passkit.costs import model_seconds, num_tiles
+from passkit.costs import model_seconds
 from passkit.group import Group
+from passkit.lowering.loops import tiles_of
 from passkit.planner import plan_group
 from passkit.planning import planned
 from passkit.schedule import Schedule
@@ -66,7 +67,7 @@ def test_what_the_model_counts() -> None:
     def seconds(chunk: int) -> float:
         return model_seconds(group, evolve(plan, split=evolve(plan.split, chunk=chunk)), CPU)
 
-    assert num_tiles(group, plan) == 512
+    assert tiles_of(plan) == 512
     assert seconds(8) < seconds(1) and seconds(8) < seconds(4096) / 2
     assert seconds(8) > plan.seconds
 
@@ -87,7 +88,7 @@ def test_the_model_of_parts_is_their_sum() -> None:
     plan = plan_group(group, CPU)
     assert isinstance(plan, Schedule) and len(plan.parts) == 2
 
-    parts = [Group(p.graph, group.kind) for p in group.parts]
+    parts = group.alone()
     each = [model_seconds(g, s, CPU) for g, s in zip(parts, plan.parts, strict=True)]
     assert model_seconds(group, plan, CPU) == pytest.approx(sum(each))
     assert len(variants(group, CPU)) > 1

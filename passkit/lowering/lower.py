@@ -6,14 +6,11 @@ are put back into their user where that reads better, those that no lane changes
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from attrs import evolve
 
 from passkit.ast import Call, Expr, Fixed, Load, Reduce, Var, cast, size_of
 from passkit.dtype import DType
 from passkit.errors import CodeGenError
-from passkit.graph import Graph
 from passkit.group import Group
 from passkit.index import Sum, add, expression, normal, ravel, times
 from passkit.layout import Layout, lay_out
@@ -21,13 +18,15 @@ from passkit.lowering.arguments import SMALL
 from passkit.lowering.block_loops import BlockLoops
 from passkit.lowering.homes import Homes
 from passkit.lowering.loops import Loops
+from passkit.lowering.naming import local_names
+from passkit.lowering.params import params_of
 from passkit.lowering.values import Values
 from passkit.node import Entry, Node, known_shape
 from passkit.schedule import Schedule, StagePlan
 from passkit.scratch import Holds
 from passkit.shared import SharedPlan, gathers, padded, same_row_value
 from passkit.size import Extent, numel
-from passkit.space import Infeasible, Role, is_free, reduce_of
+from passkit.space import Infeasible, Role, reduce_of
 from passkit.stage import (
     Buffer,
     Fold,
@@ -83,7 +82,7 @@ class Lowering:
         self.graph, self.space = layout.graph, layout.space
         self.nodes = self.graph.nodes
         self.number = {n: k for k, n in enumerate(self.nodes)}
-        self.names = _local_names(self.nodes)
+        self.names = local_names(self.nodes)
         self.homes = homes or Homes(self.graph, self.space)
         self.kept = {self.nodes[k.value]: k for k in schedule.kept}
         self.loops = loops or Loops(self.space, schedule)
@@ -379,34 +378,10 @@ class Lowering:
         return self._scratch(Holds.VALUE, kept.value), self._point(point)
 
 
-def params_of(graph: Graph) -> tuple[Buffer, ...]:
-    """The inputs and results of a group as parameters of its kernel."""
-    sides = (("x", [n.entries[0] for n in graph.inputs]), ("y", graph.outputs))
-    return tuple(
-        Buffer(f"{side}{k}", _dtype(e), Place.GLOBAL, numel(_shape(e)), side == "y")
-        for side, entries in sides
-        for k, e in enumerate(entries)
-    )
-
-
 def _reduction(node: Node) -> Reduce:
     found = reduce_of(node)
     assert found is not None
     return found
-
-
-def _local_names(nodes: Iterable[Node]) -> dict[Node, str]:
-    """Names of locals: the operator's name, numbered where it repeats; C identifiers."""
-    count: dict[str, int] = {}
-    names = {}
-    for node in nodes:
-        if is_free(node) or node.op is None:
-            continue
-        base = "".join(c if c.isalnum() and c.isascii() else "_" for c in node.op.name) or "op"
-        base = f"v_{base}" if base[0].isdigit() else base
-        k = count[base] = count.get(base, 0) + 1
-        names[node] = f"{base}_{k}"
-    return names
 
 
 def _shape(entry: Entry) -> tuple[Extent, ...]:

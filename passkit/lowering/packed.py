@@ -11,7 +11,7 @@ from passkit.ast import Expr, Fixed, size_of
 from passkit.errors import CodeGenError
 from passkit.group import Group
 from passkit.lowering.loops import TILE
-from passkit.lowering.lower import params_of
+from passkit.lowering.params import params_of
 from passkit.memo import Held
 from passkit.renaming import renamed
 from passkit.schedule import Schedule
@@ -60,8 +60,8 @@ def _parts(group: Group, schedule: Schedule, shared: SharedPlan, lower: Lower) -
             f"{group} has {len(group.parts)} parts, its schedule {len(schedule.parts)} and its "
             f"scratch {len(shared.parts)}; run SchedulePlan and SharedMemPlan on this graph"
         )
-    plans = zip(group.parts, schedule.parts, shared.parts, strict=True)
-    return [_part(p.graph.key, s, m, lower, Held(Group(p.graph, group.kind))) for p, s, m in plans]
+    plans = zip(group.alone(), schedule.parts, shared.parts, strict=True)
+    return [_part(part.key, s, m, lower, Held(part)) for part, s, m in plans]
 
 
 @lru_cache(maxsize=1024)

@@ -13,7 +13,8 @@ from passkit.index import Extents, ravel
 from passkit.lowering.block_loops import BlockLoops
 from passkit.lowering.homes import Array, PartHomes, Place
 from passkit.lowering.loops import over_tiles
-from passkit.lowering.lower import Lowering, params_of
+from passkit.lowering.lower import Lowering
+from passkit.lowering.params import params_of
 from passkit.lowering.product import product_stages
 from passkit.node import Entry, Node, known_shape
 from passkit.reads import Index

@@ -30,7 +30,7 @@ def _stages(
     group: Group, schedule: Schedule, target: Target, names: dict[Node, str]
 ) -> tuple[NestPlan, ...]:
     if schedule.parts:
-        parts = zip(parts_of(group), schedule.parts, strict=True)
+        parts = zip(group.alone(), schedule.parts, strict=True)
         return tuple(s for p, own in parts for s in _stages(p, own, target, names))
     if schedule.stitching is None:
         layout, values = plain_values(group, target, names)
@@ -55,11 +55,6 @@ def stitched_values(
     return {node: nest for node, nest in found.items() if node in own}
 
 
-def parts_of(group: Group) -> list[Group]:
-    """The parts of a packed group as groups."""
-    return [Group(p.graph, group.kind) for p in group.parts]
-
-
 def plain_values(
     group: Group, target: Target, names: dict[Node, str]
 ) -> tuple[Layout, tuple[plain.Value, ...]]:
@@ -73,7 +68,7 @@ def nests_of_group(group: Group, schedule: Schedule, target: Target) -> tuple[Ne
     """The values that a group's templates name, in their order, with their loops."""
     names = value_names(group)
     if schedule.parts:
-        parts = zip(parts_of(group), schedule.parts, strict=True)
+        parts = zip(group.alone(), schedule.parts, strict=True)
         return tuple(
             evolve(nest, name=own[nest.name])
             for part, plan in parts

@@ -1,0 +1,19 @@
+"""Parameters: the buffers that a kernel is called with."""
+
+from __future__ import annotations
+
+from passkit.graph import Graph
+from passkit.node import known_shape
+from passkit.size import numel
+from passkit.stage import Buffer, Place
+
+
+def params_of(graph: Graph) -> tuple[Buffer, ...]:
+    """The inputs and results of a group as parameters of its kernel."""
+    params: list[Buffer] = []
+    for side, entries in (("x", [n.entries[0] for n in graph.inputs]), ("y", graph.outputs)):
+        for k, e in enumerate(entries):
+            assert e.dtype is not None
+            size = numel(known_shape(e))
+            params.append(Buffer(f"{side}{k}", e.dtype, Place.GLOBAL, size, side == "y"))
+    return tuple(params)
