@@ -44,7 +44,8 @@ _MODULES = {
     "passkit.passes.base": "Pass register_pass",
     "passkit.passes.context": "PassContext",
     "passkit.passes.apply": "ApplyPasses",
-    "passkit.compiler": "Executable compile explain templates",
+    "passkit.executable": "Executable",
+    "passkit.compiler": "compile explain templates",
     "passkit.saved": "load",
     "passkit.tracing": "jit",
 }

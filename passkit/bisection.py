@@ -14,8 +14,9 @@ import numpy as np
 from attrs import field, frozen
 
 from passkit.agreement import compare
-from passkit.compiler import Executable, compile
+from passkit.compiler import compile
 from passkit.errors import PasskitError, SettingError
+from passkit.executable import Executable
 from passkit.graph import Annotation, Graph
 from passkit.group import FUSED, Group
 from passkit.json import to_json

@@ -16,7 +16,7 @@ from passkit.units import bytes_text, seconds_text
 from passkit.viz.plan import plan
 
 if TYPE_CHECKING:
-    from passkit.compiler import Executable
+    from passkit.executable import Executable
     from passkit.explanation import Explanation
     from passkit.graph import Graph
     from passkit.kernel import Kernel

@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from passkit.compiler import Executable, compile
+from passkit.compiler import compile
 from passkit.errors import ModelError
+from passkit.executable import Executable
 from passkit.json import from_json, to_json
 from passkit.passes.rtcgen import FLAGS, kernel_text
 from passkit.runtime.native.build import kernel_digest, library_of

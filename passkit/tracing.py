@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from passkit.compiler import Executable, compile
+from passkit.compiler import compile
 from passkit.dtype import dtype_of
 from passkit.errors import FeedError, GraphError
+from passkit.executable import Executable
 from passkit.graph import Graph
 from passkit.node import Entry, as_entry, var
 

@@ -15,8 +15,8 @@ import numpy as np
 from attrs import evolve, frozen
 
 import passkit as pk
-from passkit.compiler import Executable
 from passkit.errors import PasskitError, ShapeError
+from passkit.executable import Executable
 from passkit.graph import Graph
 from passkit.infer import show_shape
 from passkit.node import Entry, Node, constant, known_shape, var

@@ -11,8 +11,8 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
-from passkit.compiler import Executable
 from passkit.errors import FeedError, PassError
+from passkit.executable import Executable
 from passkit.planning import with_shapes
 from passkit.runtime.native import compiler as native
 from passkit.runtime.native.build import build, stats

@@ -29,7 +29,8 @@ FLOORS = {
     ),
     "parts": "dialects runtime render viz explanation ranking ops",
     "passes": (
-        "passes plans compiler tracing planning saved exhibit copying reporting bisection notebook"
+        "passes plans executable compiler tracing planning saved exhibit copying reporting "
+        "bisection notebook"
     ),
     "faces": "cli frontends __main__",
 }

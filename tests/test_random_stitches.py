@@ -9,7 +9,7 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
-from passkit.compiler import Executable
+from passkit.executable import Executable
 from passkit.node import known_shape
 from passkit.sharing import Sharing, share
 from passkit.stitching import costs, plan

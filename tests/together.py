@@ -7,8 +7,8 @@ from contextlib import suppress
 from typing import Any
 
 import passkit as pk
-from passkit.compiler import Executable
 from passkit.errors import PasskitError
+from passkit.executable import Executable
 from passkit.graph import Graph
 from passkit.passes.rtcgen import sections_of
 from passkit.planning import LADDER

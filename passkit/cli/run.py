@@ -24,8 +24,9 @@ from passkit.cli.model import (
     model_feeds,
     read_templates,
 )
-from passkit.compiler import Executable, compile
+from passkit.compiler import compile
 from passkit.errors import MissingDependencyError, SettingError
+from passkit.executable import Executable
 from passkit.graph import Graph
 from passkit.passes.context import PassContext
 from passkit.render import ending, rendered

@@ -15,10 +15,11 @@ from passkit.collector import seldom
 from passkit.errors import PassError, RegistryError
 from passkit.graph import Annotation, Graph
 from passkit.node import CONSTANT, Entry, Node
+from passkit.passes import hints
 from passkit.passes.base import Pass, find_pass, provider
 from passkit.passes.context import PassContext, current
 
-OWN = ("options", "timing", "shape_guards")
+OWN = ("options", "timing", "shape_guards", hints.HINTED)
 """Annotations that speak of no node or entry, and so outlive any change of the graph."""
 
 
@@ -39,7 +40,9 @@ def ApplyPasses(  # noqa: N802  (NNVM's name, which users know)
         raise PassError(f"passes work on a Graph, got {type(graph).__name__}; pk.Graph([y])")
     given = [passes] if isinstance(passes, (str, Pass)) else list(passes)
     context = (current() or PassContext()).with_options(**options)
-    run = _Run(context, [_resolve(p) for p in given])
+    resolved = [_resolve(p) for p in given]
+    graph, context = hints.pinned(graph, context)
+    run = _Run(context, resolved)
     with context, seldom():
         graph = run.all(graph)
     if context.times is not None:

@@ -15,7 +15,7 @@ from passkit.node import Entry, Node
 from passkit.op import FReduce
 from passkit.partial import JOIN, PARTIAL, split
 from passkit.passes.base import register_pass
-from passkit.passes.context import PassContext, name_of
+from passkit.passes.context import PassContext
 from passkit.size import Extent, Shape, Size, numel, substitute
 from passkit.space import reduce_of
 
@@ -40,7 +40,7 @@ def split_reduce(graph: Graph, context: PassContext) -> Graph:
     if not any(n.op is not None and FReduce.get(n.op.name) is not None for n in graph.nodes):
         return graph
     # What the caller wants in one kernel stays whole: chunks would be joined by another.
-    whole = {n for names in context.keep_together for n in map(name_of, names)}
+    whole = {n for names in context.keep_together for n in names}
     cuts = {
         n: cut
         for n in graph.nodes

@@ -15,7 +15,7 @@ from passkit.viz.sight import Sight
 from passkit.viz.sizes import size_text
 
 if TYPE_CHECKING:
-    from passkit.compiler import Executable
+    from passkit.executable import Executable
     from passkit.graph import Graph
     from passkit.group import Decision
     from passkit.kernel import Kernel

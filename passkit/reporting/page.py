@@ -17,7 +17,7 @@ from passkit.viz.plan import plan
 from passkit.viz.scene import printable
 
 if TYPE_CHECKING:
-    from passkit.compiler import Executable
+    from passkit.executable import Executable
     from passkit.runtime.profile import Profile
     from passkit.viz.scene import Picture
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from passkit.graph import Graph
 from passkit.group import Decision
 from passkit.node import Node
-from passkit.passes.context import PassContext, name_of
+from passkit.passes.context import PassContext
 from passkit.passes.fusion.draft import (
     Draft,
     Misfit,
@@ -25,6 +25,7 @@ from passkit.passes.fusion.draft import (
 )
 from passkit.passes.fusion.limits import Limits
 from passkit.passes.fusion.partition import Partition, why_opaque
+from passkit.passes.hints import together
 from passkit.reads import written_out
 from passkit.schedule import is_expensive
 from passkit.space import Role, folding_of, is_free, reduce_of
@@ -40,8 +41,8 @@ def greedy(graph: Graph, context: PassContext) -> Partition:
     for node in graph.nodes:
         run.visit(node)
     run.pair()
-    for names in context.keep_together:
-        run.gather([name_of(n) for n in names])
+    for names in together(context):
+        run.gather(names)
     return run.partition()
 
 
@@ -311,7 +312,7 @@ class _Greedy:
         for name in names:
             node = self.node_of.get(name)
             if node is None or node not in self.of:
-                why: str | None = "there is no such node"
+                why: str | None = "passes before Fusion took it away"
                 if node is not None:
                     why = why_opaque(self.graph, node, self.target)
                 self._untied(name, name, Misfit("opaque", why or "it is in no group"))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from passkit.graph import Graph
 from passkit.node import Node
-from passkit.passes.context import PassContext, name_of
+from passkit.passes.context import PassContext
 from passkit.passes.fusion.draft import Draft, Misfit
 from passkit.size import numel
 
@@ -16,8 +16,8 @@ class Limits:
 
     def __init__(self, graph: Graph, context: PassContext) -> None:
         self.graph, self.target, self.names = graph, context.target, graph.names
-        self.apart = [{name_of(n) for n in names} for names in context.keep_apart]
-        self.alone = {name_of(n) for n in context.no_fuse}
+        self.apart = [set(names) for names in context.keep_apart]
+        self.alone = set(context.no_fuse)
 
     def one(self, draft: Draft, node: Node) -> Misfit | None:
         """Why a node may not join a draft, if so."""

@@ -15,8 +15,9 @@ from attrs import Factory, define
 from passkit.graph import Graph
 from passkit.group import FUSED, Decision, Group, Kind, fused_node
 from passkit.node import Entry, Node
-from passkit.passes.context import PassContext, name_of
+from passkit.passes.context import PassContext
 from passkit.passes.fusion.draft import Misfit
+from passkit.passes.hints import together
 from passkit.planner import plan_group
 from passkit.schedule import Schedule
 from passkit.size import numel
@@ -28,8 +29,8 @@ def pack(
 ) -> tuple[Graph, list[Decision]]:
     """The contracted graph with kernels packed: where the caller wants that, and where it pays."""
     run = _Packing(graph, context)
-    for names in context.keep_together:
-        run.gather([name_of(n) for n in names])
+    for names in together(context):
+        run.gather(names)
     run.look()
     decisions = [*(d for d in log if not run.together(d)), *run.log]
     return (run.packed() if run.packs else graph), decisions
@@ -64,8 +65,8 @@ class _Packing:
         self.packs: list[_Pack] = []
         self.home: dict[Node, _Pack] = {}
         self.log: list[Decision] = []
-        self.alone = {name_of(n) for n in context.no_fuse}
-        self.apart = [{name_of(n) for n in names} for names in context.keep_apart]
+        self.alone = set(context.no_fuse)
+        self.apart = [set(names) for names in context.keep_apart]
         self.update_of = {e: v for v, e in graph.updates}
         self.node_of: dict[str, Node] = {}
         if context.keep_together:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from passkit.errors import SettingError
 from passkit.graph import Annotation, Graph
 from passkit.group import FUSED
+from passkit.passes import hints
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.contract import contract
@@ -36,6 +37,7 @@ def fusion(graph: Graph, context: PassContext) -> Graph:
     """
     if any(n.op is FUSED for n in graph.nodes):
         graph = flatten(graph)
+    hints.check(graph, context)
     strategy = STRATEGIES.get(context.fusion)
     if strategy is None:
         known = ", ".join(sorted(STRATEGIES))

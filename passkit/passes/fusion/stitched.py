@@ -8,7 +8,7 @@ from passkit.errors import GraphError
 from passkit.graph import Graph
 from passkit.group import FUSED, Decision
 from passkit.node import Node
-from passkit.passes.context import PassContext, name_of
+from passkit.passes.context import PassContext
 from passkit.passes.fusion.contract import contract
 from passkit.passes.fusion.limits import Limits
 from passkit.passes.fusion.partition import Partition, why_opaque
@@ -26,7 +26,7 @@ def with_stitched(graph: Graph, partition: Partition, context: PassContext) -> P
     between are for packing.
     """
     for names in context.keep_together:
-        wanted = {name_of(n) for n in names}
+        wanted = set(names)
         nodes = [n for n in graph.nodes if graph.names[n] in wanted and not is_free(n)]
         if len(nodes) > 1 and not any(set(nodes) <= set(g) for g in partition.groups):
             partition = _joined(graph, partition, nodes, context)

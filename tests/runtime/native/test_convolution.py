@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.compiler import Executable
+from passkit.executable import Executable
 from passkit.runtime.native import convolution, onednn
 from passkit.runtime.native.onednn import Geometry
 from tests.ops import windowed
