@@ -149,6 +149,8 @@ def refuse(spec: InputSpec, value: Any, array: Array) -> NoReturn:
     """Raises: FeedError saying what the input needs, what it got, and the way out."""
     where = f"input {spec.name!r} needs {spec}, got {_found(value)}"
     name = spec.name if spec.name.isidentifier() else "array"
+    if array.dtype.kind in "OSU":  # None, text, objects: no conversion makes numbers of them
+        raise FeedError(f"{where}; pass an array of numbers")
     if array.dtype != spec.dtype:
         raise FeedError(f"{where}; {name}.astype({str(spec.dtype)!r})")
     raise FeedError(f"{where}; reshape it to {len(spec.shape)} dimensions")
