@@ -36,7 +36,7 @@ def test_wrong_arrays_are_told_with_the_way_out() -> None:
         spec_array(X, np.zeros((8, 784)))
     with pytest.raises(FeedError, match=r"got float32\[784\]; reshape it to 2 dimensions"):
         spec_array(X, np.zeros(784, "f4"))
-    with pytest.raises(FeedError, match=r"'a/b' needs float32\[\], got a str.*; pass an array of numbers"):
+    with pytest.raises(FeedError, match=r"'a/b' .* got a str.*; pass an array of numbers"):
         spec_array(InputSpec("a/b", F32, ()), "text")
     with pytest.raises(FeedError, match=r"got float64\[\]"):
         spec_array(InputSpec("s", F32, ()), np.float64(1))
