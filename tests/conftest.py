@@ -33,17 +33,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give this session an empty kernel cache, before anything reads the environment.
+    """Give this run an empty kernel cache, before anything reads the environment.
 
-    A worker finds in the environment the folder of the run that started it: there stands the board.
+    A worker finds in the environment the folder of the run that started it: there all workers have
+    their cache, so that no kernel is compiled twice, and their board.
     """
-    board = Path(os.environ["PASSKIT_CACHE_DIR"]) / "board" if WORKER in os.environ else None
-    if board is not None:
-        board.mkdir(exist_ok=True)
-    config.stash[BOARD] = Board(raised.MATCHED, board)
-    folder = tempfile.mkdtemp(prefix="passkit-tests-")
-    os.environ["PASSKIT_CACHE_DIR"] = folder
-    config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+    if WORKER in os.environ:
+        folder = Path(os.environ["PASSKIT_CACHE_DIR"])
+        (folder / "board").mkdir(exist_ok=True)
+        (folder / "cache").mkdir(mode=0o700, exist_ok=True)
+        config.stash[BOARD] = Board(raised.MATCHED, folder / "board")
+        os.environ["PASSKIT_CACHE_DIR"] = str(folder / "cache")
+        return
+    config.stash[BOARD] = Board(raised.MATCHED, None)
+    made = tempfile.mkdtemp(prefix="passkit-tests-")
+    os.environ["PASSKIT_CACHE_DIR"] = made
+    config.add_cleanup(lambda: shutil.rmtree(made, ignore_errors=True))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
