@@ -1,9 +1,10 @@
 """Random groups under all their templates: C++ = blocks = interpreted; prints every fault.
 
-    python benchmarks/fuzz_templates.py --count 5000 --jobs 2
+    python benchmarks/fuzz_templates.py --count 5000 --jobs 2 [--texts]
 
 A subject is a random graph, most of which have several groups; a quarter are one stitched kernel.
-Each process takes some dozen, so that a crash costs one of them and names its seed.
+Each process takes some dozen, so that a crash costs one of them and names its seed. With --texts
+their CUDA C is compiled instead, by nvcc or NVRTC, and their OpenCL C given to a C compiler.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,24 +38,47 @@ def work(first: int, count: int) -> int:
     return 0
 
 
+def compile_texts(first: int, count: int) -> int:
+    """Compile what the subjects of some seeds are as CUDA C and OpenCL C, all at once."""
+    from tests.dialects import test_cuda, test_opencl
+    from tests.template_cases import subject, texts
+
+    print(json.dumps({"start": first}), flush=True)
+    groups, made, wrong = 0, 0, []
+    for target, said in (("cuda", test_cuda.said), ("opencl", test_opencl.said)):
+        found: dict[str, str] = {}
+        for seed in range(first, first + count):
+            more, own = texts(subject(seed), target)
+            groups += more if target == "cuda" else 0
+            found |= own
+        made += len(found)
+        with tempfile.TemporaryDirectory() as folder:
+            errors = said([*found.values()], Path(folder)) or ""
+        if "error" in errors:
+            wrong.append(f"seeds {first} to {first + count - 1}, {target}\n{errors}")
+    print(json.dumps({"groups": groups, "templates": made, "wrong": wrong, "last": True}))
+    return 0
+
+
 def main() -> int:
     """Run processes, several at a time, until there were as many groups as asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("--count", type=int, default=5000, help="groups (5000)")
     parser.add_argument("--first", type=int, default=0, help="the first seed (0)")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time (1)")
+    parser.add_argument("--texts", action="store_true", help="compile CUDA C and OpenCL C")
     parser.add_argument("--worker", type=int, default=0, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.worker:
-        return work(args.first, args.worker)
-    return Campaign(args.count, args.first, args.jobs).run()
+        return (compile_texts if args.texts else work)(args.first, args.worker)
+    return Campaign(args.count, args.first, args.jobs, args.texts).run()
 
 
 class Campaign:
     """Processes, and what they reported."""
 
-    def __init__(self, count: int, first: int, jobs: int) -> None:
-        self.count, self.next, self.jobs = count, first, jobs
+    def __init__(self, count: int, first: int, jobs: int, texts: bool) -> None:
+        self.count, self.next, self.jobs, self.texts = count, first, jobs, texts
         self.groups = self.templates = self.failed = 0
         self.start = time.monotonic()
 
@@ -80,7 +105,8 @@ class Campaign:
         """A process for the next seeds, as long as there are too few groups."""
         while self.groups < self.count:
             command = [sys.executable, "-X", "faulthandler", __file__]
-            yield [*command, "--first", str(self.next), "--worker", str(PROCESS)]
+            command += ["--first", str(self.next), "--worker", str(PROCESS)]
+            yield command + ["--texts"] * self.texts
             self.next += PROCESS
 
 

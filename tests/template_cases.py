@@ -76,6 +76,17 @@ def kernels_of(graph: Graph, **given: Any) -> dict[str, Kernel]:
     return {plan.names[n]: kernels[n] for n in plan.attrs["subgraph"]}
 
 
+def texts(one: Subject, target: str) -> tuple[int, dict[str, str]]:
+    """How many groups a subject has on a target, and their kernels under each template, by key."""
+    how = {**one.native, "target": target}
+    found = ways(one.graph, **how)
+    made: dict[str, str] = {}
+    for given in [{}, *overrides(found)]:
+        kernels = kernels_of(one.graph, **how, templates=given).values()
+        made |= {k.key: k.source for k in kernels}
+    return len(found), made
+
+
 def check(one: Subject, blocks: bool = True) -> tuple[int, int, list[str]]:
     """How many groups and templates a subject has, and what is wrong with any of them."""
     try:

@@ -97,10 +97,10 @@ def adam(row: str, wanted: float) -> Figure:
     return Figure(f"{peers[best]:.2f}: {best}", peers[best] >= wanted, peers)
 
 
-def overrides() -> Figure:
+def campaign(*options: str) -> Figure:
     """What the campaign over random groups says last."""
     command = [sys.executable, str(ROOT / "benchmarks" / "fuzz_templates.py"), "--count", "5000"]
-    command += ["--jobs", str(os.cpu_count() or 1)]
+    command += ["--jobs", str(os.cpu_count() or 1), *options]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     lines = done.stdout.strip().splitlines() or done.stderr.strip().splitlines() or ["no output"]
     return Figure(lines[-1], done.returncode == 0, lines[-30:])
@@ -127,7 +127,9 @@ DEMANDS: tuple[Demand, ...] = (
                          "tests/test_variants.py")),
     Demand("an override changes text or owners, never results: tests pass",
            lambda: tests("tests/test_obeying.py")),
-    Demand("5,000 groups under all templates: C++ = blocks = interpreted", overrides, slow=True),
+    Demand("5,000 groups under all templates: C++ = blocks = interpreted", campaign, slow=True),
+    Demand("5,000 groups under all templates: CUDA and OpenCL texts compile",
+           lambda: campaign("--texts"), slow=True),
     Demand("default / best template <= 1.2 on every kernel", best_template, slow=True),
     Demand("removing any wait is reported, races are found: tests pass",
            lambda: tests("tests/test_hazards.py", "tests/runtime/blocks")),
