@@ -32,7 +32,7 @@ from passkit.size import Quotient, Size
 if TYPE_CHECKING:
     from passkit.runtime.program import Program
 
-FORMAT = 2
+FORMAT = 3
 PLANNER = "passkit.passes"
 """What a process has imported that planned something, or made a `PassContext`."""
 MOST_CONSTANT_BYTES = 1 << 16

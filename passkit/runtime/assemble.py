@@ -178,7 +178,10 @@ class _Assembly:
         constant = node.inputs[1].node.op is CONSTANT
         itemsize = self.graph.dtype(node.entries[0]).nbytes
         places = [r.place for r in refs]
-        row = ("convolution", convolution.entry(), itemsize, places, tuple(c), constant)
+        (result,) = node.entries
+        only = result in self.graph.outputs and not self.graph.users.get(result)
+        stream = max(1, self.target.stream_bytes) if only else 0
+        row = ("convolution", convolution.entry(), itemsize, places, tuple(c), constant, stream)
         what = f"{(c.batch, *c.size, c.channels)} -> {c.filters}"
         turns = numel(c.window) * (c.channels // c.groups)
         flops = 2 * c.batch * numel(c.result) * c.filters * turns

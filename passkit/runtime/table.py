@@ -2,10 +2,10 @@
 
 A row is ``("launch", entry, grid, scratch, seconds, points, weight, refs, sizes)``, ``("gemm",
 name, entry, function, refs, batch of a, batch of b, m, n, k, flags)``, ``("convolution", entry,
-bytes of an element, refs, the numbers of a `Convolution`, constant)``, ``("python", function,
-views, views)``, ``("copy", ref, ref, nbytes)``, or None where there is nothing to do. A ref is a
-kind ("input", "output", "arena", "constant") and an index; a view is a ref, NumPy's number of a
-dtype and a shape. Rows hold numbers, text and sizes, so that they can be written to a file.
+bytes of an element, refs, the numbers of a `Convolution`, constant, stream bytes)``, ``("python",
+function, views, views)``, ``("copy", ref, ref, nbytes)``, or None where there is nothing to do. A
+ref is a kind ("input", "output", "arena", "constant") and an index; a view is a ref, NumPy's number
+of a dtype and a shape. Rows hold numbers, text and sizes, so that they can be written to a file.
 """
 
 from __future__ import annotations
@@ -203,7 +203,13 @@ class _Binder:
         return "copy", self.ref(source), self.ref(target), self.number(nbytes)
 
     def convolution(
-        self, entry: int, itemsize: int, refs: Sequence[Row], numbers: Row, constant: bool
+        self,
+        entry: int,
+        itemsize: int,
+        refs: Sequence[Row],
+        numbers: Row,
+        constant: bool,
+        stream: int,
     ) -> list[Row]:
         from passkit.runtime.native.convolution import laid_out, steps  # few programs have one
         from passkit.runtime.native.onednn import Geometry
@@ -212,7 +218,7 @@ class _Binder:
             self.shape(n) if isinstance(n, tuple) else self.number(n) for n in numbers
         ]
         shape = Geometry(*known)
-        found = steps(shape, itemsize)
+        found = steps(shape, itemsize, stream)
         if found is None:
             return []
         source, filters, target = map(self.ref, refs)

@@ -22,7 +22,7 @@ FLAGS = ("-fwrapv", "-ffp-contract=fast")
 """Sums of products take fma, as everywhere."""
 
 FILES = ("shape", "windows", "channels", "few", "library", "run")
-REORDER, LIBRARY, WINDOWS, CHANNELS, FEW = range(5)
+REORDER, LIBRARY, WINDOWS, CHANNELS, FEW, CHANNELS_STREAMED = range(6)
 PATCH_NBYTES = 1 << 18
 """The windows that a tile multiplies at a time stay in a core's cache."""
 
@@ -71,8 +71,11 @@ class Steps(NamedTuple):
     run: Step
 
 
-def steps(c: Geometry, itemsize: int) -> Steps | None:
-    """What runs a convolution of this shape; None where its result is empty."""
+def steps(c: Geometry, itemsize: int, stream: int = 0) -> Steps | None:
+    """What runs a convolution of this shape; None where its result is empty.
+
+    A result of ``stream`` bytes or more had better go past the caches, unless that is 0.
+    """
     if min(c.batch, *c.result, c.filters) < 1:
         return None
     each = c.groups == c.channels == c.filters  # a filter for each channel: no product of matrices
@@ -97,7 +100,9 @@ def steps(c: Geometry, itemsize: int) -> Steps | None:
         return Steps(product, reorder, found.filter_nbytes, run)
     lines = c.result[0] * c.result[1]
     if each:
-        run = Step(None, (CHANNELS, *head, 1, *numbers), lines * c.batch, 0, 8 * seconds)
+        streamed = 0 < stream <= lines * c.result[2] * c.filters * c.batch * itemsize
+        kind = CHANNELS_STREAMED if streamed else CHANNELS
+        run = Step(None, (kind, *head, 1, *numbers), lines * c.batch, 0, 8 * seconds)
         return Steps(product, None, 0, run)
     height = max(1, min(lines, PATCH_NBYTES // max(1, row)))
     tiles = -(-lines // height) * c.batch

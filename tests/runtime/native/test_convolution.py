@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 import passkit as pk
 from passkit.executable import Executable
 from passkit.runtime.native import convolution, onednn
 from passkit.runtime.native.onednn import Geometry
+from passkit.target import cpu
 from tests.ops import windowed
 from tests.teams import team_of
 
@@ -153,6 +155,23 @@ def test_what_is_small_enough() -> None:
     assert convolution.few(large, 4) is None
     work = geometry(size=(1, 16, 16), result=(1, 14, 14), channels=64, filters=64)
     assert convolution.few(work, 4) is None
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("channels", [16, 64, 20, 3])
+def test_large_results_go_past_the_caches(dtype: str, channels: int) -> None:
+    """With equal bits, whether lines of results are whole or not, and when a kernel reads them."""
+    x = pk.var("x", ("n", 9, 11, channels), dtype)
+    rng = np.random.default_rng(channels)
+    w = pk.constant(rng.normal(size=(3, 3, channels, 1)).astype(dtype))
+    y = pk.ops.depthwise_conv2d(x, w, strides=1, padding="SAME")
+    for results in ([y], [y + 1.0], [y, y * 2.0]):
+        past = pk.compile(pk.Graph(results), target=evolve(cpu(), stream_bytes=0))
+        plain = pk.compile(pk.Graph(results))
+        for n in (0, 1, 3):
+            values = rng.normal(size=(n, 9, 11, channels)).astype(dtype)
+            for one, other in zip(past(x=values), plain(x=values), strict=True):
+                np.testing.assert_array_equal(one, other)
 
 
 def test_work_decides_into_how_many_parts_an_image_is_cut() -> None:

@@ -1,6 +1,20 @@
 // One channel of source to each filter: rows of results, lanes of filters at a time. The taps of the
 // middle pixels are all inside the row, so that PIXELS of them share the loads of the filter.
-template <class L, int PIXELS, int WIDE, class T>
+// Results that are STREAMED, too large for the caches, go past them where they are whole lines.
+template <bool STREAMED, class L, class T>
+static inline void put(T *to, const typename L::type &v) {
+#ifdef __AVX512F__
+  typedef float line __attribute__((vector_size(64)));
+  if (STREAMED && L::COUNT > 1) {
+    line all;
+    memcpy(&all, &v, L::COUNT > 1 ? sizeof all : 0);
+    return __builtin_ia32_movntps512((float *)to, all);
+  }
+#endif
+  *(typename L::type *)to = v;
+}
+
+template <bool STREAMED, class L, int PIXELS, int WIDE, class T>
 static inline void pixels(const Shape &s, const T *x, const T *w, T *y, int64_t row, int64_t first,
                           int64_t from, int64_t to) {
   typedef typename L::type V;  // as an argument it would lose its alignment
@@ -29,10 +43,11 @@ static inline void pixels(const Shape &s, const T *x, const T *w, T *y, int64_t 
     }
   }
   for (int p = 0; p < PIXELS; p++)
-    for (int v = 0; v < WIDE; v++) *(V *)(y + p * s.filters + v * L::COUNT) = sum[p][v];
+    for (int v = 0; v < WIDE; v++)
+      put<STREAMED, L>(y + p * s.filters + v * L::COUNT, sum[p][v]);
 }
 
-template <class L, int PIXELS, int WIDE, class T>
+template <bool STREAMED, class L, int PIXELS, int WIDE, class T>
 static void channel_row(const Shape &s, const T *x, const T *w, T *y, int64_t row) {
   const int64_t n = s.result[2];
   for (int64_t i = 0; i < n;) {
@@ -41,19 +56,19 @@ static void channel_row(const Shape &s, const T *x, const T *w, T *y, int64_t ro
     const bool inside = left >= 0 && i + PIXELS <= n &&
                         left + (PIXELS - 1) * s.stride[2] + reach < s.size[2];
     if (inside) {
-      pixels<L, PIXELS, WIDE>(s, x, w, y + i * s.filters, row, i, 0, s.window[2]);
+      pixels<STREAMED, L, PIXELS, WIDE>(s, x, w, y + i * s.filters, row, i, 0, s.window[2]);
       i += PIXELS;
       continue;
     }
     int64_t from = 0, to = s.window[2];
     while (from < to && left + from * s.dilation[2] < 0) from++;
     while (to > from && left + (to - 1) * s.dilation[2] >= s.size[2]) to--;
-    pixels<L, 1, WIDE>(s, x, w, y + i * s.filters, row, i, from, to);
+    pixels<STREAMED, L, 1, WIDE>(s, x, w, y + i * s.filters, row, i, from, to);
     i++;
   }
 }
 
-template <class T>
+template <class T, bool STREAMED>
 static void channels_of(const Shape &s, void *const *buf, int64_t image, int64_t first,
                         int64_t rows) {
   const int64_t lines = s.result[0] * s.result[1];
@@ -64,11 +79,23 @@ static void channels_of(const Shape &s, void *const *buf, int64_t image, int64_t
     T *y = (T *)buf[5] + (image * lines + r) * s.result[2] * s.filters;
     int64_t c = 0;
     for (; c + 4 * COUNT <= s.channels; c += 4 * COUNT)
-      channel_row<Lanes<T>, 4, 4>(s, x + c, w + c, y + c, r);
+      channel_row<STREAMED, Lanes<T>, 4, 4>(s, x + c, w + c, y + c, r);
     for (; c + 2 * COUNT <= s.channels; c += 2 * COUNT)
-      channel_row<Lanes<T>, 8, 2>(s, x + c, w + c, y + c, r);
+      channel_row<STREAMED, Lanes<T>, 8, 2>(s, x + c, w + c, y + c, r);
     for (; c + COUNT <= s.channels; c += COUNT)
-      channel_row<Lanes<T>, 8, 1>(s, x + c, w + c, y + c, r);
-    for (; c < s.channels; c++) channel_row<Lane<T>, 4, 1>(s, x + c, w + c, y + c, r);
+      channel_row<STREAMED, Lanes<T>, 8, 1>(s, x + c, w + c, y + c, r);
+    for (; c < s.channels; c++) channel_row<STREAMED, Lane<T>, 4, 1>(s, x + c, w + c, y + c, r);
   }
+}
+
+// The same for a block of rows; whole lines of results begin where a vector does.
+template <class T>
+static void channels(const Shape &s, void *const *buf, int64_t image, int64_t first, int64_t rows,
+                     bool streamed) {
+  const bool whole = ((uintptr_t)buf[5] | s.filters * sizeof(T)) % 64 == 0;
+  if (!streamed || !whole) return channels_of<T, false>(s, buf, image, first, rows);
+  channels_of<T, true>(s, buf, image, first, rows);
+#ifdef __AVX512F__
+  __builtin_ia32_sfence();
+#endif
 }

@@ -25,9 +25,9 @@ extern "C" void convolve(void *const *buf, const int64_t *size, int64_t begin, i
       if (size[0] == WINDOWS)
         windows(s, size, buf, tile / blocks, first, rows, scratch);
       else if (size[1] == 4)
-        channels_of<float>(s, buf, tile / blocks, first, rows);
+        channels<float>(s, buf, tile / blocks, first, rows, size[0] == CHANNELS_STREAMED);
       else
-        channels_of<double>(s, buf, tile / blocks, first, rows);
+        channels<double>(s, buf, tile / blocks, first, rows, size[0] == CHANNELS_STREAMED);
     }
   }
 }
