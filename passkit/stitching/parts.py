@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 
 from attrs import frozen
 
 from passkit import dtype as dt
 from passkit.ast import Var
 from passkit.closing import make_group
+from passkit.graph import Graph
 from passkit.group import Group
 from passkit.layout import Layout, lay_apart
 from passkit.node import Entry, Node, known_shape
@@ -42,8 +44,7 @@ def lay_part(
     group: Group, nodes: Sequence[Node], results: Sequence[Node], regions: Mapping[Node, Region]
 ) -> LaidPart | Infeasible:
     """A part's space, of which a tile owns what it owns of the part's results."""
-    reads = reads_of_part(group.graph, nodes)
-    part, feeds = make_group(group.graph, nodes, reads, [n.entries[0] for n in results])
+    part, feeds = closed(group.graph, tuple(nodes), tuple(results))
     passed = [regions[n] for n in (*results, *(e.node for e in feeds)) if n in regions]
     layout = lay_apart(part.graph, lambda space: [x for r in passed for x in boundary(space, r)])
     if isinstance(layout, Infeasible):
@@ -57,7 +58,17 @@ def lay_part(
         return Infeasible("chunks", f"{governs.label} is folded in chunks", governs)
     if layout.space.axes[-1] in tract.fixed and len(layout.space.axes) > 1:
         return Infeasible("lanes", f"a tile owns one column of {governs.label}", governs)
-    return LaidPart(part, tuple(feeds), layout, regions[governs], tract)
+    return LaidPart(part, feeds, layout, regions[governs], tract)
+
+
+@lru_cache(maxsize=1024)
+def closed(
+    graph: Graph, nodes: tuple[Node, ...], results: tuple[Node, ...]
+) -> tuple[Group, tuple[Entry, ...]]:
+    """A part as a group of its own, and what feeds it: the same for all ways to split it."""
+    wanted = [n.entries[0] for n in results]
+    part, feeds = make_group(graph, nodes, reads_of_part(graph, nodes), wanted)
+    return part, tuple(feeds)
 
 
 def _owned(
