@@ -1,7 +1,7 @@
 """The search for splits that all results of a group agree on, by their common numbers of blocks.
 
-It goes from root to root: those results that no other part of the group reads. What follows from the splits
-of some roots bounds what it can cost to split all of them so.
+It goes from root to root: those results that no other part of the group reads. What follows from
+the splits of some of them bounds what it costs to split all so.
 """
 
 from __future__ import annotations

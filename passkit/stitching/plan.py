@@ -22,9 +22,10 @@ from passkit.size import Extent, Size, at_least, numel
 from passkit.space import Infeasible, folding_of, is_free
 from passkit.split import Split, SplitKind, State, Whole
 from passkit.split_search import Agreed, Search, completed, roots_of
+from passkit.stitching.apart import cuts, results_of
 from passkit.stitching.bounds import Bound
 from passkit.stitching.costs import part_seconds, product_seconds, tile_seconds
-from passkit.stitching.cutting import Piece, contract_of, cut, reads_of_part, without
+from passkit.stitching.cutting import Piece, contract_of, reads_of_part, without
 from passkit.stitching.lives import arrays_of
 from passkit.stitching.parts import LaidPart, crooked, lay_part, part_schedules
 from passkit.stitching.regions import Region, pitched
@@ -93,13 +94,14 @@ def _ways(
     if refused is not None:
         yield 0.0, refused
         return
-    pieces = cut(group.graph)
-    moved = followers(group.graph, pieces)
-    plans = [_Plan(group, pieces, target, choose, f) for f in ({}, moved)[: 1 + bool(moved)]]
-    tried = Counter[Extent]()
+    plans = []
+    for pieces in cuts(group.graph):
+        moved = followers(group.graph, pieces)
+        plans += [_Plan(group, pieces, target, choose, f) for f in ({}, moved)[: 1 + bool(moved)]]
+    tried = Counter[tuple[_Plan, Extent]]()
     for found, plan in merge(*(p.agreed() for p in plans), key=lambda pair: pair[0].least):
-        if tried[found.blocks] < ALIKE and tried.total() < WAYS:
-            tried[found.blocks] += 1
+        if tried[plan, found.blocks] < ALIKE and tried.total() < WAYS:
+            tried[plan, found.blocks] += 1
             yield found.least, plan.schedule(found)
     for plan in plans:
         yield from ((0.0, why) for why in plan.refused)
@@ -107,13 +109,14 @@ def _ways(
 
 def stitch(
     group: Group,
+    pieces: Sequence[Piece],
     target: Target,
     splits: Mapping[Entry, Split],
     choose: Choose,
     following: Mapping[Entry, Entry],
 ) -> Schedule | Infeasible:
     """The schedule that splits results in a given way, or what is in its way."""
-    plan = _Plan(group, cut(group.graph), target, choose, following)
+    plan = _Plan(group, pieces, target, choose, following)
     entry, split = next(iter(splits.items()))
     tiles = split.blocks(known_shape(entry))
     states = completed(group.graph, splits, tiles, plan.shares(plan.whole))
@@ -189,18 +192,17 @@ class _Plan:
         """Parts with what they leave that does not follow something else."""
         found = []
         for piece in pieces:
-            own = [e for e in self._results(piece, pieces) if e not in self.following]
+            own = [e for e in results_of(self.graph, piece, pieces) if e not in self.following]
             if own:
                 found.append(Part(piece.nodes, own))
         return found
 
     def agreed(self) -> Iterator[tuple[Agreed, _Plan]]:
         """The ways to split the results, each with the plan that it is of."""
-        all_parts = [Part(p.nodes, ()) for p in self.whole]
-        roots = roots_of(self.graph, all_parts)
-        wanted = dict.fromkeys(self.following.get(e, e) for e in roots)
+        final = roots_of(self.graph, [Part(p.nodes, ()) for p in self.whole])
+        wanted = dict.fromkeys(self.following.get(e, e) for e in final)
         roots = sorted(wanted, key=_weight, reverse=True)
-        results = {p: self._results(p, self.whole) for p in self.whole}
+        results = {p: results_of(self.graph, p, self.whole) for p in self.whole}
         least = Bound(self.group, results, self.target)
         search = Search(self.graph, roots, self.shares(self.whole), least)
         yield from ((found, self) for found in search)
@@ -235,7 +237,7 @@ class _Plan:
         if isinstance(pieces, Infeasible):
             return pieces
         self.pieces = pieces
-        results = [self._results(p, pieces) for p in pieces]
+        results = [results_of(self.graph, p, pieces) for p in pieces]
         states = self._states(found, dropped)
         if isinstance(states, Infeasible):
             return states
@@ -267,11 +269,11 @@ class _Plan:
         followed = [e.node for e in self.following.values() if e.node in dropped]
         if followed:
             return Infeasible("operand", f"a result lies as {followed[0].label} does", followed[0])
-        left = {e.node for p in self.whole for e in self._results(p, self.whole)}
+        left = {e.node for p in self.whole for e in results_of(self.graph, p, self.whole)}
         pieces = without(self.graph, self.whole, left, dropped)
         if isinstance(pieces, Infeasible):
             return pieces
-        while not all(results := [self._results(p, pieces) for p in pieces]):
+        while not all(results := [results_of(self.graph, p, pieces) for p in pieces]):
             pieces = [p for p, values in zip(pieces, results, strict=True) if values]
         return pieces
 
@@ -314,12 +316,6 @@ class _Plan:
                 return found
             made.append(found)
         return made
-
-    def _results(self, piece: Piece, pieces: Sequence[Piece]) -> list[Entry]:
-        """What of a part others read, or the caller."""
-        read = {e for p in pieces if p is not piece for e in reads_of_part(self.graph, p.nodes)}
-        wanted = read | set(self.graph.outputs)
-        return [e for n in piece.nodes if n in piece.owns for e in n.entries if e in wanted]
 
     def _part(
         self,
