@@ -38,6 +38,10 @@ class Agreed:
     blocks: Extent
     least: float
 
+    def is_part_of(self, other: Agreed) -> bool:
+        """Whether all that follows from these splits does so from the other ones."""
+        return self.states.items() <= other.states.items()
+
 
 def roots_of(graph: Graph, parts: Sequence[Part]) -> tuple[Entry, ...]:
     """The outputs that no other part reads: those whose splits are chosen."""
@@ -78,7 +82,7 @@ class Search:
         heapify(queue)
         whole = False
         while queue:
-            *_, depth, _, found = heappop(queue)
+            _, depth, number, found = heappop(queue)
             if -depth == len(self.roots):
                 yield found
                 continue
@@ -87,14 +91,13 @@ class Search:
                 more = self._more(found, self.roots[-depth])
                 if not more:
                     break
-                depth -= 1
+                depth, found, number = depth - 1, more[0], next(serial)
                 for other in more[1:]:
                     heappush(queue, (other.least, depth, next(serial), other))
-                found = more[0]
             else:
                 if -depth == len(self.roots):
                     whole = True
-                    heappush(queue, (found.least, depth, next(serial), found))
+                    heappush(queue, (found.least, depth, number, found))
 
     def _begin(self) -> Iterator[Agreed]:
         """No splits yet, for each number of blocks that all roots can have."""

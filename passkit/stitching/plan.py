@@ -98,11 +98,20 @@ def _ways(
     for pieces in cuts(group.graph):
         moved = followers(group.graph, pieces)
         plans += [_Plan(group, pieces, target, choose, f) for f in ({}, moved)[: 1 + bool(moved)]]
-    tried = Counter[tuple[_Plan, Extent]]()
+    tried, done = Counter[tuple[_Plan, Extent]](), list[tuple[Agreed, _Plan]]()
     for found, plan in merge(*(p.agreed() for p in plans), key=lambda pair: pair[0].least):
-        if tried[plan, found.blocks] < ALIKE and tried.total() < WAYS:
-            tried[plan, found.blocks] += 1
-            yield found.least, plan.schedule(found)
+        if tried.total() == WAYS:
+            break
+        if tried[plan, found.blocks] == ALIKE:
+            continue
+        # A result that follows another lies as it did where it had a split of its own.
+        if any(p.whole is plan.whole and found.is_part_of(other) for other, p in done):
+            continue
+        tried[plan, found.blocks] += 1
+        made = plan.schedule(found)
+        if isinstance(made, Schedule):
+            done.append((found, plan))
+        yield found.least, made
     for plan in plans:
         yield from ((0.0, why) for why in plan.refused)
 
@@ -205,8 +214,8 @@ class _Plan:
         results = {p: results_of(self.graph, p, self.whole) for p in self.whole}
         least = Bound(self.group, results, self.target)
         search = Search(self.graph, roots, self.shares(self.whole), least)
-        yield from ((found, self) for found in search)
         self.refused = search.refused
+        yield from ((found, self) for found in search)
 
     def schedule(self, found: Agreed) -> Schedule | Infeasible:
         """The whole schedule that splits results in a given way, or what is in its way."""
