@@ -100,7 +100,7 @@ BIAS = "x: f32[7, 5]; y: f32[12, 5]; s = reduce_sum(x, axis=0); return add(y, mu
 
 
 def test_a_value_that_all_blocks_need() -> None:
-    """[5] to [12, 5] by rows: WHOLE, which each block computes for itself; a result cannot be so."""
+    """[5] to [12, 5] by rows: WHOLE, which each block computes; no result can be so."""
     graph = pk.parse(BIAS)
     (root,), held = graph.outputs, named(graph, "reduce_sum")
 

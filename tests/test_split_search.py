@@ -147,7 +147,7 @@ def test_what_is_in_the_way_is_told() -> None:
 
 
 def test_few_combinations_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Twelve results with up to four splits each: one way is found at once, some more, not 4**12."""
+    """Twelve results with up to four splits each: one way is found at once, not 4**12 at last."""
     x = pk.var("x", (64, 4, 32))
     graph = Graph([pk.ops.exp(x * k) for k in range(12)])
     parts = parts_of(graph, [])

@@ -11,15 +11,15 @@ from attrs import frozen
 
 from passkit.consistency import States
 from passkit.group import Group
-from passkit.layout import lay_apart
+from passkit.layout import Layout, lay_apart
 from passkit.node import Entry, Node, known_shape
 from passkit.schedule import estimate
-from passkit.size import Extent, Size, numel
+from passkit.size import Extent, numel
 from passkit.space import Infeasible
-from passkit.split import State
+from passkit.split import GUESS, State, guessed
 from passkit.stitching.costs import product_seconds, tile_seconds
 from passkit.stitching.cutting import Piece, contract_of, reads_of_part
-from passkit.stitching.parts import closed
+from passkit.stitching.parts import USUAL, closed
 from passkit.stitching.regions import Region
 from passkit.target import Target
 
@@ -63,35 +63,42 @@ class Bound:
     def _work(self, nodes: tuple[Node, ...], results: tuple[Node, ...]) -> float:
         part, _ = closed(self.group.graph, nodes, results)
         layout = lay_apart(part.graph, lambda space: [])
-        return 0.0 if isinstance(layout, Infeasible) else estimate(layout, self.target)
+        return 0.0 if isinstance(layout, Infeasible) else self._seconds(layout)
+
+    def _seconds(self, layout: Layout) -> float:
+        return estimate(layout, self.target, guessed(layout.space.size, USUAL))
 
     def __call__(self, states: States, tiles: Extent) -> float | Infeasible:
         """Seconds, or that scratch has no room for a product, its operands and its result."""
-        seconds, room = 0.0, 0
+        seconds = 0.0
+        room: Extent = 0
         for part in self.parts:
             known = [(e, states[e]) for e in part.results if e in states]
             seconds += part.seconds * max((_repeated(e, s, tiles) for e, s in known), default=1.0)
-            room = max(room, sum(_nbytes(e, states[e]) for e in part.together if e in states))
-        if room > self.target.scratch:
-            return Infeasible(
-                "shared_over_limit",
-                f"its arrays take {room} bytes of shared memory a tile, above "
-                f"{self.target.scratch}",
-                data={"need": room, "limit": self.target.scratch},
-            )
+            own = sum((_nbytes(e, states[e]) for e in part.together if e in states), 0)
+            room = max(room, own, key=guessed)
+        if guessed(room) > self.target.scratch:
+            return too_much(room, self.target.scratch)
         return tile_seconds(seconds, tiles, len(self.parts), room)
+
+
+def too_much(need: Extent, limit: int) -> Infeasible:
+    """Why arrays do not fit."""
+    guess = "" if isinstance(need, int) else f" ({guessed(need)} where unknown sizes are {GUESS})"
+    return Infeasible(
+        "shared_over_limit",
+        f"its arrays take at least {need} bytes of shared memory a tile{guess}, above {limit}",
+        data={"need": guessed(need), "limit": limit},
+    )
 
 
 def _repeated(entry: Entry, state: State, tiles: Extent) -> float:
     """How often the elements of a value are computed, by all tiles together."""
     shape = known_shape(entry)
     points, size = tiles * state.elements(shape), numel(shape)
-    if isinstance(points, Size) or isinstance(size, Size):
-        return 1.0
-    return max(1.0, points / max(1, size))
+    return max(1.0, guessed(points, USUAL) / max(1, guessed(size, USUAL)))
 
 
-def _nbytes(entry: Entry, state: State) -> int:
+def _nbytes(entry: Entry, state: State) -> Extent:
     assert entry.dtype is not None
-    size = state.elements(known_shape(entry)) * entry.dtype.nbytes
-    return size if isinstance(size, int) else 0
+    return state.elements(known_shape(entry)) * entry.dtype.nbytes

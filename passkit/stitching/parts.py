@@ -17,7 +17,7 @@ from passkit.node import Entry, Node, known_shape
 from passkit.schedule import Schedule, estimate, is_expensive, levels_of, stages_of
 from passkit.size import Extent, numel
 from passkit.space import Axis, Infeasible, Role, Space, reduce_of
-from passkit.split import Split
+from passkit.split import Split, guessed
 from passkit.stitching.cutting import reads_of_part
 from passkit.stitching.regions import Region
 from passkit.stitching.tracts import Tract, boundary, tract_along, tract_of
@@ -25,6 +25,8 @@ from passkit.target import Target
 from passkit.tiling import Composition, is_short
 from passkit.turning import block_axis
 
+USUAL = 128
+"""What an extent that only a call knows is taken for where seconds are compared."""
 MOST_ROWS = 256
 """How many short rows a tile folds together at most."""
 
@@ -154,6 +156,7 @@ def part_schedules(
     """How a part can run inside a tile, the best way as a rule first.
 
     Values that it is to do ``without`` are computed again wherever a later stage reads them.
+    Seconds are those of `USUAL` extents where only a call knows these.
     """
     layout, space, tract = laid.layout, laid.layout.space, laid.tract
     lane = space.axes[-1]
@@ -172,10 +175,9 @@ def part_schedules(
             ways.append((Composition.BLOCK, Split(space.axes.index(across), 1), None))
         ways.append((Composition.THREAD, Split(0, 1), None))
     stages, kept = stages_of(layout, levels_of(layout), None, without)
-    seconds = estimate(layout, target)
-    if isinstance(space.size, int):
-        again = [target.expensive if is_expensive(n) else target.light for n in without]
-        seconds += sum(again) * space.size
+    points = guessed(space.size, USUAL)
+    again = [target.expensive if is_expensive(n) else target.light for n in without]
+    seconds = estimate(layout, target, points) + sum(again) * points
     found = []
     for composition, split, width in ways:
         inner = [a for a in rows if composition is not Composition.BLOCK or a is not across]

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import merge
+from typing import TypeVar
+
+from attrs import evolve
 
 from passkit.consistency import Part, States
 from passkit.graph import Graph
@@ -18,9 +21,9 @@ from passkit.op import FContract
 from passkit.schedule import PartPlan, Schedule, Stitching
 from passkit.shared import ROOM, tile_parts
 from passkit.sharing import Array, arranged, share
-from passkit.size import Extent, Size, at_least, numel
+from passkit.size import Extent, Size, at_least, has_size, numel
 from passkit.space import Infeasible, folding_of, is_free
-from passkit.split import Split, SplitKind, State, Whole
+from passkit.split import Split, SplitKind, State, Whole, guessed
 from passkit.split_search import Agreed, Search, completed, roots_of
 from passkit.stitching.apart import cuts, results_of
 from passkit.stitching.bounds import Bound
@@ -32,6 +35,7 @@ from passkit.stitching.regions import Region, pitched
 from passkit.target import Target
 from passkit.tiling import Composition
 
+T = TypeVar("T", Schedule, "Schedule | Infeasible")
 WAYS, ALIKE = 64, 8
 """How many ways to split results are planned at most, in all and with one number of tiles."""
 
@@ -73,7 +77,7 @@ def plan_stitched(group: Group, target: Target) -> Schedule | Infeasible:
             why = _rather(why, found)
         elif best is None or found.seconds < best.seconds:
             best = found
-    return best or why
+    return why if best is None else _told(group, best)
 
 
 def ways_to_stitch(
@@ -83,13 +87,22 @@ def ways_to_stitch(
 
     Splits are those on which the results agree by their numbers of tiles.
     """
-    return (found for _, found in _ways(group, target, choose))
+    return (_told(group, found) for _, found in _ways(group, target, choose))
+
+
+def _told(group: Group, found: T) -> T:
+    """A schedule that has no seconds where they are not known: they were for comparing."""
+    unknown = any(has_size(e.shape) for n in group.graph.nodes for e in n.entries)
+    return evolve(found, seconds=0.0) if unknown and isinstance(found, Schedule) else found
 
 
 def _ways(
     group: Group, target: Target, choose: Choose
 ) -> Iterator[tuple[float, Schedule | Infeasible]]:
-    """The same, each with the seconds that it takes at least by the model, in that order."""
+    """The same with the seconds that each takes at least by the model, in their order.
+
+    Schedules have seconds even where sizes are unknown: those of usual ones.
+    """
     refused = _refused(group.graph)
     if refused is not None:
         yield 0.0, refused
@@ -131,7 +144,7 @@ def stitch(
     states = completed(group.graph, splits, tiles, plan.shares(plan.whole))
     if isinstance(states, Infeasible):
         return states
-    return plan.schedule(Agreed(splits, states, tiles, 0.0))
+    return _told(group, plan.schedule(Agreed(splits, states, tiles, 0.0)))
 
 
 def _refused(graph: Graph) -> Infeasible | None:
@@ -221,7 +234,10 @@ class _Plan:
         """The whole schedule that splits results in a given way, or what is in its way."""
 
         def arrays(dropped: tuple[int, ...]) -> Sequence[Array] | Infeasible:
-            return self._without(found, [self.graph.nodes[k] for k in dropped])
+            made = self._without(found, [self.graph.nodes[k] for k in dropped])
+            if isinstance(made, Infeasible) or not self.target.grows:
+                return made
+            return [evolve(a, nbytes=guessed(a.nbytes)) for a in made]
 
         limit = self.target.scratch
         self.roomy = True
@@ -234,8 +250,12 @@ class _Plan:
             if isinstance(shared, Infeasible):
                 return shared
             if isinstance(shared.nbytes, Size):
-                reason = f"a tile needs {shared.nbytes} bytes of scratch"
-                return Infeasible("shared_over_limit", reason)
+                unknown = ", ".join(sorted(shared.nbytes.symbols))
+                return Infeasible(
+                    "shared_over_limit",
+                    f"a tile needs {shared.nbytes} bytes of scratch, and {self.target.name} has as "
+                    f"much as its source says; give {unknown} a number",
+                )
         assert self.best is not None
         return self.best
 
