@@ -78,11 +78,11 @@ class Bound:
             own = sum((_nbytes(e, states[e]) for e in part.together if e in states), 0)
             room = max(room, own, key=guessed)
         if guessed(room) > self.target.scratch:
-            return too_much(room, self.target.scratch)
+            return _too_much(room, self.target.scratch)
         return tile_seconds(seconds, tiles, len(self.parts), room)
 
 
-def too_much(need: Extent, limit: int) -> Infeasible:
+def _too_much(need: Extent, limit: int) -> Infeasible:
     """Why arrays do not fit."""
     guess = "" if isinstance(need, int) else f" ({guessed(need)} where unknown sizes are {GUESS})"
     return Infeasible(

@@ -125,8 +125,9 @@ def _ways(
         if isinstance(made, Schedule):
             done.append((found, plan))
         yield found.least, made
-    for plan in plans:
-        yield from ((0.0, why) for why in plan.refused)
+    if not tried:  # else what was in the way of those that agreed tells more
+        for plan in plans:
+            yield from ((0.0, why) for why in plan.refused)
 
 
 def stitch(
