@@ -152,7 +152,7 @@ def _refused(graph: Graph) -> Infeasible | None:
     for n in graph.nodes:
         if n.op is not None and FContract.get(n.op.name) is not None and contract_of(n) is None:
             return Infeasible("library", f"a library computes {n.label}", n)
-    if any(e.node.op is None for e in graph.outputs):
+    if any(is_free(e.node) for e in graph.outputs):
         return Infeasible("pass_through", "an output that is an input")
     return None
 
