@@ -319,7 +319,8 @@ def test_no_block_reads_another_s_part(seed: int) -> None:
         parts = parts_of(one, inner)
         if rng.random() < 0.5:
             pieces = rng.choice(cuts(one))
-            parts = [Part(p.nodes, results_of(one, p, pieces)) for p in pieces]
+            pairs = zip(pieces, results_of(one, pieces), strict=True)
+            parts = [Part(p.nodes, results) for p, results in pairs]
         for choice in rng.sample(found := legal_splits(known_shape(root)), min(5, len(found))):
             states = consistent(one, {root: choice}, parts)
             if isinstance(states, dict):

@@ -26,19 +26,21 @@ Accesses = Mapping[Entry, set[Sum]]
 def cuts(graph: Graph) -> list[list[Piece]]:
     """The ways to cut a group into parts, that with the most parts first."""
     pieces = cut(graph)
-    finer = [part for piece in pieces for part in _apart(graph, piece, pieces)]
+    pairs = zip(pieces, results_of(graph, pieces), strict=True)
+    finer = [part for piece, results in pairs for part in _apart(graph, piece, results)]
     return [pieces] if len(finer) == len(pieces) else [finer, pieces]
 
 
-def results_of(graph: Graph, piece: Piece, pieces: Sequence[Piece]) -> list[Entry]:
-    """What of a part others read, or the caller."""
-    read = {e for p in pieces if p is not piece for e in reads_of_part(graph, p.nodes)}
-    wanted = read | set(graph.outputs)
-    return [e for n in piece.nodes if n in piece.owns for e in n.entries if e in wanted]
+def results_of(graph: Graph, pieces: Sequence[Piece]) -> list[list[Entry]]:
+    """What of each part others read, or the caller."""
+    wanted = {e for p in pieces for e in reads_of_part(graph, p.nodes)} | set(graph.outputs)
+    return [
+        [e for n in p.nodes if n in p.owns for e in n.entries if e in wanted] for p in pieces
+    ]
 
 
-def _apart(graph: Graph, piece: Piece, pieces: Sequence[Piece]) -> list[Piece]:
-    results = [e.node for e in results_of(graph, piece, pieces)]
+def _apart(graph: Graph, piece: Piece, left: Sequence[Entry]) -> list[Piece]:
+    results = [e.node for e in left]
     if piece.product or len(results) < 2:
         return [piece]
     part, feeds = closed(graph, tuple(piece.nodes), tuple(results))

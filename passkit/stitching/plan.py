@@ -214,8 +214,8 @@ class _Plan:
     def shares(self, pieces: Sequence[Piece]) -> list[Part]:
         """Parts with what they leave that does not follow something else."""
         found = []
-        for piece in pieces:
-            own = [e for e in results_of(self.graph, piece, pieces) if e not in self.following]
+        for piece, values in zip(pieces, results_of(self.graph, pieces), strict=True):
+            own = [e for e in values if e not in self.following]
             if own:
                 found.append(Part(piece.nodes, own))
         return found
@@ -225,7 +225,7 @@ class _Plan:
         final = roots_of(self.graph, [Part(p.nodes, ()) for p in self.whole])
         wanted = dict.fromkeys(self.following.get(e, e) for e in final)
         roots = sorted(wanted, key=_weight, reverse=True)
-        results = {p: results_of(self.graph, p, self.whole) for p in self.whole}
+        results = dict(zip(self.whole, results_of(self.graph, self.whole), strict=True))
         least = Bound(self.group, results, self.target)
         search = Search(self.graph, roots, self.shares(self.whole), least)
         self.refused = search.refused
@@ -267,7 +267,7 @@ class _Plan:
         if isinstance(pieces, Infeasible):
             return pieces
         self.pieces = pieces
-        results = [results_of(self.graph, p, pieces) for p in pieces]
+        results = results_of(self.graph, pieces)
         states = self._states(found, dropped)
         if isinstance(states, Infeasible):
             return states
@@ -299,11 +299,11 @@ class _Plan:
         followed = [e.node for e in self.following.values() if e.node in dropped]
         if followed:
             return Infeasible("operand", f"a result lies as {followed[0].label} does", followed[0])
-        left = {e.node for p in self.whole for e in results_of(self.graph, p, self.whole)}
+        left = {e.node for values in results_of(self.graph, self.whole) for e in values}
         pieces = without(self.graph, self.whole, left, dropped)
         if isinstance(pieces, Infeasible):
             return pieces
-        while not all(results := [results_of(self.graph, p, pieces) for p in pieces]):
+        while not all(results := results_of(self.graph, pieces)):
             pieces = [p for p, values in zip(pieces, results, strict=True) if values]
         return pieces
 
