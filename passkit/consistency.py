@@ -1,107 +1,95 @@
-"""Consistency: whether the values of a group can be shared out over one launch's blocks.
+"""Consistency: what a block has of each value of a group, for the splits that results have.
 
-Values that are materialised, in scratch or in an output, are computed once, so all their readers
-must ask for the same part in each block. The others are computed where they are read, and may be
-needed in several ways. External inputs are there for any block.
+A group runs in parts. What a part leaves for others, or for the caller, is computed once: a block
+has of it what all those who read it ask for together. Other values are computed where a part reads
+them, and may be needed in several ways. External inputs are there for any block.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import Any
 
 from attrs import field, frozen
 
-from passkit.errors import ScheduleError
 from passkit.graph import Graph
 from passkit.node import Entry, Node, known_shape
 from passkit.propagate import operand_states
-from passkit.size import Extent, at_least, numel
-from passkit.space import is_free
-from passkit.split import WHOLE, Reject, Split, State, Whole, join
-
-REPLICATED = 4096
-"""The most elements of a value that every block computes for itself."""
-DEPTH = 1
-"""How deep such values may rest on each other."""
-
-
-@frozen
-class Conflict:
-    """Why no common schedule exists: a code, a sentence, and the values and states in it.
-
-    ``schedule_conflict``: a materialised value is needed in two ways, or by every block;
-    ``schedule_reject``: an operator cannot be split so; ``block_count``: the outputs have different
-    numbers of blocks; ``empty``: a value has no elements.
-    """
-
-    code: str
-    reason: str
-    data: Mapping[str, Any] = field(factory=dict, eq=False)
-    node: Node | None = field(default=None, eq=False)
-
+from passkit.size import Extent
+from passkit.space import Infeasible, is_free
+from passkit.split import Reject, Split, State, Whole, join
 
 States = dict[Entry, State]
+_Asked = dict[State, "Node | None"]
+"""What is asked of a value, and who asks first: None is the caller."""
+
+
+@frozen(eq=False)
+class Part:
+    """Nodes in post-order that are computed together, and the ``results`` that leave them.
+
+    What nodes read of each other they compute at any element, whatever a block has of it.
+    """
+
+    nodes: Sequence[Node]
+    results: Sequence[Entry]
+    inside: frozenset[Node] = field(init=False)
+
+    @inside.default
+    def _inside(self) -> frozenset[Node]:
+        return frozenset(self.nodes)
 
 
 def consistent(
-    graph: Graph,
-    roots: Mapping[Entry, Split],
-    materialised: Collection[Entry],
-    *,
-    strict: bool = False,
-    replicated: Collection[Entry] = (),
-) -> States | Conflict:
-    """The part of each materialised value and root that a block has, or why there is none.
+    graph: Graph, roots: Mapping[Entry, Split], parts: Sequence[Part]
+) -> States | Infeasible:
+    """What a block has of the results of all parts, or why that cannot be.
 
-    ``roots`` give outputs their splits; an output that other operators read follows from them where
-    it has none. ``replicated`` are materialised values that each block may compute for itself, as a
-    `Whole`: such as `replicable` finds. With ``strict`` every operator must agree, and has a state.
+    ``parts`` come in an order in which they can run. ``roots`` give results their splits; others
+    follow from who reads them, and have no state where nobody does. What blocks need more of than
+    their share is a `Whole`: each computes it for itself. So it cannot be with the outputs of the
+    graph and with the ``roots``, of which each element is written by one block.
 
-    Raises: ScheduleError for an output without a split that nothing reads.
+    The codes of refusals: ``schedule_conflict``, such a value is needed in two ways, or by every
+    block; ``op_rejects_schedule``, an operator cannot be split so; ``no_common_block_count``, the
+    roots have different numbers of blocks; ``empty``, one of them has no elements.
     """
-    walk = _Walk(graph, roots, materialised, strict, replicated)
-    return walk.conflict or walk.run()
+    return _Walk(graph, roots).run(parts)
 
 
 class _Walk:
     """One walk from the roots to the inputs, users before producers."""
 
-    def __init__(
-        self,
-        graph: Graph,
-        roots: Mapping[Entry, Split],
-        materialised: Collection[Entry],
-        strict: bool,
-        replicated: Collection[Entry],
-    ) -> None:
-        self.graph, self.strict = graph, strict
-        self.held, self.replicated = set(materialised) | set(graph.outputs), set(replicated)
-        self.roots = roots
-        self.asked: dict[Entry, dict[State, Node | None]] = {}
+    def __init__(self, graph: Graph, roots: Mapping[Entry, Split]) -> None:
+        self.graph, self.roots = graph, roots
+        self.once = {*roots, *graph.outputs}
+        self.asked: dict[Entry, _Asked] = {}
         self.states: States = {}
         self.blocks: Extent = 1
-        self.conflict = self._begin()
 
-    def _begin(self) -> Conflict | None:
+    def run(self, parts: Sequence[Part]) -> States | Infeasible:
+        """The states, or the first thing on the way that has none."""
+        problem = self._begin()
+        for part in reversed(parts):
+            problem = problem or self._settle(part) or self._ask(part)
+        return problem or self.states
+
+    def _begin(self) -> Infeasible | None:
         """What the roots ask for; they must have the same number of blocks."""
         first: Entry | None = None
         for entry, split in self.roots.items():
             shape = known_shape(entry)
             if 0 in shape:
-                name = self._name(entry)
-                return Conflict("empty", f"{name} has no elements", {"value": name}, entry.node)
+                return Infeasible("empty", f"{self._name(entry)} has no elements", entry.node)
             many = split.blocks(shape)
             if first is None:
                 first, self.blocks = entry, many
             elif many != self.blocks:
-                names = self._name(first), self._name(entry)
-                return Conflict(
-                    "block_count",
-                    f"{names[0]} has {self.blocks} blocks, {names[1]} has {many}",
-                    {"values": names, "blocks": (self.blocks, many)},
+                return Infeasible(
+                    "no_common_block_count",
+                    f"{self._name(first)} has {self.blocks} blocks, {self._name(entry)} has {many}",
                     entry.node,
+                    {"blocks": (self.blocks, many)},
                 )
             self.asked[entry] = {split.canonical(shape): None}
         return None
@@ -110,115 +98,72 @@ class _Walk:
         name = self.graph.names[entry.node]
         return f"{name}:{entry.index}" if len(entry.node.entries) > 1 else name
 
-    def run(self) -> States | Conflict:
-        """The states, or the first conflict on the way."""
-        for node in reversed(self.graph.nodes):
-            for entry in () if is_free(node) else node.entries:
-                failed = self._visit(entry)
-                if failed is not None:
-                    return failed
-        return self.states
-
-    def _visit(self, entry: Entry) -> Conflict | None:
-        asked = self.asked.get(entry)
-        if asked is None:
-            if entry in self.graph.outputs:
-                raise ScheduleError(
-                    f"the output {self._name(entry)} has no split, and nothing in its group that "
-                    "has one reads it; give it one in roots"
-                )
-            return None
-        wanted = list(asked)
-        if self.strict or entry in self.held or entry in self.roots:
-            state = self._settled(entry, asked)
-            if isinstance(state, Conflict):
-                return state
-            self.states[entry] = state
-            wanted = [state]
-        for state in wanted:
-            failed = self._ask(entry, state)
-            if failed is not None:
-                return failed
+    def _settle(self, part: Part) -> Infeasible | None:
+        """Give each result of a part the one state that it has."""
+        for entry in part.results:
+            asked = self.asked.get(entry)
+            if asked is not None:
+                state = self._settled(entry, asked)
+                if isinstance(state, Infeasible):
+                    return state
+                self.states[entry] = state
         return None
 
-    def _ask(self, entry: Entry, state: State) -> Conflict | None:
-        """Hand on what a value's state asks of its operands."""
-        node = entry.node
-        for operand, found in zip(node.inputs, operand_states(entry, state), strict=True):
-            if isinstance(found, Reject):
-                name = self._name(entry)
-                return Conflict(
-                    "schedule_reject",
-                    f"{name} rejects {state}: {found.reason}",
-                    {"value": name, "state": state},
-                    node,
-                )
-            if found is not None and not is_free(operand.node):
-                self.asked.setdefault(operand, {}).setdefault(found, node)
+    def _ask(self, part: Part) -> Infeasible | None:
+        """Hand on what the states of a part's results ask of its operands."""
+        inner: dict[Entry, _Asked] = {
+            e: {self.states[e]: None} for e in part.results if e in self.states
+        }
+        for node in reversed(part.nodes):
+            wanted = [(e, state) for e in node.entries for state in inner.get(e, ())]
+            for entry, state in wanted:
+                for operand, found in zip(node.inputs, operand_states(entry, state), strict=True):
+                    if isinstance(found, Reject):
+                        reason = f"{self._name(entry)} rejects {state}: {found.reason}"
+                        data = {"state": state}
+                        return Infeasible("op_rejects_schedule", reason, node, data)
+                    if found is not None and not is_free(operand.node):
+                        into = inner if operand.node in part.inside else self.asked
+                        into.setdefault(operand, {}).setdefault(found, node)
         return None
 
-    def _settled(self, entry: Entry, asked: Mapping[State, Node | None]) -> State | Conflict:
-        """The one state that a materialised value has."""
-        shape, states = known_shape(entry), list(asked)
-        splits = [s for s in states if isinstance(s, Split)]
-        if self.blocks == 1:
-            return splits[0] if splits else WHOLE
-        other = next((s for s in splits[1:] if not s.same(splits[0], shape)), None)
-        whole = next((s for s in states if isinstance(s, Whole)), None)
-        if other is None and whole is None:
-            return splits[0]
-        output = entry in self.roots or entry in self.graph.outputs
-        why = "it is an output" if output else "it is no replicated value"
-        if entry in self.replicated and not output:
-            state = reduce(lambda a, b: join(a, b, shape), states)
-            assert isinstance(state, Whole)
-            count = state.elements(shape)
-            if at_least(REPLICATED, count):
-                return state
-            why = f"{count} elements are more than the {REPLICATED} that a block may replicate"
-        if splits:
-            return self._differ(entry, asked, splits[0], other or whole or splits[0])
-        return self._needed_whole(entry, asked, states[0], why)
+    def _settled(self, entry: Entry, asked: _Asked) -> State | Infeasible:
+        """The one state that a value has which is held."""
+        shape, (first, *others) = known_shape(entry), asked
+        other = next((s for s in others if not _is_same(first, s, entry)), None)
+        if entry not in self.once:
+            return first if other is None else reduce(lambda a, b: join(a, b, shape), asked)
+        if other is not None:
+            return self._differ(entry, asked, first, other)
+        if isinstance(first, Whole) and self.blocks != 1:
+            return self._needed_whole(entry, asked, first)
+        return first
 
     def _user(self, node: Node | None) -> str:
         return "the caller" if node is None else self.graph.names[node]
 
-    def _differ(
-        self, entry: Entry, asked: Mapping[State, Node | None], a: State, b: State
-    ) -> Conflict:
+    def _differ(self, entry: Entry, asked: _Asked, a: State, b: State) -> Infeasible:
         name, users = self._name(entry), (self._user(asked[a]), self._user(asked[b]))
-        return Conflict(
+        return Infeasible(
             "schedule_conflict",
             f"{name} is needed as {a} by {users[0]} and as {b} by {users[1]}",
-            {"value": name, "states": (a, b), "users": users},
             entry.node,
+            {"states": (a, b), "users": users},
         )
 
-    def _needed_whole(
-        self, entry: Entry, asked: Mapping[State, Node | None], whole: State, why: str
-    ) -> Conflict:
+    def _needed_whole(self, entry: Entry, asked: _Asked, whole: State) -> Infeasible:
         name, user = self._name(entry), self._user(asked[whole])
-        return Conflict(
+        return Infeasible(
             "schedule_conflict",
-            f"{name} is needed as {whole} by {user} in each of {self.blocks} blocks, and {why}",
-            {"value": name, "states": (whole,), "users": (user,)},
+            f"{name} is needed as {whole} by {user} in each of {self.blocks} blocks, and each "
+            "element of a result is written by one",
             entry.node,
+            {"states": (whole,), "users": (user,)},
         )
 
 
-def replicable(graph: Graph, materialised: Collection[Entry]) -> frozenset[Entry]:
-    """The materialised values that are small enough, and rest on no more than one such value.
-
-    Outputs are none: each element of theirs is written by one block.
-    """
-    depth: dict[Entry, int] = {}
-    found = set()
-    for node in graph.nodes:
-        below = max((depth[e] for e in node.inputs), default=0)
-        for entry in node.entries:
-            held = not is_free(node) and entry in materialised
-            depth[entry] = below + held
-            small = at_least(REPLICATED, numel(known_shape(entry)))
-            if held and small and depth[entry] <= DEPTH + 1 and entry not in graph.outputs:
-                found.add(entry)
-    return frozenset(found)
+def _is_same(a: State, b: State, entry: Entry) -> bool:
+    """Whether two states are one partition, or one need."""
+    if isinstance(a, Split) and isinstance(b, Split):
+        return a.same(b, known_shape(entry))
+    return a == b

@@ -15,11 +15,11 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from passkit.alike import Fact, kinds_of_spans, two_of_each
 from passkit.errors import CodeGenError
-from passkit.size import Extent, Size, at_least
+from passkit.size import Extent, Size, at_least, substitute
 from passkit.stage import Buffer, KernelAST, Phase, Place
 from passkit.touches import LANE, ROW, Collector, Touch
 
@@ -91,15 +91,22 @@ def check_hazards(ast: KernelAST, name: str, sizes: Sequence[Extent] = ()) -> No
 
 def hazards(ast: KernelAST, sizes: Sequence[Extent] = ()) -> Iterator[Hazard]:
     """All hazards of a kernel, phase by phase: between phases every thread waits for all."""
-    scratch = {b.name: b for b in ast.scratch if b.place is Place.SHARED}
-    watched = scratch.keys() | {b.name for b in ast.params if b.written}
     known = sizes or [Size.symbol(n) for n in ast.sizes]
     values = dict(zip(ast.sizes, known, strict=True))
+    scratch = {b.name: _placed(b, values) for b in ast.scratch if b.place is Place.SHARED}
+    watched = scratch.keys() | {b.name for b in ast.params if b.written}
     for phase in ast.phases:
         collector = Collector(watched, values)
         for k, part in enumerate(phase.parts):
             collector.part(k, part)
         yield from _Check(phase, collector, scratch).hazards()
+
+
+def _placed(array: Buffer, values: Mapping[str, Extent]) -> Buffer:
+    """An array that is told where it lies by what the size arguments are."""
+    extent = substitute(array.extent, values)
+    begin = None if array.offset is None else substitute(array.offset, values)
+    return evolve(array, extent=extent, offset=begin)
 
 
 class _Check:

@@ -51,8 +51,9 @@ class Kernel:
             return 0, 0
         values = {n: evaluate(x, numbers) for n, x in zip(self.ast.sizes, self.sizes, strict=True)}
         places = [
-            (b.of_row, evaluate(b.offset or 0, values), evaluate(b.extent, values) * b.dtype.nbytes)
+            (b.of_row, evaluate(begin, values), evaluate(b.extent, values) * b.dtype.nbytes)
             for b in arrays
+            for begin in [0 if b.offset is None else b.offset]
         ]
         requested = sum(nbytes for _, _, nbytes in places)
         if any(b.offset is None for b in arrays):

@@ -6,7 +6,7 @@ leaves) or INLINE (computed where it is read, at any index).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from functools import lru_cache
 
 from passkit import dtype as dt
@@ -148,6 +148,22 @@ def _is_better(found: Layout, other: Layout | Infeasible) -> bool:
 
 def _laid_out(graph: Graph, apart: Boundary | None) -> Layout | Infeasible:
     """The layout of a group as it is."""
+    if apart is None and all(folding_of(n) is None for n in graph.nodes):
+        anchor = _largest(graph)
+        if _is_flat(graph, anchor):
+            return _flat(graph, anchor)
+    found = _spread(graph)
+    if isinstance(found, Infeasible):
+        return found
+    layout, accesses, pinned = found
+    more = accesses if apart is None else [*accesses, *apart(layout.space)]
+    merged = merge_axes(layout.space, more, pinned)
+    return layout if len(merged.axes) == len(layout.space.axes) else _joined(graph, merged.axes)
+
+
+@lru_cache(maxsize=256)
+def _spread(graph: Graph) -> tuple[Layout, list[Sum], frozenset[Var]] | Infeasible:
+    """The layout with all axes apart, how it reads its inputs, and axes that must stay."""
     folds = [(n, f) for n in graph.nodes if (f := folding_of(n)) is not None]
     reduced: tuple[int, ...] | None
     chunks = None
@@ -157,8 +173,6 @@ def _laid_out(graph: Graph, apart: Boundary | None) -> Layout | Infeasible:
         reduced, chunks = found.axes, found.chunks
     else:
         anchor, reduced = _largest(graph), None
-        if apart is None and _is_flat(graph, anchor):
-            return _flat(graph, anchor)
     total = numel(anchor)
     others = list(
         dict.fromkeys(
@@ -170,16 +184,18 @@ def _laid_out(graph: Graph, apart: Boundary | None) -> Layout | Infeasible:
         )
     )
     cut = axes_of(anchor, reduced, chunks) if chunks else _refined(anchor, reduced, others)
-    space = Space(cut)
-    layout = Layout(graph, space, anchor if chunks else None, chunks)
+    layout = Layout(graph, Space(cut), anchor if chunks else None, chunks)
     problem = _demand(layout)
-    if problem is not None:
-        return problem
-    accesses = layout.accesses if apart is None else [*layout.accesses, *apart(space)]
-    merged = merge_axes(space, accesses, layout.pinned)
-    if len(merged.axes) == len(space.axes):
-        return layout
-    layout = Layout(graph, merged, layout.cut, chunks)
+    layout.pinned |= _inside(layout.accesses)
+    return problem or (layout, list(layout.accesses), frozenset(layout.pinned))
+
+
+@lru_cache(maxsize=1024)
+def _joined(graph: Graph, axes: tuple[Axis, ...]) -> Layout | Infeasible:
+    """The layout with these axes, some of which are joined."""
+    found = _spread(graph)
+    assert not isinstance(found, Infeasible)
+    layout = Layout(graph, Space(axes), found[0].cut, found[0].chunks)
     return _demand(layout) or layout
 
 
@@ -282,15 +298,18 @@ def _check_fold(
     return None
 
 
-def merge_axes(space: Space, accesses: list[Sum], pinned: set[Var]) -> Space:
+def _inside(accesses: list[Sum]) -> set[Var]:
+    """The variables that accesses divide, or step through otherwise than evenly."""
+    atoms = (atom for access in accesses for atom, _ in access.terms if not isinstance(atom, Var))
+    return {v for atom in atoms for v in variables(atom)}
+
+
+def merge_axes(space: Space, accesses: list[Sum], pinned: Set[Var]) -> Space:
     """The space with neighbouring axes joined where every access steps through both as one.
 
     ``pinned`` axes are used as values, are divided, or say where data is looked up; they stay.
     """
-    for access in accesses:
-        for atom, _ in access.terms:
-            if not isinstance(atom, Var):
-                pinned |= set(variables(atom))
+    pinned = pinned | _inside(accesses)
     groups: list[list[Axis]] = []
     for axis in space.axes:
         last = groups[-1][-1] if groups else None

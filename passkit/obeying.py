@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from attrs import frozen
+
 from passkit.errors import ScheduleError
 from passkit.group import Group
 from passkit.nest import Nest, value_names
@@ -13,7 +15,8 @@ from passkit.scheduling import packed_schedule, plain_schedule
 from passkit.shared import plan_shared
 from passkit.size import Size
 from passkit.space import Infeasible
-from passkit.stitching.cutting import cut
+from passkit.stitching.apart import cuts
+from passkit.stitching.cutting import Piece
 from passkit.stitching.plan import followers, heaviest, stitch
 from passkit.stitching.regions import Region
 from passkit.target import Target
@@ -59,26 +62,41 @@ def _nests(
     """The values that a template with these names speaks of."""
     if default.stitching is None:
         return nests_of_group(group, default, target)
-    return [*_stitched_values(group, named)[0].values()]
+    return [*_cuts(group, named)[0].values.values()]
 
 
-def _stitched_values(
-    group: Group, named: Collection[str]
-) -> tuple[dict[Node, Nest], Mapping[Entry, Entry]]:
-    """The same of a stitched group, and the results that follow others, as none is named.
+@frozen
+class _Cut:
+    """Parts of a stitched group, the values that are named, and the results that follow others."""
 
-    What is not named is computed again where it is read, but for results.
+    pieces: Sequence[Piece]
+    values: Mapping[Node, Nest]
+    following: Mapping[Entry, Entry]
+
+
+def _cuts(group: Group, named: Collection[str]) -> list[_Cut]:
+    """The ways to cut a stitched group in which just these values may be named.
+
+    What is not named is computed again where it is read, but for results. If there is no such way,
+    that with the most parts tells what is missing.
     """
-    pieces, names = cut(group.graph), value_names(group)
+    found = [_cut(group, pieces, named) for pieces in cuts(group.graph)]
+    fit = [c for c in found if all(nest.name in named for nest in c.values.values())]
+    return fit or found[:1]
+
+
+def _cut(group: Group, pieces: Sequence[Piece], named: Collection[str]) -> _Cut:
+    names = value_names(group)
     following = followers(group.graph, pieces)
     if any(names[e.node] in named for e in following):
         following = {}
     followed = {e.node for e in following}
-    return {
+    values = {
         node: nest
-        for node, nest in stitched.values_of(group, pieces, names).items()
+        for node, nest in stitched.values_of(group, names).items()
         if nest.name in named or (nest.root and node not in followed)
-    }, following
+    }
+    return _Cut(pieces, values, following)
 
 
 def _obeying(
@@ -128,7 +146,7 @@ def _settled(
         layout, values = plain_values(group, target, names)
         runs = plain.runs_of(layout, target)
         return tuple(plain.settle(stages[v.nest.name], v, runs) for v in values)
-    nests = _stitched_values(group, stages)[0].values()
+    nests = _cuts(group, stages)[0].values.values()
     return tuple(stitched.settle(stages[n.name], n) for n in nests)
 
 
@@ -137,7 +155,7 @@ def _candidates(
 ) -> Iterator[Schedule | Infeasible]:
     """Schedules that may be meant, and what is in the way of others."""
     if default.stitching is not None:
-        yield _stitched(group, target, stages)
+        yield from (_stitched(group, target, stages, each) for each in _cuts(group, stages))
         return
     layout, values = plain_values(group, target, value_names(group))
     runs = plain.runs_of(layout, target)
@@ -155,9 +173,11 @@ def _candidates(
             yield plain_schedule(layout, composition, split, width, target)
 
 
-def _stitched(group: Group, target: Target, stages: Stages) -> Schedule | Infeasible:
+def _stitched(
+    group: Group, target: Target, stages: Stages, cut: _Cut
+) -> Schedule | Infeasible:
     """The schedule with the splits of the results, and for each part what comes closest."""
-    nests, following = _stitched_values(group, stages)
+    nests = cut.values
 
     def choose(
         values: Sequence[Entry], regions: Mapping[Node, Region], plans: Sequence[Schedule]
@@ -173,10 +193,10 @@ def _stitched(group: Group, target: Target, stages: Stages) -> Schedule | Infeas
         return stitched.stage_of(node, nest, region, plan) == wanted
 
     splits = {}
-    for e in heaviest(group.graph, following):
+    for e in heaviest(group.graph, cut.following):
         split = split_of(stages[nests[e.node].name], nests[e.node])
         splits[e] = split.canonical(known_shape(e))
-    return stitch(group, target, splits, choose, following)
+    return stitch(group, cut.pieces, target, splits, choose, cut.following)
 
 
 def within(

@@ -278,9 +278,12 @@ def with_stream(plan: Schedule, outputs: tuple[int, ...], target: Target) -> Sch
     return evolve(plan, kept=kept, stream=outputs)
 
 
-def estimate(layout: Layout, target: Target) -> float:
-    """Seconds of one thread by the model: bytes over bandwidth, or operations, the larger."""
-    size = layout.space.size
+def estimate(layout: Layout, target: Target, points: int | None = None) -> float:
+    """Seconds of one thread by the model: bytes over bandwidth, or operations, the larger.
+
+    They are 0 where sizes are unknown, unless it is said how many ``points`` there may be.
+    """
+    size = layout.space.size if points is None else points
     if not isinstance(size, int):
         return 0.0
     per_point = 0.0

@@ -271,9 +271,27 @@ def laid_out(
 def at_least(a: Extent, b: Extent) -> bool:
     """Whether a >= b is certain when every symbol is at least 1.
 
-    With each symbol written as 1 + t, all coefficients of a - b must be non-negative.
+    With each symbol written as 1 + t, all coefficients of a - b must be non-negative; or those of
+    what it is at least, as a division by a number loses less than 1.
     """
     difference = a - b
+    return _is_positive(difference) or _is_positive(_divided(difference))
+
+
+def _divided(size: Extent) -> Extent:
+    """What a size is at least, without rounding where multiples of a number's quotients are."""
+    total: Extent = 0
+    for monomial, c in _terms(size):
+        q = monomial[0] if len(monomial) == 1 else None
+        by = q.denominator if isinstance(q, Quotient) else None
+        if isinstance(q, Quotient) and isinstance(by, int) and by > 0 and c % by == 0:
+            total = total + (q.numerator - (by - 1 if c > 0 else 0)) * (c // by)
+        else:
+            total = total + Size._make({monomial: c})
+    return total
+
+
+def _is_positive(difference: Extent) -> bool:
     if isinstance(difference, int):
         return difference >= 0
     shifted = {s: Size.symbol(s) + 1 for s in difference.symbols}

@@ -267,7 +267,8 @@ MOST = 64
 BLOCKS = 65_535
 """The most blocks that a launch has."""
 GUESS = 4096
-"""What an extent that only a call knows is taken for where candidates are put in order."""
+"""What an extent that only a call knows is taken for where candidates are put in order, and where
+room for it is wanted."""
 
 
 def legal_splits(shape: Shape, most: int = MOST, blocks: int = BLOCKS) -> tuple[Split, ...]:
@@ -311,9 +312,13 @@ def _chunks(extent: Extent) -> Sequence[Extent]:
     return sorted(divisors)
 
 
+def guessed(size: Extent, guess: int = GUESS) -> int:
+    """A size as if every extent that only a call knows were ``guess``."""
+    return evaluate(size, dict.fromkeys(size.symbols, guess)) if isinstance(size, Size) else size
+
+
 def _estimated(split: Split, shape: Shape) -> int:
-    many = split.blocks(shape)
-    return evaluate(many, dict.fromkeys(many.symbols, GUESS)) if isinstance(many, Size) else many
+    return guessed(split.blocks(shape))
 
 
 def _order(split: Split, shape: Shape) -> tuple[int, bool, bool, int, str]:

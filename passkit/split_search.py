@@ -1,119 +1,156 @@
-"""The search for splits that all outputs of a group agree on, by their common numbers of blocks."""
+"""The search for splits that all results of a group agree on, by their common numbers of blocks.
+
+It goes from root to root: those results that no other part of the group reads. What follows from
+the splits of some of them bounds what it costs to split all so.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from itertools import islice, product
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from heapq import heapify, heappop, heappush
+from itertools import count
 
 from attrs import frozen
 
-from passkit.consistency import Conflict, States, consistent
+from passkit.consistency import Part, States, consistent
 from passkit.graph import Graph
 from passkit.node import Entry, known_shape
-from passkit.op import TOpCost
 from passkit.size import Extent, Shape
-from passkit.space import is_free
-from passkit.split import Split, State, legal_splits
+from passkit.space import Infeasible
+from passkit.split import Split, legal_splits
 
 COMBINATIONS = 256
-"""The most combinations of splits that are tried for one number of blocks."""
+"""How many combinations of splits, of some roots or all, are asked at most what follows from them,
+once one for all roots is known."""
 
-Cost = Callable[[Entry, State], float]
+Least = Callable[[States, Extent], "float | Infeasible"]
+"""What states cost at least with so many blocks, whatever states other values have; or that they
+cannot be. It grows with the states."""
 
 
-@frozen
-class Chosen:
-    """The cheapest splits found, what follows from them, and what the search took.
-
-    ``tried`` combinations were asked whether they are consistent, ``evaluated`` costs looked up.
-    """
+@frozen(eq=False)
+class Agreed:
+    """Splits of the roots, or of the first of them, with what follows from these."""
 
     splits: Mapping[Entry, Split]
     states: States
     blocks: Extent
-    seconds: float
-    tried: int
-    evaluated: int
+    least: float
+
+    def is_part_of(self, other: Agreed) -> bool:
+        """Whether all that follows from these splits does so from the other ones."""
+        return self.states.items() <= other.states.items()
 
 
-def roots_of(graph: Graph) -> tuple[Entry, ...]:
-    """The outputs that nothing else in the group reads: those whose splits are chosen."""
-    return tuple(
-        dict.fromkeys(
-            e for e in graph.outputs if not is_free(e.node) and not graph.users.get(e, ())
-        )
-    )
+def roots_of(graph: Graph, parts: Sequence[Part]) -> tuple[Entry, ...]:
+    """The outputs that no other part reads: those whose splits are chosen."""
+    read = {e for p in parts for n in p.nodes for e in n.inputs if e.node not in p.inside}
+    return tuple(e for e in dict.fromkeys(graph.outputs) if e not in read)
 
 
-def search(
-    graph: Graph,
-    materialised: Collection[Entry],
-    cost: Cost,
-    *,
-    candidates: Callable[[Shape], Sequence[Split]] = legal_splits,
-    strict: bool = False,
-    replicated: Collection[Entry] = (),
-) -> Chosen | Conflict:
-    """The splits of a group's roots with the least sum of costs, or why there are none.
-
-    Only numbers of blocks that all roots can have are tried, the largest first. ``cost`` gives the
-    seconds of a value in a state, not below 0; light operators are not asked for. The sum is given
-    up where it reaches the best so far, so of equal ones the first stays: more blocks, Row before
-    Column.
-    """
-    roots = roots_of(graph)
-    by_blocks = [_by_blocks(known_shape(e), candidates) for e in roots]
-    common = [n for n in by_blocks[0] if all(n in m for m in by_blocks)] if roots else []
-    best: Chosen | None = None
-    last = Conflict("block_count", "the outputs have no number of blocks in common")
-    tried = evaluated = 0
-    for blocks in common:
-        for splits in combinations(roots, [m[blocks] for m in by_blocks]):
-            tried += 1
-            states = consistent(graph, splits, materialised, strict=strict, replicated=replicated)
-            if isinstance(states, Conflict):
-                last = states
-                continue
-            total = 0.0
-            for entry, state in states.items():
-                if best is not None and total >= best.seconds:
-                    break
-                if not is_light(entry):
-                    total += cost(entry, state)
-                    evaluated += 1
-            if best is None or total < best.seconds:
-                best = Chosen(splits, states, blocks, total, tried, evaluated)
-    if best is None:
-        return last
-    return Chosen(best.splits, best.states, best.blocks, best.seconds, tried, evaluated)
-
-
-def is_light(entry: Entry) -> bool:
-    """Whether a value's operator costs so little that its split does not matter."""
-    op = entry.node.op
-    return op is None or TOpCost.get(op.name) == "light"
-
-
-def _by_blocks(
-    shape: Shape, candidates: Callable[[Shape], Sequence[Split]]
-) -> dict[Extent, list[Split]]:
-    """The splits of a shape by how many blocks they have, in the order of the candidates."""
+@lru_cache(maxsize=256)
+def by_blocks(shape: Shape) -> Mapping[Extent, Sequence[Split]]:
+    """The legal splits of a shape by how many blocks they have, the most first."""
     found: dict[Extent, list[Split]] = {}
-    for split in candidates(shape):
+    for split in legal_splits(shape):
         found.setdefault(split.blocks(shape), []).append(split)
     return found
 
 
-def combinations(
-    roots: Sequence[Entry], choices: Sequence[Sequence[Split]]
-) -> Iterator[dict[Entry, Split]]:
-    """One split for each root: first those that are one for all roots of a shape, then any."""
-    shapes = {known_shape(e): c for e, c in zip(roots, choices, strict=True)}
-    alike = (dict(zip(shapes, found, strict=True)) for found in product(*shapes.values()))
-    first = (tuple(found[known_shape(e)] for e in roots) for found in alike)
-    seen: set[tuple[Split, ...]] = set()
-    for ordered in (first, product(*choices)):
-        for splits in islice(ordered, COMBINATIONS):
-            if splits not in seen and len(seen) < COMBINATIONS:
-                seen.add(splits)
-                yield dict(zip(roots, splits, strict=True))
+class Search:
+    """All ways to split some roots, as far as those are consistent for a group's ``parts``.
+
+    ``refused`` has what was in the way of others; ``asked`` counts the walks that were made.
+    """
+
+    def __init__(
+        self, graph: Graph, roots: Iterable[Entry], parts: Sequence[Part], least: Least
+    ) -> None:
+        self.graph, self.roots, self.parts = graph, tuple(roots), parts
+        self.least = least
+        self.refused: list[Infeasible] = []
+        self.asked = 0
+
+    def __iter__(self) -> Iterator[Agreed]:
+        """Splits of all roots, those with the least bound first.
+
+        Of equal ones come the most blocks first, then those that come first for the first root.
+        """
+        serial = count()
+        queue = [(found.least, 0, next(serial), found) for found in self._begin()]
+        heapify(queue)
+        whole = False
+        while queue:
+            _, depth, number, found = heappop(queue)
+            if -depth == len(self.roots):
+                yield found
+                continue
+            # Straight on to a split of the last root, so that there is one soon.
+            while -depth < len(self.roots) and not (whole and self.asked >= COMBINATIONS):
+                more = self._more(found, self.roots[-depth])
+                if not more:
+                    break
+                depth, found, number = depth - 1, more[0], next(serial)
+                for other in more[1:]:
+                    heappush(queue, (other.least, depth, next(serial), other))
+            else:
+                if -depth == len(self.roots):
+                    whole = True
+                    heappush(queue, (found.least, depth, number, found))
+
+    def _begin(self) -> Iterator[Agreed]:
+        """No splits yet, for each number of blocks that all roots can have."""
+        first, *others = [by_blocks(known_shape(e)) for e in self.roots]
+        common = [n for n in first if all(n in found for found in others)]
+        if not common:
+            reason = f"{_listed(self.roots)} have no number of blocks in common"
+            self.refused.append(Infeasible("no_common_block_count", reason, self.roots[0].node))
+        for blocks in common:
+            least = self.least({}, blocks)
+            if isinstance(least, Infeasible):
+                self.refused.append(least)
+            else:
+                yield Agreed({}, {}, blocks, least)
+
+    def _more(self, found: Agreed, root: Entry) -> list[Agreed]:
+        """The same with each split of one more root that is consistent with it, the best first."""
+        made = []
+        for split in by_blocks(known_shape(root))[found.blocks]:
+            self.asked += 1
+            splits = {**found.splits, root: split}
+            states = consistent(self.graph, splits, self.parts)
+            least = states if isinstance(states, Infeasible) else self.least(states, found.blocks)
+            if isinstance(least, Infeasible):
+                self.refused.append(least)
+            elif not isinstance(states, Infeasible):
+                made.append(Agreed(splits, states, found.blocks, least))
+        return sorted(made, key=lambda a: a.least)
+
+
+def _listed(entries: Sequence[Entry]) -> str:
+    *others, last = (e.name for e in entries)
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def completed(
+    graph: Graph, splits: Mapping[Entry, Split], blocks: Extent, parts: Sequence[Part]
+) -> States | Infeasible:
+    """What follows from splits for the results of all parts.
+
+    Those of which nobody reads an element, but their shape at most, are split in the first way.
+    """
+    own = dict(splits)
+    while True:
+        states = consistent(graph, own, parts)
+        if isinstance(states, Infeasible):
+            return states
+        left = (e for part in reversed(parts) for e in part.results if e not in states)
+        entry = next(left, None)
+        if entry is None:
+            return states
+        found = by_blocks(known_shape(entry)).get(blocks)
+        if not found:
+            reason = f"{entry.name} has no split into {blocks} blocks"
+            return Infeasible("no_common_block_count", reason, entry.node)
+        own[entry] = found[0]

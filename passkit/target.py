@@ -17,8 +17,9 @@ MIB = 1 << 20
 class Target:
     """A machine as numbers. Every threshold of a plan is a field here.
 
-    Units: bytes, seconds, bytes per second. ``scratch`` is the limit of SHARED per tile; ``tile``
-    the elements a tile should have, ``short_tile`` one of rows of at most ``short_row``;
+    Units: bytes, seconds, bytes per second. ``scratch`` is the limit of SHARED per tile; where that
+    ``grows``, a call may have more if its sizes need it, which is slower; ``tile`` the elements a
+    tile should have, ``short_tile`` one of rows of at most ``short_row``;
     ``parallel`` the seconds of serial work above which threads pay; ``stream_bytes`` the bytes of
     results from which on they go past the caches. Kernels of at most ``packed`` seconds may be
     packed, if at most ``packed_bytes`` were made for them and ``max_arguments`` are enough: where
@@ -47,6 +48,7 @@ class Target:
     meeting: float = 5e-7
     warp: int = 32
     block: int = 256
+    grows: bool = False
 
 
 def _cache_bytes(level: int, default: int) -> int:
@@ -67,7 +69,9 @@ def _cache_bytes(level: int, default: int) -> int:
 def cpu() -> Target:
     """This machine's CPU: half of one core's L2 is scratch."""
     second = _cache_bytes(2, MIB)
-    return Target("cpu", "cxx", lanes=16, scratch=second // 2, stream_bytes=_stream_bytes(second))
+    return Target(
+        *("cpu", "cxx", 16, second // 2), stream_bytes=_stream_bytes(second), grows=True
+    )
 
 
 def _stream_bytes(second: int) -> int:

@@ -1,4 +1,4 @@
-"""Consistency of a group over its materialised values: the paper's figure, conflicts, soundness."""
+"""Consistency of a group over what its parts leave: the paper's figure, conflicts, soundness."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pytest
 
 import passkit as pk
 import passkit.ops as ops
-from passkit.consistency import Conflict, States, consistent, replicable
-from passkit.errors import ScheduleError
+from passkit.consistency import Part, States, consistent
 from passkit.graph import Graph
 from passkit.node import Entry, known_shape
 from passkit.size import Size
-from passkit.space import is_free
+from passkit.space import Infeasible, is_free
 from passkit.split import WHOLE, Split, SplitKind, Whole, legal_splits
+from passkit.stitching.apart import cuts, results_of
 from tests.probing import allowed, dependence
 
 ROW, COLUMN = SplitKind
@@ -40,9 +40,32 @@ def operators(graph: Graph) -> list[Entry]:
     return [e for n in graph.nodes if not is_free(n) for e in n.entries]
 
 
-def blocks(states: States | Conflict) -> set[Any]:
+def parts_of(graph: Graph, held: Collection[Entry]) -> list[Part]:
+    """A part for each held value and each output; others belong to all who read them."""
+    alone = {*held, *graph.outputs}
+    found = []
+    for node in graph.nodes:
+        for result in (e for e in node.entries if e in alone and not is_free(node)):
+            inside, todo = {node}, [*node.inputs]
+            while todo:
+                e = todo.pop()
+                if not is_free(e.node) and e not in alone and e.node not in inside:
+                    inside.add(e.node)
+                    todo += e.node.inputs
+            found.append(Part([n for n in graph.nodes if n in inside], [result]))
+    return found
+
+
+def states_of(
+    graph: Graph, roots: dict[Entry, Split], held: Collection[Entry]
+) -> States | Infeasible:
+    """What follows from splits where these values are computed once."""
+    return consistent(graph, roots, parts_of(graph, held))
+
+
+def blocks(states: States | Infeasible) -> set[Any]:
     """The numbers of blocks that states have."""
-    assert not isinstance(states, Conflict), states.reason
+    assert not isinstance(states, Infeasible), states.reason
     return {s.blocks(known_shape(e)) if isinstance(s, Split) else str(s) for e, s in states.items()}
 
 
@@ -50,14 +73,14 @@ def test_the_figure() -> None:
     """Softmax between a reshape and a product: every operator has 512 blocks."""
     graph = pk.parse(FIGURE)
     (root,) = graph.outputs
-    strict = consistent(graph, {root: Split(2, 17)}, [], strict=True)
+    strict = states_of(graph, {root: Split(2, 17)}, operators(graph))
 
     assert isinstance(strict, dict)
     assert blocks(strict) == {512} and set(strict) == set(operators(graph))
     found = {str(s) for e, s in strict.items() if known_shape(e)[0] == 8704}
     assert found == {"(0, 17, Row)"}
     held = named(graph, "reduce_max", "reduce_sum", "exp", "div")
-    loose = consistent(graph, {root: Split(2, 17)}, held)
+    loose = states_of(graph, {root: Split(2, 17)}, held)
     assert blocks(loose) == {512} and set(loose) == {*held, root}
 
 
@@ -67,7 +90,7 @@ def test_a_product_may_cut_its_rows() -> None:
                      "s = matmul(q, k, transpose_b=true); m = reduce_max(s, axis=2, keepdims=true);"
                      "return matmul(exp(sub(s, m)), v)")
     held = named(graph, "matmul", "reduce_max")
-    found = consistent(graph, {graph.outputs[0]: Split(1, 8)}, held)
+    found = states_of(graph, {graph.outputs[0]: Split(1, 8)}, held)
 
     assert isinstance(found, dict)
     assert {str(s) for s in found.values()} == {"(1, 8, Row)"} and blocks(found) == {16}
@@ -76,116 +99,103 @@ def test_a_product_may_cut_its_rows() -> None:
 BIAS = "x: f32[7, 5]; y: f32[12, 5]; s = reduce_sum(x, axis=0); return add(y, mul(s, 2.0))"
 
 
-def test_a_materialised_value_that_all_blocks_need() -> None:
-    """[5] to [12, 5] by rows: WHOLE, which a value in scratch cannot be unless it is replicated."""
+def test_a_value_that_all_blocks_need() -> None:
+    """[5] to [12, 5] by rows: WHOLE, which each block computes; no result can be so."""
     graph = pk.parse(BIAS)
     (root,), held = graph.outputs, named(graph, "reduce_sum")
-    found = consistent(graph, {root: Split(0, 4)}, held)
 
-    assert isinstance(found, Conflict) and found.code == "schedule_conflict"
-    assert found.reason == (
-        "s is needed as WHOLE by mul in each of 3 blocks, and it is no replicated value")
-    assert found.data == {"value": "s", "states": (WHOLE,), "users": ("mul",)}
-    assert found.node is held[0].node
-    assert isinstance(consistent(graph, {root: Split(0, 4)}, [], strict=True), Conflict)
-    again = consistent(graph, {root: Split(0, 4)}, held, replicated=replicable(graph, held))
-    assert again == {root: Split(0, 4), held[0]: WHOLE}
-    assert blocks(consistent(graph, {root: Split(0, 12)}, held)) == {1}
-    by_columns = consistent(graph, {root: Split(1, 2, COLUMN)}, held)
+    assert states_of(graph, {root: Split(0, 4)}, held) == {root: Split(0, 4), held[0]: WHOLE}
+    assert blocks(states_of(graph, {root: Split(0, 12)}, held)) == {1}
+    by_columns = states_of(graph, {root: Split(1, 2, COLUMN)}, held)
     assert by_columns == {root: Split(1, 2, COLUMN), held[0]: Split(0, 2, COLUMN)}
+    two = pk.parse(BIAS + ", s")
+    root, total = two.outputs
+    found = states_of(two, {root: Split(0, 4)}, [])
+    assert isinstance(found, Infeasible) and found.code == "schedule_conflict"
+    assert found.reason == (
+        "s is needed as WHOLE by mul in each of 3 blocks, and each element of a result is written "
+        "by one")
+    assert found.data == {"states": (WHOLE,), "users": ("mul",)}
+    assert found.node is total.node
+    assert blocks(states_of(two, {root: Split(0, 12)}, [])) == {1}
 
 
 def test_two_users_that_need_different_parts() -> None:
-    """A conflict names both states and both users; a value that is computed twice has none."""
+    """A value that is computed once covers both, and a value that is read twice each; no result."""
     graph = pk.parse("x: f32[8, 8]; e = exp(x); return add(e, transpose(e))")
     (root,), held = graph.outputs, named(graph, "exp")
-    found = consistent(graph, {root: Split(0, 2)}, held)
 
-    assert isinstance(found, Conflict) and found.code == "schedule_conflict"
+    assert states_of(graph, {root: Split(0, 2)}, held) == {root: Split(0, 2), held[0]: WHOLE}
+    assert states_of(graph, {root: Split(0, 2)}, []) == {root: Split(0, 2)}
+    both = pk.parse("x: f32[8, 8]; e = exp(x); return add(e, transpose(e)), e")
+    found = states_of(both, {both.outputs[0]: Split(0, 2)}, [])
+    assert isinstance(found, Infeasible) and found.code == "schedule_conflict"
     assert found.reason == (
         "e is needed as (0, 2, Row) by add and as (1, 2, Column) by transpose")
     assert found.data["users"] == ("add", "transpose")
-    assert consistent(graph, {root: Split(0, 2)}, []) == {root: Split(0, 2)}
-    assert consistent(graph, {root: Split(0, 2)}, held, replicated=held) == {
-        root: Split(0, 2), held[0]: WHOLE}
     turned = pk.parse("x: f32[8, 8]; e = exp(x); return e, transpose(e)")
-    two = consistent(turned, dict.fromkeys(turned.outputs, Split(0, 2)), [])
-    assert isinstance(two, Conflict)
+    two = states_of(turned, dict.fromkeys(turned.outputs, Split(0, 2)), [])
+    assert isinstance(two, Infeasible)
     assert two.reason == (
         "e is needed as (0, 2, Row) by the caller and as (1, 2, Column) by transpose")
     across = dict(zip(turned.outputs, [Split(0, 2), Split(1, 2, COLUMN)], strict=True))
-    assert consistent(turned, across, []) == across
+    assert states_of(turned, across, []) == across
+
+
+def test_what_a_part_reads_of_its_own_results_is_no_reading() -> None:
+    """It computes that where it needs it, so the other readers' part is what a block has."""
+    graph = pk.parse("x: f32[8, 8]; e = exp(x); t = transpose(e); return t, add(e, x)")
+    turned, added = graph.outputs
+    e, t, add = (n for n in graph.nodes if not is_free(n))
+    roots = {turned: Split(0, 2), added: Split(0, 2)}
+    apart = [Part([e], e.entries), Part([t], t.entries), Part([add], add.entries)]
+    joined = [Part([e, t], [e.entries[0], turned]), Part([add], add.entries)]
+
+    assert consistent(graph, roots, apart) == {**roots, e.entries[0]: WHOLE}
+    assert consistent(graph, roots, joined) == {**roots, e.entries[0]: Split(0, 2)}
 
 
 def test_an_output_that_others_read_follows_from_them() -> None:
-    """It may have no split of its own, or the same; never another, nor be replicated."""
+    """It may have no split of its own, or the same; never another."""
     graph = pk.parse("x: f32[12, 5]; e = exp(x); return e, reduce_sum(e, axis=1)")
     e, total = graph.outputs
 
-    assert consistent(graph, {total: Split(0, 4)}, []) == {total: Split(0, 4), e: Split(0, 4)}
-    other = consistent(graph, {total: Split(0, 3), e: Split(1, 5)}, [])
-    assert isinstance(other, Conflict) and other.code == "block_count"
+    assert states_of(graph, {total: Split(0, 4)}, []) == {total: Split(0, 4), e: Split(0, 4)}
+    other = states_of(graph, {total: Split(0, 3), e: Split(1, 5)}, [])
+    assert isinstance(other, Infeasible) and other.code == "no_common_block_count"
     assert other.reason == "reduce_sum has 4 blocks, e has 12"
     assert other.data["blocks"] == (4, 12)
-    third = consistent(graph, {total: Split(0, 1), e: Split(0, 3, COLUMN)}, [])
-    assert isinstance(third, Conflict) and third.code == "block_count"
-    spread = pk.parse("x: f32[5]; e = exp(x); return e, broadcast_to(e, shape=(12, 5))")
-    e, wide = spread.outputs
-    whole = consistent(spread, {wide: Split(0, 4)}, [], replicated=[e])
-    assert isinstance(whole, Conflict) and whole.reason == (
-        "e is needed as WHOLE by broadcast_to in each of 3 blocks, and it is an output")
-    both = consistent(spread, {wide: Split(0, 3), e: Split(0, 2)}, [])
-    assert isinstance(both, Conflict) and both.code == "block_count"
+    third = states_of(graph, {total: Split(0, 3), e: Split(0, 4)}, [])
+    assert isinstance(third, Infeasible) and third.code == "no_common_block_count"
+    assert states_of(graph, {e: Split(0, 4)}, []) == {e: Split(0, 4)}
 
 
 def test_what_cannot_be_split_is_rejected() -> None:
     """An operator of which nothing is known, with its reason; one block is always legal."""
     graph = pk.parse("x: f32[6, 4]; return exp(sort(x))")
     (root,) = graph.outputs
-    found = consistent(graph, {root: Split(0, 2)}, [])
+    found = states_of(graph, {root: Split(0, 2)}, [])
 
-    assert isinstance(found, Conflict) and found.code == "schedule_reject"
+    assert isinstance(found, Infeasible) and found.code == "op_rejects_schedule"
     assert found.reason == ("sort rejects (0, 2, Row): what an element of sort reads is not known; "
                             "set FSchedule on it")
-    assert isinstance(consistent(graph, {root: Split(0, 6)}, named(graph, "sort")), dict)
+    assert isinstance(states_of(graph, {root: Split(0, 6)}, named(graph, "sort")), dict)
     square = pk.parse("x: f32[6, 4]; y: f32[4, 8]; return matmul(x, y)")
-    cut = consistent(square, {square.outputs[0]: Split(1, 2)}, [])
-    assert isinstance(cut, Conflict)
+    cut = states_of(square, {square.outputs[0]: Split(1, 2)}, [])
+    assert isinstance(cut, Infeasible)
     assert cut.reason == (
         "matmul rejects (1, 2, Row): a product is cut into rows, or into columns, not into both")
 
 
-def test_empty_values_and_outputs_without_a_split() -> None:
-    """The first is a conflict; the second a mistake of the caller's."""
+def test_empty_values() -> None:
+    """A result without elements has no split; an operand may have none."""
     empty = pk.parse("x: f32[0, 4]; return exp(x)")
-    found = consistent(empty, {empty.outputs[0]: Split(0, 1)}, [])
-    assert isinstance(found, Conflict)
+    found = states_of(empty, {empty.outputs[0]: Split(0, 1)}, [])
+    assert isinstance(found, Infeasible)
     assert (found.code, found.reason) == ("empty", "exp has no elements")
-    two = pk.parse("x: f32[4]; return exp(x), neg(x)")
-    with pytest.raises(ScheduleError, match="the output neg has no split, and nothing"):
-        consistent(two, {two.outputs[0]: Split(0, 1)}, [])
     inner = pk.parse("x: f32[6, 0]; y: f32[0, 5]; return matmul(exp(x), y)")
     held = named(inner, "exp")
-    assert isinstance(consistent(inner, {inner.outputs[0]: Split(0, 2)}, held), dict)
-
-
-def test_large_values_are_not_replicated() -> None:
-    """4096 elements, and one such value upon another, are the most; unknown ones are too many."""
-    text = "x: f32[{n}, 2]; y: f32[8, {n}]; s = reduce_sum(x, axis=1); return add(y, s)"
-    for n, most in ((4096, True), (4097, False), ("n", False)):
-        graph = pk.parse(text.format(n=n))
-        held = named(graph, "reduce_sum")
-        assert (held[0] in replicable(graph, held)) == most
-        found = consistent(graph, {graph.outputs[0]: Split(0, 2)}, held, replicated=held)
-        assert isinstance(found, Conflict) != most
-        if isinstance(found, Conflict):
-            assert f"{n} elements are more than the 4096 that a block may replicate" in found.reason
-    deep = pk.parse("x: f32[8]; y: f32[3, 8]; return add(y, tanh(exp(log(x))))")
-    chain = named(deep, "log", "exp", "tanh")
-    assert set(replicable(deep, chain)) == set(chain[:2])
-    small = replicable(deep, chain)
-    found = consistent(deep, {deep.outputs[0]: Split(0, 1)}, chain, replicated=small)
-    assert isinstance(found, Conflict) and found.data["value"] == "tanh"
+    assert isinstance(states_of(inner, {inner.outputs[0]: Split(0, 2)}, held), dict)
 
 
 def test_unknown_extents() -> None:
@@ -195,23 +205,28 @@ def test_unknown_extents() -> None:
     n = Size.symbol("n")
     held = named(graph, "reduce_max", "reduce_sum", "exp")
 
-    assert blocks(consistent(graph, {graph.outputs[0]: Split(0, 16)}, held)) == {(n + 15) // 16}
-    assert blocks(consistent(graph, {graph.outputs[0]: Split(1, 512)}, held)) == {n}
-    assert isinstance(consistent(graph, {graph.outputs[0]: Split(1, 4)}, held), Conflict)
+    assert blocks(states_of(graph, {graph.outputs[0]: Split(0, 16)}, held)) == {(n + 15) // 16}
+    assert blocks(states_of(graph, {graph.outputs[0]: Split(1, 512)}, held)) == {n}
+    assert WHOLE not in blocks(states_of(graph, {graph.outputs[0]: Split(1, 512)}, held))
+    rows = states_of(graph, {graph.outputs[0]: Split(1, 4)}, held)
+    assert isinstance(rows, dict) and isinstance(rows[held[0]], Whole)
 
 
 def test_long_chains() -> None:
-    """As many operators in a row as one likes."""
+    """As many operators in a row as one likes, in one part or each in its own."""
     x = pk.var("x", (12, 4))
     y = x
     for _ in range(20_000):
         y = -y
-    found = consistent(Graph([y]), {y: Split(0, 3)}, [], strict=True)
+    graph = Graph([y])
+    nodes = [n for n in graph.nodes if not is_free(n)]
 
+    assert consistent(graph, {y: Split(0, 3)}, [Part(nodes, [y])]) == {y: Split(0, 3)}
+    found = consistent(graph, {y: Split(0, 3)}, [Part([n], n.entries) for n in nodes])
     assert isinstance(found, dict) and len(found) == 20_000
 
 
-# Soundness: of random groups, what each block reads of each materialised value
+# Soundness: of random groups, what each block reads of each value that other parts leave
 
 
 SHAPES = [(4, 6), (6, 4), (4,), (6,), (2, 3, 4), (4, 1), (1, 6)]
@@ -253,14 +268,14 @@ def makers(x: Entry, other: Entry, rng: random.Random) -> list[Callable[[], Entr
     return found
 
 
-def cut_out(entry: Entry, held: Collection[Entry]) -> tuple[Entry, dict[str, Entry]]:
-    """A value as made of inputs and other held values, which are variables now."""
+def cut_out(entry: Entry, outside: Collection[Entry]) -> tuple[Entry, dict[str, Entry]]:
+    """A value as made of inputs and of those outside of its part, which are variables now."""
     made: dict[Entry, Entry] = {}
     sources: dict[str, Entry] = {}
 
     def copy(e: Entry) -> Entry:
         if e not in made:
-            if e is not entry and (e in held or e.node.is_variable):
+            if e is not entry and (e in outside or e.node.is_variable):
                 made[e] = pk.var(f"v{len(sources)}", known_shape(e))
                 sources[f"v{len(sources)}"] = e
             else:
@@ -270,43 +285,48 @@ def cut_out(entry: Entry, held: Collection[Entry]) -> tuple[Entry, dict[str, Ent
     return copy(entry), sources
 
 
-def misread(graph: Graph, states: States) -> list[tuple[str, str]]:
-    """Materialised values of which some block, to have its part of another, reads too much."""
+def misread(graph: Graph, states: States, parts: list[Part]) -> list[tuple[str, str]]:
+    """Values of other parts of which some block, to have its part of another, reads too much."""
     rng, wrong = np.random.default_rng(3), []
     many = max([int(s.blocks(known_shape(e))) for e, s in states.items() if isinstance(s, Split)])
-    for entry, state in states.items():
-        copied, sources = cut_out(entry, set(states))
-        feeds = {n: rng.standard_normal(known_shape(e)).astype("f4") for n, e in sources.items()}
-        held = {n: a for n, a in feeds.items() if sources[n] in states}
-        needs = dependence([copied], feeds, held) if held else {}
-        own = allowed(state, known_shape(entry), many)
-        for name, (need,) in needs.items():
-            read = own @ need.T
-            given = allowed(states[sources[name]], known_shape(sources[name]), many)
-            if (read & ~given).any():
-                wrong.append((graph.names[sources[name].node], graph.names[entry.node]))
+    for part in parts:
+        outside = set(states) - set(part.results)
+        for entry in (e for e in part.results if e in states):
+            copied, sources = cut_out(entry, outside)
+            feeds = {n: rng.standard_normal(known_shape(e)).astype("f4")
+                     for n, e in sources.items()}
+            held = {n: a for n, a in feeds.items() if sources[n] in states}
+            needs = dependence([copied], feeds, held) if held else {}
+            own = allowed(states[entry], known_shape(entry), many)
+            for name, (need,) in needs.items():
+                read = own @ need.T
+                given = allowed(states[sources[name]], known_shape(sources[name]), many)
+                if (read & ~given).any():
+                    wrong.append((graph.names[sources[name].node], graph.names[entry.node]))
     return wrong
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_no_block_reads_another_s_part(seed: int) -> None:
-    """Random groups, random values materialised, every legal split: nothing is read too much."""
+    """Random groups, cut at random or as kernels are, every legal split: none reads too much."""
     rng = random.Random(seed)
     agreed = split = 0
     for _ in range(30):
         graph = grown(rng)
-        inner = [e for e in operators(graph) if e not in graph.outputs]
-        held = [e for e in inner if rng.random() < 0.6]
         root = rng.choice(graph.outputs)
+        one = Graph([root])
+        inner = [e for e in operators(one) if e is not root and rng.random() < 0.6]
+        parts = parts_of(one, inner)
+        if rng.random() < 0.5:
+            pieces = rng.choice(cuts(one))
+            pairs = zip(pieces, results_of(one, pieces), strict=True)
+            parts = [Part(p.nodes, results) for p, results in pairs]
         for choice in rng.sample(found := legal_splits(known_shape(root)), min(5, len(found))):
-            one = Graph([root])
-            inside = [e for e in held if e.node in one.positions]
-            repeated = replicable(one, inside) if rng.random() < 0.5 else ()
-            states = consistent(one, {root: choice}, inside, replicated=repeated)
+            states = consistent(one, {root: choice}, parts)
             if isinstance(states, dict):
                 agreed += 1
                 split += len(states) > 1 and choice.blocks(known_shape(root)) != 1
-                assert misread(one, states) == []
+                assert misread(one, states, parts) == []
     assert agreed > 60 and split > 15
 
 
@@ -315,7 +335,8 @@ def test_the_check_of_reads_has_power() -> None:
     graph = pk.parse("x: f32[4, 6]; e = exp(x);"
                      "return add(e, slice(e, begin=(3, 0), size=(4, 6), step=(-1, 1)))")
     (root,), (e,) = graph.outputs, named(graph, "exp")
+    parts = parts_of(graph, [e])
 
-    assert misread(graph, {root: Split(0, 2), e: Split(0, 2)}) == [("e", "add")]
-    assert misread(graph, {root: Split(0, 2), e: WHOLE}) == []
-    assert misread(graph, {root: Split(0, 2), e: Whole(1, 2)}) == [("e", "add")]
+    assert misread(graph, {root: Split(0, 2), e: Split(0, 2)}, parts) == [("e", "add")]
+    assert misread(graph, {root: Split(0, 2), e: WHOLE}, parts) == []
+    assert misread(graph, {root: Split(0, 2), e: Whole(1, 2)}, parts) == [("e", "add")]

@@ -363,7 +363,7 @@ def test_tiles_of_results_must_agree() -> None:
         for s in stages
     )
 
-    with pytest.raises(ScheduleError, match="reduce_sum has 128 tiles, tanh "):
+    with pytest.raises(ScheduleError, match="tanh has 8 blocks, reduce_sum has 128"):
         planned(graph, "SchedulePlan", keep_together=names, templates={ranked.name: text})
 
 

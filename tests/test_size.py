@@ -72,6 +72,9 @@ def test_what_is_not_known() -> None:
 @pytest.mark.parametrize("a, b, wanted", [
     (n, 1, True), (n, 2, False), (n * 2, n, True), (n, n * 2, False), (n * m, n, True),
     (n + 3, n + 3, True), (5, 4, True), (4, n, False), (n, n // 2, False), (n + n // 2, n, True),
+    ((n + 127) // 128 * 128, n, True), ((n * 24 + 127) // 128 * 128, n * 24 + 1, False),
+    (n, n // 16 * 16, True), (n // 16 * 16, n, False), (n // 16 * 16, n - 15, True),
+    (n * m, n // 4 * 4, True), ((n + 1) // 4 * m * 4, 0, True), (n, n // m * m, False),
 ])
 def test_certain_order(a: Any, b: Any, wanted: bool) -> None:
     """a >= b for all sizes of at least 1, as far as it is certain."""

@@ -1,19 +1,22 @@
-"""The search for splits that all outputs agree on: common numbers of blocks, early stops."""
+"""The search for splits that all results agree on: common numbers of blocks, bounds, order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import product
 from typing import Any
 
 import pytest
 
 import passkit as pk
-from passkit.consistency import Conflict, consistent
+from passkit import split_search
+from passkit.consistency import Part, States, consistent
 from passkit.graph import Graph
 from passkit.node import Entry, known_shape
-from passkit.split import Split, SplitKind, State, legal_splits
-from passkit.split_search import COMBINATIONS, Chosen, combinations, is_light, roots_of, search
+from passkit.size import Extent
+from passkit.space import Infeasible
+from passkit.split import Split, SplitKind
+from passkit.split_search import COMBINATIONS, Search, by_blocks, completed, roots_of
+from tests.test_consistency import parts_of
 
 ROW, COLUMN = SplitKind
 
@@ -25,149 +28,150 @@ return div(e, expand_dims(s, axis=1)), log(s), tanh(reshape(e, shape=(12, 40)))
 ACROSS = "x: f32[24, 24]; e = exp(x); return tanh(e), sigmoid(transpose(e))"
 
 
-def dividing(shape: Any) -> list[Split]:
-    """Rows in pieces that divide, the most blocks first."""
-    n = shape[0]
-    return [Split(0, c) for c in range(1, n + 1) if n % c == 0]
+def uneven(states: States, blocks: Extent) -> float:
+    """Seconds that are different for all operators and splits, and grow with the states."""
+    return sum(1.0 + sum(map(ord, f"{e.node.op} {s}")) % 37 / 37 for e, s in states.items())
 
 
-def uneven(entry: Entry, state: State) -> float:
-    """Seconds that are different for all operators and splits, and not monotonic in the blocks."""
-    text = f"{entry.node.op} {state}"
-    return 1.0 + sum(map(ord, text)) % 37 / 37
+def held_in(graph: Graph) -> list[Part]:
+    """A part for each value that has a name in the text, and for each output."""
+    return parts_of(graph, [n.entries[0] for n in graph.nodes if n.name and n.op is not None])
 
 
-def exhaustive(
-    graph: Graph, held: list[Entry], candidates: Any
-) -> tuple[dict[Entry, Split] | None, int]:
-    """The best of all combinations of all splits, and how many costs that takes."""
-    roots, best, least, asked = roots_of(graph), None, 0.0, 0
-    choices = [sorted(candidates(known_shape(e)), key=lambda s, e=e: -s.blocks(known_shape(e)))
-               for e in roots]
+def search(text: str, least: Any = uneven) -> Search:
+    """The search of a graph in text."""
+    graph = pk.parse(text)
+    parts = held_in(graph)
+    return Search(graph, roots_of(graph, parts), parts, least)
+
+
+def exhaustive(graph: Graph, parts: list[Part]) -> list[tuple[float, dict[Entry, Split]]]:
+    """All splits of the roots that are consistent, of whatever numbers of blocks."""
+    roots, found = roots_of(graph, parts), []
+    choices = [[s for n in by_blocks(known_shape(e)).values() for s in n] for e in roots]
     for splits in product(*choices):
         given = dict(zip(roots, splits, strict=True))
-        states = consistent(graph, given, held)
-        costs = [uneven(e, s) for e, s in states.items() if not is_light(e)] if isinstance(
-            states, dict) else [uneven(e, s) for e, s in given.items()]
-        asked += len(costs)
-        if isinstance(states, dict) and (best is None or sum(costs) < least):
-            best, least = given, sum(costs)
-    return best, asked
+        states = consistent(graph, given, parts)
+        if not isinstance(states, Infeasible):
+            found.append((uneven(states, 1), given))
+    return found
 
 
-def held_in(graph: Graph) -> list[Entry]:
-    """Values named in the text, but for outputs."""
-    return [n.entries[0] for n in graph.nodes if n.name and n.op is not None
-            and n.entries[0] not in graph.outputs]
+def test_only_common_numbers_of_blocks_are_asked_for() -> None:
+    """{1, 2, 4, 8, 16} and {1, 2, 3, 4, 6, 12} blocks: 4, 2 and 1."""
+    asked = []
 
+    def least(states: States, blocks: Extent) -> float:
+        asked.append((len(states), blocks))
+        return uneven(states, blocks)
 
-def test_only_common_numbers_of_blocks_are_tried() -> None:
-    """{1, 2, 4, 8, 16} and {1, 2, 3, 4, 6, 12} blocks: 4, 2 and 1, one combination each."""
-    graph, asked = pk.parse(TWO), []
+    found = search(TWO, least)
+    splits = [[s.chunk for s in way.splits.values()] for way in found]
 
-    def cost(entry: Entry, state: State) -> float:
-        assert isinstance(state, Split)
-        asked.append(state.blocks(known_shape(entry)))
-        return uneven(entry, state)
-
-    found = search(graph, [], cost, candidates=dividing)
-    _, everything = exhaustive(graph, [], dividing)
-
-    assert isinstance(found, Chosen)
-    assert set(asked) == {4, 2, 1} and found.tried == 3
-    assert found.evaluated == len(asked) <= 6 < everything == 2 * 5 * 6
+    assert [blocks for known, blocks in asked if known == 0] == [4, 2, 1]
+    assert {blocks for _, blocks in asked} == {4, 2, 1}
+    assert sorted(splits) == [[4, 3], [8, 6], [8, 8], [16, 12]]
 
 
 @pytest.mark.parametrize("text", [TWO, ROWS, ACROSS])
-@pytest.mark.parametrize("candidates", [dividing, lambda s: legal_splits(s, most=12)])
-def test_the_search_finds_what_trying_everything_finds(text: str, candidates: Any) -> None:
-    """With fewer costs looked up."""
-    graph = pk.parse(text)
-    held = held_in(graph)
-    found = search(graph, held, uneven, candidates=candidates)
-    best, everything = exhaustive(graph, held, candidates)
+def test_the_search_finds_what_trying_everything_finds(text: str) -> None:
+    """All of it, the cheapest first; of what is dearer it need not ask, if that is enough."""
+    found = search(text)
+    ways = list(found)
+    every = exhaustive(found.graph, list(found.parts))
 
-    assert isinstance(found, Chosen) and best is not None
-    assert found.splits == best
-    assert found.evaluated < everything
-    assert found.seconds == sum(uneven(e, s) for e, s in found.states.items() if not is_light(e))
-
-
-def test_a_sum_is_given_up_where_it_cannot_win() -> None:
-    """Where the most blocks are the cheapest by far, nothing after them is added up whole."""
-    graph = pk.parse(ROWS)
-    rising = search(graph, held_in(graph), by_blocks(lambda n: 100.0 / n), candidates=dividing)
-    falling = search(graph, held_in(graph), by_blocks(lambda n: n), candidates=dividing)
-
-    assert isinstance(rising, Chosen) and isinstance(falling, Chosen)
-    assert (rising.blocks, falling.blocks) == (12, 1)
-    assert rising.tried == falling.tried == 6
-    assert falling.evaluated == 6 * len([e for e in falling.states if not is_light(e)])
-    assert rising.evaluated < falling.evaluated
-    same = search(graph, held_in(graph), by_blocks(lambda n: 1.0), candidates=dividing)
-    assert isinstance(same, Chosen) and same.blocks == 12
+    assert [w.least for w in ways] == sorted(w.least for w in ways)
+    assert ways[0].least == min(cost for cost, _ in every)
+    keys = [str(sorted(map(str, w.splits.values()))) + str(w.blocks) for w in ways]
+    assert len(keys) == len(every) and found.asked <= COMBINATIONS
+    first = search(text)
+    assert next(iter(first)).least == ways[0].least
+    assert first.asked <= found.asked
 
 
-def by_blocks(seconds: Callable[[Any], float]) -> Callable[[Entry, State], float]:
-    """A cost that a number of blocks has."""
+def test_what_is_dear_is_not_asked_about() -> None:
+    """Where a number of blocks alone costs more than the best, no splits of it are tried."""
+    found = search(ROWS, lambda states, blocks: abs(blocks - 12))
+    best = next(iter(found))
 
-    def cost(entry: Entry, state: State) -> float:
-        assert isinstance(state, Split)
-        return seconds(state.blocks(known_shape(entry)))
-
-    return cost
-
-
-def test_light_operators_are_not_looked_up() -> None:
-    """Their seconds do not depend on the split; what is left is nothing, and most blocks win."""
-    graph = pk.parse("x: f32[64]; return add(x, x), neg(x)")
-    found = search(graph, [], lambda e, s: pytest.fail("asked for a light operator"))
-
-    assert isinstance(found, Chosen) and (found.blocks, found.evaluated) == (64, 0)
+    assert best.blocks == 12 and best.least == 0
+    assert found.asked == sum(len(by_blocks(known_shape(e))[12]) for e in found.roots)
 
 
 def test_rows_agree_with_columns_of_a_transpose() -> None:
     """One root by rows, the other by columns: the value between them is cut once."""
-    graph = pk.parse(ACROSS)
-    found = search(graph, held_in(graph), lambda e, s: 0.0)
 
-    assert isinstance(found, Chosen) and found.blocks > 1
-    (inner,) = held_in(graph)
-    assert isinstance(found.states[inner], Split)
+    def shared(states: States, blocks: Extent) -> float:
+        return sum(not isinstance(s, Split) for s in states.values()) - (blocks == 3) / 2
+
+    found = next(iter(search(ACROSS, shared)))
+    (first, second) = found.splits.values()
+
+    assert found.blocks == 3 and {first.kind, second.kind} == {ROW, COLUMN}
+    assert all(isinstance(s, Split) for s in found.states.values()) and len(found.states) == 3
 
 
-def test_outputs_that_are_read_are_no_roots() -> None:
+def test_equal_ones_come_in_a_fixed_order() -> None:
+    """The most blocks first, Row before Column."""
+    ways = list(search("x: f32[4, 6]; return exp(x)", lambda states, blocks: 0.0))
+    found = [str(s) for w in ways for s in w.splits.values()]
+
+    assert [w.blocks for w in ways] == sorted((w.blocks for w in ways), reverse=True)
+    assert found[:3] == ["(1, 1, Row)", "(1, 2, Row)", "(0, 2, Column)"]
+    assert found[-1] == "(0, 4, Row)"
+
+
+def test_outputs_that_other_parts_read_are_no_roots() -> None:
     """Their splits follow."""
-    graph = pk.parse("x: f32[12, 5]; e = exp(x); return e, tanh(reduce_sum(e, axis=1))")
-    found = search(graph, [], uneven)
+    found = search("x: f32[12, 5]; e = exp(x); return e, tanh(reduce_sum(e, axis=1))")
+    ways = list(found)
 
-    assert roots_of(graph) == (graph.outputs[1],)
-    assert isinstance(found, Chosen) and set(found.states) == set(graph.outputs)
-
-
-def test_no_common_schedule() -> None:
-    """The conflict of the fewest blocks is told, or that there are none in common."""
-    graph = pk.parse(TWO)
-    odd = search(graph, [], uneven, candidates=lambda s: [Split(0, 1)])
-    assert isinstance(odd, Conflict) and odd.code == "block_count"
-    assert odd.reason == "the outputs have no number of blocks in common"
-    empty = pk.parse("x: f32[0, 3]; return exp(x)")
-    assert isinstance(search(empty, [], uneven), Conflict)
-    opaque = pk.parse("x: f32[6, 4]; return exp(sort(x))")
-    none = search(opaque, [], uneven, candidates=lambda s: [Split(0, 1), Split(0, 2)])
-    assert isinstance(none, Conflict) and none.code == "schedule_reject"
-    assert "sort rejects (0, 2, Row)" in none.reason
-    one = search(opaque, [], uneven)
-    assert isinstance(one, Chosen) and one.blocks == 1
+    assert found.roots == (found.graph.outputs[1],)
+    assert all(set(w.states) == set(found.graph.outputs) for w in ways) and ways
 
 
-def test_combinations_are_bounded() -> None:
-    """Thirty roots with three splits each: those alike come first, then others, not 3**30."""
-    roots = [pk.var(f"x{k}", (64, 4 + k % 2)) for k in range(30)]
-    choices = [[Split(0, 1), Split(0, 2), Split(0, 4)]] * 30
-    found = list(combinations(roots, choices))
-    alike = [len(set(c.values())) for c in found[:3]]
+def test_what_is_in_the_way_is_told() -> None:
+    """What rejects a split, what has none in common with others, and what costs too much."""
+    opaque = search("x: f32[6, 4]; return exp(sort(x))")
+    (one,) = opaque
+    assert one.blocks == 1
+    assert {r.code for r in opaque.refused} == {"op_rejects_schedule"}
+    assert "sort rejects (0, 2, Row)" in " ".join(r.reason for r in opaque.refused)
+    empty = search("x: f32[0, 3]; y: f32[3]; return exp(y), tanh(x)")
+    assert list(empty) == []
+    assert [r.reason for r in empty.refused] == [
+        "exp and tanh have no number of blocks in common"]
+    dear = Infeasible("dear", "too dear")
+    most = search(TWO, lambda states, blocks: dear if states else 0.0)
+    assert list(most) == [] and set(most.refused) == {dear}
 
-    assert len(found) == COMBINATIONS and alike[0] == 1
-    assert len({tuple(c.values()) for c in found}) == COMBINATIONS
-    assert {c[roots[0]] for c in found[:9]} == set(choices[0])
+
+def test_few_combinations_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twelve results with up to four splits each: one way is found at once, not 4**12 at last."""
+    x = pk.var("x", (64, 4, 32))
+    graph = Graph([pk.ops.exp(x * k) for k in range(12)])
+    parts = parts_of(graph, [])
+    found = Search(graph, roots_of(graph, parts), parts, uneven)
+    first = next(iter(found))
+
+    assert len(first.splits) == 12 and found.asked < 12 * 12 * 4
+    assert list(found) and found.asked <= 2 * COMBINATIONS
+    monkeypatch.setattr(split_search, "COMBINATIONS", 0)
+    least = Search(graph, roots_of(graph, parts), parts, uneven)
+    assert len(list(least)) == 1
+
+
+def test_what_nobody_reads_an_element_of_is_split_all_the_same() -> None:
+    """A value of which others want but the shape is stored as any, if it can be."""
+    graph = pk.parse("x: f32[12, 5]; y: f32[7]; e = exp(y); s = sized_by(tanh(x), e); return s, e")
+    parts = held_in(graph)
+    sized, e = graph.outputs
+
+    assert roots_of(graph, parts) == (sized,)
+    assert consistent(graph, {sized: Split(0, 4)}, parts) == {sized: Split(0, 4)}
+    one = completed(graph, {sized: Split(0, 12)}, 1, parts)
+    assert one == {sized: Split(0, 12), e: Split(0, 7)}
+    four = completed(graph, {sized: Split(0, 3)}, 4, parts)
+    assert isinstance(four, dict) and four[e] == Split(0, 2)
+    many = completed(graph, {sized: Split(1, 1)}, 60, parts)
+    assert isinstance(many, Infeasible) and many.reason == "e has no split into 60 blocks"

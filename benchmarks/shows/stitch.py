@@ -134,7 +134,8 @@ DEMANDS: tuple[Demand, ...] = (
     Demand("removing any wait is reported, races are found: tests pass",
            lambda: tests("tests/test_hazards.py", "tests/runtime/blocks")),
     Demand("one kernel each at seven extents: tests pass",
-           lambda: tests("tests/test_stitched.py", "tests/test_packing.py")),
+           lambda: tests(*(f"tests/test_{n}.py" for n in (
+               "stitched", "packing", "agreed", "unknown_tiles")))),
     Demand("attention, T <= 128: best peer / passkit >= 1.5",
            lambda: against_peers(128, 1.5), slow=True),
     Demand("attention, T = 512: best peer / passkit >= 1.0",

@@ -230,7 +230,10 @@ def _total(arrays: Sequence[Buffer]) -> str:
     """How much memory arrays take, which may lie one over the other."""
     if all(b.offset is None for b in arrays):
         return _nbytes(arrays)
-    ends = dict.fromkeys(_plus(str(b.offset or 0), _nbytes([b])) for b in arrays)
+    begins = (0 if b.offset is None else b.offset for b in arrays)
+    ends = dict.fromkeys(
+        _plus(str(begin), _nbytes([b])) for b, begin in zip(arrays, begins, strict=True)
+    )
     most = max((int(e) for e in ends if e.isdigit()), default=0)
     text = str(most)
     for end in (e for e in ends if not e.isdigit()):

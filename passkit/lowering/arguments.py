@@ -46,12 +46,13 @@ def pool_sizes(ast: KernelAST) -> tuple[KernelAST, tuple[Extent, ...]]:
         return Size.symbol(pool.setdefault(extent, Var(f"n{len(pool)}", dt.int64)).name)
 
     phases = tuple(_map_phase(p, swap) for p in ast.phases)
-    scratch = tuple(
-        evolve(b, extent=argument_of(b.extent), offset=b.offset and argument_of(b.offset))
-        for b in ast.scratch
-    )
+    scratch = []
+    for b in ast.scratch:
+        extent = argument_of(b.extent)
+        begin = None if b.offset is None else argument_of(b.offset)
+        scratch.append(evolve(b, extent=extent, offset=begin))
     names = tuple(v.name for v in pool.values())
-    return evolve(ast, phases=phases, scratch=scratch, sizes=names), tuple(pool)
+    return evolve(ast, phases=phases, scratch=tuple(scratch), sizes=names), tuple(pool)
 
 
 def _map_phase(phase: Phase, change: Callable[[Expr], Expr]) -> Phase:

@@ -1,12 +1,16 @@
-"""What kernels take besides work, by the model: rows, parts and tiles that begin and end."""
+"""What kernels take besides work, by the model: rows, parts and tiles that begin and end.
+
+Extents that only a call knows are taken to be `USUAL`.
+"""
 
 from __future__ import annotations
 
 from passkit.folds import Contract
 from passkit.schedule import Schedule, is_expensive
-from passkit.size import Extent, Size
+from passkit.size import Extent
 from passkit.space import Role, reduce_of
-from passkit.stitching.parts import LaidPart
+from passkit.split import guessed
+from passkit.stitching.parts import USUAL, LaidPart
 from passkit.stitching.regions import Region
 from passkit.tiling import Composition
 
@@ -26,8 +30,7 @@ FAR = 5e-12
 
 def product_seconds(contract: Contract, region: Region, tiles: Extent) -> float:
     """Of a product of matrices, of which each tile has a region."""
-    steps = region.size * tiles * contract.k
-    return steps / FLOPS if isinstance(steps, int) else 0.0
+    return _usual(region.size * tiles * contract.k) / FLOPS
 
 
 def part_seconds(laid: LaidPart, plan: Schedule, tiles: Extent) -> float:
@@ -37,11 +40,14 @@ def part_seconds(laid: LaidPart, plan: Schedule, tiles: Extent) -> float:
 
 def tile_seconds(seconds: float, tiles: Extent, parts: int, scratch: Extent) -> float:
     """Of the whole kernel, whose parts take ``seconds``; a tile has so many bytes of scratch."""
-    if not isinstance(tiles, int):
-        return seconds
-    if isinstance(scratch, int) and scratch > NEAR:
-        seconds += tiles * scratch * 2 * FAR
-    return (seconds + tiles * parts * TURN) * imbalance(tiles)
+    many, nbytes = _usual(tiles), _usual(scratch)
+    if nbytes > NEAR:
+        seconds += many * nbytes * 2 * FAR
+    return (seconds + many * parts * TURN) * imbalance(many)
+
+
+def _usual(size: Extent) -> int:
+    return guessed(size, USUAL)
 
 
 def row_seconds(plan: Schedule, folds: bool, curves: int = 0) -> float:
@@ -64,11 +70,9 @@ def _between(laid: LaidPart, plan: Schedule, tiles: Extent) -> float:
         return 0.0
     for axis in laid.layout.space.kept:
         rows = rows * laid.tract.length(axis)
-    if isinstance(rows, Size):
-        return 0.0
     roles = laid.layout.roles.items()
     curves = [n for n, r in roles if r is Role.ROW and not reduce_of(n) and is_expensive(n)]
-    return rows * row_seconds(plan, True, len(curves))
+    return _usual(rows) * row_seconds(plan, True, len(curves))
 
 
 def _repeated(laid: LaidPart, tiles: Extent) -> float:
@@ -77,9 +81,7 @@ def _repeated(laid: LaidPart, tiles: Extent) -> float:
     points: Extent = tiles
     for axis in space.axes:
         length = laid.tract.length(axis)
-        if axis is space.axes[-1] and isinstance(length, int):
-            length = -(-length // 16) * 16
+        if axis is space.axes[-1]:
+            length = -(-_usual(length) // 16) * 16
         points = points * length
-    if isinstance(points, Size) or isinstance(space.size, Size):
-        return 1.0
-    return points / max(1, space.size)
+    return _usual(points) / max(1, _usual(space.size))

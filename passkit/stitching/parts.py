@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 
 from attrs import frozen
 
 from passkit import dtype as dt
 from passkit.ast import Var
 from passkit.closing import make_group
+from passkit.graph import Graph
 from passkit.group import Group
 from passkit.layout import Layout, lay_apart
 from passkit.node import Entry, Node, known_shape
 from passkit.schedule import Schedule, estimate, is_expensive, levels_of, stages_of
 from passkit.size import Extent, numel
 from passkit.space import Axis, Infeasible, Role, Space, reduce_of
-from passkit.split import Split
+from passkit.split import Split, guessed
 from passkit.stitching.cutting import reads_of_part
 from passkit.stitching.regions import Region
 from passkit.stitching.tracts import Tract, boundary, tract_along, tract_of
@@ -23,6 +25,8 @@ from passkit.target import Target
 from passkit.tiling import Composition, is_short
 from passkit.turning import block_axis
 
+USUAL = 128
+"""What an extent that only a call knows is taken for where seconds are compared."""
 MOST_ROWS = 256
 """How many short rows a tile folds together at most."""
 
@@ -42,8 +46,7 @@ def lay_part(
     group: Group, nodes: Sequence[Node], results: Sequence[Node], regions: Mapping[Node, Region]
 ) -> LaidPart | Infeasible:
     """A part's space, of which a tile owns what it owns of the part's results."""
-    reads = reads_of_part(group.graph, nodes)
-    part, feeds = make_group(group.graph, nodes, reads, [n.entries[0] for n in results])
+    part, feeds = closed(group.graph, tuple(nodes), tuple(results))
     passed = [regions[n] for n in (*results, *(e.node for e in feeds)) if n in regions]
     layout = lay_apart(part.graph, lambda space: [x for r in passed for x in boundary(space, r)])
     if isinstance(layout, Infeasible):
@@ -57,7 +60,17 @@ def lay_part(
         return Infeasible("chunks", f"{governs.label} is folded in chunks", governs)
     if layout.space.axes[-1] in tract.fixed and len(layout.space.axes) > 1:
         return Infeasible("lanes", f"a tile owns one column of {governs.label}", governs)
-    return LaidPart(part, tuple(feeds), layout, regions[governs], tract)
+    return LaidPart(part, feeds, layout, regions[governs], tract)
+
+
+@lru_cache(maxsize=1024)
+def closed(
+    graph: Graph, nodes: tuple[Node, ...], results: tuple[Node, ...]
+) -> tuple[Group, tuple[Entry, ...]]:
+    """A part as a group of its own, and what feeds it: the same for all ways to split it."""
+    wanted = [n.entries[0] for n in results]
+    part, feeds = make_group(graph, nodes, reads_of_part(graph, nodes), wanted)
+    return part, tuple(feeds)
 
 
 def _owned(
@@ -143,6 +156,7 @@ def part_schedules(
     """How a part can run inside a tile, the best way as a rule first.
 
     Values that it is to do ``without`` are computed again wherever a later stage reads them.
+    Seconds are those of `USUAL` extents where only a call knows these.
     """
     layout, space, tract = laid.layout, laid.layout.space, laid.tract
     lane = space.axes[-1]
@@ -161,10 +175,9 @@ def part_schedules(
             ways.append((Composition.BLOCK, Split(space.axes.index(across), 1), None))
         ways.append((Composition.THREAD, Split(0, 1), None))
     stages, kept = stages_of(layout, levels_of(layout), None, without)
-    seconds = estimate(layout, target)
-    if isinstance(space.size, int):
-        again = [target.expensive if is_expensive(n) else target.light for n in without]
-        seconds += sum(again) * space.size
+    points = guessed(space.size, USUAL)
+    again = [target.expensive if is_expensive(n) else target.light for n in without]
+    seconds = estimate(layout, target, points) + sum(again) * points
     found = []
     for composition, split, width in ways:
         inner = [a for a in rows if composition is not Composition.BLOCK or a is not across]

@@ -6,26 +6,38 @@ tile computes what it reads. So parts meet in scratch arrays, and no tile waits 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from heapq import merge
+from typing import TypeVar
 
+from attrs import evolve
+
+from passkit.consistency import Part, States
 from passkit.graph import Graph
 from passkit.group import Group
 from passkit.node import Entry, Node, known_shape
 from passkit.op import FContract
-from passkit.propagate import operand_states
 from passkit.schedule import PartPlan, Schedule, Stitching
 from passkit.shared import ROOM, tile_parts
 from passkit.sharing import Array, arranged, share
-from passkit.size import Extent, Size, at_least, numel
+from passkit.size import Extent, Size, at_least, has_size, numel
 from passkit.space import Infeasible, folding_of, is_free
-from passkit.split import Reject, Split, SplitKind, State, Whole, join, legal_splits
+from passkit.split import Split, SplitKind, State, Whole, guessed
+from passkit.split_search import Agreed, Search, completed, roots_of
+from passkit.stitching.apart import cuts, results_of
+from passkit.stitching.bounds import Bound
 from passkit.stitching.costs import part_seconds, product_seconds, tile_seconds
-from passkit.stitching.cutting import Piece, contract_of, cut, reads_of_part, without
+from passkit.stitching.cutting import Piece, contract_of, reads_of_part, without
 from passkit.stitching.lives import arrays_of
 from passkit.stitching.parts import LaidPart, crooked, lay_part, part_schedules
 from passkit.stitching.regions import Region, pitched
 from passkit.target import Target
 from passkit.tiling import Composition
+
+T = TypeVar("T", Schedule, "Schedule | Infeasible")
+WAYS, ALIKE = 64, 8
+"""How many ways to split results are planned at most, in all and with one number of tiles."""
 
 _Made = tuple[PartPlan, LaidPart | None, float]
 """A part, its space if it has one of its own, and its seconds."""
@@ -58,46 +70,89 @@ def plan_stitched(group: Group, target: Target) -> Schedule | Infeasible:
     """The quickest schedule of a stitched kernel by the model, or why there is none."""
     best: Schedule | None = None
     why = Infeasible("shared", "no split of its results suits all its parts")
-    for found in ways_to_stitch(group, target, first):
+    for least, found in _ways(group, target, first):
+        if best is not None and least >= best.seconds:
+            break
         if isinstance(found, Infeasible):
             why = _rather(why, found)
         elif best is None or found.seconds < best.seconds:
             best = found
-    return best or why
+    return why if best is None else _told(group, best)
 
 
 def ways_to_stitch(
     group: Group, target: Target, choose: Choose
 ) -> Iterator[Schedule | Infeasible]:
-    """For each way to split the heaviest result the schedule, or why there is none."""
+    """For ways to split the results the schedule, or why there is none; the most promising first.
+
+    Splits are those on which the results agree by their numbers of tiles.
+    """
+    return (_told(group, found) for _, found in _ways(group, target, choose))
+
+
+def _told(group: Group, found: T) -> T:
+    """A schedule that has no seconds where they are not known: they were for comparing."""
+    unknown = any(has_size(e.shape) for n in group.graph.nodes for e in n.entries)
+    return evolve(found, seconds=0.0) if unknown and isinstance(found, Schedule) else found
+
+
+def _ways(
+    group: Group, target: Target, choose: Choose
+) -> Iterator[tuple[float, Schedule | Infeasible]]:
+    """The same with the seconds that each takes at least by the model, in their order.
+
+    Schedules have seconds even where sizes are unknown: those of usual ones.
+    """
     refused = _refused(group.graph)
     if refused is not None:
-        yield refused
+        yield 0.0, refused
         return
-    pieces = cut(group.graph)
-    moved = followers(group.graph, pieces)
-    for following in ({}, moved) if moved else ({},):
-        root = heaviest(group.graph, following)[0]
-        for split in legal_splits(known_shape(root)):
-            yield _Plan(group, pieces, target, choose, following).schedule({root: split})
+    plans = []
+    for pieces in cuts(group.graph):
+        moved = followers(group.graph, pieces)
+        plans += [_Plan(group, pieces, target, choose, f) for f in ({}, moved)[: 1 + bool(moved)]]
+    tried, done = Counter[tuple[_Plan, Extent]](), list[tuple[Agreed, _Plan]]()
+    for found, plan in merge(*(p.agreed() for p in plans), key=lambda pair: pair[0].least):
+        if tried.total() == WAYS:
+            break
+        if tried[plan, found.blocks] == ALIKE:
+            continue
+        # A result that follows another lies as it did where it had a split of its own.
+        if any(p.whole is plan.whole and found.is_part_of(other) for other, p in done):
+            continue
+        tried[plan, found.blocks] += 1
+        made = plan.schedule(found)
+        if isinstance(made, Schedule):
+            done.append((found, plan))
+        yield found.least, made
+    if not tried:  # else what was in the way of those that agreed tells more
+        for plan in plans:
+            yield from ((0.0, why) for why in plan.refused)
 
 
 def stitch(
     group: Group,
+    pieces: Sequence[Piece],
     target: Target,
     splits: Mapping[Entry, Split],
     choose: Choose,
     following: Mapping[Entry, Entry],
 ) -> Schedule | Infeasible:
     """The schedule that splits results in a given way, or what is in its way."""
-    return _Plan(group, cut(group.graph), target, choose, following).schedule(splits)
+    plan = _Plan(group, pieces, target, choose, following)
+    entry, split = next(iter(splits.items()))
+    tiles = split.blocks(known_shape(entry))
+    states = completed(group.graph, splits, tiles, plan.shares(plan.whole))
+    if isinstance(states, Infeasible):
+        return states
+    return _told(group, plan.schedule(Agreed(splits, states, tiles, 0.0)))
 
 
 def _refused(graph: Graph) -> Infeasible | None:
     for n in graph.nodes:
         if n.op is not None and FContract.get(n.op.name) is not None and contract_of(n) is None:
             return Infeasible("library", f"a library computes {n.label}", n)
-    if any(e.node.op is None for e in graph.outputs):
+    if any(is_free(e.node) for e in graph.outputs):
         return Infeasible("pass_through", "an output that is an input")
     return None
 
@@ -120,14 +175,16 @@ def _rather(why: Infeasible, other: Infeasible) -> Infeasible:
 def followers(graph: Graph, pieces: Sequence[Piece]) -> dict[Entry, Entry]:
     """Results that may lie wherever the tiles of the one value fall that their part reads.
 
-    So are heads of attention put side by side: no tile owns rows, or columns, of the result.
+    So are heads of attention put side by side: no tile owns rows, or columns, of the result. What
+    is not moved lies there anyway.
     """
     found: dict[Entry, Entry] = {}
     for piece in pieces:
         read = [e for e in reads_of_part(graph, piece.nodes) if not is_free(e.node)]
         users = (u for n in piece.owns for e in n.entries for u in graph.users.get(e, ()))
         folds = piece.product or any(folding_of(n) is not None for n in piece.nodes)
-        if len(read) == 1 and not folds and all(u in piece.nodes for u in users):
+        moves = any(n.op is not None and n.op.has_attr("FElement") for n in piece.nodes)
+        if len(read) == 1 and moves and not folds and all(u in piece.nodes for u in users):
             found.update({e: read[0] for e in graph.outputs if e.node in piece.owns})
     return found
 
@@ -138,7 +195,7 @@ def _weight(entry: Entry) -> int:
 
 
 class _Plan:
-    """A stitched kernel whose results are split in a given way, the heaviest of them at least."""
+    """The ways to run a group as a stitched kernel, in which some results follow others."""
 
     def __init__(
         self,
@@ -152,75 +209,82 @@ class _Plan:
         self.choose, self.following = choose, following
         self.number = self.graph.positions
         self.best: Schedule | None = None
+        self.refused: Sequence[Infeasible] = ()
 
-    def schedule(self, splits: Mapping[Entry, Split]) -> Schedule | Infeasible:
-        """The whole schedule, or the first thing that is in its way."""
-        root = heaviest(self.graph, self.following)[0]
-        tiles = splits[root].blocks(known_shape(root))
-        for entry, own in splits.items():
-            if own.blocks(known_shape(entry)) != tiles:
-                return Infeasible(
-                    "no_common_block_count",
-                    f"{entry.name} has {own.blocks(known_shape(entry))} tiles, {root.name} {tiles}",
-                    entry.node,
-                )
+    def shares(self, pieces: Sequence[Piece]) -> list[Part]:
+        """Parts with what they leave that does not follow something else."""
+        found = []
+        for piece, values in zip(pieces, results_of(self.graph, pieces), strict=True):
+            own = [e for e in values if e not in self.following]
+            if own:
+                found.append(Part(piece.nodes, own))
+        return found
+
+    def agreed(self) -> Iterator[tuple[Agreed, _Plan]]:
+        """The ways to split the results, each with the plan that it is of."""
+        final = roots_of(self.graph, [Part(p.nodes, ()) for p in self.whole])
+        wanted = dict.fromkeys(self.following.get(e, e) for e in final)
+        roots = sorted(wanted, key=_weight, reverse=True)
+        results = dict(zip(self.whole, results_of(self.graph, self.whole), strict=True))
+        least = Bound(self.group, results, self.target)
+        search = Search(self.graph, roots, self.shares(self.whole), least)
+        self.refused = search.refused
+        yield from ((found, self) for found in search)
+
+    def schedule(self, found: Agreed) -> Schedule | Infeasible:
+        """The whole schedule that splits results in a given way, or what is in its way."""
 
         def arrays(dropped: tuple[int, ...]) -> Sequence[Array] | Infeasible:
-            return self._without(splits, root, [self.graph.nodes[k] for k in dropped])
+            made = self._without(found, [self.graph.nodes[k] for k in dropped])
+            if isinstance(made, Infeasible) or not self.target.grows:
+                return made
+            return [evolve(a, nbytes=guessed(a.nbytes)) for a in made]
 
         limit = self.target.scratch
         self.roomy = True
-        found = arrays(())
-        if isinstance(found, Infeasible):
-            return found
-        if not at_least(limit, arranged(found, ROOM).nbytes):
+        made = arrays(())
+        if isinstance(made, Infeasible):
+            return made
+        if not at_least(limit, arranged(made, ROOM).nbytes):
             self.roomy = False  # what rows have to spare is given up before any array is
             shared = share(arrays, limit, ROOM)
             if isinstance(shared, Infeasible):
                 return shared
             if isinstance(shared.nbytes, Size):
-                reason = f"a tile needs {shared.nbytes} bytes of scratch"
-                return Infeasible("shared_over_limit", reason)
+                unknown = ", ".join(sorted(shared.nbytes.symbols))
+                return Infeasible(
+                    "shared_over_limit",
+                    f"a tile needs {shared.nbytes} bytes of scratch, and {self.target.name} has as "
+                    f"much as its source says; give {unknown} a number",
+                )
         assert self.best is not None
         return self.best
 
-    def _without(
-        self, splits: Mapping[Entry, Split], root: Entry, dropped: Sequence[Node]
-    ) -> Sequence[Array] | Infeasible:
+    def _without(self, found: Agreed, dropped: Sequence[Node]) -> Sequence[Array] | Infeasible:
         """The arrays of the schedule in which some values have none; it is the ``best`` then."""
-        split = splits[root]
-        self.states: dict[Entry, State] = {**splits}
-        self.dropped, self.pieces = dropped, self.whole
-        results = [self._results(p) for p in self.pieces]
-        followed = [e.node for e in self.following.values() if e.node in dropped]
-        if followed:
-            return Infeasible("operand", f"a result lies as {followed[0].label} does", followed[0])
-        if dropped:
-            left = {e.node for values in results for e in values}
-            pieces = without(self.graph, self.whole, left, dropped)
-            if isinstance(pieces, Infeasible):
-                return pieces
-            self.pieces = pieces
-            while not all(results := [self._results(p) for p in self.pieces]):
-                self.pieces = [p for p in self.pieces if self._results(p)]
-        tiles = split.blocks(known_shape(root))
-        for piece, values in reversed(list(zip(self.pieces, results, strict=True))):
-            if any(e in self.following for e in values):
-                continue
-            problem = self._agree(values, tiles) or self._ask(piece, values)
-            if problem is not None:
-                return problem
-        made = self._laid(results, tiles)
+        self.dropped = dropped
+        pieces = self._pieces(dropped)
+        if isinstance(pieces, Infeasible):
+            return pieces
+        self.pieces = pieces
+        results = results_of(self.graph, pieces)
+        states = self._states(found, dropped)
+        if isinstance(states, Infeasible):
+            return states
+        made = self._laid(results, states, found.blocks)
         if isinstance(made, Infeasible):
             return made
-        regions, found = made
-        parts, laid = tuple(f[0] for f in found), [f[1] for f in found]
-        seconds = sum(f[2] for f in found)
+        regions, parted = made
+        parts, laid = tuple(f[0] for f in parted), [f[1] for f in parted]
+        seconds = sum(f[2] for f in parted)
         owned = [e.node for values in results for e in values if e.node in regions]
         kept = [(self.number[n], regions[n]) for n in owned]
+        tiles = found.blocks
         stitching = Stitching(parts, tuple(sorted(kept, key=lambda k: k[0])), tiles)
         arrays = arrays_of(self.group, stitching, tile_parts(self.group, stitching, laid))[0]
         scratch = arranged(arrays, ROOM).nbytes
+        split = states[heaviest(self.graph, self.following)[0]]
+        assert isinstance(split, Split)
         self.best = Schedule(
             *(Composition.STITCHED, (), split, None, (), ()),
             seconds=tile_seconds(seconds, tiles, len(parts), scratch),
@@ -228,11 +292,33 @@ class _Plan:
         )
         return arrays
 
+    def _pieces(self, dropped: Sequence[Node]) -> Sequence[Piece] | Infeasible:
+        """The parts, where some values are computed again by who reads them."""
+        if not dropped:
+            return self.whole
+        followed = [e.node for e in self.following.values() if e.node in dropped]
+        if followed:
+            return Infeasible("operand", f"a result lies as {followed[0].label} does", followed[0])
+        left = {e.node for values in results_of(self.graph, self.whole) for e in values}
+        pieces = without(self.graph, self.whole, left, dropped)
+        if isinstance(pieces, Infeasible):
+            return pieces
+        while not all(results := results_of(self.graph, pieces)):
+            pieces = [p for p, values in zip(pieces, results, strict=True) if values]
+        return pieces
+
+    def _states(self, found: Agreed, dropped: Sequence[Node]) -> States | Infeasible:
+        """What a tile has of all values that parts leave, for the splits of some."""
+        shares = self.shares(self.pieces)
+        if not dropped and all(e in found.states for part in shares for e in part.results):
+            return found.states
+        return completed(self.graph, found.splits, found.blocks, shares)
+
     def _laid(
-        self, results: Sequence[Sequence[Entry]], tiles: Extent
+        self, results: Sequence[Sequence[Entry]], states: States, tiles: Extent
     ) -> tuple[dict[Node, Region], list[_Made]] | Infeasible:
         """The parts; rows are whole vectors in scratch where there is room and no part minds."""
-        regions = {e.node: region_of(known_shape(e), s) for e, s in self.states.items()}
+        regions = {e.node: region_of(known_shape(e), s) for e, s in states.items()}
         passed = {e.node for p in self.pieces for e in reads_of_part(self.graph, p.nodes)}
         vector = self.target.lanes if self.roomy else 1
         wide = {n: pitched(r, vector) if n in passed else r for n, r in regions.items()}
@@ -260,52 +346,6 @@ class _Plan:
                 return found
             made.append(found)
         return made
-
-    def _results(self, piece: Piece) -> list[Entry]:
-        """What of a part others read, or the caller."""
-        read = {
-            e for p in self.pieces if p is not piece for e in reads_of_part(self.graph, p.nodes)
-        }
-        wanted = read | set(self.graph.outputs)
-        return [e for n in piece.nodes if n in piece.owns for e in n.entries if e in wanted]
-
-    def _agree(self, values: Sequence[Entry], tiles: Extent) -> Infeasible | None:
-        """Give results that nobody has asked for a split into as many tiles as the others have."""
-        for entry in values:
-            state, shape = self.states.get(entry), known_shape(entry)
-            if isinstance(state, Whole) and entry in self.graph.outputs and tiles != 1:
-                return Infeasible(
-                    "schedule_conflict", f"{entry.name} is needed whole by every tile", entry.node
-                )
-            if state is None:
-                found = [s for s in legal_splits(shape) if s.blocks(shape) == tiles]
-                if not found:
-                    return Infeasible(
-                        "no_common_block_count", f"{entry.name} has no {tiles} tiles", entry.node
-                    )
-                self.states[entry] = found[0]
-        return None
-
-    def _ask(self, piece: Piece, values: Sequence[Entry]) -> Infeasible | None:
-        """What a tile needs of the results of earlier parts, for its own of this part's."""
-        inside = set(piece.nodes)
-        wanted: dict[Entry, State] = {e: self.states[e] for e in values}
-        for node in reversed(piece.nodes):
-            entry = node.entries[0]
-            if entry not in wanted:
-                continue
-            for operand, found in zip(
-                node.inputs, operand_states(entry, wanted[entry]), strict=True
-            ):
-                if isinstance(found, Reject):
-                    return Infeasible("op_rejects_schedule", found.reason, node)
-                if found is None or is_free(operand.node):
-                    continue
-                into = wanted if operand.node in inside else self.states
-                shape = known_shape(operand)
-                known = into.get(operand)
-                into[operand] = found if known is None else join(known, found, shape)
-        return None
 
     def _part(
         self,

@@ -11,7 +11,6 @@ from passkit.layout import Layout, lay_out
 from passkit.nest import Nest, value_names
 from passkit.node import Node
 from passkit.schedule import Schedule, Stitching
-from passkit.stitching.cutting import cut
 from passkit.target import Target
 from passkit.template import NestPlan, Template
 from passkit.templating import plain, stitched
@@ -51,7 +50,7 @@ def stitched_values(
     Results that follow what they move have no loops of their own, nor has what is computed again.
     """
     own = {group.graph.nodes[k] for k, _ in stitching.regions}
-    found = stitched.values_of(group, cut(group.graph), names)
+    found = stitched.values_of(group, names)
     return {node: nest for node, nest in found.items() if node in own}
 
 

@@ -10,7 +10,8 @@ from passkit.node import Node, known_shape
 from passkit.schedule import Schedule
 from passkit.size import Extent, numel
 from passkit.stage import Level
-from passkit.stitching.cutting import Piece, reads_of_part
+from passkit.stitching.apart import cuts
+from passkit.stitching.cutting import reads_of_part
 from passkit.stitching.regions import Region
 from passkit.template import NestPlan
 from passkit.templating.dealing import dealt, settled
@@ -26,11 +27,10 @@ LEVELS = {
 """Who goes through the rows of a tile, and through what is folded."""
 
 
-def values_of(
-    group: Group, pieces: list[Piece], names: dict[Node, str]
-) -> dict[Node, Nest]:
+def values_of(group: Group, names: dict[Node, str]) -> dict[Node, Nest]:
     """The values that parts may leave for others, and the results."""
     graph = group.graph
+    pieces = cuts(graph)[0]
     read = {e.node for p in pieces for e in reads_of_part(graph, p.nodes)}
     shared = [n for p in pieces for n in p.nodes if n in p.owns and n in read]
     named = {name: node for node, name in names.items()}

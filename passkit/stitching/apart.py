@@ -1,0 +1,106 @@
+"""Parts apart: results that read a value in two orders, as rows and turned, are of two parts.
+
+Together they would have tiles that own the same points, so that all tiles need all of that value.
+Apart each result has tiles of its own, which may need the same of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from passkit.graph import Graph
+from passkit.index import Sum
+from passkit.layout import Layout, lay_apart
+from passkit.node import Entry, Node, known_shape
+from passkit.size import numel
+from passkit.space import Infeasible, Role, is_free, reduce_of
+from passkit.stitching.cutting import Piece, cut, laid_out, reads_of_part
+from passkit.stitching.parts import closed
+
+Accesses = Mapping[Entry, set[Sum]]
+"""Where the elements of a result read each value that other parts leave, in terms of its point."""
+
+
+@lru_cache(maxsize=256)
+def cuts(graph: Graph) -> list[list[Piece]]:
+    """The ways to cut a group into parts, that with the most parts first."""
+    pieces = cut(graph)
+    pairs = zip(pieces, results_of(graph, pieces), strict=True)
+    finer = [part for piece, results in pairs for part in _apart(graph, piece, results)]
+    return [pieces] if len(finer) == len(pieces) else [finer, pieces]
+
+
+def results_of(graph: Graph, pieces: Sequence[Piece]) -> list[list[Entry]]:
+    """What of each part others read, or the caller."""
+    wanted = {e for p in pieces for e in reads_of_part(graph, p.nodes)} | set(graph.outputs)
+    return [
+        [e for n in p.nodes if n in p.owns for e in n.entries if e in wanted] for p in pieces
+    ]
+
+
+def _apart(graph: Graph, piece: Piece, left: Sequence[Entry]) -> list[Piece]:
+    results = [e.node for e in left]
+    if piece.product or len(results) < 2:
+        return [piece]
+    part, feeds = closed(graph, tuple(piece.nodes), tuple(results))
+    layout = lay_apart(part.graph, lambda space: [])
+    if isinstance(layout, Infeasible):
+        return [piece]
+    sources = {
+        n: e for n, e in zip(layout.graph.inputs, feeds, strict=True) if not is_free(e.node)
+    }
+    alike: list[tuple[list[Node], list[Accesses]]] = []
+    for node, entry in zip(results, layout.graph.outputs, strict=True):
+        reads = _accesses(layout, entry, sources)
+        for members, known in alike:
+            if all(_agree(reads, other) for other in known):
+                members.append(node)
+                known.append(reads)
+                break
+        else:
+            alike.append(([node], [reads]))
+    if len(alike) < 2:
+        return [piece]
+    made = _dealt(piece, [members for members, _ in alike])
+    return [piece] if any(isinstance(laid_out(graph, p.nodes), Infeasible) for p in made) else made
+
+
+def _agree(a: Accesses, b: Accesses) -> bool:
+    """Whether no value is read in one order by the one, and in others by the other."""
+    return all(not at.isdisjoint(b[e]) for e, at in a.items() if e in b)
+
+
+def _accesses(layout: Layout, entry: Entry, sources: Mapping[Node, Entry]) -> Accesses:
+    shape = known_shape(entry)
+    full = reduce_of(entry.node) is None and numel(shape) == layout.space.size
+    role = Role.FULL if full else Role.ROW
+    todo = [(entry, layout.space.index(role, shape))]
+    seen, found = set(todo), dict[Entry, set[Sum]]()
+    while todo:
+        e, index = todo.pop()
+        if e.node in sources:
+            found.setdefault(sources[e.node], set()).add(layout.linear(index, known_shape(e)))
+        if not is_free(e.node):
+            more = [read for read in layout.reads(e.node, index) if read not in seen]
+            seen.update(more)
+            todo += more
+    return found
+
+
+def _dealt(piece: Piece, classes: Sequence[Sequence[Node]]) -> list[Piece]:
+    """A part for each class of results; what several need is of the first of these."""
+    inside, owner = set(piece.nodes), dict[Node, int]()
+    made: list[Piece] = []
+    for k, results in enumerate(classes):
+        nodes, todo = set[Node](), [*results]
+        while todo:
+            n = todo.pop()
+            if n in inside and n not in nodes and owner.setdefault(n, k) in (k, -1):
+                nodes.add(n)
+                if n not in piece.owns:
+                    owner[n] = -1  # a copy of a cheap value, which each of them has
+                todo += [e.node for e in n.inputs]
+        body = [n for n in piece.nodes if n in nodes]
+        made.append(Piece(body, owns={n for n in body if n in piece.owns}))
+    return made

@@ -1,0 +1,104 @@
+"""Bounds: what a stitched kernel takes at least, by what a tile has of the values of its parts.
+
+They say which ways to split results are worth being planned, and which never fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from attrs import frozen
+
+from passkit.consistency import States
+from passkit.group import Group
+from passkit.layout import Layout, lay_apart
+from passkit.node import Entry, Node, known_shape
+from passkit.schedule import estimate
+from passkit.size import Extent, numel
+from passkit.space import Infeasible
+from passkit.split import GUESS, State, guessed
+from passkit.stitching.costs import product_seconds, tile_seconds
+from passkit.stitching.cutting import Piece, contract_of, reads_of_part
+from passkit.stitching.parts import USUAL, closed
+from passkit.stitching.regions import Region
+from passkit.target import Target
+
+
+@frozen(eq=False)
+class _Part:
+    """A part: the seconds of its work done once, its results, and what lies together for it."""
+
+    seconds: float
+    results: Sequence[Entry]
+    together: Sequence[Entry]
+
+
+class Bound:
+    """What states of some values cost at least; those of others are taken to cost nothing more.
+
+    It holds for schedules in which no value is given up for want of room.
+    """
+
+    def __init__(
+        self, group: Group, parts: Mapping[Piece, Sequence[Entry]], target: Target
+    ) -> None:
+        self.group, self.target = group, target
+        read = {e for p in parts for e in reads_of_part(group.graph, p.nodes)}
+        held = {e for values in parts.values() for e in values}
+        self.parts = [self._part(p, values, read, held) for p, values in parts.items()]
+
+    def _part(
+        self, piece: Piece, values: Sequence[Entry], read: Collection[Entry], held: set[Entry]
+    ) -> _Part:
+        if not piece.product:
+            results = tuple(e.node for e in values)
+            return _Part(self._work(tuple(piece.nodes), results), values, ())
+        (node,), contract = piece.nodes, contract_of(piece.nodes[0])
+        assert contract is not None
+        whole = Region(known_shape(node.entries[0]), 0)
+        operands = (e for e in reads_of_part(self.group.graph, [node]) if e in held)
+        together = (*operands, *(e for e in values if e in read))
+        return _Part(product_seconds(contract, whole, 1), values, together)
+
+    def _work(self, nodes: tuple[Node, ...], results: tuple[Node, ...]) -> float:
+        part, _ = closed(self.group.graph, nodes, results)
+        layout = lay_apart(part.graph, lambda space: [])
+        return 0.0 if isinstance(layout, Infeasible) else self._seconds(layout)
+
+    def _seconds(self, layout: Layout) -> float:
+        return estimate(layout, self.target, guessed(layout.space.size, USUAL))
+
+    def __call__(self, states: States, tiles: Extent) -> float | Infeasible:
+        """Seconds, or that scratch has no room for a product, its operands and its result."""
+        seconds = 0.0
+        room: Extent = 0
+        for part in self.parts:
+            known = [(e, states[e]) for e in part.results if e in states]
+            seconds += part.seconds * max((_repeated(e, s, tiles) for e, s in known), default=1.0)
+            own = sum((_nbytes(e, states[e]) for e in part.together if e in states), 0)
+            room = max(room, own, key=guessed)
+        if guessed(room) > self.target.scratch:
+            return _too_much(room, self.target.scratch)
+        return tile_seconds(seconds, tiles, len(self.parts), room)
+
+
+def _too_much(need: Extent, limit: int) -> Infeasible:
+    """Why arrays do not fit."""
+    guess = "" if isinstance(need, int) else f" ({guessed(need)} where unknown sizes are {GUESS})"
+    return Infeasible(
+        "shared_over_limit",
+        f"its arrays take at least {need} bytes of shared memory a tile{guess}, above {limit}",
+        data={"need": guessed(need), "limit": limit},
+    )
+
+
+def _repeated(entry: Entry, state: State, tiles: Extent) -> float:
+    """How often the elements of a value are computed, by all tiles together."""
+    shape = known_shape(entry)
+    points, size = tiles * state.elements(shape), numel(shape)
+    return max(1.0, guessed(points, USUAL) / max(1, guessed(size, USUAL)))
+
+
+def _nbytes(entry: Entry, state: State) -> Extent:
+    assert entry.dtype is not None
+    return state.elements(known_shape(entry)) * entry.dtype.nbytes

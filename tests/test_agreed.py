@@ -1,0 +1,215 @@
+"""Stitched groups with several results: splits on which all of them agree, so that they are one.
+
+Before results were split together, a group like these was one tile, or refused for want of scratch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+import passkit as pk
+from passkit.group import Group
+from passkit.schedule import Schedule
+from passkit.space import Infeasible
+from passkit.split import Split
+from passkit.stitching import plan as planner
+from passkit.stitching.apart import cuts
+from passkit.stitching.plan import first, plan_stitched, ways_to_stitch
+from passkit.target import Target, cpu
+from tests.random_stitches import random_stitch
+from tests.test_random_stitches import agree
+from tests.test_stitched import softmax_of, together
+from tests.together import compiled
+
+o = pk.ops
+Program = Callable[[int, int], list[Any]]
+EXTENTS = ((1, 1), (2, 5), (7, 1), (17, 13), (53, 37), (101, 64))
+"""Rows and columns: one, few, odd, prime."""
+SMALL = 1 << 13
+"""Bytes of scratch: too few for a whole product of the larger ones."""
+
+
+def scores(n: int, m: int) -> Any:
+    """A product that nobody would like to compute twice."""
+    return pk.var("x", (n, 31)) @ pk.var("w", (31, m))
+
+
+def two_softmaxes(n: int, m: int) -> list[Any]:
+    """Over rows, and of the same turned: as of images and texts."""
+    y = scores(n, m)
+    return [softmax_of(y), o.sigmoid(o.transpose(y))]
+
+
+def turned_too(n: int, m: int) -> list[Any]:
+    """A result, the same turned, and what folds its rows leave."""
+    y = o.tanh(scores(n, m))
+    return [y, o.transpose(y) + 1.0, o.log(o.reduce_sum(y * y, axis=1))]
+
+
+def columns_and_turned(n: int, m: int) -> list[Any]:
+    """Folds of columns, and rows of the same turned: tiles of columns."""
+    y = scores(n, m)
+    return [o.reduce_sum(y * y, axis=0), o.transpose(y), o.reduce_max(y, axis=0) * 2.0]
+
+
+def of_a_batch(n: int, m: int) -> list[Any]:
+    """Matrices turned within a batch: tiles own some of them."""
+    y = pk.var("x", (n, 5, 31)) @ pk.var("w", (31, m))
+    return [o.transpose(y, (0, 2, 1)), softmax_of(y), o.reduce_sum(y, axis=(1, 2))]
+
+
+PROGRAMS: tuple[Program, ...] = (two_softmaxes, turned_too, columns_and_turned, of_a_batch)
+
+
+def plan_of(exe: Any) -> Schedule:
+    """The only schedule of an executable."""
+    (found,) = exe.graph.attrs["schedule"].values()
+    return found  # type: ignore[no-any-return]
+
+
+def group_of(outputs: list[Any]) -> Group:
+    """All of it as one group."""
+    graph, names = together(outputs)
+    (found,) = pk.ApplyPasses(graph, "Fusion", keep_together=names).attrs["subgraph"].values()
+    return found  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
+def test_one_kernel_block_by_block(program: Program) -> None:
+    """What the block interpreter says is what NumPy says, in one launch."""
+    target = evolve(cpu(), name="blocks", scratch=SMALL)
+    for n, m in EXTENTS:
+        graph, names = together(program(n, m))
+        exe = pk.compile(graph, target=target, keep_together=names)
+        assert len(exe.kernels) == 1
+        agree(graph, exe)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
+def test_one_kernel_compiled(program: Program) -> None:
+    """Native code, too."""
+    graphs, options = [], {"target": evolve(cpu(), scratch=SMALL)}
+    for n, m in EXTENTS:
+        graph, names = together(program(n, m))
+        graphs.append((graph, names))
+    for graph, names in graphs:
+        (exe,) = compiled([graph], keep_together=names, **options)
+        assert len(exe.steps) == 1 and len(exe.kernels) == 1
+        agree(graph, exe)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
+def test_tiles_share_the_product_out(program: Program) -> None:
+    """Many tiles, each of which has its rows, or columns, of what all results are made of."""
+    group = group_of(program(1009, 61))
+    plan = plan_stitched(group, cpu())
+    assert isinstance(plan, Schedule) and plan.stitching is not None
+    regions = {group.graph.nodes[k]: r for k, r in plan.stitching.regions}
+    (product,) = [n for n in regions if n.op is not None and n.op.name == "matmul"]
+
+    assert isinstance(plan.stitching.tiles, int) and plan.stitching.tiles >= 8
+    owned, size = regions[product].size, int(np.prod(product.entries[0].shape))
+    assert isinstance(owned, int) and size <= owned * plan.stitching.tiles < 1.2 * size
+
+
+def test_a_result_that_is_read_in_two_orders_is_of_one_tile_or_refused() -> None:
+    """Its parts as they are cut first: no number of tiles above one serves."""
+    group = group_of(two_softmaxes(101, 37))
+    finer, coarse = cuts(group.graph)
+    assert len(finer) == len(coarse) + 1
+    owned = [{n for p in pieces for n in p.owns} for pieces in (finer, coarse)]
+    assert owned[0] == owned[1] and sum(len(p.owns) for p in finer) == len(owned[0])
+
+    one = alone(group, coarse, cpu())
+    assert isinstance(one, Schedule) and one.stitching is not None and one.stitching.tiles == 1
+    assert isinstance(alone(group, coarse, evolve(cpu(), scratch=SMALL)), Infeasible)
+    best = plan_stitched(group, cpu())
+    assert isinstance(best, Schedule) and best.seconds < one.seconds / 1.5
+
+
+def alone(group: Group, pieces: Any, target: Target) -> Schedule | Infeasible:
+    """The best schedule with these parts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(planner, "cuts", lambda graph: [pieces])
+        return plan_stitched(group, target)
+
+
+def test_parts_are_cut_where_that_is_worth_it() -> None:
+    """A tile of few elements rather has fewer parts; both have templates that are obeyed."""
+    small, large = (plan_stitched(group_of(two_softmaxes(n, 13)), cpu()) for n in (5, 500))
+    assert isinstance(small, Schedule) and small.stitching is not None
+    assert isinstance(large, Schedule) and large.stitching is not None
+    assert (len(small.stitching.parts), len(large.stitching.parts)) == (2, 3)
+
+    for n in (5, 500):
+        graph, names = together(two_softmaxes(n, 13))
+        ranked = pk.templates(graph, keep_together=names)[0]
+        for text in (ranked.template, *(v.template for v in ranked.others[:3])):
+            exe = pk.compile(graph, target="blocks", keep_together=names,
+                             templates={ranked.name: str(text)})
+            agree(graph, exe)
+
+
+def test_what_a_part_reads_in_several_orders_stays_together() -> None:
+    """A result that itself reads a value in two orders has one part, and so has what agrees."""
+    y = scores(9, 8)
+    turned = o.concat(y[:, 4:], -y[:, :4], axis=1)
+    group = group_of([y * 2.0 + turned, o.tanh(y)])
+
+    assert len(cuts(group.graph)) == 1
+
+
+# The search and the model
+
+
+def test_bounds_hold_and_nothing_better_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No schedule takes less than was said; the best one is the best of all that there are."""
+    groups = [group_of(p(53, 37)) for p in PROGRAMS]
+    for seed in (1, 5, 28, 81, 86, 170, 226):
+        graph, names = random_stitch(seed)
+        found = pk.ApplyPasses(graph, "Fusion", keep_together=names).attrs["subgraph"].values()
+        groups += [g for g in found if not isinstance(plan_stitched(g, cpu()), Infeasible)]
+    monkeypatch.setattr(planner, "WAYS", 1 << 20)
+    monkeypatch.setattr(planner, "ALIKE", 1 << 20)
+    assert len(groups) > len(PROGRAMS) + 5
+    for group in groups:
+        seconds = []
+        for least, found in planner._ways(group, cpu(), first):
+            if isinstance(found, Schedule):
+                assert least <= found.seconds * (1 + 1e-9)
+                seconds.append(found.seconds)
+        best = plan_stitched(group, cpu())
+        assert isinstance(best, Schedule) and best.seconds == min(seconds)
+
+
+def test_few_ways_are_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many results there are: the bound leaves most ways out."""
+    made: list[Any] = []
+    schedule = planner._Plan.schedule
+
+    def noted(self: Any, found: Any) -> Any:
+        made.append(found)
+        return schedule(self, found)
+
+    monkeypatch.setattr(planner._Plan, "schedule", noted)
+    y = scores(210, 96)
+    group = group_of([o.tanh(y * k) for k in range(1, 9)] + [o.transpose(y), softmax_of(y)])
+    made.clear()
+    assert isinstance(plan_stitched(group, cpu()), Schedule)
+    assert 0 < len(made) <= 40
+    made.clear()
+    assert 40 < len(list(ways_to_stitch(group, cpu(), first))) == len(made) <= planner.WAYS
+
+
+def test_the_heaviest_result_is_said_to_be_split() -> None:
+    """Though its split follows from that of another one."""
+    y = o.tanh(scores(40, 24))
+    plan = plan_stitched(group_of([y, softmax_of(y) @ pk.var("v", (24, 3))]), cpu())
+
+    assert isinstance(plan, Schedule) and isinstance(plan.split, Split)
+    assert plan.split.blocks((40, 24)) == (plan.stitching and plan.stitching.tiles)

@@ -1,0 +1,143 @@
+"""Stitched kernels whose tiles have unknown extents: their scratch is as large as a call needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+import passkit as pk
+from passkit.compiler import Executable
+from passkit.hazards import hazards
+from passkit.node import known_shape
+from passkit.schedule import Schedule
+from passkit.size import Size
+from passkit.split import guessed
+from passkit.stitching import bounds, costs, parts
+from passkit.target import cpu
+from tests.test_agreed import PROGRAMS as AGREED
+from tests.test_stitched import PROGRAMS, attention, softmax_of, together
+from tests.together import compiled
+
+o = pk.ops
+EXTENTS = 1, 17, 128, 1000
+STITCHED = [p for p in PROGRAMS if p.__name__ in {
+    "attention", "figure1", "into_product", "rows_into_product", "rows_and_columns"}]
+MADE = {p.__name__: p for p in STITCHED}
+MADE |= {f"rows of {p.__name__}": lambda n, p=p: p(n, 13) for p in AGREED}
+MADE |= {f"columns of {p.__name__}": lambda n, p=p: p(13, n) for p in AGREED}
+
+
+def agree(graph: pk.Graph, exe: Executable, extent: int) -> None:
+    """Compare with NumPy where T has this extent."""
+    rng = np.random.default_rng(extent)
+    feeds = {
+        n.name: rng.standard_normal(
+            [k if isinstance(k, int) else extent for k in known_shape(n.entries[0])]
+        ).astype(np.float32)
+        for n in graph.inputs
+    }
+    for want, found in zip(pk.interpret(graph, feeds), exe(feeds), strict=True):
+        most = np.abs(want).max(initial=1)
+        np.testing.assert_allclose(np.asarray(found), want, rtol=0, atol=1e-5 * most)
+
+
+def plan_of(exe: Executable) -> Schedule:
+    """The only schedule of an executable."""
+    (found,) = exe.graph.attrs["schedule"].values()
+    return found  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_one_kernel_block_by_block(name: str) -> None:
+    """One launch for any T; every load has a value, no two tiles meet in one place."""
+    graph, names = together(MADE[name]("T"))
+    exe = pk.compile(graph, target="blocks", keep_together=names)
+
+    assert len(exe.kernels) == 1
+    for extent in (1, 17, 40):
+        agree(graph, exe, extent)
+    (kernel,) = exe.kernels
+    assert list(hazards(kernel.ast, kernel.sizes)) == []
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_one_kernel_compiled(name: str) -> None:
+    """The same text for all, compiled once: tiles of any size, one after the other."""
+    graph, names = together(MADE[name]("T"))
+    (exe,) = compiled([graph], keep_together=names)
+
+    assert len(exe.kernels) == 1 and len(exe.steps) == 1
+    for extent in (*EXTENTS, 3):
+        agree(graph, exe, extent)
+
+
+def test_tiles_have_as_many_rows_as_there_is_room_for() -> None:
+    """Not one, which products do not like, and no more than fit where T is what it may well be."""
+    graph, names = together(attention("T"))  # type: ignore[arg-type]
+    exe = pk.compile(graph, keep_together=names)
+    (kernel,), stitching = exe.kernels, plan_of(exe).stitching
+    assert stitching is not None
+    chunks = {r.chunk for _, r in stitching.regions if r.window is not None}
+
+    assert min(chunks) >= 4 and isinstance(kernel.shared_nbytes, Size)
+    assert guessed(kernel.shared_nbytes) <= cpu().scratch
+    assert plan_of(exe).seconds == 0 and kernel.seconds == 0
+    little = evolve(cpu(), scratch=1 << 15)
+    few = pk.compile(graph, keep_together=names, target=little)
+    assert guessed(few.kernels[0].shared_nbytes) <= 1 << 15
+    agree(graph, few, 1000)
+
+
+def test_usual_extents_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where T is taken to be larger, tiles have more rows: threads have enough to do anyway."""
+    found = []
+    for usual in (16, 2048):
+        for each in (bounds, costs, parts):
+            monkeypatch.setattr(each, "USUAL", usual)
+        width = 8 + len(found)  # no plan is remembered
+        graph, names = together([softmax_of(pk.var("x", ("T", width)) @ pk.var("w", (width, 24)))])
+        planned = pk.ApplyPasses(graph, ["Fusion", "SchedulePlan"], keep_together=names)
+        (plan,) = planned.attrs["schedule"].values()
+        found.append(plan.split.chunk)
+
+    assert found[0] < found[1]
+
+
+def test_what_may_never_fit_is_refused() -> None:
+    """A fold of columns needs all rows in a tile: a matrix of T by T is too much, and that is told.
+
+    A GPU's scratch is what the text of a kernel says.
+    """
+    q = pk.var("q", (2, "T", 8))
+    p = softmax_of(o.matmul(q, q, transpose_b=True))
+    graph, names = together([p @ q, o.reduce_sum(p, axis=1)])
+    reasons = why_not(graph, names, cpu())
+    assert any("T bytes of shared memory a tile (" in r and f", above {cpu().scratch}" in r
+               and "where unknown sizes are 4096)" in r for r in reasons)
+    graph, names = together([p @ q])
+    (reason,) = why_not(graph, names, "opencl")
+    assert "*T)//(128) bytes of scratch, and opencl has as much as its source says; give T a " in (
+        reason)
+    hard = evolve(cpu(), name="blocks", grows=False)
+    (reason,) = why_not(graph, names, hard)
+    assert "bytes of scratch, and blocks has as much as" in reason
+
+
+def why_not(graph: pk.Graph, names: list[list[str]], target: Any) -> list[str]:
+    """Why what is wanted together is not."""
+    log = pk.ApplyPasses(graph, "Fusion", keep_together=names, target=target).attrs["fusion_log"]
+    return [d.reason for d in log if "keep_together names both" in d.reason]
+
+
+def test_saved_and_loaded(tmp_path: Path) -> None:
+    """What a call's scratch takes is an expression in the file, too."""
+    graph, names = together(attention("T"))  # type: ignore[arg-type]
+    pk.compile(graph, keep_together=names).save(tmp_path / "kept")
+    loaded = pk.load(tmp_path / "kept")
+
+    for extent in (17, 300):
+        agree(graph, loaded, extent)
