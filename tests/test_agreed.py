@@ -164,6 +164,21 @@ def test_what_a_part_reads_in_several_orders_stays_together() -> None:
     assert len(cuts(group.graph)) == 1
 
 
+def test_what_is_made_of_a_turned_result_is_no_part_before_it() -> None:
+    """Though it reads the product in the order of an earlier part."""
+    for n in (1, 9, 33):
+        y = scores(n, 8)
+        turned = o.transpose(y)
+        outputs = [o.tanh(y), turned, o.transpose(o.sin(turned))]
+        graph, names = together(outputs)
+        finer = cuts(group_of(outputs).graph)[0]
+        assert all(p.nodes and p.owns for p in finer)
+        exe = pk.compile(graph, target="blocks", keep_together=names)
+        agree(graph, exe)
+        assert len(exe.kernels) == 1
+    assert len(finer) == 4
+
+
 # The search and the model
 
 

@@ -50,20 +50,35 @@ def _apart(graph: Graph, piece: Piece, left: Sequence[Entry]) -> list[Piece]:
     sources = {
         n: e for n, e in zip(layout.graph.inputs, feeds, strict=True) if not is_free(e.node)
     }
-    alike: list[tuple[list[Node], list[Accesses]]] = []
-    for node, entry in zip(results, layout.graph.outputs, strict=True):
-        reads = _accesses(layout, entry, sources)
-        for members, known in alike:
-            if all(_agree(reads, other) for other in known):
-                members.append(node)
-                known.append(reads)
-                break
-        else:
-            alike.append(([node], [reads]))
+    reads = {
+        node: _accesses(layout, entry, sources)
+        for node, entry in zip(results, layout.graph.outputs, strict=True)
+    }
+    alike = _alike(piece, reads)
     if len(alike) < 2:
         return [piece]
-    made = _dealt(piece, [members for members, _ in alike])
+    made = _dealt(piece, alike)
     return [piece] if any(isinstance(laid_out(graph, p.nodes), Infeasible) for p in made) else made
+
+
+def _alike(piece: Piece, reads: Mapping[Node, Accesses]) -> list[list[Node]]:
+    """Classes of results that agree; none has one that a result of a class before is made of."""
+    found: list[list[Node]] = []
+    least: dict[Node, int] = {}
+    """The first class that a node may be of."""
+    for node in piece.nodes:
+        least[node] = max((least.get(e.node, 0) for e in node.inputs), default=0)
+        if node in reads:
+            fit = (
+                k
+                for k in range(least[node], len(found))
+                if all(_agree(reads[node], reads[other]) for other in found[k])
+            )
+            least[node] = next(fit, len(found))
+            if least[node] == len(found):
+                found.append([])
+            found[least[node]].append(node)
+    return found
 
 
 def _agree(a: Accesses, b: Accesses) -> bool:
