@@ -23,7 +23,7 @@ FLOORS = {
     ),
     "plan": (
         "partial unroll index choice target group closing split nest template propagate "
-        "consistency split_search space layout turning reads tiling packing schedule "
+        "consistency split_search space layout turning reads tiling packing phases phasing schedule "
         "stitching scheduling templating obeying planner scratch shared dominance sharing flow "
         "costs variants kernel lowering tidy renaming storage alike forms touches hazards"
     ),

@@ -5,7 +5,13 @@ has rows, the stages of parts without them are shared out over all of its thread
 """
 
 from passkit.ast import FUNCTIONS
-from passkit.dialects.base import NARROW_CASTS, SCALARS, Dialect, register_dialect
+from passkit.dialects.base import (
+    NARROW_CASTS,
+    SCALARS,
+    Dialect,
+    PhaseTemplates,
+    register_dialect,
+)
 from passkit.dialects.scalar_special import GAMMA, SERIES
 from passkit.dialects.words import PHILOX
 
@@ -173,6 +179,13 @@ CUDA = register_dialect(
         fold_of_crew=FOLD_OF_CREW,
         first="if (threadIdx.x + threadIdx.y == 0)",
         first_of_row="if (threadIdx.x == 0)",
+        phases=PhaseTemplates(
+            head=(
+                "#include <cooperative_groups.h>\n"
+                "// A cooperative launch: no more blocks than the device holds at a time.\n"
+            ),
+            wait="cooperative_groups::this_grid().sync();",
+        ),
         wait="__syncthreads();",
         wait_of_row="__syncwarp();",
         cast="convert<{type}>({value})",
