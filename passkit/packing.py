@@ -49,7 +49,8 @@ def parts_of(graph: Graph) -> tuple[Part, ...]:
     found = _components(graph)
     loops = _joined(graph, found) if len(found) > 1 else []
     if len(loops) < 2:
-        return (Part(graph, *(tuple(range(len(k))) for k in (graph.inputs, graph.outputs))),)
+        inputs, outputs = (tuple(range(len(k))) for k in (graph.inputs, graph.outputs))
+        return (Part(graph, inputs, outputs),)
     number = {n: k for k, n in enumerate(graph.inputs)}
     return tuple(
         Part(r.graph, tuple(number[n] for n in r.graph.inputs), tuple(r.outputs)) for r in loops

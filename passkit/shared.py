@@ -35,7 +35,7 @@ class SharedPlan:
     Units: bytes. Sizes that are not known yet are expressions. A stitched kernel's are the values
     that its parts leave for each other; ``parts`` have what each part needs for itself. They share
     bytes, so that ``nbytes`` of the whole may be less than that of the parts; those of a tile lie
-    in front, those of a row have offsets of their own behind. Scratch of packed parts, or of phases,
+    in front, those of a row have offsets of their own behind. Scratch of packed parts, or phases,
     lies one over the other: no two of them have it at a time.
     """
 

@@ -301,10 +301,10 @@ def legal_splits(shape: Shape, most: int = MOST, blocks: int = BLOCKS) -> tuple[
 
 
 def _chunks(extent: Extent) -> Sequence[Extent]:
-    """Divisors and powers of two; of an unknown extent powers of two and all of it."""
+    """Divisors and powers of two; of an unknown extent powers of two, and all if it is any."""
     powers = [1 << k for k in range(17)]
     if isinstance(extent, Size):
-        return [*powers, extent]
+        return [*powers, extent] if at_least(extent, 1) else powers
     below = min(isqrt(extent), GUESS)
     small = [d for d in range(1, below + 1) if extent % d == 0]
     divisors = {*small, *(extent // d for d in small), *(p for p in powers if p < extent)}

@@ -163,8 +163,9 @@ class Dialect:
     each a pointer and its strides down and along: (m, k) by (k, n).
     ``counter``, if given, is a local that rows, taken one after the other, count up.
     ``unpack`` and ``unpack_size``, if given, fetch arguments in front of the body; ``fence`` ends a
-    kernel that streams. With ``parts`` the parts of packed kernels are functions; ``phases`` are for
-    kernels of several. ``calls`` maps function names to spellings; where a language has one for each float type, use "exp/float32".
+    kernel that streams. With ``parts`` the parts of packed kernels are functions; ``phases``
+    are for kernels of several. ``calls`` maps function names to spellings; where a language has
+    one for each float type, use "exp/float32".
     """
 
     name: str

@@ -35,8 +35,8 @@ def print_kernel(ast: KernelAST, name: str, dialect: Dialect) -> str:
     spoken = dialect.phases
     if spoken is None:
         raise CodeGenError(
-            f"dialect {dialect.name} has no spelling for a kernel of {len(ast.phases)} phases; give "
-            f"it PhaseTemplates, or take its operators out of keep_together"
+            f"dialect {dialect.name} has no spelling for a kernel of {len(ast.phases)} phases; "
+            f"give it PhaseTemplates, or take its operators out of keep_together"
         )
     if spoken.wait:
         return spoken.head + _Printer(ast, dialect).kernel(name, dialect.kernel)

@@ -1,4 +1,4 @@
-"""Kernels of several phases: each phase is lowered by itself, and reads what earlier ones stored."""
+"""Kernels of several phases: each is lowered by itself, and reads what earlier ones stored."""
 
 from __future__ import annotations
 

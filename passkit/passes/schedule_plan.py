@@ -10,10 +10,10 @@ from passkit.errors import ScheduleError, nearest
 from passkit.graph import Annotation, Graph
 from passkit.group import Group
 from passkit.node import Entry, Node
-from passkit.phases import parts_by
-from passkit.phasing import passed_on
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
+from passkit.phases import parts_by
+from passkit.phasing import passed_on
 from passkit.planner import plan_group
 from passkit.schedule import Schedule, with_stream
 from passkit.size import numel

@@ -1,11 +1,12 @@
 """Tables: a program as plain rows over symbolic sizes, bound to the shapes of a call.
 
 A row is ``("launch", entry, grid, scratch, seconds, points, weight, refs, sizes)``, where a kernel
-of several phases has for each a pair of tiles and seconds as its grid, ``("gemm", name, entry, function, refs, batch of a, batch of b, m, n, k, flags)``, ``("convolution", entry,
-bytes of an element, refs, the numbers of a `Convolution`, constant)``, ``("python", function,
-views, views)``, ``("copy", ref, ref, nbytes)``, or None where there is nothing to do. A ref is a
-kind ("input", "output", "arena", "constant") and an index; a view is a ref, NumPy's number of a
-dtype and a shape. Rows hold numbers, text and sizes, so that they can be written to a file.
+of several phases has for each a pair of tiles and seconds as its grid; or ``("gemm", name, entry,
+function, refs, batch of a, batch of b, m, n, k, flags)``, ``("convolution", entry, bytes of an
+element, refs, the numbers of a `Convolution`, constant)``, ``("python", function, views, views)``,
+``("copy", ref, ref, nbytes)``, or None where there is nothing to do. A ref is a kind ("input",
+"output", "arena", "constant") and an index; a view is a ref, NumPy's number of a dtype and a shape.
+Rows hold numbers, text and sizes, so that they can be written to a file.
 """
 
 from __future__ import annotations
@@ -149,9 +150,9 @@ class _Binder:
         seconds: float, points: Sequence[Extent], weight: float, refs: Sequence[Row],
         sizes: Sequence[Extent],
     ) -> Row | list[Row] | None:  # fmt: skip
-        if isinstance(grid, (tuple, list)):
-            return self.phases(entry, grid, scratch, max(map(self.number, points)) * weight, refs,
-                               sizes)  # fmt: skip
+        if not isinstance(grid, (int, Size)):
+            usual = max(map(self.number, points)) * weight
+            return self.phases(entry, grid, scratch, usual, refs, sizes)
         tiles = self.number(grid)
         if tiles == 0:
             return None

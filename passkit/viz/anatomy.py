@@ -33,7 +33,8 @@ Called = Callable[[Node], str]
 class Value:
     """A value that a part leaves: how much of it a tile has, and where it lies.
 
-    Packed parts and phases have tiles of their own, so that ``owned``, ``nbytes`` and ``place`` are "".
+    Packed parts and phases have tiles of their own, so that ``owned``, ``nbytes`` and ``place`` are
+    "".
     """
 
     name: str
@@ -47,8 +48,8 @@ class Value:
 class PartFacts:
     """A part of a kernel: what it computes and leaves, and how it runs.
 
-    ``tiles`` are its own where parts are packed or phases, and "" where they share those of the kernel;
-    ``scratch`` is what it needs for itself, "" for none.
+    ``tiles`` are its own where parts are packed or phases, and "" where they share those of the
+    kernel; ``scratch`` is what it needs for itself, "" for none.
     """
 
     kind: str

@@ -98,7 +98,8 @@ class _Packing:
     def _refused(self, more: _Pack, node: Node) -> Misfit | None:
         """Why ``node`` may not be the last of a pack, if so."""
         if self._is_stitched(node):
-            return Misfit("stitched", f"{self.graph.names[node]} is stitched of parts, or in phases")
+            name = self.graph.names[node]
+            return Misfit("stitched", f"{name} is stitched of parts, or runs in phases")
         if not self._is_legal(more):
             return Misfit("order", "one depends on the other, or on what waits for it")
         misfit = self._misfit(more)

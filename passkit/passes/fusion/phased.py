@@ -17,6 +17,7 @@ from passkit.ast import Chunks
 from passkit.costs import model_seconds
 from passkit.graph import Graph
 from passkit.group import FUSED, Group, Kind, fused_node
+from passkit.lowering.loops import tiles_of
 from passkit.memo import Held
 from passkit.node import Entry, Node, known_shape
 from passkit.partial import split
@@ -32,6 +33,9 @@ from passkit.target import Target
 
 MOST, TRIES = 64, 12
 """Values that are tried as what lies in memory, all at once; and one by one."""
+FEW, LONG = 4, 4
+"""Tiles that leave threads without work, where a kernel takes so many times the seconds from which
+on threads pay."""
 
 Values = tuple[tuple[int, int], ...]
 """Entries by the positions of their nodes, and their numbers."""
@@ -67,7 +71,7 @@ def with_phases(graph: Graph, target: Target) -> Graph:
 def phased_group(group: Group, target: Target) -> Group | None:
     """The group with what it passes on between phases; None where no phases serve it.
 
-    So it is as well where one phase does, and long folds leave no thread without work.
+    So it is as well where one phase does, unless it leaves threads without work.
     """
     recipe = _recipe(group.key, Held(group), target)
     return None if recipe is None else _made(_split(group, recipe.cuts), recipe.values)
@@ -79,7 +83,7 @@ def _recipe(key: str, held: Held[Group], target: Target) -> Recipe | None:
     nodes = enumerate(group.graph.nodes)
     long = tuple((k, c) for k, n in nodes if (c := chunks_of(group.graph, n)) is not None)
     plan = plan_group(group, target)
-    if isinstance(plan, Schedule) and not long:
+    if isinstance(plan, Schedule) and not long and not _is_idle(group, plan, target):
         return None
     for cuts in dict.fromkeys((long, ())):
         whole = _split(group, cuts)
@@ -90,6 +94,13 @@ def _recipe(key: str, held: Held[Group], target: Target) -> Recipe | None:
                 made = Recipe(cuts, tuple((position[e.node], e.index) for e in found))
                 return made if _is_quicker(group, plan, made, target) else None
     return None
+
+
+def _is_idle(group: Group, plan: Schedule, target: Target) -> bool:
+    """Whether a long kernel has too few tiles for threads to share."""
+    tiles = tiles_of(plan)
+    few = isinstance(tiles, int) and tiles <= FEW
+    return few and model_seconds(group, plan, target) > LONG * target.parallel
 
 
 def _is_quicker(

@@ -369,7 +369,7 @@ def test_programs_and_bounds_are_collected() -> None:
 @pytest.mark.parametrize(
     ("steps", "message"),
     [
-        ([None], "a step must be a 'launch', 'copy' or 'python' tuple, got None"),
+        ([None], "a step must be a 'launch', 'phase', 'copy' or 'python' tuple, got None"),
         ([("jump", 1)], r"got \('jump', 1\)"),
         ([("launch", 0, 1, False, [], ())], "needs an address, got 0"),
         ([("launch", 1, 1, False, [("input", 1)], ())], r"\('input', 1\), but there are 1 inputs"),
