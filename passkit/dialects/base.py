@@ -132,14 +132,16 @@ class PartTemplates:
 class PhaseTemplates:
     """Spellings for kernels of several phases, between which all tiles wait for each other.
 
-    Either tiles can ``wait`` in the middle of a kernel, as lines in its ``head`` say; or each phase
-    is a ``function`` opened as a kernel is, and a launch for each runs one after the other. What is
-    launched is the function itself, or with a ``turn`` the kernel: a line of it calls {function} if
-    the size argument behind the last one, which is number {k}, is {phase}.
+    Either tiles can ``wait`` in the middle of a kernel called {name}, with ``head`` in front of it,
+    and ``buffer`` is one that a phase reads of an earlier one, so that no load moves up; or
+    each phase is a ``function`` opened as a kernel is, and a launch for each runs one after the
+    other. What is launched is the function itself, or with a ``turn`` the kernel: a line of it
+    calls {function} if the size argument behind the last one, number {k}, is {phase}.
     """
 
     head: str = ""
     wait: str = ""
+    buffer: str = ""
     function: str = ""
     turn: str = ""
 

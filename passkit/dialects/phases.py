@@ -1,4 +1,4 @@
-"""Kernels of several phases taken apart: each phase as a kernel, with the buffers of the whole."""
+"""Kernels of several phases: what crosses, and each phase as a kernel with all buffers."""
 
 from __future__ import annotations
 
@@ -21,6 +21,15 @@ def by_phase(ast: KernelAST) -> Iterator[KernelAST]:
             scratch=tuple(b for b in ast.scratch if b.name in known),
             phases=(phase,),
         )
+
+
+def passed_on(ast: KernelAST) -> set[str]:
+    """The buffers in which a phase finds what an earlier one stored."""
+    found, stored = set[str](), set[str]()
+    for phase in ast.phases:
+        found |= stored & set(names_in(phase))
+        stored |= _stored(phase)
+    return found
 
 
 def _stored(phase: Phase) -> set[str]:

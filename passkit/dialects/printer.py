@@ -17,7 +17,7 @@ from passkit.dialects.body import Body
 from passkit.dialects.expressions import Scalars
 from passkit.dialects.lanes import LANES
 from passkit.dialects.odometer import Digit, digits_of, print_start, print_step
-from passkit.dialects.phases import by_phase
+from passkit.dialects.phases import by_phase, passed_on
 from passkit.dialects.separate import is_packed, separated
 from passkit.dialects.stages import print_stage
 from passkit.dtype import int64
@@ -38,9 +38,9 @@ def print_kernel(ast: KernelAST, name: str, dialect: Dialect) -> str:
             f"dialect {dialect.name} has no spelling for a kernel of {len(ast.phases)} phases; "
             f"give it PhaseTemplates, or take its operators out of keep_together"
         )
-    if spoken.wait:
-        return spoken.head + _Printer(ast, dialect).kernel(name, dialect.kernel)
-    return spoken.head + _print_functions(ast, name, dialect, spoken)
+    if not spoken.wait:
+        return _print_functions(ast, name, dialect, spoken)
+    return spoken.head.format(name=name) + _Printer(ast, dialect).kernel(name, dialect.kernel)
 
 
 def _print_functions(ast: KernelAST, name: str, dialect: Dialect, spoken: PhaseTemplates) -> str:
@@ -115,7 +115,12 @@ class _Printer:
 
     def kernel(self, name: str, head: str) -> str:
         d, body = self.dialect, self.body
-        params = [d.buffer.format(**self._spoken(b)) for b in self.ast.params]
+        crossing = d.buffer if d.phases is None else d.phases.buffer or d.buffer
+        shared = passed_on(self.ast) if len(self.ast.phases) > 1 else ()
+        params = [
+            (crossing if b.name in shared else d.buffer).format(**self._spoken(b))
+            for b in self.ast.params
+        ]
         params += [d.size.format(name=n) for n in self.ast.sizes]
         body.open(head.format(name=name, params=", ".join(params)))
         for text in (*d.prologue, *self._fetched_buffers(), *self._fetched_sizes()):
@@ -123,7 +128,7 @@ class _Printer:
         self._scratch()
         for k, phase in enumerate(self.ast.phases):
             if k and d.phases is not None:
-                body.line(d.phases.wait)
+                body.line(d.phases.wait.format(name=name))
             self._phase(phase)
         if body.streams and d.fence:
             body.line(d.fence)

@@ -1,6 +1,6 @@
-#include <cooperative_groups.h>
-// A cooperative launch: no more blocks than the device holds at a time.
-extern "C" __global__ void phased(const float *__restrict__ x0, float *__restrict__ y0, float *__restrict__ y1, const int64_t n0, const int64_t n1, const int64_t n2, const int64_t n3, const int64_t n4) {
+// A cooperative launch: blocks wait for each other here, so that all must run at once.
+__device__ uint32_t phased_gate;
+extern "C" __global__ void phased(const float *__restrict__ x0, float *__restrict__ y0, float *y1, const int64_t n0, const int64_t n1, const int64_t n2, const int64_t n3, const int64_t n4) {
   extern __shared__ __align__(64) unsigned char scratch[];
   float *const s0 = (float *)(scratch + 0);
   for (int64_t tile = blockIdx.x; tile < n2; tile += gridDim.x) {
@@ -18,7 +18,7 @@ extern "C" __global__ void phased(const float *__restrict__ x0, float *__restric
       y1[i1] = s0[i1 - low] / convert<float>(n1);
     }
   }
-  cooperative_groups::this_grid().sync();
+  wait_of_grid(&phased_gate);
   for (int64_t tile = blockIdx.x; tile < n4; tile += gridDim.x) {
     const int64_t i0_end = tile * n3 + n3 < n1 ? tile * n3 + n3 : n1;
     for (int64_t i0 = tile * n3 + threadIdx.y; i0 < i0_end; i0 += blockDim.y) {
