@@ -16,10 +16,13 @@ from passkit.packing import Part
 from passkit.phases import phase_of
 from passkit.schedule import Schedule
 from passkit.scheduling import phased_schedule
-from passkit.size import Extent, Size
+from passkit.size import Extent, Size, at_least
 from passkit.space import Infeasible, folding_of, is_free
 from passkit.stitching.cutting import contract_of
 from passkit.target import Target
+
+ENOUGH = 16
+"""Tiles that are enough for most teams of threads."""
 
 Plan = Callable[[Group, Target], Schedule | Infeasible]
 
@@ -96,10 +99,13 @@ class _Search:
     ) -> bool:
         """Whether to make outputs in one phase is quicker than the ``other`` in one of their own.
 
-        Where sizes are unknown, a phase with tiles for all threads stays so.
+        So it is where tiles are enough, and no fewer. Where sizes are unknown, a phase with tiles
+        for all threads stays so.
         """
         if not both.seconds or not one.seconds:
             return isinstance(both.tiles, Size) or isinstance(one.tiles, int)
+        if at_least(both.tiles, ENOUGH) and at_least(both.tiles, one.tiles):
+            return True
         known = {**self.made, **{e: numbers[0] for e, numbers in taken.items()}}
         apart = _Search(self.graph, known, self.target, self.plan)._phase(other, ())
         if isinstance(apart, Infeasible) or not apart.seconds:

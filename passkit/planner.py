@@ -7,7 +7,6 @@ from functools import lru_cache
 
 from attrs import evolve
 
-from passkit.costs import model_seconds
 from passkit.group import FUSED, Group, Kind
 from passkit.layout import lay_out
 from passkit.memo import Held
@@ -42,15 +41,8 @@ def plan_group(
 
 @lru_cache(maxsize=4096)
 def _plan(key: str, phased: bool, held: Held[Group], target: Target) -> Schedule | Infeasible:
-    group = held.value
-    found = _one_phase(group, target)
-    several = plan_phased(group, target, plan_group) if phased else found
-    if isinstance(several, Infeasible):
-        return found
-    if isinstance(found, Infeasible):
-        return several
-    seconds = [model_seconds(group, p, target) for p in (found, several)]
-    return several if all(seconds) and seconds[1] < seconds[0] else found
+    several = plan_phased(held.value, target, plan_group) if phased else None
+    return several if isinstance(several, Schedule) else _one_phase(held.value, target)
 
 
 def _one_phase(group: Group, target: Target) -> Schedule | Infeasible:

@@ -148,7 +148,7 @@ def feeds_of(graph: pk.Graph, **sizes: int) -> dict[str, Any]:
     for n in graph.inputs:
         entry = n.entries[0]
         shape = [k if isinstance(k, int) else evaluate(k, sizes) for k in entry.shape]
-        values = rng.standard_normal(shape) * 3
+        values = rng.standard_normal(shape) * (3 if entry.dtype.is_integer else 1)
         feeds[n.name] = values.astype(entry.dtype.numpy)
     return feeds
 

@@ -182,6 +182,14 @@ def test_coordinates_of_a_whole(whole: Whole, shape: tuple[int, ...]) -> None:
 # Legal splits
 
 
+def test_legal_splits_of_what_may_be_empty() -> None:
+    """An extent that may be 0 at a call, as a number of chunks, is not cut into one piece of it."""
+    chunks = (Size.symbol("n") + 884) // 885
+    found = legal_splits((chunks, 4))
+
+    assert found and all(isinstance(s.chunk, int) for s in found)
+
+
 @pytest.mark.parametrize("shape", [*SHAPES, (64, 8, 17, 128), (4096, 1024), (30_030, 1000)])
 def test_legal_splits_are_few_and_all_different(shape: tuple[int, ...]) -> None:
     """Canonical, no partition twice, at most 64, most blocks first, one block among them."""

@@ -31,7 +31,7 @@ from passkit.space import Infeasible, folding_of, is_free
 from passkit.stitching.cutting import contract_of, cut, reads_of_part
 from passkit.target import Target
 
-MOST, TRIES = 64, 12
+MOST, TRIES = 64, 3
 """Values that are tried as what lies in memory, all at once; and one by one."""
 FEW, LONG = 4, 4
 """Tiles that leave threads without work, where a kernel takes so many times the seconds from which
@@ -155,7 +155,7 @@ def _candidates(graph: Graph) -> Iterator[list[Entry]]:
     for node in graph.nodes:
         if is_free(node):
             continue
-        own = folding_of(node) is not None or contract_of(node) is not None
+        own = _folds(node)
         if own or any(e.node in behind for e in node.inputs):
             behind.add(node)
             folds += [e for e in node.entries if own or _grows(graph, e)]
@@ -169,6 +169,15 @@ def _candidates(graph: Graph) -> Iterator[list[Entry]]:
         if inner not in tried and len(inner) <= MOST:
             tried.append(inner)
             yield inner
+
+
+def _folds(node: Node) -> bool:
+    return folding_of(node) is not None or contract_of(node) is not None
+
+
+def _is_dear(entry: Entry) -> bool:
+    """Whether it takes more than a few operators to compute a value again."""
+    return recompute_cost(entry.node, RECOMPUTE) > RECOMPUTE
 
 
 def _grows(graph: Graph, entry: Entry) -> bool:
@@ -212,25 +221,27 @@ class _Choice:
         return [values[k - first] for k in read if k >= first]
 
     def _improved(self, values: list[Entry], plan: Schedule) -> list[Entry]:
-        """With what is computed in several phases, or without what is soon computed, if quicker.
+        """With a value that several phases compute, or without one soon computed, if quicker.
 
         Where sizes are unknown, what takes more than a few operators is passed on.
         """
         seconds = self._seconds(values, plan)
-        again = self._repeated(values, plan)
+        dear = [e for e in self._repeated(values, plan) if _is_dear(e)]
         if not seconds:
-            dear = [e for e in again if recompute_cost(e.node, RECOMPUTE) > RECOMPUTE]
             more = [*values, *dear]
             found = self._plan(more) if dear else None
             return self._used(more, found) if found is not None else values
-        without = [[v for v in values if v is not e] for e in values]
-        for other in [*([*values, e] for e in again[-TRIES:]), *without[-TRIES:]]:
+        cheap = [e for e in values if not _is_dear(e) and not _folds(e.node)]
+        others = [[*values, e] for e in reversed(dear)]
+        others += [[v for v in values if v is not e] for e in cheap]
+        for other in others[:TRIES]:
             found = self._plan(other)
             if found is None or len(self._used(other, found)) < len(other):
                 continue
             quicker = self._seconds(other, found)
             if 0 < quicker < seconds:
-                return self._improved(other, found)
+                values, seconds = other, quicker
+                break
         return values
 
     def _repeated(self, values: Sequence[Entry], plan: Schedule) -> list[Entry]:
