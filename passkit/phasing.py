@@ -56,7 +56,8 @@ def plan_phased(group: Group, target: Target, plan: Plan) -> Schedule | Infeasib
         found = _Search(graph, made, target, plan).longest({e: left[e] for e in order})
         if isinstance(found, Infeasible):
             return found
-        again = next((n for p in phases for n in found.folds if n in p.folds), None)
+        twice = (n for p in phases for n in found.folds & p.folds)
+        again = min(twice, key=graph.positions.__getitem__, default=None)
         if again is not None:
             reason = f"{again.label} would be folded in two phases; make it a result"
             return Infeasible("folded_twice", reason, again)

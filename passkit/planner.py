@@ -111,10 +111,10 @@ def inplace_pairs(node: Node) -> list[tuple[int, int]]:
     """Which results of a fused node may overwrite which inputs: FInplaceOption.
 
     One pass over the points, every read of the input at the point that is written, and no other
-    part of the kernel that reads it.
+    part of the kernel that reads it. What has phases may read an input in several.
     """
     group: Group = node.params["body"]
-    return _pairs(group.key, Held(group))
+    return [] if group.kind is Kind.PHASED else _pairs(group.key, Held(group))
 
 
 @lru_cache(maxsize=4096)

@@ -21,6 +21,7 @@ from passkit.lowering import lower
 from passkit.passes.check_storage import check_storage
 from passkit.passes.codegen import make_kernel
 from passkit.phases import parts_by
+from passkit.phasing import plan_phased
 from passkit.planner import inplace_pairs, plan_group
 from passkit.planning import planned
 from passkit.runtime.blocks.kernels import run_blocks
@@ -29,7 +30,7 @@ from passkit.shared import plan_shared
 from passkit.size import evaluate
 from passkit.space import Infeasible
 from passkit.stage import KernelAST, Phase
-from passkit.target import cpu, target_of
+from passkit.target import Target, cpu, target_of
 from passkit.tiling import Composition
 from tests.teams import team_of
 from tests.test_stitched import softmax_of, together
@@ -390,16 +391,32 @@ def test_a_schedule_is_for_its_group() -> None:
         lower(group, plan, evolve(shared, parts=shared.parts[:2]))
 
 
+def one_by_one(group: Group, target: Target) -> Schedule | Infeasible:
+    """A planner that serves one result at a time."""
+    if len(group.graph.outputs) > 1:
+        return Infeasible("several", "several results")
+    return plan_group(group, target)
+
+
 def test_what_crosses_must_be_a_result() -> None:
-    """A group of the kind is not planned where two phases would need one fold, or pass an input."""
-    x = pk.var("x", (3, 1 << 20))
-    total = o.reduce_sum(x, axis=1, keepdims=True)
-    d = x / total
-    columns = o.reduce_sum(d, axis=0)
-    bad = Group(pk.Graph([columns, softmax_of(total + columns)]), Kind.PHASED)
-    for group in (bad, Group(pk.Graph([columns, x]), Kind.PHASED)):
-        plan = plan_group(group, target_of("cuda"))
-        assert isinstance(plan, Infeasible) or not plan.makes
+    """Where two phases would need one fold, it is told which; as a result it is made once."""
+    x = pk.var("x", (9, 70))
+    total = o.reduce_sum(x)
+    more, less = x + total, x - total
+    found = plan_phased(Group(pk.Graph([more, less]), Kind.PHASED), cpu(), one_by_one)
+    assert isinstance(found, Infeasible) and found.code == "folded_twice"
+    assert found.reason.startswith("reduce_sum would be folded in two phases")
+
+    plan = plan_phased(Group(pk.Graph([more, less, total]), Kind.PHASED), cpu(), one_by_one)
+    assert isinstance(plan, Schedule) and plan.makes == ((2,), (0,), (1,))
+
+
+def test_an_input_is_no_result() -> None:
+    """Nothing stores it."""
+    x = pk.var("x", (9,))
+    found = plan_phased(Group(pk.Graph([x, -x]), Kind.PHASED), cpu(), one_by_one)
+
+    assert isinstance(found, Infeasible) and found.code == "pass_through"
 
 
 def test_a_dialect_without_phases() -> None:

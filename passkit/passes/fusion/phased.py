@@ -21,6 +21,7 @@ from passkit.lowering.loops import tiles_of
 from passkit.memo import Held
 from passkit.node import Entry, Node, known_shape
 from passkit.partial import split
+from passkit.passes.context import PassContext, name_of
 from passkit.passes.split_reduce import chunks_of
 from passkit.phases import parts_by
 from passkit.phasing import passed_on
@@ -49,17 +50,21 @@ class Recipe:
     values: Values
 
 
-def with_phases(graph: Graph, target: Target) -> Graph:
-    """The fused graph in which groups that no phase alone can run pass values on.
+def with_phases(graph: Graph, context: PassContext) -> Graph:
+    """The fused graph in which what the caller wants, and no phase alone runs, passes values on.
 
-    Those become further results of their nodes, which nobody reads.
+    These become further results of their nodes, which nobody reads.
     """
+    wanted = [{name_of(n) for n in names} for names in context.keep_together]
 
     def change(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
         if node.op is not FUSED:
             return None
         group: Group = node.params["body"]
-        made = phased_group(group, target)
+        names = {group.called(n) for n in group.ops}
+        if not any(len(names & together) > 1 for together in wanted):
+            return None
+        made = phased_group(group, context.target)
         if made is None:
             return None
         feeds = dict(zip(group.inputs, inputs, strict=True))

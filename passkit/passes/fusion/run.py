@@ -49,7 +49,7 @@ def fusion(graph: Graph, context: PassContext) -> Graph:
     partition = without_views(graph, partition)
     fused, log = contract(graph, partition), partition.log
     if context.keep_together:
-        fused = with_phases(fused, context.target)
+        fused = with_phases(fused, context)
     if context.fusion == "stitch":
         fused, log = pack(fused, context, log)
     groups = {n: n.params["body"] for n in fused.nodes if n.op is FUSED}
