@@ -275,9 +275,10 @@ def legal_splits(shape: Shape, most: int = MOST, blocks: int = BLOCKS) -> tuple[
 
     Chunks are divisors and powers of two. Where there are too many, Row and Column have half each,
     spread evenly over the logarithms of their numbers of blocks. Equal ones come in a fixed order,
-    Row first and strided columns last. A shape without elements has none.
+    Row first and strided columns last. A shape without elements has none, nor has one that may have
+    none for all that is known, as where an extent is a number of chunks.
     """
-    if any(n == 0 for n in shape):
+    if not all(at_least(n, 1) for n in shape):
         return ()
     shape = shape or (1,)
     found: dict[tuple[Digit, ...], Split] = {}
@@ -301,10 +302,10 @@ def legal_splits(shape: Shape, most: int = MOST, blocks: int = BLOCKS) -> tuple[
 
 
 def _chunks(extent: Extent) -> Sequence[Extent]:
-    """Divisors and powers of two; of an unknown extent powers of two, and all if it is any."""
+    """Divisors and powers of two; of an unknown extent powers of two and all of it."""
     powers = [1 << k for k in range(17)]
     if isinstance(extent, Size):
-        return [*powers, extent] if at_least(extent, 1) else powers
+        return [*powers, extent]
     below = min(isqrt(extent), GUESS)
     small = [d for d in range(1, below + 1) if extent % d == 0]
     divisors = {*small, *(extent // d for d in small), *(p for p in powers if p < extent)}
