@@ -23,8 +23,8 @@ FLOORS = {
     ),
     "plan": (
         "partial unroll index choice target group closing split nest template propagate "
-        "consistency split_search space layout turning reads tiling packing phases phasing "
-        "schedule stitching scheduling templating obeying planner scratch shared dominance "
+        "consistency split_search space layout turning reads tiling packing phases schedule "
+        "stitching scheduling templating obeying phasing planner scratch shared dominance "
         "sharing flow costs variants kernel lowering tidy renaming storage alike forms touches "
         "among_tiles hazards"
     ),
