@@ -9,6 +9,7 @@ from __future__ import annotations
 from passkit.group import Group
 from passkit.layout import Layout, lay_out
 from passkit.lowering.loops import Loops, tiles_of
+from passkit.phases import alone
 from passkit.schedule import Schedule
 from passkit.size import numel
 from passkit.stitching.costs import imbalance, row_seconds
@@ -24,9 +25,10 @@ def model_seconds(group: Group, schedule: Schedule, target: Target) -> float:
     if schedule.stitching is not None:
         return schedule.seconds
     if schedule.parts:
-        pairs = zip(group.alone(), schedule.parts, strict=True)
+        pairs = zip(alone(group, schedule), schedule.parts, strict=True)
         found = [model_seconds(part, plan, target) for part, plan in pairs]
-        return sum(found) if all(found) else 0.0
+        meetings = max(0, len(schedule.makes) - 1) * target.meeting
+        return sum(found) + meetings if all(found) else 0.0
     layout, tiles = lay_out(group.graph), tiles_of(schedule)
     assert isinstance(layout, Layout)
     if not schedule.seconds or not isinstance(tiles, int) or not tiles:

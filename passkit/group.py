@@ -20,12 +20,16 @@ if TYPE_CHECKING:
 
 
 class Kind(Enum):
-    """What dominates a group, and so what shape its kernel has."""
+    """What dominates a group, and so what shape its kernel has.
+
+    A PHASED one may have several phases, and what these pass on is among its outputs.
+    """
 
     ELEMWISE = "elementwise"
     REDUCTION = "reduction"
     GEMM = "gemm"
     PACKED = "packed"
+    PHASED = "phased"
     LIBRARY = "library"
 
 

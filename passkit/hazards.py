@@ -5,8 +5,9 @@ two touches of one element by different threads, of which one writes, all waits 
 them are counted, on from stage to stage, row to row, part to part and tile to tile. Arrays of
 scratch that share memory must not lose what is still read.
 
-It takes for granted that tiles, and the rows of a part, write elements of results of their own, if
-only their index depends on the row: the interpreter of blocks looks at every element.
+Tiles never wait for each other in a phase, so that none may read what another one writes. It takes
+for granted that tiles, and the rows of a part, write elements of results of their own, if only
+their index depends on the tile, or on the row: the interpreter of blocks looks at every element.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from enum import IntEnum
 from attrs import evolve, frozen
 
 from passkit.alike import Fact, kinds_of_spans, two_of_each
+from passkit.among_tiles import among_tiles
 from passkit.errors import CodeGenError
 from passkit.size import Extent, Size, at_least, substitute
 from passkit.stage import Buffer, KernelAST, Phase, Place
-from passkit.touches import LANE, ROW, Collector, Touch
+from passkit.touches import LANE, ROW, Collector, Touch, disjoint
 
 
 class Scope(IntEnum):
@@ -90,7 +92,7 @@ def check_hazards(ast: KernelAST, name: str, sizes: Sequence[Extent] = ()) -> No
 
 
 def hazards(ast: KernelAST, sizes: Sequence[Extent] = ()) -> Iterator[Hazard]:
-    """All hazards of a kernel, phase by phase: between phases every thread waits for all."""
+    """All hazards of a kernel, phase by phase: between phases every tile waits for all."""
     known = sizes or [Size.symbol(n) for n in ast.sizes]
     values = dict(zip(ast.sizes, known, strict=True))
     scratch = {b.name: _placed(b, values) for b in ast.scratch if b.place is Place.SHARED}
@@ -99,6 +101,9 @@ def hazards(ast: KernelAST, sizes: Sequence[Extent] = ()) -> Iterator[Hazard]:
         collector = Collector(watched, values)
         for k, part in enumerate(phase.parts):
             collector.part(k, part)
+        results = [t for t in collector.touches if t.buffer not in scratch]
+        for a, b in among_tiles(phase, results, values):
+            yield Hazard(a, b, TELL[Way.TILES])
         yield from _Check(phase, collector, scratch).hazards()
 
 
@@ -239,7 +244,7 @@ class _Check:
 
     def _within_stage(self, a: Touch, b: Touch) -> Scope:
         """Touches of one stage, where no wait can stand."""
-        if _disjoint(a, b) or (a is b and not a.told) or self._is_behind(a, b):
+        if disjoint(a, b) or (a is b and not a.told) or self._is_behind(a, b):
             return Scope.NONE
         if a.told and not a.lanes and not b.lanes and a.writes and b.writes:
             alone = not a.rows or a.has(ROW) or self._is_of_row(a) or a.once(ROW)
@@ -272,7 +277,7 @@ class _Check:
         """Touches of two rows of a part that take turns, or are different threads'."""
         if self._is_of_row(a) and self._is_of_row(b):
             return Scope.NONE if self._is_one_lane(a, b, ()) else Scope.ROW
-        if self._is_one_cell(a, b) or _disjoint(a, b):
+        if self._is_one_cell(a, b) or disjoint(a, b):
             return Scope.NONE
         if a.form is None or b.form is None or a.once(ROW):
             return Scope.NONE if a.once(ROW) else Scope.NEVER
@@ -382,11 +387,3 @@ def _different(touches: Iterable[Touch]) -> list[Touch]:
 def _any_between(waits: list[int], after: int, until: int) -> bool:
     k = bisect_right(waits, after)
     return k < len(waits) and waits[k] <= until
-
-
-def _disjoint(a: Touch, b: Touch) -> bool:
-    """Whether what two touches of one array may reach has no element in common."""
-    x, y = a.range(), b.range()
-    if a.buffer != b.buffer or x is None or y is None or x[0] != y[0]:
-        return False
-    return at_least(x[1], y[2] + 1) or at_least(y[1], x[2] + 1)

@@ -22,7 +22,8 @@ class Kernel:
     ``sizes`` are the values of the AST's size arguments, ``grid`` the number of tiles, ``block``
     the threads of one, ``shared_nbytes`` its scratch, all expressions over the graph's unknown
     sizes. ``key`` names the content: equal kernels have equal keys in every process. ``ops``
-    are the names of the operators inside; ``seconds`` is one thread's time by the model.
+    are the names of the operators inside; ``seconds`` is one thread's time by the model. Where a
+    kernel has several ``phases``, these are the tiles and the seconds of each, ``grid`` all tiles.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Kernel:
     dialect: str = "cxx"
     guard: tuple[tuple[Extent, Extent], ...] = ()
     seconds: float = 0.0
+    phases: tuple[tuple[Extent, float], ...] = ()
 
     def __str__(self) -> str:
         return self.source

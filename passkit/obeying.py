@@ -11,7 +11,7 @@ from passkit.group import Group
 from passkit.nest import Nest, value_names
 from passkit.node import Entry, Node, known_shape
 from passkit.schedule import Schedule
-from passkit.scheduling import packed_schedule, plain_schedule
+from passkit.scheduling import plain_schedule, schedule_like
 from passkit.shared import plan_shared
 from passkit.size import Size
 from passkit.space import Infeasible
@@ -26,6 +26,7 @@ from passkit.templating.dealing import split_of
 from passkit.templating.naming import (
     nests_of_group,
     outer_names,
+    parts_with_names,
     plain_values,
     renamed,
     template_of,
@@ -103,7 +104,7 @@ def _obeying(
     group: Group, default: Schedule, target: Target, stages: Stages
 ) -> Schedule | Infeasible:
     if default.parts:
-        return _packed(group, default, target, stages)
+        return _of_parts(group, default, target, stages)
     wanted = _settled(group, default, target, stages)
     made, refused = template_of(group, default, target).stages, None
     if made == wanted:
@@ -122,19 +123,19 @@ def _obeying(
     return Infeasible("template", f"no kernel of it has {asked} here; one like it has {can}")
 
 
-def _packed(
+def _of_parts(
     group: Group, default: Schedule, target: Target, stages: Stages
 ) -> Schedule | Infeasible:
-    """Each part by what is said of it."""
+    """Each part, or phase, by what is said of it."""
     names, plans = value_names(group), []
-    for part, plan in zip(group.alone(), default.parts, strict=True):
-        inner = {outer: own for own, outer in outer_names(part, names).items()}
+    for within_names, part, plan in parts_with_names(group, default, names):
+        inner = {outer: own for own, outer in outer_names(part, within_names).items()}
         own = {s.name: s for s in renamed([*stages.values()], inner)}
         found = _obeying(part, plan, target, own)
         if isinstance(found, Infeasible):
             return found
         plans.append(found)
-    return packed_schedule(plans, target)
+    return schedule_like(default, plans, target)
 
 
 def _settled(

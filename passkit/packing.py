@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from attrs import define, frozen
+from attrs import define, field, frozen
 
 from passkit.graph import Graph
 from passkit.layout import lay_out
@@ -24,11 +24,20 @@ SHARES, SHORTEST, FEWEST = 64, 1e-6, 256
 
 @frozen(eq=False)
 class Part:
-    """A closed part of a group's graph, with the group's numbers of its inputs and outputs."""
+    """A closed part of a group's graph, with the group's numbers of its inputs and outputs.
+
+    Numbers of inputs go on with outputs, of which a phase reads those that earlier ones made.
+    ``source`` has the group's node for each that is not that node itself.
+    """
 
     graph: Graph
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+    source: Mapping[Node, Node] = field(factory=dict)
+
+    def original(self, node: Node) -> Node:
+        """The node of the group that a node of the part is."""
+        return self.source.get(node, node)
 
 
 def parts_of(graph: Graph) -> tuple[Part, ...]:
@@ -40,7 +49,8 @@ def parts_of(graph: Graph) -> tuple[Part, ...]:
     found = _components(graph)
     loops = _joined(graph, found) if len(found) > 1 else []
     if len(loops) < 2:
-        return (Part(graph, *(tuple(range(len(k))) for k in (graph.inputs, graph.outputs))),)
+        inputs, outputs = (tuple(range(len(k))) for k in (graph.inputs, graph.outputs))
+        return (Part(graph, inputs, outputs),)
     number = {n: k for k, n in enumerate(graph.inputs)}
     return tuple(
         Part(r.graph, tuple(number[n] for n in r.graph.inputs), tuple(r.outputs)) for r in loops

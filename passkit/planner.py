@@ -7,12 +7,13 @@ from functools import lru_cache
 
 from attrs import evolve
 
-from passkit.group import FUSED, Group
+from passkit.group import FUSED, Group, Kind
 from passkit.layout import lay_out
 from passkit.memo import Held
 from passkit.node import Node
 from passkit.obeying import obeying
 from passkit.packing import aim_of, points_of_tile
+from passkit.phasing import plan_phased
 from passkit.schedule import Schedule, Source
 from passkit.scheduling import packed_schedule, plain_schedule
 from passkit.space import Infeasible, is_free
@@ -32,15 +33,20 @@ def plan_group(
 
     Raises: ScheduleError for a template that does not fit the loops of the group.
     """
+    phased = group.kind is Kind.PHASED
     if template is None:
-        return _plan(group.key, Held(group), target)
-    return _obeying(group.key, Held(group), target, template)
-
+        return _plan(group.key, phased, Held(group), target)
+    return _obeying(group.key, phased, Held(group), target, template)
 
 
 @lru_cache(maxsize=4096)
-def _plan(key: str, held: Held[Group], target: Target) -> Schedule | Infeasible:
-    group = held.value
+def _plan(key: str, phased: bool, held: Held[Group], target: Target) -> Schedule | Infeasible:
+    several = plan_phased(held.value, target, plan_group) if phased else None
+    return several if isinstance(several, Schedule) else _one_phase(held.value, target)
+
+
+def _one_phase(group: Group, target: Target) -> Schedule | Infeasible:
+    """The schedule of a group whose tiles wait for no others."""
     if len(group.parts) > 1:
         packed = _packed(group, target)
         if isinstance(packed, Schedule) or packed.code != "stitched":
@@ -56,9 +62,9 @@ def _plan(key: str, held: Held[Group], target: Target) -> Schedule | Infeasible:
 
 @lru_cache(maxsize=1024)
 def _obeying(
-    key: str, held: Held[Group], target: Target, template: Template
+    key: str, phased: bool, held: Held[Group], target: Target, template: Template
 ) -> Schedule | Infeasible:
-    default = _plan(key, held, target)
+    default = _plan(key, phased, held, target)
     if isinstance(default, Infeasible):
         return default
     found = obeying(held.value, default, target, template)
@@ -105,10 +111,10 @@ def inplace_pairs(node: Node) -> list[tuple[int, int]]:
     """Which results of a fused node may overwrite which inputs: FInplaceOption.
 
     One pass over the points, every read of the input at the point that is written, and no other
-    part of the kernel that reads it.
+    part of the kernel that reads it. What has phases may read an input in several.
     """
     group: Group = node.params["body"]
-    return _pairs(group.key, Held(group))
+    return [] if group.kind is Kind.PHASED else _pairs(group.key, Held(group))
 
 
 @lru_cache(maxsize=4096)

@@ -91,7 +91,8 @@ class Schedule:
     is one thread's time for the whole group at its known sizes, 0 when they are unknown. Outputs in
     ``stream`` are too large to be worth a place in the caches. A stitched kernel has its stages in
     the parts of its ``stitching``. A PACKED one has a schedule for each of its ``parts``, and the
-    numbers of those that have tiles of their own, or ``share`` one.
+    numbers of those that have tiles of their own, or ``share`` one. A PHASED one has one for each
+    phase, and the numbers of the outputs that each ``makes``.
     """
 
     composition: Composition
@@ -107,6 +108,7 @@ class Schedule:
     label: str = field(default="", eq=False)
     parts: tuple[Schedule, ...] = ()
     share: tuple[tuple[int, ...], ...] = ()
+    makes: tuple[tuple[int, ...], ...] = ()
 
     @property
     def space(self) -> Space:
@@ -115,7 +117,7 @@ class Schedule:
 
     def __str__(self) -> str:
         if self.parts:
-            return f"packed[{'; '.join(map(str, self.parts))}]"
+            return f"{self.composition.value}[{'; '.join(map(str, self.parts))}]"
         if self.stitching is not None:
             parts = len(self.stitching.parts)
             return f"{self.composition.value} of {parts} parts, split {self.split}"
@@ -215,7 +217,7 @@ def _crossing(
         if Role.FULL not in layout.roles.get(node, Role.INLINE):
             continue
         known = keep.get(node)
-        dear = _recompute_cost(node, RECOMPUTE) > RECOMPUTE if known is None else known >= 0
+        dear = recompute_cost(node, RECOMPUTE) > RECOMPUTE if known is None else known >= 0
         if level[node] < stage and dear:
             found.append(node)
             continue
@@ -223,7 +225,7 @@ def _crossing(
     return found
 
 
-def _recompute_cost(node: Node, limit: int) -> int:
+def recompute_cost(node: Node, limit: int) -> int:
     """Light operations it takes to compute a value again; stops counting above ``limit``."""
     total, todo, seen = 0, [node], set[Node]()
     while todo and total <= limit:

@@ -1,4 +1,4 @@
-"""Schedules from tilings: of a group of one space, and of parts that are packed."""
+"""Schedules from tilings: of a group of one space, of parts that are packed, and of phases."""
 
 from __future__ import annotations
 
@@ -35,6 +35,27 @@ def packed_schedule(plans: Sequence[Schedule], target: Target) -> Schedule:
         parts=tuple(plans),
         share=tuple(map(tuple, bundles(seconds, small, aim))),
     )
+
+
+def phased_schedule(
+    plans: Sequence[Schedule], makes: tuple[tuple[int, ...], ...], target: Target
+) -> Schedule:
+    """The schedule of phases that run as ``plans`` say, and make outputs of these numbers."""
+    seconds = [p.seconds for p in plans]
+    meetings = (len(plans) - 1) * target.meeting
+    return Schedule(
+        *(Composition.PHASED, (), Split(0, 1), None, (), ()),
+        seconds=sum(seconds) + meetings if all(seconds) else 0.0,
+        parts=tuple(plans),
+        makes=makes,
+    )
+
+
+def schedule_like(default: Schedule, plans: Sequence[Schedule], target: Target) -> Schedule:
+    """The schedule of the parts, or of the phases, of ``default`` with other ``plans``."""
+    if default.makes:
+        return phased_schedule(plans, default.makes, target)
+    return packed_schedule(plans, target)
 
 
 def _is_small(plan: Schedule) -> bool:

@@ -10,6 +10,7 @@ from passkit.dtype import DType
 from passkit.group import Group
 from passkit.index import ravel
 from passkit.node import Entry, Node, known_shape
+from passkit.phases import alone
 from passkit.reads import reads_of
 from passkit.schedule import Schedule, Stitching
 from passkit.scratch import Holds, Scratch
@@ -34,8 +35,8 @@ class SharedPlan:
     Units: bytes. Sizes that are not known yet are expressions. A stitched kernel's are the values
     that its parts leave for each other; ``parts`` have what each part needs for itself. They share
     bytes, so that ``nbytes`` of the whole may be less than that of the parts; those of a tile lie
-    in front, those of a row have offsets of their own behind. Scratch of packed parts lies one over
-    the other: no two of them have it at a time.
+    in front, those of a row have offsets of their own behind. Scratch of packed parts, or phases,
+    lies one over the other: no two of them have it at a time.
     """
 
     arrays: tuple[Scratch, ...]
@@ -187,11 +188,9 @@ def _stitched(group: Group, stitching: Stitching, mode: Mode) -> SharedPlan:
 
 
 def _overlapping(group: Group, schedule: Schedule) -> SharedPlan:
-    """The scratch of packed parts: as much as the largest takes, or all where none is known to."""
-    graphs = [p.graph for p in group.parts]
-    plans = [
-        plan_shared(Group(g, group.kind), s) for g, s in zip(graphs, schedule.parts, strict=True)
-    ]
+    """The scratch of parts or phases: as much as the largest takes, or all if none is known to."""
+    pairs = zip(alone(group, schedule), schedule.parts, strict=True)
+    plans = [plan_shared(part, plan) for part, plan in pairs]
     total: Extent = 0
     for plan in plans:
         total = largest(total, plan.nbytes)

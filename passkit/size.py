@@ -236,6 +236,16 @@ def evaluate(size: Extent, values: Mapping[str, int]) -> int:
     return out
 
 
+def known_or_zero(size: Extent, values: Mapping[str, int]) -> int:
+    """As `evaluate`, but 0 where it divides by zero: what has such a size then has no work."""
+    try:
+        return evaluate(size, values)
+    except ShapeError:
+        if symbols_of([size]) <= values.keys():
+            return 0
+        raise
+
+
 def solved(size: Size, symbol: str, number: int, values: Mapping[str, int]) -> int:
     """The value of ``symbol`` that makes a size that is linear in it ``number``, or near to it.
 

@@ -276,9 +276,10 @@ def legal_splits(shape: Shape, most: int = MOST, blocks: int = BLOCKS) -> tuple[
 
     Chunks are divisors and powers of two. Where there are too many, Row and Column have half each,
     spread evenly over the logarithms of their numbers of blocks. Equal ones come in a fixed order,
-    Row first and strided columns last. A shape without elements has none.
+    Row first and strided columns last. A shape without elements has none, nor has one that may have
+    none for all that is known, as where an extent is a number of chunks.
     """
-    if any(n == 0 for n in shape):
+    if not all(at_least(n, 1) for n in shape):
         return ()
     shape = shape or (1,)
     found: dict[tuple[Digit, ...], Split] = {}

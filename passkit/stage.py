@@ -177,7 +177,10 @@ class Part:
 
 @frozen
 class Phase:
-    """What stands between two grid barriers: a GRID loop over tiles, and their parts in order."""
+    """What stands between two grid barriers: a GRID loop over tiles, and their parts in order.
+
+    All tiles of a phase have ended before any of the next one begins.
+    """
 
     tile: Loop
     parts: tuple[Part, ...]

@@ -23,7 +23,8 @@ class Composition(Enum):
     short rows, stage by stage, so that no row waits for its own folds; row values are computed with
     lanes across rows. COLUMN: lanes along the last kept axis, the reduction a serial loop.
     STITCHED: parts with compositions of their own, one after the other in each tile. PACKED: parts
-    with schedules of their own, each with tiles of its own.
+    with schedules of their own, each with tiles of its own. PHASED: the same one after the other,
+    and no tile begins before all of the phase before have ended.
     """
 
     THREAD = "thread"
@@ -34,6 +35,7 @@ class Composition(Enum):
     COLUMN = "column"
     STITCHED = "stitched"
     PACKED = "packed"
+    PHASED = "phased"
 
 
 COLUMNS, PAGE = 512, 1024

@@ -281,3 +281,11 @@ class Collector:
                 behind=self.behind and writes,
             )
         )
+
+
+def disjoint(a: Touch, b: Touch) -> bool:
+    """Whether what two touches of one array may reach has no element in common."""
+    x, y = a.range(), b.range()
+    if a.buffer != b.buffer or x is None or y is None or x[0] != y[0]:
+        return False
+    return at_least(x[1], y[2] + 1) or at_least(y[1], x[2] + 1)

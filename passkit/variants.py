@@ -10,9 +10,10 @@ from passkit.costs import model_seconds
 from passkit.group import Group
 from passkit.layout import Layout, lay_out
 from passkit.obeying import within
+from passkit.phases import alone
 from passkit.planner import plan_group
 from passkit.schedule import Schedule
-from passkit.scheduling import packed_schedule, plain_schedule
+from passkit.scheduling import plain_schedule, schedule_like
 from passkit.size import Extent
 from passkit.space import Infeasible
 from passkit.stitching.plan import first, last, ways_to_stitch
@@ -72,7 +73,7 @@ def _is_new(template: Template, known: Iterable[Template]) -> bool:
 def _schedules(group: Group, default: Schedule, target: Target) -> Iterator[Schedule]:
     yield default
     if default.parts:
-        yield from _packed(group, default, target)
+        yield from _of_parts(group, default, target)
     elif default.stitching is not None:
         for choose in (first, last):
             ways = ways_to_stitch(group, target, choose)
@@ -81,13 +82,13 @@ def _schedules(group: Group, default: Schedule, target: Target) -> Iterator[Sche
         yield from _plain(group, target)
 
 
-def _packed(group: Group, default: Schedule, target: Target) -> Iterator[Schedule]:
-    """All parts in their second way, then all in their third, and so on."""
-    pairs = zip(group.alone(), default.parts, strict=True)
+def _of_parts(group: Group, default: Schedule, target: Target) -> Iterator[Schedule]:
+    """All parts, or phases, in their second way, then all in their third, and so on."""
+    pairs = zip(alone(group, default), default.parts, strict=True)
     ways = [[plan, *(v.schedule for v in variants(part, target))] for part, plan in pairs]
     for k in range(1, max(map(len, ways))):
         plans = [own[min(k, len(own) - 1)] for own in ways]
-        yield packed_schedule(plans, target)
+        yield schedule_like(default, plans, target)
 
 
 def _plain(group: Group, target: Target) -> Iterator[Schedule]:

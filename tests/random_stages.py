@@ -171,8 +171,8 @@ def waits_at(ast: KernelAST, place: tuple[int, int]) -> bool:
 
 
 def waiting(ast: KernelAST, place: tuple[int, int], waits: bool) -> KernelAST:
-    """The AST where threads wait at a place, or do not."""
-    (phase,), (p, k) = ast.phases, place
+    """The AST where threads wait at a place of its first phase, or do not."""
+    (phase, *rest), (p, k) = ast.phases, place
     part, stages = phase.parts[p], list(phase.parts[p].stages)
     if k < 0:
         part = evolve(part, waits=waits)
@@ -180,4 +180,4 @@ def waiting(ast: KernelAST, place: tuple[int, int], waits: bool) -> KernelAST:
         stages[k] = evolve(stages[k], waits=waits)
         part = evolve(part, stages=tuple(stages))
     parts = (*phase.parts[:p], part, *phase.parts[p + 1 :])
-    return evolve(ast, phases=(evolve(phase, parts=parts),))
+    return evolve(ast, phases=(evolve(phase, parts=parts), *rest))

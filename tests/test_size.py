@@ -12,6 +12,7 @@ from passkit.size import (
     at_least,
     divide_exactly,
     evaluate,
+    known_or_zero,
     numel,
     substitute,
     symbols_of,
@@ -55,6 +56,14 @@ def test_numbers() -> None:
     assert substitute(size, {"m": 7}) == n * 2 + 2
     assert substitute(n * n, {"n": m + 1}) == m * m + m * 2 + 1
     assert (numel(()), numel((2, n, 3)), numel((0, n))) == (1, n * 6, 0)
+
+
+def test_numbers_of_what_has_no_work() -> None:
+    """A division by zero is nothing there; a symbol without a value is told all the same."""
+    assert known_or_zero((n + 6) // m, {"n": 2, "m": 0}) == 0
+    assert known_or_zero((n + 6) // m, {"n": 2, "m": 4}) == 2
+    with pytest.raises(ShapeError, match="n needs a value for 'n', got {'m': 0}"):
+        known_or_zero(n, {"m": 0})
 
 
 def test_what_is_not_known() -> None:

@@ -182,6 +182,13 @@ def test_coordinates_of_a_whole(whole: Whole, shape: tuple[int, ...]) -> None:
 # Legal splits
 
 
+def test_legal_splits_of_what_may_be_empty() -> None:
+    """An extent that is not known to be any, as a number of chunks, has no splits."""
+    chunks = (Size.symbol("n") + 884) // 885
+
+    assert legal_splits((chunks, 4)) == () and legal_splits((Size.symbol("n"), 4))
+
+
 @pytest.mark.parametrize("shape", [*SHAPES, (64, 8, 17, 128), (4096, 1024), (30_030, 1000)])
 def test_legal_splits_are_few_and_all_different(shape: tuple[int, ...]) -> None:
     """Canonical, no partition twice, at most 64, most blocks first, one block among them."""

@@ -13,10 +13,12 @@ import passkit as pk
 from passkit import dtype as dt
 from passkit.ast import Var
 from passkit.errors import CodeGenError
+from passkit.group import Group, Kind
 from passkit.index import Sum
 from passkit.lowering import lower
 from passkit.lowering.product import product_stages
 from passkit.planner import plan_group
+from passkit.schedule import Schedule
 from passkit.shared import plan_shared
 from passkit.space import Infeasible
 from passkit.stage import Dot
@@ -216,15 +218,19 @@ def test_moved_inputs_are_read_where_they_lie() -> None:
 
 
 def test_why_not_together() -> None:
-    """What no plan serves stays apart, with the reason."""
+    """What no tile can own is no one phase, with the reason; it takes several then."""
     x = pk.var("x", (3, 512, 512))
     y = o.tanh(x @ x)
     graph, names = together([y @ y])
     small = evolve(cpu(), scratch=1 << 18)  # of which a whole matrix takes four times as much
-    log = pk.ApplyPasses(graph, "Fusion", keep_together=names, target=small).attrs["fusion_log"]
-    reasons = {d.reason for d in log if "keep_together" in d.reason}
+    fused = pk.ApplyPasses(graph, "Fusion", keep_together=names, target=small)
+    (group,) = fused.attrs["subgraph"].values()
+    whole = Group(pk.Graph(group.graph.outputs[:1]), Kind.GEMM)
+    why, plan = plan_group(whole, small), plan_group(group, small)
 
-    assert any("a product is cut into rows, or into columns, not into both" in r for r in reasons)
+    assert isinstance(why, Infeasible)
+    assert "a product is cut into rows, or into columns, not into both" in why.reason
+    assert isinstance(plan, Schedule) and len(plan.makes) > 1
 
 
 @pytest.mark.parametrize("target", ["blocks", "cpu"])

@@ -129,6 +129,24 @@ class PartTemplates:
 
 
 @frozen(kw_only=True)
+class PhaseTemplates:
+    """Spellings for kernels of several phases, between which all tiles wait for each other.
+
+    Either tiles can ``wait`` in the middle of a kernel called {name}, with ``head`` in front of it,
+    and ``buffer`` is one that a phase reads of an earlier one, so that no load moves up; or
+    each phase is a ``function`` opened as a kernel is, and a launch for each runs one after the
+    other. What is launched is the function itself, or with a ``turn`` the kernel: a line of it
+    calls {function} if the size argument behind the last one, number {k}, is {phase}.
+    """
+
+    head: str = ""
+    wait: str = ""
+    buffer: str = ""
+    function: str = ""
+    turn: str = ""
+
+
+@frozen(kw_only=True)
 class Dialect:
     """The spellings of one language; `passkit.dialects.printer` does the printing.
 
@@ -147,8 +165,9 @@ class Dialect:
     each a pointer and its strides down and along: (m, k) by (k, n).
     ``counter``, if given, is a local that rows, taken one after the other, count up.
     ``unpack`` and ``unpack_size``, if given, fetch arguments in front of the body; ``fence`` ends a
-    kernel that streams. With ``parts`` the parts of packed kernels are functions. ``calls`` maps
-    function names to spellings; where a language has one for each float type, use "exp/float32".
+    kernel that streams. With ``parts`` the parts of packed kernels are functions; ``phases``
+    are for kernels of several. ``calls`` maps function names to spellings; where a language has
+    one for each float type, use "exp/float32".
     """
 
     name: str
@@ -188,6 +207,7 @@ class Dialect:
     vectors: Vectors | None = None
     product: str = ""
     parts: PartTemplates | None = None
+    phases: PhaseTemplates | None = None
     prefetch: str = ""
     fence: str = ""
     preamble: str = ""

@@ -1,11 +1,18 @@
 """CUDA C. Source: CUDA C++ Programming Guide, language extensions.
 
 A block is (32, rows) threads where a tile has rows, else one row of threads: whole warps. Where it
-has rows, the stages of parts without them are shared out over all of its threads.
+has rows, the stages of parts without them are shared out over all of its threads. The barrier of a
+grid is that of cooperative groups, whose headers NVRTC does not bring along.
 """
 
 from passkit.ast import FUNCTIONS
-from passkit.dialects.base import NARROW_CASTS, SCALARS, Dialect, register_dialect
+from passkit.dialects.base import (
+    NARROW_CASTS,
+    SCALARS,
+    Dialect,
+    PhaseTemplates,
+    register_dialect,
+)
 from passkit.dialects.scalar_special import GAMMA, SERIES
 from passkit.dialects.words import PHILOX
 
@@ -71,6 +78,20 @@ template <class T, class U> PK_FN T convert(U x) {
   } else {
     return T(x);
   }
+}
+
+// All blocks of a cooperative launch come so far: the first one adds what the others leave of the
+// highest bit, which changes when all have come. Between launches the rest is 0.
+PK_FN void wait_of_grid(uint32_t *gate) {
+  __syncthreads();
+  if (threadIdx.x + threadIdx.y == 0) {
+    __threadfence();
+    const uint32_t own = blockIdx.x == 0 ? 0x80000000u - (gridDim.x - 1) : 1u;
+    const uint32_t before = atomicAdd(gate, own);
+    while ((before ^ *(volatile uint32_t *)gate) >> 31 == 0) {}
+    __threadfence();
+  }
+  __syncthreads();
 }
 
 // NaN propagates.
@@ -173,6 +194,14 @@ CUDA = register_dialect(
         fold_of_crew=FOLD_OF_CREW,
         first="if (threadIdx.x + threadIdx.y == 0)",
         first_of_row="if (threadIdx.x == 0)",
+        phases=PhaseTemplates(
+            head=(
+                "// A cooperative launch: blocks wait for each other here, so that all must run at "
+                "once.\n__device__ uint32_t {name}_gate;\n"
+            ),
+            wait="wait_of_grid(&{name}_gate);",
+            buffer="{type} *{name}",
+        ),
         wait="__syncthreads();",
         wait_of_row="__syncwarp();",
         cast="convert<{type}>({value})",

@@ -6,6 +6,7 @@ from passkit.dialects.base import (
     SCALARS,
     Dialect,
     PartTemplates,
+    PhaseTemplates,
     RowTemplates,
     Vectors,
     register_dialect,
@@ -53,6 +54,13 @@ CXX = register_dialect(
             ),
             buffer="buf[{k}]",
             size="size[{k}]",
+        ),
+        phases=PhaseTemplates(
+            function=(
+                "static void {name}(void *const *buf, const int64_t *size, int64_t begin, "
+                "int64_t end, unsigned char *scratch)"
+            ),
+            turn="if (size[{k}] == {phase}) {function}(buf, size, begin, end, scratch);",
         ),
         prefetch="prefetch({at}, {mask});",
         fence="stream_fence();",

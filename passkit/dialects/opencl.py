@@ -3,7 +3,7 @@
 A work-group takes the rows of its tile one after the other, because sub-groups are optional.
 """
 
-from passkit.dialects.base import NARROW_CASTS, Dialect, register_dialect
+from passkit.dialects.base import NARROW_CASTS, Dialect, PhaseTemplates, register_dialect
 from passkit.dialects.scalar_special import GAMMA, INVERSE_ERF, SERIES
 from passkit.dialects.words import PHILOX
 
@@ -95,10 +95,13 @@ def _each(types: dict[str, str], *names: str) -> dict[str, str]:
     return {f"{name}/{k}": f"{name}_{t}" for k, t in types.items() for name in names}
 
 
+KERNEL = "__kernel void {name}({params}, __local uchar *scratch, __local void *joined)"
+
 OPENCL = register_dialect(
     Dialect(
         name="opencl",
-        kernel="__kernel void {name}({params}, __local uchar *scratch, __local void *joined)",
+        kernel=KERNEL,
+        phases=PhaseTemplates(function=KERNEL),
         buffer="__global {const}{type} *restrict {name}",
         size="const long {name}",
         scratch="__local {type} *const {name} = (__local {type} *)(scratch + {offset});",

@@ -12,11 +12,12 @@ from itertools import groupby
 from attrs import evolve
 
 from passkit.ast import Load, Var, const
-from passkit.dialects.base import Dialect, PartTemplates
+from passkit.dialects.base import Dialect, PartTemplates, PhaseTemplates
 from passkit.dialects.body import Body
 from passkit.dialects.expressions import Scalars
 from passkit.dialects.lanes import LANES
 from passkit.dialects.odometer import Digit, digits_of, print_start, print_step
+from passkit.dialects.phases import by_phase, passed_on
 from passkit.dialects.separate import is_packed, separated
 from passkit.dialects.stages import print_stage
 from passkit.dtype import int64
@@ -29,12 +30,47 @@ from passkit.walk import walk
 
 def print_kernel(ast: KernelAST, name: str, dialect: Dialect) -> str:
     """The text of one kernel, without the dialect's prelude."""
+    if len(ast.phases) < 2:
+        return _print_phase(ast, name, dialect, dialect.kernel)
+    spoken = dialect.phases
+    if spoken is None:
+        raise CodeGenError(
+            f"dialect {dialect.name} has no spelling for a kernel of {len(ast.phases)} phases; "
+            f"give it PhaseTemplates, or take its operators out of keep_together"
+        )
+    if not spoken.wait:
+        return _print_functions(ast, name, dialect, spoken)
+    return spoken.head.format(name=name) + _Printer(ast, dialect).kernel(name, dialect.kernel)
+
+
+def _print_functions(ast: KernelAST, name: str, dialect: Dialect, spoken: PhaseTemplates) -> str:
+    """A kernel whose phases are functions, and what calls the one that it is launched for."""
+    names = [f"{name}_phase{k}" for k in range(len(ast.phases))]
+    texts = [
+        _print_phase(own, function, dialect, spoken.function)
+        for own, function in zip(by_phase(ast), names, strict=True)
+    ]
+    if not spoken.turn:
+        return "".join(texts)
+    body = Body(Scalars(dialect, ast.sizes, frozenset(), {}), ())
+    params = [dialect.size.format(name=n) for n in ast.sizes]
+    body.open(dialect.kernel.format(name=name, params=", ".join(params)))
+    for k, function in enumerate(names):
+        body.line(spoken.turn.format(k=len(ast.sizes), phase=k, function=function))
+    body.close()
+    return "".join(texts) + "\n".join(body.lines) + "\n"
+
+
+def _print_phase(ast: KernelAST, name: str, dialect: Dialect, head: str) -> str:
+    """The text of a kernel of one phase, opened by ``head``."""
     if dialect.parts is not None and is_packed(ast):
-        return _print_parts(ast, name, dialect, dialect.parts)
-    return _Printer(ast, dialect).kernel(name, dialect.kernel)
+        return _print_parts(ast, name, dialect, dialect.parts, head)
+    return _Printer(ast, dialect).kernel(name, head)
 
 
-def _print_parts(ast: KernelAST, name: str, dialect: Dialect, spoken: PartTemplates) -> str:
+def _print_parts(
+    ast: KernelAST, name: str, dialect: Dialect, spoken: PartTemplates, head: str
+) -> str:
     """A kernel whose parts are functions: those that do the same are one, called for each."""
     printed: dict[KernelAST, str] = {}
     known: dict[str, str] = {}
@@ -42,7 +78,7 @@ def _print_parts(ast: KernelAST, name: str, dialect: Dialect, spoken: PartTempla
     body = Body(Scalars(dialect, ast.sizes, frozenset(), {}), ())
     size_of = {n: spoken.size.format(k=k) for k, n in enumerate(ast.sizes)}
     params = [dialect.size.format(name=n) for n in ast.sizes]
-    body.open(dialect.kernel.format(name=name, params=", ".join(params)))
+    body.open(head.format(name=name, params=", ".join(params)))
     for part in separated(ast):
         if part.ast not in printed:
             printed[part.ast] = _Printer(part.ast, dialect).kernel("PART", spoken.function)
@@ -79,13 +115,20 @@ class _Printer:
 
     def kernel(self, name: str, head: str) -> str:
         d, body = self.dialect, self.body
-        params = [d.buffer.format(**self._spoken(b)) for b in self.ast.params]
+        crossing = d.buffer if d.phases is None else d.phases.buffer or d.buffer
+        shared = passed_on(self.ast) if len(self.ast.phases) > 1 else ()
+        params = [
+            (crossing if b.name in shared else d.buffer).format(**self._spoken(b))
+            for b in self.ast.params
+        ]
         params += [d.size.format(name=n) for n in self.ast.sizes]
         body.open(head.format(name=name, params=", ".join(params)))
         for text in (*d.prologue, *self._fetched_buffers(), *self._fetched_sizes()):
             body.line(text)
         self._scratch()
-        for phase in self.ast.phases:
+        for k, phase in enumerate(self.ast.phases):
+            if k and d.phases is not None:
+                body.line(d.phases.wait.format(name=name))
             self._phase(phase)
         if body.streams and d.fence:
             body.line(d.fence)
@@ -97,11 +140,12 @@ class _Printer:
         const = "" if b.written else "const "
         return {"type": self.dialect.type_of(b.dtype), "const": const, "name": b.name}
 
-    def _fetched_buffers(self) -> list[str]:
+    def _fetched_buffers(self) -> dict[str, str]:
+        """The lines that fetch buffers, and the buffer of each."""
         if not self.dialect.unpack:
-            return []
+            return {}
         template, params = self.dialect.unpack, enumerate(self.ast.params)
-        return [template.format(k=k, **self._spoken(b)) for k, b in params]
+        return {template.format(k=k, **self._spoken(b)): b.name for k, b in params}
 
     def _fetched_sizes(self) -> dict[str, str]:
         """The lines that fetch size arguments, and the argument of each."""
@@ -112,7 +156,7 @@ class _Printer:
 
     def _used(self, lines: list[str]) -> list[str]:
         """The lines without fetched arguments that nothing reads."""
-        fetched = self._fetched_sizes()
+        fetched = self._fetched_buffers() | self._fetched_sizes()
         rest = "\n".join(x for x in lines if x.strip() not in fetched)
         words = set(re.findall(r"\w+", rest))
         return [x for x in lines if fetched.get(x.strip(), "") in words or x.strip() not in fetched]

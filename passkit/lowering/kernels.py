@@ -1,4 +1,4 @@
-"""Lowering of any group: of one iteration space, stitched of several, or packed of parts."""
+"""Lowering of any group: of one space, stitched of several, packed of parts, or in phases."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from passkit.lowering.barriers import with_waits
 from passkit.lowering.lower import lower_plain
 from passkit.lowering.narrow import without_narrow
 from passkit.lowering.packed import packed
+from passkit.lowering.phased import phased
 from passkit.lowering.stitched import lower_stitched
 from passkit.schedule import Schedule
 from passkit.shared import SharedPlan
@@ -20,6 +21,8 @@ def lower(group: Group, schedule: Schedule, shared: SharedPlan) -> tuple[KernelA
 
     Raises: CodeGenError when the schedule was made for another group.
     """
+    if schedule.makes:
+        return phased(group, schedule, shared, lower)
     if schedule.parts:
         ast, tiles = packed(group, schedule, shared, lower)
         return with_waits(ast), tiles

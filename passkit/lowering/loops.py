@@ -157,9 +157,11 @@ class Loops:
 
 
 def tiles_of(schedule: Schedule) -> Extent:
-    """The number of tiles that a schedule makes."""
+    """The number of tiles that a schedule makes, all its phases together."""
     if schedule.stitching is not None:
         return schedule.stitching.tiles
+    if schedule.makes:
+        return sum(map(tiles_of, schedule.parts), start=0)
     if schedule.parts:
         firsts = (schedule.parts[numbers[0]] for numbers in schedule.share)
         return sum(map(tiles_of, firsts), start=0)

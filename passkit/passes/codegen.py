@@ -12,6 +12,7 @@ from passkit.group import Group
 from passkit.hazards import check_hazards
 from passkit.kernel import Kernel
 from passkit.lowering import lower, pool_sizes
+from passkit.lowering.loops import tiles_of
 from passkit.memo import Held
 from passkit.node import Node
 from passkit.op import FKernel
@@ -87,6 +88,7 @@ def _kernel(
         ops=ops,
         dialect=dialect,
         seconds=schedule.seconds,
+        phases=tuple((tiles_of(p), p.seconds) for p in schedule.parts) if schedule.makes else (),
     )
 
 

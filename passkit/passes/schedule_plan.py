@@ -12,6 +12,8 @@ from passkit.group import Group
 from passkit.node import Entry, Node
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
+from passkit.phases import parts_by
+from passkit.phasing import passed_on
 from passkit.planner import plan_group
 from passkit.schedule import Schedule, with_stream
 from passkit.size import numel
@@ -97,15 +99,20 @@ def _obeying(node: Node, group: Group, target: Target, name: str, template: Temp
 
 
 def _with_stream(graph: Graph, node: Node, plan: Schedule, target: Target) -> Schedule:
-    """The schedule of a fused node with outputs streamed; packed parts decide each for itself."""
+    """The schedule of a fused node with outputs streamed; parts and phases decide for themselves.
+
+    What a later phase reads had better stay in the caches.
+    """
     group: Group = node.params["body"]
     outputs = streamed(graph, node.entries, target)
     if not plan.parts or not outputs:
         return with_stream(plan, outputs, target)
-    parts = []
-    for own, part in zip(plan.parts, group.parts, strict=True):
+    parts, made = [], parts_by(group, plan)
+    read = set(passed_on(group, made))
+    for own, part in zip(plan.parts, made, strict=True):
         results = [node.entries[o] for o in part.outputs]
-        parts.append(with_stream(own, streamed(graph, results, target), target))
+        found = tuple(k for k in streamed(graph, results, target) if part.outputs[k] not in read)
+        parts.append(own if own.parts else with_stream(own, found, target))
     return evolve(plan, parts=tuple(parts))
 
 

@@ -255,7 +255,7 @@ def _median(samples: Iterable[Span]) -> float:
 
 def _threads(bound: Sequence[tuple[Any, ...]]) -> int:
     """How many threads take part in a step that became these rows."""
-    shared = [row[2] for row in bound if row[0] == "launch" and row[3]]
+    shared = [row[2] for row in bound if row[0] in ("launch", "phase") and row[3]]
     return min(num_threads(), max(shared)) if shared else 1
 
 

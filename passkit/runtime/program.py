@@ -189,7 +189,8 @@ class Program:
                         r.view for r in step.writes
                     ]
                 return (
-                    *("launch", entry, kernel.grid, kernel.shared_nbytes, kernel.seconds),
+                    *("launch", entry, kernel.phases or kernel.grid),
+                    *(kernel.shared_nbytes, kernel.seconds),
                     *([numel(r.shape) for r in refs], self.target.light * 2 * len(kernel.ops)),
                     *([r.place for r in refs], kernel.sizes),
                 )

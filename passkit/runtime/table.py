@@ -1,11 +1,12 @@
 """Tables: a program as plain rows over symbolic sizes, bound to the shapes of a call.
 
-A row is ``("launch", entry, grid, scratch, seconds, points, weight, refs, sizes)``, ``("gemm",
-name, entry, function, refs, batch of a, batch of b, m, n, k, flags)``, ``("convolution", entry,
-bytes of an element, refs, the numbers of a `Convolution`, constant, stream bytes)``, ``("python",
-function, views, views)``, ``("copy", ref, ref, nbytes)``, or None where there is nothing to do. A
-ref is a kind ("input", "output", "arena", "constant") and an index; a view is a ref, NumPy's number
-of a dtype and a shape. Rows hold numbers, text and sizes, so that they can be written to a file.
+A row is ``("launch", entry, grid, scratch, seconds, points, weight, refs, sizes)``, where a kernel
+of several phases has for each a pair of tiles and seconds as its grid; or ``("gemm", name, entry,
+function, refs, batch of a, batch of b, m, n, k, flags)``, ``("convolution", entry, bytes of an
+element, refs, the numbers of a `Convolution`, constant, stream bytes)``, ``("python", function,
+views, views)``, ``("copy", ref, ref, nbytes)``, or None where there is nothing to do. A ref is a
+kind ("input", "output", "arena", "constant") and an index; a view is a ref, NumPy's number of a
+dtype and a shape. Rows hold numbers, text and sizes, so that they can be written to a file.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 from passkit.dtype import DType
 from passkit.errors import FeedError
 from passkit.runtime.native.launcher import launcher
-from passkit.size import Extent, Shape, Size, evaluate, laid_out, solved
+from passkit.size import Extent, Shape, Size, evaluate, known_or_zero, laid_out, solved
 
 Row = tuple[Any, ...]
 
@@ -145,9 +146,13 @@ class _Binder:
         return self.ref(ref), number, self.shape(shape)
 
     def launch(
-        self, entry: int, grid: Extent, scratch: Extent, seconds: float, points: Sequence[Extent],
-        weight: float, refs: Sequence[Row], sizes: Sequence[Extent],
-    ) -> Row | None:  # fmt: skip
+        self, entry: int, grid: Extent | Sequence[tuple[Extent, float]], scratch: Extent,
+        seconds: float, points: Sequence[Extent], weight: float, refs: Sequence[Row],
+        sizes: Sequence[Extent],
+    ) -> Row | list[Row] | None:  # fmt: skip
+        if not isinstance(grid, (int, Size)):
+            usual = max(map(self.number, points)) * weight
+            return self.phases(entry, grid, scratch, usual, refs, sizes)
         tiles = self.number(grid)
         if tiles == 0:
             return None
@@ -160,6 +165,30 @@ class _Binder:
             *("launch", entry, tiles, parallel),
             *([self.ref(r) for r in refs], tuple(map(self.number, sizes))),
         )
+
+    def phases(
+        self, entry: int, grid: Sequence[tuple[Extent, float]], scratch: Extent, usual: float,
+        refs: Sequence[Row], sizes: Sequence[Extent],
+    ) -> list[Row]:  # fmt: skip
+        """A row for each phase that has tiles: the next one begins when all have come so far.
+
+        The phase's number is a last size. ``usual`` seconds stand for those that are not known.
+        """
+        counts = [self.number(tiles) for tiles, _ in grid]
+        if not any(counts):
+            return []
+        self.most = max(self.most, self.number(scratch))
+        numbers = [known_or_zero(n, self.sizes) for n in sizes]
+        made: list[Row] = []
+        for k, (tiles, (_, seconds)) in enumerate(zip(counts, grid, strict=True)):
+            if tiles:
+                seconds = seconds or usual
+                self.spent += seconds
+                parallel = tiles > 1 and seconds > self.table.parallel
+                operands = [self.ref(r) for r in refs]
+                kind = "phase" if made else "launch"
+                made.append((kind, entry, tiles, parallel, operands, (*numbers, k)))
+        return made
 
     def gemm(
         self, name: str, entry: int, function: int, refs: Sequence[Row], batch_a: Shape,

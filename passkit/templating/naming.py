@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import evolve
 
@@ -10,6 +10,7 @@ from passkit.group import Group
 from passkit.layout import Layout, lay_out
 from passkit.nest import Nest, value_names
 from passkit.node import Node
+from passkit.phases import alone, parts_by
 from passkit.schedule import Schedule, Stitching
 from passkit.target import Target
 from passkit.template import NestPlan, Template
@@ -19,7 +20,8 @@ from passkit.templating import plain, stitched
 def template_of(group: Group, schedule: Schedule, target: Target) -> Template:
     """What a schedule of a group does, as a template.
 
-    Of packed groups it is that of all their parts, one behind the other.
+    Of packed groups it is that of all their parts, of phased ones that of all their phases, one
+    behind the other.
     """
     stages = _stages(group, schedule, target, value_names(group))
     return Template(stages, cta_size=target.block)
@@ -29,8 +31,8 @@ def _stages(
     group: Group, schedule: Schedule, target: Target, names: dict[Node, str]
 ) -> tuple[NestPlan, ...]:
     if schedule.parts:
-        parts = zip(group.alone(), schedule.parts, strict=True)
-        return tuple(s for p, own in parts for s in _stages(p, own, target, names))
+        parts = parts_with_names(group, schedule, names)
+        return tuple(s for own, p, plan in parts for s in _stages(p, plan, target, own))
     if schedule.stitching is None:
         layout, values = plain_values(group, target, names)
         runs = plain.runs_of(layout, target)
@@ -67,16 +69,27 @@ def nests_of_group(group: Group, schedule: Schedule, target: Target) -> tuple[Ne
     """The values that a group's templates name, in their order, with their loops."""
     names = value_names(group)
     if schedule.parts:
-        parts = zip(group.alone(), schedule.parts, strict=True)
         return tuple(
             evolve(nest, name=own[nest.name])
-            for part, plan in parts
-            for own in [outer_names(part, names)]
+            for within, part, plan in parts_with_names(group, schedule, names)
+            for own in [outer_names(part, within)]
             for nest in nests_of_group(part, plan, target)
         )
     if schedule.stitching is None:
         return tuple(v.nest for v in plain_values(group, target, names)[1])
     return tuple(stitched_values(group, schedule.stitching, names).values())
+
+
+def parts_with_names(
+    group: Group, schedule: Schedule, names: Mapping[Node, str]
+) -> Iterator[tuple[dict[Node, str], Group, Schedule]]:
+    """The parts, or phases, that a schedule has plans for; first what the group calls their nodes.
+
+    A phase has copies of the group's nodes.
+    """
+    parts, groups = parts_by(group, schedule), alone(group, schedule)
+    for part, own, plan in zip(parts, groups, schedule.parts, strict=True):
+        yield {n: names[part.original(n)] for n in own.ops}, own, plan
 
 
 def outer_names(part: Group, names: Mapping[Node, str]) -> dict[str, str]:

@@ -11,6 +11,8 @@ from passkit.graph import Graph
 from passkit.group import Group
 from passkit.lowering.loops import tiles_of
 from passkit.node import Node, known_shape
+from passkit.packing import Part
+from passkit.phases import alone, parts_by
 from passkit.schedule import Kept, PartPlan, Schedule, Stitching
 from passkit.scratch import Holds
 from passkit.shared import SharedPlan
@@ -31,7 +33,8 @@ Called = Callable[[Node], str]
 class Value:
     """A value that a part leaves: how much of it a tile has, and where it lies.
 
-    Packed parts have tiles of their own, so that ``owned``, ``nbytes`` and ``place`` are "".
+    Packed parts and phases have tiles of their own, so that ``owned``, ``nbytes`` and ``place`` are
+    "".
     """
 
     name: str
@@ -45,8 +48,8 @@ class Value:
 class PartFacts:
     """A part of a kernel: what it computes and leaves, and how it runs.
 
-    ``tiles`` are its own where parts are packed, and "" where they share those of the kernel;
-    ``scratch`` is what it needs for itself, "" for none.
+    ``tiles`` are its own where parts are packed or phases, and "" where they share those of the
+    kernel; ``scratch`` is what it needs for itself, "" for none.
     """
 
     kind: str
@@ -79,8 +82,13 @@ class Anatomy:
         if plan.stitching is not None:
             return f"{name}, {counted(len(plan.stitching.parts), 'part')}"
         if plan.parts:
-            return f"{name}, {counted(len(plan.parts), 'part')}"
+            return f"{name}, {counted(len(plan.parts), self.word)}"
         return f"{name}, {counted(len(plan.stages), 'stage')}"
+
+    @property
+    def word(self) -> str:
+        """What its parts are called: those that run one after the other are phases."""
+        return "phase" if self.schedule.makes else "part"
 
     @property
     def tiles(self) -> Extent:
@@ -108,12 +116,12 @@ class Anatomy:
 
     @property
     def bodies(self) -> list[list[Node]]:
-        """The operators of each part of a stitched or packed kernel; none of any other."""
+        """The operators of each part of a stitched, packed or phased kernel; none of any other."""
         if self.schedule.stitching is not None:
             nodes = self.group.graph.nodes
             return [[nodes[k] for k in part.nodes] for part in self.schedule.stitching.parts]
-        graphs = [part.graph for part in self.group.parts] if self.schedule.parts else []
-        return [[n for n in g.nodes if not is_free(n)] for g in graphs]
+        parts = parts_by(self.group, self.schedule) if self.schedule.parts else ()
+        return [[p.original(n) for n in p.graph.nodes if not is_free(n)] for p in parts]
 
     def parts(self) -> list[PartFacts]:
         """What there is to say of these parts, in order."""
@@ -180,18 +188,31 @@ class Anatomy:
         )
 
     def _packed(self, number: int, body: Sequence[Node]) -> PartFacts:
-        part, plan = self.group.parts[number], self.schedule.parts[number]
-        others = next(set(s) - {number} for s in self.schedule.share if number in s)
+        part = parts_by(self.group, self.schedule)[number]
+        plan = self.schedule.parts[number]
+        others = next((set(s) - {number} for s in self.schedule.share if number in s), set())
         shares = f", with {_numbers(sorted(others))}" if others else ""
         return PartFacts(
             kind_of(body).value,
             plan.composition.value,
             tuple(map(self.group.called, body)),
-            tuple(stage_lines(plan, part.graph, self.group.called)),
-            tuple(self._value(e.node) for e in part.graph.outputs),
+            tuple(self._lines(number, part, plan)),
+            tuple(self._value(part.original(e.node)) for e in part.graph.outputs),
             f"{size_text(self.known(tiles_of(plan)))}{shares}",
             self._bytes(self.shared.parts[number].nbytes),
         )
+
+    def _lines(self, number: int, part: Part, plan: Schedule) -> list[str]:
+        """The stages of a packed part, or of a phase and the parts that it may have itself."""
+        if not plan.parts and plan.stitching is None:
+            return stage_lines(plan, part.graph, lambda n: self.group.called(part.original(n)))
+        group = alone(self.group, self.schedule)[number]
+        inner = Anatomy(group, plan, self.shared.parts[number], self.known).parts()
+        return [
+            f"part {k}: {line}"
+            for k, p in enumerate(inner)
+            for line in p.stages or [f"computes {', '.join(p.operators)}"]
+        ]
 
     def _bytes(self, size: Extent) -> str:
         return extent_text(self.known(size)) if size != 0 else ""

@@ -134,14 +134,14 @@ def _draw_group(
 
 
 def _draw_parts(scene: Scene, made: Anatomy, around: Frame) -> dict[Node, str]:
-    """A frame for each part of a stitched or packed kernel; the frame that each operator is in.
+    """A frame for each part of a kernel that has several; the frame that each operator is in.
 
     What several parts compute for themselves is drawn in the first.
     """
     inside: dict[Node, str] = {}
     for k, (part, body) in enumerate(zip(made.parts(), made.bodies, strict=True)):
         what = ", ".join(filter(None, (part.kind, part.composition)))
-        label = f"part {k} · {what}" + (f"\ntiles: {part.tiles}" if part.tiles else "")
+        label = f"{made.word} {k} · {what}" + (f"\ntiles: {part.tiles}" if part.tiles else "")
         key = f"{around.key}p{k}"
         scene.frames[key] = Frame(key, label, around.key, line=around.line)
         inside = {**dict.fromkeys(body, key), **inside}

@@ -99,7 +99,8 @@ class _Packing:
     def _refused(self, more: _Pack, node: Node) -> Misfit | None:
         """Why ``node`` may not be the last of a pack, if so."""
         if self._is_stitched(node):
-            return Misfit("stitched", f"{self.graph.names[node]} is stitched of parts already")
+            name = self.graph.names[node]
+            return Misfit("stitched", f"{name} is stitched of parts, or runs in phases")
         if not self._is_legal(more):
             return Misfit("order", "one depends on the other, or on what waits for it")
         misfit = self._misfit(more)
@@ -155,18 +156,18 @@ class _Packing:
         self._finish(made, seconds)
 
     def _seconds(self, node: Node) -> float | None:
-        """One thread's time by the model; None if unknown, stitched, or nothing is to be done."""
+        """One thread's time by the model; None if unknown, or a kernel of another kind or empty."""
         if self._is_empty(node) or not self.alone.isdisjoint(_body(node).origin.values()):
             return None
         plan = plan_group(_body(node), self.target)
-        if isinstance(plan, Infeasible) or plan.stitching is not None:
+        if isinstance(plan, Infeasible) or plan.stitching is not None or plan.makes:
             return None
         return plan.seconds or None
 
     def _is_stitched(self, node: Node) -> bool:
-        """Whether a kernel has parts in each tile: those are not packed."""
+        """Whether a kernel has parts in each tile, or phases: those are not packed."""
         plan = plan_group(_body(node), self.target)
-        return isinstance(plan, Schedule) and plan.stitching is not None
+        return isinstance(plan, Schedule) and (plan.stitching is not None or bool(plan.makes))
 
     def _is_empty(self, node: Node) -> bool:
         """Whether a kernel reads or writes no elements somewhere."""

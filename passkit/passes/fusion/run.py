@@ -13,6 +13,7 @@ from passkit.passes.fusion.flatten import flatten
 from passkit.passes.fusion.greedy import greedy
 from passkit.passes.fusion.pack import pack
 from passkit.passes.fusion.pairwise import pairwise, singles
+from passkit.passes.fusion.phased import with_phases
 from passkit.passes.fusion.stitched import with_stitched
 from passkit.passes.fusion.views import without_views
 
@@ -49,6 +50,8 @@ def fusion(graph: Graph, context: PassContext) -> Graph:
         partition = with_stitched(graph, partition, context)
     partition = without_views(graph, partition)
     fused, log = contract(graph, partition), partition.log
+    if context.keep_together:
+        fused = with_phases(fused, context)
     if context.fusion == "stitch":
         fused, log = pack(fused, context, log)
     groups = {n: n.params["body"] for n in fused.nodes if n.op is FUSED}

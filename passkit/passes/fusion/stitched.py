@@ -12,6 +12,7 @@ from passkit.passes.context import PassContext
 from passkit.passes.fusion.contract import contract
 from passkit.passes.fusion.limits import Limits
 from passkit.passes.fusion.partition import Partition, why_opaque
+from passkit.passes.fusion.phased import phased_group
 from passkit.planner import plan_group
 from passkit.space import Infeasible, is_free
 from passkit.stitching.cutting import contract_of
@@ -121,7 +122,7 @@ def _problem(graph: Graph, made: Partition, context: PassContext) -> Infeasible 
     name = graph.names[made.groups[-1][-1]]
     (group,) = (n.params["body"] for n in fused.nodes if n.op is FUSED and n.name == name)
     plan = plan_group(group, context.target)
-    if isinstance(plan, Infeasible):
+    if isinstance(plan, Infeasible) and phased_group(group, context.target) is None:
         return plan
     if not context.spend(f"stitch {name}"):
         return Infeasible("fuel", "the fuel is used up")
@@ -134,5 +135,5 @@ def _is_about(d: Decision, names: Iterable[str]) -> bool:
 
 def _settled(d: Decision, fused: set[str]) -> Decision:
     if {d.producer, d.consumer} <= fused and not d.fused:
-        return Decision(d.producer, d.consumer, True, "fused", "one stitched kernel")
+        return Decision(d.producer, d.consumer, True, "fused", "one kernel, as keep_together says")
     return d

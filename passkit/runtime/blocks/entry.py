@@ -11,7 +11,7 @@ from passkit.errors import BlocksError
 from passkit.kernel import Kernel
 from passkit.runtime.blocks.kernels import run_blocks
 from passkit.runtime.blocks.memory import WAY_OUT
-from passkit.size import evaluate
+from passkit.size import evaluate, known_or_zero
 
 Array = Any
 
@@ -36,7 +36,8 @@ class BlocksEntry:
                         f"which has {array.size} elements; {WAY_OUT}"
                     )
             return
-        numbers = (evaluate(n, sizes) for n in kernel.sizes)
+        known = known_or_zero if kernel.phases else evaluate
+        numbers = (known(n, sizes) for n in kernel.sizes)
         run_blocks(
             kernel.ast,
             [a.reshape(-1) for a in (*inputs, *outputs)],

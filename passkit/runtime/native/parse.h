@@ -226,14 +226,15 @@ COLD static bool parse_step(Bound *b, PyObject *item) {
         b->segments[b->num_segments++] = next;
         return true;
     }
-    bool launch = kind && !strcmp(kind, "launch");
-    if (!launch && !(kind && !strcmp(kind, "copy"))) {
-        PyErr_Format(PyExc_ValueError, "a step must be a 'launch', 'copy' or 'python' tuple, got %R",
-                     item);
+    // A kernel of several phases is a launch, then its others: the steps' barrier stands between.
+    bool launch = kind && !strcmp(kind, "launch"), copy = kind && !strcmp(kind, "copy");
+    if (!launch && !copy && !(kind && !strcmp(kind, "phase"))) {
+        PyErr_Format(PyExc_ValueError, "a step must be a 'launch', 'phase', 'copy' or 'python' "
+                     "tuple, got %R", item);
         return false;
     }
     Step *step = &b->steps[b->num_steps++];
-    if (!(launch ? parse_launch(b, item, step) : parse_copy(b, item, step))) return false;
+    if (!(copy ? parse_copy(b, item, step) : parse_launch(b, item, step))) return false;
     b->num_launches += launch;
     Segment *segment = &b->segments[b->num_segments - 1];
     segment->last = b->num_steps;

@@ -27,7 +27,7 @@ from tests.runtime.blocks.mutants import mutants
 BLOCKS = target_of("blocks")
 SMALL = evolve(BLOCKS, tile=64, short_tile=64)
 """Tiles so small that small arrays have several."""
-ALONE = sorted(GOLDENS.keys() - {"packed"})
+ALONE = sorted(GOLDENS.keys() - {"packed", "phased"})
 
 
 def compiled(text: str, target: Target | str = SMALL, **options: Any) -> Any:
@@ -88,6 +88,19 @@ def test_a_packed_kernel(lanes: int, rng: Any) -> None:
     assert len(kernel.ast.phases[0].parts) == 5
     for n, m in ((1, 1), (33, 7)):
         feeds = feeds_of(graph, rng, n=n, m=m)
+        agrees(exe.source_graph, feeds, exe(feeds), 2e-6)
+
+
+@pytest.mark.parametrize("lanes", [16, 1])
+def test_a_kernel_of_phases(lanes: int, rng: Any) -> None:
+    """Tiles of the second find what all of the first have stored, however many there are."""
+    graph = pk.parse(GOLDENS["phased"])
+    exe = pk.compile(graph, target=evolve(SMALL, lanes=lanes), keep_together=[PARTS])
+    (kernel,) = exe.kernels
+
+    assert len(kernel.ast.phases) == len(kernel.phases) > 1
+    for n in (1, 33, 0):
+        feeds = feeds_of(graph, rng, n=n)
         agrees(exe.source_graph, feeds, exe(feeds), 2e-6)
 
 

@@ -162,6 +162,20 @@ def test_steps_share_the_arena() -> None:
     assert (p.native_calls, p.launches) == (1, 2)
 
 
+def test_phases_are_of_one_launch() -> None:
+    """Steps of kind "phase" run like others, and count as what the launch before them began."""
+    n, x = 1000, np.arange(1000, dtype=np.float32)
+    first = launch("axpy", 4, [("input", 0), ("input", 0), ("arena", 0)], n)
+    then = launch("product", 4, [("arena", 0), ("input", 0), ("output", 0)], n)
+    p = program(
+        [first, ("phase", *then[1:])], [(F32.num, (n,))], [InputSpec("x", F32, (n,))], arena=4 * n
+    )
+
+    (found,) = p(x=x)
+
+    assert np.array_equal(found, 3 * x * x) and (p.native_calls, p.launches) == (1, 1)
+
+
 def test_a_large_copy_is_whole(rng: np.random.Generator) -> None:
     """A copy of several blocks, shared out over threads, has every byte."""
     n = (1 << 20) + 12345
@@ -369,7 +383,7 @@ def test_programs_and_bounds_are_collected() -> None:
 @pytest.mark.parametrize(
     ("steps", "message"),
     [
-        ([None], "a step must be a 'launch', 'copy' or 'python' tuple, got None"),
+        ([None], "a step must be a 'launch', 'phase', 'copy' or 'python' tuple, got None"),
         ([("jump", 1)], r"got \('jump', 1\)"),
         ([("launch", 0, 1, False, [], ())], "needs an address, got 0"),
         ([("launch", 1, 1, False, [("input", 1)], ())], r"\('input', 1\), but there are 1 inputs"),

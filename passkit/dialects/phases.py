@@ -1,0 +1,49 @@
+"""Kernels of several phases: what crosses, and each phase as a kernel with all buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from attrs import evolve, fields, has
+
+from passkit.renaming import names_in
+from passkit.stage import Dot, Fold, KernelAST, Phase, Running, Store
+
+
+def by_phase(ast: KernelAST) -> Iterator[KernelAST]:
+    """The phases of a kernel, each with the scratch that it has, and buffers that it writes."""
+    for phase in ast.phases:
+        known, stored = set(names_in(phase)), _stored(phase)
+        yield evolve(
+            ast,
+            params=tuple(evolve(b, written=b.name in stored) for b in ast.params),
+            scratch=tuple(b for b in ast.scratch if b.name in known),
+            phases=(phase,),
+        )
+
+
+def passed_on(ast: KernelAST) -> set[str]:
+    """The buffers in which a phase finds what an earlier one stored."""
+    found, stored = set[str](), set[str]()
+    for phase in ast.phases:
+        found |= stored & set(names_in(phase))
+        stored |= _stored(phase)
+    return found
+
+
+def _stored(phase: Phase) -> set[str]:
+    """The buffers that a phase writes."""
+    found: set[str] = set()
+    todo: list[Any] = list(phase.stages)
+    while todo:
+        x = todo.pop()
+        if isinstance(x, tuple):
+            todo += x
+        elif isinstance(x, Dot):
+            found.add(x.c.buffer)
+        elif isinstance(x, (Store, Fold, Running)):
+            found |= {x.buffer} if x.buffer is not None else set()
+        elif has(type(x)):
+            todo += (v for f in fields(type(x)) if isinstance(v := getattr(x, f.name), tuple))
+    return found

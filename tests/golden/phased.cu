@@ -1,0 +1,41 @@
+// A cooperative launch: blocks wait for each other here, so that all must run at once.
+__device__ uint32_t phased_gate;
+extern "C" __global__ void phased(const float *__restrict__ x0, float *__restrict__ y0, float *y1, const int64_t n0, const int64_t n1, const int64_t n2, const int64_t n3, const int64_t n4) {
+  extern __shared__ __align__(64) unsigned char scratch[];
+  float *const s0 = (float *)(scratch + 0);
+  for (int64_t tile = blockIdx.x; tile < n2; tile += gridDim.x) {
+    const int64_t low = tile * 300;
+    const int64_t high = low + 300 < n0 ? low + 300 : n0;
+    for (int64_t i1 = low + threadIdx.y * blockDim.x + threadIdx.x; i1 < high; i1 += blockDim.x * blockDim.y) {
+      s0[i1 - low] = 0.0f;
+    }
+    for (int64_t i0 = 0; i0 < n1; ++i0) {
+      for (int64_t i1 = low + threadIdx.y * blockDim.x + threadIdx.x; i1 < high; i1 += blockDim.x * blockDim.y) {
+        s0[i1 - low] = s0[i1 - low] + x0[i0 * n0 + i1];
+      }
+    }
+    for (int64_t i1 = low + threadIdx.y * blockDim.x + threadIdx.x; i1 < high; i1 += blockDim.x * blockDim.y) {
+      y1[i1] = s0[i1 - low] / convert<float>(n1);
+    }
+  }
+  wait_of_grid(&phased_gate);
+  for (int64_t tile = blockIdx.x; tile < n4; tile += gridDim.x) {
+    const int64_t i0_end = tile * n3 + n3 < n1 ? tile * n3 + n3 : n1;
+    for (int64_t i0 = tile * n3 + threadIdx.y; i0 < i0_end; i0 += blockDim.y) {
+      float reduce_max_1_lanes = -__int_as_float(0x7f800000);
+      for (int64_t i1 = 0 + threadIdx.x; i1 < n0; i1 += blockDim.x) {
+        const float reduce_max_1_term = fabsf(x0[i0 * n0 + i1] - y1[i1]);
+        reduce_max_1_lanes = maximum(reduce_max_1_lanes, reduce_max_1_term);
+      }
+      float reduce_max_1 = reduce_max_1_lanes;
+      for (int o = 16; o; o >>= 1) {
+        const float other = __shfl_xor_sync(0xffffffffu, reduce_max_1, o);
+        const float a = threadIdx.x & o ? other : reduce_max_1, b = threadIdx.x & o ? reduce_max_1 : other;
+        reduce_max_1 = maximum(a, b);
+      }
+      for (int64_t i1 = 0 + threadIdx.x; i1 < n0; i1 += blockDim.x) {
+        y0[i0 * n0 + i1] = (x0[i0 * n0 + i1] - y1[i1]) / reduce_max_1;
+      }
+    }
+  }
+}
