@@ -11,7 +11,7 @@ from passkit.costs import model_seconds
 from passkit.graph import Graph
 from passkit.group import Group
 from passkit.lowering.loops import tiles_of
-from passkit.node import Entry, Node
+from passkit.node import Entry, Node, known_shape
 from passkit.packing import Part
 from passkit.phases import phase_of
 from passkit.schedule import Schedule
@@ -69,11 +69,17 @@ def plan_phased(group: Group, target: Target, plan: Plan) -> Schedule | Infeasib
     return phased_schedule([p.plan for p in phases], tuple(p.outputs for p in phases), target)
 
 
+def is_open(graph: Graph) -> bool:
+    """Whether only a call knows how much a graph reads."""
+    return any(isinstance(n, Size) for i in graph.inputs for n in known_shape(i.entries[0]))
+
+
 class _Search:
     """The search for one phase: what it may make, where some outputs are ``made`` already."""
 
     def __init__(self, graph: Graph, made: Mapping[Entry, int], target: Target, plan: Plan) -> None:
         self.graph, self.made, self.target, self.plan = graph, made, target, plan
+        self.is_open = is_open(graph)
 
     def longest(self, left: Mapping[Entry, Sequence[int]]) -> _Phase | Infeasible:
         """The phase that makes as many of the outputs ``left`` as one can, the first ones first.
@@ -103,12 +109,15 @@ class _Search:
         So it is where tiles are enough, and no fewer. Where sizes are unknown, a phase with tiles
         for all threads stays so.
         """
-        if not both.seconds or not one.seconds:
-            return isinstance(both.tiles, Size) or isinstance(one.tiles, int)
-        if at_least(both.tiles, ENOUGH) and at_least(both.tiles, one.tiles):
+        if isinstance(both.tiles, Size) and self.is_open:
+            return True
+        if both.seconds and at_least(both.tiles, ENOUGH) and at_least(both.tiles, one.tiles):
             return True
         known = {**self.made, **{e: numbers[0] for e, numbers in taken.items()}}
         apart = _Search(self.graph, known, self.target, self.plan)._phase(other, ())
+        if self.is_open or not both.seconds or not one.seconds:
+            many = not isinstance(apart, Infeasible) and isinstance(apart.tiles, Size)
+            return isinstance(one.tiles, int) and not many
         if isinstance(apart, Infeasible) or not apart.seconds:
             return True
         meeting = max(self.target.meeting, self.target.launch)

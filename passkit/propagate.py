@@ -21,6 +21,7 @@ from passkit.errors import ScheduleError
 from passkit.folds import Contract
 from passkit.graph import post_order
 from passkit.index import Sum, add, divide, normal, ravel, times
+from passkit.infer import show_shape
 from passkit.node import Entry, Node, known_shape
 from passkit.op import (
     FCodeGen,
@@ -77,6 +78,9 @@ def _operand_states(entry: Entry, state: State) -> tuple[Found, ...]:
     assert op is not None
     if TStateful.get(op.name):
         return (Reject(f"{op.name} reads or writes state"),) * len(shapes)
+    if isinstance(state, Split) and not all(at_least(n, 1) for n in shape):
+        empty = Reject(f"{show_shape(shape)} may have no elements, for all that is known")
+        return (empty,) * len(shapes)
     if isinstance(state, Split) and not state.digits(shape):  # one block has all of everything
         return tuple(None if 0 in s else single_block(s) for s in shapes)
     rule = FSchedule.get(op.name)

@@ -12,8 +12,8 @@ from attrs import evolve
 import passkit as pk
 from passkit import dtype as dt
 from passkit.ast import const
-from passkit.compiler import Executable
 from passkit.errors import BlocksError, CodeGenError, ScheduleError
+from passkit.executable import Executable
 from passkit.group import Group, Kind
 from passkit.hazards import check_hazards
 from passkit.kernel import Kernel

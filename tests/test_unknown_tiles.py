@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from attrs import evolve
 
 import passkit as pk
-from passkit.compiler import Executable
+from passkit.executable import Executable
 from passkit.hazards import hazards
 from passkit.node import known_shape
+from passkit.planning import planned
 from passkit.schedule import Schedule
 from passkit.size import Size
+from passkit.space import Infeasible
 from passkit.split import guessed
 from passkit.stitching import bounds, costs, parts
-from passkit.target import cpu
+from passkit.stitching.plan import plan_stitched
+from passkit.target import cpu, target_of
+from passkit.tiling import Composition
 from tests.test_agreed import PROGRAMS as AGREED
 from tests.test_stitched import PROGRAMS, attention, softmax_of, together
 from tests.together import compiled
@@ -107,30 +110,23 @@ def test_usual_extents_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found[0] < found[1]
 
 
-def test_what_may_never_fit_is_refused() -> None:
-    """A fold of columns needs all rows in a tile: a matrix of T by T is too much, and that is told.
+def test_what_may_never_fit() -> None:
+    """A fold of columns needs all rows in a tile: a matrix of T by T is too much but in phases.
 
     A GPU's scratch is what the text of a kernel says.
     """
     q = pk.var("q", (2, "T", 8))
     p = softmax_of(o.matmul(q, q, transpose_b=True))
     graph, names = together([p @ q, o.reduce_sum(p, axis=1)])
-    reasons = why_not(graph, names, cpu())
-    assert any("T bytes of shared memory a tile (" in r and f", above {cpu().scratch}" in r
-               and "where unknown sizes are 4096)" in r for r in reasons)
+    (plan,) = planned(graph, "SchedulePlan", keep_together=names).attrs["schedule"].values()
+    assert plan.composition is Composition.PHASED
     graph, names = together([p @ q])
-    (reason,) = why_not(graph, names, "opencl")
-    assert "*T)//(128) bytes of scratch, and opencl has as much as its source says; give T a " in (
-        reason)
-    hard = evolve(cpu(), name="blocks", grows=False)
-    (reason,) = why_not(graph, names, hard)
-    assert "bytes of scratch, and blocks has as much as" in reason
-
-
-def why_not(graph: pk.Graph, names: list[list[str]], target: Any) -> list[str]:
-    """Why what is wanted together is not."""
-    log = pk.ApplyPasses(graph, "Fusion", keep_together=names, target=target).attrs["fusion_log"]
-    return [d.reason for d in log if "keep_together names both" in d.reason]
+    (group,) = planned(graph, "Fusion", keep_together=names).attrs["subgraph"].values()
+    for target in (target_of("opencl"), evolve(cpu(), name="blocks", grows=False)):
+        why = plan_stitched(group, target)
+        assert isinstance(why, Infeasible)
+        wanted = f"*T)//(128) bytes of scratch, and {target.name} has as much as its source says"
+        assert wanted in why.reason and "; give T a " in why.reason
 
 
 def test_saved_and_loaded(tmp_path: Path) -> None:

@@ -24,10 +24,10 @@ from passkit.partial import split
 from passkit.passes.context import PassContext, name_of
 from passkit.passes.split_reduce import chunks_of
 from passkit.phases import parts_by
-from passkit.phasing import passed_on
+from passkit.phasing import is_open, passed_on
 from passkit.planner import plan_group
 from passkit.schedule import RECOMPUTE, Schedule, recompute_cost
-from passkit.size import at_least, numel
+from passkit.size import Size, at_least, numel
 from passkit.space import Infeasible, folding_of, is_free
 from passkit.stitching.cutting import contract_of, cut, reads_of_part
 from passkit.target import Target
@@ -102,10 +102,11 @@ def _recipe(key: str, held: Held[Group], target: Target) -> Recipe | None:
 
 
 def _is_idle(group: Group, plan: Schedule, target: Target) -> bool:
-    """Whether a long kernel has too few tiles for threads to share."""
+    """Whether a long kernel, or one of unknown sizes, has too few tiles for threads to share."""
     tiles = tiles_of(plan)
-    few = isinstance(tiles, int) and tiles <= FEW
-    return few and model_seconds(group, plan, target) > LONG * target.parallel
+    if not isinstance(tiles, int) or tiles > FEW:
+        return False
+    return is_open(group.graph) or model_seconds(group, plan, target) > LONG * target.parallel
 
 
 def _is_quicker(
@@ -117,6 +118,8 @@ def _is_quicker(
     made = _made(_split(group, recipe.cuts), recipe.values)
     several = plan_group(made, target)
     assert isinstance(several, Schedule)
+    if is_open(group.graph) and _is_idle(group, plan, target):
+        return any(isinstance(tiles_of(p), Size) for p in several.parts)
     seconds = model_seconds(made, several, target)
     return 0 < seconds < model_seconds(group, plan, target)
 
