@@ -219,6 +219,12 @@ class Call:
                 )
         return tuple(int(extent) for extent in found if not isinstance(extent, Size))
 
+    def positions(self, count: int, dtype: Any) -> Array:
+        """0, 1, … of a dtype. Raises: ModelError where so many exceed the model's budget."""
+        nbytes = count * np.dtype(dtype).itemsize
+        self.budget.take(nbytes, f"{self.where}, which counts {count:,} positions,")
+        return np.arange(count, dtype=dtype)
+
     def integer(self, value: Value, what: str) -> int:
         """A known value as one int."""
         found = self.ints(value, what)

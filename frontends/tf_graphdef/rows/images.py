@@ -168,7 +168,7 @@ def _crossings(call: Call, boxes: Entry, k: int, count: int, length: Any) -> tup
     most = np.float32(length - 1)
     if count > 1:
         step = (high - low) * most / np.float32(count - 1)
-        at = low * most + constant(np.arange(count, dtype=np.float32)) * step
+        at = low * most + constant(call.positions(count, np.float32)) * step
     else:
         at = (low + high) * most * 0.5
     return at, ops.logical_and(at >= 0.0, at <= most)

@@ -7,6 +7,7 @@ over NaN there, and give the least finite number where all is -inf.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -166,14 +167,14 @@ def _max_with_argmax(call: Call, x: Value) -> Result:
     height, width, channels = (int(n) for n in shape[1:])
     view = ops.windows(x.entry, window=window, **windows.params, fill="least")
     top = ops.reduce_max(view, axis=(3, 4), keepdims=True)
-    area = int(np.prod(window))
-    number = constant(np.arange(area, dtype=np.int32).reshape(*window, 1))
+    area = prod(window)
+    number = constant(call.positions(area, np.int32).reshape(*window, 1))
     first = ops.where(ops.equal(view, top), number, np.int32(area))
     chosen = ops.equal(ops.reduce_min(first, axis=(3, 4), keepdims=True), number)
-    pixel = constant(np.arange(height * width, dtype=np.int64).reshape(1, height, width, 1))
+    pixel = constant(call.positions(height * width, np.int64).reshape(1, height, width, 1))
     under = ops.windows(pixel, window=window, **windows.params)
     at = ops.reduce_sum(ops.where(chosen, under, np.int64(0)), axis=(3, 4))
-    at = at * np.int64(channels) + constant(np.arange(channels, dtype=np.int64))
+    at = at * np.int64(channels) + constant(call.positions(channels, np.int64))
     if call.attr("include_batch_in_index", "b", False):
         images = ops.arange(shape[0], dtype="int64") * np.int64(height * width * channels)
         at = at + ops.expand_dims(images, axis=(1, 2, 3))

@@ -95,7 +95,7 @@ def _places(call: Call, transforms: Value, size: tuple[int, ...]) -> list[Entry]
         )
     numbers = [ops.expand_dims(e, axis=(2, 3)) for e in ops.split(transforms.entry, 8, 1)]
     y, x = (
-        constant(np.arange(n, dtype=np.float32).reshape(shape))
+        constant(call.positions(n, np.float32).reshape(shape))
         for n, shape in zip(size, ((1, -1, 1, 1), (1, 1, -1, 1)), strict=True)
     )
     projection = numbers[6] * x + numbers[7] * y + 1.0

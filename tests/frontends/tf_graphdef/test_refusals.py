@@ -175,6 +175,25 @@ REFUSED: dict[str, tuple[dict[str, Any], list[Any], str]] = {
     "a cell without what it gave": (
         IMAGES, [node("LSTMBlockCellGrad", "y", "x", "x")], "needs 16 inputs, got 2",
     ),
+    "windows of a giant size": (
+        IMAGES, [node("MaxPoolWithArgmax", "y", "x", ksize=[1, 2**20, 3 * 2**20, 1],
+                      strides=[1, 1, 1, 1], padding="SAME")],
+        "'y', which counts 3,298,534,883,328 positions, needs 13,194,139,533,312 bytes",
+    ),
+    "images of a giant size": (
+        {"x": (None, 2**20, 2**20, 1)},
+        [node("MaxPoolWithArgmax", "y", "x", ksize=[1, 2, 2, 1], strides=[1, 1, 1, 1],
+              padding="SAME")],
+        "'y', which counts 1,099,511,627,776 positions",
+    ),
+    "crops of a giant size": (
+        IMAGES, [const("b", np.zeros((1, 4), np.float32)), const("i", [0]),
+                 const("s", [2**30, 2]), node("CropAndResize", "y", "x", "b", "i", "s")],
+        "'y', which counts 1,073,741,824 positions",
+    ),
+    "projections of a giant size": (
+        IMAGES, projected(size=[4, 2**30]), "'y', which counts 1,073,741,824 positions",
+    ),
     "no numbers on a line": (
         X, [const("s", 0.0), const("n", 0), node("LinSpace", "y", "s", "s", "n")],
         "needs a num of at least 1, got 0",
