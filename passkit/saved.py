@@ -10,6 +10,7 @@ from passkit.compiler import compile
 from passkit.errors import ModelError
 from passkit.executable import Executable
 from passkit.json import from_json, to_json
+from passkit.passes.hints import named
 from passkit.passes.rtcgen import FLAGS, kernel_text
 from passkit.runtime.native.build import kernel_digest, library_of
 from passkit.runtime.native.cache import KernelCache, open_cache, trusted_folder
@@ -35,6 +36,9 @@ def save(executable: Executable, folder: str | Path) -> None:
         "fusion": context.fusion,
         "numerics": context.numerics,
     }
+    options |= named(context)
+    if context.disabled:
+        options["disabled"] = list(context.disabled)
     if context.templates:
         options["templates"] = {name: str(template) for name, template in context.templates}
     (folder / "options.json").write_text(json.dumps(options), encoding="utf-8")

@@ -38,6 +38,24 @@ def test_it_comes_back(tmp_path: Path) -> None:
     assert exe(x=x)[0].tobytes() == wanted.tobytes()
 
 
+def test_hints_come_back(tmp_path: Path) -> None:
+    """What the caller wanted together or apart is so again, and a pass that was left out."""
+    x = pk.var("x", ("n", 64))
+    total = pk.ops.reduce_sum(pk.ops.exp(x))
+    y, z = x / total, pk.ops.tanh(x) + 1.0
+    hints: Any = {"keep_together": [[total, y]], "no_fuse": [z], "disabled": ["SplitReduce"]}
+    exe = pk.compile(pk.Graph([y, z]), **hints)
+    exe.save(tmp_path)
+    again = pk.load(tmp_path)
+
+    assert [k.key for k in again.kernels] == [k.key for k in exe.kernels]
+    assert len(exe.kernels) == 3 and again.stats["compiled"] == 0
+    assert again.context.disabled == ("SplitReduce",)
+    values = np.ones((5, 64), np.float32)
+    for one, other in zip(again(x=values), exe(x=values), strict=True):
+        assert one.tobytes() == other.tobytes()
+
+
 def test_another_machine_without_a_compiler(tmp_path: Path) -> None:
     """A process with an empty cache and no compiler loads it: equal bits, nothing compiled."""
     x, wanted = saved(tmp_path / "exe")

@@ -79,6 +79,12 @@ def within(graph: Graph, context: PassContext) -> dict[str, Any]:
     return _mapped(context, lambda _, names: [str(n) for n in names if n in known])
 
 
+def named(context: PassContext) -> dict[str, Any]:
+    """The hints that speak of anything, as options that a file can hold, after `by_name`."""
+    found = _mapped(context, lambda _, names: [str(n) for n in names])
+    return {option: given for option, given in found.items() if given}
+
+
 def _hints(context: PassContext) -> Iterator[tuple[str, Any]]:
     """Each hint's option, with what it speaks of."""
     for option in GROUPS:
