@@ -224,6 +224,23 @@ def test_a_picture_shows_parts() -> None:
     assert not any(len(a.lines) > 2 for a in scene.arrows)
 
 
+def test_a_picture_of_phases_shows_what_goes_through_memory() -> None:
+    """The means that a barrier waits for are dark; what each phase computes for itself is grey."""
+    x = pk.var("x", (20011, 37))
+    mean = pk.ops.reduce_mean(x, axis=0)
+    distance = x - mean
+    y = distance / pk.ops.reduce_max(pk.ops.abs(distance), axis=1, keepdims=True)
+    graph = planned(pk.Graph([y]), "SharedMemPlan", keep_together=[[mean, y]])
+    scene = pk.viz.plan(graph).scene
+    frames = [f.label for f in scene.frames.values() if f.parent == "g0"]
+    ways = {(scene.boxes[a.tail].lines[0], scene.boxes[a.head].lines[0]): a.kind
+            for a in scene.arrows}
+
+    assert all(label.startswith("phase ") for label in frames) and len(frames) == 3
+    assert ways["reduce_mean_part", "reduce_mean"] == ways["reduce_mean", "sub"] == "memory"
+    assert ways["sub", "abs"] == "inner"
+
+
 def test_a_plan_that_is_not_made_yet_is_not_told() -> None:
     """After Fusion alone there is nothing to say of stages."""
     graph, names = together(attention(94))

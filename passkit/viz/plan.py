@@ -36,7 +36,8 @@ def plan(
 ) -> Picture:
     """The graph with each group as a cluster, coloured by kind.
 
-    Dark edges go through memory and tell their shape and bytes; grey ones stay in a kernel.
+    Dark edges go through memory, as those between phases do, and tell their shape and bytes; grey
+    ones stay in a kernel.
     ``detail`` False draws a group as one box; by default that is done from 60 operators on. Beyond
     ``boxes`` of those, scopes (``a/b/`` in names) are folded. With a ``profile``, or seconds by
     names of nodes, a darker box takes more of the time.
@@ -103,6 +104,7 @@ def _draw_group(
     made = sight.anatomy(fused)
     inside = _draw_parts(scene, made, frame) if made else {}
     crossing = made.crossing() if made else {}
+    stored = set(body.graph.outputs if made and made.schedule.makes else ())
     # The time of a group is told by its operators' boxes, which stand on its pale colour.
     fill, ink = sight.heat(fused) if sight.total else (SAME, INK)
     for node in body.graph.nodes:
@@ -121,7 +123,9 @@ def _draw_group(
                 lines = type_lines(entry)
                 if entry.node in crossing and inside[entry.node] != inside[node]:
                     lines = (*lines, f"a tile: {crossing[entry.node]}")
-                scene.arrows.append(Arrow(ids[entry.node], key, lines, "inner"))
+                waits = entry in stored and inside[entry.node] != inside[node]
+                arrow = Arrow(ids[entry.node], key, lines, "memory" if waits else "inner")
+                scene.arrows.append(arrow)
             elif source in sources:
                 tail, seen = sources[source]
                 scene.arrows.append(Arrow(tail, key, type_lines(seen)))
