@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Union
 
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 
 from passkit.ast import Binary, Const, Expr, Select, SizeOf, Unary, Var
 from passkit.size import Extent, at_least
@@ -147,11 +147,22 @@ def joined(op: str, a: Form | None, b: Form | None) -> Form | None:
             return constant(x // y)
         if op == "%" and isinstance(x, int) and isinstance(y, int):
             return constant(x % y)
+    if op == "//" and (inner := _quotient(a)) is not None and not b.keys() - {ONE}:
+        return joined("//", inner[0], constant(inner[1] * b.get(ONE, 0)))
     made = [s for s in (*a, *b) if isinstance(s, Made)]
     names = frozenset(s for s in (*a, *b) if isinstance(s, str)).union(*(s.names for s in made))
     depth = 1 + max((s.depth for s in made), default=0)
     whole = Made(op, frozenset(a.items()), frozenset(b.items()), names, depth)
     return None if depth > DEEPEST else {whole: 1}
+
+
+def _quotient(x: Form) -> tuple[Form, Extent] | None:
+    """What is divided, and by which number, where that is all of a form: x // c // d is x // cd."""
+    ((symbol, step),) = x.items() if len(x) == 1 else ((ONE, 0),)
+    if not isinstance(symbol, Made) or symbol.op != "//" or step != 1:
+        return None
+    below = dict(symbol.b)
+    return None if below.keys() - {ONE} else (dict(symbol.a), below.get(ONE, 0))
 
 
 def summed(a: Form, b: Form, factor: Extent) -> Form:
@@ -167,11 +178,56 @@ def summed(a: Form, b: Form, factor: Extent) -> Form:
 def _put_together(form: Form, rests: Iterable[Made]) -> Form:
     """x // d * d + x % d is x."""
     for rest in rests:
-        below, quotient, step = dict(rest.b), evolve(rest, op="//"), form[rest]
-        if not below.keys() - {ONE} and form.get(quotient) == step * below.get(ONE, 0):
+        below, step = dict(rest.b), form[rest]
+        if below.keys() - {ONE}:
+            continue
+        (quotient,) = joined("//", dict(rest.a), below) or {ONE: 0}
+        if form.get(quotient) == step * below.get(ONE, 0):
             others = {s: n for s, n in form.items() if s not in (rest, quotient)}
             return summed(others, dict(rest.a), step)
     return form
+
+
+def digits(form: Form, loop: str, most: tuple[Extent, ...]) -> dict[Symbol, tuple[Extent, ...]]:
+    """The symbols in which a form has the turn of a loop, if they are digits that tell it.
+
+    Each comes with bounds of how many values it has; ``most`` are such of the turn itself. There
+    are none where the symbols leave open which turn it is, or are something else.
+
+    >>> row = joined("%", {"row": 1}, {ONE: 3}) | joined("//", {"row": 1}, {ONE: 3})
+    >>> [bounds for bounds in digits(row, "row", (12,)).values()]
+    [(3,), (4,)]
+    """
+    places: dict[Extent, tuple[Symbol, Extent | None]] = {}
+    for symbol in form:
+        if isinstance(symbol, Made) and loop in symbol.names:
+            found = _digit(symbol, loop)
+            if found is None or found[0] in places:
+                return {}
+            places[found[0]] = symbol, found[1]
+    known: dict[Symbol, tuple[Extent, ...]] = {}
+    place: Extent = 1
+    while place in places:
+        symbol, values = places.pop(place)
+        known[symbol] = tuple((n + place - 1) // place for n in most)
+        if values is None:
+            return {} if places else known
+        known[symbol] = (values,)
+        place = place * values
+    return known if not places and any(at_least(place, n) for n in most) else {}
+
+
+def _digit(symbol: Made, loop: str) -> tuple[Extent, Extent | None] | None:
+    """The place of a digit of a turn, and how many values it has, if that is cut off."""
+    of, below = dict(symbol.a), dict(symbol.b)
+    if below.keys() - {ONE}:
+        return None
+    if symbol.op == "//" and of == {loop: 1}:
+        return below.get(ONE, 0), None
+    inner = (of, 1) if of == {loop: 1} else _quotient(of)
+    if symbol.op != "%" or inner is None or inner[0] != {loop: 1}:
+        return None
+    return inner[1], below.get(ONE, 0)
 
 
 def upper_bound(turns: Form) -> Extent | None:

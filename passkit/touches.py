@@ -6,14 +6,26 @@ always the same thread's or the same row's, so that equal forms mean equal threa
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+import math
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import permutations, product
 
 from attrs import frozen
 
 from passkit.ast import Expr
-from passkit.forms import ONE, Form, Locals, Made, Symbol, Turns, is_within, joined, upper_bound
+from passkit.forms import (
+    ONE,
+    Form,
+    Locals,
+    Made,
+    Symbol,
+    Turns,
+    digits,
+    is_within,
+    joined,
+    upper_bound,
+)
 from passkit.size import Extent, at_least
 from passkit.stage import (
     Dot,
@@ -65,16 +77,20 @@ class Touch:
         if self.form is None:
             return False
         loops = [s for s in self.turns if s not in fixed]
-        if any(s in loops and self.form.get(s, 0) == 0 and not self.once(s) for s in symbols):
+        strange = [s for s in self.form if isinstance(s, Made)]
+        met: dict[Symbol, tuple[Extent | None, ...]] = {}
+        for loop in loops:
+            if loop in self.form:
+                met[loop] = self.turns[loop].most or (None,)
+            elif any(is_within(loop, s) for s in strange):
+                met |= digits(self.form, loop, self.turns[loop].most)
+            elif loop in symbols and not self.once(loop):
+                return False
+        if any(is_within(loop, s) for s in strange if s not in met for loop in loops):
             return False
-        strange = (s for s in self.form if isinstance(s, Made))
-        if any(is_within(loop, s) for s in strange for loop in loops):
-            return False
-        met = [s for s in loops if s in self.form]
         if len(met) < 2:
             return True
-        steps = [(_size(self.form[s]), self.turns[s].most or (None,)) for s in met]
-        return any(map(_nested, permutations(steps)))
+        return any(map(_nested, _orders([(_size(self.form[s]), n) for s, n in met.items()])))
 
     def once(self, symbol: str) -> bool:
         """Whether a loop has one turn, if it is there at all."""
@@ -130,7 +146,22 @@ def _least(bounds: tuple[Extent, ...]) -> Extent:
     return next((b for b in bounds if isinstance(b, int)), bounds[0])
 
 
-def _nested(steps: tuple[tuple[Extent, tuple[Extent | None, ...]], ...]) -> bool:
+_Step = tuple[Extent, tuple[Extent | None, ...]]
+
+
+def _orders(steps: Sequence[_Step]) -> Iterable[Sequence[_Step]]:
+    """The orders in which steps may be nested: by length, as far as that is known."""
+    if all(isinstance(n, int) for n, _ in steps):
+        return (sorted(steps, key=_length),)
+    return permutations(steps)
+
+
+def _length(step: _Step) -> tuple[float, float]:
+    """How long a step is, and how many there are: a step that is not taken comes first."""
+    return float(step[0]), min((n for n in step[1] if isinstance(n, int)), default=math.inf)
+
+
+def _nested(steps: Sequence[_Step]) -> bool:
     """Whether each step is longer than all turns of those before it go together."""
     for bounds in product(*(b for _, b in steps)):
         reach: Extent = 0

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from attrs import evolve
 
+import passkit as pk
 import passkit.passes.codegen as codegen
 from passkit import dtype as dt
 from passkit.ast import Load, Var, const, left, right
@@ -17,7 +18,7 @@ from passkit.runtime.blocks import run_blocks
 from passkit.size import Size
 from passkit.stage import Dot, Fold, KernelAST, Level, Loop, Matrix, Part, Phase, Stage, Store
 from tests.dialects.test_printer import GOLDENS, kernel_of
-from tests.planned import plan
+from tests.planned import agrees, feeds_of, plan
 from tests.random_stages import places, waiting, waits_at
 from tests.stitched import (
     COL,
@@ -274,3 +275,25 @@ def test_phases_wait_for_each_other() -> None:
     assert said(evolve(ast, phases=(phase, other))) == []
     both = Phase(phase.tile, (*phase.parts, *other.parts))
     assert said(evolve(ast, phases=(both,))) != []
+
+
+DIGITS = [
+    """x: f32[2, 7, 6, 3]; v: f32[2, 4, 3, 5]
+    w = windows(x, window=(3, 2), strides=2, padding="SAME")
+    p = matmul(reshape(w, shape=(24, 18)), reshape(v, shape=(24, 5)), transpose_a=true)
+    y = reshape(p, shape=(3, 2, 3, 5)); return y""",
+    """v: f32[2, 3, 5, 3, 2]; u: f32[2, 3, 5, 6]
+    w = reduce_mean(v, axis=(1, 2, 4), keepdims=true)
+    r = reshape(sub(v, w), shape=(2, 3, 5, 6))
+    y = sum_like(r, slice(reshape(u, shape=(-1,)), begin=(0,), size=(6,))); return y""",
+]
+
+
+@pytest.mark.parametrize("text", DIGITS)
+def test_digits_of_a_row_tell_the_row(text: str, rng: Any) -> None:
+    """Rows that are told by their coordinates, not by their number, are not taken for one."""
+    graph = pk.parse(text)
+    exe, feeds = pk.compile(graph, keep_together=[["w", "y"]]), feeds_of(graph, rng)
+
+    agrees(graph, feeds, exe(feeds), 1e-5)
+    assert exe.stats["kernels"] == 1

@@ -267,6 +267,11 @@ def test_results_that_follow_what_they_move() -> None:
         np.testing.assert_allclose(run(feeds)[0], wanted, rtol=2e-5, atol=1e-6)
 
 
+def test_values_of_packed_parts_have_the_names_of_the_whole() -> None:
+    """A stitched part of a packed kernel, two of whose values have one operator."""
+    assert check(subject(744))[2] == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 40, 10))
 def test_random_groups_under_all_their_templates(first: int) -> None:

@@ -19,6 +19,8 @@ from passkit.target import Target, target_of
 from passkit.template import Template, parse_template
 
 FUSIONS = ("none", "nnvm", "xla", "deep", "stitch")
+"""Every operator alone; pairs of elementwise ones; XLA's basic rules; what grows from results by
+work and span; groups of one iteration space with several results, and packs."""
 NUMERICS = ("strict", "fast")
 OPTIONS = (
     "target",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from attrs import evolve
+
 from passkit.group import Group
-from passkit.nest import Nest, nests_of
+from passkit.nest import Nest, nests_of, value_names
 from passkit.node import Node, known_shape
 from passkit.schedule import Schedule
 from passkit.size import Extent, numel
@@ -33,8 +35,9 @@ def values_of(group: Group, names: dict[Node, str]) -> dict[Node, Nest]:
     pieces = cuts(graph)[0]
     read = {e.node for p in pieces for e in reads_of_part(graph, p.nodes)}
     shared = [n for p in pieces for n in p.nodes if n in p.owns and n in read]
-    named = {name: node for node, name in names.items()}
-    return {named[nest.name]: nest for nest in nests_of(group, shared)}
+    known = {name: node for node, name in value_names(group).items()}
+    nests = ((known[nest.name], nest) for nest in nests_of(group, shared))
+    return {node: evolve(nest, name=names[node]) for node, nest in nests}
 
 
 def stage_of(node: Node, nest: Nest, region: Region, schedule: Schedule | None) -> NestPlan:

@@ -9,7 +9,7 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
-from passkit.errors import GraphError, SettingError
+from passkit.errors import GraphError
 from passkit.passes.fusion.contract import contract
 from passkit.passes.fusion.partition import Partition
 from passkit.planning import LADDER
@@ -205,12 +205,6 @@ def test_every_edge_is_explained(fusion: str) -> None:
         for (a, b), d in log.items():
             assert d.fused == (d.code in ("fused", "packed")) and d.reason
             assert d.fused == any(a in h and b in h for h in homes), (seed, d)
-
-
-def test_unknown_strategies() -> None:
-    """A strategy of a later version is refused, with those there are."""
-    with pytest.raises(SettingError, match="'deep' has no strategy in this version; choose one of"):
-        fused(TEXT, fusion="deep")
 
 
 def test_a_partition_with_a_cycle_is_refused() -> None:

@@ -10,7 +10,7 @@ from passkit.node import Node, known_shape
 from passkit.op import FReduce, op_group
 from passkit.size import Size
 from tests.random_graphs.arrays import DTYPES
-from tests.random_graphs.case import Case
+from tests.random_graphs.case import FUSIONS, Case
 from tests.random_graphs.registry import NOT_DRAWN, standard_ops
 
 
@@ -112,7 +112,7 @@ def expected() -> list[str]:
         "reduction of the first axis, reduction of a middle axis"
     )
     wanted = [*features.split(", "), *(f"dtype {d}" for d in DTYPES), "op assign", "op constant"]
-    wanted += [f"fusion {f}" for f in ("stitch", "nnvm", "none")]
+    wanted += [f"fusion {f}" for f in FUSIONS]
     return wanted + [f"op {n}" for n in standard_ops() if n not in NOT_DRAWN]
 
 

@@ -21,7 +21,7 @@ from passkit.size import Extent, Shape, Size, evaluate
 from tests.error_bounds import Value, apply, openness
 from tests.error_bounds.values import is_float, unit_of
 from tests.random_graphs.arrays import DTYPES, EXTENTS, SYMBOLS, draw
-from tests.random_graphs.case import Case
+from tests.random_graphs.case import FUSIONS, Case
 from tests.random_graphs.gradient import differentiated
 from tests.random_graphs.kinds import KINDS, Kind, joins
 from tests.random_graphs.registry import chosen, turn_of
@@ -280,7 +280,7 @@ class Growth:
             {e.node.name: self.array(e, r) for e in self.inputs if e.node.name in names}
             for r in range(len(self.runs))
         )
-        fusion = self.rng.choices(("stitch", "nnvm", "none"), (86, 7, 7))[0]
+        fusion = self.rng.choices([*FUSIONS], [*FUSIONS.values()])[0]
         tile = self.rng.choice((8192, 8192, 64, 256))
         return Case(self.seed, graph, feeds, fusion, tile, bool(slopes))
 

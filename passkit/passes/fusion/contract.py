@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from passkit.closing import is_literal, make_group
 from passkit.errors import GraphError
 from passkit.graph import Graph
-from passkit.group import fused_node
+from passkit.group import Group, fused_node
 from passkit.node import Entry, Node
 from passkit.passes.fusion.partition import Partition
 
@@ -18,6 +18,22 @@ def contract(graph: Graph, partition: Partition) -> Graph:
     Raises: GraphError when groups depend on each other in a cycle, naming two of them.
     """
     return _Contraction(graph, partition).run()
+
+
+def group_of(graph: Graph, body: Sequence[Node]) -> Group:
+    """The group that nodes in post-order would be, whatever becomes of the others."""
+    inside = set(body)
+    reads = dict.fromkeys(
+        e for n in body for e in n.inputs if e.node not in inside and not is_literal(graph, e)
+    )
+    heads = set(graph.heads)
+    results = [
+        e
+        for n in body
+        for e in n.entries
+        if e in heads or any(u not in inside for u in graph.users.get(e, ()))
+    ]
+    return make_group(graph, body, list(reads), results or [body[-1].entries[0]])[0]
 
 
 class _Contraction:

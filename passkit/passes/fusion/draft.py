@@ -13,7 +13,11 @@ from passkit.layout import Layout
 from passkit.node import Entry, Node
 from passkit.op import FElement
 from passkit.size import Extent, Shape, numel
-from passkit.space import Role, Space, axes_of, reduce_of, scan_of
+from passkit.space import Role, Space, axes_of, folding_of, reduce_of, scan_of
+
+CHEAP, LONGEST = 8, 64
+"""Groups of at most this many light operators may be repeated where they are read elsewhere, if
+that is no longer text than this many parts."""
 
 
 @define(eq=False)
@@ -31,6 +35,22 @@ class Draft:
     chunks: Chunks | None = None
     reads: set[Entry] = field(factory=set)
     _space: Space | None = None
+
+    @classmethod
+    def begin(cls, graph: Graph, node: Node, depth: int = 0) -> Draft:
+        """A group of one operator, in the space of what it computes or folds."""
+        found = folding_of(node)
+        entry = node.inputs[0] if found is not None else node.entries[0]
+        draft = cls(depth, graph.shape(entry))
+        if found is not None:
+            draft.reduced, draft.chunks = found.axes, found.chunks
+        draft.add(node, Role.FULL if reduce_of(node) is None else Role.ROW)
+        return draft
+
+    def add(self, node: Node, role: Role) -> None:
+        """Take in a node whose producers are members, or are read from outside."""
+        self.members[node] = role
+        self.reads.update(e for e in node.inputs if e.node not in self.members)
 
     @property
     def space(self) -> Space:

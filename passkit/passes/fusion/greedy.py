@@ -14,6 +14,8 @@ from passkit.group import Decision
 from passkit.node import Node
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.draft import (
+    CHEAP,
+    LONGEST,
     Draft,
     Misfit,
     against,
@@ -29,10 +31,6 @@ from passkit.passes.hints import together
 from passkit.reads import written_out
 from passkit.schedule import is_expensive
 from passkit.space import Role, folding_of, is_free, reduce_of
-
-CHEAP, LONGEST = 8, 64
-"""Groups of at most this many light operators may be repeated where they are broadcast, if that is
-no longer text than this many parts."""
 
 
 def greedy(graph: Graph, context: PassContext) -> Partition:
@@ -115,18 +113,12 @@ class _Greedy:
                 self.out.note(self.graph.names, n, node, misfit.code, misfit.reason, misfit.way_out)
 
     def _start(self, node: Node, depth: int) -> Draft:
-        found = folding_of(node)
-        entry = node.inputs[0] if found is not None else node.entries[0]
-        draft = Draft(depth, self.graph.shape(entry))
-        if found is not None:
-            draft.reduced, draft.chunks = found.axes, found.chunks
+        draft = Draft.begin(self.graph, node, depth)
         self.drafts[id(draft)] = draft
-        self._add(draft, node, Role.FULL if reduce_of(node) is None else Role.ROW)
+        self._place_in(draft, node)
         return draft
 
-    def _add(self, draft: Draft, node: Node, role: Role) -> None:
-        draft.members[node] = role
-        draft.reads.update(e for e in node.inputs if e.node not in draft.members)
+    def _place_in(self, draft: Draft, node: Node) -> None:
         self.of[node] = draft
         self.depth[node] = draft.depth
 
@@ -147,7 +139,8 @@ class _Greedy:
         else:
             role = role_in(self.graph, draft, node)
         assert role is not None
-        self._add(draft, node, role)
+        draft.add(node, role)
+        self._place_in(draft, node)
         for n in self._producers(node):
             if self.of.get(n) is draft:
                 self.out.note(self.graph.names, n, node, "fused", "one iteration space")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from passkit.errors import SettingError
 from passkit.graph import Annotation, Graph
 from passkit.group import FUSED
 from passkit.passes import hints
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
+from passkit.passes.fusion.basic import basic
 from passkit.passes.fusion.contract import contract
+from passkit.passes.fusion.deep import deep
 from passkit.passes.fusion.flatten import flatten
 from passkit.passes.fusion.greedy import greedy
 from passkit.passes.fusion.pack import pack
@@ -17,7 +18,9 @@ from passkit.passes.fusion.phased import with_phases
 from passkit.passes.fusion.stitched import with_stitched
 from passkit.passes.fusion.views import without_views
 
-STRATEGIES = {"none": singles, "nnvm": pairwise, "stitch": greedy}
+STRATEGIES = {"none": singles, "nnvm": pairwise, "xla": basic, "deep": deep, "stitch": greedy}
+STITCHING = ("deep", "stitch")
+"""Those that make groups of several iteration spaces."""
 
 
 @register_pass(
@@ -39,14 +42,8 @@ def fusion(graph: Graph, context: PassContext) -> Graph:
     if any(n.op is FUSED for n in graph.nodes):
         graph = flatten(graph)
     hints.check(graph, context)
-    strategy = STRATEGIES.get(context.fusion)
-    if strategy is None:
-        known = ", ".join(sorted(STRATEGIES))
-        raise SettingError(
-            f"fusion {context.fusion!r} has no strategy in this version; choose one of {known}"
-        )
-    partition = strategy(graph, context)
-    if context.fusion == "stitch":
+    partition = STRATEGIES[context.fusion](graph, context)
+    if context.fusion in STITCHING:
         partition = with_stitched(graph, partition, context)
     partition = without_views(graph, partition)
     fused, log = contract(graph, partition), partition.log

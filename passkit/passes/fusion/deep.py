@@ -1,0 +1,236 @@
+"""The strategy "deep": work/span analysis, and groups grown from their results.
+
+The span of an operator is the length of the longest way to a result. From each operator, those of
+small span first, a group grows towards the inputs, layer by layer, as long as all agree on how a
+result is split into blocks; what has a user that was given up is given up, too. Elementwise
+operators of one layer and shape, which cannot depend on each other, become one group as well. Then
+spans are taken again, of groups, until nothing changes.
+
+Source: FusionStitching (2018), Algorithm 1 and its checker; where a group of it has no plan, as
+for want of scratch, it ends before the operator that is too much.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+
+from passkit.graph import Graph
+from passkit.group import Group
+from passkit.node import Entry, Node
+from passkit.op import FScan, OpPattern
+from passkit.passes.context import PassContext
+from passkit.passes.fusion.contract import group_of
+from passkit.passes.fusion.limits import Limits
+from passkit.passes.fusion.partition import Partition, why_opaque
+from passkit.passes.fusion.trial import Trial
+from passkit.passes.fusion.units import Units
+from passkit.planner import plan_group
+from passkit.size import numel
+from passkit.space import Infeasible, is_free, reduce_of
+from passkit.split import guessed
+from passkit.stitching.cutting import contract_of
+
+ROUNDS = 10
+"""How often spans are taken at most."""
+LIBRARY = 2_000_000
+"""Steps of one product of matrices from which on it is left to a library."""
+FOOTPRINT = 64 << 20
+"""Bytes that elementwise operators of one layer may read and write together."""
+
+
+def deep(graph: Graph, context: PassContext) -> Partition:
+    """Groups of several iteration spaces, grown from results as far as their splits agree."""
+    run = _Deep(graph, context)
+    for _ in range(ROUNDS):
+        if not run.round():
+            break
+    return run.partition()
+
+
+class _Deep:
+    def __init__(self, graph: Graph, context: PassContext) -> None:
+        self.graph, self.context = graph, context
+        self.limits = Limits(graph, context)
+        self.units = Units(graph)
+        self.opaque = {n: self._why_opaque(n) for n in graph.nodes if not is_free(n)}
+        self.why: dict[tuple[int, int], Infeasible] = {}
+
+    def _why_opaque(self, node: Node) -> str | None:
+        product = contract_of(node)
+        if product is None:
+            return why_opaque(self.graph, node, self.context.target)
+        steps = 2 * guessed(product.m) * guessed(product.n) * guessed(product.k)
+        if steps > LIBRARY:
+            return f"a product of {steps} steps is left to a library"
+        return None
+
+    def _is_open(self, unit: int) -> bool:
+        return all(self.opaque[n] is None for n in self.units.nodes[unit])
+
+    def round(self) -> bool:
+        """Grow groups from all that is in none yet; whether there was any."""
+        spans, taken = self.units.spans(), set[int]()
+        for root in sorted(spans, key=lambda u: (spans[u], u)):
+            if root not in taken and self._is_open(root):
+                taken |= self._grow(root, spans, taken)
+        layers: dict[tuple[object, ...], list[int]] = {}
+        for unit in sorted(spans):
+            if unit not in taken and (shape := self._elementwise(unit)) is not None:
+                layers.setdefault((spans[unit], shape), []).append(unit)
+        for alike in layers.values():
+            taken |= self._beside(alike)
+        return bool(taken)
+
+    # From a result towards the inputs.
+
+    def _grow(self, root: int, spans: dict[int, int], taken: set[int]) -> set[int]:
+        """Join a unit with what it is made of, as far as that goes; the units that are one now."""
+        if not any(self._is_open(u) and u not in taken for u in self.units.before[root]):
+            return set()
+        first = Trial(self.graph).joined(self._nodes(root))
+        if isinstance(first, Infeasible):
+            return set()
+        trial, fused = first, [root]
+        todo = [(spans[u], u) for u in self.units.before[root]]
+        seen = set(self.units.before[root])
+        heapq.heapify(todo)
+        while todo:
+            unit = heapq.heappop(todo)[1]
+            found = self._takes(trial, fused, unit, spans, taken)
+            if isinstance(found, Infeasible):
+                self.why[unit, root] = found
+                continue
+            trial = found
+            fused.append(unit)
+            for u in self.units.before[unit] - seen:
+                seen.add(u)
+                heapq.heappush(todo, (spans[u], u))
+        many = self._planned(fused)
+        if many < 2 or not self.context.spend(f"stitch {self._name(root)}"):
+            return set()
+        self.units.join(fused[:many])
+        return set(fused[:many])
+
+    def _takes(
+        self, trial: Trial, fused: list[int], unit: int, spans: dict[int, int], taken: set[int]
+    ) -> Trial | Infeasible:
+        """The trial with another unit, or why it stays outside."""
+        if not self._is_open(unit):
+            return Infeasible("opaque", next(filter(None, map(self.opaque.get, self._nodes(unit)))))
+        if unit in taken:
+            return Infeasible("taken", "it is in another group")
+        for user in self.units.after[unit] - set(fused):
+            if spans[user] > spans[fused[0]]:
+                why = f"{self._name(user)}, which reads it, stays outside"
+                return Infeasible("would_create_cycle", why)
+        found = trial.joined(self._nodes(unit))
+        if isinstance(found, Infeasible):
+            return found
+        misfit = self.limits.all(found.nodes)
+        if misfit is not None:
+            return Infeasible(misfit.code, misfit.reason)
+        if not self.units.can_join([*fused, unit]):
+            return Infeasible("would_create_cycle", "other groups stand between them")
+        return found
+
+    def _nodes(self, unit: int) -> list[Node]:
+        """The operators of a unit, users first."""
+        return sorted(self.units.nodes[unit], key=self.graph.positions.__getitem__, reverse=True)
+
+    def _planned(self, fused: Sequence[int]) -> int:
+        """How many of the units, from the first on, have a plan as one kernel."""
+        fits, fails = 1, len(fused) + 1
+        while fails - fits > 1:
+            # All of them are tried first: as a rule they have one.
+            many = len(fused) if fails > len(fused) else (fits + fails) // 2
+            plan = self._plan(fused[:many])
+            if isinstance(plan, Infeasible):
+                fails = many
+                self.why[fused[many - 1], fused[0]] = plan
+            else:
+                fits = many
+        return fits
+
+    def _plan(self, units: Sequence[int]) -> object:
+        nodes = [n for u in units for n in self.units.nodes[u]]
+        return plan_group(self._group(nodes), self.context.target)
+
+    def _group(self, nodes: Sequence[Node]) -> Group:
+        return group_of(self.graph, sorted(nodes, key=self.graph.positions.__getitem__))
+
+    # Beside each other.
+
+    def _elementwise(self, unit: int) -> object:
+        """The shape of all results of a unit of elementwise operators, else None."""
+        nodes = self.units.nodes[unit]
+        if not self._is_open(unit):
+            return None
+        for n in nodes:
+            assert n.op is not None
+            plain = reduce_of(n) is None and FScan.get(n.op.name) is None
+            if not plain or n.op.pattern > OpPattern.BROADCAST or contract_of(n) is not None:
+                return None
+        (shape, *others) = {self.graph.shape(n.entries[0]) for n in nodes}
+        return None if others else shape
+
+    def _beside(self, alike: Sequence[int]) -> set[int]:
+        """Join units of one layer that have one shape, as long as they have room."""
+        joined: set[int] = set()
+        group: list[int] = []
+        for unit in alike:
+            if group and self._fit([*group, unit]):
+                group.append(unit)
+            else:
+                joined |= self._close(group)
+                group = [unit]
+        return joined | self._close(group)
+
+    def _fit(self, units: Sequence[int]) -> bool:
+        nodes = [n for u in units for n in self.units.nodes[u]]
+        if self.limits.all(nodes) is not None or self._nbytes(nodes) > FOOTPRINT:
+            return False
+        return self.units.can_join(units) and not isinstance(self._plan(units), Infeasible)
+
+    def _nbytes(self, nodes: Sequence[Node]) -> int:
+        inside = set(nodes)
+        reads = {e for n in nodes for e in n.inputs if e.node not in inside}
+        entries: set[Entry] = {*reads, *(e for n in nodes for e in n.entries)}
+        g = self.graph
+        return sum(guessed(numel(g.shape(e))) * g.dtype(e).nbytes for e in entries)
+
+    def _close(self, group: Sequence[int]) -> set[int]:
+        if len(group) < 2 or not self.context.spend(f"join at {self._name(group[0])}"):
+            return set()
+        self.units.join(group)
+        return set(group)
+
+    def _name(self, unit: int) -> str:
+        return self.graph.names[self._nodes(unit)[0]]
+
+    def partition(self) -> Partition:
+        """The units that kernels compute, and why values leave them."""
+        out, position = Partition(), self.graph.positions.__getitem__
+        for unit in self.units:
+            nodes = self.units.nodes[unit]
+            # A product of matrices that nobody took in is a library's after all.
+            if self._is_open(unit) and (len(nodes) > 1 or contract_of(nodes[0]) is None):
+                out.groups.append(sorted(nodes, key=position))
+        for node in self.graph.nodes:
+            for producer in dict.fromkeys(e.node for e in node.inputs):
+                if not is_free(producer) and not is_free(node):
+                    out.note(self.graph.names, producer, node, *self._decided(producer, node))
+        return out
+
+    def _decided(self, producer: Node, consumer: Node) -> tuple[str, str]:
+        """What became of an edge, and why."""
+        for n in (producer, consumer):
+            if (why := self.opaque[n]) is not None:
+                return "opaque", why
+        one, another = self.units.of[producer], self.units.of[consumer]
+        if one == another:
+            return "fused", "their splits agree"
+        found = self.why.get((one, another))
+        if found is None:
+            return "apart", "a group of either has no room for the other"
+        return found.code, found.reason

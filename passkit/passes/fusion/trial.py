@@ -1,0 +1,107 @@
+"""Trials: what blocks would have of a group in the making, for each split of its result.
+
+Operators are taken in users first. Each split of the first result says what a block needs of every
+operand in turn; splits that an operator rejects drop out, and where none is left it stays outside.
+Source: FusionStitching (2018), SchdConsistent, on the rules of `passkit.propagate`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from attrs import field, frozen
+
+from passkit.graph import Graph
+from passkit.node import Entry, Node
+from passkit.propagate import operand_states
+from passkit.size import at_least
+from passkit.space import Infeasible
+from passkit.split import Reject, Split, State, guessed, join
+from passkit.split_search import by_blocks
+
+COPIED = 4096
+"""The most elements of a value that every block may compute for itself."""
+
+States = dict[Node, State]
+
+
+@frozen(eq=False)
+class Trial:
+    """Operators that agree, and for each split that all of them allow what blocks have of them."""
+
+    graph: Graph
+    nodes: tuple[Node, ...] = ()
+    allowed: tuple[States, ...] = ()
+    inside: frozenset[Node] = field(init=False)
+
+    @inside.default
+    def _inside(self) -> frozenset[Node]:
+        return frozenset(self.nodes)
+
+    def joined(self, more: Sequence[Node]) -> Trial | Infeasible:
+        """The trial with more operators, users first, or why no split serves them as well."""
+        trial = self
+        for k, node in enumerate(more):
+            found = trial._with(node, more[k + 1 :])
+            if isinstance(found, Infeasible):
+                return found
+            trial = found
+        return trial
+
+    def _with(self, node: Node, coming: Collection[Node]) -> Trial | Infeasible:
+        entry = node.entries[0]
+        if not all(at_least(n, 1) for e in (entry, *node.inputs) for n in self.graph.shape(e)):
+            return Infeasible("empty", "it, or what it reads, may have no elements", node)
+        leaves = self._leaves(entry, {*self.inside, *coming})
+        if not self.nodes:
+            alike = by_blocks(self.graph.shape(entry)).values()
+            allowed: list[States] = [{node: s} for splits in alike for s in splits]
+            why = "it has no split"
+        else:
+            allowed, why = [], "no split is left"
+            for states in self.allowed:
+                state = self._state(entry, states, leaves)
+                if isinstance(state, Reject):
+                    why = state.reason
+                else:
+                    allowed.append({**states, node: state})
+        if not allowed:
+            return Infeasible("op_rejects_schedule", why, node)
+        return Trial(self.graph, (*self.nodes, node), tuple(allowed))
+
+    def _leaves(self, entry: Entry, inside: Collection[Node]) -> bool:
+        users = self.graph.users.get(entry, ())
+        return entry in self.graph.heads or any(u not in inside for u in users)
+
+    def _state(self, entry: Entry, states: States, leaves: bool) -> State | Reject:
+        """What a block has of a value, for what it has of those who read it."""
+        shape = self.graph.shape(entry)
+        wanted: State | None = None
+        for user in dict.fromkeys(self.graph.users.get(entry, ())):
+            if user not in states:
+                continue
+            needs = operand_states(user.entries[0], states[user])
+            for read, need in zip(user.inputs, needs, strict=True):
+                if read is entry and isinstance(need, Reject):
+                    return need
+                if read is entry and need is not None and not isinstance(need, Reject):
+                    wanted = need if wanted is None else join(wanted, need, shape)
+        if wanted is None:
+            return self._own(entry, states)
+        if isinstance(wanted, Split):
+            return wanted
+        if leaves:
+            return Reject("each block needs more of it than its share, which one block must write")
+        if guessed(wanted.elements(shape)) > COPIED:
+            return Reject(f"each block would compute {wanted.elements(shape)} elements for itself")
+        return wanted
+
+    def _own(self, entry: Entry, states: States) -> State | Reject:
+        """A split of a further result, in as many blocks as the first one has."""
+        first = self.nodes[0]
+        split = states[first]
+        assert isinstance(split, Split)
+        blocks = split.blocks(self.graph.shape(first.entries[0]))
+        found = by_blocks(self.graph.shape(entry)).get(blocks)
+        return found[0] if found else Reject(f"it has no split into {blocks} blocks")
+

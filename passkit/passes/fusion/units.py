@@ -1,0 +1,105 @@
+"""Units: the operators of a graph, or groups of them, in an order that joining them keeps valid."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from passkit.graph import Graph
+from passkit.node import Node
+from passkit.space import is_free
+
+
+class Units:
+    """What runs by itself, by number; at first each operator, in post-order.
+
+    A unit has to run after those that it reads or waits for. Whether some of them can become one is
+    asked of what stands between them in the order, not of the whole graph.
+
+    Source: D. J. Pearce, P. H. J. Kelly, A Dynamic Topological Sort Algorithm for Directed Acyclic
+    Graphs, 2007.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.nodes: dict[int, list[Node]] = {}
+        self.of: dict[Node, int] = {}
+        self.before: dict[int, set[int]] = {}
+        self.after: dict[int, set[int]] = {}
+        for node in graph.nodes:
+            if not is_free(node):
+                self._begin(node)
+        self._order: list[int | None] = list(self.nodes)
+        self._place = {u: k for k, u in enumerate(self.nodes)}
+
+    def _begin(self, node: Node) -> None:
+        unit = len(self.nodes)
+        self.nodes[unit], self.of[node] = [node], unit
+        needs = (*(e.node for e in node.inputs), *node.control)
+        self.before[unit] = {self.of[n] for n in needs if n in self.of}
+        self.after[unit] = set()
+        for u in self.before[unit]:
+            self.after[u].add(unit)
+
+    def __iter__(self) -> Iterator[int]:
+        """The units, each behind those that it needs."""
+        return (u for u in self._order if u is not None)
+
+    def spans(self) -> dict[int, int]:
+        """The length of the longest way from each unit to one that nobody waits for."""
+        found: dict[int, int] = {}
+        for unit in reversed(list(self)):
+            found[unit] = max((found[u] + 1 for u in self.after[unit]), default=0)
+        return found
+
+    def can_join(self, units: Collection[int]) -> bool:
+        """Whether no way leads from one of ``units`` to another through units outside."""
+        return self._below(units) is not None
+
+    def join(self, units: Collection[int]) -> int:
+        """Make some of them one, which has the number of the first, and say that number.
+
+        Raises: ValueError where they cannot be one.
+        """
+        below = self._below(units)
+        if below is None:
+            raise ValueError("units that others stand between cannot be one")
+        places = sorted(self._place[u] for u in units)
+        span = slice(places[0], places[-1] + 1)
+        region = [u for u in self._order[span] if u is not None]
+        first = next(u for u in region if u in units)
+        above = [u for u in region if u not in units and u not in below]
+        moved = [*above, first, *(u for u in region if u in below)]
+        self._order[span] = [*moved, *[None] * (span.stop - span.start - len(moved))]
+        self._place.update({u: span.start + k for k, u in enumerate(moved)})
+        self._merge(first, [u for u in region if u in units and u != first])
+        return first
+
+    def _merge(self, first: int, others: Collection[int]) -> None:
+        inside = {first, *others}
+        for u in others:
+            self.nodes[first] += self.nodes.pop(u)
+            self.before[first] |= self.before.pop(u)
+            self.after[first] |= self.after.pop(u)
+            del self._place[u]
+        self.before[first] -= inside
+        self.after[first] -= inside
+        self.of.update(dict.fromkeys(self.nodes[first], first))
+        for u in self.before[first]:
+            self.after[u] = (self.after[u] - inside) | {first}
+        for u in self.after[first]:
+            self.before[u] = (self.before[u] - inside) | {first}
+
+    def _below(self, units: Collection[int]) -> set[int] | None:
+        """The units behind some, as far as these reach in the order; None if one leads back."""
+        last = max(self._place[u] for u in units)
+        todo = [a for u in units for a in self.after[u] if a not in units]
+        found: set[int] = set()
+        while todo:
+            unit = todo.pop()
+            if unit in found or self._place[unit] > last:
+                continue
+            found.add(unit)
+            for a in self.after[unit]:
+                if a in units:
+                    return None
+                todo.append(a)
+        return found

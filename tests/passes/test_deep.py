@@ -1,0 +1,133 @@
+"""The strategy "deep": spans, groups grown from results, and what ends them."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+import passkit as pk
+from passkit.passes.fusion.trial import Trial
+from passkit.passes.fusion.units import Units
+from passkit.target import cpu
+from tests.passes.test_fusion import fused, groups
+from tests.planned import agrees, feeds_of
+from tests.random_graphs import random_case
+
+EXAMPLE = """x: f32[512, 512]; w: f32[512, 512]; a = exp(x)
+b = reduce_sum(a, axis=1, keepdims=true); c = div(a, b); d = matmul(a, w); return add(c, d)"""
+ATTENTION = """q: f32[8, 17, 32]; k: f32[8, 17, 32]; v: f32[8, 17, 32]
+return matmul(softmax(matmul(q, k, transpose_b=true), axis=2), v)"""
+
+GROUPS = [
+    # a has a user that is a library's, which the group with c would have to wait for.
+    (EXAMPLE, ["exp", "reduce_sum div add"]),
+    (ATTENTION, ["matmul reduce_max sub exp reduce_sum div matmul"]),
+    ("x: f32[6, 40]; return softmax(x, axis=1)", ["reduce_max sub exp reduce_sum div"]),
+    ("x: f32[4, 5]; a = exp(x); return neg(a), reduce_sum(a, axis=1)", ["exp neg reduce_sum"]),
+    # A product that is left alone is a library's, too.
+    ("x: f32[4, 5]; w: f32[5, 6]; return matmul(x, w)", []),
+    # Operators of one layer and shape, and those of other shapes.
+    ("x: f32[6, 40]; y: f32[6, 40]; z: f32[6, 4]; return exp(x), exp(y), exp(z)",
+     ["exp exp", "exp"]),
+]
+
+
+@pytest.mark.parametrize("text, wanted", GROUPS)
+def test_groups(text: str, wanted: list[str]) -> None:
+    """Each group, by the names of its operators."""
+    assert groups(text, fusion="deep") == wanted
+
+
+APART = [
+    (EXAMPLE, "a", "c", "would_create_cycle", "d, which reads it, stays outside"),
+    (EXAMPLE, "d", "add", "opaque", "a product of 268435456 steps is left to a library"),
+    ("x: f32[0, 4]; a = neg(x); return exp(a)", "a", "exp", "apart", "has no room for the other"),
+]
+
+
+@pytest.mark.parametrize("text, producer, consumer, code, reason", APART)
+def test_what_stays_apart(
+    text: str, producer: str, consumer: str, code: str, reason: str
+) -> None:
+    """An edge between two kernels says why."""
+    log = fused(text, fusion="deep").attrs["fusion_log"]
+    found = {(d.producer, d.consumer): d for d in log}[producer, consumer]
+
+    assert (found.fused, found.code) == (False, code)
+    assert reason in found.reason
+
+
+def test_one_kernel_is_right(rng: Any) -> None:
+    """The example and attention agree with what they mean."""
+    for text in (EXAMPLE, ATTENTION):
+        graph = pk.parse(text)
+        feeds = feeds_of(graph, rng)
+        agrees(graph, feeds, pk.compile(graph, fusion="deep")(feeds), 2e-4)
+
+
+def test_without_room_a_group_ends() -> None:
+    """Where scratch is too small for all, the group ends before what is too much."""
+    small = evolve(cpu(), scratch=64)
+    log = fused(ATTENTION, fusion="deep", target=small).attrs["fusion_log"]
+
+    assert groups(ATTENTION, fusion="deep", target=small) == ["reduce_max sub exp reduce_sum div"]
+    assert {d.reason for d in log if d.code == "shared_over_limit"} == {
+        "its arrays take at least 68 bytes of shared memory a tile, above 64"}
+
+
+def test_limits() -> None:
+    """Fuel, the target's room, and what the caller wants apart end groups."""
+    text = "x: f32[4, 5]; a = exp(x); b = tanh(a); return sqrt(b)"
+
+    assert groups(text, fusion="deep", fuel=0) == ["exp", "tanh", "sqrt"]
+    assert groups(text, fusion="deep", target=evolve(cpu(), max_ops=2)) == ["exp", "tanh sqrt"]
+    assert groups(text, fusion="deep", keep_apart=[["a", "b"]]) == ["exp", "tanh sqrt"]
+
+
+SAME = "x: f32[4]; a1 = exp(x); b1 = neg(a1); b2 = exp(x); a2 = neg(b2); return b1, a2"
+
+
+def test_units_know_what_stands_between() -> None:
+    """Two groups, each of which could be one, and which would wait for each other."""
+    graph = pk.parse(SAME)
+    unit = {graph.names[n]: k for n, k in Units(graph).of.items()}
+    a, b = ([unit[n] for n in names] for names in (("a1", "a2"), ("b1", "b2")))
+    units = Units(graph)
+
+    assert units.can_join(a) and units.can_join(b)
+    units.join(a)
+    assert not units.can_join(b)
+    with pytest.raises(ValueError, match="others stand between"):
+        units.join(b)
+
+
+def test_units_stay_in_order() -> None:
+    """Whatever is joined, each unit comes behind what it needs, and spans are longest ways."""
+    draw = random.Random(0)
+    for seed in range(60):
+        units = Units(random_case(seed).graph)
+        for _ in range(12):
+            some = draw.sample(sorted(units.nodes), min(3, len(units.nodes)))
+            if len(some) > 1 and units.can_join(some):
+                assert units.join(some) in some
+        order, spans = list(units), units.spans()
+        place = {u: k for k, u in enumerate(order)}
+        assert place.keys() == units.nodes.keys()
+        for u in order:
+            assert all(place[b] < place[u] and u in units.after[b] for b in units.before[u])
+            assert spans[u] == max((spans[a] + 1 for a in units.after[u]), default=0)
+
+
+def test_splits_drop_out_one_by_one() -> None:
+    """A trial keeps the splits that all operators allow, and says what the last one is lost by."""
+    graph = pk.parse("x: f32[4, 6]; a = exp(x); b = transpose(a); return reduce_sum(b, axis=1)")
+    *_, a, b, total = graph.nodes
+    one = Trial(graph).joined([total])
+    two = Trial(graph).joined([total, b, a])
+
+    assert isinstance(one, Trial) and isinstance(two, Trial)
+    assert len(one.allowed) >= len(two.allowed) > 0
+    assert all(states.keys() == {total, b, a} for states in two.allowed)
