@@ -10,11 +10,10 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.passes.fusion.trial import Trial
-from passkit.passes.fusion.units import Units
+from passkit.selection.units import Units
 from passkit.target import cpu
 from tests.passes.test_fusion import fused, groups
 from tests.planned import agrees, feeds_of
-from tests.random_graphs import random_case
 
 EXAMPLE = """x: f32[512, 512]; w: f32[512, 512]; a = exp(x)
 b = reduce_sum(a, axis=1, keepdims=true); c = div(a, b); d = matmul(a, w); return add(c, d)"""
@@ -87,15 +86,10 @@ def test_limits() -> None:
     assert groups(text, fusion="deep", keep_apart=[["a", "b"]]) == ["exp", "tanh sqrt"]
 
 
-SAME = "x: f32[4]; a1 = exp(x); b1 = neg(a1); b2 = exp(x); a2 = neg(b2); return b1, a2"
-
-
 def test_units_know_what_stands_between() -> None:
     """Two groups, each of which could be one, and which would wait for each other."""
-    graph = pk.parse(SAME)
-    unit = {graph.names[n]: k for n, k in Units(graph).of.items()}
-    a, b = ([unit[n] for n in names] for names in (("a1", "a2"), ("b1", "b2")))
-    units = Units(graph)
+    units = Units([(), (0,), (), (2,)])  # a1 -> b1, b2 -> a2
+    a, b = (0, 3), (1, 2)
 
     assert units.can_join(a) and units.can_join(b)
     units.join(a)
@@ -107,15 +101,17 @@ def test_units_know_what_stands_between() -> None:
 def test_units_stay_in_order() -> None:
     """Whatever is joined, each unit comes behind what it needs, and spans are longest ways."""
     draw = random.Random(0)
-    for seed in range(60):
-        units = Units(random_case(seed).graph)
+    for _ in range(400):
+        count = draw.randint(2, 30)
+        units = Units([draw.sample(range(k), min(k, draw.randint(0, 3))) for k in range(count)])
         for _ in range(12):
-            some = draw.sample(sorted(units.nodes), min(3, len(units.nodes)))
+            some = draw.sample(sorted(units.members), min(3, len(units.members)))
             if len(some) > 1 and units.can_join(some):
                 assert units.join(some) in some
         order, spans = list(units), units.spans()
         place = {u: k for k, u in enumerate(order)}
-        assert place.keys() == units.nodes.keys()
+        assert place.keys() == units.members.keys()
+        assert sorted(k for own in units.members.values() for k in own) == list(range(count))
         for u in order:
             assert all(place[b] < place[u] and u in units.after[b] for b in units.before[u])
             assert spans[u] == max((spans[a] + 1 for a in units.after[u]), default=0)

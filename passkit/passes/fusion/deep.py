@@ -16,7 +16,6 @@ import heapq
 from collections.abc import Sequence
 
 from passkit.graph import Graph
-from passkit.group import Group
 from passkit.node import Entry, Node
 from passkit.op import FScan, OpPattern
 from passkit.passes.context import PassContext
@@ -24,8 +23,8 @@ from passkit.passes.fusion.contract import group_of
 from passkit.passes.fusion.limits import Limits
 from passkit.passes.fusion.partition import Partition, why_opaque
 from passkit.passes.fusion.trial import Trial
-from passkit.passes.fusion.units import Units
 from passkit.planner import plan_group
+from passkit.selection.units import Units
 from passkit.size import numel
 from passkit.space import Infeasible, is_free, reduce_of
 from passkit.split import guessed
@@ -52,8 +51,10 @@ class _Deep:
     def __init__(self, graph: Graph, context: PassContext) -> None:
         self.graph, self.context = graph, context
         self.limits = Limits(graph, context)
-        self.units = Units(graph)
-        self.opaque = {n: self._why_opaque(n) for n in graph.nodes if not is_free(n)}
+        self.nodes = [n for n in graph.nodes if not is_free(n)]
+        self.number = {n: k for k, n in enumerate(self.nodes)}
+        self.units = Units([self._needs(n) for n in self.nodes])
+        self.opaque = {n: self._why_opaque(n) for n in self.nodes}
         self.why: dict[tuple[int, int], Infeasible] = {}
 
     def _why_opaque(self, node: Node) -> str | None:
@@ -65,8 +66,12 @@ class _Deep:
             return f"a product of {steps} steps is left to a library"
         return None
 
+    def _needs(self, node: Node) -> set[int]:
+        found = (*(e.node for e in node.inputs), *node.control)
+        return {self.number[n] for n in found if n in self.number}
+
     def _is_open(self, unit: int) -> bool:
-        return all(self.opaque[n] is None for n in self.units.nodes[unit])
+        return all(self.opaque[n] is None for n in self._nodes(unit))
 
     def round(self) -> bool:
         """Grow groups from all that is in none yet; whether there was any."""
@@ -136,7 +141,7 @@ class _Deep:
 
     def _nodes(self, unit: int) -> list[Node]:
         """The operators of a unit, users first."""
-        return sorted(self.units.nodes[unit], key=self.graph.positions.__getitem__, reverse=True)
+        return [self.nodes[k] for k in sorted(self.units.members[unit], reverse=True)]
 
     def _planned(self, fused: Sequence[int]) -> int:
         """How many of the units, from the first on, have a plan as one kernel."""
@@ -153,17 +158,15 @@ class _Deep:
         return fits
 
     def _plan(self, units: Sequence[int]) -> object:
-        nodes = [n for u in units for n in self.units.nodes[u]]
-        return plan_group(self._group(nodes), self.context.target)
-
-    def _group(self, nodes: Sequence[Node]) -> Group:
-        return group_of(self.graph, sorted(nodes, key=self.graph.positions.__getitem__))
+        body = sorted(k for u in units for k in self.units.members[u])
+        group = group_of(self.graph, [self.nodes[k] for k in body])
+        return plan_group(group, self.context.target)
 
     # Beside each other.
 
     def _elementwise(self, unit: int) -> object:
         """The shape of all results of a unit of elementwise operators, else None."""
-        nodes = self.units.nodes[unit]
+        nodes = self._nodes(unit)
         if not self._is_open(unit):
             return None
         for n in nodes:
@@ -187,7 +190,7 @@ class _Deep:
         return joined | self._close(group)
 
     def _fit(self, units: Sequence[int]) -> bool:
-        nodes = [n for u in units for n in self.units.nodes[u]]
+        nodes = [n for u in units for n in self._nodes(u)]
         if self.limits.all(nodes) is not None or self._nbytes(nodes) > FOOTPRINT:
             return False
         return self.units.can_join(units) and not isinstance(self._plan(units), Infeasible)
@@ -210,12 +213,12 @@ class _Deep:
 
     def partition(self) -> Partition:
         """The units that kernels compute, and why values leave them."""
-        out, position = Partition(), self.graph.positions.__getitem__
+        out = Partition()
         for unit in self.units:
-            nodes = self.units.nodes[unit]
+            nodes = self._nodes(unit)[::-1]
             # A product of matrices that nobody took in is a library's after all.
             if self._is_open(unit) and (len(nodes) > 1 or contract_of(nodes[0]) is None):
-                out.groups.append(sorted(nodes, key=position))
+                out.groups.append(nodes)
         for node in self.graph.nodes:
             for producer in dict.fromkeys(e.node for e in node.inputs):
                 if not is_free(producer) and not is_free(node):
@@ -227,7 +230,7 @@ class _Deep:
         for n in (producer, consumer):
             if (why := self.opaque[n]) is not None:
                 return "opaque", why
-        one, another = self.units.of[producer], self.units.of[consumer]
+        one, another = (self.units.of[self.number[n]] for n in (producer, consumer))
         if one == another:
             return "fused", "their splits agree"
         found = self.why.get((one, another))

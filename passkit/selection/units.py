@@ -1,43 +1,30 @@
-"""Units: the operators of a graph, or groups of them, in an order that joining them keeps valid."""
+"""Units: what runs by itself, in an order that is kept valid when some of them become one."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-
-from passkit.graph import Graph
-from passkit.node import Node
-from passkit.space import is_free
+from collections.abc import Collection, Iterator, Sequence
 
 
 class Units:
-    """What runs by itself, by number; at first each operator, in post-order.
+    """Operators by number, or groups of them by the number of one.
 
-    A unit has to run after those that it reads or waits for. Whether some of them can become one is
-    asked of what stands between them in the order, not of the whole graph.
+    ``needs`` has for each operator, in an order in which they can run, those that it reads or waits
+    for. Whether some units can become one is asked of what stands between them, not of all.
 
     Source: D. J. Pearce, P. H. J. Kelly, A Dynamic Topological Sort Algorithm for Directed Acyclic
     Graphs, 2007.
     """
 
-    def __init__(self, graph: Graph) -> None:
-        self.nodes: dict[int, list[Node]] = {}
-        self.of: dict[Node, int] = {}
-        self.before: dict[int, set[int]] = {}
-        self.after: dict[int, set[int]] = {}
-        for node in graph.nodes:
-            if not is_free(node):
-                self._begin(node)
-        self._order: list[int | None] = list(self.nodes)
-        self._place = {u: k for k, u in enumerate(self.nodes)}
-
-    def _begin(self, node: Node) -> None:
-        unit = len(self.nodes)
-        self.nodes[unit], self.of[node] = [node], unit
-        needs = (*(e.node for e in node.inputs), *node.control)
-        self.before[unit] = {self.of[n] for n in needs if n in self.of}
-        self.after[unit] = set()
-        for u in self.before[unit]:
-            self.after[u].add(unit)
+    def __init__(self, needs: Sequence[Collection[int]]) -> None:
+        self.members = {u: [u] for u in range(len(needs))}
+        self.of = list(self.members)
+        self.before = {u: set(found) for u, found in enumerate(needs)}
+        self.after: dict[int, set[int]] = {u: set() for u in self.members}
+        for u, found in self.before.items():
+            for b in found:
+                self.after[b].add(u)
+        self._order: list[int | None] = list(self.members)
+        self._place = {u: u for u in self.members}
 
     def __iter__(self) -> Iterator[int]:
         """The units, each behind those that it needs."""
@@ -76,13 +63,14 @@ class Units:
     def _merge(self, first: int, others: Collection[int]) -> None:
         inside = {first, *others}
         for u in others:
-            self.nodes[first] += self.nodes.pop(u)
+            self.members[first] += self.members.pop(u)
             self.before[first] |= self.before.pop(u)
             self.after[first] |= self.after.pop(u)
             del self._place[u]
         self.before[first] -= inside
         self.after[first] -= inside
-        self.of.update(dict.fromkeys(self.nodes[first], first))
+        for k in self.members[first]:
+            self.of[k] = first
         for u in self.before[first]:
             self.after[u] = (self.after[u] - inside) | {first}
         for u in self.after[first]:
@@ -90,8 +78,9 @@ class Units:
 
     def _below(self, units: Collection[int]) -> set[int] | None:
         """The units behind some, as far as these reach in the order; None if one leads back."""
-        last = max(self._place[u] for u in units)
-        todo = [a for u in units for a in self.after[u] if a not in units]
+        inside = set(units)
+        last = max(self._place[u] for u in inside)
+        todo = [a for u in inside for a in self.after[u] if a not in inside]
         found: set[int] = set()
         while todo:
             unit = todo.pop()
@@ -99,7 +88,7 @@ class Units:
                 continue
             found.add(unit)
             for a in self.after[unit]:
-                if a in units:
+                if a in inside:
                     return None
                 todo.append(a)
         return found

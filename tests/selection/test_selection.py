@@ -1,0 +1,184 @@
+"""Selections: exact ones are as good as any, none makes a cycle, and all say what they know."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+
+import pytest
+
+from passkit.selection import exact as exact_module
+from passkit.selection import solver
+from passkit.selection.cycles import cycles
+from passkit.selection.exact import exact
+from passkit.selection.greedy import beam, greedy
+from passkit.selection.nested import is_nested, nested
+from passkit.selection.problem import Pattern, Problem, Selection, problem_of
+from passkit.selection.solver import Program, solve
+
+Needs = list[set[int]]
+
+
+def patterns(*given: tuple[Iterable[int], float]) -> list[Pattern]:
+    """Patterns of members and gains."""
+    return [Pattern(frozenset(members), gain) for members, gain in given]
+
+
+def random_problem(seed: int, ops: int = 12, count: int = 9) -> Problem:
+    """A graph of some operators, and patterns of two to five of them."""
+    draw = random.Random(seed)
+    n = draw.randint(4, ops)
+    needs: Needs = [set(draw.sample(range(k), min(k, draw.randint(0, 2)))) for k in range(n)]
+    made = (
+        (draw.sample(range(n), draw.randint(2, min(5, n))), draw.choice((1.0, 2.0, draw.random())))
+        for _ in range(count)
+    )
+    return problem_of(needs, patterns(*made))
+
+
+def best(problem: Problem) -> float:
+    """The largest gain of all disjoint patterns without a cycle, each of them tried."""
+    found = 0.0
+
+    def tried(k: int, chosen: tuple[int, ...], taken: frozenset[int]) -> None:
+        nonlocal found
+        if k == len(problem.patterns):
+            if problem.gain(chosen) > found and not cycles(problem, chosen):
+                found = problem.gain(chosen)
+            return
+        tried(k + 1, chosen, taken)
+        members = problem.patterns[k].members
+        if taken.isdisjoint(members):
+            tried(k + 1, (*chosen, k), taken | members)
+
+    tried(0, (), frozenset())
+    return found
+
+
+def is_legal(problem: Problem, found: Selection) -> bool:
+    """Whether patterns are disjoint and make no cycle, and gain what is said."""
+    members = [problem.patterns[k].members for k in found.chosen]
+    disjoint = len(frozenset().union(*members)) == sum(map(len, members))
+    return disjoint and not cycles(problem, found.chosen) and found.gain <= found.bound + 1e-9
+
+
+def test_exact_is_as_good_as_any() -> None:
+    """400 graphs of up to twelve operators: nothing gains more; the others no more than that."""
+    strict = cut = 0
+    for seed in range(400):
+        problem = random_problem(seed)
+        found, other, third = exact(problem), greedy(problem), beam(problem)
+
+        assert found.gain == pytest.approx(best(problem)), seed
+        assert found.gap == pytest.approx(0)
+        assert all(is_legal(problem, s) for s in (found, other, third))
+        assert max(other.gain, third.gain) <= found.gain + 1e-9
+        strict += other.gain < found.gain - 1e-9
+        cut += found.cuts
+    assert strict > 10 and cut > 10
+
+
+CROSSED: Needs = [set(), {0}, set(), {2}]
+"""a1 -> b1, b2 -> a2."""
+
+
+def test_two_patterns_that_would_wait_for_each_other() -> None:
+    """Each could be one kernel; both together get exactly one cut."""
+    problem = problem_of(CROSSED, patterns(((0, 3), 2.0), ((1, 2), 3.0)))
+    found = exact(problem)
+
+    assert len(problem.patterns) == 2
+    assert cycles(problem, (0, 1)) == [frozenset((0, 1))]
+    assert (found.chosen, found.gain, found.cuts, found.rounds) == ((1,), 3.0, 1, 1)
+
+
+def test_what_others_stand_between_is_no_pattern() -> None:
+    """A -> B -> C, A -> C: A and C are none; nor is what gains nothing, or is met twice."""
+    chain: Needs = [set(), {0}, {0, 1}]
+    given = patterns(((0, 2), 1.0), ((0, 1), 0.0), ((1, 2), 1.0), ((1, 2), 2.0), ((1,), 3.0))
+
+    assert problem_of(chain, given).patterns == tuple(patterns(((1, 2), 2.0)))
+
+
+def test_greed_is_strictly_worse_where_it_must_be() -> None:
+    """A large pattern in the middle of two that gain more together, many times over."""
+    needs: Needs = [set()] + [{k} for k in range(39)]
+    given = []
+    for k in range(0, 40, 8):
+        given += patterns((range(k, k + 4), 3.0), ((k + 4, k + 5, k + 6, k + 7), 3.0),
+                          ((k + 2, k + 3, k + 4, k + 5), 4.0), ((k, k + 1), 0.5),
+                          ((k + 6, k + 7), 0.5))
+    problem = problem_of(needs, given)
+
+    assert exact(problem).gain == 30.0
+    assert 25.0 <= greedy(problem).gain < 30.0
+    assert beam(problem).gain == 30.0
+
+
+def test_nested_families() -> None:
+    """Of each pattern itself, or the best within it, without a solver; equal ones are not cut."""
+    needs: Needs = [set()] + [{k} for k in range(7)]
+    given = patterns((range(8), 5.0), (range(4), 3.0), (range(4, 8), 2.0), ((0, 1), 2.0),
+                     ((2, 3), 1.5), ((4, 5), 0.5))
+    problem = problem_of(needs, given)
+    everything = range(len(problem.patterns))
+
+    assert is_nested(problem, everything)
+    assert problem.gain(nested(problem, everything)) == 5.5 == exact(problem).gain
+    assert exact(problem).solver == "nested"
+    assert exact(problem_of(needs, given[:3])).chosen == (1,)  # 5.0 twice: one kernel, not two
+
+
+def test_ties_leave_fewer_kernels() -> None:
+    """Of selections that gain the same, that of more operators; then the first."""
+    needs: Needs = [set(), {0}, {1}, {2}]
+    given = patterns(((0, 1), 1.0), ((1, 2, 3), 1.0), ((2, 3), 1.0), ((0, 1, 2), 1.0))
+    found = exact(problem_of(needs, given))
+
+    assert found.gain == 2.0 and found.solver == solver.solver_name()
+
+
+@pytest.mark.parametrize("way", [exact, greedy, beam])
+def test_selections_do_not_depend_on_the_order_given(way: Callable[[Problem], Selection]) -> None:
+    """The same patterns in another order are chosen as before."""
+    for seed in range(20):
+        problem = random_problem(seed)
+        turned = problem_of(problem.needs, reversed(problem.patterns))
+        assert way(turned).chosen == way(problem).chosen
+
+
+def test_without_a_solver(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The greedy way serves, is named, and says how much may be lost."""
+    monkeypatch.setattr(solver, "solver_name", lambda: None)
+    lost = 0
+    for seed in range(60):
+        problem = random_problem(seed)
+        found = exact(problem)
+        assert is_legal(problem, found) and found.bound >= best(problem) - 1e-9
+        assert set(found.solver.split(", ")) <= {"greedy", "nested", ""}
+        lost += found.gap > 0
+    assert solve(Program([1.0], [])) is None and lost > 0
+
+
+def test_many_patterns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of more patterns than a program has, those of small gain are left out; the bound tells."""
+    monkeypatch.setattr(exact_module, "MOST", 4)
+    for seed in range(40):
+        problem = random_problem(seed)
+        found = exact(problem)
+        assert is_legal(problem, found) and found.bound >= best(problem) - 1e-9
+
+
+def test_cycles_that_rounds_do_not_settle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no round is left, the pattern of least gain on each cycle is given up."""
+    monkeypatch.setattr(exact_module, "ROUNDS", 0)
+    found = exact(problem_of(CROSSED, patterns(((0, 3), 2.0), ((1, 2), 3.0))))
+
+    assert (found.chosen, found.solver) == ((1,), "dropped, nested")
+
+
+def test_nothing_to_choose() -> None:
+    """No patterns, no kernels."""
+    found = exact(problem_of([], []))
+
+    assert (found.chosen, found.gain, found.bound, found.gap) == ((), 0, 0, 0.0)
