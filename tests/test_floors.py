@@ -24,9 +24,9 @@ FLOORS = {
     "plan": (
         "partial unroll index choice target group closing split nest template propagate "
         "consistency split_search space layout turning reads tiling packing phases schedule "
-        "stitching scheduling templating obeying phasing planner scratch shared dominance "
-        "sharing flow costs variants kernel lowering tidy renaming storage alike forms touches "
-        "among_tiles hazards"
+        "stitching scheduling templating obeying phasing planner selection scratch shared "
+        "dominance sharing flow costs variants kernel lowering tidy renaming storage alike forms "
+        "touches among_tiles hazards"
     ),
     "parts": "dialects runtime render viz explanation ranking ops",
     "passes": (
