@@ -9,8 +9,10 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
+from passkit.passes.fusion.deep import grown
 from passkit.passes.fusion.trial import Trial
 from passkit.selection.units import Units
+from passkit.space import Infeasible
 from passkit.target import cpu
 from tests.passes.test_fusion import fused, groups
 from tests.planned import agrees, feeds_of
@@ -41,7 +43,7 @@ def test_groups(text: str, wanted: list[str]) -> None:
 
 
 APART = [
-    (EXAMPLE, "a", "c", "would_create_cycle", "d, which reads it, stays outside"),
+    (EXAMPLE, "a", "c", "would_create_cycle", "d reads it and stays outside"),
     (EXAMPLE, "d", "add", "opaque", "a product of 268435456 steps is left to a library"),
     ("x: f32[0, 4]; a = neg(x); return exp(a)", "a", "exp", "apart", "has no room for the other"),
 ]
@@ -127,3 +129,71 @@ def test_splits_drop_out_one_by_one() -> None:
     assert isinstance(one, Trial) and isinstance(two, Trial)
     assert len(one.allowed) >= len(two.allowed) > 0
     assert all(states.keys() == {total, b, a} for states in two.allowed)
+
+
+FIGURE = """x: f32[64, 8, 17, 17]; w: f32[64, 8, 17, 128]; entry = reshape(x, shape=(8704, 17))
+other = exp(w); reduce1 = reduce_max(entry, axis=1)
+broadcast1 = broadcast_to(reshape(reduce1, shape=(8704, 1)), shape=(8704, 17))
+subtract = sub(entry, broadcast1); exp = exp(subtract); reduce2 = reduce_sum(exp, axis=1)
+broadcast2 = broadcast_to(reshape(reduce2, shape=(8704, 1)), shape=(8704, 17))
+divide = div(exp, broadcast2); bitcast = reshape(divide, shape=(64, 8, 17, 17))
+dot = matmul(bitcast, other); return dot"""
+
+
+def test_spans_of_the_figure() -> None:
+    """The longest ways in softmax times a matrix; the reshapes of row values are no steps there."""
+    graph = pk.parse(FIGURE)
+    nodes = [n for n in graph.nodes if n.op is not None]
+    number = {n: k for k, n in enumerate(nodes)}
+    units = Units([{number[e.node] for e in n.inputs if e.node in number} for n in nodes])
+    for n in nodes:  # each broadcast with the reshape of what it repeats
+        first = n.inputs[0].node
+        if graph.names[n].startswith("broadcast"):
+            units.join([number[first], number[n]])
+    spans = {graph.names[nodes[u]]: s for u, s in units.spans().items()}
+
+    first, last = ("dot", "bitcast", "divide", "reshape_1"), ("reshape", "reduce1", "entry")
+    order = (*first, "reduce2", "exp", "subtract", *last)
+    assert [spans[name] for name in order] == list(range(10))
+    assert spans["other"] == 1
+    inner = [number[n] for n in nodes if graph.names[n] in ("divide", "reduce2", "exp")]
+    units.join([*inner, *(u for u in units if graph.names[nodes[u]] == "reshape_1")])
+    assert max(units.spans().values()) == 6
+
+
+def random_units(draw: random.Random) -> Units:
+    """A graph of four to twelve operators."""
+    count = draw.randint(4, 12)
+    return Units([draw.sample(range(k), min(k, draw.randint(0, 2))) for k in range(count)])
+
+
+def test_growing_makes_no_cycle() -> None:
+    """20,000 random graphs, with operators that stay outside; without the rule there are cycles."""
+    draw, cycles = random.Random(1), 0
+    refused = Infeasible("opaque", "drawn")
+    for _ in range(20_000):
+        units = random_units(draw)
+        spans = units.spans()
+        outside = {u for u in spans if draw.random() < 0.3}
+        root = draw.choice([*spans])
+        why_not = {u: refused for u in outside}.get
+        fused, left = grown(units, spans, root, lambda _, u, of=why_not: of(u), str)
+        assert units.can_join(fused) and outside.isdisjoint(fused[1:])
+
+        rest = [u for u in left if u not in outside]
+        cycles += not units.can_join([*fused, *rest])
+    assert cycles > 500
+
+
+def test_sums_of_gradients_are_joined_by_their_shapes() -> None:
+    """Twenty additions of five shapes in one layer are five kernels; large ones are more."""
+    sums = "; ".join(
+        f"a{k}: f32[{k % 5 + 2}, 7]; b{k}: f32[{k % 5 + 2}, 7]; s{k} = add(a{k}, b{k})"
+        for k in range(20)
+    )
+    results = ", ".join(f"s{k}" for k in range(20))
+    large = """a: f32[3000, 1000]; b: f32[3000, 1000]; c: f32[3000, 1000]; d: f32[3000, 1000]
+    return add(a, b), sub(b, c), mul(c, d)"""
+
+    assert groups(f"{sums}; return {results}", fusion="deep") == ["add add add add"] * 5
+    assert groups(large, fusion="deep") == ["add sub", "mul"]

@@ -13,7 +13,7 @@ for want of scratch, it ends before the operator that is too much.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from passkit.graph import Graph
 from passkit.node import Entry, Node
@@ -45,6 +45,39 @@ def deep(graph: Graph, context: PassContext) -> Partition:
         if not run.round():
             break
     return run.partition()
+
+
+def grown(
+    units: Units,
+    spans: Mapping[int, int],
+    root: int,
+    why_not: Callable[[Sequence[int], int], Infeasible | None],
+    named: Callable[[int], object],
+) -> tuple[list[int], dict[int, Infeasible]]:
+    """What a group takes in from its root on, layer by layer, and why the rest stays outside.
+
+    A unit joins if all its users have, but for those that are no farther from an end than the root:
+    then no way leaves the group and comes back. ``why_not`` says what else keeps it out.
+    """
+    fused, left = [root], dict[int, Infeasible]()
+    seen = set(units.before[root])
+    todo = [(spans[u], u) for u in seen]
+    heapq.heapify(todo)
+    while todo:
+        unit = heapq.heappop(todo)[1]
+        outside = min(units.after[unit] - set(fused), key=lambda u: -spans[u], default=root)
+        if spans[outside] > spans[root]:
+            left[unit] = Infeasible("would_create_cycle", f"{named(outside)} reads it and stays outside")
+            continue
+        problem = why_not(fused, unit)
+        if problem is not None:
+            left[unit] = problem
+            continue
+        fused.append(unit)
+        for u in units.before[unit] - seen:
+            seen.add(u)
+            heapq.heappush(todo, (spans[u], u))
+    return fused, left
 
 
 class _Deep:
@@ -89,46 +122,40 @@ class _Deep:
 
     # From a result towards the inputs.
 
-    def _grow(self, root: int, spans: dict[int, int], taken: set[int]) -> set[int]:
+    def _grow(self, root: int, spans: Mapping[int, int], taken: set[int]) -> set[int]:
         """Join a unit with what it is made of, as far as that goes; the units that are one now."""
         if not any(self._is_open(u) and u not in taken for u in self.units.before[root]):
             return set()
         first = Trial(self.graph).joined(self._nodes(root))
         if isinstance(first, Infeasible):
             return set()
-        trial, fused = first, [root]
-        todo = [(spans[u], u) for u in self.units.before[root]]
-        seen = set(self.units.before[root])
-        heapq.heapify(todo)
-        while todo:
-            unit = heapq.heappop(todo)[1]
-            found = self._takes(trial, fused, unit, spans, taken)
+        trial: Trial = first
+
+        def why_not(fused: Sequence[int], unit: int) -> Infeasible | None:
+            nonlocal trial
+            found = self._taken_in(trial, fused, unit, taken)
             if isinstance(found, Infeasible):
-                self.why[unit, root] = found
-                continue
+                return found
             trial = found
-            fused.append(unit)
-            for u in self.units.before[unit] - seen:
-                seen.add(u)
-                heapq.heappush(todo, (spans[u], u))
+            return None
+
+        fused, left = grown(self.units, spans, root, why_not, self._name)
+        for unit, why in left.items():
+            self.why[unit, root] = why
         many = self._planned(fused)
         if many < 2 or not self.context.spend(f"stitch {self._name(root)}"):
             return set()
         self.units.join(fused[:many])
         return set(fused[:many])
 
-    def _takes(
-        self, trial: Trial, fused: list[int], unit: int, spans: dict[int, int], taken: set[int]
+    def _taken_in(
+        self, trial: Trial, fused: Sequence[int], unit: int, taken: set[int]
     ) -> Trial | Infeasible:
         """The trial with another unit, or why it stays outside."""
         if not self._is_open(unit):
             return Infeasible("opaque", next(filter(None, map(self.opaque.get, self._nodes(unit)))))
         if unit in taken:
             return Infeasible("taken", "it is in another group")
-        for user in self.units.after[unit] - set(fused):
-            if spans[user] > spans[fused[0]]:
-                why = f"{self._name(user)}, which reads it, stays outside"
-                return Infeasible("would_create_cycle", why)
         found = trial.joined(self._nodes(unit))
         if isinstance(found, Infeasible):
             return found
