@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from attrs import frozen
+from attrs import field, frozen
 
 from passkit.consistency import States
 from passkit.group import Group
@@ -17,9 +17,10 @@ from passkit.schedule import estimate
 from passkit.size import Extent, numel
 from passkit.space import Infeasible
 from passkit.split import GUESS, State, guessed
+from passkit.stitching.closed import closed, reads_of_part
 from passkit.stitching.costs import product_seconds, tile_seconds
-from passkit.stitching.cutting import Piece, contract_of, reads_of_part
-from passkit.stitching.parts import USUAL, closed
+from passkit.stitching.cutting import Piece, contract_of
+from passkit.stitching.parts import USUAL
 from passkit.stitching.regions import Region
 from passkit.target import Target
 
@@ -31,6 +32,20 @@ class _Part:
     seconds: float
     results: Sequence[Entry]
     together: Sequence[Entry]
+    known: dict[tuple[State | Extent | None, ...], tuple[float, Extent]] = field(
+        init=False, factory=dict
+    )
+
+    def takes(self, states: States, tiles: Extent) -> tuple[float, Extent]:
+        """The seconds, and the bytes, that states of its values cost; each found once."""
+        values = *self.results, *self.together
+        key = (tiles, *(states.get(e) for e in values))
+        if key not in self.known:
+            held = [(e, states[e]) for e in self.results if e in states]
+            often = max((_repeated(e, s, tiles) for e, s in held), default=1.0)
+            room = sum((_nbytes(e, states[e]) for e in self.together if e in states), 0)
+            self.known[key] = self.seconds * often, room
+        return self.known[key]
 
 
 class Bound:
@@ -73,9 +88,8 @@ class Bound:
         seconds = 0.0
         room: Extent = 0
         for part in self.parts:
-            known = [(e, states[e]) for e in part.results if e in states]
-            seconds += part.seconds * max((_repeated(e, s, tiles) for e, s in known), default=1.0)
-            own = sum((_nbytes(e, states[e]) for e in part.together if e in states), 0)
+            takes, own = part.takes(states, tiles)
+            seconds += takes
             room = max(room, own, key=guessed)
         if guessed(room) > self.target.scratch:
             return _too_much(room, self.target.scratch)

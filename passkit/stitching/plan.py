@@ -25,10 +25,11 @@ from passkit.size import Extent, Size, at_least, has_size, numel
 from passkit.space import Infeasible, folding_of, is_free
 from passkit.split import Split, SplitKind, State, Whole, guessed
 from passkit.split_search import Agreed, Search, completed, roots_of
-from passkit.stitching.apart import cuts, results_of
+from passkit.stitching.apart import cuts
 from passkit.stitching.bounds import Bound
+from passkit.stitching.closed import reads_of_part
 from passkit.stitching.costs import part_seconds, product_seconds, tile_seconds
-from passkit.stitching.cutting import Piece, contract_of, reads_of_part, without
+from passkit.stitching.cutting import Piece, contract_of, results_of, without
 from passkit.stitching.lives import arrays_of
 from passkit.stitching.parts import LaidPart, crooked, lay_part, part_schedules
 from passkit.stitching.regions import Region, pitched
