@@ -120,14 +120,18 @@ class _Walk:
 
     def _ask(self, part: Part) -> Infeasible | None:
         """Hand on what the states of a part's results ask of its operands."""
-        states = tuple(self.states.get(e) for e in part.results)
+        states = tuple(map(self.states.get, part.results))
         asks = part.asks.get(states)
         if asks is None:
             asks = part.asks[states] = self._asks(part)
         if isinstance(asks, Infeasible):
             return asks
         for operand, found, node in asks:
-            self.asked.setdefault(operand, {}).setdefault(found, node)
+            into = self.asked.get(operand)
+            if into is None:
+                self.asked[operand] = {found: node}
+            elif found not in into:
+                into[found] = node
         return None
 
     def _asks(self, part: Part) -> tuple[_Ask, ...] | Infeasible:
@@ -155,7 +159,10 @@ class _Walk:
 
     def _settled(self, entry: Entry, asked: _Asked) -> State | Infeasible:
         """The one state that a value has which is held."""
-        shape, (first, *others) = known_shape(entry), asked
+        first = next(iter(asked))
+        if entry not in self.once and len(asked) == 1:
+            return first
+        shape, (_, *others) = known_shape(entry), asked
         other = next((s for s in others if not _is_same(first, s, entry)), None)
         if entry not in self.once:
             return first if other is None else reduce(lambda a, b: join(a, b, shape), asked)

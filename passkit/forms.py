@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Union
 
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 
 from passkit.ast import Binary, Const, Expr, Select, SizeOf, Unary, Var
 from passkit.size import Extent, at_least
@@ -160,15 +160,18 @@ def summed(a: Form, b: Form, factor: Extent) -> Form:
     for symbol, step in b.items():
         found[symbol] = found.get(symbol, 0) + step * factor
     found = {s: n for s, n in found.items() if n != 0}
-    rests = (s for s in found if isinstance(s, Made) and s.op == "%")
-    return _put_together(found, rests)
+    rests = [s for s in found if isinstance(s, Made) and s.op == "%"]
+    return _put_together(found, rests) if rests else found
 
 
 def _put_together(form: Form, rests: Iterable[Made]) -> Form:
     """x // d * d + x % d is x."""
     for rest in rests:
-        below, quotient, step = dict(rest.b), evolve(rest, op="//"), form[rest]
-        if not below.keys() - {ONE} and form.get(quotient) == step * below.get(ONE, 0):
+        below, step = dict(rest.b), form[rest]
+        if below.keys() - {ONE}:
+            continue
+        quotient = Made("//", rest.a, rest.b, rest.names, rest.depth)
+        if form.get(quotient) == step * below.get(ONE, 0):
             others = {s: n for s, n in form.items() if s not in (rest, quotient)}
             return summed(others, dict(rest.a), step)
     return form

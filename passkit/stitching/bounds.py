@@ -38,14 +38,14 @@ class _Part:
 
     def takes(self, states: States, tiles: Extent) -> tuple[float, Extent]:
         """The seconds, and the bytes, that states of its values cost; each found once."""
-        values = *self.results, *self.together
-        key = (tiles, *(states.get(e) for e in values))
-        if key not in self.known:
+        key = (tiles, *map(states.get, self.results), *map(states.get, self.together))
+        found = self.known.get(key)
+        if found is None:
             held = [(e, states[e]) for e in self.results if e in states]
             often = max((_repeated(e, s, tiles) for e, s in held), default=1.0)
             room = sum((_nbytes(e, states[e]) for e in self.together if e in states), 0)
-            self.known[key] = self.seconds * often, room
-        return self.known[key]
+            found = self.known[key] = self.seconds * often, room
+        return found
 
 
 class Bound:

@@ -42,6 +42,9 @@ WAYS, ALIKE = 64, 8
 
 _Made = tuple[PartPlan, LaidPart | None, float]
 """A part, its space if it has one of its own, and its seconds."""
+_Known = tuple[tuple[Node, ...], tuple[Region | None, ...], Extent, tuple[Node, ...]]
+"""What that follows from: its nodes, what a tile has of values it leaves and reads, how many tiles
+there are, and what it does without."""
 
 
 def is_stitched(graph: Graph) -> bool:
@@ -211,6 +214,7 @@ class _Plan:
         self.number = self.graph.positions
         self.best: Schedule | None = None
         self.refused: Sequence[Infeasible] = ()
+        self.made: dict[_Known, _Made | Infeasible] = {}
 
     def shares(self, pieces: Sequence[Piece]) -> list[Part]:
         """Parts with what they leave that does not follow something else."""
@@ -342,7 +346,12 @@ class _Plan:
     ) -> list[_Made] | Infeasible:
         made: list[_Made] = []
         for piece, values in zip(self.pieces, results, strict=True):
-            found = self._part(piece, values, regions, tiles)
+            read = [e.node for e in reads_of_part(self.graph, piece.nodes)]
+            own = tuple(regions.get(n) for n in (*(e.node for e in values), *read))
+            key = tuple(piece.nodes), own, tiles, tuple(self.dropped)
+            found = self.made.get(key)
+            if found is None:
+                found = self.made[key] = self._part(piece, values, regions, tiles)
             if isinstance(found, Infeasible):
                 return found
             made.append(found)
