@@ -307,3 +307,14 @@ def test_kernels_that_operators_bring_along() -> None:
     assert [name for name, _ in told["told"]] == ["tiles"] and told["parts"] == []
     assert told["kind"] == "own" and "own kernel" in pk.viz.plan(run.graph).source
     assert run.kernels and np.isfinite(float(dict(told["told"])["tiles"]))
+
+
+def test_pages_tell_calls_in_one_line() -> None:
+    """Also of halves of reductions, which take two lines in pictures."""
+    x = pk.var("x", (4096, 256))
+    exe = pk.compile(pk.Graph([pk.ops.reduce_mean(x, axis=0)]), target="blocks")
+    calls = [c["call"] for step in facts(exe, None, {}) for c in step["operators"]]
+
+    assert calls == [
+        "partial of reduce_mean(axis=0), 128 at a time", "join of reduce_mean(axis=0)"
+    ]

@@ -90,28 +90,35 @@ def small(node: Node) -> str | None:
 def call_lines(node: Node, name: str) -> tuple[str, ...]:
     """The op with what its picture would not show: constants in place, and parameters."""
     assert node.op is not None
-    found = [small(e.node) for e in node.inputs]
-    given = [s or "·" for s in found] if any(found) else []
-    last = name.rpartition("/")[2]
-    if {"of", "given"} <= node.params.keys():
-        lines = _half_lines(node)
-    else:
-        call = _call(node.op.name, (*given, *_told(node.op, node.params)))
-        lines = (call,) if len(call) <= WIDEST else (f"{node.op.name}(", *_wrapped(call))
+    call, last = call_text(node), name.rpartition("/")[2]
+    lines: tuple[str, ...] = (call,)
+    if len(call) > WIDEST and _is_half(node):
+        lines = tuple(call.rsplit(", ", 1))
+    elif len(call) > WIDEST:
+        lines = (f"{node.op.name}(", *_wrapped(call))
     return lines if last.startswith(node.op.name) else (brief(last or name), *lines)
 
 
-def _half_lines(node: Node) -> tuple[str, ...]:
-    """An operator that does a part of another one's work: of which, and how much at a time.
+def call_text(node: Node) -> str:
+    """The same in one line, without the name.
 
-    What it repeats of that one, as its own shape does, is left out.
+    Of an operator that does a part of another one's work: of which, and how much at a time. What it
+    repeats of that one, as its own shape does, is left out.
     """
     assert node.op is not None
-    whole = get_op(node.params["of"])
-    call = _call(whole.name, _told(whole, dict(node.params["given"])))
-    length = node.params.get("length")
-    by = () if length is None else (f"{size_text(length)} at a time",)
-    return (f"{node.op.name} of {call}", *by)
+    if _is_half(node):
+        whole, length = get_op(node.params["of"]), node.params.get("length")
+        call = _call(whole.name, _told(whole, dict(node.params["given"])))
+        by = "" if length is None else f", {size_text(length)} at a time"
+        return f"{node.op.name} of {call}{by}"
+    found = [small(e.node) for e in node.inputs]
+    given = [s or "·" for s in found] if any(found) else []
+    return _call(node.op.name, (*given, *_told(node.op, node.params)))
+
+
+def _is_half(node: Node) -> bool:
+    """Whether an operator says by its parameters of which other one it is a part."""
+    return {"of", "given"} <= node.params.keys()
 
 
 def _told(op: Op, params: Mapping[str, object]) -> list[str]:
