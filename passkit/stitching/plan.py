@@ -23,7 +23,7 @@ from passkit.shared import ROOM, tile_parts
 from passkit.sharing import Array, arranged, share
 from passkit.size import Extent, Size, at_least, has_size, numel
 from passkit.space import Infeasible, folding_of, is_free
-from passkit.split import Split, SplitKind, State, Whole, guessed
+from passkit.split import Split, guessed
 from passkit.split_search import Agreed, Search, completed, roots_of
 from passkit.stitching.apart import cuts
 from passkit.stitching.bounds import Bound
@@ -32,7 +32,7 @@ from passkit.stitching.costs import part_seconds, product_seconds, tile_seconds
 from passkit.stitching.cutting import Piece, contract_of, results_of, without
 from passkit.stitching.lives import arrays_of
 from passkit.stitching.parts import LaidPart, crooked, lay_part, part_schedules
-from passkit.stitching.regions import Region, pitched
+from passkit.stitching.regions import Region, pitched, region_of
 from passkit.target import Target
 from passkit.tiling import Composition
 
@@ -369,7 +369,7 @@ class _Plan:
         if piece.product:
             contract = contract_of(piece.nodes[0])
             assert contract is not None
-            seconds = product_seconds(contract, regions[piece.nodes[0]], tiles)
+            seconds = product_seconds(contract, regions[piece.nodes[0]], tiles, self.target)
             return PartPlan(nodes, results, None), None, seconds
         laid = lay_part(self.group, piece.nodes, [e.node for e in values], regions)
         if isinstance(laid, Infeasible):
@@ -381,17 +381,3 @@ class _Plan:
             return plans
         plan = self.choose(values, regions, plans)
         return PartPlan(nodes, results, plan), laid, part_seconds(laid, plan, tiles)
-
-
-def region_of(shape: tuple[Extent, ...], state: State) -> Region:
-    """What a tile owns of a value in that state."""
-    if isinstance(state, Whole):
-        return Region(shape, state.prefix, per=state.per)
-    digits = state.digits(shape)
-    if not digits:
-        return Region(shape, 0)
-    single = state.chunk == 1
-    backwards = state.kind is SplitKind.COLUMN
-    fixed = (len(shape) - 1 - state.split_dim if backwards else state.split_dim) + single
-    window = None if single else state.split_dim
-    return Region(shape, fixed, window, state.chunk, backwards)
