@@ -7,6 +7,7 @@ int32 is int32 and wraps. 16-bit floats are accumulated in float32 and rounded o
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -114,22 +115,27 @@ def reduction(
 ) -> Op:
     """Register ``name`` with what all reductions share."""
 
-    def fold(node: Node) -> Reduce:
-        dtype = node.inputs[0].dtype
-        assert dtype is not None
+    @lru_cache(maxsize=256)  # planning asks for that of a node again and again
+    def fold_of(dtype: DType, axes: tuple[int, ...], keepdims: bool) -> Reduce:
         acc = accumulator(dtype)
 
         def ending(total: Expr, count: Expr) -> Expr:
             return ast.cast(finish(total, count) if finish else total, dtype)
 
         return ast.Reduce(
-            axes=axes_of(node, len(known_shape(node.inputs[0])), node.params["axis"]),
-            keepdims=node.params["keepdims"],
+            axes=axes,
+            keepdims=keepdims,
             identity=ast.const(identity(acc), acc),
             combine=combine(ast.left(acc), ast.right(acc)),
             prepare=None if acc is dtype else lambda x: ast.cast(x, acc),
             finish=None if acc is dtype and finish is None else ending,
         )
+
+    def fold(node: Node) -> Reduce:
+        dtype = node.inputs[0].dtype
+        assert dtype is not None
+        axes = axes_of(node, len(known_shape(node.inputs[0])), node.params["axis"])
+        return fold_of(dtype, axes, node.params["keepdims"])
 
     op = register_op(name, num_inputs=1, params=PARAMS, doc=doc)
     op.set_attr("FReduce", fold)

@@ -24,6 +24,10 @@ _Asked = dict[State, "Node | None"]
 """What is asked of a value, and who asks first: None is the caller."""
 
 
+_Ask = tuple[Entry, State, Node]
+"""A value that is read, what is asked of it, and who asks."""
+
+
 @frozen(eq=False)
 class Part:
     """Nodes in post-order that are computed together, and the ``results`` that leave them.
@@ -34,6 +38,11 @@ class Part:
     nodes: Sequence[Node]
     results: Sequence[Entry]
     inside: frozenset[Node] = field(init=False)
+    asks: dict[tuple[State | None, ...], tuple[_Ask, ...] | Infeasible] = field(
+        init=False, factory=dict
+    )
+    """What states of the results ask of what the part reads, as far as that has been found out:
+    a search meets the same states of most parts again and again."""
 
     @inside.default
     def _inside(self) -> frozenset[Node]:
@@ -111,9 +120,25 @@ class _Walk:
 
     def _ask(self, part: Part) -> Infeasible | None:
         """Hand on what the states of a part's results ask of its operands."""
+        states = tuple(map(self.states.get, part.results))
+        asks = part.asks.get(states)
+        if asks is None:
+            asks = part.asks[states] = self._asks(part)
+        if isinstance(asks, Infeasible):
+            return asks
+        for operand, found, node in asks:
+            into = self.asked.get(operand)
+            if into is None:
+                self.asked[operand] = {found: node}
+            elif found not in into:
+                into[found] = node
+        return None
+
+    def _asks(self, part: Part) -> tuple[_Ask, ...] | Infeasible:
         inner: dict[Entry, _Asked] = {
             e: {self.states[e]: None} for e in part.results if e in self.states
         }
+        outer: dict[Entry, _Asked] = {}
         for node in reversed(part.nodes):
             wanted = [(e, state) for e in node.entries for state in inner.get(e, ())]
             for entry, state in wanted:
@@ -123,13 +148,21 @@ class _Walk:
                         data = {"state": state}
                         return Infeasible("op_rejects_schedule", reason, node, data)
                     if found is not None and not is_free(operand.node):
-                        into = inner if operand.node in part.inside else self.asked
+                        into = inner if operand.node in part.inside else outer
                         into.setdefault(operand, {}).setdefault(found, node)
-        return None
+        return tuple(
+            (e, state, node)
+            for e, asked in outer.items()
+            for state, node in asked.items()
+            if node is not None
+        )
 
     def _settled(self, entry: Entry, asked: _Asked) -> State | Infeasible:
         """The one state that a value has which is held."""
-        shape, (first, *others) = known_shape(entry), asked
+        first = next(iter(asked))
+        if entry not in self.once and len(asked) == 1:
+            return first
+        shape, (_, *others) = known_shape(entry), asked
         other = next((s for s in others if not _is_same(first, s, entry)), None)
         if entry not in self.once:
             return first if other is None else reduce(lambda a, b: join(a, b, shape), asked)

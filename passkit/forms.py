@@ -171,8 +171,8 @@ def summed(a: Form, b: Form, factor: Extent) -> Form:
     for symbol, step in b.items():
         found[symbol] = found.get(symbol, 0) + step * factor
     found = {s: n for s, n in found.items() if n != 0}
-    rests = (s for s in found if isinstance(s, Made) and s.op == "%")
-    return _put_together(found, rests)
+    rests = [s for s in found if isinstance(s, Made) and s.op == "%"]
+    return _put_together(found, rests) if rests else found
 
 
 def _put_together(form: Form, rests: Iterable[Made]) -> Form:

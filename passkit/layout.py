@@ -6,7 +6,7 @@ leaves) or INLINE (computed where it is read, at any index).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterable, Set
 from functools import lru_cache
 
 from passkit import dtype as dt
@@ -149,7 +149,7 @@ def _is_better(found: Layout, other: Layout | Infeasible) -> bool:
 def _laid_out(graph: Graph, apart: Boundary | None) -> Layout | Infeasible:
     """The layout of a group as it is."""
     if apart is None and all(folding_of(n) is None for n in graph.nodes):
-        anchor = _largest(graph)
+        anchor = largest_of(graph.outputs)
         if _is_flat(graph, anchor):
             return _flat(graph, anchor)
     found = _spread(graph)
@@ -165,29 +165,43 @@ def _laid_out(graph: Graph, apart: Boundary | None) -> Layout | Infeasible:
 def _spread(graph: Graph) -> tuple[Layout, list[Sum], frozenset[Var]] | Infeasible:
     """The layout with all axes apart, how it reads its inputs, and axes that must stay."""
     folds = [(n, f) for n in graph.nodes if (f := folding_of(n)) is not None]
-    reduced: tuple[int, ...] | None
-    chunks = None
     if folds:
         first, found = folds[0]
-        anchor = known_shape(first.inputs[0])
-        reduced, chunks = found.axes, found.chunks
+        layout = spread_over(known_shape(first.inputs[0]), found, graph)
     else:
-        anchor, reduced = _largest(graph), None
+        layout = spread_over(largest_of(graph.outputs), None, graph)
+    problem = _demand(layout)
+    layout.pinned |= _inside(layout.accesses)
+    return problem or (layout, list(layout.accesses), frozenset(layout.pinned))
+
+
+def spread_over(anchor: Shape, folding: Folding | None, graph: Graph) -> Layout:
+    """The layout of a group, still empty, over one shape with all axes apart."""
+    nodes = (n for n in graph.nodes if not is_free(n))
+    space = space_over(anchor, folding, others_of(anchor, nodes))
+    chunks = None if folding is None else folding.chunks
+    return Layout(graph, space, anchor if chunks else None, chunks)
+
+
+def others_of(anchor: Shape, nodes: Iterable[Node]) -> list[Shape]:
+    """The other shapes that values of as many elements have, each once."""
     total = numel(anchor)
-    others = list(
+    return list(
         dict.fromkeys(
             s
-            for n in graph.nodes
-            if not is_free(n)
+            for n in nodes
             for e in n.entries
             if (s := known_shape(e)) != anchor and numel(s) == total
         )
     )
-    cut = axes_of(anchor, reduced, chunks) if chunks else _refined(anchor, reduced, others)
-    layout = Layout(graph, Space(cut), anchor if chunks else None, chunks)
-    problem = _demand(layout)
-    layout.pinned |= _inside(layout.accesses)
-    return problem or (layout, list(layout.accesses), frozenset(layout.pinned))
+
+
+def space_over(anchor: Shape, folding: Folding | None, others: list[Shape]) -> Space:
+    """The space of a shape with all axes apart, cut finer where ``others`` need it."""
+    reduced = None if folding is None else folding.axes
+    if folding is not None and folding.chunks is not None:
+        return Space(axes_of(anchor, reduced, folding.chunks))
+    return Space(_refined(anchor, reduced, others))
 
 
 @lru_cache(maxsize=1024)
@@ -221,8 +235,9 @@ def _flat(graph: Graph, shape: Shape) -> Layout:
     return layout
 
 
-def _largest(graph: Graph) -> Shape:
-    shapes = [known_shape(e) for e in graph.outputs]
+def largest_of(outputs: Iterable[Entry]) -> Shape:
+    """The shape of the largest output, the first of several; a size not known is large."""
+    shapes = [known_shape(e) for e in outputs]
     known = [(numel(s), s) for s in shapes]
     return max(known, key=lambda t: t[0] if isinstance(t[0], int) else 1 << 62)[1]
 
@@ -234,7 +249,7 @@ def _demand(layout: Layout) -> Infeasible | None:
     for entry in graph.outputs:
         if is_free(entry.node):
             return Infeasible("pass_through", "an output that is an input", entry.node)
-        role = _output_role(layout, entry)
+        role = output_role(layout, entry)
         if role is None:
             return Infeasible(
                 "shape",
@@ -249,7 +264,7 @@ def _demand(layout: Layout) -> Infeasible | None:
         at = wanted.get(node, {})
         folding = folding_of(node)
         if folding is not None:
-            problem = _check_fold(layout, node, folding, at)
+            problem = check_fold(layout, node, folding, at)
             if problem is not None:
                 return problem
         for index, role in at.items():
@@ -269,16 +284,18 @@ def _demand(layout: Layout) -> Infeasible | None:
     return None
 
 
-def _output_role(layout: Layout, entry: Entry) -> Role | None:
+def output_role(layout: Layout, entry: Entry) -> Role | None:
+    """How an output lies in the space; None where it does not."""
     total = numel(known_shape(entry))
     if reduce_of(entry.node) is not None or total != layout.space.size:
         return Role.ROW if layout.space.reduced and total == layout.space.rows else None
     return Role.FULL
 
 
-def _check_fold(
+def check_fold(
     layout: Layout, node: Node, found: Folding, at: dict[Index, Role]
 ) -> Infeasible | None:
+    """Why a fold that is read ``at`` some indices does not fit the space, if so."""
     space, scan = layout.space, scan_of(node)
     own = Role.ROW if scan is None else Role.FULL
     if any(role is not own for role in at.values()):

@@ -9,8 +9,8 @@ Nothing is guessed: what cannot be proven is a larger need.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import reduce
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from functools import lru_cache, reduce
 from itertools import accumulate
 from operator import mul
 from weakref import WeakKeyDictionary
@@ -40,6 +40,10 @@ from passkit.split import WHOLE, Digit, Reject, Split, SplitKind, State, Whole, 
 
 Found = State | Reject | None
 _memo: WeakKeyDictionary[Node, dict[tuple[int, State], tuple[Found, ...]]] = WeakKeyDictionary()
+_alike: dict[tuple[Hashable, State], tuple[Found, ...]] = {}
+ALIKE = 1 << 14
+"""How many answers are kept for operators that are alike, whose groups come and go."""
+_BY_ELEMENT = FElement, FReduce, FScan, FContract, FSchedule, TStateful
 
 
 def operand_states(entry: Entry, state: State) -> tuple[Found, ...]:
@@ -56,20 +60,63 @@ def operand_states(entry: Entry, state: State) -> tuple[Found, ...]:
     known = _memo.setdefault(entry.node, {})
     key = entry.index, state
     if key not in known:
-        known[key] = _operand_states(entry, state)
+        known[key] = _found(entry, state)
     return known[key]
+
+
+def _found(entry: Entry, state: State) -> tuple[Found, ...]:
+    """The same for an operator that is new, but may be like one that was asked about."""
+    signature = _signature(entry)
+    if signature is None:
+        return _operand_states(entry, state)
+    key = signature, state
+    found = _alike.get(key)
+    if found is None:
+        if len(_alike) >= ALIKE:
+            _alike.clear()
+        found = _alike[key] = _operand_states(entry, state)
+    return found
+
+
+def _signature(entry: Entry) -> Hashable | None:
+    """What the answer for an operator depends on: its rules, its parameters, and shapes.
+
+    None where that may be more, as rules may look at values that are constant.
+    """
+    node = entry.node
+    op = node.op
+    assert op is not None
+    if FExpand.get(op.name) is not None:
+        return None
+    if any(e.node.op is not None and e.node.op.name == "constant" for e in node.inputs):
+        return None
+    rules = tuple(column.get(op.name) for column in (FCodeGen, *_BY_ELEMENT))
+    facts = tuple((e.shape, e.dtype) for e in (*node.inputs, *node.entries))
+    found = op.name, rules, tuple(sorted(node.params.items())), facts, entry.index
+    try:
+        hash(found)
+    except TypeError:  # a parameter that is an array, or a list
+        return None
+    return found
 
 
 def _passes_on(entry: Entry) -> bool:
     """Whether each element is made of those at the same place in operands of the same shape."""
     op = entry.node.op
     assert op is not None
-    by_element = (FElement, FReduce, FScan, FContract, FSchedule, TStateful)
-    return (
-        FCodeGen.get(op.name) is not None
-        and not any(column.get(op.name) for column in by_element)
-        and all(e.shape == entry.shape for e in entry.node.inputs)
-    )
+    return _is_elementwise(op.name) and all(e.shape == entry.shape for e in entry.node.inputs)
+
+
+def _is_elementwise(name: str) -> bool:
+    """Whether an operator has an element for each element of its operands, which may broadcast."""
+    return FCodeGen.get(name) is not None and not any(c.get(name) for c in _BY_ELEMENT)
+
+
+@lru_cache(maxsize=ALIKE)
+def _aligned_state(shape: Shape, state: State, operand: Shape) -> Found:
+    """What a block needs of an operand that broadcasts to a result, whatever the operator is."""
+    block = Block(state, shape)
+    return block.state_of(operand, [aligned(block.index, operand)])
 
 
 def _operand_states(entry: Entry, state: State) -> tuple[Found, ...]:
@@ -88,6 +135,8 @@ def _operand_states(entry: Entry, state: State) -> tuple[Found, ...]:
         return _checked(node, rule(node, state, tuple(shapes)), shapes)
     if state == WHOLE or rule is not None:
         return (WHOLE,) * len(shapes)
+    if _is_elementwise(op.name):
+        return tuple(_aligned_state(shape, state, s) for s in shapes)
     block = Block(state, shape)
     reads = _reads(node, block)
     if reads is None:
@@ -221,7 +270,7 @@ Reads = list[tuple[int, Index]]
 
 
 def _reads(node: Node, block: Block) -> Reads | Reject | None:
-    """Where the block's elements read each operand: FElement, a fold, a product, or as it is."""
+    """Where the block's elements read each operand: FElement, a fold or a product."""
     assert node.op is not None
     if FElement.get(node.op.name) is not None:
         return list(reads_of(node, block.index, block.extents).at)
@@ -237,8 +286,6 @@ def _reads(node: Node, block: Block) -> Reads | Reject | None:
             if isinstance(contract, Contract)
             else _slid(node, block)
         )
-    if FCodeGen.get(node.op.name) is not None:
-        return list(reads_of(node, block.index, block.extents).at)
     return None
 
 

@@ -284,6 +284,8 @@ def at_least(a: Extent, b: Extent) -> bool:
     With each symbol written as 1 + t, all coefficients of a - b must be non-negative; or those of
     what it is at least, as a division by a number loses less than 1.
     """
+    if isinstance(a, int) and isinstance(b, int):
+        return a >= b
     difference = a - b
     return _is_positive(difference) or _is_positive(_divided(difference))
 

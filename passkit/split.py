@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
+from functools import lru_cache
 from math import gcd, isqrt, log2
 from typing import NamedTuple
 
@@ -36,7 +37,7 @@ class Digit(NamedTuple):
     pieces: Extent
 
 
-@frozen
+@frozen(cache_hash=True)
 class Split:
     """The 2018 triple: cut ``split_dim`` into pieces of ``chunk`` elements; the last may be short.
 
@@ -65,17 +66,7 @@ class Split:
 
         Raises: ScheduleError for a split that does not fit the shape.
         """
-        shape = shape or (1,)
-        self._check(shape)
-        own = shape[self.split_dim]
-        pieces = 1 if at_least(self.chunk, own) else _pieces(own, self.chunk)
-        cut = Digit(self.split_dim, self.chunk, pieces)
-        single = [Digit(k, 1, n) for k, n in enumerate(shape)]
-        if self.kind is SplitKind.ROW:
-            found = [*single[: self.split_dim], cut]
-        else:
-            found = [cut, *single[self.split_dim + 1 :]]
-        return tuple(d for d in found if d.pieces != 1)
+        return _digits(self, shape)
 
     def _check(self, shape: Shape) -> None:
         if not 0 <= self.split_dim < len(shape):
@@ -148,6 +139,19 @@ class Split:
 
     def __str__(self) -> str:
         return f"({self.split_dim}, {self.chunk}, {self.kind.value})"
+
+
+@lru_cache(maxsize=1 << 14)
+def _digits(split: Split, shape: Shape) -> tuple[Digit, ...]:
+    """The digits of a split: searches ask for those of the same ones again and again."""
+    shape = shape or (1,)
+    split._check(shape)
+    dim, own = split.split_dim, shape[split.split_dim]
+    pieces = 1 if at_least(split.chunk, own) else _pieces(own, split.chunk)
+    cut = Digit(dim, split.chunk, pieces)
+    single = [Digit(k, 1, n) for k, n in enumerate(shape)]
+    found = [*single[:dim], cut] if split.kind is SplitKind.ROW else [cut, *single[dim + 1 :]]
+    return tuple(d for d in found if d.pieces != 1)
 
 
 def _pieces(extent: Extent, chunk: Extent) -> Extent:

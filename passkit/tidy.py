@@ -30,6 +30,8 @@ LONGEST = 12
 
 def replace_children(x: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """``x`` with ``change`` applied to its direct operands."""
+    if isinstance(x, (Var, Const, SizeOf)):
+        return x
     match x:
         case Binary(op, a, b):
             return Binary(op, change(a), change(b), x.dtype)
@@ -70,7 +72,11 @@ def expressions(s: Statement) -> Iterator[Expr]:
 
 def parts(x: Expr) -> int:
     """The number of operators and leaves of an expression."""
-    return 1 + sum(map(parts, children(x)))
+    count, todo = 0, [x]
+    while todo:
+        todo += children(todo.pop())
+        count += 1
+    return count
 
 
 def tidy_stage(stage: Stage, lane: Var | None, visible: frozenset[Var] = frozenset()) -> Stage:

@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from operator import attrgetter
+from typing import Any
 
 from passkit.ast import Binary, Call, Cast, Const, Expr, Load, Read, Select, Unary, Var
+
+_OPERANDS: dict[type, Callable[[Any], tuple[Expr, ...]]] = {
+    Binary: attrgetter("a", "b"),
+    Unary: lambda x: (x.x,),
+    Cast: lambda x: (x.x,),
+    Call: attrgetter("args"),
+    Select: attrgetter("condition", "a", "b"),
+    Load: lambda x: (x.index,),
+    Read: attrgetter("index"),
+}
 
 
 def children(x: Expr) -> tuple[Expr, ...]:
     """The direct operands of an expression."""
-    match x:
-        case Binary(_, a, b):
-            return a, b
-        case Unary(_, a) | Cast(a):
-            return (a,)
-        case Call(_, args):
-            return args
-        case Select(c, a, b):
-            return c, a, b
-        case Load(_, at):
-            return (at,)
-        case Read(_, index):
-            return index
-    return ()
+    found = _OPERANDS.get(type(x))
+    return () if found is None else found(x)
 
 
 def walk(x: Expr) -> Iterator[Expr]:
     """An expression and everything inside it."""
-    yield x
-    for child in children(x):
-        yield from walk(child)
+    todo = [x]
+    while todo:
+        x = todo.pop()
+        yield x
+        found = _OPERANDS.get(type(x))
+        if found is not None:
+            todo += reversed(found(x))
 
 
 def loads(x: Expr) -> Iterator[Load]:
@@ -51,7 +55,12 @@ def loads(x: Expr) -> Iterator[Load]:
 
 def variables(x: Expr) -> Iterator[Var]:
     """The variables that occur in an expression."""
-    if isinstance(x, Var):
-        yield x
-    for child in children(x):
-        yield from variables(child)
+    todo = [x]
+    while todo:
+        x = todo.pop()
+        if type(x) is Var:
+            yield x
+            continue
+        found = _OPERANDS.get(type(x))
+        if found is not None:
+            todo += reversed(found(x))

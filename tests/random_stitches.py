@@ -32,9 +32,12 @@ class Stitch:
         count = len(self.values)
         return self.values[min(count - 1, int(count * self.rng.random() ** 0.5))]
 
-    def graph(self) -> pk.Graph:
-        """A graph of up to a dozen operators; results are those that nobody reads, and one more."""
-        for _ in range(int(self.rng.integers(4, 13))):
+    def graph(self, steps: int | None = None) -> pk.Graph:
+        """A graph of so many steps, by default up to a dozen, of an operator or two.
+
+        Results are what nobody reads, and some more.
+        """
+        for _ in range(int(self.rng.integers(4, 13)) if steps is None else steps):
             step = self.rng.choice([self.curve, self.pair, self.fold, self.product, self.move])
             found = step(self.any())
             if 0 < numel(known_shape(found)) <= LARGEST:
@@ -104,8 +107,8 @@ def _broadcasts(shape: tuple[int, ...], onto: tuple[int, ...]) -> bool:
     return all(n in (1, m) for n, m in zip(shape, tail, strict=True))
 
 
-def random_stitch(seed: int) -> tuple[pk.Graph, list[list[str]]]:
+def random_stitch(seed: int, steps: int | None = None) -> tuple[pk.Graph, list[list[str]]]:
     """The graph of a seed, and all its operators as what is wanted in one kernel."""
-    graph = Stitch(seed).graph()
+    graph = Stitch(seed).graph(steps)
     nodes = [n for n in graph.nodes if n.op is not None and n.op.name != "constant"]
     return graph, [[graph.names[n] for n in nodes]]

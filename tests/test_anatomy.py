@@ -14,6 +14,8 @@ from passkit.reporting.facts import facts
 from passkit.size import evaluate
 from passkit.target import Target
 from passkit.viz.anatomy import Anatomy
+from passkit.viz.plan import AGAIN
+from passkit.viz.scene import Scene
 from passkit.viz.sight import Sight
 from passkit.viz.sizes import size_text
 from tests.passes.test_pack import adam
@@ -208,7 +210,7 @@ def test_a_picture_shows_parts() -> None:
     graph = planned(graph, "SharedMemPlan", keep_together=names)
     made, scene = anatomy(graph), pk.viz.plan(graph).scene
     inner = [f for f in scene.frames.values() if f.parent == "g0"]
-    ways = {a.lines[2] for a in scene.arrows if len(a.lines) > 2}
+    ways = tiles_told(scene)
     homes = {b.frame: b.lines for b in scene.boxes.values() if b.frame}
 
     labels = [f.label for f in inner]
@@ -221,7 +223,53 @@ def test_a_picture_shows_parts() -> None:
     scene = pk.viz.plan(planned(graph, "SharedMemPlan", keep_together=names)).scene
     first, second = (f.label for f in scene.frames.values() if f.parent == "g0")
     assert first.startswith("part 0 · elementwise, thread\ntiles: ") and second.endswith(": 1")
-    assert not any(len(a.lines) > 2 for a in scene.arrows)
+    assert not tiles_told(scene)
+
+
+def tiles_told(scene: Scene) -> set[str]:
+    """What arrows say that a tile has."""
+    return {line for a in scene.arrows for line in a.lines if line.startswith("a tile: ")}
+
+
+def test_what_phases_compute_again_stands_in_each() -> None:
+    """So that every arrow from phase to phase is a value in memory, and what is read is seen."""
+    x = pk.var("x", (4096, 256))
+    d = x - pk.ops.reduce_mean(x, axis=0)
+    variance = pk.ops.reduce_mean(d * d, axis=0)
+    graph, names = together([softmax_of(d * pk.ops.rsqrt(variance + 1e-5))])
+    scene = pk.viz.plan(planned(graph, "SharedMemPlan", keep_together=names)).scene
+    again = [b for b in scene.boxes.values() if AGAIN in b.lines]
+    frames = {key: b.frame for key, b in scene.boxes.items()}
+    crossing = [a for a in scene.arrows if frames[a.tail] != frames[a.head]]
+
+    assert [b.lines for b in again] == [("sub", AGAIN)]
+    assert "x" in {scene.boxes[a.tail].lines[0] for a in scene.arrows if a.head == again[0].key}
+    assert len(crossing) >= 7 and all(a.kind == "memory" and len(a.lines) == 2 for a in crossing)
+    assert all(a.kind == "inner" and len(a.lines) == 1 for a in scene.arrows if a not in crossing)
+    lines = {b.lines for b in scene.boxes.values()}
+    assert ("reduce_mean", "join of reduce_mean(axis=0)") in lines
+    assert ("reduce_mean_part", "partial of reduce_mean(axis=0)", "128 at a time") in lines
+
+
+def test_what_is_read_twice_has_one_arrow() -> None:
+    """It says how often."""
+    x = pk.var("x", (8, 4))
+    y = pk.ops.tanh(x)
+    scene = pk.viz.plan(planned(pk.Graph([y * y + x * x]), "SharedMemPlan")).scene
+    told = sorted(a.lines for a in scene.arrows)
+
+    assert told.count(("f32[8, 4] ×2",)) == 1 and told.count(("f32[8, 4] ×2", "128 B")) == 1
+    assert len({(a.tail, a.head) for a in scene.arrows}) == len(scene.arrows)
+
+
+def test_long_calls_take_several_lines() -> None:
+    """No line of a box is much wider than others."""
+    x = pk.var("x", (30, 40, 50, 60))
+    y = pk.ops.slice(x, begin=(1, 2, 3, 4), size=(10, 20, 30, 40))
+    scene = pk.viz.plan(planned(pk.Graph([pk.ops.tanh(y)]), "SharedMemPlan")).scene
+    (lines,) = [b.lines for b in scene.boxes.values() if b.lines[0].startswith("slice")]
+
+    assert lines == ("slice(", "begin=(1, 2, 3, 4), size=(10, 20, 30, 40))")
 
 
 def test_a_picture_of_phases_shows_what_goes_through_memory() -> None:
@@ -259,3 +307,14 @@ def test_kernels_that_operators_bring_along() -> None:
     assert [name for name, _ in told["told"]] == ["tiles"] and told["parts"] == []
     assert told["kind"] == "own" and "own kernel" in pk.viz.plan(run.graph).source
     assert run.kernels and np.isfinite(float(dict(told["told"])["tiles"]))
+
+
+def test_pages_tell_calls_in_one_line() -> None:
+    """Also of halves of reductions, which take two lines in pictures."""
+    x = pk.var("x", (4096, 256))
+    exe = pk.compile(pk.Graph([pk.ops.reduce_mean(x, axis=0)]), target="blocks")
+    calls = [c["call"] for step in facts(exe, None, {}) for c in step["operators"]]
+
+    assert calls == [
+        "partial of reduce_mean(axis=0), 128 at a time", "join of reduce_mean(axis=0)"
+    ]

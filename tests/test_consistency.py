@@ -17,7 +17,8 @@ from passkit.node import Entry, known_shape
 from passkit.size import Size
 from passkit.space import Infeasible, is_free
 from passkit.split import WHOLE, Split, SplitKind, Whole, legal_splits
-from passkit.stitching.apart import cuts, results_of
+from passkit.stitching.apart import cuts
+from passkit.stitching.cutting import results_of
 from tests.probing import allowed, dependence
 
 ROW, COLUMN = SplitKind

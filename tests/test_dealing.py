@@ -11,8 +11,7 @@ from passkit.nest import Nest
 from passkit.size import Size
 from passkit.split import Split, SplitKind
 from passkit.stage import Level
-from passkit.stitching.plan import region_of
-from passkit.stitching.regions import Region
+from passkit.stitching.regions import Region, region_of
 from passkit.template import NestPlan, Template, check, parse_template
 from passkit.templating.dealing import dealt, pieces_of, settled, split_of
 from passkit.templating.stitched import chunks_of

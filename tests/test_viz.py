@@ -42,7 +42,7 @@ def test_edges_tell_shape_and_bytes() -> None:
     """What crosses a kernel's border shows its type and its memory, unknown sizes as factors."""
     source = pk.viz.plan(fused(gelu())).source
 
-    assert r"f32[n, 512]\l  2 KiB·n\l" in source
+    assert r"f32[n, 512]\l  2·n KiB\l" in source
 
 
 def test_small_constants_stand_in_their_users() -> None:
@@ -276,7 +276,7 @@ def test_scopes_fold_into_boxes_with_counts() -> None:
     assert len(scene.boxes) <= pk.viz.BOXES + 4
     assert box.lines == ("layer_7/", "1 kernel of 24 operators", "1 library call")
     assert [f.label for f in scene.frames.values()] == ["net/"]
-    assert {a.lines for a in scene.arrows if a.tail == box.key} == {("f32[n, 8]", "32 B·n")}
+    assert {a.lines for a in scene.arrows if a.tail == box.key} == {("f32[n, 8]", "32·n bytes")}
     assert box.form == "folder" and "folded" in scene.picture().source
 
 

@@ -244,18 +244,30 @@ class Scope:
 
     def _full(self, x: Expr) -> Expr | None:
         """An expression without locals; None where that cannot be told, or is long."""
+        return self._measured(x)[0]
+
+    def _measured(self, x: Expr) -> tuple[Expr | None, int]:
+        """The same with its parts counted."""
         if isinstance(x, Var):
             if x.name not in self.told and x.name in self.lets:
                 self.told[x.name] = self._full(self.lets[x.name])
-            return self.told.get(x.name, x)
+            found = self.told.get(x.name, x)
+            return found, 0 if found is None else parts(found)
         if not isinstance(x, (Binary, Unary, Const, SizeOf, Select)):
-            return None
-        made = [self._full(part) for part in children(x)]
-        if None in made:
-            return None
+            return None, 0
+        made, length = [], 1
+        for part in children(x):
+            whole, count = self._measured(part)
+            if whole is None:
+                return None, 0
+            made.append(whole)
+            length += count
+        if length > LONGEST:
+            return None, 0
+        if all(a is b for a, b in zip(made, children(x), strict=True)):
+            return x, length
         parts_made = iter(made)
-        whole = replace_children(x, lambda _: next(parts_made))  # type: ignore[arg-type,return-value]
-        return whole if parts(whole) <= LONGEST else None
+        return replace_children(x, lambda _: next(parts_made)), length
 
 
 def _least_of(x: Expr) -> Iterator[Expr]:

@@ -10,7 +10,7 @@ from attrs import asdict
 from passkit.runtime.program import Alias, Copy, Launch, Library
 from passkit.size import Extent, Size, evaluate, numel
 from passkit.units import bytes_text
-from passkit.viz.labels import call_lines, type_text
+from passkit.viz.labels import call_text, type_text
 from passkit.viz.sight import Sight
 from passkit.viz.sizes import size_text
 
@@ -114,10 +114,10 @@ class _Teller:
     def _operators(self, node: Node) -> list[dict[str, str]]:
         body = node.params.get("body")
         if body is None:
-            return [{"name": self.graph.names[node], "call": call_lines(node, "")[-1]}]
+            return [{"name": self.graph.names[node], "call": call_text(node)}]
         names = body.graph.names
         return [
-            {"name": body.origin.get(n) or names[n], "call": call_lines(n, "")[-1]}
+            {"name": body.origin.get(n) or names[n], "call": call_text(n)}
             for n in body.ops
         ]
 

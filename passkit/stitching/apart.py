@@ -15,8 +15,8 @@ from passkit.layout import Layout, lay_apart
 from passkit.node import Entry, Node, known_shape
 from passkit.size import numel
 from passkit.space import Infeasible, Role, is_free, reduce_of
-from passkit.stitching.cutting import Piece, cut, laid_out, reads_of_part
-from passkit.stitching.parts import closed
+from passkit.stitching.closed import closed, laid_out
+from passkit.stitching.cutting import Piece, cut, results_of
 
 Accesses = Mapping[Entry, set[Sum]]
 """Where the elements of a result read each value that other parts leave, in terms of its point."""
@@ -29,14 +29,6 @@ def cuts(graph: Graph) -> list[list[Piece]]:
     pairs = zip(pieces, results_of(graph, pieces), strict=True)
     finer = [part for piece, results in pairs for part in _apart(graph, piece, results)]
     return [pieces] if len(finer) == len(pieces) else [finer, pieces]
-
-
-def results_of(graph: Graph, pieces: Sequence[Piece]) -> list[list[Entry]]:
-    """What of each part others read, or the caller."""
-    wanted = {e for p in pieces for e in reads_of_part(graph, p.nodes)} | set(graph.outputs)
-    return [
-        [e for n in p.nodes if n in p.owns for e in n.entries if e in wanted] for p in pieces
-    ]
 
 
 def _apart(graph: Graph, piece: Piece, left: Sequence[Entry]) -> list[Piece]:

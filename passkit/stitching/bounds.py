@@ -5,9 +5,9 @@ They say which ways to split results are worth being planned, and which never fi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
-from attrs import frozen
+from attrs import field, frozen
 
 from passkit.consistency import States
 from passkit.group import Group
@@ -17,20 +17,33 @@ from passkit.schedule import estimate
 from passkit.size import Extent, numel
 from passkit.space import Infeasible
 from passkit.split import GUESS, State, guessed
+from passkit.stitching.closed import closed, reads_of_part
 from passkit.stitching.costs import product_seconds, tile_seconds
-from passkit.stitching.cutting import Piece, contract_of, reads_of_part
-from passkit.stitching.parts import USUAL, closed
-from passkit.stitching.regions import Region
+from passkit.stitching.cutting import Piece, contract_of
+from passkit.stitching.parts import USUAL
+from passkit.stitching.regions import Region, region_of
 from passkit.target import Target
 
 
 @frozen(eq=False)
 class _Part:
-    """A part: the seconds of its work done once, its results, and what lies together for it."""
+    """A part: the seconds of its work for states, its results, and what lies together for it."""
 
-    seconds: float
+    seconds: Callable[[States, Extent], float]
     results: Sequence[Entry]
     together: Sequence[Entry]
+    known: dict[tuple[State | Extent | None, ...], tuple[float, Extent]] = field(
+        init=False, factory=dict
+    )
+
+    def takes(self, states: States, tiles: Extent) -> tuple[float, Extent]:
+        """The seconds, and the bytes, that states of its values cost; each found once."""
+        key = (tiles, *map(states.get, self.results), *map(states.get, self.together))
+        found = self.known.get(key)
+        if found is None:
+            room = sum((_nbytes(e, states[e]) for e in self.together if e in states), 0)
+            found = self.known[key] = self.seconds(states, tiles), room
+        return found
 
 
 class Bound:
@@ -52,13 +65,26 @@ class Bound:
     ) -> _Part:
         if not piece.product:
             results = tuple(e.node for e in values)
-            return _Part(self._work(tuple(piece.nodes), results), values, ())
+            once = self._work(tuple(piece.nodes), results)
+
+            def work(states: States, tiles: Extent) -> float:
+                held = [(e, states[e]) for e in values if e in states]
+                return once * max((_repeated(e, s, tiles) for e, s in held), default=1.0)
+
+            return _Part(work, values, ())
         (node,), contract = piece.nodes, contract_of(piece.nodes[0])
         assert contract is not None
-        whole = Region(known_shape(node.entries[0]), 0)
+        shape = known_shape(node.entries[0])
         operands = (e for e in reads_of_part(self.group.graph, [node]) if e in held)
         together = (*operands, *(e for e in values if e in read))
-        return _Part(product_seconds(contract, whole, 1), values, together)
+
+        def product(states: States, tiles: Extent) -> float:
+            state = states.get(node.entries[0])
+            if state is None:
+                return product_seconds(contract, Region(shape, 0), 1, self.target)
+            return product_seconds(contract, region_of(shape, state), tiles, self.target)
+
+        return _Part(product, values, together)
 
     def _work(self, nodes: tuple[Node, ...], results: tuple[Node, ...]) -> float:
         part, _ = closed(self.group.graph, nodes, results)
@@ -73,9 +99,8 @@ class Bound:
         seconds = 0.0
         room: Extent = 0
         for part in self.parts:
-            known = [(e, states[e]) for e in part.results if e in states]
-            seconds += part.seconds * max((_repeated(e, s, tiles) for e, s in known), default=1.0)
-            own = sum((_nbytes(e, states[e]) for e in part.together if e in states), 0)
+            takes, own = part.takes(states, tiles)
+            seconds += takes
             room = max(room, own, key=guessed)
         if guessed(room) > self.target.scratch:
             return _too_much(room, self.target.scratch)

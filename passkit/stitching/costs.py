@@ -7,15 +7,22 @@ from __future__ import annotations
 
 from passkit.folds import Contract
 from passkit.schedule import Schedule, is_expensive
-from passkit.size import Extent
+from passkit.size import Extent, numel
 from passkit.space import Role, reduce_of
 from passkit.split import guessed
 from passkit.stitching.parts import USUAL, LaidPart
 from passkit.stitching.regions import Region
+from passkit.target import Target
 from passkit.tiling import Composition
 
 FLOPS = 6e10
 """Steps of products of matrices that a core takes in a second, from its caches."""
+LANES, VECTORS, HEIGHTS = 16, 3, (8, 4, 1)
+"""Lanes of a vector, and how many vectors of how many rows are summed side by side, at most."""
+CHAIN = 1.2e-9
+"""Seconds from one step of a sum to the next: fewer sums side by side than it takes do not pay."""
+COPIED, TURNED = 6e-10, 1e-10
+"""Seconds for each element of a right operand that has to be turned, one by one or in squares."""
 TURN = 4e-8
 """Seconds that a part of a tile takes besides its work: a handful of loops begin and end."""
 PASS, FOLD, CURVE = 4e-9, 8e-9, 1e-8
@@ -28,9 +35,26 @@ FAR = 5e-12
 """Seconds that a byte takes more which has to come from the second one."""
 
 
-def product_seconds(contract: Contract, region: Region, tiles: Extent) -> float:
-    """Of a product of matrices, of which each tile has a region."""
-    return _usual(region.size * tiles * contract.k) / FLOPS
+def product_seconds(contract: Contract, region: Region, tiles: Extent, target: Target) -> float:
+    """Of a product of matrices, of which each tile has a region.
+
+    A processor takes some rows at a time, and turns a right operand anew for each tile.
+    """
+    last = len(region.shape) - 1
+    rows, columns, steps = (
+        _usual(n) for n in (region.length(last - 1), region.length(last), contract.k)
+    )
+    products = _usual(tiles * numel(region.length(k) for k in range(last - 1)))
+    if target.lanes == 1:
+        return products * rows * columns * steps / FLOPS
+    vectors = -(-columns // LANES)
+    blocks = -(-vectors // VECTORS)
+    height = next(n for n in HEIGHTS if n <= max(1, rows))
+    step = max(CHAIN, height * vectors / blocks * LANES / FLOPS)
+    seconds = -(-rows // height) * blocks * steps * step
+    if contract.transpose_b:
+        seconds += columns * steps * (TURNED if min(columns, steps) >= LANES else COPIED)
+    return products * seconds
 
 
 def part_seconds(laid: LaidPart, plan: Schedule, tiles: Extent) -> float:

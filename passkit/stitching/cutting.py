@@ -13,16 +13,17 @@ from attrs import define, field
 
 from passkit import dtype as dt
 from passkit.ast import Var
-from passkit.closing import is_literal, make_group
 from passkit.folds import Contract
 from passkit.graph import Graph
 from passkit.index import Extents, ravel
-from passkit.layout import lay_out
+from passkit.layout import lay_apart
 from passkit.node import Entry, Node, known_shape
 from passkit.op import FContract, OpPattern
 from passkit.reads import Index, reads_of
 from passkit.schedule import RECOMPUTE, is_expensive
 from passkit.space import Infeasible, folding_of, is_free, reduce_of, scan_of
+from passkit.stitching.closed import closed, laid_out, reads_of_part
+from passkit.stitching.growth import Growth, grown
 from passkit.walk import variables
 
 
@@ -30,12 +31,14 @@ from passkit.walk import variables
 class Piece:
     """A part in the making: its nodes in post-order; ``product`` if it is one of matrices.
 
-    Nodes that it does not own are copies of cheap values.
+    Nodes that it does not own are copies of cheap values. ``growth`` is its space as it grows,
+    where that is known.
     """
 
     nodes: list[Node] = field(factory=list)
     product: bool = False
     owns: set[Node] = field(factory=set)
+    growth: Growth | None = None
 
 
 def contract_of(node: Node) -> Contract | None:
@@ -73,22 +76,38 @@ def _lies_evenly(entry: Entry) -> bool:
 
 def cut(graph: Graph) -> list[Piece]:
     """The parts of a group, in an order in which they can run."""
-    run = _Cutting(graph)
-    for node in graph.nodes:
-        run.visit(node)
-    for entry in graph.outputs:
-        run.settle(entry.node)
-    return run.pieces
+    pieces = _Cutting(graph, quick=True).run()
+    grown = [k for k, p in enumerate(pieces) if p.growth is not None]
+    left = results_of(graph, pieces)
+    if all(_stands(graph, pieces[k], left[k]) for k in grown):
+        return pieces
+    return _Cutting(graph, quick=False).run()
+
+
+def _stands(graph: Graph, piece: Piece, results: Sequence[Entry]) -> bool:
+    """Whether a part that was laid out while it grew has a space when its axes are joined, too."""
+    part, _ = closed(graph, tuple(piece.nodes), tuple(e.node for e in results))
+    return not isinstance(lay_apart(part.graph, lambda space: []), Infeasible)
 
 
 class _Cutting:
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    """One way to cut: a ``quick`` one lays parts out as they grow, with all their axes apart."""
+
+    def __init__(self, graph: Graph, quick: bool) -> None:
+        self.graph, self.quick = graph, quick
         self.results = set(graph.outputs)
         self.pieces: list[Piece] = []
         self.of: dict[Node, Piece] = {}
         self.loose: dict[Node, int] = {}
         """Cheap values of inputs, and how many operators it takes to compute them again."""
+
+    def run(self) -> list[Piece]:
+        """The parts."""
+        for node in self.graph.nodes:
+            self.visit(node)
+        for entry in self.graph.outputs:
+            self.settle(entry.node)
+        return self.pieces
 
     def visit(self, node: Node) -> None:
         """Put an operator into a part, what it reads having been visited."""
@@ -165,6 +184,11 @@ class _Cutting:
     def _fits(self, piece: Piece, body: Sequence[Node]) -> bool:
         """Whether a part has one iteration space with more nodes in it."""
         nodes = sorted({*piece.nodes, *body}, key=self.graph.positions.__getitem__)
+        if self.quick:
+            if piece.growth is None or not piece.growth.joined(nodes, body):
+                piece.growth = grown(self.graph, nodes)
+            if piece.growth is not None:
+                return True
         return not isinstance(laid_out(self.graph, nodes), Infeasible)
 
 
@@ -204,28 +228,9 @@ def _is_free_to_copy(node: Node, arrays: Container[Node], dropped: Collection[No
     return folding_of(node) is None and contract_of(node) is None
 
 
-def laid_out(graph: Graph, nodes: Sequence[Node]) -> object:
-    """The layout of some nodes with all results that nobody among them reads, and row values."""
-    inside = set(nodes)
-    read = {e for n in nodes for e in n.inputs}
-    wanted = [
-        n.entries[0]
-        for n in nodes
-        if n.entries[0] not in read
-        or any(u not in inside for u in graph.users.get(n.entries[0], ()))
+def results_of(graph: Graph, pieces: Sequence[Piece]) -> list[list[Entry]]:
+    """What of each part others read, or the caller."""
+    wanted = {e for p in pieces for e in reads_of_part(graph, p.nodes)} | set(graph.outputs)
+    return [
+        [e for n in p.nodes if n in p.owns for e in n.entries if e in wanted] for p in pieces
     ]
-    group, _ = make_group(graph, nodes, reads_of_part(graph, nodes), wanted)
-    return lay_out(group.graph)
-
-
-def reads_of_part(graph: Graph, nodes: Sequence[Node]) -> list[Entry]:
-    """What nodes read from outside, once each, without literals."""
-    inside = set(nodes)
-    return list(
-        dict.fromkeys(
-            e
-            for n in nodes
-            for e in n.inputs
-            if e.node not in inside and not is_literal(graph, e)
-        )
-    )

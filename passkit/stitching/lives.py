@@ -20,7 +20,7 @@ from passkit.scratch import Holds, Scratch
 from passkit.sharing import Array, Need, Work
 from passkit.size import Extent
 from passkit.space import Role, is_free, reduce_of, scan_of
-from passkit.stitching.cutting import reads_of_part
+from passkit.stitching.closed import reads_of_part
 from passkit.stitching.parts import LaidPart, has_rows
 from passkit.stitching.regions import Region, alike
 from passkit.tiling import Composition

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache
 
 from attrs import frozen
 
 from passkit import dtype as dt
 from passkit.ast import Var
-from passkit.closing import make_group
-from passkit.graph import Graph
 from passkit.group import Group
 from passkit.layout import Layout, lay_apart
 from passkit.node import Entry, Node, known_shape
@@ -18,7 +15,7 @@ from passkit.schedule import Schedule, estimate, is_expensive, levels_of, stages
 from passkit.size import Extent, numel
 from passkit.space import Axis, Infeasible, Role, Space, reduce_of
 from passkit.split import Split, guessed
-from passkit.stitching.cutting import reads_of_part
+from passkit.stitching.closed import closed
 from passkit.stitching.regions import Region
 from passkit.stitching.tracts import Tract, boundary, tract_along, tract_of
 from passkit.target import Target
@@ -61,16 +58,6 @@ def lay_part(
     if layout.space.axes[-1] in tract.fixed and len(layout.space.axes) > 1:
         return Infeasible("lanes", f"a tile owns one column of {governs.label}", governs)
     return LaidPart(part, feeds, layout, regions[governs], tract)
-
-
-@lru_cache(maxsize=1024)
-def closed(
-    graph: Graph, nodes: tuple[Node, ...], results: tuple[Node, ...]
-) -> tuple[Group, tuple[Entry, ...]]:
-    """A part as a group of its own, and what feeds it: the same for all ways to split it."""
-    wanted = [n.entries[0] for n in results]
-    part, feeds = make_group(graph, nodes, reads_of_part(graph, nodes), wanted)
-    return part, tuple(feeds)
 
 
 def _owned(

@@ -23,15 +23,16 @@ from passkit.shared import ROOM, tile_parts
 from passkit.sharing import Array, arranged, share
 from passkit.size import Extent, Size, at_least, has_size, numel
 from passkit.space import Infeasible, folding_of, is_free
-from passkit.split import Split, SplitKind, State, Whole, guessed
+from passkit.split import Split, guessed
 from passkit.split_search import Agreed, Search, completed, roots_of
-from passkit.stitching.apart import cuts, results_of
+from passkit.stitching.apart import cuts
 from passkit.stitching.bounds import Bound
+from passkit.stitching.closed import reads_of_part
 from passkit.stitching.costs import part_seconds, product_seconds, tile_seconds
-from passkit.stitching.cutting import Piece, contract_of, reads_of_part, without
+from passkit.stitching.cutting import Piece, contract_of, results_of, without
 from passkit.stitching.lives import arrays_of
 from passkit.stitching.parts import LaidPart, crooked, lay_part, part_schedules
-from passkit.stitching.regions import Region, pitched
+from passkit.stitching.regions import Region, pitched, region_of
 from passkit.target import Target
 from passkit.tiling import Composition
 
@@ -41,6 +42,9 @@ WAYS, ALIKE = 64, 8
 
 _Made = tuple[PartPlan, LaidPart | None, float]
 """A part, its space if it has one of its own, and its seconds."""
+_Known = tuple[tuple[Node, ...], tuple[Region | None, ...], Extent, tuple[Node, ...]]
+"""What that follows from: its nodes, what a tile has of values it leaves and reads, how many tiles
+there are, and what it does without."""
 
 
 def is_stitched(graph: Graph) -> bool:
@@ -210,6 +214,7 @@ class _Plan:
         self.number = self.graph.positions
         self.best: Schedule | None = None
         self.refused: Sequence[Infeasible] = ()
+        self.made: dict[_Known, _Made | Infeasible] = {}
 
     def shares(self, pieces: Sequence[Piece]) -> list[Part]:
         """Parts with what they leave that does not follow something else."""
@@ -341,7 +346,12 @@ class _Plan:
     ) -> list[_Made] | Infeasible:
         made: list[_Made] = []
         for piece, values in zip(self.pieces, results, strict=True):
-            found = self._part(piece, values, regions, tiles)
+            read = [e.node for e in reads_of_part(self.graph, piece.nodes)]
+            own = tuple(regions.get(n) for n in (*(e.node for e in values), *read))
+            key = tuple(piece.nodes), own, tiles, tuple(self.dropped)
+            found = self.made.get(key)
+            if found is None:
+                found = self.made[key] = self._part(piece, values, regions, tiles)
             if isinstance(found, Infeasible):
                 return found
             made.append(found)
@@ -359,7 +369,7 @@ class _Plan:
         if piece.product:
             contract = contract_of(piece.nodes[0])
             assert contract is not None
-            seconds = product_seconds(contract, regions[piece.nodes[0]], tiles)
+            seconds = product_seconds(contract, regions[piece.nodes[0]], tiles, self.target)
             return PartPlan(nodes, results, None), None, seconds
         laid = lay_part(self.group, piece.nodes, [e.node for e in values], regions)
         if isinstance(laid, Infeasible):
@@ -371,17 +381,3 @@ class _Plan:
             return plans
         plan = self.choose(values, regions, plans)
         return PartPlan(nodes, results, plan), laid, part_seconds(laid, plan, tiles)
-
-
-def region_of(shape: tuple[Extent, ...], state: State) -> Region:
-    """What a tile owns of a value in that state."""
-    if isinstance(state, Whole):
-        return Region(shape, state.prefix, per=state.per)
-    digits = state.digits(shape)
-    if not digits:
-        return Region(shape, 0)
-    single = state.chunk == 1
-    backwards = state.kind is SplitKind.COLUMN
-    fixed = (len(shape) - 1 - state.split_dim if backwards else state.split_dim) + single
-    window = None if single else state.split_dim
-    return Region(shape, fixed, window, state.chunk, backwards)

@@ -9,6 +9,7 @@ from attrs import evolve, frozen
 from passkit.ast import Binary, Expr, Var, dt, size_of, where
 from passkit.index import Extents, Sum, ravel
 from passkit.size import Extent, Shape, numel
+from passkit.split import SplitKind, State, Whole
 from passkit.stage import Let
 
 TILE = Var("tile", dt.int64)
@@ -44,6 +45,12 @@ class Region:
         inside = self.inside
         return tuple(k for k in range(len(self.shape)) if k not in inside)
 
+    def length(self, dim: int) -> Extent:
+        """How many coordinates of a dimension a tile has, at most."""
+        if dim in self.outside:
+            return 1
+        return self.chunk if dim == self.window else self.shape[dim]
+
     @property
     def swords(self) -> Extent:
         """How many windows the dimension has."""
@@ -70,6 +77,20 @@ class Region:
         """The place in a tile's part of the element at ``index``; its window is from ``first``."""
         at = [index[k] - first if k == self.window else index[k] for k in self.inside]
         return ravel(at, self.room, extents)
+
+
+def region_of(shape: tuple[Extent, ...], state: State) -> Region:
+    """What a tile owns of a value in that state."""
+    if isinstance(state, Whole):
+        return Region(shape, state.prefix, per=state.per)
+    digits = state.digits(shape)
+    if not digits:
+        return Region(shape, 0)
+    single = state.chunk == 1
+    backwards = state.kind is SplitKind.COLUMN
+    fixed = (len(shape) - 1 - state.split_dim if backwards else state.split_dim) + single
+    window = None if single else state.split_dim
+    return Region(shape, fixed, window, state.chunk, backwards)
 
 
 def bounds(region: Region, tiles: Extent, first: Var, last: Var, scale: Extent = 1) -> list[Let]:

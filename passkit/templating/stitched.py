@@ -13,7 +13,7 @@ from passkit.schedule import Schedule
 from passkit.size import Extent, numel
 from passkit.stage import Level
 from passkit.stitching.apart import cuts
-from passkit.stitching.cutting import reads_of_part
+from passkit.stitching.closed import reads_of_part
 from passkit.stitching.regions import Region
 from passkit.template import NestPlan
 from passkit.templating.dealing import dealt, settled

@@ -123,6 +123,23 @@ class Anatomy:
         parts = parts_by(self.group, self.schedule) if self.schedule.parts else ()
         return [[p.original(n) for n in p.graph.nodes if not is_free(n)] for p in parts]
 
+    @property
+    def homes(self) -> dict[Node, int]:
+        """The part that has each operator: that which leaves its value, or the first.
+
+        Others that have it as well compute it again for themselves.
+        """
+        found: dict[Node, int] = {}
+        for number, body in enumerate(self.bodies):
+            found = {**dict.fromkeys(body, number), **found}
+        if self.schedule.stitching is not None:
+            nodes = self.group.graph.nodes
+            left = [[nodes[k] for k in p.results] for p in self.schedule.stitching.parts]
+        else:
+            parts = parts_by(self.group, self.schedule) if self.schedule.parts else ()
+            left = [[p.original(e.node) for e in p.graph.outputs] for p in parts]
+        return found | {n: number for number, values in enumerate(left) for n in values}
+
     def parts(self) -> list[PartFacts]:
         """What there is to say of these parts, in order."""
         made = self._packed if self.schedule.parts else self._stitched

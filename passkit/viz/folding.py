@@ -101,8 +101,8 @@ def _node_lines(sight: Sight, node: Node, fold: Fold) -> tuple[str, ...]:
     name, body = fold.label, node.params.get("body")
     name = name.removeprefix(f"{fold.scope}/") if fold.scope else name
     if body is None:
-        call = call_lines(node, "")[-1]
-        return (call,) if name.startswith(call) else (short_name(name), call)
+        call = call_lines(node, "")[1:]
+        return call if name.startswith(call[0]) else (short_name(name), *call)
     kernel = sight.kernels.get(node)
     count = f"{body.kind.value}, {len(body.ops)} operators"
     made = sight.anatomy(node)

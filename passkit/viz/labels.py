@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from textwrap import wrap
 
 from passkit.dtype import DType
 from passkit.node import Entry, Node
+from passkit.op import Op, get_op
 from passkit.size import Extent, Shape, numel
 from passkit.units import bytes_text
 from passkit.viz.sizes import atom_text, size_text
+
+WIDEST = 44
+"""Letters beyond which a call takes several lines: renderers judge the width of text by guess."""
 
 
 def nbytes(shape: Shape, dtype: DType) -> str:
@@ -17,7 +22,7 @@ def nbytes(shape: Shape, dtype: DType) -> str:
     >>> from passkit.dtype import float32
     >>> from passkit.size import Size
     >>> nbytes((32, 512), float32), nbytes((Size.symbol("n"), 512), float32)
-    ('64 KiB', '2 KiB·n')
+    ('64 KiB', '2·n KiB')
     """
     return extent_text(numel(shape) * dtype.nbytes)
 
@@ -28,8 +33,10 @@ def extent_text(total: Extent) -> str:
         return bytes_text(total)
     if len(total.terms) == 1:
         (atoms, count), *_ = total.terms
-        return "·".join([bytes_text(count), *map(atom_text, atoms)])
-    return f"{size_text(total)} B"
+        number, unit = bytes_text(count).split()
+        factors = "·".join([number, *map(atom_text, atoms)])
+        return f"{factors} {'bytes' if unit == 'B' else unit}"
+    return f"{size_text(total)} bytes"
 
 
 def extent_of(entries: Iterable[Entry]) -> Extent | None:
@@ -83,16 +90,54 @@ def small(node: Node) -> str | None:
 def call_lines(node: Node, name: str) -> tuple[str, ...]:
     """The op with what its picture would not show: constants in place, and parameters."""
     assert node.op is not None
+    call, last = call_text(node), name.rpartition("/")[2]
+    lines: tuple[str, ...] = (call,)
+    if len(call) > WIDEST and _is_half(node):
+        lines = tuple(call.rsplit(", ", 1))
+    elif len(call) > WIDEST:
+        lines = (f"{node.op.name}(", *_wrapped(call))
+    return lines if last.startswith(node.op.name) else (brief(last or name), *lines)
+
+
+def call_text(node: Node) -> str:
+    """The same in one line, without the name.
+
+    Of an operator that does a part of another one's work: of which, and how much at a time. What it
+    repeats of that one, as its own shape does, is left out.
+    """
+    assert node.op is not None
+    if _is_half(node):
+        whole, length = get_op(node.params["of"]), node.params.get("length")
+        call = _call(whole.name, _told(whole, dict(node.params["given"])))
+        by = "" if length is None else f", {size_text(length)} at a time"
+        return f"{node.op.name} of {call}{by}"
     found = [small(e.node) for e in node.inputs]
-    parts = [s or "·" for s in found] if any(found) else []
-    parts += [
+    given = [s or "·" for s in found] if any(found) else []
+    return _call(node.op.name, (*given, *_told(node.op, node.params)))
+
+
+def _is_half(node: Node) -> bool:
+    """Whether an operator says by its parameters of which other one it is a part."""
+    return {"of", "given"} <= node.params.keys()
+
+
+def _told(op: Op, params: Mapping[str, object]) -> list[str]:
+    """The parameters that are not what they are by default."""
+    return [
         f"{k}={brief(v)}"
-        for k, v in node.params.items()
-        if v is not None and v is not False and repr(v) != repr(node.op.params.get(k))
+        for k, v in params.items()
+        if v is not None and v is not False and repr(v) != repr(op.params.get(k))
     ]
-    call = f"{node.op.name}({', '.join(parts)})" if parts else node.op.name
-    last = name.rpartition("/")[2]
-    return (call,) if last.startswith(node.op.name) else (brief(last or name), call)
+
+
+def _call(name: str, parts: Sequence[str]) -> str:
+    return f"{name}({', '.join(parts)})" if parts else name
+
+
+def _wrapped(call: str) -> Iterator[str]:
+    """What stands in the brackets of a call, in lines that are not too wide."""
+    inside = call[call.index("(") + 1 :]
+    yield from wrap(inside, WIDEST, break_long_words=False, break_on_hyphens=False)
 
 
 def brief(value: object, most: int = 28) -> str:

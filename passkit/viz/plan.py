@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from attrs import evolve
 
 from passkit.group import Group
 from passkit.units import percent_text
@@ -24,6 +27,7 @@ MANY = 60
 """Operators beyond which a kernel is drawn as one box."""
 BOXES = 50
 """Boxes beyond which scopes are folded."""
+AGAIN = "(computed again)"
 CROWDED, FEWEST = 4, 16
 """Arrows for each box beyond which more is folded, as long as there are so many boxes."""
 
@@ -37,7 +41,7 @@ def plan(
     """The graph with each group as a cluster, coloured by kind.
 
     Dark edges go through memory, as those between phases do, and tell their shape and bytes; grey
-    ones stay in a kernel.
+    ones stay in a kernel. What several parts of a kernel compute each for itself stands in each.
     ``detail`` False draws a group as one box; by default that is done from 60 operators on. Beyond
     ``boxes`` of those, scopes (``a/b/`` in names) are folded. With a ``profile``, or seconds by
     names of nodes, a darker box takes more of the time.
@@ -71,7 +75,19 @@ def _detailed(sight: Sight) -> Scene:
                 scene.arrows.append(Arrow(tail, key, type_lines(seen)))
         sources.update({e: (key, e) for e in node.entries})
     draw_results(scene, sight.graph, sources)
+    scene.arrows = _merged(scene.arrows)
     return scene
+
+
+def _merged(arrows: Sequence[Arrow]) -> list[Arrow]:
+    """One arrow for those of one value to one operator, which reads it several times."""
+    found = []
+    for arrow, count in Counter(arrows).items():
+        if count > 1 and arrow.lines:
+            first, *others = arrow.lines
+            arrow = evolve(arrow, lines=(f"{first} ×{count}", *others))
+        found.append(arrow)
+    return found
 
 
 def _box(sight: Sight, node: Node, key: str) -> Box:
@@ -94,7 +110,8 @@ def _draw_group(
 ) -> None:
     body: Group = fused.params["body"]
     outside = {v.entries[0]: e for v, e in zip(body.inputs, fused.inputs, strict=True)}
-    names, kind, ids = body.graph.names, body.kind.value, dict[Any, str]()
+    names, kind = body.graph.names, body.kind.value
+    ids: dict[tuple[Node, str], str] = {}
     frame = scene.frames[f"g{len(scene.frames)}"] = Frame(
         f"g{len(scene.frames)}",
         "\n".join(_group_lines(sight, fused)),
@@ -102,7 +119,7 @@ def _draw_group(
         line=LINE[kind],
     )
     made = sight.anatomy(fused)
-    inside = _draw_parts(scene, made, frame) if made else {}
+    frames = _draw_parts(scene, made, frame) if made else {}
     crossing = made.crossing() if made else {}
     stored = set(body.graph.outputs if made and made.schedule.makes else ())
     # The time of a group is told by its operators' boxes, which stand on its pale colour.
@@ -112,44 +129,53 @@ def _draw_group(
             continue
         name = body.origin.get(node) or names[node]
         lines = (short_name(name),) if node.op.name == "constant" else call_lines(node, name)
-        key = ids[node] = f"n{len(scene.boxes)}"
-        scene.add(
-            Box(key, lines, "box", fill, LINE[kind], ink, name, inside.get(node, frame.key),
-                (sight.name(fused),))
-        )
-        for entry in node.inputs:
-            source = outside.get(entry)
-            if source is None and entry.node in ids:
-                lines = type_lines(entry)
-                if entry.node in crossing and inside[entry.node] != inside[node]:
-                    lines = (*lines, f"a tile: {crossing[entry.node]}")
-                waits = entry in stored and inside[entry.node] != inside[node]
-                arrow = Arrow(ids[entry.node], key, lines, "memory" if waits else "inner")
-                scene.arrows.append(arrow)
-            elif source in sources:
-                tail, seen = sources[source]
-                scene.arrows.append(Arrow(tail, key, type_lines(seen)))
-    for entry, inner in zip(fused.entries, body.graph.outputs, strict=True):
-        inner = outside.get(inner, inner)
-        if inner in sources:
-            sources[entry] = sources[inner]
-        elif inner.node in ids:
-            sources[entry] = (ids[inner.node], entry)
+        home, *others = frames.get(node, (frame.key,))
+        for where in (home, *others):
+            key = ids[node, where] = f"n{len(scene.boxes)}"
+            told = lines if where == home else (*lines, AGAIN)
+            members = (sight.name(fused),)
+            scene.add(Box(key, told, "box", fill, LINE[kind], ink, name, where, members))
+            for entry in node.inputs:
+                source, inner = outside.get(entry), entry.node
+                if source in sources:
+                    tail, seen = sources[source]
+                    scene.arrows.append(Arrow(tail, key, type_lines(seen)))
+                    continue
+                if source is not None or small(inner) is not None:
+                    continue
+                here = where if (inner, where) in ids else frames.get(inner, (frame.key,))[0]
+                way = "memory" if entry in stored and here != where else "inner"
+                # What stays in a kernel takes no memory: its type alone is told.
+                lines_of = type_lines(entry) if way == "memory" else type_lines(entry)[:1]
+                if inner in crossing and here != where:
+                    lines_of = (*lines_of, f"a tile: {crossing[inner]}")
+                scene.arrows.append(Arrow(ids[inner, here], key, lines_of, way))
+    for entry, value in zip(fused.entries, body.graph.outputs, strict=True):
+        value = outside.get(value, value)
+        if value in sources:
+            sources[entry] = sources[value]
+        else:
+            found = ids.get((value.node, frames.get(value.node, (frame.key,))[0]))
+            if found is not None:
+                sources[entry] = (found, entry)
 
 
-def _draw_parts(scene: Scene, made: Anatomy, around: Frame) -> dict[Node, str]:
-    """A frame for each part of a kernel that has several; the frame that each operator is in.
+def _draw_parts(scene: Scene, made: Anatomy, around: Frame) -> dict[Node, tuple[str, ...]]:
+    """A frame for each part of a kernel that has several; the frames that each operator is in.
 
-    What several parts compute for themselves is drawn in the first.
+    Of several the first is where its value comes from; the others compute it for themselves.
     """
-    inside: dict[Node, str] = {}
+    frames: dict[Node, tuple[str, ...]] = {}
+    homes = made.homes
     for k, (part, body) in enumerate(zip(made.parts(), made.bodies, strict=True)):
         what = ", ".join(filter(None, (part.kind, part.composition)))
         label = f"{made.word} {k} · {what}" + (f"\ntiles: {part.tiles}" if part.tiles else "")
         key = f"{around.key}p{k}"
         scene.frames[key] = Frame(key, label, around.key, line=around.line)
-        inside = {**dict.fromkeys(body, key), **inside}
-    return inside
+        for n in body:
+            known = frames.get(n, ())
+            frames[n] = (key, *known) if homes[n] == k else (*known, key)
+    return frames
 
 
 def _group_lines(sight: Sight, fused: Node) -> tuple[str, ...]:

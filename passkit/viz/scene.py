@@ -13,7 +13,9 @@ from passkit.viz.colours import FILL, INK, LINE
 notebook: Any = Lazy("passkit.notebook")
 """What notebooks show stands above, and is asked for only by them."""
 
-FONT = "Helvetica,Arial,sans-serif"
+FONT = "Helvetica"
+"""One that all renderers know the widths of letters in: for a list of fonts some take those of
+Times, and text is wider than its box. In SVG any font without serifs may stand in for it."""
 
 
 @frozen

@@ -40,7 +40,7 @@ def simple_svg(scene: Scene, note: str) -> str:
     legend, length = _legend(scene.legend)
     width = max(width, length, LETTER * len(note) + 2 * PAD)
     size = f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
-    font = f'font-family="{FONT}" font-size="11"'
+    font = f'font-family="{FONT},Arial,sans-serif" font-size="11"'
     out = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} {font}>',

@@ -1,4 +1,7 @@
-"""Sizes that only a call knows, as people write them: ⌈n/128⌉ for (127 + n)//(128)."""
+"""Sizes that only a call knows, as people write them: ceil(n/128) for (127 + n)//(128).
+
+Brackets that round are not in all fonts that pictures are drawn with.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,13 @@ from passkit.size import Atom, Extent, Monomial, Quotient, Size
 
 
 def size_text(size: Extent) -> str:
-    """A size in letters and numbers; divisions that round up or down in their brackets.
+    """A size in letters and numbers; divisions say whether they round up or down.
 
     >>> n, m = Size.symbol("n"), Size.symbol("m")
     >>> size_text(40), size_text(n * 2 * m + 1), size_text((n * 64 + 8191) // 8192)
-    ('40', '1 + 2·m·n', '⌈n/128⌉')
+    ('40', '1 + 2·m·n', 'ceil(n/128)')
     >>> size_text((n + 1) // 3), size_text((m + 8 + 4) // 5 * 2)
-    ('⌊(1 + n)/3⌋', '2·⌈(8 + m)/5⌉')
+    ('floor((1 + n)/3)', '2·ceil((8 + m)/5)')
     """
     if isinstance(size, int):
         return str(size)
@@ -39,8 +42,7 @@ def _rounded(of: Quotient) -> str:
     if up and isinstance(top, Size) and isinstance(below, int):
         common = gcd(below, *(count for _, count in top.terms))
         top, below = top // common, below // common
-    left, right = ("⌈", "⌉") if up else ("⌊", "⌋")
-    return f"{left}{_factor(top)}/{_factor(below)}{right}"
+    return f"{'ceil' if up else 'floor'}({_factor(top)}/{_factor(below)})"
 
 
 def _factor(size: Extent) -> str:

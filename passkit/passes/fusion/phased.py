@@ -29,7 +29,8 @@ from passkit.planner import plan_group
 from passkit.schedule import RECOMPUTE, Schedule, recompute_cost
 from passkit.size import Size, at_least, numel
 from passkit.space import Infeasible, folding_of, is_free
-from passkit.stitching.cutting import contract_of, cut, reads_of_part
+from passkit.stitching.closed import reads_of_part
+from passkit.stitching.cutting import contract_of, cut
 from passkit.target import Target
 
 MOST, TRIES = 64, 3

@@ -1,0 +1,49 @@
+"""Parts closed: nodes of a stitched group as groups of their own, and what those read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from passkit.closing import is_literal, make_group
+from passkit.graph import Graph
+from passkit.group import Group
+from passkit.layout import lay_out
+from passkit.node import Entry, Node
+
+
+@lru_cache(maxsize=1024)
+def closed(
+    graph: Graph, nodes: tuple[Node, ...], results: tuple[Node, ...]
+) -> tuple[Group, tuple[Entry, ...]]:
+    """A part as a group of its own, and what feeds it: the same for all ways to split it."""
+    wanted = [n.entries[0] for n in results]
+    part, feeds = make_group(graph, nodes, reads_of_part(graph, nodes), wanted)
+    return part, tuple(feeds)
+
+
+def laid_out(graph: Graph, nodes: Sequence[Node]) -> object:
+    """The layout of some nodes with all results that nobody among them reads, and row values."""
+    inside = set(nodes)
+    read = {e for n in nodes for e in n.inputs}
+    wanted = [
+        n.entries[0]
+        for n in nodes
+        if n.entries[0] not in read
+        or any(u not in inside for u in graph.users.get(n.entries[0], ()))
+    ]
+    group, _ = make_group(graph, nodes, reads_of_part(graph, nodes), wanted)
+    return lay_out(group.graph)
+
+
+def reads_of_part(graph: Graph, nodes: Sequence[Node]) -> list[Entry]:
+    """What nodes read from outside, once each, without literals."""
+    inside = set(nodes)
+    return list(
+        dict.fromkeys(
+            e
+            for n in nodes
+            for e in n.inputs
+            if e.node not in inside and not is_literal(graph, e)
+        )
+    )

@@ -1,0 +1,65 @@
+"""What products in tiles take by the model: rows at a time, and operands that each tile turns."""
+
+from __future__ import annotations
+
+import pytest
+
+import passkit as pk
+from passkit.folds import Contract
+from passkit.stitching.costs import product_seconds
+from passkit.stitching.cutting import contract_of
+from passkit.stitching.plan import plan_stitched
+from passkit.stitching.regions import Region
+from passkit.target import cpu, target_of
+from tests.test_agreed import group_of
+from tests.test_stitched import attention, figure1
+
+o = pk.ops
+
+
+def product(turned: bool = False) -> tuple[Contract, tuple[int, int]]:
+    """(512, 64) x (64, 48), of which the right operand may be stored by its columns."""
+    w = pk.var("w", (48, 64) if turned else (64, 48))
+    y = o.matmul(pk.var("x", (512, 64)), w, transpose_b=turned)
+    contract = contract_of(y.node)
+    assert contract is not None
+    return contract, (512, 48)
+
+
+def seconds(rows: int, turned: bool = False, target: str = "cpu") -> float:
+    """Of all of it, in tiles of so many rows."""
+    contract, shape = product(turned)
+    return product_seconds(contract, Region(shape, 0, 0, rows), 512 // rows, target_of(target))
+
+
+def test_few_rows_wait_for_their_sums() -> None:
+    """Eight rows keep a core busy, and more are no better; a graphics processor has other lanes."""
+    assert seconds(1) > 1.3 * seconds(8) and seconds(2) == seconds(1)
+    assert seconds(8) == pytest.approx(seconds(64)) == pytest.approx(seconds(4))
+    assert seconds(1, target="opencl") == seconds(64, target="opencl") == pytest.approx(
+        512 * 64 * 48 / 6e10
+    )
+
+
+def test_each_tile_turns_its_operand() -> None:
+    """So that tiles had better be few; without that, of eight rows on, they are alike."""
+    more = [seconds(rows, turned=True) - seconds(rows) for rows in (8, 16, 64)]
+
+    assert more[0] == pytest.approx(2 * more[1]) == pytest.approx(8 * more[2]) and more[2] > 0
+
+
+@pytest.mark.parametrize("n", [128, 1000])
+def test_tiles_have_rows_for_their_products(n: int) -> None:
+    """Where nothing else asks for tiles of one row: attention, and the groups of figure 1."""
+    for outputs in (attention(n), figure1(n)):
+        plan = plan_stitched(group_of(outputs), cpu())
+        assert plan.split.chunk >= 8  # type: ignore[union-attr]
+
+
+def test_a_layer_norm_goes_into_a_product_by_rows() -> None:
+    """Tiles of one row would take twice as long."""
+    x = pk.var("x", (64, 128))
+    d = x - o.reduce_mean(x, axis=-1, keepdims=True)
+    y = d * o.rsqrt(o.reduce_mean(d * d, axis=-1, keepdims=True) + 1e-5)
+    plan = plan_stitched(group_of([y @ pk.var("w", (128, 128))]), cpu())
+    assert plan.split.chunk >= 4  # type: ignore[union-attr]
