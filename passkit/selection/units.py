@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 
 class Units:
@@ -40,6 +40,25 @@ class Units:
     def can_join(self, units: Collection[int]) -> bool:
         """Whether no way leads from one of ``units`` to another through units outside."""
         return self._below(units) is not None
+
+    def between(self, units: Collection[int]) -> set[int]:
+        """The units on ways that lead from some of them to another, but for themselves."""
+        first = min(self._place[u] for u in units)
+        last = max(self._place[u] for u in units)
+        below = self._reached(units, self.after, lambda p: p < last)
+        return below & self._reached(units, self.before, lambda p: p > first)
+
+    def _reached(
+        self, units: Collection[int], ways: Mapping[int, set[int]], near: Callable[[int], bool]
+    ) -> set[int]:
+        inside, found = set(units), set[int]()
+        todo = [a for u in inside for a in ways[u]]
+        while todo:
+            unit = todo.pop()
+            if unit not in inside and unit not in found and near(self._place[unit]):
+                found.add(unit)
+                todo += ways[unit]
+        return found
 
     def join(self, units: Collection[int]) -> int:
         """Make some of them one, which has the number of the first, and say that number.

@@ -65,9 +65,10 @@ def grown(
     heapq.heapify(todo)
     while todo:
         unit = heapq.heappop(todo)[1]
-        outside = min(units.after[unit] - set(fused), key=lambda u: -spans[u], default=root)
-        if spans[outside] > spans[root]:
-            left[unit] = Infeasible("would_create_cycle", f"{named(outside)} reads it and stays outside")
+        others = sorted(units.after[unit] - set(fused), key=lambda u: (-spans[u], u))
+        if others and spans[others[0]] > spans[root]:
+            why = f"{named(others[0])} reads it and stays outside"
+            left[unit] = Infeasible("would_create_cycle", why)
             continue
         problem = why_not(fused, unit)
         if problem is not None:

@@ -1,0 +1,111 @@
+"""Patterns: what lies between cuts, and what grows across them."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from passkit.selection.patterns import LADDER, LARGEST, Kind, exploration, substitution
+from passkit.selection.units import Units
+
+L, E, R, P, G, OUT = (
+    Kind.LIGHT, Kind.EXPENSIVE, Kind.ROW, Kind.PRODUCT, Kind.LIBRARY, Kind.OPAQUE)
+
+
+def shown(found: object) -> list[list[int]]:
+    """Patterns in order."""
+    return sorted(sorted(p) for p in found)  # type: ignore[attr-defined]
+
+
+MLP = (
+    [L, L, G, L, L, P, L, R, L, G, E, L],
+    [{0} if k == 1 else {k - 1} if k else set() for k in range(12)],
+)
+"""In front of the first of three products: two operators. Behind the second: a sum."""
+
+
+@pytest.mark.parametrize("step, wanted", list(enumerate([
+    [[0, 1], [3, 4, 5, 6, 7, 8], [10, 11]],
+    [[0, 1], [3, 4], [6, 7, 8], [10, 11]],
+    [[0, 1], [3, 4], [6, 7, 8], [10, 11]],
+    [[0, 1], [3, 4], [6, 7, 8], [10, 11]],
+    [[0, 1], [3, 4], [10, 11]],
+])))
+def test_what_lies_between_cuts(step: int, wanted: list[list[int]]) -> None:
+    """The more classes cut, the smaller patterns are; nothing in front is lost."""
+    kinds, needs = MLP
+
+    assert shown(substitution(needs, kinds, LADDER[step])) == wanted
+
+
+def test_between_cuts_nothing_waits_for_itself() -> None:
+    """2,000 random graphs: each pattern could be one kernel, and so could all of them at once."""
+    draw = random.Random(0)
+    for _ in range(2000):
+        n = draw.randint(2, 14)
+        needs = [set(draw.sample(range(k), min(k, draw.randint(0, 2)))) for k in range(n)]
+        kinds = [draw.choice((L, L, E, R, P, G)) for _ in range(n)]
+        for cuts in LADDER:
+            units = Units(needs)
+            for pattern in substitution(needs, kinds, cuts):
+                units.join(pattern)  # raises where others stand between
+
+
+def test_long_patterns_are_cut() -> None:
+    """A chain of a hundred operators is two patterns, in the order in which they run."""
+    needs = [set[int]()] + [{k} for k in range(99)]
+    found = shown(substitution(needs, [L] * 100, LADDER[0]))
+
+    assert found == [list(range(LARGEST)), list(range(LARGEST, 100))]
+
+
+FIGURE: list[set[int]] = [set(), {0}, {1}, {1}, {2, 3}]
+"""A product, an operator, its row sum, another operator, and a product of both."""
+
+
+def test_what_grows_across_cuts() -> None:
+    """Product, elementwise, fold and product are one, which cuts at products never give."""
+    kinds = [P, E, R, L, P]
+    found = list(exploration(Units(FIGURE), kinds, [1]))
+
+    assert frozenset(range(5)) in found and len(set(found)) == len(found)
+    assert all(frozenset(range(5)) not in substitution(FIGURE, kinds, c) for c in LADDER[1:])
+
+
+def test_what_stands_between_comes_along() -> None:
+    """A step over an operator that cannot be left out takes it in; one that stays out ends it."""
+    needs: list[set[int]] = [set(), {0}, {0, 1}]
+
+    assert shown(exploration(Units(needs), [L, L, L], [0])) == [[0, 1], [0, 1, 2]]
+    assert shown(exploration(Units(needs), [L, OUT, L], [0])) == []
+
+
+def test_budgets_and_limits() -> None:
+    """As many patterns as allowed, some for each seed; none that breaks the limit."""
+    needs = [set[int]()] + [{k} for k in range(29)]
+    units, kinds = Units(needs), [L] * 30
+    found = list(exploration(units, kinds, [3, 20], budget=10))
+    small = list(exploration(units, kinds, [3], limit=lambda p: len(p) < 3))
+
+    assert len(found) == 10 and {3 in p for p in found} == {20 in p for p in found} == {True, False}
+    assert shown(small) == [[2, 3], [3, 4]]
+    assert list(exploration(Units([set()] * 11 + [set(range(11))]), [L] * 12, [0])) == []
+
+
+def test_ways_between_units() -> None:
+    """The operators on ways between others, as trying each of them finds."""
+    draw = random.Random(2)
+    for _ in range(300):
+        n = draw.randint(3, 12)
+        needs = [set(draw.sample(range(k), min(k, draw.randint(0, 2)))) for k in range(n)]
+        units = Units(needs)
+        body = draw.sample(range(n), 2)
+        above: dict[int, set[int]] = {}
+        for k in range(n):
+            above[k] = needs[k].union(*(above[b] for b in needs[k]))
+        wanted = {
+            k for k in range(n) if k not in body and above[k] & set(body)
+            and any(k in above[b] for b in body)
+        }
+        assert units.between(body) == wanted
