@@ -285,6 +285,8 @@ def at_least(a: Extent, b: Extent) -> bool:
     what it is at least, as a division by a number loses less than 1.
     """
     difference = a - b
+    if isinstance(difference, int):
+        return difference >= 0
     return _is_positive(difference) or _is_positive(_divided(difference))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
+from functools import lru_cache
 from math import gcd, isqrt, log2
 from typing import NamedTuple
 
@@ -65,17 +66,7 @@ class Split:
 
         Raises: ScheduleError for a split that does not fit the shape.
         """
-        shape = shape or (1,)
-        self._check(shape)
-        own = shape[self.split_dim]
-        pieces = 1 if at_least(self.chunk, own) else _pieces(own, self.chunk)
-        cut = Digit(self.split_dim, self.chunk, pieces)
-        single = [Digit(k, 1, n) for k, n in enumerate(shape)]
-        if self.kind is SplitKind.ROW:
-            found = [*single[: self.split_dim], cut]
-        else:
-            found = [cut, *single[self.split_dim + 1 :]]
-        return tuple(d for d in found if d.pieces != 1)
+        return _digits(self, shape or (1,))
 
     def _check(self, shape: Shape) -> None:
         if not 0 <= self.split_dim < len(shape):
@@ -148,6 +139,20 @@ class Split:
 
     def __str__(self) -> str:
         return f"({self.split_dim}, {self.chunk}, {self.kind.value})"
+
+
+@lru_cache(maxsize=1 << 14)  # a search for splits asks for each of them some fifty times
+def _digits(split: Split, shape: Shape) -> tuple[Digit, ...]:
+    split._check(shape)
+    own = shape[split.split_dim]
+    pieces = 1 if at_least(split.chunk, own) else _pieces(own, split.chunk)
+    cut = Digit(split.split_dim, split.chunk, pieces)
+    single = [Digit(k, 1, n) for k, n in enumerate(shape)]
+    if split.kind is SplitKind.ROW:
+        found = [*single[: split.split_dim], cut]
+    else:
+        found = [cut, *single[split.split_dim + 1 :]]
+    return tuple(d for d in found if d.pieces != 1)
 
 
 def _pieces(extent: Extent, chunk: Extent) -> Extent:
