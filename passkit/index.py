@@ -33,6 +33,8 @@ class Sum:
 
 def _sum(terms: Mapping[Expr, Extent], constant: Extent) -> Sum:
     kept = {a: c for a, c in terms.items() if c != 0}
+    if len(kept) < 2:
+        return Sum(tuple(kept.items()), constant)
     merged, more = _recombine(kept)
     return Sum(tuple(sorted(merged.items(), key=_order)), constant + more)
 

@@ -55,13 +55,14 @@ def operand_states(entry: Entry, state: State) -> tuple[Found, ...]:
 
     Raises: ScheduleError for an FSchedule whose answer does not fit.
     """
-    if _passes_on(entry):
-        return (state,) * len(entry.node.inputs)
     known = _memo.setdefault(entry.node, {})
     key = entry.index, state
-    if key not in known:
-        known[key] = _found(entry, state)
-    return known[key]
+    found = known.get(key)
+    if found is None:
+        same = _passes_on(entry)
+        found = (state,) * len(entry.node.inputs) if same else _found(entry, state)
+        known[key] = found
+    return found
 
 
 def _found(entry: Entry, state: State) -> tuple[Found, ...]:

@@ -287,6 +287,8 @@ def at_least(a: Extent, b: Extent) -> bool:
     if isinstance(a, int) and isinstance(b, int):
         return a >= b
     difference = a - b
+    if isinstance(difference, int):
+        return difference >= 0
     return _is_positive(difference) or _is_positive(_divided(difference))
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from attrs import frozen
@@ -69,9 +70,8 @@ def overrides(found: Mapping[str, tuple[Variant, ...]]) -> Iterator[dict[str, An
         yield {name: own[k].template for name, own in found.items() if k < len(own)}
 
 
-def kernels_of(graph: Graph, **given: Any) -> dict[str, Kernel]:
-    """The kernels of a graph by the names of the fused nodes."""
-    plan = planned(graph, "CodeGen", **given)
+def kernels_of(plan: Graph) -> dict[str, Kernel]:
+    """The kernels of a planned graph by the names of the fused nodes."""
     kernels = plan.attrs["kernel"]
     return {plan.names[n]: kernels[n] for n in plan.attrs["subgraph"]}
 
@@ -79,21 +79,34 @@ def kernels_of(graph: Graph, **given: Any) -> dict[str, Kernel]:
 def texts(one: Subject, target: str) -> tuple[int, dict[str, str]]:
     """How many groups a subject has on a target, and their kernels under each template, by key."""
     how = {**one.native, "target": target}
-    found = ways(one.graph, **how)
+    fused = planned(one.graph, "Fusion", **how)
+    found = ways(fused, **how)
     made: dict[str, str] = {}
     for given in [{}, *overrides(found)]:
-        kernels = kernels_of(one.graph, **how, templates=given).values()
-        made |= {k.key: k.source for k in kernels}
+        plan = planned(fused, "CodeGen", **how, templates=given)
+        made |= {k.key: k.source for k in kernels_of(plan).values()}
     return len(found), made
+
+
+def compile_together(subjects: Iterable[Subject]) -> None:
+    """Put the kernels of many subjects into the cache; what is wrong, `check` finds in each."""
+    ready: list[Graph] = []
+    for one in subjects:
+        with suppress(Exception):
+            fused = planned(one.graph, "Fusion", **one.native)
+            for given in overrides(ways(fused, **one.native)):
+                ready.append(planned(fused, "CodeGen", **one.native, templates=given))
+    prebuilt(ready, [{}] * len(ready))
 
 
 def check(one: Subject, blocks: bool = True) -> tuple[int, int, list[str]]:
     """How many groups and templates a subject has, and what is wrong with any of them."""
     try:
-        found = ways(one.graph, **one.native)
+        fused = planned(one.graph, "Fusion", **one.native)
+        found = ways(fused, **one.native)
         given = list(overrides(found))
-        prebuilt([one.graph] * len(given), [{**one.native, "templates": t} for t in given])
-        wrong = [*_alike(one, found, given), *_results(one, one.native, given)]
+        ready = prebuilt([fused] * len(given), [{**one.native, "templates": t} for t in given])
+        wrong = [*_alike(one, ready, given), *_results(one, one.native, given)]
         if blocks:
             inner = list(overrides(ways(one.graph, **one.blocks)))
             wrong += _results(one, one.blocks, inner)
@@ -113,13 +126,11 @@ def _results(
             yield f"{one}\n{_shown(templates)}\n{said(error)}"
 
 
-def _alike(
-    one: Subject, found: Mapping[str, tuple[Variant, ...]], given: list[dict[str, Any]]
-) -> Iterator[str]:
+def _alike(one: Subject, ready: list[Graph], given: list[dict[str, Any]]) -> Iterator[str]:
     """Two templates of a group whose kernels are one text with the same tiles."""
     seen: dict[tuple[Any, ...], Any] = {}
-    for templates in given:
-        kernels = kernels_of(one.graph, **one.native, templates=templates)
+    for plan, templates in zip(ready, given, strict=True):
+        kernels = kernels_of(plan)
         for name, template in templates.items():
             kernel = kernels[name]
             what = name, kernel.source, kernel.sizes, kernel.grid

@@ -33,7 +33,7 @@ from passkit.variants import MOST, variants
 from tests.passes.test_schedule_plan import SOFTMAX
 from tests.random_graphs import random_case
 from tests.random_stitches import random_stitch
-from tests.template_cases import Subject, check, overrides, subject
+from tests.template_cases import Subject, check, compile_together, overrides, subject
 
 
 def groups(graph: pk.Graph, **options: Any) -> list[Group]:
@@ -273,14 +273,19 @@ def test_values_of_packed_parts_have_the_names_of_the_whole() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(0, 40, 10))
+@pytest.mark.parametrize("first", range(0, 48, 12))
 def test_random_groups_under_all_their_templates(first: int) -> None:
-    """C++ and the block interpreter find what NumPy finds, however loops are dealt out."""
-    wrong: list[str] = []
-    for seed in range(first, first + 10):
-        wrong += check(subject(seed))[2]
+    """C++ and the block interpreter find what NumPy finds, however loops are dealt out.
+
+    A graph has several groups: these are 200 at least.
+    """
+    subjects = [subject(seed) for seed in range(first, first + 12)]
+    compile_together(subjects)
+    found = [check(one) for one in subjects]
+    wrong = [what for _, _, several in found for what in several]
 
     assert not wrong, "\n\n".join(wrong[:3])
+    assert sum(groups for groups, _, _ in found) >= 50
 
 
 def test_planted_bugs_are_found(monkeypatch: pytest.MonkeyPatch) -> None:

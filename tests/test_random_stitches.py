@@ -15,7 +15,7 @@ from passkit.sharing import Sharing, share
 from passkit.stitching import costs, plan
 from passkit.target import target_of
 from tests.random_stitches import random_stitch
-from tests.together import compiled
+from tests.together import prebuilt
 
 o = pk.ops
 MENDED = (40, 89, 107, 145, 334, 346, 1096, 1939)
@@ -88,9 +88,10 @@ def test_native(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same text compiled."""
     monkeypatch.setattr(costs, "TURN", 0.0)
     made = [random_stitch(seed) for seed in (*MENDED, *range(200, 214))]
-    for graph, names in made:
-        (exe,) = compiled([graph], keep_together=names)
-        agree(graph, exe)
+    options = [{"keep_together": names} for _, names in made]
+    ready = prebuilt([graph for graph, _ in made], options)
+    for (graph, _), fused, own in zip(made, ready, options, strict=True):
+        agree(graph, pk.compile(fused, **own))
 
 
 def test_results_of_one_part_that_tiles_share_otherwise() -> None:

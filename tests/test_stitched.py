@@ -26,7 +26,7 @@ from passkit.stitching.regions import Region
 from passkit.target import cpu, target_of
 from passkit.tiling import Composition
 from tests.teams import team_of
-from tests.together import compiled
+from tests.together import prebuilt
 
 o = pk.ops
 EXTENTS = (1, 5, 17, 33, 128, 1000, 4097)
@@ -159,8 +159,10 @@ def agree(graph: pk.Graph, exe: Any, feeds: dict[str, Any]) -> None:
 def test_one_kernel_each_at_every_extent(program: Program, rng: np.random.Generator) -> None:
     """One launch and nothing else, whatever the extent."""
     made = [together(program(n)) for n in EXTENTS]
-    for graph, names in made:
-        (exe,) = compiled([graph], keep_together=names)
+    options = [{"keep_together": names} for _, names in made]
+    ready = prebuilt([graph for graph, _ in made], options)
+    for (graph, _), plan, own in zip(made, ready, options, strict=True):
+        exe = pk.compile(plan, **own)
         assert len(exe.steps) == 1 and len(exe.kernels) == 1
         agree(graph, exe, feeds_of(graph, rng))
 

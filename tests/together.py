@@ -11,10 +11,8 @@ from passkit.errors import PasskitError
 from passkit.executable import Executable
 from passkit.graph import Graph
 from passkit.passes.rtcgen import sections_of
-from passkit.planning import LADDER
+from passkit.planning import planned
 from passkit.runtime.native.build import build
-
-PLAN = LADDER[: LADDER.index("CodeGen") + 1]
 
 
 def compiled(graphs: Sequence[Graph], **options: Any) -> list[Executable]:
@@ -23,13 +21,13 @@ def compiled(graphs: Sequence[Graph], **options: Any) -> list[Executable]:
 
 
 def prebuilt(graphs: Sequence[Graph], options: Sequence[Mapping[str, Any]]) -> list[Graph]:
-    """The graphs, planned under their options; their kernels are in the cache.
+    """The graphs, planned on under their options; their kernels are in the cache.
 
     One bad kernel spoils what it is compiled with, so its graph then says so by itself.
     """
     kernels = {}
-    planned = [pk.ApplyPasses(g, PLAN, **own) for g, own in zip(graphs, options, strict=True)]
-    for graph in planned:
+    ready = [planned(g, "CodeGen", **own) for g, own in zip(graphs, options, strict=True)]
+    for graph in ready:
         kernels.update({k.key: k for k in graph.attrs["kernel"].values()})
     sources = [
         (k.key, k.name, f"namespace pk {{\n{k.source}}}\n", sections_of(k.source))
@@ -37,4 +35,4 @@ def prebuilt(graphs: Sequence[Graph], options: Sequence[Mapping[str, Any]]) -> l
     ]
     with suppress(PasskitError):
         build(sources, flags=("-fwrapv",))
-    return planned
+    return ready

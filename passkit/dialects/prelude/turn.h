@@ -98,11 +98,13 @@ PK_FN void turn_edge(T *to, const T *from, int64_t stride, int64_t rows, int64_t
 #endif
 
 // Row r of the block is lane by lane from[r + lane * stride]; only lanes that are on are touched,
-// which are the first ones.
+// which are the first ones. It is called, not pasted: a kernel that turns the 64 inputs of a window
+// is compiled in a fortieth of the time, and runs as fast or faster.
 PK_FN constexpr bool all_on(all_lanes) { return true; }
 PK_FN constexpr bool all_on(mask) { return false; }
 template <class T, class M>
-PK_FN void turn(T *to, const T *from, int64_t stride, int64_t rows, M m) {
+static __attribute__((noinline, unused)) void turn(T *to, const T *from, int64_t stride,
+                                                   int64_t rows, M m) {
     typedef uint_of<T> U;
     if (all_on(m) && rows == 16) turn_part<16>((U *)to, (const U *)from, stride);
     else turn_edge<16>((U *)to, (const U *)from, stride, rows, num_on(m));

@@ -97,6 +97,8 @@ class StageRun:
 
     def _before(self, seen: Values, inner: tuple[int, ...]) -> None:
         """What stands in front of the lanes, which sees no loop inside."""
+        if not self.stage.before:
+            return
         crew = self.threads.crew(0, inner)
         lanes = self.threads.numbers(Level.CTA)
         if all(self.threads.shape[k] == 1 for k in lanes) and lanes:
