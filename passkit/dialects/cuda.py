@@ -98,7 +98,11 @@ PK_FN void wait_of_grid(uint32_t *gate) {
 template <class T> PK_FN T maximum(T a, T b) { return a != a || a > b ? a : b; }
 template <class T> PK_FN T minimum(T a, T b) { return a != a || a < b ? a : b; }
 template <class T> PK_FN T magnitude(T x) { return x < T(0) ? T(-x) : x; }
-template <class T> PK_FN T sigmoid(T x) { return T(1) / (T(1) + exp(-x)); }
+// Of a number below 0 by a power that does not overflow: what is left of it may be denormal.
+template <class T> PK_FN T sigmoid(T x) {
+  const T power = exp(-magnitude(x));
+  return (x < T(0) ? power : T(1)) / (T(1) + power);
+}
 
 // Integers: towards zero; division by 0 gives 0, the lowest over -1 wraps.
 template <class T> PK_FN T cut_divide(T a, T b) {
@@ -178,6 +182,7 @@ CUDA = register_dialect(
         name="cuda",
         kernel='extern "C" __global__ void {name}({params})',
         buffer="{const}{type} *__restrict__ {name}",
+        aliased="{const}{type} *{name}",
         scratch="{type} *const {name} = ({type} *)(scratch + {offset});",
         scratch_of_row=(
             "{type} *const {name} = ({type} *)(scratch + {offset} + threadIdx.y * ({total}));"

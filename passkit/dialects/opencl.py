@@ -10,7 +10,10 @@ from passkit.dialects.words import PHILOX
 FLOATS = """\
 static inline {t} maximum_{t}({t} a, {t} b) {{ return a != a || a > b ? a : b; }}
 static inline {t} minimum_{t}({t} a, {t} b) {{ return a != a || a < b ? a : b; }}
-static inline {t} sigmoid_{t}({t} x) {{ return 1 / (1 + exp(-x)); }}
+static inline {t} sigmoid_{t}({t} x) {{
+  const {t} power = exp(-fabs(x));
+  return (x < 0 ? power : 1) / (1 + power);
+}}
 static inline {t} scaled_{t}({t} x, {t} n) {{
   return ldexp(x, n > 5000 ? 5000 : n < -5000 ? -5000 : (int)n);
 }}
@@ -103,6 +106,7 @@ OPENCL = register_dialect(
         kernel=KERNEL,
         phases=PhaseTemplates(function=KERNEL),
         buffer="__global {const}{type} *restrict {name}",
+        aliased="__global {const}{type} *{name}",
         size="const long {name}",
         scratch="__local {type} *const {name} = (__local {type} *)(scratch + {offset});",
         grid="for (long {var} = get_group_id(0); {var} < {stop}; {var} += get_num_groups(0))",

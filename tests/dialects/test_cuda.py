@@ -101,3 +101,26 @@ def test_every_function_has_a_spelling() -> None:
 
     assert "tanhf(" in kernel.source and "__int_as_float(0x7f800000)" in kernel.source
     assert "bits_f32(0x7fc00000u)" in kernel.source
+
+
+CHAIN = "x: f32[n]; y = exp(x); z = log(y); return sqrt(z)"
+
+
+@pytest.mark.parametrize("target, word", [("cuda", "__restrict__ "), ("opencl", "restrict ")])
+def test_what_takes_the_place_of_an_input_is_not_restricted(target: str, word: str) -> None:
+    """The middle one of three kernels stores where it loads: so says its text, and no other's."""
+    made = plan(CHAIN, target=target, fusion="none").attrs["kernel"]
+
+    assert [k.source.count(word) for k in made.values()] == [2, 0, 2]
+
+
+@pytest.mark.parametrize("target", ["cuda", "opencl"])
+def test_one_element_in_its_own_place(target: str) -> None:
+    """It is loaded by the thread that stores it, and by none that may come later."""
+    text = CHAIN.replace("[n]", "[1]")
+    (_, kernel, _) = plan(text, target=target, fusion="none").attrs["kernel"].values()
+    lines = [x.strip() for x in kernel.source.splitlines()]
+    (loop,) = [k for k, x in enumerate(lines) if x.startswith("for (") and " i0 = " in x]
+
+    assert not any("x0[0]" in x for x in lines[:loop])
+    assert any("x0[0]" in x for x in lines[loop:])
