@@ -165,6 +165,8 @@ class Dialect:
     each a pointer and its strides down and along: (m, k) by (k, n).
     ``aliased`` is a buffer whose bytes another one of the kernel has as well, where ``buffer`` says
     that none has. ``counter``, if given, is a local that rows, taken one after the other, count up.
+    Where a language leaves open what signed integers do that overflow, ``wraps`` asks for functions
+    in the place of operators: wrapped_add, wrapped_sub and wrapped_mul.
     ``unpack`` and ``unpack_size``, if given, fetch arguments in front of the body; ``fence`` ends a
     kernel that streams. With ``parts`` the parts of packed kernels are functions; ``phases``
     are for kernels of several. ``calls`` maps function names to spellings; where a language has
@@ -201,6 +203,7 @@ class Dialect:
     truth: str = ""
     casts: Mapping[str, str] = field(factory=dict)
     rounded: str = ""
+    wraps: bool = False
     infinity: str = "INFINITY"
     bits: str = "{type}({bits})"
     prologue: tuple[str, ...] = ()

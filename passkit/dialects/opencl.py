@@ -20,6 +20,9 @@ static inline {t} scaled_{t}({t} x, {t} n) {{
 """
 
 INTEGERS = """\
+static inline {t} wrapped_add_{t}({t} a, {t} b) {{ return ({t})((ulong)a + (ulong)b); }}
+static inline {t} wrapped_sub_{t}({t} a, {t} b) {{ return ({t})((ulong)a - (ulong)b); }}
+static inline {t} wrapped_mul_{t}({t} a, {t} b) {{ return ({t})((ulong)a * (ulong)b); }}
 static inline {t} cut_divide_{t}({t} a, {t} b) {{
   return b == 0 ? 0 : ({t})-1 < 0 && b == ({t})-1 ? 0 - a : a / b;
 }}
@@ -141,6 +144,7 @@ OPENCL = register_dialect(
         bits="as_{type}({bits})",
         casts={**NARROW_CASTS, "float64/float16": "narrow_f16_double({value})"},
         rounded="rounded_{short}({value})",
+        wraps=True,
         # A bool is no type of a buffer's element, and a half only of a pointer's.
         scalars={"bool": "uchar", **WHOLE, **REAL, "float16": "ushort", "bfloat16": "ushort"},
         calls={
@@ -153,6 +157,7 @@ OPENCL = register_dialect(
             **_each(REAL, "igamma", "igammac", "betainc", "zeta"),
             **{f"ldexp/{k}": f"scaled_{t}" for k, t in REAL.items()},
             **_each(WHOLE, "cut_divide", "fmod", "gcd", "whole_power", "left_shift", "right_shift"),
+            **_each(WHOLE, "wrapped_add", "wrapped_sub", "wrapped_mul"),
         },
         preamble=NARROW
         + "".join(

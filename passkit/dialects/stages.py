@@ -23,6 +23,7 @@ def print_stage(stage: Stage | Dot, body: Body) -> None:
     if isinstance(stage, Dot):
         print_dot(stage, body)
         return
+    body.scalars.positions.update(x.var.name for x in stage.loops)
     loops = [x for x in stage.loops if x.level is Level.WARP]
     front = len(body.lines)
     by_row, body.by_row = body.by_row, body.by_row or bool(loops)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -101,6 +102,27 @@ def test_every_function_has_a_spelling() -> None:
 
     assert "tanhf(" in kernel.source and "__int_as_float(0x7f800000)" in kernel.source
     assert "bits_f32(0x7fc00000u)" in kernel.source
+
+
+WRAPPING = {
+    "x: i32[n]; return add(neg(x), mul(x, 7))": ["wrapped_add", "wrapped_sub", "wrapped_mul"],
+    "x: i64[200, n]; return reduce_sum(x, axis=1)": ["wrapped_add"],
+    "x: i64[9, 70]; y: i64[70, 5]; return matmul(x, y)": ["wrapped_add", "wrapped_mul"],
+    "x: u16[n]; return mul(x, x)": ["wrapped_mul"],
+    "x: u32[n]; y: i8[n]; return mul(x, x), add(y, y), y": [],
+    "x: i32[200, n]; return transpose(x)": [],
+}
+
+
+@pytest.mark.parametrize("target", ["cuda", "opencl"])
+@pytest.mark.parametrize("text", WRAPPING)
+def test_integers_wrap(text: str, target: str) -> None:
+    """What is computed may overflow, which C leaves open; where it lies may not."""
+    kernels = plan(text, target=target).attrs["kernel"].values()
+    called = {w for k in kernels for w in re.findall(r"wrapped_[a-z]{3}", k.source)}
+
+    assert sorted(called) == sorted(WRAPPING[text])
+    assert not any(re.search(r"\w\[[^]]*wrapped", k.source) for k in kernels)
 
 
 CHAIN = "x: f32[n]; y = exp(x); z = log(y); return sqrt(z)"

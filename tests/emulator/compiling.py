@@ -16,7 +16,8 @@ HERE = Path(__file__).parent
 MANY = 200  # kernels in a translation unit
 FLAGS = (
     "-std=c++20", "-O0", "-fPIC", "-w", "-fno-strict-aliasing", "-ffp-contract=off",
-    "-fno-extern-tls-init", "-fsanitize=thread,bounds,shift,integer-divide-by-zero",
+    "-fno-extern-tls-init", "-fsanitize=thread,bounds",
+    "-fsanitize=shift,integer-divide-by-zero,signed-integer-overflow",
     "--param=tsan-instrument-func-entry-exit=0", "--param=tsan-distinguish-volatile=1",
 )  # fmt: skip
 

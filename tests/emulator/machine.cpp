@@ -248,6 +248,10 @@ void __ubsan_handle_out_of_bounds(const Place *at, long index) {
   emulated::fail("line %u: index %ld of a variable with fewer elements", at->line, index);
 }
 UNDEFINED(divrem_overflow, "a quotient that overflows, or of 0")
+UNDEFINED(add_overflow, "a sum overflows")
+UNDEFINED(sub_overflow, "a difference overflows")
+UNDEFINED(mul_overflow, "a product overflows")
+UNDEFINED(negate_overflow, "a negation overflows")
 UNDEFINED(shift_out_of_bounds, "a shift below 0, or by more than there are bits")
 
 // Run a kernel: 0, or 1 with a message. The order of threads and blocks is 0 for forwards, 1 for

@@ -79,6 +79,8 @@ y[i] = v;""", "diverges: .* waits for its warp in line [23], .* waits for its wa
                        r"waits in line \d, thread .* in line \d"),
     "wait_and_shuffle": (LANE + "y[i] = 0;\nif (i < 16) __syncthreads();\nelse __syncwarp();",
                          "diverges: .* for its block in line 2, .* for its warp in line 3"),
+    "too_large": (LANE + "y[i] = (i + 1) * int(n) * 100000000;",
+                  "line 1: a product overflows: "),
     "by_nothing": (LANE + "y[i] = int(x[i]) / (int(n) - 64);", "line 1: a quotient .*of 0"),
     "shifted_too_far": (LANE + "y[i] = 1 << int(n);", "line 1: a shift .* than there are bits: 1"),
     "without_end": ("for (int64_t k = 0; k >= 0; ++k) y[threadIdx.x] = 0;", "runs for too long"),
