@@ -2,6 +2,7 @@
 
     python benchmarks/fuzz.py --count 10000
     python benchmarks/fuzz.py --count 500 --blocks      # the kernels' ASTs too, block by block
+    python benchmarks/fuzz.py --count 500 --cuda        # as CUDA C instead, on an emulated machine
 
 Batches of graphs share their compiled units. Each process takes some hundred graphs, so that a
 crash costs one of them and names its batch.
@@ -25,16 +26,18 @@ from campaign import reports  # noqa: E402  (after the path)
 BATCH, PROCESS = 100, 500
 
 
-def work(first: int, count: int, seconds: float, blocks: bool) -> int:
+def work(first: int, count: int, seconds: float, blocks: bool, cuda: bool) -> int:
     """Check the graphs of some seeds; a line of JSON for each batch, failures as text."""
-    from tests.fuzzing import Failure, check_all, check_blocks, minimised
+    from tests.emulator import checking
+    from tests.fuzzing import Failure, check, check_all, check_blocks, minimised
     from tests.random_graphs import coverage, random_case
 
+    every, each = (checking.check_all, checking.check) if cuda else (check_all, check)
     for start in range(first, first + count, BATCH):
         print(json.dumps({"start": start}), flush=True)
         cases = [random_case(s) for s in range(start, min(start + BATCH, first + count))]
-        failures, compared = check_all(cases)
-        shown = [str(minimised(f, seconds)) for f in failures]
+        failures, compared = every(cases)
+        shown = [str(minimised(f, seconds, each)) for f in failures]
         for case in cases if blocks else ():
             what = check_blocks(case)
             if what is not None:
@@ -57,10 +60,11 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time (1)")
     parser.add_argument("--seconds", type=float, default=30.0, help="to make a failure small (30)")
     parser.add_argument("--blocks", action="store_true", help="run kernels block by block as well")
+    parser.add_argument("--cuda", action="store_true", help="run CUDA C on an emulated machine")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.worker:
-        return work(args.first, args.count, args.seconds, args.blocks)
+        return work(args.first, args.count, args.seconds, args.blocks, args.cuda)
     return Campaign(args).run()
 
 
@@ -99,7 +103,7 @@ class Campaign:
             command = [sys.executable, "-X", "faulthandler", __file__, "--worker"]
             command += ["--first", str(first), "--count", str(min(PROCESS, last - first))]
             command += ["--seconds", str(self.args.seconds)]
-            yield command + ["--blocks"] * self.args.blocks
+            yield command + ["--blocks"] * self.args.blocks + ["--cuda"] * self.args.cuda
 
     def summary(self) -> int:
         """Print coverage and counts."""

@@ -163,7 +163,10 @@ class Dialect:
     ``wait_of_row`` those of a row: {memory} is the first of ``memory``, or where a kernel reads
     its own results the second. ``product``, if given, multiplies the matrices {a} and {b} into {c},
     each a pointer and its strides down and along: (m, k) by (k, n).
-    ``counter``, if given, is a local that rows, taken one after the other, count up.
+    ``aliased`` is a buffer whose bytes another one of the kernel has as well, where ``buffer`` says
+    that none has. ``counter``, if given, is a local that rows, taken one after the other, count up.
+    Where a language leaves open what signed integers do that overflow, ``wraps`` asks for functions
+    in the place of operators: wrapped_add, wrapped_sub and wrapped_mul.
     ``unpack`` and ``unpack_size``, if given, fetch arguments in front of the body; ``fence`` ends a
     kernel that streams. With ``parts`` the parts of packed kernels are functions; ``phases``
     are for kernels of several. ``calls`` maps function names to spellings; where a language has
@@ -173,6 +176,7 @@ class Dialect:
     name: str
     kernel: str
     buffer: str
+    aliased: str = ""
     size: str = "const int64_t {name}"
     unpack: str = ""
     unpack_size: str = ""
@@ -199,6 +203,7 @@ class Dialect:
     truth: str = ""
     casts: Mapping[str, str] = field(factory=dict)
     rounded: str = ""
+    wraps: bool = False
     infinity: str = "INFINITY"
     bits: str = "{type}({bits})"
     prologue: tuple[str, ...] = ()

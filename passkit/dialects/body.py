@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 from passkit import dtype as dt
 from passkit.ast import Var
@@ -19,7 +19,7 @@ class Body:
     ``dtypes`` are those of the kernel's buffers. ``num_divisors`` have a name so far; ``streams``
     says whether a store went past the caches, ``by_row`` whether what follows is inside a loop over
     a tile's rows, which ``has_rows`` says are somewhere in the kernel; ``rereads`` whether the
-    kernel reads its own results.
+    kernel reads its own results, ``aliased`` which buffers have the place of another.
     """
 
     def __init__(
@@ -28,8 +28,9 @@ class Body:
         buffers: Iterable[Buffer],
         has_rows: bool = False,
         rereads: bool = False,
+        aliased: Set[str] = frozenset(),
     ) -> None:
-        self.has_rows, self.rereads = has_rows, rereads
+        self.has_rows, self.rereads, self.aliased = has_rows, rereads, aliased
         self.scalars, self.dialect = scalars, scalars.dialect
         self.dtypes = {b.name: b.dtype for b in buffers}
         self.lines: list[str] = []
@@ -88,6 +89,7 @@ class Body:
 
     def loop(self, template: str, loop: Loop) -> None:
         """Begin a loop."""
+        self.scalars.positions.add(loop.var.name)
         start, stop = self.scalars.expr(loop.start), self.scalars.expr(loop.stop)
         if loop.limit is not None:
             limit, kind = self.scalars.expr(loop.limit), self.dialect.type_of(dt.int64)
@@ -106,6 +108,8 @@ class Body:
 
     def let(self, let: Let) -> None:
         """A local."""
+        if self.scalars.is_position(let.value):
+            self.scalars.positions.add(let.var.name)
         kind, value = self.dialect.type_of(let.var.dtype), self.scalars.expr(let.value)
         self.line(self.dialect.local.format(type=kind, name=let.var.name, value=value))
 

@@ -97,8 +97,22 @@ PK_FN void wait_of_grid(uint32_t *gate) {
 // NaN propagates.
 template <class T> PK_FN T maximum(T a, T b) { return a != a || a > b ? a : b; }
 template <class T> PK_FN T minimum(T a, T b) { return a != a || a < b ? a : b; }
-template <class T> PK_FN T magnitude(T x) { return x < T(0) ? T(-x) : x; }
-template <class T> PK_FN T sigmoid(T x) { return T(1) / (T(1) + exp(-x)); }
+// Integers wrap.
+template <class T> PK_FN T wrapped_add(T a, T b) { return T((uint64_t)a + (uint64_t)b); }
+template <class T> PK_FN T wrapped_sub(T a, T b) { return T((uint64_t)a - (uint64_t)b); }
+template <class T> PK_FN T wrapped_mul(T a, T b) { return T((uint64_t)a * (uint64_t)b); }
+template <class T> PK_FN T magnitude(T x) {
+  if constexpr (T(0.5) == T(0)) {
+    return x < T(0) ? wrapped_sub(T(0), x) : x;
+  } else {
+    return x < T(0) ? -x : x;
+  }
+}
+// Of a number below 0 by a power that does not overflow: what is left of it may be denormal.
+template <class T> PK_FN T sigmoid(T x) {
+  const T power = exp(-magnitude(x));
+  return (x < T(0) ? power : T(1)) / (T(1) + power);
+}
 
 // Integers: towards zero; division by 0 gives 0, the lowest over -1 wraps.
 template <class T> PK_FN T cut_divide(T a, T b) {
@@ -178,6 +192,7 @@ CUDA = register_dialect(
         name="cuda",
         kernel='extern "C" __global__ void {name}({params})',
         buffer="{const}{type} *__restrict__ {name}",
+        aliased="{const}{type} *{name}",
         scratch="{type} *const {name} = ({type} *)(scratch + {offset});",
         scratch_of_row=(
             "{type} *const {name} = ({type} *)(scratch + {offset} + threadIdx.y * ({total}));"
@@ -207,6 +222,7 @@ CUDA = register_dialect(
         cast="convert<{type}>({value})",
         casts=NARROW_CASTS,
         rounded="rounded_{short}({value})",
+        wraps=True,
         scalars={**SCALARS, "float16": "uint16_t", "bfloat16": "uint16_t"},
         preamble=PREAMBLE
         + GAMMA.format(fn="PK_FN")

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, field, frozen
 
 from passkit import dtype as dt
-from passkit.ast import Binary, Call, Cast, Const, Expr, Load, Select, SizeOf, Unary, Var
+from passkit.ast import Binary, Call, Cast, Const, Expr, Load, Select, SizeOf, Unary, Var, const
 from passkit.dialects.base import Dialect
 from passkit.dtype import DType
 from passkit.errors import CodeGenError
@@ -36,6 +36,8 @@ PRECEDENCE = {
     "%": 10,
 }
 TERNARY, UNARY, ATOM = 1, 11, 13
+WRAPPED = {"+": "wrapped_add", "-": "wrapped_sub", "*": "wrapped_mul"}
+"""The functions for signed integers that may overflow, where a language asks for them."""
 
 
 def literal(x: Const, dialect: Dialect) -> str:
@@ -107,7 +109,8 @@ class Scalars:
 
     ``sizes`` are the kernel's size arguments; ``registers`` are its arrays of vectors, which are
     numbered by k; ``scratch`` are the extents of its scratch arrays. Under a ``guard``, a mask of
-    lanes, nothing is loaded that no lane asks for.
+    lanes, nothing is loaded that no lane asks for. ``positions`` are the variables so far that
+    count loops, and those made of such: they are ``inside`` of arrays, and do not overflow.
     """
 
     dialect: Dialect
@@ -115,6 +118,8 @@ class Scalars:
     registers: frozenset[str]
     scratch: Mapping[str, Extent]
     guard: str = ""
+    inside: bool = False
+    positions: set[str] = field(factory=set, eq=False, repr=False)
 
     def expr(self, x: Expr, outer: int = 0) -> str:
         """The text of an expression inside one of precedence ``outer``."""
@@ -136,6 +141,8 @@ class Scalars:
                     return template.format(at=at, mask=self.guard), ATOM
                 return self.element(buffer, index), ATOM
             case Unary(op, a):
+                if op == "-" and self._overflows(x):
+                    return self._wrapped("-", const(0, x.dtype), a), ATOM
                 op = "!" if op == "~" and x.dtype is dt.bool_ else op
                 return self._narrow(x, op + self.expr(a, UNARY + 1), UNARY)
             case Binary():
@@ -153,17 +160,48 @@ class Scalars:
 
     def element(self, buffer: str, index: Expr) -> str:
         """An element of a buffer, to read or to assign."""
-        return f"{buffer}[{'k' if buffer in self.registers else self.expr(index)}]"
+        return f"{buffer}[{'k' if buffer in self.registers else self._index(index)}]"
 
     def address(self, buffer: str, index: Expr) -> str:
         """A pointer to an element of a buffer."""
-        text = self.expr(index)
+        text = self._index(index)
         return buffer if text == "0" else f"{buffer} + {text}"
+
+    def is_position(self, x: Expr) -> bool:
+        """Whether a value is made of loops' variables and sizes alone."""
+        known = (Const, SizeOf, Binary, Unary, Select, Cast)
+        return all(
+            isinstance(part, known)
+            or (isinstance(part, Var) and (part.name in self.positions or part.name in self.sizes))
+            for part in walk(x)
+        )
+
+    def _index(self, x: Expr) -> str:
+        return evolve(self, inside=True).expr(x) if self.dialect.wraps else self.expr(x)
+
+    def _overflows(self, x: Expr) -> bool:
+        """Whether a sum, difference or product may leave its type, which the language forbids.
+
+        C computes in int what is narrower: there it is only a product of 16 bits without sign.
+        """
+        if not self.dialect.wraps or self.inside:
+            return False
+        if x.dtype is dt.uint16:
+            return isinstance(x, Binary) and x.op == "*"
+        if x.dtype is dt.int64:
+            return not self.is_position(x)
+        return x.dtype is dt.int32
+
+    def _wrapped(self, op: str, a: Expr, b: Expr) -> str:
+        name = self.dialect.call_of(WRAPPED[op], a.dtype)
+        return f"{name}({self._typed(a)}, {self._typed(b)})"
 
     def _binary(self, x: Binary) -> tuple[str, int]:
         name = division(x, self.dialect)
         if name is not None and not self._is_position(x):
             return f"{name}({self._typed(x.a)}, {self._typed(x.b)})", ATOM
+        if x.op in WRAPPED and self._overflows(x):
+            return self._wrapped(x.op, x.a, x.b), ATOM
         op, level, right = operator(x)
         return f"{self.expr(x.a, level)} {op} {self.expr(x.b, right)}", level
 

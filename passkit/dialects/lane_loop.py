@@ -42,7 +42,7 @@ class LaneLoop:
         self.template, self.width = turns(stage, loop, body.dialect)
         if body.dialect.vectors is None:
             self.template = body.lane
-        self.varying = varying(stage, loop.var)
+        self.varying = varying(stage, loop.var, body.aliased)
         self.lanes: Lanes | None = None
         if v := self.dialect.vectors:
             divided = body.num_divisors

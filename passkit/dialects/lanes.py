@@ -6,7 +6,7 @@ index: a vector begins at that of its first lane.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 import numpy as np
 from attrs import evolve, frozen
@@ -94,12 +94,16 @@ def _parts(x: Expr) -> Iterator[Expr]:
             yield from _parts(child)
 
 
-def varying(stage: Stage, lane: Var) -> frozenset[Var]:
-    """The variables that differ from lane to lane: the loop's, and locals made of such."""
+def varying(stage: Stage, lane: Var, aliased: Set[str] = frozenset()) -> frozenset[Var]:
+    """The variables that differ from lane to lane: the loop's, and locals made of such.
+
+    Also what comes from ``aliased`` buffers: only the lane that stores an element loads it.
+    """
     found = {lane}
     for s in stage.body:
         if isinstance(s, Running) or (
-            isinstance(s, Let) and not found.isdisjoint(variables(s.value))
+            isinstance(s, Let)
+            and (not found.isdisjoint(variables(s.value)) or _loads(s.value, aliased))
         ):
             found.add(s.var)
     return frozenset(found)
@@ -261,8 +265,10 @@ class Lanes:
         return template.format(type=kind, name=name, value=value, high=high, low=low)
 
 
-def _loads(x: Expr) -> bool:
-    return any(isinstance(part, Load) for part in walk(x))
+def _loads(x: Expr, buffers: Set[str] | None = None) -> bool:
+    """Whether a value is loaded, from some buffers if they are named."""
+    loads = (part for part in walk(x) if isinstance(part, Load))
+    return any(buffers is None or part.buffer in buffers for part in loads)
 
 
 def _is_power_of_two(x: Expr) -> bool:

@@ -10,13 +10,19 @@ from passkit.dialects.words import PHILOX
 FLOATS = """\
 static inline {t} maximum_{t}({t} a, {t} b) {{ return a != a || a > b ? a : b; }}
 static inline {t} minimum_{t}({t} a, {t} b) {{ return a != a || a < b ? a : b; }}
-static inline {t} sigmoid_{t}({t} x) {{ return 1 / (1 + exp(-x)); }}
+static inline {t} sigmoid_{t}({t} x) {{
+  const {t} power = exp(-fabs(x));
+  return (x < 0 ? power : 1) / (1 + power);
+}}
 static inline {t} scaled_{t}({t} x, {t} n) {{
   return ldexp(x, n > 5000 ? 5000 : n < -5000 ? -5000 : (int)n);
 }}
 """
 
 INTEGERS = """\
+static inline {t} wrapped_add_{t}({t} a, {t} b) {{ return ({t})((ulong)a + (ulong)b); }}
+static inline {t} wrapped_sub_{t}({t} a, {t} b) {{ return ({t})((ulong)a - (ulong)b); }}
+static inline {t} wrapped_mul_{t}({t} a, {t} b) {{ return ({t})((ulong)a * (ulong)b); }}
 static inline {t} cut_divide_{t}({t} a, {t} b) {{
   return b == 0 ? 0 : ({t})-1 < 0 && b == ({t})-1 ? 0 - a : a / b;
 }}
@@ -103,6 +109,7 @@ OPENCL = register_dialect(
         kernel=KERNEL,
         phases=PhaseTemplates(function=KERNEL),
         buffer="__global {const}{type} *restrict {name}",
+        aliased="__global {const}{type} *{name}",
         size="const long {name}",
         scratch="__local {type} *const {name} = (__local {type} *)(scratch + {offset});",
         grid="for (long {var} = get_group_id(0); {var} < {stop}; {var} += get_num_groups(0))",
@@ -137,6 +144,7 @@ OPENCL = register_dialect(
         bits="as_{type}({bits})",
         casts={**NARROW_CASTS, "float64/float16": "narrow_f16_double({value})"},
         rounded="rounded_{short}({value})",
+        wraps=True,
         # A bool is no type of a buffer's element, and a half only of a pointer's.
         scalars={"bool": "uchar", **WHOLE, **REAL, "float16": "ushort", "bfloat16": "ushort"},
         calls={
@@ -149,6 +157,7 @@ OPENCL = register_dialect(
             **_each(REAL, "igamma", "igammac", "betainc", "zeta"),
             **{f"ldexp/{k}": f"scaled_{t}" for k, t in REAL.items()},
             **_each(WHOLE, "cut_divide", "fmod", "gcd", "whole_power", "left_shift", "right_shift"),
+            **_each(WHOLE, "wrapped_add", "wrapped_sub", "wrapped_mul"),
         },
         preamble=NARROW
         + "".join(

@@ -6,7 +6,7 @@ Here stands the kernel around its stages: arguments, scratch, phases and their l
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from itertools import groupby
 
 from attrs import evolve
@@ -28,10 +28,15 @@ from passkit.tidy import expressions
 from passkit.walk import walk
 
 
-def print_kernel(ast: KernelAST, name: str, dialect: Dialect) -> str:
-    """The text of one kernel, without the dialect's prelude."""
+def print_kernel(
+    ast: KernelAST, name: str, dialect: Dialect, aliased: Set[str] = frozenset()
+) -> str:
+    """The text of one kernel, without the dialect's prelude.
+
+    Results are to take the place of inputs where buffers are ``aliased``.
+    """
     if len(ast.phases) < 2:
-        return _print_phase(ast, name, dialect, dialect.kernel)
+        return _print_phase(ast, name, dialect, dialect.kernel, aliased)
     spoken = dialect.phases
     if spoken is None:
         raise CodeGenError(
@@ -61,11 +66,13 @@ def _print_functions(ast: KernelAST, name: str, dialect: Dialect, spoken: PhaseT
     return "".join(texts) + "\n".join(body.lines) + "\n"
 
 
-def _print_phase(ast: KernelAST, name: str, dialect: Dialect, head: str) -> str:
+def _print_phase(
+    ast: KernelAST, name: str, dialect: Dialect, head: str, aliased: Set[str] = frozenset()
+) -> str:
     """The text of a kernel of one phase, opened by ``head``."""
     if dialect.parts is not None and is_packed(ast):
         return _print_parts(ast, name, dialect, dialect.parts, head)
-    return _Printer(ast, dialect).kernel(name, head)
+    return _Printer(ast, dialect, aliased).kernel(name, head)
 
 
 def _print_parts(
@@ -103,23 +110,28 @@ def _print_parts(
 
 
 class _Printer:
-    def __init__(self, ast: KernelAST, dialect: Dialect) -> None:
+    def __init__(
+        self, ast: KernelAST, dialect: Dialect, aliased: Set[str] = frozenset()
+    ) -> None:
         self.ast, self.dialect = ast, dialect
+        self.aliased = aliased if dialect.aliased else frozenset[str]()
         self.registers = [b for b in ast.scratch if b.place is Place.LANES]
         self.shared = [b for b in ast.scratch if b.place is Place.SHARED]
         names = frozenset(b.name for b in self.registers)
         scratch = {b.name: b.extent for b in self.shared}
         scalars = Scalars(dialect, ast.sizes, names, scratch)
         rereads = dialect.memory[0] != "" and _rereads(ast)
-        self.body = Body(scalars, (*ast.params, *ast.scratch), _has_rows(ast), rereads)
+        self.body = Body(
+            scalars, (*ast.params, *ast.scratch), has_rows(ast), rereads, self.aliased
+        )
 
     def kernel(self, name: str, head: str) -> str:
         d, body = self.dialect, self.body
         crossing = d.buffer if d.phases is None else d.phases.buffer or d.buffer
         shared = passed_on(self.ast) if len(self.ast.phases) > 1 else ()
+        spoken = {**dict.fromkeys(self.aliased, d.aliased), **dict.fromkeys(shared, crossing)}
         params = [
-            (crossing if b.name in shared else d.buffer).format(**self._spoken(b))
-            for b in self.ast.params
+            spoken.get(b.name, d.buffer).format(**self._spoken(b)) for b in self.ast.params
         ]
         params += [d.size.format(name=n) for n in self.ast.sizes]
         body.open(head.format(name=name, params=", ".join(params)))
@@ -251,7 +263,7 @@ class _Printer:
         self.body.line(v.array.format(type=kind, name=b.name, count=count))
 
 
-def _has_rows(ast: KernelAST) -> bool:
+def has_rows(ast: KernelAST) -> bool:
     """Whether rows of a tile have threads of their own."""
     return any(
         part.rows is not None or any(x.level is Level.WARP for s in part.stages for x in s.loops)

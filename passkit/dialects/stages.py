@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from attrs import evolve
+
 from passkit.ast import Const, Load
 from passkit.dialects.body import Body
 from passkit.dialects.cuts import cut_stage
@@ -21,6 +23,7 @@ def print_stage(stage: Stage | Dot, body: Body) -> None:
     if isinstance(stage, Dot):
         print_dot(stage, body)
         return
+    body.scalars.positions.update(x.var.name for x in stage.loops)
     loops = [x for x in stage.loops if x.level is Level.WARP]
     front = len(body.lines)
     by_row, body.by_row = body.by_row, body.by_row or bool(loops)
@@ -34,6 +37,8 @@ def _print_body(stage: Stage, loops: list[Loop], front: int, body: Body) -> None
     """A stage in its loops over rows, which begin at the line ``front``."""
     lane = next((x for x in stage.loops if x.level is Level.CTA), None)
     begin = len(body.lines)
+    if body.aliased and lane is not None:  # what is loaded may be for one lane alone: see `varying`
+        stage = evolve(stage, before=(), body=(*stage.before, *stage.body))
     for let in stage.before:
         body.let(let)
     if lane is None:

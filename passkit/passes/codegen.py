@@ -18,6 +18,7 @@ from passkit.node import Node
 from passkit.op import FKernel
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
+from passkit.passes.plan_memory import storage_plan
 from passkit.planner import plan_group
 from passkit.schedule import Schedule
 from passkit.shared import ALIGN, ROOM, SharedPlan, largest, plan_shared
@@ -25,6 +26,7 @@ from passkit.sharing import aligned
 from passkit.size import Extent, numel
 from passkit.space import Infeasible
 from passkit.stage import Buffer, KernelAST, Place
+from passkit.storage import StoragePlan
 from passkit.target import Target
 
 FORMAT = 1
@@ -42,10 +44,12 @@ def codegen(graph: Graph, context: PassContext) -> Graph:
         names = ", ".join(name for name, _ in context.templates)
         raise ScheduleError(f"SchedulePlan obeys templates, here of {names}; run it before CodeGen")
     kernels = {}
+    places = storage_plan(graph) if dialect_of(context.target.dialect).aliased else None
     for node, group in graph.attrs["subgraph"].items():
         schedule = schedules[node] if schedules is not None else _default(group, context.target)
         plan = shared[node] if shared is not None else plan_shared(group, schedule)
-        kernels[node] = make_kernel(group, schedule, plan, context.target.dialect)
+        met = frozenset[int]() if places is None else _aliased(node, places)
+        kernels[node] = make_kernel(group, schedule, plan, context.target.dialect, met)
     for node in graph.nodes:
         made = own_kernel(graph, node, context.target.dialect)
         if made is not None:
@@ -60,21 +64,43 @@ def _default(group: Group, target: Target) -> Schedule:
     return plan
 
 
-def make_kernel(group: Group, schedule: Schedule, shared: SharedPlan, dialect: str) -> Kernel:
-    """The kernel of one group. Equal groups, schedules and dialects give one text and key."""
-    return _kernel(group.key, schedule, shared, dialect, Held(group))
+def _aliased(node: Node, places: StoragePlan) -> frozenset[int]:
+    """The positions of a node's inputs and results, counted through, that have one place."""
+    entries = (*node.inputs, *node.entries)
+    both = {places[e] for e in node.inputs} & {places[e] for e in node.entries}
+    return frozenset(k for k, e in enumerate(entries) if places[e] in both)
+
+
+def make_kernel(
+    group: Group,
+    schedule: Schedule,
+    shared: SharedPlan,
+    dialect: str,
+    aliased: frozenset[int] = frozenset(),
+) -> Kernel:
+    """The kernel of one group. Equal groups, schedules and dialects give one text and key.
+
+    Where a dialect says that buffers are apart, those at the positions ``aliased`` are not.
+    """
+    return _kernel(group.key, schedule, shared, dialect, aliased, Held(group))
 
 
 @lru_cache(maxsize=8192)
 def _kernel(
-    key: str, schedule: Schedule, shared: SharedPlan, dialect: str, held: Held[Group]
+    key: str,
+    schedule: Schedule,
+    shared: SharedPlan,
+    dialect: str,
+    aliased: frozenset[int],
+    held: Held[Group],
 ) -> Kernel:
     group = held.value
     raw, tiles = lower(group, schedule, shared)
     ast, sizes = pool_sizes(raw)
     spoken = dialect_of(dialect)
     ops = tuple(n.op.name for n in group.ops if n.op is not None)
-    name, digest, text = _named(print_kernel(ast, "KERNEL", spoken), ops[-1], dialect)
+    met = frozenset(ast.params[k].name for k in aliased)
+    name, digest, text = _named(print_kernel(ast, "KERNEL", spoken, met), ops[-1], dialect)
     check_hazards(ast, name, sizes)
     return Kernel(
         name=name,

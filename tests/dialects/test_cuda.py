@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -101,3 +102,47 @@ def test_every_function_has_a_spelling() -> None:
 
     assert "tanhf(" in kernel.source and "__int_as_float(0x7f800000)" in kernel.source
     assert "bits_f32(0x7fc00000u)" in kernel.source
+
+
+WRAPPING = {
+    "x: i32[n]; return add(neg(x), mul(x, 7))": ["wrapped_add", "wrapped_sub", "wrapped_mul"],
+    "x: i64[200, n]; return reduce_sum(x, axis=1)": ["wrapped_add"],
+    "x: i64[9, 70]; y: i64[70, 5]; return matmul(x, y)": ["wrapped_add", "wrapped_mul"],
+    "x: u16[n]; return mul(x, x)": ["wrapped_mul"],
+    "x: u32[n]; y: i8[n]; return mul(x, x), add(y, y), y": [],
+    "x: i32[200, n]; return transpose(x)": [],
+}
+
+
+@pytest.mark.parametrize("target", ["cuda", "opencl"])
+@pytest.mark.parametrize("text", WRAPPING)
+def test_integers_wrap(text: str, target: str) -> None:
+    """What is computed may overflow, which C leaves open; where it lies may not."""
+    kernels = plan(text, target=target).attrs["kernel"].values()
+    called = {w for k in kernels for w in re.findall(r"wrapped_[a-z]{3}", k.source)}
+
+    assert sorted(called) == sorted(WRAPPING[text])
+    assert not any(re.search(r"\w\[[^]]*wrapped", k.source) for k in kernels)
+
+
+CHAIN = "x: f32[n]; y = exp(x); z = log(y); return sqrt(z)"
+
+
+@pytest.mark.parametrize("target, word", [("cuda", "__restrict__ "), ("opencl", "restrict ")])
+def test_what_takes_the_place_of_an_input_is_not_restricted(target: str, word: str) -> None:
+    """The middle one of three kernels stores where it loads: so says its text, and no other's."""
+    made = plan(CHAIN, target=target, fusion="none").attrs["kernel"]
+
+    assert [k.source.count(word) for k in made.values()] == [2, 0, 2]
+
+
+@pytest.mark.parametrize("target", ["cuda", "opencl"])
+def test_one_element_in_its_own_place(target: str) -> None:
+    """It is loaded by the thread that stores it, and by none that may come later."""
+    text = CHAIN.replace("[n]", "[1]")
+    (_, kernel, _) = plan(text, target=target, fusion="none").attrs["kernel"].values()
+    lines = [x.strip() for x in kernel.source.splitlines()]
+    (loop,) = [k for k, x in enumerate(lines) if x.startswith("for (") and " i0 = " in x]
+
+    assert not any("x0[0]" in x for x in lines[:loop])
+    assert any("x0[0]" in x for x in lines[loop:])

@@ -43,12 +43,12 @@ def run(specimen: Specimen, trial: Trial, dtype: DType) -> Iterator[str]:
     outs = specimen.build(trial, "x")
     graph = pk.Graph(outs)
     for arrays in trial.feeds:
-        feeds = {n.name: arrays[_number(n.name)] for n in graph.inputs}
+        feeds = {n.name: arrays[number_of(n.name)] for n in graph.inputs}
         found = pk.interpret(graph, feeds)
         yield from compare(specimen, trial, dtype, arrays, found)
 
 
-def _number(name: str) -> int:
+def number_of(name: str) -> int:
     """Which input the variable called ``name`` is."""
     return int(name.rpartition("_")[2])
 
@@ -106,7 +106,7 @@ def test_natively(names: list[str], request: pytest.FixtureRequest) -> None:
     wrong: list[str] = []
     for (specimen, trial, dtype), exe in zip(trials, compiled(graphs), strict=True):
         for arrays in trial.feeds:
-            feeds = {i.name: arrays[_number(i.name)] for i in exe.inputs}
+            feeds = {i.name: arrays[number_of(i.name)] for i in exe.inputs}
             wrong += compare(specimen, trial, dtype, arrays, exe(feeds))
 
     assert not wrong, "\n".join(wrong[:10])

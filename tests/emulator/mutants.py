@@ -1,0 +1,33 @@
+"""Kernels with one fault each: a wait less, a loop one further, a shuffle that one lane leaves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+WAIT = re.compile(r"__sync(?:threads|warp)\(\);|wait_of_grid\(&\w+\);")
+LOOP = re.compile(r"(for \(int64_t (\w+) = [^;]*; \2 <)( [^;]*;)")
+SHUFFLE = re.compile(r"for \(int o = 16; o; o >>= 1\) \{")
+TILES = ("tile", "block")
+"""The counters of loops over tiles: one too many has no elements."""
+
+
+def mutants(text: str) -> Iterator[tuple[str, str]]:
+    """What was done to a kernel's text, and what it is then."""
+
+    def replaced(found: re.Match[str], by: str) -> str:
+        return text[: found.start()] + by + text[found.end() :]
+
+    for found in WAIT.finditer(text):
+        yield f"{_line(text, found)}: no {found[0]}", replaced(found, "")
+    for found in LOOP.finditer(text):
+        if found[2] not in TILES:
+            further = replaced(found, f"{found[1]}={found[3]}")
+            yield f"{_line(text, found)}: one more {found[2]}", further
+    for found in SHUFFLE.finditer(text):
+        without = replaced(found, f"if (threadIdx.x != 3) {found[0]}")
+        yield f"{_line(text, found)}: lane 3 leaves out", without
+
+
+def _line(text: str, found: re.Match[str]) -> int:
+    return text.count("\n", 0, found.start()) + 1

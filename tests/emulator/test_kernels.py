@@ -1,0 +1,195 @@
+"""Whole kernels in CUDA C compute what they say, and each wait and bound in them is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve, frozen
+
+import passkit as pk
+from passkit.dialects import CUDA, print_kernel
+from passkit.kernel import Kernel
+from passkit.target import target_of
+from tests.dialects.test_printer import GOLDENS, PARTS
+from tests.emulator.checking import case_of, compiled, what_of
+from tests.emulator.driver import Driver, EmulatedError, Figures, Order
+from tests.emulator.mutants import mutants
+from tests.passes.test_pack import adam
+from tests.planned import plan
+from tests.random_phases import UNKNOWN, random_phases
+from tests.random_stitches import random_stitch
+from tests.stitched import STITCHED
+from tests.test_random_phases import SMALL
+from tests.test_stitched import PROGRAMS, together
+
+EXTENTS = (1, 17, 131)
+
+
+def kept(text: str) -> dict[str, Any]:
+    """What of a golden is one kernel."""
+    return {"keep_together": [[name for name in PARTS if f"{name} = " in text]]}
+
+
+def wrong(jobs: list[tuple[str, pk.Graph, dict[str, Any], tuple[dict[str, int], ...]]]) -> Any:
+    """What is wrong with graphs under their options, at each of their sizes."""
+    made = compiled([g for _, g, _, _ in jobs], [o for _, _, o, _ in jobs], Driver())
+    found = {
+        name: what_of(exe, case_of(graph, *sizes))
+        for (name, graph, _, sizes), exe in zip(jobs, made, strict=True)
+    }
+    return {name: what for name, what in found.items() if what is not None}
+
+
+def test_goldens_compute_what_they_say() -> None:
+    """At one element, at primes, and at more than a tile."""
+    sizes = tuple({"n": n, "m": n} for n in (1, 37, 311))
+
+    assert not wrong([(k, pk.parse(t), kept(t), sizes) for k, t in GOLDENS.items()])
+
+
+def test_stitched_programs() -> None:
+    """Softmax, norms, attention, figure 1, an LSTM cell and others, each as one kernel."""
+    jobs = []
+    for program in PROGRAMS:
+        for n in EXTENTS:
+            graph, names = together(program(n))
+            jobs.append((f"{program.__name__} {n}", graph, {"keep_together": names}, ({},)))
+
+    assert not wrong(jobs)
+
+
+def test_random_groups() -> None:
+    """Stitched ones, and in phases, with scratch so small that they take several."""
+    jobs, small = [], evolve(target_of("cuda"), **SMALL)
+    for seed in range(7):
+        graph, names = random_stitch(seed)
+        jobs.append((f"stitch {seed}", graph, {"keep_together": names}, ({},)))
+        graph, names = random_phases(seed)
+        options = {"keep_together": names, "target": small}
+        jobs.append((f"phases {seed}", graph, options, ({UNKNOWN: 131}, {UNKNOWN: 1})))
+
+    assert not wrong(jobs)
+
+
+def test_updates_of_several_tensors() -> None:
+    """Adam in one packed kernel, whose results take the place of what they update."""
+    _, graph = adam([10, 300, 700, 41])
+    ((exe, case),) = [(e, case_of(graph)) for e in compiled([graph], [{}], Driver())]
+
+    assert what_of(exe, case) is None
+    assert isinstance(exe, pk.Executable)
+    (kernel,) = exe.kernels
+    assert len(exe.graph.attrs["storage"].inplace) == 12
+    assert kernel.source.count("__restrict__") == len(kernel.ast.params) - 24
+
+
+# Planted faults.
+
+
+@frozen
+class Subject:
+    """A kernel, what it is launched with, and what it has to give."""
+
+    kernel: Kernel
+    inputs: tuple[Any, ...]
+    wanted: tuple[Any, ...]
+    sizes: dict[str, int]
+
+
+def printed() -> Iterator[tuple[str, Subject]]:
+    """The goldens of graphs."""
+    for name, text in GOLDENS.items():
+        made = plan(text, target="cuda", **kept(text))
+        ((node, kernel),) = made.attrs["kernel"].items()
+        sizes = {"n": 37, "m": 45}
+        (feeds,) = case_of(made, sizes).feeds
+        wanted = pk.interpret(pk.Graph(list(node.entries)), feeds)
+        inputs = tuple(feeds[made.names[e.node]] for e in node.inputs)
+        yield name, Subject(kernel, inputs, tuple(wanted), sizes)
+
+
+def by_hand() -> Iterator[tuple[str, Subject]]:
+    """The goldens of stitched kernels, by their sizes and what they are to give."""
+    rng = np.random.default_rng(0)
+    x, w = rng.standard_normal((16, 64)), rng.standard_normal((64, 16))
+    e, blocks = np.exp(x - x.max(1, keepdims=True)), x.reshape(2, 8, 64)
+    short, tile = rng.uniform(1, 2, (50, 7)), rng.uniform(1, 2, (3, 1000))
+    cases = {
+        "softmax_dot": ((16, 2, 0), [x, w], (e / e.sum(1, keepdims=True)) @ w * 2),
+        "turned_rows": ((16, 4, 0), [x], x + x),
+        "one_place": ((16, 4, 0), [x], x[:, ::-1]),
+        "short_rows": ((50, 2, 7), [short], short / short.sum(1, keepdims=True)),
+        "column_means": ((16, 2, 0), [x], blocks - blocks.mean(1, keepdims=True)),
+        "whole_tile": ((0, 3, 0), [tile], tile / tile.max(1, keepdims=True)),
+    }
+    assert cases.keys() == STITCHED.keys()
+    for name, (sizes, inputs, wanted) in cases.items():
+        ast = STITCHED[name]()
+        kernel = Kernel(name, name, ast, print_kernel(ast, name, CUDA), sizes[1], 1, 0, sizes, ())
+        arrays = tuple(np.ascontiguousarray(a, np.float32) for a in (*inputs, wanted))
+        yield name, Subject(kernel, arrays[:-1], arrays[-1:], {})
+
+
+@cache
+def subjects() -> tuple[Driver, dict[str, tuple[Subject, dict[str, Kernel]]]]:
+    """All of them with their mutants, and what runs them: they are compiled together."""
+    found: dict[str, tuple[Subject, dict[str, Kernel]]] = {}
+    for name, subject in (*printed(), *by_hand()):
+        k = subject.kernel
+        made = {
+            what: evolve(k, name=f"{k.name}_{n}", key=f"{k.key}_{n}",
+                         source=text.replace(k.name, f"{k.name}_{n}"))
+            for n, (what, text) in enumerate(mutants(k.source))
+        }  # fmt: skip
+        found[name] = subject, made
+    driver = Driver()
+    driver.prepare(k for s, made in found.values() for k in (s.kernel, *made.values()))
+    return driver, found
+
+
+FIGURES = [
+    Figures(1, 96, 3, Order.FORWARDS), Figures(2, 96, 3, Order.BACKWARDS), Figures(1, 96, 3, 5),
+]  # fmt: skip
+
+
+def fault(kernel: Kernel, subject: Subject, libraries: Any) -> str | None:
+    """What is found about a kernel, whichever thread comes first."""
+    for figures in FIGURES:
+        outs = [np.full_like(w, 77) for w in subject.wanted]
+        driver = Driver(figures, libraries=libraries)
+        try:
+            driver.launch(kernel, subject.sizes, subject.inputs, outs)
+        except EmulatedError as error:
+            return str(error)
+        for found, wanted in zip(outs, subject.wanted, strict=True):
+            a, b = (np.asarray(v, np.float64) for v in (found, wanted))
+            near = 2e-2 if wanted.dtype.itemsize == 2 else 1e-5
+            if not np.allclose(a, b, rtol=0, atol=near * np.abs(b).max()):
+                return "results differ"
+    return None
+
+
+SPARED = {
+    # Scratch has room for more columns than there are, and nothing reads what is stored there.
+    **dict.fromkeys(["softmax_first", "layer_norm_first", "packed", "phased"], "one more i1"),
+    # The wait at the end of a fold stands next to that of the stage behind it: one is enough.
+    "whole_tile": "no __syncthreads",
+}
+
+
+@pytest.mark.parametrize("name", [*GOLDENS, *STITCHED])
+def test_planted_faults_are_found(name: str) -> None:
+    """Each wait taken out, each loop one further, each shuffle without a lane."""
+    driver, found = subjects()
+    subject, made = found[name]
+    faults = {what: fault(k, subject, driver.libraries) for what, k in made.items()}
+    missed = [what for what, message in faults.items() if message is None]
+    print(name, faults)
+
+    assert fault(subject.kernel, subject, driver.libraries) is None
+    assert [what for what in missed if SPARED.get(name, "nothing") not in what] == []
+    assert len(missed) < 3

@@ -1,0 +1,83 @@
+"""Every operator of the library in CUDA C, run on the emulated machine, against NumPy.
+
+Each operator takes one dtype and two trials by turns; ``--every-dtype`` takes all.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+import pytest
+from attrs import evolve
+
+import passkit as pk
+from passkit.dtype import DType
+from passkit.executable import Executable
+from tests.emulator.checking import compiled
+from tests.emulator.driver import Driver, EmulatedError
+from tests.ops.specimens import SPECIMENS, Specimen, Trial
+from tests.ops.test_values import NAMES, NATIVE, compare, number_of
+
+TOGETHER = 60
+"""Operators that are compiled in one go."""
+BATCHES = [NAMES[k : k + TOGETHER] for k in range(0, len(NAMES), TOGETHER)]
+
+
+def chosen(specimen: Specimen, every: bool) -> list[DType]:
+    """The dtypes that an operator runs in: all, or one that its name picks."""
+    found = [d for d in specimen.dtypes() if d.name in NATIVE]
+    if every or not found:
+        return found
+    return [found[zlib.crc32(b"cuda" + specimen.op.encode()) % len(found)]]
+
+
+def drawn(specimen: Specimen, dtype: DType, every: bool) -> list[Trial]:
+    """The trials of an operator: all, or the first and one that its name picks."""
+    found = specimen.drawn(dtype)
+    if every or len(found) < 3:
+        return found
+    return [found[0], found[1 + zlib.crc32(specimen.op.encode()) % (len(found) - 1)]]
+
+
+def lenient(specimen: Specimen, dtype: DType) -> Specimen:
+    """Sums in float64 as a tree gives them: an error of what is summed, not of what is left."""
+    loose = dtype.name == "float64" and specimen.slack
+    return evolve(specimen, slack=max(200, specimen.slack)) if loose else specimen
+
+
+@pytest.mark.parametrize("names", BATCHES, ids=lambda names: f"{names[0]}-{names[-1]}")
+def test_operators(names: list[str], request: pytest.FixtureRequest) -> None:
+    """A kernel of every operator gives what NumPy gives, at every size of its specimens."""
+    every = bool(request.config.getoption("--every-dtype"))
+    trials = [
+        (lenient(specimen, dtype), trial, dtype)
+        for name in names
+        for specimen in SPECIMENS.get(name, ())
+        for dtype in chosen(specimen, every)
+        for trial in drawn(specimen, dtype, every)
+    ]
+    graphs = [pk.Graph(specimen.build(trial, "x")) for specimen, trial, _ in trials]
+    wrong: list[str] = []
+    launched = 0
+    driver = Driver()
+    for (specimen, trial, dtype), exe in zip(
+        trials, compiled(graphs, [{}] * len(graphs), driver), strict=True
+    ):
+        assert isinstance(exe, Executable), exe
+        launched += len(exe.kernels)
+        wrong += run(exe, specimen, trial, dtype)
+
+    assert not wrong, "\n".join(wrong[:10])
+    assert launched > len(graphs) / 2
+
+
+def run(exe: Executable, specimen: Specimen, trial: Trial, dtype: DType) -> list[str]:
+    """What is wrong with a trial."""
+    wrong = list[str]()
+    for arrays in trial.feeds:
+        feeds = {i.name: arrays[number_of(i.name)] for i in exe.inputs}
+        try:
+            wrong += compare(specimen, trial, dtype, arrays, exe(feeds))
+        except EmulatedError as error:
+            wrong.append(f"{specimen.op} {dtype}: {error}")
+    return wrong

@@ -1,0 +1,49 @@
+"""Random graphs in CUDA C on the emulated machine: the same as what they mean, and no fault."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.emulator.checking import check, check_all
+from tests.emulator.driver import Driver
+from tests.fuzzing import Failure, minimised
+from tests.random_graphs import random_case
+
+COUNT, BATCH = 100, 50
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(0, COUNT, BATCH))
+def test_random_graphs(first: int) -> None:
+    """Graphs of every kind, launched with figures by lot, threads in an order by lot."""
+    failures, (exact, near, anything) = check_all(
+        random_case(seed) for seed in range(first, first + BATCH)
+    )
+
+    assert exact + near > 20 * anything
+    assert not failures, "\n\n".join(str(minimised(f, 20, check)) for f in failures[:3])
+
+
+def planted(find: str, by: str) -> list[Failure]:
+    """The failures of some graphs whose kernels have one thing for another."""
+
+    class Planting(Driver):
+        def texts(self, kernels):  # type: ignore[no-untyped-def]
+            return {n: re.sub(find, by, t) for n, t in super().texts(kernels).items()}
+
+    failures, _ = check_all((random_case(seed) for seed in range(1000, 1008)), Planting())
+    return failures
+
+
+@pytest.mark.parametrize("find, by", [
+    (r"(for \(int64_t i\d = [^;]*; i\d <) ", r"\1= "),
+    (r"(for \(int64_t i\d = [^;]*) \+ threadIdx.x;", r"\1 + threadIdx.x + 1;"),
+])
+def test_a_planted_fault_is_found(find: str, by: str) -> None:
+    """Loops of one turn more, and threads that begin one later: found within a few graphs."""
+    failures = planted(find, by)
+
+    assert len(failures) > 2
+    assert any("EmulatedError" in f.what for f in failures)
