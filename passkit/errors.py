@@ -43,6 +43,10 @@ class CompilerError(PasskitError, RuntimeError):
     """The native compiler refused a kernel; the message has its text and the numbered source."""
 
 
+class DeviceError(PasskitError, RuntimeError):
+    """A device is missing, cannot do what a kernel needs, or has no memory left."""
+
+
 class CacheError(PasskitError, OSError):
     """The cache folder cannot be trusted or written."""
 

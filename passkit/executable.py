@@ -166,7 +166,12 @@ class Executable:
         )
         specs = [InputSpec(s.name, s.dtype.numpy, tuple(map(_dim, s.shape))) for s in self.inputs]
         lock = self.state.lock if self.state.arrays else None
-        self._run = make_program(specs, len(self.outputs), self._bind, lock)
+        if self._on_device:
+            from passkit.runtime.opencl.front import DeviceProgram
+
+            self._run: Any = DeviceProgram(specs, self._bind, lock)
+        else:
+            self._run = make_program(specs, len(self.outputs), self._bind, lock)
         self.run_positional = self._run.run_positional
         self.__call__ = self._run  # type: ignore[method-assign]
 
@@ -188,10 +193,14 @@ class Executable:
         self.__call__ = self._run  # type: ignore[method-assign]
 
     def _bind(self, shapes: tuple[tuple[int, ...], ...]) -> Any:
-        """The launcher asks for shapes it has not seen: numbers for every size."""
+        """A run is asked for by shapes not seen before: numbers for every size."""
         table, sizes = self._fitting(shapes)
         self._shapes, self._sizes = shapes, sizes
-        return table.bind(shapes, sizes)
+        if not self._on_device:
+            return table.bind(shapes, sizes)
+        from passkit.runtime.opencl.run import bound
+
+        return bound(self._program_of(table), sizes, self.state)
 
     def _fitting(self, shapes: tuple[tuple[int, ...], ...]) -> tuple[Table, dict[str, int]]:
         """The table that serves these shapes, and the number of every size in it."""
@@ -199,6 +208,16 @@ class Executable:
         if self._table.broken(sizes) is None:
             return self._table, sizes
         return (self._variants.get(shapes) or self._variant(shapes)).table, {}
+
+    def _program_of(self, table: Table) -> Program:
+        """The program whose table it is."""
+        (found,) = (p for p in (self._program, *self._variants.values()) if p and p.table is table)
+        return found
+
+    @property
+    def _on_device(self) -> bool:
+        """Whether another device than the CPU runs the kernels; a plan on disk is for the CPU."""
+        return "target" in self.__dict__ and self.target.dialect == "opencl"
 
     def _variant(self, shapes: tuple[tuple[int, ...], ...]) -> Program:
         """A program for shapes whose sizes are not related as planned: planned anew for them.
@@ -323,7 +342,7 @@ class Executable:
         arrays = [np.asarray(feeds[s.name]) for s in self.inputs]
         shapes = tuple(a.shape for a in arrays)
         table, sizes = self._fitting(shapes)
-        program = self._program if table is self._table else self._variants[shapes]
+        program = self._program_of(table)
         if not copies:
             return profile_program(program, sizes, arrays, runs)
         from passkit.copying import copy_speed  # few need it

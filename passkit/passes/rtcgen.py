@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from passkit.ast import FUNCTIONS, WORDS
 from passkit.dialects.cxx import PRELUDE
@@ -27,13 +29,20 @@ def rtcgen(graph: Graph, context: PassContext) -> Graph:
     """
     if context.target.name == "blocks":
         return graph.with_attrs(rtc=Annotation("rtc", _interpreted(graph)))
-    if context.target.dialect != "cxx":
-        raise PassError(
-            f"RTCGen compiles for target 'cpu' in this version, not '{context.target.name}'; "
-            f"stop at CodeGen to read the {context.target.dialect} text"
-        )
     kernels: dict[str, Kernel] = {k.key: k for k in graph.attrs["kernel"].values()}
-    entries = build(map(kernel_text, kernels.values()), FLAGS)
+    entries: Mapping[str, Any]
+    if context.target.dialect == "opencl":
+        from passkit.runtime.opencl.build import build as build_opencl
+        from passkit.runtime.opencl.device import device
+
+        entries = build_opencl(kernels.values(), device())
+    elif context.target.dialect == "cxx":
+        entries = build(map(kernel_text, kernels.values()), FLAGS)
+    else:
+        raise PassError(
+            f"RTCGen compiles for targets 'cpu' and 'opencl' in this version, not "
+            f"'{context.target.name}'; stop at CodeGen to read the {context.target.dialect} text"
+        )
     return graph.with_attrs(
         rtc=Annotation("rtc", {n: RTC(k, entries[k.key]) for n, k in graph.attrs["kernel"].items()})
     )
