@@ -98,7 +98,10 @@ class Executable:
         from passkit.passes.hints import by_name
 
         outer = current()
-        self.context = by_name(graph, (outer or PassContext()).with_options(**options))
+        from passkit.placement import placed
+
+        given = by_name(graph, (outer or PassContext()).with_options(**options))
+        self.context = placed(given, graph)
         self.target = self.context.target
         with self.context:
             self._start(graph, key if outer is None else None)
@@ -137,10 +140,10 @@ class Executable:
         self._newly_compiled = stats.compiled - before
 
     def _plan(self, graph: Graph) -> Program:
-        from passkit.planning import planned
+        from passkit.placement import planned_or_apart
         from passkit.runtime.assemble import assemble
 
-        self.graph = planned(graph)
+        self.graph = planned_or_apart(graph)
         self._program = assemble(
             self.graph, self.state, self.target, signature(graph, self.graph), _nested
         )
@@ -224,13 +227,14 @@ class Executable:
 
         Its loops are others than those that templates were given for, so it has its own.
         """
-        from passkit.planning import planned, with_shapes
+        from passkit.placement import planned_or_apart
+        from passkit.planning import with_shapes
         from passkit.runtime.assemble import assemble
 
         names = [s.name for s in self.inputs]
         graph = with_shapes(self.source_graph, dict(zip(names, shapes, strict=True)))
         with self.context.with_options(templates={}):
-            plan = planned(graph)
+            plan = planned_or_apart(graph)
             made = assemble(plan, self.state, self.target, signature(graph, plan), _nested)
         self._variants[shapes] = made
         return made

@@ -30,7 +30,7 @@ FLOORS = {
     ),
     "parts": "dialects runtime render viz explanation ranking ops",
     "passes": (
-        "passes plans executable compiler tracing planning saved exhibit copying reporting "
+        "passes plans placement executable compiler tracing planning saved exhibit copying reporting "
         "bisection notebook"
     ),
     "faces": "cli frontends __main__",

@@ -200,6 +200,7 @@ class Dialect:
     casts: Mapping[str, str] = field(factory=dict)
     rounded: str = ""
     infinity: str = "INFINITY"
+    wide: str = "ll"
     bits: str = "{type}({bits})"
     prologue: tuple[str, ...] = ()
     scalars: Mapping[str, str] = field(factory=lambda: dict(SCALARS))

@@ -133,6 +133,7 @@ OPENCL = register_dialect(
         wait_of_row="barrier({memory});",
         memory=("CLK_LOCAL_MEM_FENCE", "CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE"),
         saturate="convert_{type}_sat({value})",
+        wide="l",  # a long long has 128 bits
         truth="(({value}) != 0)",
         bits="as_{type}({bits})",
         casts={**NARROW_CASTS, "float64/float16": "narrow_f16_double({value})"},

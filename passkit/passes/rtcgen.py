@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from passkit.ast import FUNCTIONS, WORDS
 from passkit.dialects.cxx import PRELUDE
-from passkit.errors import PassError
+from passkit.errors import KernelRefusedError, PassError
 from passkit.graph import Annotation, Graph
 from passkit.kernel import RTC, Kernel
 from passkit.node import Node
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
 from passkit.runtime.native.build import KernelText, build
+from passkit.target import Target
 
 
 @register_pass("RTCGen", depends=("kernel",), provides=("rtc",), target_dependent=True)
@@ -25,17 +26,15 @@ def rtcgen(graph: Graph, context: PassContext) -> Graph:
 
     For target "blocks" nothing is compiled: entries run the kernels' ASTs in NumPy.
 
-    Raises: CompilerError with the compiler's text; PassError on a target that does not compile.
+    Raises: CompilerError with the compiler's text; DeviceError without a device of the target;
+    PassError on a target that does not compile.
     """
     if context.target.name == "blocks":
         return graph.with_attrs(rtc=Annotation("rtc", _interpreted(graph)))
     kernels: dict[str, Kernel] = {k.key: k for k in graph.attrs["kernel"].values()}
     entries: Mapping[str, Any]
     if context.target.dialect == "opencl":
-        from passkit.runtime.opencl.build import build as build_opencl
-        from passkit.runtime.opencl.device import device
-
-        entries = build_opencl(kernels.values(), device())
+        entries = _on_opencl(graph, kernels.values(), context.target)
     elif context.target.dialect == "cxx":
         entries = build(map(kernel_text, kernels.values()), FLAGS)
     else:
@@ -46,6 +45,21 @@ def rtcgen(graph: Graph, context: PassContext) -> Graph:
     return graph.with_attrs(
         rtc=Annotation("rtc", {n: RTC(k, entries[k.key]) for n, k in graph.attrs["kernel"].items()})
     )
+
+
+def _on_opencl(graph: Graph, kernels: Iterable[Kernel], target: Target) -> Mapping[str, Any]:
+    from passkit.runtime.opencl.build import build as build_programs  # where nobody needs OpenCL
+    from passkit.runtime.opencl.device import device, settled
+
+    try:
+        return build_programs(kernels, device(), settled(target))
+    except KernelRefusedError as error:
+        found = graph.attrs["kernel"]
+        node = next(n for n, k in found.items() if k.key == error.key)
+        group = graph.attrs["subgraph"].get(node)
+        error.group = graph.names[node]
+        error.nodes = () if group is None else tuple(map(group.called, group.ops))
+        raise
 
 
 def _interpreted(graph: Graph) -> dict[Node, RTC]:

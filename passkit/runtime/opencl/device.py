@@ -13,7 +13,7 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from passkit.errors import DeviceError, MissingDependencyError
-from passkit.target import KIB, Target
+from passkit.target import KIB, Target, target_of
 
 INSTALL = "pip install 'passkit[opencl]'"
 LARGEST_BLOCK = 256
@@ -151,6 +151,11 @@ def limits_of(cl: ModuleType, handle: Any) -> Limits:
         subgroups=bool(extensions & {"cl_khr_subgroups", "cl_intel_subgroups"}),
         is_cpu=bool(handle.type & cl.device_type.CPU),
     )
+
+
+def settled(target: Target) -> Target:
+    """The registered target as the device wants it; a target of the caller's own as it is."""
+    return fitted(target, device().limits) if target is target_of(target.name) else target
 
 
 def fitted(target: Target, limits: Limits) -> Target:
