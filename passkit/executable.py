@@ -20,7 +20,7 @@ from passkit.runtime.native.feeds import InputSpec, make_program
 from passkit.runtime.native.launcher import prefetch
 from passkit.runtime.state import State
 from passkit.runtime.table import Table
-from passkit.size import Shape, Size, evaluate, numel, symbols_of
+from passkit.size import Shape, evaluate, symbols_of
 
 # What makes plans is imported where it is used: a warm start finds its plan on disk.
 if TYPE_CHECKING:
@@ -272,54 +272,22 @@ class Executable:
         Bytes are those that one run reads and writes, at the sizes last bound; ``bytes_unfused`` is
         what the operators would move one by one. They are 0 until sizes are known. Of scratch, a
         tile of each kernel has arrays of ``scratch_requested`` bytes, all kernels together; they
-        lie in ``scratch_allocated`` bytes, since arrays share.
+        lie in ``scratch_allocated`` bytes, since arrays share. On a device, ``relaxed`` names the
+        operations that it may compute less exactly than other targets, and the last call moved
+        ``bytes_uploaded`` and ``bytes_downloaded``.
         """
-        from passkit.runtime.program import Library, Python
+        from passkit.counts import Counts
 
-        steps = self.steps
+        counts = Counts(self.graph, self.kernels, self.steps, getattr(self, "_sizes", {}))
         return {
             "target": self.target.name if self._program is not None else "interpret",
             "native_calls": getattr(self._run, "native_calls", 0),
-            "launches": len(self.kernels) + sum(isinstance(s, Library) for s in steps),
-            "kernels": len(self.kernels),
-            "distinct_kernels": len({k.key for k in self.kernels}),
             "compiled": self._newly_compiled,
-            "library_calls": sum(isinstance(s, Library) for s in steps),
-            "python_calls": sum(isinstance(s, Python) for s in steps),
             "copies": getattr(self._run, "copies", 0),
-            "bytes_read": sum(self._number(r.nbytes) for s in steps for r in s.reads),
-            "bytes_written": sum(self._number(r.nbytes) for s in steps for r in s.writes),
-            "bytes_unfused": self._unfused(),
-            **self._scratch(),
+            **counts.launches(),
+            **counts.bytes(),
+            **(self._run.stats(self.kernels) if self._on_device else {}),
         }
-
-    def _scratch(self) -> dict[str, int]:
-        """The bytes of scratch that kernels ask for, and what they get; 0 of unknown sizes."""
-        numbers = getattr(self, "_sizes", {})
-        known = [k for k in self.kernels if symbols_of(k.sizes) <= set(numbers)]
-        pairs = [k.scratch_bytes(numbers) for k in known]
-        names = ("scratch_requested", "scratch_allocated")
-        return {n: sum(pair[j] for pair in pairs) for j, n in enumerate(names)}
-
-    def _number(self, size: Any) -> int:
-        sizes = getattr(self, "_sizes", {})
-        if isinstance(size, Size):
-            return evaluate(size, sizes) if size.symbols <= set(sizes) else 0
-        return int(size)
-
-    def _unfused(self) -> int:
-        """Bytes that the operators of the groups would move, each reading and writing memory."""
-        from passkit.runtime.program import Library
-
-        total = 0
-        for group in self.graph.attrs.get("subgraph", {}).values():
-            for node in group.ops:
-                for e in (*node.inputs, *node.entries):
-                    total += self._number(numel(e.shape)) * e.dtype.nbytes
-        for step in self.steps:
-            if isinstance(step, Library):
-                total += sum(self._number(r.nbytes) for r in (*step.reads, *step.writes))
-        return total
 
     def profile(
         self, feeds: Mapping[str, Any] | None = None, runs: int = 20, copies: bool = True
@@ -331,7 +299,7 @@ class Executable:
 
         Raises: PassError on an executable that interprets.
         """
-        from passkit.runtime.profile import profile_program, random_feeds
+        from passkit.runtime.profile import profile_program, random_feeds, unknown
 
         if self._program is None:
             raise PassError(
@@ -347,11 +315,16 @@ class Executable:
         shapes = tuple(a.shape for a in arrays)
         table, sizes = self._fitting(shapes)
         program = self._program_of(table)
-        if not copies:
-            return profile_program(program, sizes, arrays, runs)
-        from passkit.copying import copy_speed  # few need it
+        copying = unknown
+        if copies:
+            from passkit.copying import copy_speed  # few need it
 
-        return profile_program(program, sizes, arrays, runs, copy_speed().seconds)
+            copying = copy_speed().seconds
+        if self._on_device:
+            from passkit.runtime.opencl.profiled import profile_on_device
+
+            return profile_on_device(program, sizes, arrays, runs, self.state, copying)
+        return profile_program(program, sizes, arrays, runs, copying)
 
     def save(self, folder: str | Path) -> None:
         """Write graph, options, state and compiled kernels into a folder, for `pk.load`."""

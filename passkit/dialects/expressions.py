@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from attrs import frozen
+from attrs import field, frozen
 
 from passkit import dtype as dt
 from passkit.ast import Binary, Call, Cast, Const, Expr, Load, Select, SizeOf, Unary, Var
@@ -96,6 +96,11 @@ def converted(x: Cast, text: Callable[[Expr], str], dialect: Dialect) -> str:
     return dialect.cast_of(x.x.dtype, x.dtype, text(x.x))
 
 
+def converted_back(x: Expr, text: str, dialect: Dialect) -> str:
+    """The bits of a number without sign as the integer that they are."""
+    return dialect.cast.format(type=dialect.type_of(x.dtype), value=text)
+
+
 def enclosed(text: str, level: int, outer: int) -> str:
     """A text of precedence ``level`` as an operand inside one of precedence ``outer``."""
     return f"({text})" if level < outer else text
@@ -107,7 +112,8 @@ class Scalars:
 
     ``sizes`` are the kernel's size arguments; ``registers`` are its arrays of vectors, which are
     numbered by k; ``scratch`` are the extents of its scratch arrays. Under a ``guard``, a mask of
-    lanes, nothing is loaded that no lane asks for.
+    lanes, nothing is loaded that no lane asks for. ``positions`` are variables that number
+    elements: arithmetic on these alone never overflows.
     """
 
     dialect: Dialect
@@ -115,6 +121,7 @@ class Scalars:
     registers: frozenset[str]
     scratch: Mapping[str, Extent]
     guard: str = ""
+    positions: set[str] = field(factory=set, eq=False)
 
     def expr(self, x: Expr, outer: int = 0) -> str:
         """The text of an expression inside one of precedence ``outer``."""
@@ -135,6 +142,8 @@ class Scalars:
                     at, template = self.address(buffer, index), self.dialect.vectors.load_one
                     return template.format(at=at, mask=self.guard), ATOM
                 return self.element(buffer, index), ATOM
+            case Unary() | Binary() if self._wraps(x):
+                return converted_back(x, self.unsigned(x), self.dialect), UNARY
             case Unary(op, a):
                 op = "!" if op == "~" and x.dtype is dt.bool_ else op
                 return self._narrow(x, op + self.expr(a, UNARY + 1), UNARY)
@@ -162,12 +171,40 @@ class Scalars:
 
     def _binary(self, x: Binary) -> tuple[str, int]:
         name = division(x, self.dialect)
-        if name is not None and not self._is_position(x):
+        if name is not None and not self._divides_position(x):
             return f"{name}({self._typed(x.a)}, {self._typed(x.b)})", ATOM
         op, level, right = operator(x)
         return f"{self.expr(x.a, level)} {op} {self.expr(x.b, right)}", level
 
-    def _is_position(self, x: Binary) -> bool:
+    def is_position(self, x: Expr) -> bool:
+        """Whether all that an expression is made of are positions and extents."""
+        return all(
+            isinstance(e, (Const, SizeOf, Binary))
+            or (isinstance(e, Var) and (e.name in self.positions or e.name in self.sizes))
+            for e in walk(x)
+        )
+
+    def _wraps(self, x: Expr) -> bool:
+        """Whether an operation may overflow where the language says that it never does."""
+        if x.dtype.name not in self.dialect.unsigned:
+            return False
+        op = x.op if isinstance(x, (Unary, Binary)) else ""
+        if x.dtype.kind == "u":  # as many bits as an int has for twice as many
+            return op == "*"
+        return op in ("+", "-", "*") and not (x.dtype is dt.int64 and self.is_position(x))
+
+    def unsigned(self, x: Expr, outer: int = 0) -> str:
+        """An integer's bits as a number without sign, inside an expression."""
+        if not isinstance(x, (Unary, Binary)) or not self._wraps(x):
+            text = f"({self.dialect.unsigned[x.dtype.name]}){self.expr(x, UNARY)}"
+            return enclosed(text, UNARY, outer)
+        if isinstance(x, Unary):
+            return enclosed(f"-{self.unsigned(x.x, UNARY + 1)}", UNARY, outer)
+        op, level, right = operator(x)
+        text = f"{self.unsigned(x.a, level)} {op} {self.unsigned(x.b, right)}"
+        return enclosed(text, level, outer)
+
+    def _divides_position(self, x: Binary) -> bool:
         """Whether a quotient is a part of an index: its divisor is an extent, so never 0 or -1."""
         b = x.b
         extent = (isinstance(b, Const) and b.value > 0) or isinstance(b, SizeOf)

@@ -49,6 +49,10 @@ static inline {t} right_shift_{t}({t} a, {t} n) {{
 }}
 """
 
+SATURATED = """\
+static inline {t} saturated_{t}_{f}({f} x) {{ return x != x ? 0 : convert_{t}_sat(x); }}
+"""
+
 NARROW = """\
 static inline float widen_f16(ushort u) { return vload_half(0, (const half *)&u); }
 static inline ushort narrow_f16(float x) {
@@ -132,13 +136,14 @@ OPENCL = register_dialect(
         wait="barrier({memory});",
         wait_of_row="barrier({memory});",
         memory=("CLK_LOCAL_MEM_FENCE", "CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE"),
-        saturate="convert_{type}_sat({value})",
+        saturate="saturated_{type}_{source}({value})",
         wide="l",  # a long long has 128 bits
         truth="(({value}) != 0)",
         bits="as_{type}({bits})",
         casts={**NARROW_CASTS, "float64/float16": "narrow_f16_double({value})"},
         rounded="rounded_{short}({value})",
         # A bool is no type of a buffer's element, and a half only of a pointer's.
+        unsigned={"int32": "uint", "int64": "ulong", "uint16": "uint"},
         scalars={"bool": "uchar", **WHOLE, **REAL, "float16": "ushort", "bfloat16": "ushort"},
         calls={
             "abs": "abs",
@@ -157,6 +162,7 @@ OPENCL = register_dialect(
             for text, types in ((FLOATS, REAL), (INTEGERS, WHOLE))
             for t in types.values()
         )
+        + "".join(SATURATED.format(t=t, f=f) for t in WHOLE.values() for f in REAL.values())
         + (GAMMA + INVERSE_ERF).format(fn="static inline")
         + SERIES_HEAD
         + SERIES

@@ -90,6 +90,7 @@ def _is_fixed(lane: Loop) -> bool:
 
 def _print_lanes(stage: Stage, loop: LaneLoop, body: Body) -> None:
     """The loops of a stage, between the beginnings of its folds and their results."""
+    body.scalars.positions.add(loop.loop.var.name)
     folds = [s for s in stage.body if isinstance(s, Fold)]
     serial = [x for x in stage.loops if x.level is Level.THREAD]
     for f in folds:

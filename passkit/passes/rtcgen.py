@@ -31,35 +31,36 @@ def rtcgen(graph: Graph, context: PassContext) -> Graph:
     """
     if context.target.name == "blocks":
         return graph.with_attrs(rtc=Annotation("rtc", _interpreted(graph)))
-    kernels: dict[str, Kernel] = {k.key: k for k in graph.attrs["kernel"].values()}
-    entries: Mapping[str, Any]
-    if context.target.dialect == "opencl":
-        entries = _on_opencl(graph, kernels.values(), context.target)
-    elif context.target.dialect == "cxx":
-        entries = build(map(kernel_text, kernels.values()), FLAGS)
-    else:
-        raise PassError(
-            f"RTCGen compiles for targets 'cpu' and 'opencl' in this version, not "
-            f"'{context.target.name}'; stop at CodeGen to read the {context.target.dialect} text"
-        )
-    return graph.with_attrs(
-        rtc=Annotation("rtc", {n: RTC(k, entries[k.key]) for n, k in graph.attrs["kernel"].items()})
-    )
-
-
-def _on_opencl(graph: Graph, kernels: Iterable[Kernel], target: Target) -> Mapping[str, Any]:
-    from passkit.runtime.opencl.build import build as build_programs  # where nobody needs OpenCL
-    from passkit.runtime.opencl.device import device, settled
-
+    kernels = graph.attrs["kernel"]
     try:
-        return build_programs(kernels, device(), settled(target))
+        entries = build_kernels(kernels.values(), context.target)
     except KernelRefusedError as error:
-        found = graph.attrs["kernel"]
-        node = next(n for n, k in found.items() if k.key == error.key)
+        node = next(n for n, k in kernels.items() if k.key == error.key)
         group = graph.attrs["subgraph"].get(node)
         error.group = graph.names[node]
         error.nodes = () if group is None else tuple(map(group.called, group.ops))
         raise
+    found = {n: RTC(k, entries[k.key]) for n, k in kernels.items()}
+    return graph.with_attrs(rtc=Annotation("rtc", found))
+
+
+def build_kernels(kernels: Iterable[Kernel], target: Target) -> Mapping[str, Any]:
+    """What runs each kernel on a target, by its key; equal ones are built once.
+
+    Raises: CompilerError, DeviceError and PassError as `rtcgen`.
+    """
+    wanted = {k.key: k for k in kernels}
+    if target.dialect == "cxx":
+        return build(map(kernel_text, wanted.values()), FLAGS)
+    if target.dialect == "opencl":
+        from passkit.runtime.opencl.build import build as build_programs  # where somebody needs it
+        from passkit.runtime.opencl.device import device, settled
+
+        return build_programs(wanted.values(), device(), settled(target))
+    raise PassError(
+        f"RTCGen compiles for targets 'cpu' and 'opencl' in this version, not '{target.name}'; "
+        f"stop at CodeGen to read the {target.dialect} text"
+    )
 
 
 def _interpreted(graph: Graph) -> dict[Node, RTC]:

@@ -18,7 +18,7 @@ from passkit.errors import DeviceError, KernelRefusedError
 from passkit.kernel import Kernel
 from passkit.runtime.native.build import stats
 from passkit.runtime.native.cache import KernelCache, open_cache
-from passkit.runtime.opencl.device import Device, pyopencl
+from passkit.runtime.opencl.device import Device, power_of_two, pyopencl
 from passkit.target import Target
 
 FORMAT = 1
@@ -103,8 +103,8 @@ def numbered(text: str) -> str:
 def _block(functions: Sequence[Any], wanted: int, device: Device) -> int:
     """The work-items of a group: as wanted, or as many as its registers allow; a power of two."""
     info = pyopencl().kernel_work_group_info.WORK_GROUP_SIZE
-    most = min(f.get_work_group_info(info, device.handle) for f in functions)
-    return 1 << (min(wanted, most).bit_length() - 1)
+    most: int = min(f.get_work_group_info(info, device.handle) for f in functions)
+    return power_of_two(min(wanted, most))
 
 
 class _Builder:

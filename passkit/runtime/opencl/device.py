@@ -14,6 +14,7 @@ from attrs import evolve, field, frozen
 
 from passkit.errors import DeviceError, MissingDependencyError
 from passkit.target import KIB, Target, target_of
+from passkit.units import bytes_text
 
 INSTALL = "pip install 'passkit[opencl]'"
 LARGEST_BLOCK = 256
@@ -108,7 +109,7 @@ def _device(wanted: str) -> Device:
         context = cl.Context([handle])
         queue = cl.CommandQueue(context)
     except (cl.Error, RuntimeError) as error:
-        known = ", ".join(map(str, names(cl))) or f"none; {INSTALL} brings one for every machine"
+        known = ", ".join(names(cl)) or f"none; {INSTALL} brings one for every machine"
         asked = f"PYOPENCL_CTX={wanted!r} names no OpenCL device" if wanted else "no OpenCL device"
         raise DeviceError(f"{asked}: {str(error).strip()}; there are: {known}") from None
     return Device(
@@ -124,13 +125,33 @@ def _device(wanted: str) -> Device:
 
 def names(cl: ModuleType) -> Iterator[str]:
     """The devices of all platforms, each with the value of PYOPENCL_CTX that names it."""
+    yield from (name for name, _ in _handles(cl))
+
+
+def described() -> Iterator[str]:
+    """The devices of all platforms, with what they can do. Raises: MissingDependencyError."""
+    cl = pyopencl()
+    for name, handle in _handles(cl):
+        x = limits_of(cl, handle)
+        can = {"float64": x.double, "float16": x.half, "sub-groups": x.subgroups}
+        yield ", ".join(
+            [
+                f"{name}: {bytes_text(x.local_nbytes)} of local memory",
+                f"groups of {x.block}",
+                f"vectors of {x.vector} floats",
+                *(what if does else f"no {what}" for what, does in can.items()),
+            ]
+        )
+
+
+def _handles(cl: ModuleType) -> Iterator[tuple[str, Any]]:
     try:
         platforms = cl.get_platforms()
     except cl.Error:  # the loader finds no driver
         return
     for k, platform in enumerate(platforms):
         for j, handle in enumerate(platform.get_devices()):
-            yield f"{handle.name.strip()} (PYOPENCL_CTX={k}:{j})"
+            yield f"{handle.name.strip()} (PYOPENCL_CTX={k}:{j})", handle
 
 
 def limits_of(cl: ModuleType, handle: Any) -> Limits:
@@ -164,6 +185,15 @@ def fitted(target: Target, limits: Limits) -> Target:
     A CPU goes through the work-items of a group one after the other, so that one is enough.
     """
     largest = min(target.block, LARGEST_BLOCK, limits.block)
-    block = 1 if limits.is_cpu else 1 << (largest.bit_length() - 1)
+    block = 1 if limits.is_cpu else power_of_two(largest)
     room = limits.local_nbytes - JOINED * block
     return evolve(target, block=block, scratch=min(target.scratch, room // KIB * KIB))
+
+
+def power_of_two(most: int) -> int:
+    """The largest power of two up to a number, which folds of a group's items need.
+
+    >>> power_of_two(255), power_of_two(256)
+    (128, 256)
+    """
+    return 1 << (most.bit_length() - 1)

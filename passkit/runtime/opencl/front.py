@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from passkit.kernel import Kernel
 from passkit.runtime.native.feeds import Feeds, InputSpec, refuse_out
+from passkit.runtime.opencl.device import device
+from passkit.runtime.opencl.relaxed import relaxed
 from passkit.runtime.opencl.run import BoundProgram
 
 MOST_BOUNDS = 64
@@ -36,6 +39,7 @@ class DeviceProgram:
         self.bounds: dict[Shapes, BoundProgram] = {}
         self.guard = Lock()
         self.native_calls = self.copies = 0
+        self.moved = (0, 0)
 
     def __call__(self, feeds: Any = None, /, *, out: Any = None, **named: Any) -> list[Any]:
         """Run on arrays. Raises: FeedError for feeds or results that do not fit."""
@@ -50,12 +54,17 @@ class DeviceProgram:
         )
         return self._run(arrays, None) if fitting else NotImplemented
 
+    def stats(self, kernels: Sequence[Kernel]) -> dict[str, Any]:
+        """What a device's programs count, as `Executable.stats` has it."""
+        moved = dict(zip(("bytes_uploaded", "bytes_downloaded"), self.moved, strict=True))
+        return {"device": str(device()), "relaxed": relaxed(kernels, device().limits), **moved}
+
     def _run(self, given: Sequence[Any], out: Any) -> list[Any]:
         arrays = [self._plain(a, s) for a, s in zip(given, self.feeds.inputs, strict=True)]
         bound = self._bound(tuple(a.shape for a in arrays))
         made = self._results(bound.results, arrays, out)
         with self.lock:
-            bound(arrays, made)
+            self.moved = bound(arrays, made)
         return made
 
     def _plain(self, array: Any, spec: InputSpec) -> Any:

@@ -36,8 +36,9 @@ class Cell:
 class Memory:
     """The places of one call. Transfers are enqueued: they are done when the queue is finished.
 
-    ``cells`` are those that the caller brings: inputs, constants, results. ``number`` evaluates
-    sizes, ``slots`` are the bytes of the arena's.
+    ``cells`` are those that the caller brings: inputs, constants, results; what is at ``results``
+    is wanted on the host at the end. ``slots`` are the bytes of the arena's, ``number`` evaluates
+    sizes. ``launched`` and ``moved`` are the events of kernels and of transfers.
     """
 
     def __init__(
@@ -45,13 +46,27 @@ class Memory:
         pool: Pool,
         queue: Any,
         cells: Mapping[Place, Cell],
+        results: Sequence[Place],
         slots: Sequence[int],
         number: Callable[[Extent], int],
     ) -> None:
         self.pool, self.queue, self.slots, self.number = pool, queue, slots, number
-        self.cells = dict(cells)
+        self.cells, self.results = dict(cells), results
         self.uploaded = self.downloaded = 0
-        self.copy = pyopencl().enqueue_copy
+        self.launched: list[Any] = []
+        self.moved: list[Any] = []
+        self.enqueue_copy = pyopencl().enqueue_copy
+
+    def copy(self, to: Any, source: Any, **more: Any) -> Any:
+        """Enqueue a transfer."""
+        self.moved.append(self.enqueue_copy(self.queue, to, source, **more))
+        return self.moved[-1]
+
+    def finish(self) -> None:
+        """Bring the results to the host, and wait for all."""
+        for place in self.results:
+            self.fetch(self.cells[place])
+        self.queue.finish()
 
     def cell(self, place: Place) -> Cell:
         """What is at a place; a slot of the arena when it is first asked for."""
@@ -66,7 +81,7 @@ class Memory:
             self.room(cell)
             if cell.nbytes:
                 part = cell.array[: cell.nbytes]
-                cell.busy = self.copy(self.queue, cell.buffer, part, is_blocking=False)
+                cell.busy = self.copy(cell.buffer, part, is_blocking=False)
                 self.uploaded += part.nbytes
             cell.on_device = True
         return cell.buffer
@@ -106,7 +121,7 @@ class Memory:
             cell.array = np.empty(cell.most, np.uint8)
         if not cell.on_host and cell.nbytes:
             part = cell.array[: cell.nbytes]
-            cell.busy = self.copy(self.queue, part, cell.buffer, is_blocking=False)
+            cell.busy = self.copy(part, cell.buffer, is_blocking=False)
             self.downloaded += part.nbytes
         cell.on_host = True
 
@@ -117,11 +132,11 @@ class Memory:
             other.on_host = True
         elif other.array is None:
             filled = self.read(source)
-            self.copy(self.queue, self.written(target), filled, byte_count=one.nbytes)
+            self.copy(self.written(target), filled, byte_count=one.nbytes)
         elif one.on_host:
             self.array(target, write=True).reshape(-1)[...] = self.array(source).reshape(-1)
         else:
             part = other.array[: one.nbytes]
-            other.busy = self.copy(self.queue, part, one.buffer, is_blocking=False)
+            other.busy = self.copy(part, one.buffer, is_blocking=False)
             self.downloaded += part.nbytes
             other.on_host, other.on_device = True, False

@@ -48,14 +48,21 @@ class Pool:
             except self.errors as error:
                 if last:
                     raise DeviceError(self.full(nbytes)) from error
-                self.held.free_held()
+                self.free()
         return None
+
+    def free(self) -> None:
+        """Give back to the device what nobody holds."""
+        self.held.free_held()
 
     def full(self, nbytes: int) -> str:
         """What is said when there is no room."""
-        live, whole = self.held.active_bytes, self.device.limits.global_nbytes
         return (
-            f"{self.device} has no room for {bytes_text(nbytes)} more: {bytes_text(live)} of its "
-            f"{bytes_text(whole)} are in use here; call with smaller arrays, or drop other "
-            "executables"
+            f"{self.device} has no room for {bytes_text(nbytes)} more: {self.state()}; call with "
+            "smaller arrays, or drop other executables"
         )
+
+    def state(self) -> str:
+        """How much memory is in use here."""
+        live, whole = self.held.active_bytes, self.device.limits.global_nbytes
+        return f"{bytes_text(live)} of its {bytes_text(whole)} are in use here"

@@ -8,7 +8,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from passkit.runtime.opencl.build import DeviceKernel
+from passkit.errors import DeviceError
+from passkit.kernel import Kernel
 from passkit.runtime.opencl.device import JOINED, Device, device, pyopencl
 from passkit.runtime.opencl.host import host_routine
 from passkit.runtime.opencl.memory import Cell, Memory, Place
@@ -16,6 +17,7 @@ from passkit.runtime.opencl.pool import pool_of
 from passkit.runtime.program import Alias, Copy, Launch, Library, Program, Python, Step
 from passkit.runtime.state import State
 from passkit.size import Extent, Shape, evaluate, known_or_zero
+from passkit.units import bytes_text
 
 GROUPS = 1 << 22
 """Work-groups of a launch, at most: a kernel's groups share out its tiles, however many."""
@@ -58,7 +60,7 @@ class BoundProgram:
         program = table.program
         self.slots = [max(map(self.number, slot)) for slot in program.slots]
         self.results = [(d.numpy, self.shape(s)) for d, s in program.outputs]
-        self.actions = [a for step in program.steps if (a := self.action(step)) is not None]
+        self.actions = [self.action(step) for step in program.steps]
 
     def number(self, size: Extent) -> int:
         """A size's number."""
@@ -68,19 +70,26 @@ class BoundProgram:
         """A shape's numbers."""
         return tuple(map(self.number, shape))
 
-    def __call__(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """Fill ``outputs`` and the state; when this returns, all is done."""
+    def __call__(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> tuple[int, int]:
+        """Fill ``outputs`` and the state; when this returns, all is done.
+
+        The bytes that went to the device and came back are returned.
+        """
+        memory = self.memory(inputs, outputs, self.table.device.queue)
+        for action in self.actions:
+            if action is not None:
+                action(memory)
+        memory.finish()
+        return memory.uploaded, memory.downloaded
+
+    def memory(self, inputs: Sequence[Any], outputs: Sequence[Any], queue: Any) -> Memory:
+        """The places of a call: its arrays, the constants and the state."""
         table = self.table
         cells: dict[Place, Cell] = dict(table.constants)
         cells.update({("input", k): cell_of(a) for k, a in enumerate(inputs)})
-        cells.update({p: cell_of(a) for p, a in table.states.items()})
         results = {("output", k): cell_of(a, filled=False) for k, a in enumerate(outputs)}
-        memory = Memory(table.pool, table.device.queue, cells | results, self.slots, self.number)
-        for action in self.actions:
-            action(memory)
-        for place in (*results, *table.states):
-            memory.fetch(memory.cells[place])
-        table.device.queue.finish()
+        results.update({p: cell_of(a) for p, a in table.states.items()})
+        return Memory(table.pool, queue, cells | results, list(results), self.slots, self.number)
 
     def action(self, step: Step) -> Action | None:
         """What a step does."""
@@ -115,17 +124,15 @@ class BoundProgram:
     def launch(self, step: Launch) -> Action | None:
         """Enqueue a kernel, or each of its phases that has tiles."""
         kernel, entry = step.kernel, step.entry
-        assert isinstance(entry, DeviceKernel)
         counts = [self.number(n) for n, _ in kernel.phases or ((kernel.grid, 0.0),)]
         if not any(counts):
             return None
-        cl, device, block = pyopencl(), self.table.device, self.number(entry.block)
+        cl, device, block = pyopencl(), self.table.device, entry.block
         number = known_or_zero if kernel.phases else evaluate
-        scratch = max(LEAST, self.number(kernel.shared_nbytes))
-        rest = [
-            *(np.int64(number(n, self.sizes)) for n in kernel.sizes),
-            *(cl.LocalMemory(scratch), cl.LocalMemory(max(LEAST, JOINED * block))),
-        ]
+        local = [max(LEAST, self.number(kernel.shared_nbytes)), max(LEAST, JOINED * block)]
+        self.check(kernel, sum(local))
+        numbers = [np.int64(number(n, self.sizes)) for n in kernel.sizes]
+        rest = [*numbers, *map(cl.LocalMemory, local)]
         todo = [
             (function, (min(tiles, GROUPS) * block,))
             for function, tiles in zip(entry.functions, counts, strict=True)
@@ -141,6 +148,37 @@ class BoundProgram:
             with device.lock:
                 for function, items in todo:
                     function.set_args(*buffers, *rest)
-                    cl.enqueue_nd_range_kernel(memory.queue, function, items, (block,))
+                    memory.launched.append(self.start(kernel, memory.queue, function, items, block))
 
         return enqueue
+
+    def check(self, kernel: Kernel, nbytes: int) -> None:
+        """Raises: DeviceError where a work-group needs more local memory than the device has."""
+        device = self.table.device
+        if nbytes > device.limits.local_nbytes:
+            raise DeviceError(
+                f"kernel {kernel.name} ({', '.join(kernel.ops)}) needs {bytes_text(nbytes)} of "
+                f"local memory for a work-group, and {device} has "
+                f"{bytes_text(device.limits.local_nbytes)}; compile for a Target with less scratch"
+            )
+
+    def start(
+        self, kernel: Kernel, queue: Any, function: Any, items: tuple[int], block: int
+    ) -> Any:
+        """Enqueue a function. What the pool holds is freed if there is no room, and it tries again.
+
+        Raises: DeviceError with what the driver says.
+        """
+        cl = pyopencl()
+        for last in (False, True):
+            try:
+                return cl.enqueue_nd_range_kernel(queue, function, items, (block,))
+            except cl.Error as error:
+                if last or not isinstance(error, cl.MemoryError):
+                    raise DeviceError(
+                        f"{self.table.device} does not start kernel {kernel.name} "
+                        f"({', '.join(kernel.ops)}) of {items[0]} work-items in groups of {block}: "
+                        f"{error}; {self.table.pool.state()}"
+                    ) from error
+                self.table.pool.free()
+        return None
