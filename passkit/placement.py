@@ -11,8 +11,13 @@ from passkit.planning import LADDER, planned
 
 
 def placed(context: PassContext, graph: Graph) -> PassContext:
-    """The context with its target as this machine's device wants it, for a graph without a plan."""
-    if context.target.dialect != "opencl" or "options" in graph.attrs:
+    """The context with its target as this machine's device wants it.
+
+    A graph that has been planned keeps the target, and what nobody gave.
+    """
+    if "options" in graph.attrs:
+        return context.inheriting(graph.attrs["options"])
+    if context.target.dialect != "opencl":
         return context
     from passkit.runtime.opencl.device import settled
 
