@@ -2,6 +2,7 @@
 
     python benchmarks/fuzz.py --count 10000
     python benchmarks/fuzz.py --count 500 --blocks      # the kernels' ASTs too, block by block
+    python benchmarks/fuzz.py --target opencl --count 2000
 
 Batches of graphs share their compiled units. Each process takes some hundred graphs, so that a
 crash costs one of them and names its batch.
@@ -25,16 +26,20 @@ from campaign import reports  # noqa: E402  (after the path)
 BATCH, PROCESS = 100, 500
 
 
-def work(first: int, count: int, seconds: float, blocks: bool) -> int:
+def work(first: int, count: int, seconds: float, blocks: bool, target: str) -> int:
     """Check the graphs of some seeds; a line of JSON for each batch, failures as text."""
-    from tests.fuzzing import Failure, check_all, check_blocks, minimised
+    from tests.fuzzing import Failure, check_all, check_blocks, check_opencl, minimised
+    from tests.fuzzing import opencl_of as opencl
+    from tests.fuzzing import target_of as cpu
     from tests.random_graphs import coverage, random_case
 
     for start in range(first, first + count, BATCH):
         print(json.dumps({"start": start}), flush=True)
         cases = [random_case(s) for s in range(start, min(start + BATCH, first + count))]
-        failures, compared = check_all(cases)
-        shown = [str(minimised(f, seconds)) for f in failures]
+        on_device = target == "opencl"
+        failures, compared = check_all(cases, opencl if on_device else cpu)
+        by = check_opencl if on_device else None
+        shown = [str(minimised(f, seconds, by)) for f in failures]
         for case in cases if blocks else ():
             what = check_blocks(case)
             if what is not None:
@@ -57,10 +62,11 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time (1)")
     parser.add_argument("--seconds", type=float, default=30.0, help="to make a failure small (30)")
     parser.add_argument("--blocks", action="store_true", help="run kernels block by block as well")
+    parser.add_argument("--target", choices=("cpu", "opencl"), default="cpu", help="cpu or opencl")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.worker:
-        return work(args.first, args.count, args.seconds, args.blocks)
+        return work(args.first, args.count, args.seconds, args.blocks, args.target)
     return Campaign(args).run()
 
 
@@ -98,7 +104,7 @@ class Campaign:
         for first in range(self.args.first, last, PROCESS):
             command = [sys.executable, "-X", "faulthandler", __file__, "--worker"]
             command += ["--first", str(first), "--count", str(min(PROCESS, last - first))]
-            command += ["--seconds", str(self.args.seconds)]
+            command += ["--seconds", str(self.args.seconds), "--target", self.args.target]
             yield command + ["--blocks"] * self.args.blocks
 
     def summary(self) -> int:
