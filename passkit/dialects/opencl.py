@@ -10,7 +10,10 @@ from passkit.dialects.words import PHILOX
 FLOATS = """\
 static inline {t} maximum_{t}({t} a, {t} b) {{ return a != a || a > b ? a : b; }}
 static inline {t} minimum_{t}({t} a, {t} b) {{ return a != a || a < b ? a : b; }}
-static inline {t} sigmoid_{t}({t} x) {{ return 1 / (1 + exp(-x)); }}
+static inline {t} sigmoid_{t}({t} x) {{
+  const {t} e = exp(-fabs(x));  // of no more than 1: the quotient may be denormal, and is right
+  return (x < 0 ? e : 1) / (1 + e);
+}}
 static inline {t} scaled_{t}({t} x, {t} n) {{
   return ldexp(x, n > 5000 ? 5000 : n < -5000 ? -5000 : (int)n);
 }}
