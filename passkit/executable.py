@@ -220,7 +220,7 @@ class Executable:
     @property
     def _on_device(self) -> bool:
         """Whether another device than the CPU runs the kernels; a plan on disk is for the CPU."""
-        return "target" in self.__dict__ and self.target.dialect == "opencl"
+        return "target" in self.__dict__ and self.target.on_opencl
 
     def _variant(self, shapes: tuple[tuple[int, ...], ...]) -> Program:
         """A program for shapes whose sizes are not related as planned: planned anew for them.

@@ -17,7 +17,7 @@ def placed(context: PassContext, graph: Graph) -> PassContext:
     """
     if "options" in graph.attrs:
         return context.inheriting(graph.attrs["options"])
-    if context.target.dialect != "opencl":
+    if not context.target.on_opencl:
         return context
     from passkit.runtime.opencl.device import settled
 
@@ -30,7 +30,7 @@ def planned_or_apart(graph: Graph) -> Graph:
     A warning names each such group. Raises: KernelRefusedError for an operator by itself.
     """
     context = current() or PassContext()
-    if context.target.dialect != "opencl":
+    if not context.target.on_opencl:
         return planned(graph)
     last = LADDER[LADDER.index("Fusion") - 1]
     before = graph if "subgraph" in graph.attrs else planned(graph, last)

@@ -52,7 +52,7 @@ def build_kernels(kernels: Iterable[Kernel], target: Target) -> Mapping[str, Any
     wanted = {k.key: k for k in kernels}
     if target.dialect == "cxx":
         return build(map(kernel_text, wanted.values()), FLAGS)
-    if target.dialect == "opencl":
+    if target.on_opencl:
         from passkit.runtime.opencl.build import build as build_programs  # where somebody needs it
         from passkit.runtime.opencl.device import device, settled
 
