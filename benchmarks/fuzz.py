@@ -2,7 +2,8 @@
 
     python benchmarks/fuzz.py --count 10000
     python benchmarks/fuzz.py --count 500 --blocks      # the kernels' ASTs too, block by block
-    python benchmarks/fuzz.py --count 500 --cuda        # as CUDA C instead, on an emulated machine
+    python benchmarks/fuzz.py --count 2000 --target opencl
+    python benchmarks/fuzz.py --count 500 --target cuda # as CUDA C, on an emulated machine
 
 Batches of graphs share their compiled units. Each process takes some hundred graphs, so that a
 crash costs one of them and names its batch.
@@ -16,6 +17,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -24,15 +26,21 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 from campaign import reports  # noqa: E402  (after the path)
 
 BATCH, PROCESS = 100, 500
+TARGETS = ("cpu", "opencl", "cuda")
 
 
-def work(first: int, count: int, seconds: float, blocks: bool, cuda: bool) -> int:
+def work(first: int, count: int, seconds: float, blocks: bool, target: str) -> int:
     """Check the graphs of some seeds; a line of JSON for each batch, failures as text."""
     from tests.emulator import checking
-    from tests.fuzzing import Failure, check, check_all, check_blocks, minimised
+    from tests.fuzzing import Failure, check, check_all, check_blocks, check_opencl, minimised
+    from tests.fuzzing import opencl_of as opencl
     from tests.random_graphs import coverage, random_case
 
-    every, each = (checking.check_all, checking.check) if cuda else (check_all, check)
+    every, each = {
+        "cpu": (check_all, check),
+        "opencl": (partial(check_all, target=opencl), check_opencl),
+        "cuda": (checking.check_all, checking.check),
+    }[target]
     for start in range(first, first + count, BATCH):
         print(json.dumps({"start": start}), flush=True)
         cases = [random_case(s) for s in range(start, min(start + BATCH, first + count))]
@@ -60,11 +68,11 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time (1)")
     parser.add_argument("--seconds", type=float, default=30.0, help="to make a failure small (30)")
     parser.add_argument("--blocks", action="store_true", help="run kernels block by block as well")
-    parser.add_argument("--cuda", action="store_true", help="run CUDA C on an emulated machine")
+    parser.add_argument("--target", choices=TARGETS, default="cpu", help="what runs them (cpu)")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.worker:
-        return work(args.first, args.count, args.seconds, args.blocks, args.cuda)
+        return work(args.first, args.count, args.seconds, args.blocks, args.target)
     return Campaign(args).run()
 
 
@@ -102,8 +110,8 @@ class Campaign:
         for first in range(self.args.first, last, PROCESS):
             command = [sys.executable, "-X", "faulthandler", __file__, "--worker"]
             command += ["--first", str(first), "--count", str(min(PROCESS, last - first))]
-            command += ["--seconds", str(self.args.seconds)]
-            yield command + ["--blocks"] * self.args.blocks + ["--cuda"] * self.args.cuda
+            command += ["--seconds", str(self.args.seconds), "--target", self.args.target]
+            yield command + ["--blocks"] * self.args.blocks
 
     def summary(self) -> int:
         """Print coverage and counts."""

@@ -43,6 +43,20 @@ class CompilerError(PasskitError, RuntimeError):
     """The native compiler refused a kernel; the message has its text and the numbered source."""
 
 
+class KernelRefusedError(CompilerError):
+    """A device's compiler refused the kernel of a group; ``key`` is the kernel's."""
+
+    def __init__(self, message: str, key: str) -> None:
+        super().__init__(message)
+        self.key = key
+        self.group = ""
+        self.nodes: tuple[str, ...] = ()
+
+
+class DeviceError(PasskitError, RuntimeError):
+    """A device is missing, cannot do what a kernel needs, or has no memory left."""
+
+
 class CacheError(PasskitError, OSError):
     """The cache folder cannot be trusted or written."""
 

@@ -20,7 +20,7 @@ from passkit.runtime.native.feeds import InputSpec, make_program
 from passkit.runtime.native.launcher import prefetch
 from passkit.runtime.state import State
 from passkit.runtime.table import Table
-from passkit.size import Shape, Size, evaluate, numel, symbols_of
+from passkit.size import Shape, evaluate, symbols_of
 
 # What makes plans is imported where it is used: a warm start finds its plan on disk.
 if TYPE_CHECKING:
@@ -98,7 +98,10 @@ class Executable:
         from passkit.passes.hints import by_name
 
         outer = current()
-        self.context = by_name(graph, (outer or PassContext()).with_options(**options))
+        from passkit.placement import placed
+
+        given = by_name(graph, (outer or PassContext()).with_options(**options))
+        self.context = placed(given, graph)
         self.target = self.context.target
         with self.context:
             self._start(graph, key if outer is None else None)
@@ -137,10 +140,10 @@ class Executable:
         self._newly_compiled = stats.compiled - before
 
     def _plan(self, graph: Graph) -> Program:
-        from passkit.planning import planned
+        from passkit.placement import planned_or_apart
         from passkit.runtime.assemble import assemble
 
-        self.graph = planned(graph)
+        self.graph = planned_or_apart(graph)
         self._program = assemble(
             self.graph, self.state, self.target, signature(graph, self.graph), _nested
         )
@@ -166,7 +169,12 @@ class Executable:
         )
         specs = [InputSpec(s.name, s.dtype.numpy, tuple(map(_dim, s.shape))) for s in self.inputs]
         lock = self.state.lock if self.state.arrays else None
-        self._run = make_program(specs, len(self.outputs), self._bind, lock)
+        if self._on_device:
+            from passkit.runtime.opencl.front import DeviceProgram
+
+            self._run: Any = DeviceProgram(specs, self._bind, lock)
+        else:
+            self._run = make_program(specs, len(self.outputs), self._bind, lock)
         self.run_positional = self._run.run_positional
         self.__call__ = self._run  # type: ignore[method-assign]
 
@@ -188,10 +196,14 @@ class Executable:
         self.__call__ = self._run  # type: ignore[method-assign]
 
     def _bind(self, shapes: tuple[tuple[int, ...], ...]) -> Any:
-        """The launcher asks for shapes it has not seen: numbers for every size."""
+        """A run is asked for by shapes not seen before: numbers for every size."""
         table, sizes = self._fitting(shapes)
         self._shapes, self._sizes = shapes, sizes
-        return table.bind(shapes, sizes)
+        if not self._on_device:
+            return table.bind(shapes, sizes)
+        from passkit.runtime.opencl.run import bound
+
+        return bound(self._program_of(table), sizes, self.state)
 
     def _fitting(self, shapes: tuple[tuple[int, ...], ...]) -> tuple[Table, dict[str, int]]:
         """The table that serves these shapes, and the number of every size in it."""
@@ -200,18 +212,29 @@ class Executable:
             return self._table, sizes
         return (self._variants.get(shapes) or self._variant(shapes)).table, {}
 
+    def _program_of(self, table: Table) -> Program:
+        """The program whose table it is."""
+        (found,) = (p for p in (self._program, *self._variants.values()) if p and p.table is table)
+        return found
+
+    @property
+    def _on_device(self) -> bool:
+        """Whether another device than the CPU runs the kernels; a plan on disk is for the CPU."""
+        return "target" in self.__dict__ and self.target.on_opencl
+
     def _variant(self, shapes: tuple[tuple[int, ...], ...]) -> Program:
         """A program for shapes whose sizes are not related as planned: planned anew for them.
 
         Its loops are others than those that templates were given for, so it has its own.
         """
-        from passkit.planning import planned, with_shapes
+        from passkit.placement import planned_or_apart
+        from passkit.planning import with_shapes
         from passkit.runtime.assemble import assemble
 
         names = [s.name for s in self.inputs]
         graph = with_shapes(self.source_graph, dict(zip(names, shapes, strict=True)))
         with self.context.with_options(templates={}):
-            plan = planned(graph)
+            plan = planned_or_apart(graph)
             made = assemble(plan, self.state, self.target, signature(graph, plan), _nested)
         self._variants[shapes] = made
         return made
@@ -249,54 +272,22 @@ class Executable:
         Bytes are those that one run reads and writes, at the sizes last bound; ``bytes_unfused`` is
         what the operators would move one by one. They are 0 until sizes are known. Of scratch, a
         tile of each kernel has arrays of ``scratch_requested`` bytes, all kernels together; they
-        lie in ``scratch_allocated`` bytes, since arrays share.
+        lie in ``scratch_allocated`` bytes, since arrays share. On a device, ``relaxed`` names the
+        operations that it may compute less exactly than other targets, and the last call moved
+        ``bytes_uploaded`` and ``bytes_downloaded``.
         """
-        from passkit.runtime.program import Library, Python
+        from passkit.counts import Counts
 
-        steps = self.steps
+        counts = Counts(self.graph, self.kernels, self.steps, getattr(self, "_sizes", {}))
         return {
             "target": self.target.name if self._program is not None else "interpret",
             "native_calls": getattr(self._run, "native_calls", 0),
-            "launches": len(self.kernels) + sum(isinstance(s, Library) for s in steps),
-            "kernels": len(self.kernels),
-            "distinct_kernels": len({k.key for k in self.kernels}),
             "compiled": self._newly_compiled,
-            "library_calls": sum(isinstance(s, Library) for s in steps),
-            "python_calls": sum(isinstance(s, Python) for s in steps),
             "copies": getattr(self._run, "copies", 0),
-            "bytes_read": sum(self._number(r.nbytes) for s in steps for r in s.reads),
-            "bytes_written": sum(self._number(r.nbytes) for s in steps for r in s.writes),
-            "bytes_unfused": self._unfused(),
-            **self._scratch(),
+            **counts.launches(),
+            **counts.bytes(),
+            **(self._run.stats(self.kernels) if self._on_device else {}),
         }
-
-    def _scratch(self) -> dict[str, int]:
-        """The bytes of scratch that kernels ask for, and what they get; 0 of unknown sizes."""
-        numbers = getattr(self, "_sizes", {})
-        known = [k for k in self.kernels if symbols_of(k.sizes) <= set(numbers)]
-        pairs = [k.scratch_bytes(numbers) for k in known]
-        names = ("scratch_requested", "scratch_allocated")
-        return {n: sum(pair[j] for pair in pairs) for j, n in enumerate(names)}
-
-    def _number(self, size: Any) -> int:
-        sizes = getattr(self, "_sizes", {})
-        if isinstance(size, Size):
-            return evaluate(size, sizes) if size.symbols <= set(sizes) else 0
-        return int(size)
-
-    def _unfused(self) -> int:
-        """Bytes that the operators of the groups would move, each reading and writing memory."""
-        from passkit.runtime.program import Library
-
-        total = 0
-        for group in self.graph.attrs.get("subgraph", {}).values():
-            for node in group.ops:
-                for e in (*node.inputs, *node.entries):
-                    total += self._number(numel(e.shape)) * e.dtype.nbytes
-        for step in self.steps:
-            if isinstance(step, Library):
-                total += sum(self._number(r.nbytes) for r in (*step.reads, *step.writes))
-        return total
 
     def profile(
         self, feeds: Mapping[str, Any] | None = None, runs: int = 20, copies: bool = True
@@ -308,7 +299,7 @@ class Executable:
 
         Raises: PassError on an executable that interprets.
         """
-        from passkit.runtime.profile import profile_program, random_feeds
+        from passkit.runtime.profile import profile_program, random_feeds, unknown
 
         if self._program is None:
             raise PassError(
@@ -323,12 +314,17 @@ class Executable:
         arrays = [np.asarray(feeds[s.name]) for s in self.inputs]
         shapes = tuple(a.shape for a in arrays)
         table, sizes = self._fitting(shapes)
-        program = self._program if table is self._table else self._variants[shapes]
-        if not copies:
-            return profile_program(program, sizes, arrays, runs)
-        from passkit.copying import copy_speed  # few need it
+        program = self._program_of(table)
+        copying = unknown
+        if copies:
+            from passkit.copying import copy_speed  # few need it
 
-        return profile_program(program, sizes, arrays, runs, copy_speed().seconds)
+            copying = copy_speed().seconds
+        if self._on_device:
+            from passkit.runtime.opencl.profiled import profile_on_device
+
+            return profile_on_device(program, sizes, arrays, runs, self.state, copying)
+        return profile_program(program, sizes, arrays, runs, copying)
 
     def save(self, folder: str | Path) -> None:
         """Write graph, options, state and compiled kernels into a folder, for `pk.load`."""

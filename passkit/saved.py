@@ -43,6 +43,8 @@ def save(executable: Executable, folder: str | Path) -> None:
         options["templates"] = {name: str(template) for name, template in context.templates}
     (folder / "options.json").write_text(json.dumps(options), encoding="utf-8")
     executable.state.save(folder / "state.npz")
+    if context.target.dialect != "cxx":  # a device's kernels are built where it is loaded
+        return
     kernels = [kernel_digest(kernel_text(k), FLAGS) for k in executable.kernels]
     if any(isinstance(s, Library) and s.row[0] == "convolution" for s in executable.steps):
         from passkit.runtime.native import convolution

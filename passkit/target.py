@@ -50,6 +50,11 @@ class Target:
     block: int = 256
     grows: bool = False
 
+    @property
+    def on_opencl(self) -> bool:
+        """Whether an OpenCL device runs the kernels: others may have its dialect too."""
+        return self.dialect == "opencl" and self.name != "blocks"
+
 
 def _cache_bytes(level: int, default: int) -> int:
     """The size of one core's cache, as Linux tells it."""

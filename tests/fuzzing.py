@@ -7,6 +7,7 @@ serves dozens of them. A graph that fails is made smaller while it still does.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from typing import Any
@@ -20,17 +21,20 @@ from passkit.executable import Executable
 from passkit.graph import Graph
 from passkit.infer import show_shape
 from passkit.node import Entry, Node, constant, known_shape, var
-from passkit.passes.rtcgen import sections_of
 from passkit.planning import LADDER
 from passkit.runtime.feeds import bind_sizes
-from passkit.runtime.native.build import build
+from passkit.runtime.program import Launch
 from passkit.size import Size
 from passkit.target import Target, cpu
+from passkit.target import target_of as named
 from tests.error_bounds import Value, bounded, mismatch, openness
 from tests.fences import fenced
 from tests.random_graphs import Case
 from tests.teams import team_of
+from tests.together import together
 
+OPENCL = named("opencl")
+Targets = Callable[[Case], Target]
 PLAN = LADDER[: LADDER.index("CodeGen") + 1]
 
 
@@ -66,32 +70,35 @@ def blocks_of(case: Case) -> Target:
     return evolve(target_of(case), name="blocks", lanes=lanes)
 
 
-def options(case: Case) -> dict[str, Any]:
+def opencl_of(case: Case) -> Target:
+    """An OpenCL device, by small tiles and work-groups of 1, 64 or 256 items."""
+    block = (1, 64, 256, 64)[case.seed % 4]
+    return evolve(OPENCL, tile=min(case.tile, OPENCL.tile), block=block)
+
+
+def options(case: Case, target: Targets = target_of) -> dict[str, Any]:
     """How a case is compiled."""
-    return {"target": target_of(case), "fusion": case.fusion}
+    return {"target": target(case), "fusion": case.fusion}
 
 
-def check_all(cases: Iterable[Case]) -> tuple[list[Failure], np.ndarray]:
+def check_all(
+    cases: Iterable[Case], target: Targets = target_of
+) -> tuple[list[Failure], np.ndarray]:
     """The failures of cases, compiled together; and how many elements were compared how."""
     cases, failures, compared = list(cases), [], np.zeros(3, np.int64)
-    kernels = {}
+    planned = []
     for case in cases:
         try:
-            planned = pk.ApplyPasses(case.graph, PLAN, **options(case))
-            kernels.update({k.key: k for k in planned.attrs["kernel"].values()})
+            planned.append(pk.ApplyPasses(case.graph, PLAN, **options(case, target)))
         except Exception as error:  # noqa: BLE001, RUF100
             failures.append(Failure(case, said(error)))
-    sources = [
-        (k.key, k.name, f"namespace pk {{\n{k.source}}}\n", sections_of(k.source))
-        for k in kernels.values()
-    ]
-    with suppress(PasskitError):  # one bad kernel spoils its unit; each case says so by itself
-        build(sources, flags=("-fwrapv",))
+    together(planned)
     failed = {f.case.seed for f in failures}
+    by = check_opencl if target is opencl_of else check
     for case in cases:
         if case.seed in failed:
             continue
-        what = check(case, compared)
+        what = by(case, compared)
         if what is not None:
             failures.append(Failure(case, what))
     return failures, compared
@@ -110,15 +117,36 @@ def check(case: Case, compared: Any = None) -> str | None:
 
 def check_blocks(case: Case) -> str | None:
     """What is wrong with a case that is run block by block, or None: faults of its kernels too."""
+    return _elsewhere(case, blocks_of, None)
+
+
+def check_opencl(case: Case, compared: Any = None) -> str | None:
+    """What is wrong with a case on an OpenCL device, or None; a warning is wrong too."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return _elsewhere(case, opencl_of, compared)
+
+
+def _elsewhere(case: Case, target: Targets, compared: Any) -> str | None:
     try:
-        exe = pk.compile(case.graph, target=blocks_of(case), fusion=case.fusion)
-        for _ in runs(exe, case, None):
-            pass
+        exe = pk.compile(case.graph, **options(case, target))
+        for where, feeds, found, before in runs(exe, case, compared):
+            if target is opencl_of:
+                _must_be_opencls(exe)
+                for how, again in _given(exe, feeds, found, before):
+                    _same(f"{where}, {how}", again, found)
     except UnequalError as found:
         return str(found)
     except Exception as error:  # noqa: BLE001, RUF100
         return said(error)
     return None
+
+
+def _must_be_opencls(exe: Executable) -> None:
+    """Every kernel is the device's."""
+    launches = [s for s in exe.steps if isinstance(s, Launch)]
+    if len(launches) != len(exe.kernels) or any(s.kernel.dialect != "opencl" for s in launches):
+        raise UnequalError(f"{len(launches)} of {len(exe.kernels)} kernels are launched by OpenCL")
 
 
 def said(error: BaseException) -> str:
@@ -214,19 +242,34 @@ def _variants(
     exe: Executable, feeds: Any, found: list[Any], before: dict[str, Any]
 ) -> Iterable[tuple[str, list[Any]]]:
     """The same run in other ways, each from the same state."""
-
-    def run(how: str, given: Any, **more: Any) -> tuple[str, list[Any]]:
-        for name, array in before.items():
-            exe.state[name] = array
-        return how, _run(exe, given, how, **more)
-
     for number in (1, 2, 4):
         with team_of(number):
-            done = run(f"{number} thread(s)", feeds)
+            done = _again(exe, f"{number} thread(s)", feeds, before)
         yield done
-    yield run("strided inputs", {k: _strided(v) for k, v in feeds.items()})
+    yield from _given(exe, feeds, found, before)
+    yield _again(exe, "guarded inputs", {k: _poisoned(v) for k, v in feeds.items()}, before)
+    for end in (True, False):
+        with ExitStack() as stack:
+            fences = {k: stack.enter_context(fenced(v, end)) for k, v in feeds.items()}
+            yield _again(exe, "fenced inputs", fences, before)
+
+
+def _again(
+    exe: Executable, how: str, given: Any, before: dict[str, Any], **more: Any
+) -> tuple[str, list[Any]]:
+    """A run from the same state."""
+    for name, array in before.items():
+        exe.state[name] = array
+    return how, _run(exe, given, how, **more)
+
+
+def _given(
+    exe: Executable, feeds: Any, found: list[Any], before: dict[str, Any]
+) -> Iterator[tuple[str, list[Any]]]:
+    """The same run on inputs that are not plain, and into arrays of the caller's."""
+    yield _again(exe, "strided inputs", {k: _strided(v) for k, v in feeds.items()}, before)
     guarded = [_guarded(a) for a in found]
-    how, again = run("out=", feeds, out=[inner for inner, _ in guarded])
+    how, again = _again(exe, "out=", feeds, before, out=[inner for inner, _ in guarded])
     for k, (inner, whole) in enumerate(guarded):
         if again[k] is not inner:
             raise UnequalError(f"out={k} is not what is returned")
@@ -234,11 +277,6 @@ def _variants(
         if (whole[:64] != 0xA5).any() or (whole[64 + size :] != 0xA5).any():
             raise UnequalError(f"output {k} is written past its ends")
     yield how, again
-    yield run("guarded inputs", {k: _poisoned(v) for k, v in feeds.items()})
-    for end in (True, False):
-        with ExitStack() as stack:
-            fences = {k: stack.enter_context(fenced(v, end)) for k, v in feeds.items()}
-            yield run("fenced inputs", fences)
 
 
 def _strided(array: Any) -> Any:

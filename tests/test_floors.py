@@ -30,8 +30,8 @@ FLOORS = {
     ),
     "parts": "dialects runtime render viz explanation ranking ops",
     "passes": (
-        "passes plans executable compiler tracing planning saved exhibit copying reporting "
-        "bisection notebook"
+        "passes plans placement counts executable compiler tracing planning saved exhibit copying "
+        "reporting bisection notebook"
     ),
     "faces": "cli frontends __main__",
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -10,9 +10,10 @@ import passkit as pk
 from passkit.errors import PasskitError
 from passkit.executable import Executable
 from passkit.graph import Graph
-from passkit.passes.rtcgen import sections_of
+from passkit.kernel import Kernel
+from passkit.passes.rtcgen import build_kernels
 from passkit.planning import planned
-from passkit.runtime.native.build import build
+from passkit.target import Target
 
 
 def compiled(graphs: Sequence[Graph], **options: Any) -> list[Executable]:
@@ -25,14 +26,19 @@ def prebuilt(graphs: Sequence[Graph], options: Sequence[Mapping[str, Any]]) -> l
 
     One bad kernel spoils what it is compiled with, so its graph then says so by itself.
     """
-    kernels = {}
     ready = [planned(g, "CodeGen", **own) for g, own in zip(graphs, options, strict=True)]
-    for graph in ready:
-        kernels.update({k.key: k for k in graph.attrs["kernel"].values()})
-    sources = [
-        (k.key, k.name, f"namespace pk {{\n{k.source}}}\n", sections_of(k.source))
-        for k in kernels.values()
-    ]
-    with suppress(PasskitError):
-        build(sources, flags=("-fwrapv",))
+    together(ready)
     return ready
+
+
+def together(graphs: Iterable[Graph]) -> None:
+    """Compile the kernels of planned graphs, those for one target in one go."""
+    by_target: dict[Target, list[Kernel]] = {}
+    for graph in graphs:
+        target = graph.attrs["options"]["target"]
+        by_target.setdefault(target, []).extend(graph.attrs["kernel"].values())
+    for target, kernels in by_target.items():
+        if target.name == "blocks":
+            continue
+        with suppress(PasskitError):
+            build_kernels(kernels, target)

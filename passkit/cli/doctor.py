@@ -169,11 +169,13 @@ def check_solver() -> Check:
 
 
 def check_opencl() -> Check:
-    """OpenCL devices."""
+    """OpenCL devices, what they can do, and whether a kernel runs on the one that is chosen."""
 
     def find() -> str:
-        opencl = import_module("pyopencl")
-        return ", ".join(d.name.strip() for p in opencl.get_platforms() for d in p.get_devices())
+        from passkit.runtime.opencl.device import described  # few machines have one
+
+        found = list(described())
+        return "; ".join([*found, _trial("opencl")] if found else [])
 
     check = _attempt("opencl", "pip install 'passkit[opencl]'", find)
     return check if check.found else evolve(check, works=False, found="pyopencl finds no device")

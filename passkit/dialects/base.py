@@ -154,8 +154,8 @@ class Dialect:
     ``fold`` joins the partial results of all lanes in {acc} into {name} by {combine} of a and b,
     in a dialect without vectors. ``preamble`` stands before the kernels of a translation unit.
     ``cast`` converts; ``saturate``, if given, does so from float to integer, ``truth`` to bool, and
-    ``casts`` are for pairs such as "float16/float32". ``rounded`` is a float32 of which only the
-    bits are left that {type} has.
+    ``casts`` are for pairs such as "float16/float32". ``wide`` ends literals of 64 bits.
+    ``rounded`` is a float32 of which only the bits are left that {type} has.
     ``scratch_of_row``, if given, is scratch of which each row of a tile has {total} bytes;
     ``crew``, if given, a loop shared out over all threads of a tile where rows have some of their
     own, ``fold_of_crew`` a fold of all of them. ``first`` and ``first_of_row`` let the first thread
@@ -205,6 +205,7 @@ class Dialect:
     rounded: str = ""
     wraps: bool = False
     infinity: str = "INFINITY"
+    wide: str = "ll"
     bits: str = "{type}({bits})"
     prologue: tuple[str, ...] = ()
     scalars: Mapping[str, str] = field(factory=lambda: dict(SCALARS))
@@ -235,7 +236,9 @@ class Dialect:
             return self.truth.format(value=value)
         saturates = self.saturate and source.is_float and target.is_integer
         template = self.saturate if saturates else self.cast
-        return template.format(type=self.type_of(target), value=value)
+        return template.format(
+            type=self.type_of(target), source=self.type_of(source), value=value
+        )
 
     def rounded_of(self, dtype: DType, value: str) -> str:
         """A float32 rounded to what a float of 16 bits can hold."""

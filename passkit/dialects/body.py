@@ -89,8 +89,8 @@ class Body:
 
     def loop(self, template: str, loop: Loop) -> None:
         """Begin a loop."""
-        self.scalars.positions.add(loop.var.name)
         start, stop = self.scalars.expr(loop.start), self.scalars.expr(loop.stop)
+        self.scalars.positions.add(loop.var.name)
         if loop.limit is not None:
             limit, kind = self.scalars.expr(loop.limit), self.dialect.type_of(dt.int64)
             name = f"{loop.var.name}_end"
@@ -108,10 +108,10 @@ class Body:
 
     def let(self, let: Let) -> None:
         """A local."""
-        if self.scalars.is_position(let.value):
-            self.scalars.positions.add(let.var.name)
         kind, value = self.dialect.type_of(let.var.dtype), self.scalars.expr(let.value)
         self.line(self.dialect.local.format(type=kind, name=let.var.name, value=value))
+        if self.scalars.is_position(let.value):
+            self.scalars.positions.add(let.var.name)
 
     def store_once(self, s: Store) -> None:
         """An assignment by one thread, where all have the value."""

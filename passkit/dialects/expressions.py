@@ -46,10 +46,10 @@ def literal(x: Const, dialect: Dialect) -> str:
     if dtype is dt.bool_:
         return "true" if value else "false"
     if dtype.is_integer:
-        return _integer(int(value), dtype)
+        return _integer(int(value), dtype, dialect.wide)
     if np.isnan(value) or dtype not in (dt.float32, dt.float64):
         bits = int.from_bytes(x.bits, "little")
-        suffix = "ull" if dtype.nbytes == 8 else "u"
+        suffix = f"u{dialect.wide}" if dtype.nbytes == 8 else "u"
         unsigned = "uint64_t" if dtype.nbytes == 8 else "uint32_t"
         kind = dialect.type_of(dtype)
         return dialect.bits.format(
@@ -64,12 +64,12 @@ def literal(x: Const, dialect: Dialect) -> str:
     return text + ("f" if dtype is dt.float32 else "")
 
 
-def _integer(value: int, dtype: DType) -> str:
+def _integer(value: int, dtype: DType, wide: str) -> str:
     if value == np.iinfo(dtype.numpy).min and dtype.kind == "i" and dtype.nbytes >= 4:
-        return f"({_integer(value + 1, dtype)} - 1)"
+        return f"({_integer(value + 1, dtype, wide)} - 1)"
     suffix = "u" if dtype.kind == "u" and dtype.nbytes >= 4 else ""
-    wide = "ll" if dtype.nbytes == 8 and abs(value) > 0x7FFFFFFF else ""
-    return f"{value}{suffix}{wide}"
+    long = wide if dtype.nbytes == 8 and abs(value) > 0x7FFFFFFF else ""
+    return f"{value}{suffix}{long}"
 
 
 def operator(x: Binary) -> tuple[str, int, int]:

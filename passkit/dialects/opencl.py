@@ -11,8 +11,8 @@ FLOATS = """\
 static inline {t} maximum_{t}({t} a, {t} b) {{ return a != a || a > b ? a : b; }}
 static inline {t} minimum_{t}({t} a, {t} b) {{ return a != a || a < b ? a : b; }}
 static inline {t} sigmoid_{t}({t} x) {{
-  const {t} power = exp(-fabs(x));
-  return (x < 0 ? power : 1) / (1 + power);
+  const {t} e = exp(-fabs(x));  // of no more than 1: the quotient may be denormal, and is right
+  return (x < 0 ? e : 1) / (1 + e);
 }}
 static inline {t} scaled_{t}({t} x, {t} n) {{
   return ldexp(x, n > 5000 ? 5000 : n < -5000 ? -5000 : (int)n);
@@ -53,6 +53,10 @@ static inline {t} left_shift_{t}({t} a, {t} n) {{
 static inline {t} right_shift_{t}({t} a, {t} n) {{
   return n < 0 || n >= 8 * sizeof({t}) ? (a < 0 ? -1 : 0) : a >> n;
 }}
+"""
+
+SATURATED = """\
+static inline {t} saturated_{t}_{f}({f} x) {{ return x != x ? 0 : convert_{t}_sat(x); }}
 """
 
 NARROW = """\
@@ -139,7 +143,8 @@ OPENCL = register_dialect(
         wait="barrier({memory});",
         wait_of_row="barrier({memory});",
         memory=("CLK_LOCAL_MEM_FENCE", "CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE"),
-        saturate="convert_{type}_sat({value})",
+        saturate="saturated_{type}_{source}({value})",
+        wide="l",  # a long long has 128 bits
         truth="(({value}) != 0)",
         bits="as_{type}({bits})",
         casts={**NARROW_CASTS, "float64/float16": "narrow_f16_double({value})"},
@@ -165,6 +170,7 @@ OPENCL = register_dialect(
             for text, types in ((FLOATS, REAL), (INTEGERS, WHOLE))
             for t in types.values()
         )
+        + "".join(SATURATED.format(t=t, f=f) for t in WHOLE.values() for f in REAL.values())
         + (GAMMA + INVERSE_ERF).format(fn="static inline")
         + SERIES_HEAD
         + SERIES

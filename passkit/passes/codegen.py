@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from functools import lru_cache
 
+from attrs import evolve
+
 from passkit.dialects import dialect_of, print_kernel
 from passkit.errors import ScheduleError
 from passkit.graph import Annotation, Graph
@@ -54,6 +56,8 @@ def codegen(graph: Graph, context: PassContext) -> Graph:
         made = own_kernel(graph, node, context.target.dialect)
         if made is not None:
             kernels[node] = made
+    if context.target.dialect != "cxx":  # whose tile is the work of one thread
+        kernels = {n: evolve(k, block=context.target.block) for n, k in kernels.items()}
     return graph.with_attrs(kernel=Annotation("kernel", kernels))
 
 

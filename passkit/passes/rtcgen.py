@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from passkit.ast import FUNCTIONS, WORDS
 from passkit.dialects.cxx import PRELUDE
-from passkit.errors import PassError
+from passkit.errors import KernelRefusedError, PassError
 from passkit.graph import Annotation, Graph
 from passkit.kernel import RTC, Kernel
 from passkit.node import Node
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
 from passkit.runtime.native.build import KernelText, build
+from passkit.target import Target
 
 
 @register_pass("RTCGen", depends=("kernel",), provides=("rtc",), target_dependent=True)
@@ -23,19 +26,40 @@ def rtcgen(graph: Graph, context: PassContext) -> Graph:
 
     For target "blocks" nothing is compiled: entries run the kernels' ASTs in NumPy.
 
-    Raises: CompilerError with the compiler's text; PassError on a target that does not compile.
+    Raises: CompilerError with the compiler's text; DeviceError without a device of the target;
+    PassError on a target that does not compile.
     """
     if context.target.name == "blocks":
         return graph.with_attrs(rtc=Annotation("rtc", _interpreted(graph)))
-    if context.target.dialect != "cxx":
-        raise PassError(
-            f"RTCGen compiles for target 'cpu' in this version, not '{context.target.name}'; "
-            f"stop at CodeGen to read the {context.target.dialect} text"
-        )
-    kernels: dict[str, Kernel] = {k.key: k for k in graph.attrs["kernel"].values()}
-    entries = build(map(kernel_text, kernels.values()), FLAGS)
-    return graph.with_attrs(
-        rtc=Annotation("rtc", {n: RTC(k, entries[k.key]) for n, k in graph.attrs["kernel"].items()})
+    kernels = graph.attrs["kernel"]
+    try:
+        entries = build_kernels(kernels.values(), context.target)
+    except KernelRefusedError as error:
+        node = next(n for n, k in kernels.items() if k.key == error.key)
+        group = graph.attrs["subgraph"].get(node)
+        error.group = graph.names[node]
+        error.nodes = () if group is None else tuple(map(group.called, group.ops))
+        raise
+    found = {n: RTC(k, entries[k.key]) for n, k in kernels.items()}
+    return graph.with_attrs(rtc=Annotation("rtc", found))
+
+
+def build_kernels(kernels: Iterable[Kernel], target: Target) -> Mapping[str, Any]:
+    """What runs each kernel on a target, by its key; equal ones are built once.
+
+    Raises: CompilerError, DeviceError and PassError as `rtcgen`.
+    """
+    wanted = {k.key: k for k in kernels}
+    if target.dialect == "cxx":
+        return build(map(kernel_text, wanted.values()), FLAGS)
+    if target.on_opencl:
+        from passkit.runtime.opencl.build import build as build_programs  # where somebody needs it
+        from passkit.runtime.opencl.device import device, settled
+
+        return build_programs(wanted.values(), device(), settled(target))
+    raise PassError(
+        f"RTCGen compiles for targets 'cpu' and 'opencl' in this version, not '{target.name}'; "
+        f"stop at CodeGen to read the {target.dialect} text"
     )
 
 

@@ -180,12 +180,17 @@ def _cells(x: Line, total: float) -> list[str]:
     ]
 
 
+def unknown(nbytes: int) -> float:
+    """0: how long so many bytes take to be copied is not known."""
+    return 0.0
+
+
 def profile_program(
     program: Program,
     sizes: Mapping[str, int],
     arrays: Sequence[Any],
     runs: int,
-    copying: Callable[[int], float] = lambda nbytes: 0.0,
+    copying: Callable[[int], float] = unknown,
 ) -> Profile:
     """Run a program with a clock between its steps. Units: seconds, medians over ``runs``.
 
@@ -221,18 +226,30 @@ def profile_program(
     finally:
         noted = launcher().note_shares(0)
     rows = [
-        Row(
-            *(str(step), 0.0 if isinstance(step, Alias) else _median(samples), n, node, team),
-            copying(n) if n else 0.0,
-            evaluate(step.flops, sizes) if isinstance(step, Library) else 0,
-        )
+        row_of(step, samples, sizes, node, copying, team)
         for step, samples, node, team in zip(
             program.steps, spans, program.names, threads, strict=True
         )
-        for n in [_nbytes(step, sizes)]
     ]
     by_run = tuple(zip(*spans, strict=True))
     return Profile(tuple(rows), by_run, tuple(_shares(noted, by_run)))
+
+
+def row_of(
+    step: Step,
+    samples: Sequence[Span],
+    sizes: Mapping[str, int],
+    node: str,
+    copying: Callable[[int], float],
+    threads: int = 1,
+) -> Row:
+    """The row of a step that was timed in each run."""
+    nbytes = sum(evaluate(r.nbytes, sizes) for r in (*step.reads, *step.writes))
+    return Row(
+        *(str(step), 0.0 if isinstance(step, Alias) else _median(samples), nbytes, node, threads),
+        copying(nbytes) if nbytes else 0.0,
+        evaluate(step.flops, sizes) if isinstance(step, Library) else 0,
+    )
 
 
 def _shares(
@@ -257,10 +274,6 @@ def _threads(bound: Sequence[tuple[Any, ...]]) -> int:
     """How many threads take part in a step that became these rows."""
     shared = [row[2] for row in bound if row[0] in ("launch", "phase") and row[3]]
     return min(num_threads(), max(shared)) if shared else 1
-
-
-def _nbytes(step: Step, sizes: Mapping[str, int]) -> int:
-    return sum(evaluate(r.nbytes, sizes) for r in (*step.reads, *step.writes))
 
 
 def random_feeds(

@@ -45,10 +45,13 @@ class Ref:
 
 @frozen
 class Launch:
-    """Run a kernel's tiles: native ones by their address, others by a function as of `Python`."""
+    """Run a kernel's tiles: native ones by their address, others by a function as of `Python`.
+
+    Or as its device wants it.
+    """
 
     kernel: Kernel
-    entry: int | Callable[..., Any]
+    entry: Any
     refs: tuple[Ref, ...]
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from types import SimpleNamespace as Fake
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import passkit.compiler
 from passkit.cli import doctor, main
 from passkit.errors import PasskitError
+from tests import opencl
 
 Capture = pytest.CaptureFixture[str]
 
@@ -96,23 +98,42 @@ class Device:
 
 
 def test_devices_and_compilers_of_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is installed is shown; a platform without devices is not enough."""
-    devices = [Fake(name="PoCL ")]
+    """What is installed is shown."""
     found = {
-        "pyopencl": Fake(get_platforms=lambda: [Fake(get_devices=lambda: devices)]),
         "cuda.bindings.nvrtc": Fake(nvrtcVersion=lambda: (0, 13, 0)),
         "pycuda.driver": Fake(init=lambda: None, Device=Device),
     }
     monkeypatch.setattr(doctor, "import_module", found.__getitem__)
 
-    assert doctor.check_opencl().found == "PoCL"
     assert doctor.check_nvrtc().found == "NVRTC 13.0"
     assert doctor.check_pycuda().found == "H0"
 
-    devices.clear()
+
+def test_opencl_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them with what they can do, and a trial on one; a platform without any is not enough.
+
+    Without pyopencl the command that installs it is the way out.
+    """
+    found = ["PoCL (PYOPENCL_CTX=0:0): 1 MiB of local memory", "H0 (PYOPENCL_CTX=1:0)"]
+    monkeypatch.setattr("passkit.runtime.opencl.device.described", lambda: iter(found))
+    monkeypatch.setattr(doctor, "_trial", lambda target: f"ran {target}")
+
+    assert doctor.check_opencl().found == f"{found[0]}; {found[1]}; ran opencl"
+    found.clear()
     assert doctor.check_opencl() == doctor.Check(
         "opencl", False, "pyopencl finds no device", "pip install 'passkit[opencl]'"
     )
+    monkeypatch.undo()
+    monkeypatch.setitem(sys.modules, "pyopencl", None)
+    check = doctor.check_opencl()
+    assert not check.works and "needs pyopencl" in check.found
+
+
+def test_opencl_of_this_machine() -> None:
+    """A kernel runs on the device that is there."""
+    opencl.needed()
+
+    assert doctor.check_opencl().works and "; ran 1 kernel" in doctor.check_opencl().found
 
 
 def test_products_without_a_library(monkeypatch: pytest.MonkeyPatch) -> None:

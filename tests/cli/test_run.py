@@ -11,6 +11,7 @@ import pytest
 
 from passkit.cli import main
 from passkit.cli import run as command
+from tests import opencl
 
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = str(ROOT / "examples/models/digits.pb")
@@ -139,6 +140,18 @@ def test_other_targets_and_modes(capsys: Capture) -> None:
     assert data["fusion"] == "nnvm"
     assert plain["fused"]["kernels"] == 0
     assert plain["accuracy"] == data["accuracy"]
+
+
+def test_on_opencl(capsys: Capture, tmp_path: Path) -> None:
+    """Kernels on a device, libraries on the host, a profile by the device's clock, and a report."""
+    opencl.needed()
+    data = run(capsys, DIGITS, "--target", "opencl", "--compare", "--profile",
+               "--report", str(tmp_path / "report"))  # fmt: skip
+
+    assert data["target"] == "opencl" and data["accuracy"] > 0.99
+    assert all(e["good"] for e in data["errors"])
+    assert "transfers" in [k["what"] for k in data["profile"]["kernels"]]
+    assert "__kernel" in (tmp_path / "report" / "kernels.cpp").read_text()
 
 
 def test_block_by_block(capsys: Capture, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from attrs import frozen
 import passkit as pk
 from passkit.kernel import Kernel
 from passkit.tiling import Composition
+from tests import opencl
 from tests.dialects import test_cuda, test_opencl
 from tests.passes.test_pack import adam, random_packs
 from tests.planned import plan
@@ -50,10 +51,11 @@ def wanted() -> dict[str, tuple[pk.Graph, list[list[str]]]]:
 
 @cache
 def fused(target: str) -> list[Fused]:
-    """The kernels of all those graphs, equal texts once."""
+    """The kernels of all those graphs, equal texts once; OpenCL's for groups of sixteen items."""
+    own = opencl.groups_of(16) if target == "opencl" else target
     found: dict[str, Fused] = {}
     for name, (graph, names) in wanted().items():
-        planned = plan(graph, target=target, keep_together=names)
+        planned = plan(graph, target=own, keep_together=names)
         for node, kernel in planned.attrs["kernel"].items():
             made = planned.attrs["schedule"][node].composition
             found.setdefault(kernel.key, Fused(name, planned, node, kernel, made))
@@ -84,14 +86,10 @@ def test_opencl_syntax(tmp_path: Path) -> None:
 
 def test_opencl_on_a_driver(rng: np.random.Generator) -> None:
     """Built and run by a driver: what is one kernel computes what it says."""
-    queue = test_opencl.driver()
-    test_opencl.built(queue, texts("opencl"))
+    opencl.needed()
     for f in filter(lambda f: f.whole, fused("opencl")):
         feeds = {k: np.abs(v) for k, v in feeds_of(f.graph, rng).items()}
-        inputs = [feeds[f.graph.names[e.node]] for e in f.node.inputs]
-        results = dict(zip(f.graph.outputs, pk.interpret(f.graph, feeds), strict=True))
-        wanted = [results[e] for e in f.node.entries]
-        found = test_opencl.run_on(queue, f.kernel, inputs, wanted)
-        for one, other in zip(found, wanted, strict=True):
+        found = pk.compile(f.graph)(feeds)
+        for one, other in zip(found, pk.interpret(f.graph, feeds), strict=True):
             scale = np.abs(other).max(initial=1e-9)
             np.testing.assert_allclose(one, other, atol=1e-5 * scale, rtol=0, err_msg=f.name)

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import re
 import subprocess
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import passkit as pk
 from passkit.dialects import OPENCL
-from passkit.kernel import Kernel
-from passkit.size import evaluate
+from passkit.runtime.opencl.build import HEAD, options
+from passkit.runtime.opencl.device import device
+from tests import opencl
 from tests.dialects.test_cuda import MANY
-from tests.dialects.test_printer import GOLDEN, GOLDENS, PROGRAMS, kernel_of
-from tests.planned import feeds_of, plan
+from tests.dialects.test_printer import GOLDEN, GOLDENS, PROGRAMS
+from tests.planned import agrees, feeds_of, plan
 
 RESERVED = ["kernel", "global", "local", "constant", "private"]
 TYPES = ["uchar", "ushort", "uint", "ulong", "char", "short", "int", "long"]
-BUILD = ["-cl-std=CL1.2", "-w", "-cl-opt-disable"]
-"""How a driver builds: the language that passkit prints, without warnings, which are of style.
-
-When it optimises, PoCL 3.0 leaves out stores of loops that stand between two barriers.
-"""
 # OpenCL C for a C compiler: enough to find wrong names, types, operators and missing functions.
 SYNTAX = "\n".join([
     "#include <stdbool.h>", "#include <stddef.h>", "#include <math.h>",
@@ -76,45 +70,28 @@ def test_types_are_opencls() -> None:
         assert not re.search(r"\b(u?int\d+_t|__global (const )?bool)\b", text)
 
 
-@cache
-def driver() -> Any:
-    """A queue of an OpenCL device; a test that asks for it is skipped where there is none."""
-    cl = pytest.importorskip("pyopencl", reason="the extra `opencl` is not installed")
-    return cl.CommandQueue(cl.create_some_context(interactive=False))
-
-
-def built(queue: Any, kernels: list[str]) -> Any:
+def built(kernels: list[str]) -> Any:
     """Kernels as a driver's program. Raises: pyopencl.RuntimeError with what its compiler says."""
-    import pyopencl as cl
+    cl, own = opencl.needed(), device()
+    text = "\n".join([HEAD, OPENCL.preamble, *kernels])
+    return cl.Program(own.context, text).build(list(options(own, 1)), cache_dir=False)
 
-    return cl.Program(queue.context, "\n".join([OPENCL.preamble, *kernels])).build(BUILD)
 
+def test_a_driver_builds_all() -> None:
+    """The goldens, and every dtype, cast and function; a driver says what it does not know."""
+    cl = opencl.needed()
+    built(texts())
+    gelu = (GOLDEN / "gelu.cl").read_text()
 
-def run_on(queue: Any, kernel: Kernel, feeds: list[Any], wanted: list[Any], **sizes: int) -> Any:
-    """What a kernel stores by three work-groups of sixteen items; its results are as ``wanted``."""
-    import pyopencl as cl
-
-    program = built(queue, [kernel.source])
-    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-    arrays = [np.ascontiguousarray(a) for a in (*feeds, *(np.full_like(w, 77) for w in wanted))]
-    buffers = [cl.Buffer(queue.context, flags, hostbuf=a) for a in arrays]
-    numbers = [np.int64(evaluate(s, sizes)) for s in kernel.sizes]
-    scratch = [cl.LocalMemory(max(64, evaluate(kernel.shared_nbytes, sizes))),
-               cl.LocalMemory(8 * 16)]
-    getattr(program, kernel.name)(queue, (48,), (16,), *buffers, *numbers, *scratch)
-    found = [np.empty_like(w) for w in wanted]
-    for array, buffer in zip(found, buffers[len(feeds):], strict=True):
-        cl.enqueue_copy(queue, array, buffer)
-    return found
+    with pytest.raises(cl.RuntimeError, match="erg"):
+        built([gelu.replace("erf(", "erg(")])
 
 
 def test_on_a_driver(rng: Any) -> None:
-    """Built and run by an OpenCL driver where pyopencl finds one."""
-    queue = driver()
-    built(queue, texts())
+    """Built and run by an OpenCL driver where pyopencl finds one, in groups of sixteen items."""
+    opencl.needed()
     for text in PROGRAMS.values():
-        graph, kernel = pk.parse(text), kernel_of(text, "opencl")
+        graph = pk.parse(text)
+        exe = pk.compile(graph, target=opencl.groups_of(16))
         feeds = feeds_of(graph, rng, n=37)
-        wanted = pk.interpret(graph, feeds)
-        (found,) = run_on(queue, kernel, list(feeds.values()), wanted, n=37)
-        np.testing.assert_allclose(found, wanted[0], rtol=2e-5, atol=2e-6)
+        agrees(graph, feeds, exe(feeds), rtol=2e-5)

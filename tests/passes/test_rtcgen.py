@@ -49,11 +49,10 @@ def test_only_the_prelude_that_is_needed(body: str, sections: set[str]) -> None:
     assert {name for name, mark in marks.items() if mark in text} == sections
 
 
-@pytest.mark.parametrize("target", ["opencl", "cuda"])
-def test_other_targets_are_printed_only(target: str) -> None:
+def test_other_targets_are_printed_only() -> None:
     """A target without a compiler here says where to stop."""
-    with pytest.raises(PassError, match=f"RTCGen compiles for target 'cpu' .*, not '{target}'"):
-        planned(pk.parse("x: f32[4]; return exp(x)"), "RTCGen", target=target)
+    with pytest.raises(PassError, match="for targets 'cpu' and 'opencl' in this .*, not 'cuda'"):
+        planned(pk.parse("x: f32[4]; return exp(x)"), "RTCGen", target="cuda")
 
 
 def test_a_kernel_that_the_compiler_refuses() -> None:

@@ -1,0 +1,1 @@
+"""OpenCL at run time, by pyopencl: devices, programs, memory, and how a program's steps run."""

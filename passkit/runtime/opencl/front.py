@@ -1,0 +1,115 @@
+"""A compiled program as it is called: feeds checked, results made, and each shape bound once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from passkit.kernel import Kernel
+from passkit.runtime.native.feeds import Feeds, InputSpec, refuse_out
+from passkit.runtime.opencl.device import device
+from passkit.runtime.opencl.relaxed import relaxed
+from passkit.runtime.opencl.run import BoundProgram
+
+MOST_BOUNDS = 64
+"""As many shapes are remembered as the launcher remembers."""
+
+Shapes = tuple[tuple[int, ...], ...]
+
+
+class DeviceProgram:
+    """What runs an executable on a device; it takes what the launcher's programs take.
+
+    ``bind`` is asked for a `BoundProgram` for shapes that fit the inputs; ``lock`` is held during
+    a run.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[InputSpec],
+        bind: Callable[[Shapes], BoundProgram],
+        lock: Any = None,
+    ) -> None:
+        self.feeds = Feeds(tuple(inputs))
+        self.bind, self.lock = bind, lock or nullcontext()
+        self.bounds: dict[Shapes, BoundProgram] = {}
+        self.guard = Lock()
+        self.native_calls = self.copies = 0
+        self.moved = (0, 0)
+
+    def __call__(self, feeds: Any = None, /, *, out: Any = None, **named: Any) -> list[Any]:
+        """Run on arrays. Raises: FeedError for feeds or results that do not fit."""
+        return self._run(self.feeds.repair(feeds, named), out)
+
+    def run_positional(self, *arrays: Any) -> Any:
+        """The results, or NotImplemented where an array has another type or rank than its input."""
+        specs = self.feeds.inputs
+        fitting = len(arrays) == len(specs) and all(
+            isinstance(a, np.ndarray) and a.dtype == s.dtype and a.ndim == len(s.shape)
+            for a, s in zip(arrays, specs, strict=True)
+        )
+        return self._run(arrays, None) if fitting else NotImplemented
+
+    def stats(self, kernels: Sequence[Kernel]) -> dict[str, Any]:
+        """What a device's programs count, as `Executable.stats` has it."""
+        moved = dict(zip(("bytes_uploaded", "bytes_downloaded"), self.moved, strict=True))
+        return {"device": str(device()), "relaxed": relaxed(kernels, device().limits), **moved}
+
+    def _run(self, given: Sequence[Any], out: Any) -> list[Any]:
+        arrays = [self._plain(a, s) for a, s in zip(given, self.feeds.inputs, strict=True)]
+        bound = self._bound(tuple(a.shape for a in arrays))
+        made = self._results(bound.results, arrays, out)
+        with self.lock:
+            self.moved = bound(arrays, made)
+        return made
+
+    def _plain(self, array: Any, spec: InputSpec) -> Any:
+        """The array itself where a device can take it as it is, else a copy."""
+        plain = np.require(array, spec.dtype, ["C", "A"])
+        self.copies += plain is not array
+        return plain
+
+    def _bound(self, shapes: Shapes) -> BoundProgram:
+        with self.guard:
+            found = self.bounds.pop(shapes, None)
+        if found is None:
+            self.feeds.check_shapes(shapes)
+            found = self.bind(shapes)
+        with self.guard:
+            self.bounds[shapes] = found
+            if len(self.bounds) > MOST_BOUNDS:
+                del self.bounds[next(iter(self.bounds))]
+        return found
+
+    def _results(self, results: Any, arrays: list[Any], out: Any) -> list[Any]:
+        """Arrays for the results: new ones, or those of ``out`` that are not None."""
+        if out is None:
+            return [np.empty(shape, dtype) for dtype, shape in results]
+        if not isinstance(out, (list, tuple)) or len(out) != len(results):
+            refuse_out(out, -1, results, arrays)
+        made: list[Any] = []
+        for k, (array, (dtype, shape)) in enumerate(zip(out, results, strict=True)):
+            if array is None:
+                array = np.empty(shape, dtype)
+            elif not _takes(array, dtype, shape, [*arrays, *made]):
+                refuse_out(out, k, results, arrays)
+            made.append(array)
+        return made
+
+
+def _takes(array: Any, dtype: np.dtype[Any], shape: tuple[int, ...], others: list[Any]) -> bool:
+    """Whether a result can be written to an array, which shares no memory with others."""
+    return (
+        isinstance(array, np.ndarray)
+        and array.dtype == dtype
+        and array.shape == shape
+        and array.flags.c_contiguous
+        and array.flags.aligned
+        and array.flags.writeable
+        and not any(np.may_share_memory(array, other) for other in others)
+    )
+

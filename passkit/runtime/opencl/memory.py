@@ -1,0 +1,142 @@
+"""The arrays of one call: on the host, on the device, or both, moved when a step needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from attrs import define
+
+from passkit.runtime.opencl.device import pyopencl
+from passkit.runtime.opencl.pool import Pool
+from passkit.runtime.program import Ref
+from passkit.size import Extent, numel
+
+Place = tuple[str, int]
+
+
+@define(eq=False)
+class Cell:
+    """The bytes of a place. ``on_host`` and ``on_device`` say where they are up to date.
+
+    ``array`` is flat and of bytes; it and ``buffer`` have room for ``most``, of which ``nbytes``
+    are in use. ``busy`` is the last transfer from or to the array.
+    """
+
+    most: int
+    nbytes: int
+    array: Any = None
+    buffer: Any = None
+    on_host: bool = False
+    on_device: bool = False
+    busy: Any = None
+
+
+class Memory:
+    """The places of one call. Transfers are enqueued: they are done when the queue is finished.
+
+    ``cells`` are those that the caller brings: inputs, constants, results; what is at ``results``
+    is wanted on the host at the end. ``slots`` are the bytes of the arena's, ``number`` evaluates
+    sizes. ``launched`` and ``moved`` are the events of kernels and of transfers.
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        queue: Any,
+        cells: Mapping[Place, Cell],
+        results: Sequence[Place],
+        slots: Sequence[int],
+        number: Callable[[Extent], int],
+    ) -> None:
+        self.pool, self.queue, self.slots, self.number = pool, queue, slots, number
+        self.cells, self.results = dict(cells), results
+        self.uploaded = self.downloaded = 0
+        self.launched: list[Any] = []
+        self.moved: list[Any] = []
+        self.enqueue_copy = pyopencl().enqueue_copy
+
+    def copy(self, to: Any, source: Any, **more: Any) -> Any:
+        """Enqueue a transfer."""
+        self.moved.append(self.enqueue_copy(self.queue, to, source, **more))
+        return self.moved[-1]
+
+    def finish(self) -> None:
+        """Bring the results to the host, and wait for all."""
+        for place in self.results:
+            self.fetch(self.cells[place])
+        self.queue.finish()
+
+    def cell(self, place: Place) -> Cell:
+        """What is at a place; a slot of the arena when it is first asked for."""
+        if place not in self.cells:
+            self.cells[place] = Cell(self.slots[place[1]], 0)
+        return self.cells[place]
+
+    def read(self, ref: Ref) -> Any:
+        """A buffer with what is at a place."""
+        cell = self.cell(ref.place)
+        if not cell.on_device:
+            self.room(cell)
+            if cell.nbytes:
+                part = cell.array[: cell.nbytes]
+                cell.busy = self.copy(cell.buffer, part, is_blocking=False)
+                self.uploaded += part.nbytes
+            cell.on_device = True
+        return cell.buffer
+
+    def written(self, ref: Ref) -> Any:
+        """A buffer that a kernel writes to: from then on the device alone knows what is there."""
+        cell = self.cell(ref.place)
+        cell.nbytes = self.nbytes(ref)
+        self.room(cell)
+        cell.on_host, cell.on_device = False, True
+        return cell.buffer
+
+    def room(self, cell: Cell) -> None:
+        """Let a cell have a buffer."""
+        if cell.buffer is None:
+            cell.buffer = self.pool.take(cell.most)
+
+    def nbytes(self, ref: Ref) -> int:
+        """The bytes of a value."""
+        return self.number(numel(ref.shape)) * ref.dtype.nbytes
+
+    def array(self, ref: Ref, write: bool = False) -> Any:
+        """What is at a place as an array, waited for; or an array to write to."""
+        cell = self.cell(ref.place)
+        if write:
+            cell.nbytes, cell.on_host, cell.on_device = self.nbytes(ref), True, False
+        self.fetch(cell)
+        if cell.busy is not None:
+            cell.busy.wait()
+            cell.busy = None
+        flat = cell.array[: self.nbytes(ref)].view(ref.dtype.numpy)
+        return flat.reshape(tuple(map(self.number, ref.shape)))
+
+    def fetch(self, cell: Cell) -> None:
+        """Bring to the host what only the device knows."""
+        if cell.array is None:
+            cell.array = np.empty(cell.most, np.uint8)
+        if not cell.on_host and cell.nbytes:
+            part = cell.array[: cell.nbytes]
+            cell.busy = self.copy(part, cell.buffer, is_blocking=False)
+            self.downloaded += part.nbytes
+        cell.on_host = True
+
+    def move(self, source: Ref, target: Ref) -> None:
+        """Copy a value from one place to another, wherever they are."""
+        one, other = self.cell(source.place), self.cell(target.place)
+        if one.nbytes == 0 or one is other:
+            other.on_host = True
+        elif other.array is None:
+            filled = self.read(source)
+            self.copy(self.written(target), filled, byte_count=one.nbytes)
+        elif one.on_host:
+            self.array(target, write=True).reshape(-1)[...] = self.array(source).reshape(-1)
+        else:
+            part = other.array[: one.nbytes]
+            other.busy = self.copy(part, one.buffer, is_blocking=False)
+            self.downloaded += part.nbytes
+            other.on_host, other.on_device = True, False

@@ -1,0 +1,177 @@
+"""OpenCL programs: built once, kept, and refused with the text that a compiler refuses."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.dialects.needed import needed as called
+from passkit.dialects.opencl import OPENCL
+from passkit.errors import DeviceError, KernelRefusedError
+from passkit.planning import planned
+from passkit.runtime.native.build import stats
+from passkit.runtime.native.cache import open_cache
+from passkit.runtime.opencl import build
+from passkit.runtime.opencl.device import device
+from tests.opencl import groups_of, limited, needed, steps_of
+
+needed()
+pytestmark = pytest.mark.opencl
+
+
+def graph_of(number: float, body: str = "exp(x)") -> pk.Graph:
+    """A graph whose kernel no other test has."""
+    return pk.parse(f"x: f32[7]; return sub({body}, {number})")
+
+
+def test_nothing_is_built_twice() -> None:
+    """A second graph with the same kernels has the same functions."""
+    first, second = (
+        planned(graph_of(0.109375), "RTCGen", target="opencl").attrs["rtc"] for _ in range(2)
+    )
+    (one,), (other,) = first.values(), second.values()
+
+    assert one.entry.functions == other.entry.functions
+    before = stats.compiled
+    planned(graph_of(0.109375), "RTCGen", target="opencl")
+    assert stats.compiled == before
+
+
+def test_many_kernels_are_one_program() -> None:
+    """So many kernels cost one call of the compiler."""
+    outputs = [f"sub(exp(x{k}), {k}.171875)" for k in range(9)]
+    text = "; ".join([*(f"x{k}: f32[{k + 2}]" for k in range(9)), f"return {', '.join(outputs)}"])
+    before = stats.compiled, stats.processes
+    planned(pk.parse(text), "RTCGen", target="opencl", fusion="nnvm")
+
+    assert stats.compiled - before[0] > 1
+    assert stats.processes - before[1] == 1
+
+
+def test_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a driver keeps no programs itself, their binaries are in the cache; torn ones are not.
+
+    The key is the text, the device with its driver, and the options.
+    """
+    monkeypatch.setattr(build._Builder, "_own_cache", lambda self: False)
+    graph = graph_of(0.265625)
+    feed = {"x": np.arange(7, dtype=np.float32)}
+    wanted = pk.interpret(graph, feed)[0]
+    kept = open_cache().info().kernels
+
+    def again() -> tuple[int, int]:
+        monkeypatch.setattr(build, "_known", {})
+        before = stats.compiled, stats.loaded
+        np.testing.assert_allclose(pk.compile(graph, target="opencl")(feed)[0], wanted, rtol=1e-6)
+        return stats.compiled - before[0], stats.loaded - before[1]
+
+    assert again() == (1, 0) and again() == (0, 1)
+    assert open_cache().info().kernels == kept + 1
+    name = build.digest(pk.compile(graph, target="opencl").kernels[0], device(),
+                        build.options(device(), 1))  # fmt: skip
+    entry = open_cache().find(name, None)
+    assert entry is not None
+    entry.library.write_bytes(b"torn")
+    assert again() == (1, 0)
+
+
+def test_what_a_program_depends_on() -> None:
+    """Options are part of a kernel's name: groups of several items are built otherwise on PoCL."""
+    (kernel,) = planned(graph_of(1.5), "CodeGen", target="opencl").attrs["kernel"].values()
+    flags = [build.options(device(), block) for block in (1, 64)]
+
+    assert "-cl-std=CL1.2" in flags[0] and build.SERIAL not in flags[0]
+    names = {build.digest(kernel, device(), f) for f in flags}
+    assert len(names) == 1 + (device().platform == "Portable Computing Language")
+
+
+def test_only_what_is_called_is_built() -> None:
+    """A program has the functions that its kernels call, and those that these call."""
+    text = called(OPENCL.preamble, "zeta_float(a, b)")
+
+    assert "zeta_above" in text and "bernoulli_parts" in text and "template" not in text
+    assert "igamma" not in text and "narrow_f16" not in text and "PK_TABLE __constant" in text
+    kernels = planned(graph_of(2.5), "CodeGen", target="opencl").attrs["kernel"]
+    program = build.program_text(list(kernels.values()))
+    assert "double" not in program and program.startswith(build.HEAD)
+
+
+def broken(monkeypatch: pytest.MonkeyPatch, least: int) -> None:
+    """The device's compiler refuses kernels of so many operators, and names one of their lines."""
+    right = build.program_text
+
+    def text(kernels: Any) -> str:
+        made = right(kernels)
+        return made.replace("exp(", "exq(") if any(len(k.ops) >= least for k in kernels) else made
+
+    monkeypatch.setattr(build, "program_text", text)
+
+
+def test_a_refused_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The compiler's words and the numbered text; what else was to be built is built."""
+    broken(monkeypatch, 2)
+    text = "x: f32[7]; y: f32[9]; return sub(exp(x), 0.796875), neg(y)"
+
+    with pytest.raises(KernelRefusedError, match=r"(?s)refused sub_\w+, of exp, sub:\n.*exq.*"
+                                                 r"\n +\d+ .*exq\(x0") as error:
+        planned(pk.parse(text), "RTCGen", target="opencl", fusion="nnvm")
+    assert error.value.nodes == ("exp", "sub") and error.value.group
+
+
+def test_a_refused_group_runs_unfused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One warning names the group; its operators have kernels of their own."""
+    broken(monkeypatch, 2)
+    graph = pk.parse("x: f32[7]; return sub(exp(x), 0.890625), neg(neg(x))")
+    feed = {"x": np.arange(7, dtype=np.float32)}
+
+    with pytest.warns(UserWarning, match=r"group .*\(exp, sub.*\) runs unfused, because .*refused"
+                      ) as said:  # fmt: skip
+        exe = pk.compile(graph, target="opencl")
+    assert len(said) == 1 and said[0].filename == __file__
+    assert set(steps_of(exe)) == {"Launch"} and len(exe.kernels) > 1
+    for found, wanted in zip(exe(feed), pk.interpret(graph, feed), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_an_operator_that_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What cannot be taken apart is an error."""
+    broken(monkeypatch, 1)
+
+    with pytest.raises(KernelRefusedError, match=r"(?s)refused exp_\w+, of exp:.*exq"):
+        pk.compile(pk.parse("x: f32[11]; return exp(x)"), target="opencl")
+
+
+def test_a_device_without_float64() -> None:
+    """A kernel that needs it is named; others do not name the type."""
+    with limited(double=False):
+        with pytest.raises(DeviceError, match=r"kernel exp_\w+ \(exp\) computes in float64.*fp64"):
+            pk.compile(pk.parse("x: f64[13]; return exp(x)"), target="opencl")
+        assert pk.compile(graph_of(0.921875, "tanh(x)"), target="opencl").kernels
+
+
+def test_registers_may_limit_a_group() -> None:
+    """A group is as large as every function of a kernel allows, and a power of two."""
+
+    class Function:
+        """One whose registers are enough for 100 items."""
+
+        def get_work_group_info(self, what: Any, handle: Any) -> int:
+            return 100
+
+    assert build._block((Function(),), 256, device()) == 64
+    assert build._block((Function(),), 16, device()) == 16
+
+
+def test_numbers_of_64_bits() -> None:
+    """A literal has as many bits as the type: a long long would have 128."""
+    x = pk.var("x", (3,), "int64")
+    graph = pk.Graph([x * 5_000_000_000 - x])
+    exe = pk.compile(graph, target=groups_of(1))
+    feed = np.array([1, -(2**63), 2**63 - 1])
+
+    assert re.search(r"\b5000000000l\b", exe.source)
+    assert exe(x=feed)[0].tolist() == pk.interpret(graph, {"x": feed})[0].tolist()

@@ -1,0 +1,105 @@
+"""Which OpenCL device runs kernels, what it can do, and what is said where there is none."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+import passkit as pk
+from passkit.errors import DeviceError, MissingDependencyError
+from passkit.kernel import Kernel
+from passkit.planning import planned
+from passkit.runtime.opencl import device as devices
+from passkit.runtime.opencl.device import Limits, fitted, pyopencl
+from passkit.runtime.opencl.relaxed import relaxed
+from passkit.target import target_of
+from tests.opencl import groups_of, needed
+
+GPU = Limits(
+    local_nbytes=48 << 10, global_nbytes=8 << 30, largest_nbytes=2 << 30, block=1024, units=30,
+    vector=1, double=False, half=True, exact=True, denormal=True, subgroups=True, is_cpu=False,
+)  # fmt: skip
+
+
+def test_without_pyopencl(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command that installs it, and what Python says."""
+    monkeypatch.setitem(sys.modules, "pyopencl", None)
+
+    with pytest.raises(MissingDependencyError, match=r"import of pyopencl.*pip install 'passkit\["):
+        pyopencl()
+
+
+def test_what_fits() -> None:
+    """A GPU has groups of 256 items; one with little memory or small groups gets less."""
+    wanted = target_of("opencl")
+    small = fitted(wanted, evolve(GPU, local_nbytes=16 << 10, block=200))
+
+    assert fitted(wanted, GPU) == wanted
+    assert (small.block, small.scratch) == (128, 15 << 10)
+    assert fitted(wanted, evolve(GPU, is_cpu=True)).block == 1
+
+
+def test_what_is_relaxed() -> None:
+    """Loose functions, and what a device cannot do exactly, by the kernels that are there."""
+
+    def of(text: str, **changes: Any) -> tuple[str, ...]:
+        graph = planned(pk.parse(text), "CodeGen", target="opencl")
+        kernels: list[Kernel] = list(graph.attrs["kernel"].values())
+        return relaxed(kernels, evolve(GPU, **changes))
+
+    assert of("x: f32[4]; return exp(x)") == ()
+    assert of("x: f32[4]; return tanh(erf(x))") == ("erf (16 ulp)", "tanh (5 ulp)")
+    assert of("x: f32[4]; return div(sqrt(x), x)", exact=False) == (
+        "division (2.5 ulp)", "sqrt (3 ulp)")  # fmt: skip
+    assert of("x: f32[4]; return neg(x)", denormal=False) == ("denormals (0)",)
+    assert of("x: i32[4]; return neg(x)", denormal=False, exact=False) == ()
+
+
+def test_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ones that are there, each by what chooses it."""
+    needed()
+    monkeypatch.setenv("PYOPENCL_CTX", "nothing")
+
+    with pytest.raises(DeviceError, match=r"PYOPENCL_CTX='nothing' names .*\(PYOPENCL_CTX=0:0"):
+        pk.compile(pk.parse("x: f32[4]; return exp(x)"), target="opencl")
+
+
+def test_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What brings one for every machine."""
+    cl = needed()
+
+    def none() -> list[Any]:
+        raise cl.LogicError("clGetPlatformIDs", -1001, "PLATFORM_NOT_FOUND_KHR")
+
+    monkeypatch.setattr(cl, "get_platforms", none)
+    monkeypatch.setattr(devices, "_device", devices._device.__wrapped__)
+
+    with pytest.raises(DeviceError, match="no OpenCL device: .*there are: none; pip install 'pass"):
+        devices.device()
+
+
+def test_after_a_fork(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drivers do not work in a process that was forked from one that has used them."""
+    needed()
+    own, number = devices.device(), os.getpid()
+    monkeypatch.setattr("os.getpid", lambda: number + 1)
+
+    with pytest.raises(DeviceError, match=f"{number}, and process {number + 1} is a fork"):
+        devices.device()
+    assert own.process == number
+
+
+def test_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limits are the driver's; a target of one's own is left as it is."""
+    cl = needed()
+    own, (said, *_) = devices.device(), list(devices.described())
+
+    assert own.limits == devices.limits_of(cl, own.handle)
+    assert own.name in said and "PYOPENCL_CTX=0:0" in said and "of local memory" in said
+    assert own.driver in own.fingerprint
+    assert devices.settled(groups_of(64)) == groups_of(64)
+    assert devices.settled(target_of("opencl")) == fitted(target_of("opencl"), own.limits)

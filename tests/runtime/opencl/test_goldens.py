@@ -1,0 +1,68 @@
+"""Known programs in work-groups of 1, 64 and 256: barriers and folds at every size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+import passkit as pk
+from passkit.dialects import dialect_of
+from tests.opencl import BLOCKS, groups_of, needed, steps_of
+from tests.test_stitched import PROGRAMS, feeds_of, together
+
+needed()
+pytestmark = pytest.mark.opencl
+o = pk.ops
+
+
+def composites(n: int) -> dict[str, pk.Graph]:
+    """Operators that expand, over the first, the middle and the last axis."""
+    x = pk.var("x", (5, n, 3))
+    softmaxes = {f"softmax {k}": [o.softmax(x, axis=k)] for k in range(3)}
+    norms = {f"layer_norm {k}": [o.layer_norm(x, axis=k, scale=False, center=False)]
+             for k in range(3)}  # fmt: skip
+    more = {"gelu": [o.gelu(x)], "all": [o.reduce_sum(x), o.reduce_max(x, axis=(0, 2))]}
+    return {name: pk.Graph(made) for name, made in (softmaxes | norms | more).items()}
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_programs(block: int, rng: Any) -> None:
+    """Every program is one kernel, and means what its operators mean."""
+    kept = {p.__name__: together(p(33)) for p in PROGRAMS}
+    graphs = {name: (g, []) for name, g in composites(70).items()} | kept
+    target = groups_of(block)
+    for name, (graph, names) in graphs.items():
+        exe = pk.compile(graph, target=target, keep_together=names)
+        feeds = {k: np.abs(v) for k, v in feeds_of(graph, rng).items()}
+        assert set(steps_of(exe)) == {"Launch"}, name
+        assert name not in kept or len(exe.kernels) == 1, name
+        assert {k.block for k in exe.kernels} == {block}
+        for found, wanted in zip(exe(feeds), pk.interpret(graph, feeds), strict=True):
+            scale = np.abs(wanted).max(initial=1e-9)
+            np.testing.assert_allclose(found, wanted, atol=1e-5 * scale, rtol=0, err_msg=name)
+
+
+def softmax_on(dialect: str, rng: Any) -> float:
+    """How far a softmax is off, in work-groups of 64 items."""
+    graph = pk.Graph([o.softmax(pk.var("x", (40, 300)), axis=1)])
+    feeds = {"x": rng.standard_normal((40, 300)).astype(np.float32)}
+    (found,) = pk.compile(graph, target=groups_of(64, dialect=dialect))(feeds)
+    return float(np.abs(found - pk.interpret(graph, feeds)[0]).max(initial=0))
+
+
+def test_a_missing_barrier_is_found(rng: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fold that no item waits for gives other numbers, and so does one that stops too early."""
+    from passkit.passes import codegen
+
+    own = dialect_of("opencl")
+    assert softmax_on("opencl", rng) < 1e-6
+    for broken in (own.fold.replace("  barrier(CLK_LOCAL_MEM_FENCE);\n", ""),
+                   own.fold.replace("o; o >>= 1", "o > 1; o >>= 1")):  # fmt: skip
+        assert broken != own.fold
+        monkeypatch.setitem(codegen.__dict__, "dialect_of", lambda _, b=broken: evolve(own, fold=b))
+        codegen._kernel.cache_clear()
+        assert softmax_on("opencl", rng) > 1e-4
+    codegen._kernel.cache_clear()

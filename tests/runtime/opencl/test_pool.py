@@ -1,0 +1,100 @@
+"""Buffers of a device: used again, and what is said when there is no room for one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.errors import DeviceError
+from passkit.runtime.opencl.device import device
+from passkit.runtime.opencl.pool import Pool, pool_of
+from tests.opencl import limited, needed
+
+cl = needed()
+pytestmark = pytest.mark.opencl
+
+
+class Failing:
+    """A pool of the driver's that has no room for the first ``times`` buffers."""
+
+    def __init__(self, held: Any, times: int) -> None:
+        self.held, self.times, self.freed = held, times, 0
+
+    def allocate(self, nbytes: int) -> Any:
+        """A buffer, or none."""
+        if self.times:
+            self.times -= 1
+            raise cl.MemoryError("create_buffer", -4, "MEM_OBJECT_ALLOCATION_FAILURE")
+        return self.held.allocate(nbytes)
+
+    def free_held(self) -> None:
+        """What is noted."""
+        self.freed += 1
+        self.held.free_held()
+
+    @property
+    def active_bytes(self) -> int:
+        """What is in use."""
+        return int(self.held.active_bytes)
+
+
+def test_buffers_are_used_again() -> None:
+    """What a call needed serves the next one; nothing is in use in between."""
+    pool = pool_of(device())
+    exe = pk.compile(pk.parse("x: f32[500]; return exp(exp(x))"), target="opencl", fusion="none")
+    feed = np.zeros(500, np.float32)
+    exe(x=feed)
+    before = pool.held.active_bytes, pool.held.managed_bytes
+    exe(x=feed)
+
+    assert (pool.held.active_bytes, pool.held.managed_bytes) == before
+    assert pool_of(device()) is pool
+
+
+def test_a_retry_after_freeing() -> None:
+    """The first refusal frees what the pool holds, and nobody notices."""
+    pool = Pool(device())
+    pool.held = Failing(pool.held, 1)
+
+    assert pool.take(0).size >= 1
+    assert pool.held.freed == 1
+
+
+def test_no_room() -> None:
+    """The second refusal is an error with the sizes."""
+    pool = Pool(device())
+    pool.held = Failing(pool.held, 2)
+
+    with pytest.raises(DeviceError, match=r"no room for 1.17 MiB more: 0 B of its .*iB are in use"):
+        pool.take(1_228_800)
+    assert pool.held.freed == 1
+
+
+def test_a_buffer_that_is_too_large() -> None:
+    """What the device never gives is refused at once."""
+    with limited(largest_nbytes=1000), pytest.raises(
+        DeviceError, match=r"buffer of 1.95 KiB is more than .* gives at once, 0.977 KiB; split"
+    ):
+        pk.compile(pk.parse("x: f32[500]; return exp(x)"), target="opencl")(x=np.zeros(500, "f4"))
+
+
+@pytest.mark.parametrize("kind, tries", [("MemoryError", 2), ("LogicError", 1)])
+def test_a_kernel_that_does_not_start(
+    kind: str, tries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the driver says of it; where it lacks memory, after it has been given some back."""
+    exe = pk.compile(pk.parse("x: f32[500]; return log1p(x)"), target="opencl")
+    count = 0
+
+    def refuse(*_: Any) -> None:
+        nonlocal count
+        count += 1
+        raise getattr(cl, kind)("enqueue_nd_range_kernel", -5, "told so")
+
+    monkeypatch.setattr(cl, "enqueue_nd_range_kernel", refuse)
+    with pytest.raises(DeviceError, match=r"start kernel log1p_\w+ \(log1p\) of 1 .*groups of 1:"):
+        exe(x=np.zeros(500, np.float32))
+    assert count == tries

@@ -1,0 +1,28 @@
+"""Random graphs on an OpenCL device: kernels mean what they mean elsewhere."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.fuzzing import check_all, check_opencl, minimised, opencl_of
+from tests.opencl import needed
+from tests.random_graphs import random_case
+
+needed()
+COUNT, BATCH = 50, 50
+
+
+@pytest.mark.slow
+@pytest.mark.opencl
+@pytest.mark.parametrize("first", range(0, COUNT, BATCH))
+def test_random_graphs(first: int) -> None:
+    """Graphs of every kind in groups of 1, 64 and 256: as interpreted, strided, into out=."""
+    cases = [random_case(seed) for seed in range(first, first + BATCH)]
+
+    failures, (exact, near, anything) = check_all(cases, opencl_of)
+
+    assert not failures, "\n\n".join(str(minimised(f, 20, check_opencl)) for f in failures[:3])
+    assert exact + near > 20 * anything
+    assert Counter(opencl_of(c).block for c in cases).keys() == {1, 64, 256}
