@@ -30,6 +30,7 @@ using namespace pk;
 
 #if defined(PK_CHECK_FLOAT)
 EACH_FUNCTION(UNARY, float)
+UNARY(exp_nonpositive, float)
 EACH_PAIR_FUNCTION(BINARY, float)
 #endif
 #if defined(PK_CHECK_DOUBLE)

@@ -328,7 +328,7 @@ def test_folds_may_divide() -> None:
 
     (joined,) = [k for k, line in enumerate(lines) if "return (a + b) / 3.0;" in line]
     assert "known_divisor<double> by0(3.0, " in lines[joined + 1]
-    assert lines[joined + 3].strip() == "s_lanes.take(load(f64s + i, m) / by0.among(m), m);"
+    assert lines[joined + 3].strip() == "s_lanes.take(load(f64s + i, m) / by0.among(m, k), m, k);"
 
 
 def test_the_golden_compiles() -> None:
