@@ -43,8 +43,8 @@ COLUMNS, PAGE = 512, 1024
 of floats, so that it is read in its order."""
 REGISTERS = 64
 """The longest row whose values stay in registers."""
-PAIRED = 128
-"""The longest row that may come with another one, as no loop goes over their vectors."""
+PAIRED = 64
+"""The longest row that comes with another one: longer ones have less to gain, and more text."""
 
 
 def tiling(layout: Layout, target: Target) -> tuple[Composition, Split, Extent | None]:

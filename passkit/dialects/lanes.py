@@ -66,7 +66,8 @@ def turns(stage: Stage, lane: Loop, dialect: Dialect) -> tuple[str, int]:
     """How a stage takes its lanes: what opens the loop, and the lanes of one turn.
 
     A row that is short and known needs no loop. Packs, where a fold or a long formula would else
-    wait for itself, and where rows are read side by side: four cache lines of each. What is
+    wait for itself, where rows are read side by side, four cache lines of each, and where all lanes
+    are divided by one number: some by the divider, others meanwhile by multiplications. What is
     streamed begins with the lanes up to a cache line.
     """
     v = dialect.vectors
@@ -82,7 +83,9 @@ def turns(stage: Stage, lane: Loop, dialect: Dialect) -> tuple[str, int]:
     folds = any(isinstance(s, Fold) and (lane.wide or s.buffer is None) for s in stage.body)
     wide = any(x.dtype.nbytes > 4 for x in found)
     rounded = sum(rounding(x) is not None for x in found)
-    long = slow > 1 or rounded > 1 or (folds and not slow)
+    different = varying(stage, lane.var)
+    divides = any(_divides(x, different) for x in found)
+    long = slow > 1 or rounded > 1 or ((folds or divides) and not slow)
     width = PACK if long and not wide else LANES
     # Folds and scans take whole vectors from the first lane on: their bits know no addresses.
     alone = not any(isinstance(s, (Fold, Running)) for s in stage.body)
@@ -91,6 +94,13 @@ def turns(stage: Stage, lane: Loop, dialect: Dialect) -> tuple[str, int]:
     if any(isinstance(s, Running) and s.buffer is None for s in stage.body):
         width = LANES  # in a pack a step would wait for the one before
     return v.loop if width == LANES else v.pack_loop, width
+
+
+def _divides(x: Expr, different: frozenset[Var]) -> bool:
+    """Whether floats of all lanes are divided by one number, not known before the kernel runs."""
+    if not isinstance(x, Binary) or x.op != "/" or x.dtype is not dt.float32:
+        return False
+    return not isinstance(x.b, Const) and different.isdisjoint(variables(x.b))
 
 
 def computed(x: Expr) -> Iterator[Expr]:

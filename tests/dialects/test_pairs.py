@@ -37,7 +37,7 @@ TEXTS = {
     "softmax 8": f"x: f32[n, 8]; {SOFTMAX}",
     "softmax 24": f"x: f32[n, 24]; {SOFTMAX}",
     "softmax 40": f"x: f32[n, 40]; {SOFTMAX}",
-    "softmax 120": f"x: f32[n, 120]; {SOFTMAX}",
+    "softmax 56": f"x: f32[n, 56]; {SOFTMAX}",
     "softmax f16": "x: f16[n, 40]; return softmax(x)",
     "norm": "x: f32[n, 40]; g: f32[40]; b: f32[40]; return layer_norm(x, g, b)",
     "own numbers": "x: f32[n, 24]; r: f32[n, 1]; e = mul(x, r); s = reduce_sum(e, axis=1, "
@@ -94,7 +94,7 @@ def test_pairs_mean_what_the_interpreter_says(name: str, rng: Any) -> None:
         np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("length", [8, 24, 40, 120])
+@pytest.mark.parametrize("length", [8, 24, 40, 56])
 def test_nan_and_zeros_stay_in_their_row(length: int) -> None:
     """A NaN in any place of either row; infinities and zeros of both signs are as in one row."""
     exe = pk.compile(GRAPHS[f"softmax {length}"])
@@ -205,7 +205,7 @@ def test_what_goes_row_by_row(body: list[Statement]) -> None:
     assert "for (int64_t i = low;" in printed(*body)
 
 
-@pytest.mark.parametrize("lanes", [7, 16, 20, 32, 136])
+@pytest.mark.parametrize("lanes", [7, 16, 20, 32, 72])
 def test_other_lengths_go_row_by_row(lanes: int) -> None:
-    """Two rows are whole vectors only where one has eight elements more than whole vectors."""
+    """Two rows are whole vectors where one has eight elements more; long ones hardly gain."""
     assert "for (int64_t i = low;" in printed(COPY, lanes=lanes)

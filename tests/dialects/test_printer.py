@@ -331,6 +331,28 @@ def test_folds_may_divide() -> None:
     assert lines[joined + 3].strip() == "s_lanes.take(load(f64s + i, m) / by0.among(m, k), m, k);"
 
 
+@pytest.mark.parametrize(
+    ("text", "packs"),
+    [
+        ("x: f32[n, 300]; return div(x, reduce_max(x, axis=1, keepdims=true))", True),
+        (
+            "x: f32[n, 300]; m = reduce_max(x, axis=1, keepdims=true); "
+            "return div(exp(sub(x, m)), m)",
+            False,
+        ),
+        ("x: f64[n, 300]; return div(x, reduce_max(x, axis=1, keepdims=true))", False),
+        ("x: f32[n, 300]; return mul(x, reduce_max(x, axis=1, keepdims=true))", False),
+        ("x: f32[n]; return div(x, 3)", False),
+        ("x: f32[n]; y: f32[n]; return div(x, y)", False),
+    ],
+    ids=["divided", "slow as it is", "double", "multiplied", "known", "each by its own"],
+)
+def test_packs_are_divided_by_one_number(text: str, packs: bool) -> None:
+    """Some vectors of a pack take the divider, the others are multiplied meanwhile."""
+    stages = kernel_of(text, "cpu").source.split("lanes")
+    assert stages[-1].startswith("<64>(") == packs
+
+
 def test_the_golden_compiles() -> None:
     """The golden C++ kernels are texts that the compiler takes, as they stand."""
     texts = {p.stem: p.read_text() for p in GOLDEN.glob("*.cpp")}

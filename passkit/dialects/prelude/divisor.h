@@ -30,7 +30,7 @@ PK_FN simd<T, L> quotient(simd<T, L> q, simd<T, L> x, simd<T, L> x_low, simd<T, 
 }
 #endif
 // AMD's cores divide a vector in the time of eight multiplications, and multiply others meanwhile:
-// there the divider takes every other vector of a row. Intel's would wait for it.
+// there the divider takes every other vector of a row or a pack. Intel's would wait for it.
 #if __CLZERO__
 enum { QUICK_DIVIDER = 1 };
 #else
@@ -65,9 +65,15 @@ template <class T, class S = T> struct divisor {
     template <int L, class M> PK_MEMBER simd<T, L> under(simd<T, L> x, [[maybe_unused]] M m) const {
         typedef simd<T, L> V;
 #if PK_AVX512
-        V x_low = x * V(low), q = fused(x, V(high), x_low);
-        q = fused(-fused(V(s), q, -x), V(high), q);
-        return quotient(q, x, x_low, V(s), m);
+        if constexpr (QUICK_DIVIDER && L > 32)
+            return V::of(under(x.s.lo, lower(m)), under(x.s.hi, upper(m)));
+        else if constexpr (QUICK_DIVIDER && L == 32)
+            return V::of(x.s.lo / simd<T, 16>(s), under(x.s.hi, upper(m)));
+        else {
+            V x_low = x * V(low), q = fused(x, V(high), x_low);
+            q = fused(-fused(V(s), q, -x), V(high), q);
+            return quotient(q, x, x_low, V(s), m);
+        }
 #else
         return x / V(s);
 #endif
