@@ -335,11 +335,7 @@ def test_folds_may_divide() -> None:
     ("text", "packs"),
     [
         ("x: f32[n, 300]; return div(x, reduce_max(x, axis=1, keepdims=true))", True),
-        (
-            "x: f32[n, 300]; m = reduce_max(x, axis=1, keepdims=true); "
-            "return div(exp(sub(x, m)), m)",
-            False,
-        ),
+        ("x: f32[n, 300]; m = reduce_max(x, axis=1, keepdims=true); return exp(div(x, m))", False),
         ("x: f64[n, 300]; return div(x, reduce_max(x, axis=1, keepdims=true))", False),
         ("x: f32[n, 300]; return mul(x, reduce_max(x, axis=1, keepdims=true))", False),
         ("x: f32[n]; return div(x, 3)", False),
