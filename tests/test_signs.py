@@ -52,6 +52,7 @@ def sign(x: Expr) -> str:
         (ast.cast(-abs(X), dt.float64), "-"),
         (ast.const(0.0, dt.float32), "-+"),
         (ast.const(-2.0, dt.float32), "-"),
+        (ast.const(np.nan, dt.float32), ""),
         (N * N, ""),  # may wrap
         (ast.cast(N * N, dt.float32), ""),
         (ast.sin(X) - 2.0, ""),  # true, but not known

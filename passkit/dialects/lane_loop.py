@@ -15,7 +15,7 @@ from passkit.dialects.rows import Rows
 from passkit.dialects.totals import extreme_of, memory_of, partial_of, replaced
 from passkit.errors import CodeGenError
 from passkit.index import expression, normal
-from passkit.stage import Fold, Let, Loop, Prefetch, Running, Stage, Statement, Store
+from passkit.stage import Fold, Let, Level, Loop, Prefetch, Running, Stage, Statement, Store
 from passkit.walk import variables, walk
 
 BLOCK, SEVERAL, ASKING, WAITING = 16, 4, 4, 8
@@ -309,7 +309,8 @@ class LaneLoop:
             self._store(Store(old.buffer, old.index, replaced(f.combine, {"a": old, "b": f.value})))
         elif self.lanes is not None:
             value = self.lanes.splat(f.value)
-            mask = NUMBERED if self.lanes.fixed else MASK
+            once = all(x.level is not Level.THREAD for x in self.stage.loops)
+            mask = NUMBERED if self.lanes.fixed and once else MASK
             self.body.line(self.lanes.vectors.take.format(acc=acc.name, value=value, mask=mask))
         else:
             term = f.value

@@ -58,7 +58,8 @@ class Signs:
             case Var():
                 return self.known.get(x, Sign())
             case Const():
-                return Sign(bool(x.value <= 0), bool(x.value >= 0))
+                value = float(x.value)
+                return Sign(value <= 0, value >= 0)
             case Unary("-", a):
                 return -self.of(a)
             case Cast(a):
@@ -91,5 +92,5 @@ class Signs:
                 unlike = (one.above and other.below) or (one.below and other.above)
                 return Sign(unlike, same)
             case "/" if isinstance(b, Const) and b.value != 0:
-                return one if b.value > 0 else -one
+                return one if float(b.value) > 0 else -one
         return Sign()

@@ -53,6 +53,17 @@ def test_nan_stays_in_its_row(most: str, rng: Any) -> None:
     np.testing.assert_array_equal(exe(x=x)[0], getattr(np, most)(x, axis=1))
 
 
+@pytest.mark.parametrize("most", ["max", "min"])
+def test_several_rows_fold_into_one(most: str, rng: Any) -> None:
+    """Where other axes are folded too, no row but the first begins with nothing."""
+    exe = pk.compile(pk.parse(f"x: f32[5, 40, 33]; return reduce_{most}(x, axis=(0, 2))"))
+    x = rng.standard_normal((5, 40, 33)).astype(np.float32)
+    x[4, :7, 16], x[0, 9:12, 32], x[2, 20:30, 3] = np.nan, np.nan, np.nan
+    assert "fixed_lanes<33>(" in exe.source
+
+    np.testing.assert_array_equal(exe(x=x)[0], getattr(np, most)(x, axis=(0, 2)))
+
+
 def test_divisors_of_every_kind() -> None:
     """Rows are divided as NumPy divides, by what has a reciprocal to twice the precision or not."""
     sums = [1, 3, 0.1, 1e-40, 0, -7, np.inf, np.nan, 2.0**33, 3e38, 4, 5, 1e30, -0.0, 7, 9, 11, 1.5]

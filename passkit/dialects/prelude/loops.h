@@ -136,8 +136,9 @@ template <class T, int L, bool most> struct extreme {
     template <int N> PK_MEMBER void take(simd<T, N> x, mask_t<N> m) {
         take(choose(m, x, simd<T, N>(bound)), all_of<N>{});
     }
-    // Vector k of a row that is printed without a loop. The lanes have a NaN of vector k - 1 still,
-    // as `better` gives its second operand then: every other k tests both.
+    // Vector k of one row that is printed without a loop, the first of which begins the fold. The
+    // lanes have a NaN of vector k - 1 still, as `better` gives its second operand then: every
+    // other k tests both.
     template <class M, class K> PK_MEMBER void take(simd<T, L> x, M m, K) {
         x = select(m, x, simd<T, L>(bound));
         if constexpr (K::index % 2) ordered = and_ordered(ordered, lanes, x);
