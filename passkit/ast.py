@@ -63,6 +63,10 @@ INTEGER_FUNCTIONS = {"left_shift": 2, "right_shift": 2, "gcd": 2, "whole_power":
 WORDS = {"philox_low": 3, "philox_high": 3}
 """Functions of int64 that every dialect has: halves of a random block of (counter, stream, key)."""
 
+VARIANTS = {"exp_nonpositive": "exp"}
+"""Functions for arguments of which lowering knows more, such as that none is above 0: they have the
+same bits as those that they are variants of, which a dialect may spell instead."""
+
 
 def _function(name: str) -> Callable[..., Expr]:
     def build(*args: Operand) -> Expr:
@@ -87,6 +91,7 @@ abs, maximum, minimum = _function("abs"), _function("maximum"), _function("minim
 __all__ = [
     "FUNCTIONS",
     "INTEGER_FUNCTIONS",
+    "VARIANTS",
     "Binary",
     "Call",
     "Cast",

@@ -20,7 +20,7 @@ from passkit.space import Role, Space, is_free, reduce_of, scan_of
 from passkit.stage import Buffer, Place
 from passkit.stitching.lives import TilePart, arrays_of, passed_on
 from passkit.stitching.parts import LaidPart, lay_part
-from passkit.tiling import Composition
+from passkit.tiling import Composition, in_pairs
 
 ALIGN = 64
 ROOM = 128
@@ -73,7 +73,7 @@ def plan_shared(group: Group, schedule: Schedule, mode: Mode = Mode.SMALLER) -> 
 
     A value kept for a later stage takes one element for each point of a row (ROW) or of a tile
     (COLUMN, SHORT); there a row value that a later stage reads has one element for each lane, or
-    row. Short rows begin at multiples of 16. Those of a result that is gathered lie close.
+    row. Short rows begin at multiples of 16, but for pairs and those of a result that is gathered.
     """
     if schedule.parts:
         return _overlapping(group, schedule)
@@ -207,15 +207,16 @@ def largest(a: Extent, b: Extent) -> Extent:
 def gathers(schedule: Schedule, k: int, dtype: DType) -> bool:
     """Whether a tile of output ``k`` is put together before it is streamed.
 
-    So it is with short rows that are no whole cache lines, as all rows of a tile together are; and
-    with narrow ones, which are written in parts.
+    So it is with short rows that are no whole cache lines, nor are two of them where they come in
+    pairs, as all rows of a tile together are; and with narrow ones, which are written in parts.
     """
     if k not in schedule.stream:
         return False
     if schedule.composition is Composition.NARROW:
         return True
-    short = schedule.composition is Composition.SHORT
-    return short and _row_points(schedule) * dtype.nbytes % ALIGN != 0
+    points = _row_points(schedule)
+    together = points * 2 if in_pairs(points) else points
+    return schedule.composition is Composition.SHORT and together * dtype.nbytes % ALIGN != 0
 
 
 def _row_points(schedule: Schedule) -> Extent:
@@ -227,7 +228,7 @@ def _row_points(schedule: Schedule) -> Extent:
 
 def padded(length: Extent) -> Extent:
     """The elements from one short row to the next in scratch."""
-    return (length + 15) // 16 * 16
+    return length if in_pairs(length) else (length + 15) // 16 * 16
 
 
 def _dtype(node: Node) -> DType:

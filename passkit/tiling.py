@@ -43,6 +43,8 @@ COLUMNS, PAGE = 512, 1024
 of floats, so that it is read in its order."""
 REGISTERS = 64
 """The longest row whose values stay in registers."""
+PAIRED = 64
+"""The longest row that comes with another one: longer ones have less to gain, and more text."""
 
 
 def tiling(layout: Layout, target: Target) -> tuple[Composition, Split, Extent | None]:
@@ -126,6 +128,11 @@ def is_short(space: Space, target: Target) -> bool:
         and isinstance(length, int)
         and length <= target.short_row
     )
+
+
+def in_pairs(length: Extent) -> bool:
+    """Whether short rows of a length come two at a time: both are whole vectors, one is not."""
+    return isinstance(length, int) and length <= PAIRED and length % 16 == 8
 
 
 def row_place(layout: Layout, composition: Composition, target: Target) -> Place | None:

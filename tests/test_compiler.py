@@ -219,10 +219,11 @@ def test_no_compiler_and_an_empty_cache(
 
 
 NARROW = [("-mno-avx512f",), ("-mno-avx512f", "-mno-avx2", "-mno-avx", "-mno-fma")]
-MANY = """x: f32[n, 37]; y: f64[n, 37]; k: i32[n, 37]; c = less(x, 0.25)
+MANY = """x: f32[n, 37]; y: f64[n, 37]; k: i32[n, 37]; z: f32[n, 40]; c = less(x, 0.25)
 e = exp(x); s = reduce_sum(e, axis=1, keepdims=true); a = div(e, s); b = where(c, tanh(x), erf(x))
 d = reduce_max(y, axis=0); f = log(abs(y)); g = mul(k, k); h = reduce_sum(cast(c, dtype=dtype(i64)))
-return a, b, d, f, g, h, cast(x, dtype=dtype(i32)), reduce_mean(y, axis=1), sigmoid(y)"""
+p = sub(z, reduce_max(z, axis=1, keepdims=true)); q = div(p, reduce_sum(p, axis=1, keepdims=true))
+return a, b, d, f, g, h, q, cast(x, dtype=dtype(i32)), reduce_mean(y, axis=1), sigmoid(y)"""
 
 
 @pytest.mark.skipif(native.platform.machine() not in ("x86_64", "AMD64"), reason="flags of x86-64")
@@ -233,7 +234,8 @@ def test_narrower_vectors(
     """The same text on narrower vectors gives the same bits."""
     graph = pk.parse(MANY)
     feeds = {"x": rng.normal(size=(23, 37)).astype(np.float32), "y": rng.normal(size=(23, 37)),
-             "k": rng.integers(-9, 9, (23, 37), np.int32)}
+             "k": rng.integers(-9, 9, (23, 37), np.int32),
+             "z": rng.normal(size=(23, 40)).astype(np.float32)}
     wide = pk.compile(graph)(feeds)
     usual = native.kernel_flags()
     for module in (native, __import__("passkit.runtime.native.build", fromlist=["x"])):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from attrs import field, frozen
 
+from passkit.ast import VARIANTS
 from passkit.dtype import DType
 from passkit.errors import RegistryError, nearest
 
@@ -46,6 +47,27 @@ class RowTemplates:
     results: str
     divisors: str
     divisor: str
+
+
+@frozen(kw_only=True)
+class PairTemplates:
+    """Spellings for short rows that a loop takes two at a time, as whole vectors.
+
+    ``rows`` are those of what stands around them; ``loop`` is the loop over {rows} of {length}
+    elements, to its ``end``. No single one is left where their number is ``even``. ``fixed`` is the
+    loop of their vectors. ``values`` loads a number of each row, ``value`` is that as a vector. In
+    ``load`` and ``store`` a row begins {stride} elements behind the one before.
+    """
+
+    rows: RowTemplates
+    loop: str
+    even: str
+    end: str
+    fixed: str
+    values: str
+    value: str
+    load: str
+    store: str
 
 
 @frozen(kw_only=True)
@@ -99,6 +121,7 @@ class Vectors:
     take: str
     result: str
     rows: RowTemplates
+    pairs: PairTemplates
     block: str
     block_end: str
     turn: str
@@ -246,7 +269,10 @@ class Dialect:
 
     def call_of(self, name: str, dtype: DType) -> str:
         """The spelling of a function for arguments of ``dtype``."""
-        return self.calls.get(f"{name}/{dtype.name}", self.calls.get(name, name))
+        own = self.calls.get(f"{name}/{dtype.name}", self.calls.get(name))
+        if own is None and name in VARIANTS:
+            return self.call_of(VARIANTS[name], dtype)
+        return name if own is None else own
 
 
 _dialects: dict[str, Dialect] = {}

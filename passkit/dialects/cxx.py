@@ -5,6 +5,7 @@ from pathlib import Path
 from passkit.dialects.base import (
     SCALARS,
     Dialect,
+    PairTemplates,
     PartTemplates,
     PhaseTemplates,
     RowTemplates,
@@ -35,7 +36,11 @@ CXX = register_dialect(
             "float32/bfloat16": "narrow<{type}>({value})",
         },
         rounded="rounded<{type}>({value})",
-        calls={"nextafter_f16": "neighbour<half>", "nextafter_bf16": "neighbour<bfloat>"},
+        calls={
+            "nextafter_f16": "neighbour<half>",
+            "nextafter_bf16": "neighbour<bfloat>",
+            "exp_nonpositive/float32": "exp_nonpositive",
+        },
         scalars={**SCALARS, "float16": "half", "bfloat16": "bfloat"},
         infinity="__builtin_inf{suffix}()",
         bits="__builtin_bit_cast({type}, {bits})",
@@ -136,6 +141,29 @@ CXX = register_dialect(
                 results="{name}_rows.results({to}, {rows});",
                 divisors="const divisors_of_rows<{type}, {most}> {name}_rows({buffer}, {rows});",
                 divisor="const auto {name} = {name}_rows[{row}];",
+            ),
+            pairs=PairTemplates(
+                rows=RowTemplates(
+                    folds="auto {name}_rows = folds_of_pairs<{most}>({fold});",
+                    begin="auto {name}_lanes = {name}_rows.begin(rows);",
+                    end="{name}_rows.end({row}, {name}_lanes);",
+                    results="{name}_rows.results({to}, {rows});",
+                    divisors=(
+                        "const divisors_of_rows<{type}, {most}> {name}_rows({buffer}, {rows});"
+                    ),
+                    divisor="const auto {name} = rows.divisors({name}_rows, {row});",
+                ),
+                loop=(
+                    "pairs_of_rows<{length}{even}>({start}, {rows}, "
+                    "[&](int64_t {var}, auto rows) PK_INLINE"
+                ),
+                even=", true",
+                end="});",
+                fixed="fixed_lanes(rows, [&](int64_t {var}, auto m, auto k) PK_INLINE",
+                values="const auto {name}_pair = rows.values({at});",
+                value="const auto {name} = {name}_pair.at(k);",
+                load="load_apart({at}, {stride}, {mask}, k)",
+                store="store_apart({at}, {stride}, {value}, {mask}, k);",
             ),
         ),
     )

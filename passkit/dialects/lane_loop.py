@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
 
-import numpy as np
 from attrs import evolve
 
 from passkit import dtype as dt
-from passkit.ast import Binary, Call, Const, Expr, Load, Var, is_sum, left, right
+from passkit.ast import Binary, Load, Var, is_sum, left, right
 from passkit.dialects.body import Body
-from passkit.dialects.lanes import LANES, MASK, Lanes, turns, varying
+from passkit.dialects.lanes import LANES, MASK, NUMBERED, Lanes, turns, varying
+from passkit.dialects.pairs import Pairs
 from passkit.dialects.rows import Rows
+from passkit.dialects.totals import extreme_of, memory_of, partial_of, replaced
 from passkit.errors import CodeGenError
 from passkit.index import expression, normal
-from passkit.stage import Fold, Let, Loop, Prefetch, Running, Stage, Statement, Store
-from passkit.tidy import replace_children
+from passkit.stage import Fold, Let, Level, Loop, Prefetch, Running, Stage, Statement, Store
 from passkit.walk import variables, walk
 
 BLOCK, SEVERAL, ASKING, WAITING = 16, 4, 4, 8
@@ -32,8 +32,10 @@ class LaneLoop:
     are the stores that those behind take care of.
     """
 
-    def __init__(self, stage: Stage, loop: Loop, body: Body, rows: Rows | None) -> None:
-        self.stage, self.loop, self.body, self.rows = stage, loop, body, rows
+    def __init__(
+        self, stage: Stage, loop: Loop, body: Body, rows: Rows | None, pairs: Pairs | None = None
+    ) -> None:
+        self.stage, self.loop, self.body, self.rows, self.pairs = stage, loop, body, rows, pairs
         self.in_front: list[str] = []
         self.behind: list[str] = []
         self.totals: dict[Fold, Store] = {}
@@ -46,17 +48,22 @@ class LaneLoop:
         self.lanes: Lanes | None = None
         if v := self.dialect.vectors:
             divided = body.num_divisors
-            stop = loop.stop
-            cut = self.template == v.fixed and isinstance(stop, Const) and stop.value % LANES != 0
+            fixed = self.template == v.fixed
+            if pairs is not None:
+                self.template = v.pairs.fixed
+                self.varying |= {s.var for s in pairs.values}
             self.lanes = Lanes(
-                self.scalars, v, loop.var, self.varying, divided, divisors={}, cut=cut
+                self.scalars, v, loop.var, self.varying, divided, {}, fixed=fixed, pairs=pairs
             )
 
     def print(self, statements: Iterable[Statement]) -> None:
         """The loop: what no lane changes stands in front of it."""
         inside: list[Statement] = []
         for s in statements:
-            if isinstance(s, Let) and s.var not in self.varying:
+            if self.pairs is not None and s in self.pairs.values:
+                self.body.line(self.pairs.fetched(s))
+                inside.append(s)
+            elif isinstance(s, Let) and s.var not in self.varying:
                 self.body.let(s)
             else:
                 inside.append(s)
@@ -72,6 +79,8 @@ class LaneLoop:
         assert v is not None
         aligned = any(isinstance(s, Store) and s.stream for s in statements)
         self.template, self.width = v.aligned_loop if aligned else v.loop, LANES
+        assert self.lanes is not None
+        self.lanes = evolve(self.lanes, fixed=False)
         self._open(statements)
 
     def close_block(self, front: int) -> None:
@@ -132,7 +141,7 @@ class LaneLoop:
         v, var = self.lanes.vectors, serial.var.name
         start, stop = self.scalars.expr(serial.start), self.scalars.expr(serial.stop)
         folds = {f.var: f for f in self.stage.body if isinstance(f, Fold)}
-        totals = {var: _memory(f) for var, f in folds.items()}
+        totals = {var: memory_of(f) for var, f in folds.items()}
         self.lanes = evolve(self.lanes, varying=self.lanes.varying | totals.keys())
         turns = self._num_turns(serial)
         self.body.open(v.block.format(var=var, start=start, stop=stop, turns=turns))
@@ -144,18 +153,18 @@ class LaneLoop:
             self.body.line(v.total.format(name=total.name, value=identity))
         scans = [s for s in self.stage.body if isinstance(s, Running)]
         for s in scans:
-            value = self.lanes.expr(_memory(s))
-            self.body.line(v.total.format(name=_partial(s).name, value=value))
-        self.lanes = evolve(self.lanes, varying=self.lanes.varying | set(map(_partial, scans)))
+            value = self.lanes.expr(memory_of(s))
+            self.body.line(v.total.format(name=partial_of(s).name, value=value))
+        self.lanes = evolve(self.lanes, varying=self.lanes.varying | set(map(partial_of, scans)))
         self.body.open(self.dialect.thread.format(var=var, start=f"{var}_low", stop=f"{var}_high"))
         for statement in self.stage.body:
             self._blocked(statement)
         self.body.close()
         for s in scans:
             assert s.buffer is not None and s.index is not None
-            self._store(Store(s.buffer, s.index, _partial(s)))
+            self._store(Store(s.buffer, s.index, partial_of(s)))
         for total, memory in totals.items():
-            joined = _replace(folds[total].combine, {"a": memory, "b": total})
+            joined = replaced(folds[total].combine, {"a": memory, "b": total})
             self._store(Store(memory.buffer, memory.index, joined))
         self._close(front)
         self.body.close()
@@ -166,7 +175,7 @@ class LaneLoop:
             return SEVERAL
         if not any(isinstance(s, Prefetch) for s in self.stage.body):
             return BLOCK
-        waits = any(isinstance(s, Fold) and _extreme(s) for s in self.stage.body)
+        waits = any(isinstance(s, Fold) and extreme_of(s) for s in self.stage.body)
         return WAITING if waits else ASKING
 
     def _num_streams(self, serial: Loop) -> int:
@@ -181,10 +190,10 @@ class LaneLoop:
         assert self.lanes is not None
         match s:
             case Fold():
-                step = self.lanes.splat(_replace(s.combine, {"a": s.var, "b": s.value}))
+                step = self.lanes.splat(replaced(s.combine, {"a": s.var, "b": s.value}))
                 self.body.line(f"{s.var.name} = {step};")
             case Running():
-                self._scan_step(s, _partial(s))
+                self._scan_step(s, partial_of(s))
             case Let(var) if var not in self.varying:
                 self.body.let(s)
             case _:
@@ -194,7 +203,7 @@ class LaneLoop:
         """Where the first element lies that the loop streams, if it streams any."""
         for s in statements:
             if isinstance(s, Store) and s.stream:
-                first = _replace(s.index, {self.loop.var.name: self.loop.start})
+                first = replaced(s.index, {self.loop.var.name: self.loop.start})
                 return self.scalars.address(s.buffer, expression(normal(first, {})))
         return ""
 
@@ -212,6 +221,8 @@ class LaneLoop:
 
     def _statement(self, s: Statement) -> None:
         match s:
+            case Let() if self.pairs is not None and s in self.pairs.values:
+                self.body.line(self.pairs.spread(s))
             case Let():
                 self._let(s)
             case Store():
@@ -242,11 +253,15 @@ class LaneLoop:
             self.body.line(f"{self.scalars.element(s.buffer, s.index)} = {value};")
             return
         step, at = self.lanes.step(s.index), self.scalars.address(s.buffer, s.index)
+        apart = self.lanes.apart(s.index)
         if step is None or step == 0:
             raise CodeGenError(
                 f"a store to {s.buffer} must step along the lanes, got index {s.index}"
             )
-        if step == 1:
+        if apart is not None:
+            template = v.pairs.store
+            self.body.line(template.format(at=at, value=value, mask=MASK, stride=apart))
+        elif step == 1:
             self.body.streams |= s.stream
             template = v.stream if s.stream else v.store
             self.body.line(template.format(at=at, value=value, mask=MASK))
@@ -262,13 +277,13 @@ class LaneLoop:
             assert f.index is not None
             self.print([Store(f.buffer, f.index, f.identity)])
             return
-        kind, name = self.dialect.type_of(f.var.dtype), _partial(f).name
+        kind, name = self.dialect.type_of(f.var.dtype), partial_of(f).name
         identity = self.scalars.expr(f.identity)
         if self.lanes is None:
             self.body.line(f"{kind} {name} = {identity};")
             return
         v, values = self.lanes.vectors, {"type": kind, "lanes": self.width}
-        if which := _extreme(f):
+        if which := extreme_of(f):
             fold = v.extreme.format(which=which, **values)
         elif self.rows is None and self.template != v.fixed and is_sum(f.combine, dt.float32):
             fold = v.summing.format(**values)
@@ -288,19 +303,21 @@ class LaneLoop:
         self.behind.append(behind)
 
     def _fold(self, f: Fold) -> None:
-        acc = _partial(f)
+        acc = partial_of(f)
         if f.buffer is not None:
-            old = _memory(f)
-            self._store(Store(old.buffer, old.index, _replace(f.combine, {"a": old, "b": f.value})))
+            old = memory_of(f)
+            self._store(Store(old.buffer, old.index, replaced(f.combine, {"a": old, "b": f.value})))
         elif self.lanes is not None:
             value = self.lanes.splat(f.value)
-            self.body.line(self.lanes.vectors.take.format(acc=acc.name, value=value, mask=MASK))
+            once = all(x.level is not Level.THREAD for x in self.stage.loops)
+            mask = NUMBERED if self.lanes.fixed and once else MASK
+            self.body.line(self.lanes.vectors.take.format(acc=acc.name, value=value, mask=mask))
         else:
             term = f.value
             if not isinstance(term, Var):
                 term = Var(f"{f.var.name}_term", f.var.dtype)
                 self.body.let(Let(term, f.value))
-            step = self.scalars.expr(_replace(f.combine, {"a": acc, "b": term}))
+            step = self.scalars.expr(replaced(f.combine, {"a": acc, "b": term}))
             self.body.line(f"{acc.name} = {step};")
 
     # Scans.
@@ -316,7 +333,7 @@ class LaneLoop:
         a, b = left(s.var.dtype), right(s.var.dtype)
         joined = evolve(self.lanes, varying=frozenset([a, b]), divisors=None, like="a")
         text = self.lanes.vectors.running.format(
-            name=_partial(s).name,
+            name=partial_of(s).name,
             type=self.dialect.type_of(s.var.dtype),
             exclusive=str(s.exclusive).lower(),
             down=str(self.loop.down).lower(),
@@ -329,12 +346,12 @@ class LaneLoop:
         """One step of a scan: along the lanes, or in each lane by itself, its total in memory."""
         assert self.lanes is not None
         if s.buffer is None:
-            value, acc = self.lanes.splat(s.value), _partial(s).name
+            value, acc = self.lanes.splat(s.value), partial_of(s).name
             template = self.lanes.vectors.scan
             self.body.line(template.format(name=s.var.name, running=acc, value=value, mask=MASK))
             return
-        old, memory = _partial(s), _memory(s)
-        step = _replace(s.combine, {"a": old, "b": s.value})
+        old, memory = partial_of(s), memory_of(s)
+        step = replaced(s.combine, {"a": old, "b": s.value})
         self.lanes = evolve(self.lanes, varying=self.lanes.varying | {old})
         self._let(Let(old, memory))
         if s.exclusive:
@@ -346,7 +363,7 @@ class LaneLoop:
     def _scan_step(self, s: Running, total: Var) -> None:
         """One step in each lane by itself, its total in a register."""
         assert self.lanes is not None
-        step = self.lanes.splat(_replace(s.combine, {"a": total, "b": s.value}))
+        step = self.lanes.splat(replaced(s.combine, {"a": total, "b": s.value}))
         if s.exclusive:
             self._let(Let(s.var, total))
         self.body.line(f"{total.name} = {step};")
@@ -364,37 +381,9 @@ class LaneLoop:
         text = template.format(
             type=self.dialect.type_of(f.var.dtype),
             name=f.var.name,
-            acc=_partial(f).name,
+            acc=partial_of(f).name,
             combine=self.scalars.expr(f.combine),
         )
         for part in text.splitlines():
             self.body.line(part)
 
-
-def _memory(f: Fold | Running) -> Load:
-    """Where each lane has what it folded to so far."""
-    assert f.buffer is not None and f.index is not None
-    return Load(f.buffer, f.index, f.var.dtype)
-
-
-def _partial(f: Fold | Running) -> Var:
-    """What the lanes fold to, before they are joined."""
-    return Var(f"{f.var.name}_lanes", f.var.dtype)
-
-
-def _extreme(f: Fold) -> str | None:
-    """The fold that is just the greatest or least of floats."""
-    a, b = left(f.var.dtype), right(f.var.dtype)
-    if not f.var.dtype.is_float or not np.isinf(f.identity.value):
-        return None
-    if f.identity.value < 0 and f.combine == Call("maximum", (a, b), f.var.dtype):
-        return "largest"
-    if f.identity.value > 0 and f.combine == Call("minimum", (a, b), f.var.dtype):
-        return "smallest"
-    return None
-
-
-def _replace(x: Expr, values: dict[str, Expr]) -> Expr:
-    if isinstance(x, Var):
-        return values.get(x.name, x)
-    return replace_children(x, lambda child: _replace(child, values))

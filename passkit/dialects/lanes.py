@@ -7,6 +7,7 @@ index: a vector begins at that of its first lane.
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
+from typing import TYPE_CHECKING
 
 import numpy as np
 from attrs import evolve, frozen
@@ -14,6 +15,7 @@ from attrs import evolve, frozen
 from passkit import dtype as dt
 from passkit.ast import (
     FUNCTIONS,
+    VARIANTS,
     WORDS,
     Binary,
     Call,
@@ -44,8 +46,11 @@ from passkit.expr import rounding
 from passkit.stage import Fold, Let, Loop, Prefetch, Running, Stage, Store
 from passkit.walk import children, variables, walk
 
+if TYPE_CHECKING:
+    from passkit.dialects.pairs import Pairs
+
 QUICK = frozenset(["maximum", "minimum", "abs", "floor", "ceil", "trunc", "rint"])
-SLOW = frozenset([*FUNCTIONS, *WORDS]) - QUICK
+SLOW = frozenset([*FUNCTIONS, *VARIANTS, *WORDS]) - QUICK
 """Functions that take longer than folding does."""
 LANES, SHORT = 16, 128
 """Lanes of a vector, and the longest row that is printed without a loop."""
@@ -53,13 +58,16 @@ PACK = 64
 """Lanes of a pack."""
 MASK = "m"
 """The lanes in which a turn of the loop is active."""
+NUMBERED = "m, k"
+"""The same, and which vector of its row that is, where a row is printed without a loop."""
 
 
 def turns(stage: Stage, lane: Loop, dialect: Dialect) -> tuple[str, int]:
     """How a stage takes its lanes: what opens the loop, and the lanes of one turn.
 
     A row that is short and known needs no loop. Packs, where a fold or a long formula would else
-    wait for itself, and where rows are read side by side: four cache lines of each. What is
+    wait for itself, where rows are read side by side, four cache lines of each, and where all lanes
+    are divided by one number: some by the divider, others meanwhile by multiplications. What is
     streamed begins with the lanes up to a cache line.
     """
     v = dialect.vectors
@@ -70,12 +78,14 @@ def turns(stage: Stage, lane: Loop, dialect: Dialect) -> tuple[str, int]:
     if v.fixed and isinstance(lane.stop, Const) and int(lane.stop.value) <= SHORT:
         return v.fixed, LANES
     values = [s.value for s in stage.body if not isinstance(s, Prefetch)]
-    found = [x for value in values for x in _parts(value)]
+    found = [x for value in values for x in computed(value)]
     slow = sum(isinstance(x, Call) and x.name in SLOW for x in found)
     folds = any(isinstance(s, Fold) and (lane.wide or s.buffer is None) for s in stage.body)
     wide = any(x.dtype.nbytes > 4 for x in found)
     rounded = sum(rounding(x) is not None for x in found)
-    long = slow > 1 or rounded > 1 or (folds and not slow)
+    different = varying(stage, lane.var)
+    divides = any(_divides(x, different) for x in found)
+    long = slow > 1 or rounded > 1 or ((folds or divides) and not slow)
     width = PACK if long and not wide else LANES
     # Folds and scans take whole vectors from the first lane on: their bits know no addresses.
     alone = not any(isinstance(s, (Fold, Running)) for s in stage.body)
@@ -86,12 +96,19 @@ def turns(stage: Stage, lane: Loop, dialect: Dialect) -> tuple[str, int]:
     return v.loop if width == LANES else v.pack_loop, width
 
 
-def _parts(x: Expr) -> Iterator[Expr]:
+def _divides(x: Expr, different: frozenset[Var]) -> bool:
+    """Whether floats of all lanes are divided by one number, not known before the kernel runs."""
+    if not isinstance(x, Binary) or x.op != "/" or x.dtype is not dt.float32:
+        return False
+    return not isinstance(x.b, Const) and different.isdisjoint(variables(x.b))
+
+
+def computed(x: Expr) -> Iterator[Expr]:
     """The values that an expression computes; an index is none of them."""
     yield x
     if not isinstance(x, Load):
         for child in children(x):
-            yield from _parts(child)
+            yield from computed(child)
 
 
 def varying(stage: Stage, lane: Var, aliased: Set[str] = frozenset()) -> frozenset[Var]:
@@ -116,8 +133,9 @@ class Lanes:
     ``var`` is the loop's variable, ``varying`` are it and all that depend on it. A scalar becomes a
     vector of the lanes of ``like``. What divides all lanes gets a name in ``divisors`` when it is
     met, numbered from ``first_divisor``; without that table there is no place to prepare it, and
-    none for what is ``inner``, made in a loop inside the lanes. Some lanes of a row that is ``cut``
-    off hold zeros, which would be slow to divide.
+    none for what is ``inner``, made in a loop inside the lanes. The vectors of a ``fixed`` row are
+    numbered; some lanes of the last one may hold zeros, which would be slow to divide. They are
+    those of two rows at a time where there are ``pairs``.
     """
 
     scalars: Scalars
@@ -128,7 +146,8 @@ class Lanes:
     divisors: dict[Expr, str] | None = None
     mask: str = MASK
     like: str = MASK
-    cut: bool = False
+    fixed: bool = False
+    pairs: Pairs | None = None
     inner: frozenset[Var] = frozenset()
 
     def varies(self, x: Expr) -> bool:
@@ -154,6 +173,13 @@ class Lanes:
     def stride(self, step: Stride) -> str:
         """The text of a step."""
         return self.scalars.expr(step, UNARY) if isinstance(step, Expr) else str(step)
+
+    def apart(self, index: Expr) -> str | None:
+        """How far from the first row of a pair the second one lies, if it does not follow it."""
+        stride = None if self.pairs is None else self.pairs.stride(index)
+        if self.pairs is None or stride is None or stride == self.pairs.length:
+            return None
+        return self.stride(stride)
 
     def _leveled(self, x: Expr) -> tuple[str, int]:
         if self.varies(x):
@@ -197,6 +223,9 @@ class Lanes:
             )
         at = self.scalars.address(x.buffer, x.index)
         v = self.vectors
+        apart = self.apart(x.index)
+        if apart is not None:
+            return v.pairs.load.format(at=at, mask=self.mask, stride=apart)
         whole = {1: v.load, 2: v.load_second, -1: v.load_back}.get(step)  # type: ignore[arg-type]
         if whole is not None:
             return whole.format(at=at, mask=self.mask)
@@ -213,7 +242,7 @@ class Lanes:
         if name is not None:
             return f"{name}({self.splat(x.a)}, {self.splat(x.b)})", ATOM
         op, level, right = operator(x)
-        shared = op == "/" and x.dtype.is_float and not self.varies(x.b)
+        shared = op == "/" and x.dtype.is_float and self._is_shared(x.b)
         if shared and not _is_power_of_two(x.b) and not (self.mask != MASK and _loads(x.b)):
             return f"{self.expr(x.a, level)} / {self._divisor(x.b, right)}", level
         if x.a.dtype is dt.bool_:  # masks do not mix with scalars
@@ -221,6 +250,10 @@ class Lanes:
             a, b = (self.expr(s, n) if self.varies(s) else self.splat(s) for s, n in sides)
             return f"{a} {op} {b}", level
         return f"{self.expr(x.a, level)} {op} {self.expr(x.b, right)}", level
+
+    def _is_shared(self, b: Expr) -> bool:
+        """Whether all lanes, or all of a row, are divided by the same number."""
+        return not self.varies(b) or (self.pairs is not None and b in self.pairs.divisors)
 
     def _call(self, x: Call) -> str:
         if x.name in ("maximum", "minimum"):
@@ -253,7 +286,7 @@ class Lanes:
         if self.divisors is None or not self.inner.isdisjoint(variables(b)):
             return self.expr(b, outer)
         name = self.divisors.setdefault(b, f"by{self.first_divisor + len(self.divisors)}")
-        return self.vectors.among.format(name=name, mask=MASK) if self.cut else name
+        return self.vectors.among.format(name=name, mask=NUMBERED) if self.fixed else name
 
     def divisor_line(self, b: Expr, name: str) -> str:
         """What stands in front of the loop: a divisor, its reciprocal taken once."""

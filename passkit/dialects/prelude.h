@@ -10,7 +10,7 @@
 //     arithmetic.h      convert; abs sqrt rsqrt floor ceil trunc rint maximum minimum
 //                       max_ignore_nan min_ignore_nan fma copysign isnan isinf isfinite signbit
 //   prelude/math_f32.h  float: exp exp2 expm1 log log2 log10 log1p sin cos tan tanh sigmoid erf
-//                       erfc sinh cosh asin acos atan asinh acosh atanh pow atan2
+//                       erfc sinh cosh asin acos atan asinh acosh atanh pow atan2; exp_nonpositive
 //   prelude/math_f64.h  double: the same names
 //   prelude/special.h   of both: cbrt hypot lgamma tgamma digamma trigamma erfinv erfcinv
 //   prelude/incomplete.h  of both: igamma igammac betainc zeta
@@ -19,6 +19,7 @@
 //   prelude/random.h    philox_low philox_high of int64
 //   prelude/divisor.h   divisor<T> known_divisor<T> divisors_of_rows<T, most>
 //   prelude/rows.h      folds_of_rows<most>
+//   prelude/pairs.h     pairs_of_rows<n> folds_of_pairs<most> load_apart store_apart
 //   prelude/turn.h      turn
 //   prelude/dot.h       dot matrix
 //   prelude/mixed_dot.h the same of half and bfloat
@@ -41,6 +42,7 @@
 #include "prelude/random.h"
 #include "prelude/divisor.h"
 #include "prelude/rows.h"
+#include "prelude/pairs.h"
 #include "prelude/half.h"
 #include "prelude/sums.h"
 #include "prelude/scans.h"

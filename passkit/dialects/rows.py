@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from attrs import frozen
 
 from passkit import dtype as dt
-from passkit.ast import Binary, Expr, Load
+from passkit.ast import Binary, Const, Expr, Load
 from passkit.dialects.base import RowTemplates
 from passkit.dialects.expressions import Scalars
 from passkit.dialects.lanes import LANES
@@ -28,8 +28,16 @@ class Rows:
 
     @property
     def _values(self) -> dict[str, str]:
-        index, count = self._index, Binary("-", self.loop.stop, self.loop.start, dt.int64)
-        return {"row": self.scalars.expr(index), "rows": self.scalars.expr(count)}
+        return {"row": self.scalars.expr(self._index), "rows": self.scalars.expr(self.count)}
+
+    @property
+    def count(self) -> Expr:
+        """How many rows there are."""
+        match self.loop.stop:
+            case Binary("+", start, Const() as count) if start == self.loop.start:
+                return count
+            case stop:
+                return Binary("-", stop, self.loop.start, dt.int64)
 
     @property
     def _index(self) -> Expr:
@@ -56,16 +64,20 @@ class Rows:
         front, begin, end, results = texts
         return front, begin, end, results
 
+    def prepares(self, x: Expr) -> bool:
+        """Whether many rows prepare together to be divided by ``x``."""
+        if not isinstance(x, Load) or not x.dtype.is_float:
+            return False
+        return self.room(x.buffer, x.index) is not None
+
     def divisor_lines(
         self, b: Expr, name: str, body: Iterable[Statement]
     ) -> tuple[str, str] | None:
         """In front of the rows and in a row, if ``b`` is what lies at the row's own place."""
         load = next((s.value for s in body if isinstance(s, Let) and s.var == b), None)
-        if not isinstance(load, Load):
+        if not isinstance(load, Load) or not self.prepares(load):
             return None
         most = self.room(load.buffer, load.index)
-        if most is None or not load.dtype.is_float:
-            return None
         kind = self.scalars.dialect.type_of(load.dtype)
         values = {**self._values, "type": kind, "name": name, "most": most, "buffer": load.buffer}
         t = self.templates

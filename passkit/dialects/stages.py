@@ -10,6 +10,7 @@ from passkit.dialects.cuts import cut_stage
 from passkit.dialects.dots import print_dot
 from passkit.dialects.lane_loop import LaneLoop
 from passkit.dialects.lanes import SHORT, varying
+from passkit.dialects.pairs import Pairs, pairs_of
 from passkit.dialects.rows import Rows
 from passkit.dialects.turned import print_turned, turned_loads, turned_stores
 from passkit.stage import Dot, Fold, Let, Level, Loop, Running, Stage
@@ -25,15 +26,22 @@ def print_stage(stage: Stage | Dot, body: Body) -> None:
         return
     body.scalars.positions.update(x.var.name for x in stage.loops)
     loops = [x for x in stage.loops if x.level is Level.WARP]
-    front = len(body.lines)
+    front, v = len(body.lines), body.dialect.vectors
     by_row, body.by_row = body.by_row, body.by_row or bool(loops)
-    for x in loops:  # a row takes its own rows one after the other
-        body.loop(body.dialect.thread if by_row else body.dialect.warp, x)
-    _print_body(stage, loops, front, body)
+    rows = Rows(loops[0], body.scalars, v.rows) if v is not None and loops else None
+    pairs = None if v is None or rows is None else pairs_of(stage, rows, v.pairs)
+    if pairs is not None:
+        body.open(pairs.opening())
+    else:
+        for x in loops:  # a row takes its own rows one after the other
+            body.loop(body.dialect.thread if by_row else body.dialect.warp, x)
+    _print_body(stage, loops, front, body, rows, pairs)
     body.by_row = by_row
 
 
-def _print_body(stage: Stage, loops: list[Loop], front: int, body: Body) -> None:
+def _print_body(
+    stage: Stage, loops: list[Loop], front: int, body: Body, rows: Rows | None, pairs: Pairs | None
+) -> None:
     """A stage in its loops over rows, which begin at the line ``front``."""
     lane = next((x for x in stage.loops if x.level is Level.CTA), None)
     begin = len(body.lines)
@@ -47,8 +55,7 @@ def _print_body(stage: Stage, loops: list[Loop], front: int, body: Body) -> None
         for _ in loops:
             body.close()
         return
-    v, rows = body.dialect.vectors, None
-    if v is not None and len(stage.loops) == 1 and not _is_fixed(lane):
+    if body.dialect.vectors is not None and len(stage.loops) == 1 and not _is_fixed(lane):
         cuts, pieces = cut_stage(stage, lane.var.name)
         if cuts:
             for let in cuts:
@@ -56,14 +63,14 @@ def _print_body(stage: Stage, loops: list[Loop], front: int, body: Body) -> None
             for piece in pieces:
                 _print_piece(piece, body)
             return
-    if v is not None and loops:
-        rows = Rows(loops[0], body.scalars, v.rows)
-    loop = LaneLoop(stage, lane, body, rows)
+    loop = LaneLoop(stage, lane, body, rows if pairs is None else pairs.rows, pairs)
     _print_lanes(stage, loop, body)
     if rows is not None:  # what its divisors fetched is already theirs
-        body.drop_unused((s.var for s in stage.body if isinstance(s, Let)), begin)
+        unused = [s.var for s in stage.body if isinstance(s, Let)]
+        unused += [] if pairs is None else [v for s in pairs.values for v in pairs.locals(s)]
+        body.drop_unused(unused, begin)
     for _ in loops:
-        body.close()
+        body.close("}" if pairs is None else pairs.templates.end)
     body.insert(front, loop.in_front)
     for text in loop.behind:
         body.line(text)

@@ -54,7 +54,9 @@ class Loops:
         count = numel(a.extent for a in grid)
         if self.short:
             tiles = _ceil(count, chunk)
-            return over_tiles(tiles), None, _range(TILE, chunk, count), tiles
+            low, high = _range(TILE, chunk, count)
+            lets = [low, high] if self._last_row == HIGH else [low]
+            return over_tiles(tiles), None, lets, tiles
         if self.blocked is not None:
             return self._blocks(self.blocked, grid)
         if self.column or self.few is not None or (not grid and not self.lane.reduced):
@@ -133,17 +135,27 @@ class Loops:
 
     def short_rows(self, level: Level) -> list[Loop]:
         """The rows of a tile of short rows."""
-        return [Loop(self.across.var, LOW, HIGH, level)] if self.short and self.across else []
+        if not self.short or self.across is None:
+            return []
+        return [Loop(self.across.var, LOW, self._last_row, level)]
+
+    @property
+    def _last_row(self) -> Expr:
+        """The end of a tile of short rows; known to be as far off in every tile if it is."""
+        chunk, count = self.schedule.split.chunk, numel(a.extent for a in self.space.kept)
+        whole = isinstance(chunk, int) and isinstance(count, int) and count % chunk == 0
+        return LOW + size_of(chunk, Fixed.LITERAL) if whole else HIGH
 
     def points(self) -> Loop:
         """The loop over all points of a tile of short or narrow rows."""
-        return Loop(POINT, self._row_begin(LOW), self._row_begin(HIGH), Level.CTA)
+        last = self._last_row if self.short else HIGH
+        return Loop(POINT, self._row_begin(LOW), self._row_begin(last), Level.CTA)
 
     def first_point(self) -> Expr:
         """The first point of a tile of short or narrow rows."""
         return self._row_begin(LOW)
 
-    def _row_begin(self, row: Var) -> Expr:
+    def _row_begin(self, row: Expr) -> Expr:
         """The point that a row begins with."""
         if self.few is None:
             return row * size_of(self.lane.extent)

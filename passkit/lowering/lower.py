@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from passkit.ast import Call, Expr, Fixed, Load, Reduce, Var, cast, size_of
+from passkit.ast import Call, Expr, Fixed, Load, Reduce, Var, cast, left, right, size_of
 from passkit.dtype import DType
 from passkit.errors import CodeGenError
 from passkit.group import Group
@@ -91,6 +91,7 @@ class Lowering:
         self.column, self.short = self.loops.column, self.loops.short
         self.locals: dict[str, int] = {}
         self.row_values: dict[Entry, Expr] = {}
+        self.greatest: dict[Expr, Entry] = {}  # row value -> that whose greatest it is
         self.holder: dict[str, str] = {}  # scratch array -> the name of the row value in it
         self.written: set[Node] = set()
         passes = [p for p in schedule.stages if p.folds or p.keeps or p.stores]
@@ -258,6 +259,9 @@ class Lowering:
             self.holder[buffer] = self.names[node]
             total = Load(buffer, self.loops.offset(), found.identity.dtype)
         self.row_values[node.entries[0]] = total
+        a, b = left(total.dtype), right(total.dtype)
+        if found.prepare is None and found.combine == Call("maximum", (a, b), total.dtype):
+            self.greatest[total] = node.inputs[0]
 
     def _row_stage(self, plan: StagePlan, name: str) -> Stage:
         """Row values in scalars (ROW), or lane by lane through scratch (COLUMN, SHORT)."""

@@ -12,6 +12,7 @@ from passkit.errors import CodeGenError
 from passkit.index import expression, normal
 from passkit.lowering.arms import with_named_arms
 from passkit.lowering.parts import repeated_parts
+from passkit.lowering.signs import Signs
 from passkit.node import Entry, Node, known_shape
 from passkit.op import FElement
 from passkit.reads import Index, Reader, element, guarded_reads
@@ -37,6 +38,8 @@ class Values:
         self.settles = by_extents(self.space.extents)
         self.bound: dict[tuple[Entry, Index], Expr] = {}
         self.fetched: dict[Load, Expr] = {}
+        self.greatest: dict[Expr, Entry] = {}  # a row value -> that whose greatest it is
+        self.signs = Signs(self._at_most)
 
     def compute(self, roots: Iterable[Node]) -> None:
         """Bind every FULL value that ``roots`` need, in the group's order."""
@@ -138,12 +141,23 @@ class Values:
 
     def row(self, entry: Entry) -> Expr:
         """A row value; one that lies in scratch is fetched once."""
-        value = self.of.row_values[entry]
-        if not isinstance(value, Load):
-            return value
-        if value not in self.fetched:
-            self.fetched[value] = self.let(f"{self.of.holder[value.buffer]}_row", value)
-        return self.fetched[value]
+        kept = self.of.row_values[entry]
+        value = self._fetched(kept) if isinstance(kept, Load) else kept
+        if kept in self.of.greatest:
+            self.greatest[value] = self.of.greatest[kept]
+        return value
+
+    def _at_most(self, a: Expr, b: Expr) -> bool:
+        """Whether ``b`` is the greatest value of a row, and ``a`` one of those."""
+        entry = self.greatest.get(b)
+        if entry is None or self.rows:
+            return False
+        return self.bound.get((entry, self.space.index(Role.FULL, known_shape(entry)))) == a
+
+    def _fetched(self, kept: Load) -> Expr:
+        if kept not in self.fetched:
+            self.fetched[kept] = self.let(f"{self.of.holder[kept.buffer]}_row", kept)
+        return self.fetched[kept]
 
     def _leaf(self, entry: Entry, index: Index, guarded: bool) -> Expr:
         """A load or a literal."""
@@ -180,6 +194,8 @@ class Values:
         return self._bind(name, value)
 
     def _bind(self, name: str, value: Expr) -> Var:
+        value = self.signs.with_variants(value)
         var = Var(self.of.local(name), value.dtype)
         self.lets.append(Let(var, value))
+        self.signs.bind(var, value)
         return var

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from passkit.ast import FUNCTIONS, WORDS
+from passkit.ast import FUNCTIONS, VARIANTS, WORDS
 from passkit.dialects.cxx import PRELUDE
 from passkit.errors import KernelRefusedError, PassError
 from passkit.graph import Annotation, Graph
@@ -97,7 +97,8 @@ INCOMPLETE = frozenset(["igamma", "igammac", "betainc", "zeta"])
 def sections_of(source: str) -> tuple[str, ...]:
     """The sections of the prelude that a kernel's text needs, each after those it needs itself."""
     called = set(re.findall(r"\b(\w+)\(", source))
-    mathematics = bool(called & (set(FUNCTIONS) - CORE - WHOLE - BITS - SPECIAL - INCOMPLETE))
+    functions = {*FUNCTIONS, *VARIANTS} - CORE - WHOLE - BITS - SPECIAL - INCOMPLETE
+    mathematics = bool(called & functions)
     narrow = re.search(r"\b(half|bfloat)\b", source) is not None
     wanted = {
         "core.h": True,
@@ -105,6 +106,7 @@ def sections_of(source: str) -> tuple[str, ...]:
         "sums.h": "summing<" in source,
         "scans.h": "running<" in source or "lanes_down(" in source,
         "rows.h": "folds_of_rows<" in source,
+        "pairs.h": "pairs_of_rows<" in source,
         "strided.h": "load_second(" in source or "load_back(" in source,
         "turn.h": "turn(" in source,
         "dot.h": "dot" in called,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passkit.ast import Binary, Call, Cast, Const, Expr, Load, Select, SizeOf, Unary, Var
+from passkit.ast import VARIANTS, Binary, Call, Cast, Const, Expr, Load, Select, SizeOf, Unary, Var
 from passkit.dtype import DType, dtype_of
 from passkit.errors import CodeGenError, nearest
 from passkit.lazy import Lazy
@@ -204,7 +204,7 @@ def call_array(name: str, dtype: DType, *args: Array) -> Array:
     exact = EXACT.get(name)
     if exact is not None:
         return exact(*args)
-    function = IN_DOUBLE.get(name)
+    function = IN_DOUBLE.get(VARIANTS.get(name, name))
     if function is None:
         raise CodeGenError(f"function {name!r} is not known; {nearest(name, [*EXACT, *IN_DOUBLE])}")
     wide = [np.asarray(a, np.float64) for a in args]

@@ -30,6 +30,7 @@ using namespace pk;
 
 #if defined(PK_CHECK_FLOAT)
 EACH_FUNCTION(UNARY, float)
+UNARY(exp_nonpositive, float)
 EACH_PAIR_FUNCTION(BINARY, float)
 #endif
 #if defined(PK_CHECK_DOUBLE)
@@ -139,6 +140,19 @@ CONVERT_FROM(bool)
     extern "C" void divisor_##T(const T *x, T *y, int64_t n, const T *s) {                         \
         divisor<T> d(*s);                                                                          \
         lanes(0, n, [&](int64_t i, auto m) PK_INLINE { store(y + i, load(x + i, m) / d, m); });    \
+    }                                                                                              \
+    extern "C" void divisor_of_packs_##T(const T *x, T *y, int64_t n, const T *s) {                \
+        divisor<T> d(*s);                                                                          \
+        lanes<64>(0, n, [&](int64_t i, auto m) PK_INLINE { store(y + i, load(x + i, m) / d, m); });\
+    }                                                                                              \
+    extern "C" void divisor_of_rows_##T(const T *x, T *y, int64_t n, const T *s) {                 \
+        divisor<T> d(*s);                                                                          \
+        for (int64_t r = 0; r < n; r += 40) {                                                      \
+            fixed_lanes<40>([&](int64_t i, auto m, auto k) PK_INLINE {                             \
+                auto in = m & first(n - r - i);                                                    \
+                store(y + r + i, load(x + r + i, in) / d.among(in, k), in);                        \
+            });                                                                                    \
+        }                                                                                          \
     }                                                                                              \
     extern "C" void divide_##T(const T *x, T *y, int64_t n, const T *s) {                          \
         T d = *s;                                                                                  \

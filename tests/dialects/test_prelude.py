@@ -394,6 +394,22 @@ def test_conversions_saturate(checkers: dict[str, Checker], machine: str) -> Non
         assert np.array_equal(got, want, equal_nan=target in FLOATS), (source, target)
 
 
+@pytest.mark.parametrize("machine", ["native", *OTHERS])
+def test_an_exponential_of_what_is_never_above_0(
+    checkers: dict[str, Checker], machine: str
+) -> None:
+    """It has the bits of exp in vectors and scalars, of NaN and infinity too."""
+    x = samples("float32", 100_000)
+    x = x[~(x > 0)]
+    exp, checker = checkers["native"]("exp_float", x), checkers[machine]
+    scalar = checker.function("exp_nonpositive_float_scalar")
+    scalar.restype, scalar.argtypes = ctypes.c_float, [ctypes.c_float]
+
+    assert same_bits(checker("exp_nonpositive_float", x), exp)
+    assert same_bits(checker("exp_nonpositive_float_packs", x), exp)
+    assert same_bits(np.array([scalar(float(v)) for v in x[::97]], np.float32), exp[::97])
+
+
 def hard_numerators(s: float, digits: int) -> list[float]:
     """Numbers whose quotient by s lies as close as can be to the middle of two floats."""
     odd = int(math.frexp(s)[0] * 2**digits)
@@ -424,7 +440,9 @@ def test_divisors_divide(checkers: dict[str, Checker], machine: str, dtype: str)
         x = np.concatenate([x, -x])
         extra = (ctypes.c_void_p(np.array([s]).ctypes.data),)
         with np.errstate(all="ignore"):
-            assert same_bits(checkers[machine](f"divisor_{dtype}", x, extra=extra), x / s), s
+            for way in ("divisor", "divisor_of_packs", "divisor_of_rows"):
+                found = checkers[machine](f"{way}_{dtype}", x, extra=extra)
+                assert same_bits(found, x / s), (way, s)
 
 
 @pytest.mark.parametrize("machine", [m for m in ["native", *OTHERS] if "core" in PARTS[m]])
@@ -506,7 +524,8 @@ def test_sections_may_be_pasted(tmp_path: Path) -> None:
     """A kernel is one file: the sections it needs, one behind the other, then its functions."""
     sections = [
         (PRELUDE / "prelude" / f"{name}.h").read_text()
-        for name in (*CORE, "math_f32", "math_f64", "integer", "divisor", "rows", "sums", "scans")
+        for name in (*CORE, "math_f32", "math_f64", "integer", "divisor", "rows", "pairs", "sums",
+                     "scans")
     ]
     text, out = tmp_path / "kernel.cpp", tmp_path / "kernel.so"
     kernel = 'extern "C" float twice_exp(float x) { return pk::exp(x) * 2; }\n'

@@ -328,7 +328,25 @@ def test_folds_may_divide() -> None:
 
     (joined,) = [k for k, line in enumerate(lines) if "return (a + b) / 3.0;" in line]
     assert "known_divisor<double> by0(3.0, " in lines[joined + 1]
-    assert lines[joined + 3].strip() == "s_lanes.take(load(f64s + i, m) / by0.among(m), m);"
+    assert lines[joined + 3].strip() == "s_lanes.take(load(f64s + i, m) / by0.among(m, k), m, k);"
+
+
+@pytest.mark.parametrize(
+    ("text", "packs"),
+    [
+        ("x: f32[n, 300]; return div(x, reduce_max(x, axis=1, keepdims=true))", True),
+        ("x: f32[n, 300]; m = reduce_max(x, axis=1, keepdims=true); return exp(div(x, m))", False),
+        ("x: f64[n, 300]; return div(x, reduce_max(x, axis=1, keepdims=true))", False),
+        ("x: f32[n, 300]; return mul(x, reduce_max(x, axis=1, keepdims=true))", False),
+        ("x: f32[n]; return div(x, 3)", False),
+        ("x: f32[n]; y: f32[n]; return div(x, y)", False),
+    ],
+    ids=["divided", "slow as it is", "double", "multiplied", "known", "each by its own"],
+)
+def test_packs_are_divided_by_one_number(text: str, packs: bool) -> None:
+    """Some vectors of a pack take the divider, the others are multiplied meanwhile."""
+    stages = kernel_of(text, "cpu").source.split("lanes")
+    assert stages[-1].startswith("<64>(") == packs
 
 
 def test_the_golden_compiles() -> None:

@@ -42,7 +42,7 @@ static void phased_phase1(void *const *buf, const int64_t *size, int64_t begin, 
       });
       const float reduce_max_1 = reduce_max_1_lanes.result();
       const divisor<float> by0(reduce_max_1);
-      lanes(0, n0, [&](int64_t i1, auto m) PK_INLINE {
+      lanes<64>(0, n0, [&](int64_t i1, auto m) PK_INLINE {
         store(y0 + i0 * n0 + i1, (load(x0 + i0 * n0 + i1, m) - load(y1 + i1, m)) / by0, m);
         prefetch(x0 + i0 * n0 + i1 + n0, m);
       });

@@ -29,7 +29,7 @@ extern "C" void softmax_first(void *const *buf, const int64_t *size, int64_t beg
       lanes(low, high, [&](int64_t i1, auto m) PK_INLINE {
         auto reduce_sum_1 = splat<float>(0.0f, m);
         for (int64_t i0 = i0_low; i0 < i0_high; ++i0) {
-          const auto exp_1 = exp(load(x0 + i1 + i0 * n0, m) - load(s0 + i1 - low, m));
+          const auto exp_1 = exp_nonpositive(load(x0 + i1 + i0 * n0, m) - load(s0 + i1 - low, m));
           reduce_sum_1 = reduce_sum_1 + exp_1;
           store(y0 + i1 + i0 * n0, exp_1, m);
         }

@@ -14,14 +14,14 @@ extern "C" void softmax_last(void *const *buf, const int64_t *size, int64_t begi
       const float reduce_max_1 = reduce_max_1_lanes.result();
       auto reduce_sum_1_lanes = summing<16>();
       lanes(0, n2, [&](int64_t i1, auto m) PK_INLINE {
-        const auto exp_1 = exp(load(x0 + i0 * n2 + i1, m) - reduce_max_1);
+        const auto exp_1 = exp_nonpositive(load(x0 + i0 * n2 + i1, m) - reduce_max_1);
         reduce_sum_1_lanes.take(exp_1, m);
         store(y0 + i0 * n2 + i1, exp_1, m);
         prefetch(x0 + i0 * n2 + i1 + n2, m);
       });
       const float reduce_sum_1 = reduce_sum_1_lanes.result();
       const divisor<float> by0(reduce_sum_1);
-      lanes(0, n2, [&](int64_t i1, auto m) PK_INLINE {
+      lanes<64>(0, n2, [&](int64_t i1, auto m) PK_INLINE {
         store(y0 + i0 * n2 + i1, load(y0 + i0 * n2 + i1, m) / by0, m);
       });
     }

@@ -19,16 +19,24 @@ template <int classes, class T, int L> PK_FN mask_t<L> is_class(simd<T, L> x) {
 // number. Zeros and infinities are their own quotients, if 1 / s has a low part. Lanes that m
 // leaves out, which are zeros, are not looked at.
 template <class T, int L, class M>
-PK_FN simd<T, L> quotient(simd<T, L> q, simd<T, L> x, simd<T, L> x_low, T s, M m) {
+PK_FN simd<T, L> quotient(simd<T, L> q, simd<T, L> x, simd<T, L> x_low, simd<T, L> s, M m) {
     mask_t<L> odd = is_class<ZERO | DENORMAL | INFINITE | NOT_A_NUMBER>(x_low) & m;
     if (__builtin_expect(any(odd), 0)) {
         q = choose(odd, x, q);
         odd = odd & ~(is_class<ZERO | INFINITE>(x) & is_class<ZERO | INFINITE>(x_low));
-        if (any(odd)) q = choose(odd, x / simd<T, L>(s), q);
+        if (any(odd)) q = choose(odd, x / s, q);
     }
     return q;
 }
 #endif
+// AMD's cores divide a vector in the time of eight multiplications, and multiply others meanwhile:
+// there the divider takes every other vector of a row or a pack. Intel's would wait for it.
+#if __CLZERO__
+enum { QUICK_DIVIDER = 1 };
+#else
+enum { QUICK_DIVIDER = 0 };
+#endif
+
 // A divisor of the lanes of m only; the others become anything.
 template <class D, class M> struct divisor_among {
     D by;
@@ -42,10 +50,12 @@ template <class D, class M> struct divisor_among {
 // x exact, and q - (s q - x) high correctly rounded (Markstein 1990, theorem on faithful
 // quotients), as long as no step leaves the normal numbers. Other divisors get a low part of NaN,
 // thus a division.
-template <class T> struct divisor {
-    T s, high, low;
+// S is T, or a vector of divisors.
+template <class T, class S = T> struct divisor {
+    typedef divisor<T, vec<T>> of_lanes;
+    S s, high, low;
 
-    PK_MEMBER divisor(T s, T high, T low) : s(s), high(high), low(low) {}
+    PK_MEMBER divisor(S s, S high, S low) : s(s), high(high), low(low) {}
     PK_MEMBER divisor(T s) : s(s), high(1 / s) {
         if constexpr (sizeof(T) == 4) low = __builtin_fmaf(-s, high, 1.0f) * high;
         else low = __builtin_fma(-s, high, 1.0) * high;
@@ -55,14 +65,24 @@ template <class T> struct divisor {
     template <int L, class M> PK_MEMBER simd<T, L> under(simd<T, L> x, [[maybe_unused]] M m) const {
         typedef simd<T, L> V;
 #if PK_AVX512
-        V x_low = x * V(low), q = fused(x, V(high), x_low);
-        q = fused(-fused(V(s), q, -x), V(high), q);
-        return quotient(q, x, x_low, s, m);
+        if constexpr (QUICK_DIVIDER && L > 32)
+            return V::of(under(x.s.lo, lower(m)), under(x.s.hi, upper(m)));
+        else if constexpr (QUICK_DIVIDER && L == 32)
+            return V::of(x.s.lo / simd<T, 16>(s), under(x.s.hi, upper(m)));
+        else {
+            V x_low = x * V(low), q = fused(x, V(high), x_low);
+            q = fused(-fused(V(s), q, -x), V(high), q);
+            return quotient(q, x, x_low, V(s), m);
+        }
 #else
         return x / V(s);
 #endif
     }
-    template <class M> PK_MEMBER divisor_among<divisor, M> among(M m) const { return {*this, m}; }
+    // Of the lanes of vector k of a row that is printed without a loop.
+    template <class M, class K> PK_MEMBER auto among(M m, K) const {
+        if constexpr (QUICK_DIVIDER && K::index % 2 == 0) return simd<T, 16>(s);
+        else return divisor_among<divisor, M>{*this, m};
+    }
     template <int L> friend PK_MEMBER simd<T, L> operator/(simd<T, L> x, const divisor &d) {
         return d.under(x, all_of<L>{});
     }
@@ -104,12 +124,12 @@ template <class T> struct known_divisor {
         typedef simd<T, L> V;
 #if PK_AVX512
         V x_low = x * V(low);
-        return quotient(fused(x, V(high), x_low), x, x_low, s, m);
+        return quotient(fused(x, V(high), x_low), x, x_low, V(s), m);
 #else
         return x / V(s);
 #endif
     }
-    template <class M> PK_MEMBER divisor_among<known_divisor, M> among(M m) const {
+    template <class M, class K> PK_MEMBER divisor_among<known_divisor, M> among(M m, K) const {
         return {*this, m};
     }
     template <int L> friend PK_MEMBER simd<T, L> operator/(simd<T, L> x, const known_divisor &d) {

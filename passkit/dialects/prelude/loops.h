@@ -66,6 +66,15 @@ template <class V, class W> PK_FN V with_front(V x, W front) {
     return join(with_front(lower(x), front), upper(x));
 }
 
+// The halves of a, and behind them those of b, whose lanes are turned by eight, joined.
+template <class V, class F> PK_FN V join_turned(V a, V b, F f) {
+    auto low = __builtin_shufflevector(a.s, b.s, 0, 1, 2, 3, 4, 5, 6, 7, 24, 25, 26, 27, 28, 29, 30,
+                                       31);
+    auto high = __builtin_shufflevector(a.s, b.s, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20,
+                                        21, 22, 23);
+    return f(V::of(low), V::of(high));
+}
+
 // A running fold of L lanes, each on its own until result() joins them. A vector shorter than that
 // goes into the first lanes.
 template <class T, int L, class F> struct folding_by {
@@ -79,7 +88,13 @@ template <class T, int L, class F> struct folding_by {
         auto old = front<N>(lanes);
         lanes = with_front(lanes, select(m, f(old, x), old));
     }
+    // Vector k of a row that is printed without a loop.
+    template <class V, class M, class K> PK_MEMBER void take(V x, M m, K) { take(x, m); }
+    PK_MEMBER folding_by fresh() const { return *this; }
     PK_MEMBER F combine() const { return f; }
+    static PK_MEMBER auto join_pair(const folding_by &a, const folding_by &b) {
+        return join_turned(a.lanes, b.lanes, a.f);
+    }
     PK_MEMBER auto joined() const { return sixteen(lanes, f); }
     PK_MEMBER T result() const { return fold(lanes, f); }
 };
@@ -106,6 +121,7 @@ template <class T, int L, bool most> struct extreme {
     static constexpr T bound = T(most ? -__builtin_inf() : __builtin_inf());
     simd<T, L> lanes = bound;
     mask_t<(L > 16 ? L / 2 : L)> ordered = true;
+    bool tested = true;  // or the last vector's NaN are in the lanes
 
     template <class V> static PK_MEMBER V better(V a, V b) {
         if constexpr (most) return greater(a, b);
@@ -120,15 +136,42 @@ template <class T, int L, bool most> struct extreme {
     template <int N> PK_MEMBER void take(simd<T, N> x, mask_t<N> m) {
         take(choose(m, x, simd<T, N>(bound)), all_of<N>{});
     }
+    // Vector k of one row that is printed without a loop, the first of which begins the fold. The
+    // lanes have a NaN of vector k - 1 still, as `better` gives its second operand then: every
+    // other k tests both.
+    template <class M, class K> PK_MEMBER void take(simd<T, L> x, M m, K) {
+        x = select(m, x, simd<T, L>(bound));
+        if constexpr (K::index % 2) ordered = and_ordered(ordered, lanes, x);
+        lanes = K::index ? better(lanes, x) : x;
+        tested = K::index % 2;
+    }
+    static PK_MEMBER extreme fresh() { return {}; }  // of constants, not of copied memory
     static PK_MEMBER auto combine() {
         return [](auto a, auto b) PK_INLINE { return better(a, b); };
     }
+    PK_MEMBER bool is_ordered() const {
+        if constexpr (L > 16) return all(ordered);
+        else return all(tested ? ordered : and_ordered(ordered, lanes, lanes));
+    }
     PK_MEMBER simd<T, 16> joined() const {
-        return all(ordered) ? sixteen(lanes, combine()) : simd<T, 16>(T(__builtin_nan("")));
+        return is_ordered() ? sixteen(lanes, combine()) : simd<T, 16>(T(__builtin_nan("")));
+    }
+    static PK_MEMBER simd<T, 16> join_pair(const extreme &a, const extreme &b) {
+        auto best = join_turned(a.lanes, b.lanes, combine());
+        auto ordered = a.ordered & b.ordered;
+        if (!a.tested | !b.tested)
+            ordered = and_ordered(ordered, a.tested ? b.lanes : a.lanes,
+                                  b.tested ? a.lanes : b.lanes);
+        if (__builtin_expect(!all(ordered), 0)) {
+            simd<T, 16> nan = T(__builtin_nan(""));
+            if (!a.is_ordered()) best = choose(first(8), nan, best);
+            if (!b.is_ordered()) best = choose(first(8), best, nan);
+        }
+        return best;
     }
     PK_MEMBER T result() const {
         T best = fold(lanes, combine());
-        return all(ordered) ? best : T(__builtin_nan(""));
+        return is_ordered() ? best : T(__builtin_nan(""));
     }
 };
 template <class T, int L = 16> using largest = extreme<T, L, true>;

@@ -122,6 +122,9 @@ template <int L> PK_FN f32<L> exp_to_89(f32<L> x) {
 }
 template <int L> PK_FN f32<L> exp_part(f32<L> x) { return exp_to_89(lesser(f32<L>(89), x)); }
 PK_FUNCTION_F32(exp)
+// The same of what is 0 or less, or NaN.
+template <int L> PK_FN f32<L> exp_nonpositive_part(f32<L> x) { return exp_to_89(x); }
+PK_FUNCTION_F32(exp_nonpositive)
 
 // exponent and mantissa in [0.75, 1.5) of x > 0; log of 0, inf, NaN and negative x come out right
 // of e * ln2 + log(m).

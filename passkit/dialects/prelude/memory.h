@@ -142,7 +142,11 @@ template <class T, int L> PK_FN void stream(T *p, simd<T, L> v, all_of<L>) {
     if ((uintptr_t)p & (bytes - 1)) store_whole(p, v);
     else stream_parts(p, v);
 }
-template <class T, int L> PK_FN void stream(T *p, simd<T, L> v, mask_t<L> m) { store(p, v, m); }
+// Behind packs there may be whole vectors, too.
+template <class T, int L> PK_FN void stream(T *p, simd<T, L> v, mask_t<L> m) {
+    if (all(m)) stream(p, v, all_of<L>{});
+    else store(p, v, m);
+}
 template <int L, class M> PK_FN void stream(bool *p, mask_t<L> v, M m) {
     stream((uint8_t *)p, mask_bytes(v), m);
 }

@@ -27,52 +27,65 @@ template <class T, class F> PK_FN simd<T, 16> fold_blocks(simd<T, 16> a, simd<T,
                                        29, 31);
     return f(V::of(even), V::of(odd));
 }
-// Block k of the result is what vector k folds to when its blocks join.
-template <class T, class F> PK_FN simd<T, 16> join_blocks(simd<T, 16> a, simd<T, 16> b,
-                                                          simd<T, 16> c, simd<T, 16> d, F f) {
+// What four rows fold to when their halves have joined: block k is that of row k. The first two rows
+// lie in a, eight lanes each, the others in b.
+template <class T, class F> PK_FN simd<T, 16> join_quarters(simd<T, 16> a, simd<T, 16> b, F f) {
     typedef simd<T, 16> V;
-    auto halves = [&](V x, V y) PK_INLINE {
-        auto low = __builtin_shufflevector(x.s, y.s, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21,
-                                           22, 23);
-        auto high = __builtin_shufflevector(x.s, y.s, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27,
-                                            28, 29, 30, 31);
-        return f(V::of(low), V::of(high));
-    };
-    V x = halves(a, b), y = halves(c, d);
-    auto even = __builtin_shufflevector(x.s, y.s, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25,
+    auto even = __builtin_shufflevector(a.s, b.s, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25,
                                         26, 27);
-    auto odd = __builtin_shufflevector(x.s, y.s, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29,
+    auto odd = __builtin_shufflevector(a.s, b.s, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29,
                                        30, 31);
     return f(V::of(even), V::of(odd));
 }
-// The folds of sixteen vectors, each joined in the order of fold().
-template <class T, class F> PK_FN simd<T, 16> fold_sixteen(const T *rows, F f) {
-    auto four = [&](int k) PK_INLINE {
-        auto row = [&](int j) PK_INLINE { return load(rows + 16 * (k + 4 * j), all_lanes{}); };
-        return join_blocks(row(0), row(1), row(2), row(3), f);
+// The same for the halves of two rows: those of a fill half of the result, those of b the other.
+template <class T, class F> PK_FN simd<T, 16> join_halves(simd<T, 16> a, simd<T, 16> b, F f) {
+    typedef simd<T, 16> V;
+    auto low = __builtin_shufflevector(a.s, b.s, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22,
+                                       23);
+    auto high = __builtin_shufflevector(a.s, b.s, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28,
+                                        29, 30, 31);
+    return f(V::of(low), V::of(high));
+}
+// The folds of sixteen rows, each joined in the order of fold(). They have 16 lanes each, or eight,
+// of which each has joined with another.
+template <int each, class T, class F>
+PK_FN simd<T, 16> fold_sixteen(const T *rows, F f, all_of<each>) {
+    auto two = [&](int k) PK_INLINE {
+        if constexpr (each == 8) return load(rows + 16 * k, all_lanes{});
+        else
+            return join_halves(load(rows + 32 * k, all_lanes{}),
+                               load(rows + 32 * k + 16, all_lanes{}), f);
     };
-    return fold_blocks(four(0), four(1), four(2), four(3), f);
+    auto four = [&](int k) PK_INLINE { return join_quarters(two(2 * k), two(2 * k + 1), f); };
+    auto r = fold_blocks(four(0), four(1), four(2), four(3), f).s;  // of rows 0, 4, 8, 12, 1, ...
+    return simd<T, 16>::of(
+        __builtin_shufflevector(r, r, 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
 }
 #endif
 
-// The folds of up to `most` rows, a multiple of 16; each begins as `first`.
-template <int most, class Fold> struct row_folds {
+// The folds of up to `most` rows, a multiple of 16; each begins as `first` and leaves `each` lanes.
+template <int most, class Fold, int each = 16> struct row_folds {
     typedef typename Fold::value T;
     static constexpr bool together = whole<T, 16> && sizeof(T) == 4;
     Fold first;
-    alignas(64) T lanes[most * (together ? 16 : 1)];
+    alignas(64) T lanes[most * (together ? each : 1)];
 
     PK_MEMBER row_folds(Fold first) : first(first) {}
-    PK_MEMBER Fold begin() const { return first; }
+    PK_MEMBER Fold begin() const { return first.fresh(); }
     PK_MEMBER void end(int64_t row, const Fold &f) {
-        if constexpr (together) store(lanes + 16 * row, f.joined(), all_lanes{});
-        else lanes[row] = f.result();
+        if constexpr (!together) lanes[row] = f.result();
+        else if constexpr (each == 16) store(lanes + 16 * row, f.joined(), all_lanes{});
+        else {
+            auto all = f.joined();
+            store(lanes + 8 * row, first.combine()(lower(all), upper(all)), all_of<8>{});
+        }
     }
     // Writes what the first rows folded to; up to 15 elements more.
     PK_MEMBER void results(T *to, int64_t rows) const {
         if constexpr (together) {
             for (int64_t r = 0; r < rows; r += 16)
-                store(to + r, fold_sixteen(lanes + 16 * r, first.combine()), all_lanes{});
+                store(to + r, fold_sixteen(lanes + each * r, first.combine(), all_of<each>{}),
+                      all_lanes{});
         } else
             for (int64_t r = 0; r < rows; r++) to[r] = lanes[r];
     }

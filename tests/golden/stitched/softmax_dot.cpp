@@ -11,19 +11,19 @@ extern "C" void softmax_dot(void *const *buf, const int64_t *size, int64_t begin
       for (int64_t row = tile * 8; row < row_end; ++row) {
         auto most_lanes = largest<float, 16>();
         fixed_lanes<64>([&](int64_t col, auto m, auto k) PK_INLINE {
-          most_lanes.take(load(x0 + row * 64 + col, m), m);
+          most_lanes.take(load(x0 + row * 64 + col, m), m, k);
         });
         const float most = most_lanes.result();
         auto total_lanes = folding<float, 16>(0.0f, [](auto a, auto b) PK_INLINE { return a + b; });
         fixed_lanes<64>([&](int64_t col, auto m, auto k) PK_INLINE {
           const auto e = exp(load(x0 + row * 64 + col, m) - most);
           store(s0 + (row - tile * 8) * 64 + col, e, m);
-          total_lanes.take(e, m);
+          total_lanes.take(e, m, k);
         });
         const float total = total_lanes.result();
         const divisor<float> by0(total);
         fixed_lanes<64>([&](int64_t col, auto m, auto k) PK_INLINE {
-          store(s0 + (row - tile * 8) * 64 + col, load(s0 + (row - tile * 8) * 64 + col, m) / by0, m);
+          store(s0 + (row - tile * 8) * 64 + col, load(s0 + (row - tile * 8) * 64 + col, m) / by0.among(m, k), m);
         });
       }
     }

@@ -10,7 +10,7 @@ extern "C" void whole_tile(void *const *buf, const int64_t *size, int64_t begin,
     const float most = most_lanes.result();
     s0[0] = most;
     const divisor<float> by0(s0[0]);
-    lanes(0, 1000, [&](int64_t item, auto m) PK_INLINE {
+    lanes<64>(0, 1000, [&](int64_t item, auto m) PK_INLINE {
       store(y0 + tile * 1000 + item, load(x0 + tile * 1000 + item, m) / by0, m);
     });
   }

@@ -1,0 +1,130 @@
+// Short rows two at a time: rows of n elements, n = 8 mod 16, that follow each other are whole vectors
+// then, and none is cut off. Both have a half of the middle one.
+#ifndef PK_PAIRS_H
+#define PK_PAIRS_H
+#ifndef PK_ROWS_H
+#include "rows.h"
+#endif
+
+namespace pk {
+// Vector k of two rows of n elements.
+template <int n, int k> struct pair_set {
+    static constexpr int index = k, middle = n / 16;
+    PK_MEMBER constexpr operator int() const { return k; }
+};
+PK_LAZY mask half_of_first() { return first(8); }
+PK_LAZY mask half_of_second() { return ~first(8); }
+
+// What belongs to two rows, one to each: vector k of them.
+template <class T, int n, int k> PK_FN vec<T> either(T a, T b, pair_set<n, k>) {
+    if constexpr (k < n / 16) return a;
+    else if constexpr (k > n / 16) return b;
+    else return choose(half_of_first(), vec<T>(a), vec<T>(b));
+}
+template <class T> struct pair_of_values {
+    T a, b;
+    template <class K> PK_MEMBER vec<T> at(K k) const { return either(a, b, k); }
+};
+template <class D> struct pair_of_divisors {
+    D a, b;
+    template <class M, class K> PK_MEMBER auto among(M m, K k) const {
+        typename D::of_lanes d(either(a.s, b.s, k), either(a.high, b.high, k),
+                               either(a.low, b.low, k));
+        return d.among(m, k);
+    }
+};
+// The lanes of b are turned by eight: its first elements are in the upper half of the middle vector.
+template <class Fold> struct pair_of_folds {
+    Fold a, b;
+    template <class V, class M, int n, int k> PK_MEMBER void take(V x, M, pair_set<n, k>) {
+        constexpr int middle = n / 16;
+        if constexpr (k < middle) a.take(x, all_lanes{}, lane_set<k>{});
+        else if constexpr (k > middle) b.take(x, all_lanes{}, lane_set<k - middle>{});
+        else {
+            a.take(x, half_of_first(), lane_set<k>{});
+            b.take(x, half_of_second(), lane_set<0>{});
+        }
+    }
+};
+
+// How a loop over rows takes them: one, or a pair.
+template <int n> struct single_row {
+    template <class Fold> static PK_MEMBER Fold folds(Fold first) { return first; }
+    template <class D> static PK_MEMBER auto divisors(const D &d, int64_t row) { return d[row]; }
+    template <class T> struct value {
+        T a;
+        template <class K> PK_MEMBER vec<T> at(K) const { return a; }
+    };
+    template <class T> static PK_MEMBER value<T> values(const T *p) { return {*p}; }
+};
+template <int n> struct row_pair {
+    template <class Fold> static PK_MEMBER pair_of_folds<Fold> folds(Fold first) {
+        return {first, first};
+    }
+    template <class D> static PK_MEMBER auto divisors(const D &d, int64_t row) {
+        return pair_of_divisors<decltype(d[row])>{d[row], d[row + 1]};
+    }
+    template <class T> static PK_MEMBER pair_of_values<T> values(const T *p) {
+        return {p[0], p[1]};
+    }
+};
+
+// body(i, row_pair<n>{}) for two rows at a time from `first` on, body(i, single_row<n>{}) for one that
+// is left, or for all where masks cost more. None is left if their number is known to be even.
+template <int n, bool even = false, class F>
+PK_FN void pairs_of_rows(int64_t first, int64_t rows, F body) {
+    int64_t r = 0;
+#if PK_AVX512
+    for (; r + 2 <= rows; r += 2) body(first + r, row_pair<n>{});
+    if constexpr (!even)
+#endif
+        for (; r < rows; r++) body(first + r, single_row<n>{});
+}
+template <int n, class F> PK_FN void fixed_lanes(single_row<n>, F body) { fixed_lanes<n>(body); }
+template <int n, int k = 0, class F> PK_FN void fixed_lanes(row_pair<n> rows, F body) {
+    body(int64_t(16 * k), all_lanes{}, pair_set<n, k>{});
+    if constexpr (16 * k + 16 < 2 * n) fixed_lanes<n, k + 1>(rows, body);
+}
+
+// Vector k where a row begins so many elements behind the one before; p is its place in the first.
+template <class T, class M, int k>
+PK_FN auto load_apart(const T *p, int64_t, M m, lane_set<k>) {
+    return load(p, m);
+}
+template <class T, class M, int n, int k>
+PK_FN auto load_apart(const T *p, int64_t stride, M m, pair_set<n, k>) {
+    const T *second = p + (stride - n);
+    if constexpr (k < n / 16) return load(p, m);
+    else if constexpr (k > n / 16) return load(second, m);
+    else {
+        auto upper = m & half_of_second();
+        return select(upper, load(second, upper), load(p, m & half_of_first()));
+    }
+}
+template <class T, class V, class M, int k>
+PK_FN void store_apart(T *p, int64_t, V v, M m, lane_set<k>) {
+    store(p, v, m);
+}
+template <class T, class V, class M, int n, int k>
+PK_FN void store_apart(T *p, int64_t stride, V v, M m, pair_set<n, k>) {
+    T *second = p + (stride - n);
+    if constexpr (k < n / 16) store(p, v, m);
+    else if constexpr (k > n / 16) store(second, v, m);
+    else store(p, v, m & half_of_first()), store(second, v, m & half_of_second());
+}
+
+// The folds of up to `most` rows that come in pairs: each leaves eight lanes, two a vector.
+template <int most, class Fold> struct paired_folds : row_folds<most, Fold, 8> {
+    typedef row_folds<most, Fold, 8> base;
+    PK_MEMBER paired_folds(Fold first) : base(first) {}
+    template <class Rows> PK_MEMBER auto begin(Rows rows) const { return rows.folds(base::begin()); }
+    PK_MEMBER void end(int64_t row, const Fold &f) { base::end(row, f); }
+    PK_MEMBER void end(int64_t row, const pair_of_folds<Fold> &f) {
+        store(this->lanes + 8 * row, Fold::join_pair(f.a, f.b), all_lanes{});
+    }
+};
+template <int most, class Fold> PK_FN paired_folds<most, Fold> folds_of_pairs(Fold first) {
+    return {first};
+}
+}  // namespace pk
+#endif

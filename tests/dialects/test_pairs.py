@@ -1,0 +1,211 @@
+"""Short rows two at a time: the same bits as one by itself, whatever is folded, read and stored."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+import passkit as pk
+from passkit import ast
+from passkit import dtype as dt
+from passkit.ast import Expr, Load, Var
+from passkit.dialects import CXX, print_kernel
+from passkit.stage import (
+    Buffer,
+    Fold,
+    KernelAST,
+    Let,
+    Level,
+    Loop,
+    Part,
+    Phase,
+    Place,
+    Running,
+    Stage,
+    Statement,
+    Store,
+)
+from tests.planned import prebuild
+
+SOFTMAX = "e = exp(sub(x, reduce_max(x, axis=1, keepdims=true))); "
+SOFTMAX += "return div(e, reduce_sum(e, axis=1, keepdims=true))"
+TEXTS = {
+    "softmax 8": f"x: f32[n, 8]; {SOFTMAX}",
+    "softmax 24": f"x: f32[n, 24]; {SOFTMAX}",
+    "softmax 40": f"x: f32[n, 40]; {SOFTMAX}",
+    "softmax 56": f"x: f32[n, 56]; {SOFTMAX}",
+    "softmax f16": "x: f16[n, 40]; return softmax(x)",
+    "norm": "x: f32[n, 40]; g: f32[40]; b: f32[40]; return layer_norm(x, g, b)",
+    "own numbers": "x: f32[n, 24]; r: f32[n, 1]; e = mul(x, r); s = reduce_sum(e, axis=1, "
+    "keepdims=true); return div(e, s), s, div(r, s)",
+    "wide rows": "x: f32[n, 64]; y = slice(x, begin=(0, 8), size=(-1, 40)); "
+    "return div(y, reduce_max(y, axis=1, keepdims=true))",
+    "arms": "x: f32[n, 40]; g: f32[40]; s = reduce_max(x, axis=1, keepdims=true); "
+    "return where(less(x, g), div(x, s), mul(s, g)), s",
+    "integers": "x: i32[n, 40]; s = reduce_max(x, axis=1, keepdims=true); return sub(x, s), s",
+}
+GRAPHS = {name: pk.parse(text) for name, text in TEXTS.items()}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _built() -> None:
+    """Compile all kernels at once."""
+    prebuild(GRAPHS.values())
+
+
+def feeds_of(exe: pk.Executable, rows: int, rng: Any) -> dict[str, Any]:
+    """Random inputs of so many rows."""
+    shapes = ((i.name, [d if isinstance(d, int) else rows for d in i.shape], i.dtype.numpy)
+              for i in exe.inputs)
+    return {n: (rng.standard_normal(shape) * 5).astype(kind) for n, shape, kind in shapes}
+
+
+def part_of(feeds: dict[str, Any], first: int, last: int, rows: int) -> dict[str, Any]:
+    """The inputs of some of the rows."""
+    return {n: x[first:last].copy() if len(x) == rows else x for n, x in feeds.items()}
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_pairs_have_the_bits_of_single_rows(name: str, rng: Any) -> None:
+    """A row has the same bits by itself, as either one of a pair, and as the last one of many."""
+    exe = pk.compile(GRAPHS[name])
+    assert "pairs_of_rows<" in exe.source and "for (int64_t i0" not in exe.source
+    feeds = feeds_of(exe, 35, rng)
+    whole = exe(feeds)
+
+    for first, last in [(k, k + 1) for k in range(35)] + [(1, 34), (2, 19), (3, 19), (0, 32)]:
+        some = exe(part_of(feeds, first, last, 35))
+        for got, want in zip(some, whole, strict=True):
+            assert got.tobytes() == want[first:last].tobytes(), (first, last)
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_pairs_mean_what_the_interpreter_says(name: str, rng: Any) -> None:
+    """The results are those of NumPy, op by op."""
+    exe = pk.compile(GRAPHS[name])
+    feeds = feeds_of(exe, 21, rng)
+
+    tolerance = 2e-3 if "f16" in name else 2e-6
+    for got, want in zip(exe(feeds), pk.interpret(GRAPHS[name], feeds), strict=True):
+        np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("length", [8, 24, 40, 56])
+def test_nan_and_zeros_stay_in_their_row(length: int) -> None:
+    """A NaN in any place of either row; infinities and zeros of both signs are as in one row."""
+    exe = pk.compile(GRAPHS[f"softmax {length}"])
+    plain = np.linspace(-3, 3, length, dtype=np.float32)
+    for value in (np.nan, np.inf, -np.inf, -0.0):
+        x = np.tile(plain, (2 * length + 1, 1))
+        x[2 * np.arange(length) + np.arange(length) % 2, np.arange(length)] = value
+        with np.errstate(invalid="ignore"):
+            got, alone = exe(x=x)[0], np.concatenate([exe(x=row[None])[0] for row in x])
+        assert got.tobytes() == alone.tobytes()
+        assert np.isnan(got).any(axis=1).sum() == (0 if value in (-np.inf, -0.0) else length)
+
+
+def test_a_zero_keeps_its_sign() -> None:
+    """The greatest of zeros has the sign that it has in one row by itself."""
+    graph = pk.parse("x: f32[n, 24]; return reduce_max(x, axis=1)")
+    exe, rng = pk.compile(graph), np.random.default_rng(5)
+    x = np.where(rng.random((64, 24)) < 0.5, np.float32(-0.0), np.float32(0))
+
+    alone = np.concatenate([exe(x=row[None])[0] for row in x])
+    assert exe(x=x)[0].tobytes() == alone.tobytes()
+
+
+@pytest.mark.parametrize("rows", [64, 70, 71])
+def test_known_rows(rows: int, rng: Any) -> None:
+    """Where tiles are known to be whole no single row is left; the bits are those of any number."""
+    text = TEXTS["softmax 40"]
+    exe = pk.compile(pk.parse(text.replace("n,", f"{rows},")))
+    x = rng.standard_normal((rows, 40)).astype(np.float32)
+
+    assert ("pairs_of_rows<40, true>(low, 16, " in exe.source) == (rows == 64)
+    assert exe(x=x)[0].tobytes() == pk.compile(GRAPHS["softmax 40"])(x=x)[0].tobytes()
+
+
+def test_results_of_pairs_are_streamed_where_they_lie() -> None:
+    """Two rows are whole cache lines: no copy of a tile is gathered, as single rows would need."""
+    (even,) = pk.compile(pk.parse(TEXTS["softmax 40"].replace("n,", "200000,"))).kernels
+    (odd,) = pk.compile(pk.parse(TEXTS["softmax 40"].replace("n, 40", "200000, 44"))).kernels
+
+    assert re.search(r"stream\(y0 \+ i0 \* 40 \+ i1, ", even.source)
+    assert re.search(r"stream\(y0 \+ point, ", odd.source)
+
+
+ROW, LANE = Var("i", dt.int64), Var("j", dt.int64)
+LOW, HIGH = Var("low", dt.int64), Var("high", dt.int64)
+ROWS = Loop(ROW, LOW, HIGH, Level.WARP)
+PLACE = ROW * 24 + LANE
+OFFSET = ast.Binary("-", ROW, LOW, dt.int64)
+
+
+def load(index: Expr, buffer: str = "x0") -> Load:
+    """A float32 of a buffer."""
+    return Load(buffer, index, dt.float32)
+
+
+def printed(*body: Statement, lanes: int = 24, after: tuple[Store, ...] = ()) -> str:
+    """The text of a stage over rows of so many lanes."""
+    lane = Loop(LANE, ast.const(0, dt.int64), ast.const(lanes, dt.int64), Level.CTA)
+    stage = Stage("s", (ROWS, lane), body, after=after)
+    tile = Loop(Var("tile", dt.int64), ast.const(0, dt.int64), Var("n0", dt.int64), Level.GRID)
+    low = Let(LOW, tile.var * 16)
+    part = Part((low, Let(HIGH, LOW + 16)), None, (), (stage,))
+    params = [Buffer("x0", dt.float32, Place.GLOBAL, 960)]
+    params += [Buffer("y0", dt.float32, Place.GLOBAL, 960, True)]
+    scratch = (Buffer("s0", dt.float32, Place.SHARED, 16),)
+    ast_ = KernelAST(tuple(params), ("n0",), scratch, (Phase(tile, (part,)),))
+    return print_kernel(ast_, "f", CXX)
+
+
+V = Var("v", dt.float32)
+SUM = Fold(V, load(PLACE), ast.const(0.0, dt.float32), ast.left(dt.float32) + ast.right(dt.float32))
+COPY = Store("y0", PLACE, load(PLACE))
+
+
+def test_what_comes_in_pairs() -> None:
+    """Rows that lie evenly, numbers of theirs, and folds that sixteen rows finish together."""
+    own = Let(V, load(ROW))
+
+    assert "pairs_of_rows<24>(low, high - low, " in printed(COPY)
+    assert "rows.values(x0 + i)" in printed(own, Store("y0", PLACE, load(PLACE) * V))
+    assert "store_apart(y0 + i * 48 + j, 48, " in printed(Store("y0", ROW * 48 + LANE, load(PLACE)))
+    assert "load_apart(x0 + j, 0, m, k)" in printed(Store("y0", PLACE, load(LANE)))
+    assert "v_rows.begin(rows)" in printed(SUM, after=(Store("s0", OFFSET, V),))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        [Store("y0", PLACE, ast.cast(LANE, dt.float32))],
+        [Store("y0", PLACE, ast.cast(ROW, dt.float32))],
+        [Store("y0", ROW * 48 + LANE * 2, load(PLACE))],
+        [Store("y0", PLACE, load(ROW * 48 + LANE * 2))],
+        [Store("y0", PLACE, load(ROW % 4 * 24 + LANE))],
+        [Let(V, load(ROW * 2)), Store("y0", PLACE, load(PLACE) * V)],
+        [Let(V, load(ROW) * 2.0), Store("y0", PLACE, load(PLACE) * V)],
+        [SUM],
+        [evolve(SUM, buffer="y0", index=PLACE)],
+        [
+            Running(V, load(PLACE), SUM.identity, SUM.combine),
+            Store("y0", PLACE, V),
+        ],
+    ],
+    ids=["lane", "row", "every other", "of every other", "turning back", "rows apart", "computed",
+         "own result", "own total", "scan"],
+)  # fmt: skip
+def test_what_goes_row_by_row(body: list[Statement]) -> None:
+    """Indices as numbers, what lies unevenly, what one row computes for itself, and scans."""
+    assert "for (int64_t i = low;" in printed(*body)
+
+
+@pytest.mark.parametrize("lanes", [7, 16, 20, 32, 72])
+def test_other_lengths_go_row_by_row(lanes: int) -> None:
+    """Two rows are whole vectors where one has eight elements more; long ones hardly gain."""
+    assert "for (int64_t i = low;" in printed(COPY, lanes=lanes)
