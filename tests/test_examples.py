@@ -43,6 +43,7 @@ def test_examples_are_short(path: Path) -> None:
     assert lines[0].startswith('"""')
 
 
+@pytest.mark.usefixtures("fresh_cache")
 def test_hello_kernel(tmp_path: Path) -> None:
     """GELU is one kernel, one native call, and is compiled once for two sizes."""
     out = run_example(ROOT / "examples/01_hello_kernel.py", tmp_path)

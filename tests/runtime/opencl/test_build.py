@@ -52,6 +52,7 @@ def test_many_kernels_are_one_program() -> None:
     assert stats.processes - before[1] == 1
 
 
+@pytest.mark.usefixtures("fresh_cache")
 def test_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a driver keeps no programs itself, their binaries are in the cache; torn ones are not.
 
