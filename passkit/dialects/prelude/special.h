@@ -9,18 +9,34 @@
 #include "math_f64.h"
 #endif
 
-// Where registers are narrow a function is compiled once, not once for each two or four lanes.
+// These are long; they are called, not pasted, so that a kernel with many of them is compiled fast.
+// A call takes sixteen lanes: two wide registers, whose formulas wait for themselves in turn. Where
+// registers are narrow it takes one, and a function is compiled once, not for each few lanes.
+#define PK_CALLED static __attribute__((noinline, unused))
 #if PK_AVX512
 #define PK_LONG PK_FN
+#define PK_SIXTEEN PK_CALLED
 #else
-#define PK_LONG static __attribute__((noinline, unused))
+#define PK_LONG PK_CALLED
+#define PK_SIXTEEN PK_FN
 #endif
 
 namespace pk {
 #define PK_IN_DOUBLE(name)                                                                         \
-    PK_FUNCTION_F64(name)                                                                          \
-    template <int L> PK_FN simd<float, L> name(simd<float, L> x) {                                 \
-        return cast<float>(name(cast<double>(x)));                                                 \
+    template <int L> PK_FN f64<L> name##_pasted(f64<L> x) {                                        \
+        if constexpr (whole<double, L>) return name##_part(x);                                     \
+        else return f64<L>::of(name##_pasted(x.s.lo), name##_pasted(x.s.hi));                      \
+    }                                                                                              \
+    template <int L> PK_SIXTEEN f64<L> name##_of(f64<L> x) { return name##_pasted(x); }            \
+    template <int L> PK_SIXTEEN simd<float, L> name##_of(simd<float, L> x) {                       \
+        return cast<float>(name##_pasted(cast<double>(x)));                                        \
+    }                                                                                              \
+    template <class T, int L> PK_FN simd<T, L> name(simd<T, L> x) {                                \
+        if constexpr (L > 16) return simd<T, L>::of(name(x.s.lo), name(x.s.hi));                   \
+        else return name##_of(x);                                                                  \
+    }                                                                                              \
+    template <int = 0> PK_CALLED double name(double x) {                                           \
+        return name##_part(f64<PK_BYTES / 8>(x))[0];                                               \
     }                                                                                              \
     PK_LAZY float name(float x) { return float(name(double(x))); }
 
@@ -75,13 +91,17 @@ extern "C" double tgamma(double);
 }
 PK_LIBM_F64(tgamma)
 // Negative where x < 0 and floor(x) is odd; NaN at negative whole numbers.
-template <int L> PK_FN simd<float, L> tgamma(simd<float, L> r) {
+template <int L> PK_SIXTEEN simd<float, L> tgamma_of(simd<float, L> r) {
     simd<double, L> x = cast<double>(r), down = floor(x), half = down * simd<double, L>(0.5);
     auto low = x < simd<double, L>(0);
-    simd<double, L> y = exp(lgamma(x));
+    simd<double, L> y = exp(lgamma_pasted(x));
     y = choose(low & (floor(half) != half), -y, y);
     y = choose(low & (down == x), simd<double, L>(__builtin_nan("")), y);
     return cast<float>(choose(x == simd<double, L>(0), sign_from(y, x), y));
+}
+template <int L> PK_FN simd<float, L> tgamma(simd<float, L> x) {
+    if constexpr (L > 16) return simd<float, L>::of(tgamma(x.s.lo), tgamma(x.s.hi));
+    else return tgamma_of(x);
 }
 PK_LAZY float tgamma(float x) { return tgamma(simd<float, 16>(x))[0]; }
 
