@@ -115,6 +115,8 @@ def divide(a: Sum, d: Extent, extents: Extents) -> Sum:
     if d == 0:
         return Sum(())  # an index into nothing
     whole, rest = _split(a, d)
+    if _falls(rest):
+        return Sum(((Binary("//", expression(a), size_of(d), dt.int64), 1),))
     if within(rest, d, extents):
         return whole
     for _, c in rest.terms:  # (i*4 + j) // 8 with j < 4 is i // 2
@@ -131,6 +133,8 @@ def modulo(a: Sum, d: Extent, extents: Extents) -> Sum:
     if d == 1 or d == 0:
         return Sum(())
     _, rest = _split(a, d)
+    if _falls(rest):
+        return Sum(((Binary("%", expression(a), size_of(d), dt.int64), 1),))
     if within(rest, d, extents):
         return rest
     for _, c in rest.terms:
@@ -140,6 +144,14 @@ def modulo(a: Sum, d: Extent, extents: Extents) -> Sum:
             if within(low, c, extents):
                 return add(times(modulo(high, smaller, extents), c), low)
     return Sum(((Binary("%", expression(rest), size_of(d), dt.int64), 1),))
+
+
+def _falls(a: Sum) -> bool:
+    """Whether a sum may be negative, of which C would divide only what is left of its sign.
+
+    So 8 - i is not -i and a multiple of 8: ``-i / 8`` is rounded towards 0.
+    """
+    return not all(at_least(c, 0) for c in (*(c for _, c in a.terms), a.constant))
 
 
 def _split(a: Sum, d: Extent) -> tuple[Sum, Sum]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from passkit import dtype as dt
-from passkit.ast import Expr, Var, const
+from passkit.ast import Binary, Const, Expr, SizeOf, Unary, Var, const
 from passkit.index import (
     add,
     common_refinement,
@@ -121,3 +121,43 @@ def test_arithmetic_of_sums() -> None:
 
     assert add(x, x) == times(x, 2)
     assert divide(x, 0, EXTENTS).terms == ()
+
+
+def towards_zero(x: Expr, values: dict[str, int]) -> int:
+    """What C makes of an index."""
+    if isinstance(x, Binary):
+        a, b = towards_zero(x.a, values), towards_zero(x.b, values)
+        if x.op in ("//", "%"):
+            quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+            return quotient if x.op == "//" else a - quotient * b
+        return a + b if x.op == "+" else a - b if x.op == "-" else a * b
+    if isinstance(x, Unary):
+        return -towards_zero(x.x, values)
+    if isinstance(x, Var):
+        return values[x.name]
+    assert isinstance(x, (Const, SizeOf))
+    return int(x.value if isinstance(x, Const) else x.size)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_negative_number_is_divided(seed: int) -> None:
+    """Indices that count down, divided again and again, as C rounds quotients."""
+    draw = random.Random(seed)
+    for _ in range(100):
+        steps = [draw.choice((-6, -4, -2, -1, 1, 2, 3, 8)) for _ in "ijk"]
+        most = [n - 1 for n in EXTENTS.values()]
+        lowest = -sum(min(0, c * m) for c, m in zip(steps, most, strict=True))
+        a = normal(whole(lowest + draw.randint(0, 9)), EXTENTS)
+        for v, c in zip((i, j, k), steps, strict=True):
+            a = add(a, times(normal(v, EXTENTS), c))
+        found, wanted = a, list[tuple[str, int]]()
+        for _ in range(draw.randint(1, 3)):
+            op, d = draw.choice("//%"), draw.choice((2, 3, 4, 8))
+            found = divide(found, d, EXTENTS) if op == "/" else modulo(found, d, EXTENTS)
+            wanted.append((op, d))
+        for values in itertools.product(*map(range, EXTENTS.values())):
+            at = dict(zip(EXTENTS, values, strict=True))
+            exact = towards_zero(expression(a), at)
+            for op, d in wanted:
+                exact = exact // d if op == "/" else exact % d
+            assert towards_zero(expression(found), at) == exact

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from attrs import evolve
 
 import passkit as pk
 from passkit.target import cpu
 from tests.passes.test_fusion import BEFORE, fused, groups
+from tests.planned import agrees
 
 GROUPS = [
     ("x: f32[4]; return exp(neg(add(x, 1)))", ["add neg exp"]),
@@ -76,3 +78,16 @@ def test_what_waits_stays_apart() -> None:
     found = pk.ApplyPasses(pk.Graph([late]), [*BEFORE, "Fusion"], fusion="xla")
 
     assert [d.code for d in found.attrs["fusion_log"]] == ["control", "control"]
+
+
+def test_what_is_repeated_backwards() -> None:
+    """Where rows are read backwards, a divided index counts from 0 up, as C divides."""
+    graph = pk.parse("""x: f16[3, 4, 2]; v: f16[3, 1, 1]
+    s = slice(reshape(fdim(x, v), shape=(-1,)), begin=(0,), size=(4,))
+    return pad(s, pad_width=(1, 4), mode="symmetric")""")
+    feeds = {
+        "x": np.arange(24, dtype=np.float16).reshape(3, 4, 2),
+        "v": np.array([1, -50, 90], np.float16).reshape(3, 1, 1),
+    }
+
+    agrees(graph, feeds, pk.compile(graph, fusion="xla")(feeds))
