@@ -110,9 +110,15 @@ class Pairs:
         """Whether a value is made of what lies evenly in both rows, and of nothing of one row."""
         places = {loop.var for loop in self.stage.loops}
         return all(
-            self._lies_evenly(part.index) if isinstance(part, Load) else part not in places
+            self._loads_evenly(part) if isinstance(part, Load) else part not in places
             for part in computed(x)
         )
+
+    def _loads_evenly(self, x: Load) -> bool:
+        """Whether a load can be one of both rows; halves of two are joined from 4 bytes on."""
+        varies = _meets(varying(self.stage, self.stage.loops[1].var))
+        whole = x.dtype.nbytes >= 4 or not varies(x.index) or self.stride(x.index) == self.length
+        return whole and self._lies_evenly(x.index)
 
     def _lies_evenly(self, index: Expr) -> bool:
         """Whether an index goes on by one from lane to lane; or is the same for both rows."""

@@ -209,3 +209,25 @@ def test_what_goes_row_by_row(body: list[Statement]) -> None:
 def test_other_lengths_go_row_by_row(lanes: int) -> None:
     """Two rows are whole vectors where one has eight elements more; long ones hardly gain."""
     assert "for (int64_t i = low;" in printed(COPY, lanes=lanes)
+
+
+STRIDED = """x: f16[4, 40]; s = slice(x, begin=(0, 0), size=(2, -1), step=(2, 1))
+return reduce_prod(s, axis=-1)"""
+
+
+@pytest.mark.parametrize("text", [
+    STRIDED,
+    "x: bf16[32, 40]; g: bf16[40]; return reduce_sum(mul(x, g), axis=1)",
+    "x: f16[32, 40]; g: f16[1, 40]; return mul(softmax(x, axis=1), g)",
+])  # fmt: skip
+def test_short_floats_that_do_not_follow_each_other(text: str) -> None:
+    """Vectors of 16-bit floats are not put together of two rows: those are taken one by one."""
+    graph, rng = pk.parse(text), np.random.default_rng(0)
+    feeds = {
+        graph.names[n]: rng.uniform(0.5, 1.5, n.entries[0].shape).astype(n.entries[0].dtype.numpy)
+        for n in graph.inputs
+    }
+    (found,), (wanted,) = pk.compile(graph)(feeds), pk.interpret(graph, feeds)
+    exact = found.astype(np.float64), wanted.astype(np.float64)
+
+    np.testing.assert_allclose(*exact, rtol=2e-2, atol=1e-4)
