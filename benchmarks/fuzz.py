@@ -32,8 +32,9 @@ TARGETS = ("cpu", "opencl", "cuda")
 def work(first: int, count: int, seconds: float, blocks: bool, target: str) -> int:
     """Check the graphs of some seeds; a line of JSON for each batch, failures as text."""
     from tests.emulator import checking
-    from tests.fuzzing import Failure, check, check_all, check_blocks, check_opencl, minimised
+    from tests.fuzzing import Failure, check, check_all, check_blocks, check_opencl
     from tests.fuzzing import opencl_of as opencl
+    from tests.minimising import minimised
     from tests.random_graphs import coverage, random_case
 
     every, each = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from passkit.graph import Graph
 from passkit.group import Group, Kind
@@ -35,6 +35,24 @@ def make_group(
         new.update(zip(node.entries, made.entries, strict=True))
     closed = Graph([new[e] for e in outputs])
     return Group(closed, kind_of(body), origin), [feeds[n] for n in closed.inputs]
+
+
+def reads_of_part(graph: Graph, nodes: Collection[Node]) -> list[Entry]:
+    """What nodes read from outside, once each, without literals."""
+    inside = set(nodes)
+    found = dict.fromkeys(e for n in nodes for e in n.inputs if e.node not in inside)
+    return [e for e in found if not is_literal(graph, e)]
+
+
+def results_of_part(graph: Graph, nodes: Collection[Node]) -> list[Entry]:
+    """What of nodes others read, or the caller."""
+    inside, heads = set(nodes), set(graph.heads)
+    return [
+        e
+        for n in nodes
+        for e in n.entries
+        if e in heads or any(u not in inside for u in graph.users.get(e, ()))
+    ]
 
 
 def kind_of(body: Sequence[Node]) -> Kind:

@@ -1,30 +1,25 @@
 """Checking random graphs: what is compiled must be what is interpreted, however it is called.
 
 Many graphs are planned first and their kernels compiled in one go, so that one compiler process
-serves dozens of them. A graph that fails is made smaller while it still does.
+serves dozens of them.
 """
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 from attrs import evolve, frozen
 
 import passkit as pk
-from passkit.errors import PasskitError, ShapeError
+from passkit.errors import PasskitError
 from passkit.executable import Executable
-from passkit.graph import Graph
-from passkit.infer import show_shape
-from passkit.node import Entry, Node, constant, known_shape, var
 from passkit.planning import LADDER
 from passkit.runtime.feeds import bind_sizes
 from passkit.runtime.program import Launch
-from passkit.size import Size
 from passkit.target import Target, cpu
 from passkit.target import target_of as named
 from tests.error_bounds import Value, bounded, mismatch, openness
@@ -302,112 +297,3 @@ def _poisoned(array: Any) -> Any:
     inner = whole[128 : 128 + array.nbytes].view(array.dtype).reshape(array.shape)
     inner[...] = array
     return inner
-
-
-# Making a failing case smaller.
-
-
-def minimised(
-    failure: Failure, seconds: float = 60.0, by: Callable[[Case], str | None] | None = None
-) -> Failure:
-    """The failure of a smaller graph: fewer runs, outputs and operators, as far as time allows.
-
-    It fails as `check` says, or another check ``by`` which it was found.
-    """
-    by = by or check
-    end = time.monotonic() + seconds
-    best = failure
-
-    def attempt(case: Case) -> bool:
-        nonlocal best
-        if time.monotonic() > end:
-            return False
-        what = by(case)
-        if what is None or (kind_of(what) != kind_of(best.what)):
-            return False
-        best = Failure(case, what)
-        return True
-
-    for k in range(len(best.case.feeds)):
-        if attempt(evolve(best.case, feeds=(best.case.feeds[k],))):
-            break
-    progress = True
-    while progress and time.monotonic() < end:
-        progress = any(attempt(case) for case in _tried(_smaller(best.case)))
-    return best
-
-
-def _tried(cases: Iterator[Case]) -> Iterator[Case]:
-    """Cases as long as some can be made: a graph that cannot be cut ends them, and nothing else."""
-    with suppress(Exception):
-        yield from cases
-
-
-def kind_of(what: str) -> str:
-    """What two failures must share to be taken for one: the error's type, or that values differ."""
-    return what.split(":", 1)[0] if "Error" in what.split(":", 1)[0] else "unequal"
-
-
-def _smaller(case: Case) -> Iterator[Case]:
-    """Graphs with something left out, those with most left out first."""
-    graph = case.graph
-    outputs = graph.outputs
-    if len(outputs) > 1:
-        for k in range(len(outputs)):
-            yield _with(case, Graph([outputs[k]]))
-        for k in range(len(outputs)):
-            yield _with(case, Graph([*outputs[:k], *outputs[k + 1 :]]))
-    for k, entry in enumerate(outputs):
-        before = [e for e in entry.node.inputs if e.node.op is None or e.node.inputs]
-        if before:
-            yield _with(case, Graph([*outputs[:k], *dict.fromkeys(before), *outputs[k + 1 :]]))
-    for node in reversed(graph.nodes):
-        if node.op is None or node.op.name == "constant":
-            continue
-        entry = node.entries[0]
-        for inner in node.inputs:
-            if inner.shape == entry.shape and inner.dtype is entry.dtype:
-                with suppress(Exception):  # what shapes say elsewhere may not allow it
-                    yield _with(case, graph.replace({entry: inner}))
-    for node in graph.nodes:
-        if node.op is not None and node.op.name not in ("constant", "assign"):
-            with suppress(Exception):
-                yield _cut(case, node)
-    for node in graph.nodes:
-        if node.control:
-            yield _with(case, graph.rebuild(lambda n, i, gone=node: _free(n, i, gone)))
-
-
-def _free(node: Node, inputs: Sequence[Entry], gone: Node) -> Sequence[Entry] | None:
-    return node.replaced(inputs, ()).entries if node is gone else None
-
-
-def _with(case: Case, graph: Graph) -> Case:
-    names = {n.name for n in graph.inputs}
-    feeds = tuple({k: v for k, v in f.items() if k in names} for f in case.feeds)
-    return evolve(case, graph=graph, feeds=feeds)
-
-
-def _cut(case: Case, node: Node) -> Case:
-    """A graph that is fed the values of ``node``, a constant where it is a single element.
-
-    Raises: ShapeError where its shape is more than names and numbers, or only other inputs have
-    its size.
-    """
-    made: dict[Entry, Entry] = {}
-    more: list[dict[str, Any]] = [{} for _ in case.feeds]
-    for entry in node.entries:
-        shape = known_shape(entry)
-        if any(isinstance(n, Size) and not str(n).isidentifier() for n in shape):
-            raise ShapeError(f"{node.where} has the shape {show_shape(shape)}")
-        name = f"v{sum(n.is_variable for n in case.graph.nodes)}_{node.name}_{entry.index}"
-        inner = _with(case, Graph([entry]))
-        values = [pk.interpret(inner.graph, feeds)[0] for feeds in inner.feeds]
-        single = values[0].shape == () and len({v.tobytes() for v in values}) == 1
-        made[entry] = constant(values[0]) if single else var(name, shape, entry.dtype)
-        if not single:
-            for feeds, value in zip(more, values, strict=True):
-                feeds[name] = value
-    out = case.graph.replace(made)
-    feeds = tuple({**a, **b} for a, b in zip(case.feeds, more, strict=True))
-    return _with(evolve(case, feeds=feeds), out)

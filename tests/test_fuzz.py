@@ -16,7 +16,8 @@ from passkit.dtype import int64
 from passkit.lowering.loops import Loops
 from passkit.passes import codegen
 from tests.error_bounds import Value, bounded, mismatch
-from tests.fuzzing import Failure, check, check_all, check_blocks, minimised
+from tests.fuzzing import Failure, check, check_all, check_blocks
+from tests.minimising import minimised
 from tests.random_graphs import Case, coverage, covered, expected, random_case, table
 from tests.random_graphs.registry import NOT_DRAWN, PERIOD, chosen, standard_ops, turn_of
 
@@ -194,6 +195,22 @@ def test_bounds_follow_what_functions_do_to_errors() -> None:
 
     assert close.error.tolist() == [np.inf, 0.0]
     assert 0 < back.error[1] < 1e-14
+
+
+def test_bounds_of_remainders() -> None:
+    """What is left is open up to the divisor where errors reach the next quotient, and only there.
+
+    So it is with any quotient beyond the digits of a float64.
+    """
+    x, y = pk.var("x", (3,), "float64"), pk.var("y", (3,), "float64")
+    graph = pk.Graph([pk.ops.fmod(x, pk.ops.exp(y))])
+    tiny = np.exp(-70.0)
+    feeds = {"x": np.array([2.5, 1.0, 1.0]), "y": np.array([0.0, 0.0, -70.0])}
+
+    (rest,) = bounded(graph, feeds, {}, {})
+
+    assert 0 < rest.error[0] < 1e-14
+    assert 1 <= rest.error[1] < 1.1 and tiny <= rest.error[2] < 1.1 * tiny
 
 
 def test_a_mismatch_is_seen() -> None:

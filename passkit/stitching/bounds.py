@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from attrs import field, frozen
 
+from passkit.closing import reads_of_part
 from passkit.consistency import States
 from passkit.group import Group
 from passkit.layout import Layout, lay_apart
@@ -17,7 +18,7 @@ from passkit.schedule import estimate
 from passkit.size import Extent, numel
 from passkit.space import Infeasible
 from passkit.split import GUESS, State, guessed
-from passkit.stitching.closed import closed, reads_of_part
+from passkit.stitching.closed import closed
 from passkit.stitching.costs import product_seconds, tile_seconds
 from passkit.stitching.cutting import Piece, contract_of
 from passkit.stitching.parts import USUAL

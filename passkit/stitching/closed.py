@@ -1,11 +1,11 @@
-"""Parts closed: nodes of a stitched group as groups of their own, and what those read."""
+"""Parts closed: nodes of a stitched group as groups of their own."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
 
-from passkit.closing import is_literal, make_group
+from passkit.closing import make_group, reads_of_part
 from passkit.graph import Graph
 from passkit.group import Group
 from passkit.layout import lay_out
@@ -34,16 +34,3 @@ def laid_out(graph: Graph, nodes: Sequence[Node]) -> object:
     ]
     group, _ = make_group(graph, nodes, reads_of_part(graph, nodes), wanted)
     return lay_out(group.graph)
-
-
-def reads_of_part(graph: Graph, nodes: Sequence[Node]) -> list[Entry]:
-    """What nodes read from outside, once each, without literals."""
-    inside = set(nodes)
-    return list(
-        dict.fromkeys(
-            e
-            for n in nodes
-            for e in n.inputs
-            if e.node not in inside and not is_literal(graph, e)
-        )
-    )

@@ -13,6 +13,7 @@ from attrs import define, field
 
 from passkit import dtype as dt
 from passkit.ast import Var
+from passkit.closing import reads_of_part
 from passkit.folds import Contract
 from passkit.graph import Graph
 from passkit.index import Extents, ravel
@@ -22,7 +23,7 @@ from passkit.op import FContract, OpPattern
 from passkit.reads import Index, reads_of
 from passkit.schedule import RECOMPUTE, is_expensive
 from passkit.space import Infeasible, folding_of, is_free, reduce_of, scan_of
-from passkit.stitching.closed import closed, laid_out, reads_of_part
+from passkit.stitching.closed import closed, laid_out
 from passkit.stitching.growth import Growth, grown
 from passkit.walk import variables
 

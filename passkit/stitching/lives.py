@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from attrs import define, field, frozen
 
+from passkit.closing import reads_of_part
 from passkit.flow import spans, work_of
 from passkit.graph import Graph
 from passkit.group import Group
@@ -20,7 +21,6 @@ from passkit.scratch import Holds, Scratch
 from passkit.sharing import Array, Need, Work
 from passkit.size import Extent
 from passkit.space import Role, is_free, reduce_of, scan_of
-from passkit.stitching.closed import reads_of_part
 from passkit.stitching.parts import LaidPart, has_rows
 from passkit.stitching.regions import Region, alike
 from passkit.tiling import Composition

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from attrs import evolve
 
+from passkit.closing import reads_of_part
 from passkit.consistency import Part, States
 from passkit.graph import Graph
 from passkit.group import Group
@@ -27,7 +28,6 @@ from passkit.split import Split, guessed
 from passkit.split_search import Agreed, Search, completed, roots_of
 from passkit.stitching.apart import cuts
 from passkit.stitching.bounds import Bound
-from passkit.stitching.closed import reads_of_part
 from passkit.stitching.costs import part_seconds, product_seconds, tile_seconds
 from passkit.stitching.cutting import Piece, contract_of, results_of, without
 from passkit.stitching.lives import arrays_of

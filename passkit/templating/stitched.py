@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from attrs import evolve
 
+from passkit.closing import reads_of_part
 from passkit.group import Group
 from passkit.nest import Nest, nests_of, value_names
 from passkit.node import Node, known_shape
@@ -13,7 +14,6 @@ from passkit.schedule import Schedule
 from passkit.size import Extent, numel
 from passkit.stage import Level
 from passkit.stitching.apart import cuts
-from passkit.stitching.closed import reads_of_part
 from passkit.stitching.regions import Region
 from passkit.template import NestPlan
 from passkit.templating.dealing import dealt, settled

@@ -8,7 +8,8 @@ import pytest
 
 from tests.emulator.checking import check, check_all
 from tests.emulator.driver import Driver
-from tests.fuzzing import Failure, minimised
+from tests.fuzzing import Failure
+from tests.minimising import minimised
 from tests.random_graphs import random_case
 
 COUNT, BATCH = 100, 50

@@ -131,6 +131,8 @@ def _primitive(name: str, args: list[Value], dtype: DType, unary: bool = False) 
     errors = [np.broadcast_to(e, array.shape) for _, e in wide]
     if name in ("sin", "cos"):
         off = np.maximum(off, errors[0])
+    if name == "fmod":
+        off = np.maximum(off, _jump(*wide))
     pole = {"/": 1, "rsqrt": 0, "pow": 0}.get(name)
     if pole is not None:
         value, e = wide[pole]
@@ -146,6 +148,19 @@ def _primitive(name: str, args: list[Value], dtype: DType, unary: bool = False) 
     else:
         off = np.where(off > 0, np.inf, 0.0)
     return Value(array, off)
+
+
+def _jump(x: tuple[Any, Any], y: tuple[Any, Any]) -> Any:
+    """How far a remainder of x by y moves where errors change the quotient: anywhere up to y.
+
+    A quotient beyond the digits of float64 is changed by any error.
+    """
+    (a, e), (b, f) = x, y
+    with np.errstate(all="ignore"):
+        ends = [np.trunc((a + s * e) / (b + t * f)) for s, t in product((-1, 1), repeat=2)]
+        kept = reduce(np.logical_and, (end == ends[0] for end in ends))
+        open_ = ~kept | (np.abs(ends[0]) >= 2.0**52)
+    return np.where(open_ & (np.maximum(e, f) > 0), np.abs(b) + f, 0.0)
 
 
 def _evaluate_wide(name: str, dtype: DType, unary: bool, args: Sequence[Any]) -> Any:

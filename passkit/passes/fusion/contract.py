@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passkit.closing import is_literal, make_group
+from passkit.closing import make_group, reads_of_part, results_of_part
 from passkit.errors import GraphError
 from passkit.graph import Graph
 from passkit.group import Group, fused_node
@@ -22,18 +22,8 @@ def contract(graph: Graph, partition: Partition) -> Graph:
 
 def group_of(graph: Graph, body: Sequence[Node]) -> Group:
     """The group that nodes in post-order would be, whatever becomes of the others."""
-    inside = set(body)
-    reads = dict.fromkeys(
-        e for n in body for e in n.inputs if e.node not in inside and not is_literal(graph, e)
-    )
-    heads = set(graph.heads)
-    results = [
-        e
-        for n in body
-        for e in n.entries
-        if e in heads or any(u not in inside for u in graph.users.get(e, ()))
-    ]
-    return make_group(graph, body, list(reads), results or [body[-1].entries[0]])[0]
+    results = results_of_part(graph, body) or [body[-1].entries[0]]
+    return make_group(graph, body, reads_of_part(graph, body), results)[0]
 
 
 class _Contraction:
@@ -66,14 +56,7 @@ class _Contraction:
         """The entries that a unit reads from outside itself."""
         if isinstance(unit, Node):
             return list(unit.inputs)
-        inside = set(self.bodies[unit])
-        found = dict.fromkeys(
-            e
-            for n in self.bodies[unit]
-            for e in n.inputs
-            if e.node not in inside and not is_literal(self.graph, e)
-        )
-        return list(found)
+        return reads_of_part(self.graph, self.bodies[unit])
 
     def _order(self) -> list[int | Node]:
         """Units in dependence order, reachable ones only; depth first, without recursion."""

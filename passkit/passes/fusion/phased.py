@@ -14,6 +14,7 @@ from functools import lru_cache
 from attrs import frozen
 
 from passkit.ast import Chunks
+from passkit.closing import reads_of_part
 from passkit.costs import model_seconds
 from passkit.graph import Graph
 from passkit.group import FUSED, Group, Kind, fused_node
@@ -29,7 +30,6 @@ from passkit.planner import plan_group
 from passkit.schedule import RECOMPUTE, Schedule, recompute_cost
 from passkit.size import Size, at_least, numel
 from passkit.space import Infeasible, folding_of, is_free
-from passkit.stitching.closed import reads_of_part
 from passkit.stitching.cutting import contract_of, cut
 from passkit.target import Target
 

@@ -6,7 +6,8 @@ from collections import Counter
 
 import pytest
 
-from tests.fuzzing import check_all, check_opencl, minimised, opencl_of
+from tests.fuzzing import check_all, check_opencl, opencl_of
+from tests.minimising import minimised
 from tests.opencl import needed
 from tests.random_graphs import random_case
 
