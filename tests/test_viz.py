@@ -12,7 +12,7 @@ import pytest
 import passkit as pk
 from passkit.errors import MissingDependencyError, SettingError
 from passkit.program.planning import planned
-from passkit.viz import render as rendering
+from passkit.viz import renderers as rendering
 from passkit.viz.colours import luminance
 from passkit.viz.scopes import folded
 

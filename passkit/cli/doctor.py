@@ -22,7 +22,7 @@ from passkit.runtime.native.cache import KernelCache, cache_folder, trusted_fold
 from passkit.runtime.native.compiler import INSTALL_HINT, cpu_facts, find_compiler
 from passkit.runtime.native.launcher import num_threads_wanted
 from passkit.values.units import bytes_text, table
-from passkit.viz.render import INSTALL, renderers
+from passkit.viz.renderers import INSTALL, renderers
 
 
 @frozen

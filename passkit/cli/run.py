@@ -34,7 +34,7 @@ from passkit.runtime.interpret import interpret
 from passkit.runtime.profile import Profile
 from passkit.values.agreement import Error, compare
 from passkit.values.units import bytes_text, seconds_text, table
-from passkit.viz.render import ending, rendered
+from passkit.viz.renderers import ending, rendered
 
 Array = np.ndarray[Any, Any]
 BUDGET = 0.3

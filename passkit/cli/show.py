@@ -13,7 +13,7 @@ from passkit.program.compiler import templates
 from passkit.program.planning import planned
 from passkit.serial import json
 from passkit.serial.text import to_text
-from passkit.viz.render import rendered
+from passkit.viz.renderers import rendered
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

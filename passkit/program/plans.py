@@ -38,7 +38,7 @@ PLANNER = "passkit.passes"
 MOST_CONSTANT_BYTES = 1 << 16
 """Of constants that planning made; a plan names those of the graph, such as weights."""
 _TELLING = frozenset({"target", "fusion", "numerics"})
-_HERE = os.path.dirname(os.path.abspath(__file__))
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _INSIDE = os.path.join(_HERE, "ops")
 _OPS = _INSIDE if os.path.isdir(_INSIDE) else os.path.join(os.path.dirname(_HERE), "ops")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from passkit.values.units import bytes_text, seconds_text
 from passkit.viz.plan import plan
-from passkit.viz.render import rendered
+from passkit.viz.renderers import rendered
 
 if TYPE_CHECKING:
     from passkit.graph.graph import Graph

@@ -7,7 +7,7 @@ from passkit.viz.colours import CAME, FILL, GONE, LINE, MOVED, SAME
 from passkit.viz.diff import diff
 from passkit.viz.labels import nbytes
 from passkit.viz.plan import BOXES, MANY, plan
-from passkit.viz.render import render
+from passkit.viz.renderers import render
 
 __all__ = ["BOXES", "CAME", "FILL", "GONE", "LINE", "MANY", "MOVED", "SAME"]
 __all__ += ["diff", "nbytes", "plan", "render"]

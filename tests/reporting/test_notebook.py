@@ -13,7 +13,7 @@ import passkit as pk
 from passkit.plan.group import Decision
 from passkit.reasons.explanation import Explanation
 from passkit.runtime.profile import Profile, Row
-from passkit.viz import render
+from passkit.viz import renderers
 
 NAME = "<script>alert(1)</script>"
 
@@ -65,7 +65,7 @@ def test_a_graph_is_a_picture(run: pk.Executable) -> None:
 
 def test_a_picture_needs_no_renderer(run: pk.Executable, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without one it is laid out simply."""
-    monkeypatch.setattr(render, "renderers", lambda: iter(()))
+    monkeypatch.setattr(renderers, "renderers", lambda: iter(()))
 
     assert "laid out simply" in bundle(run.graph)["image/svg+xml"]
 

@@ -13,6 +13,7 @@ import pytest
 
 import passkit as pk
 from passkit.plan.group import Group, Kind, fused_node
+from passkit.values.dtype import dtype_of
 from passkit.values.size import Size
 
 
@@ -86,7 +87,7 @@ def test_parameters_of_every_kind() -> None:
     op.set_attr("FInferShape", lambda node: ())
     n = Size.symbol("n")
     x = op(a=(n + 1) // 2 * 3 - n, b=np.arange(3.0), c=float("-inf"), d={1: "a", "k": ()},
-           e=("x", 1.0, 1, True), f=pk.node.dtype_of("float16"))
+           e=("x", 1.0, 1, True), f=dtype_of("float16"))
     round_trip(pk.Graph([x]))
     params = pk.from_json(pk.to_json(pk.Graph([x]))).nodes[0].params
 

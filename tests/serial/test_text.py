@@ -10,6 +10,7 @@ import pytest
 import passkit as pk
 from passkit.plan.group import Group, Kind, fused_node
 from passkit.serial.text import INLINE, size_text
+from passkit.values.dtype import dtype_of
 from passkit.values.size import Size
 
 TEXT = """\
@@ -82,7 +83,7 @@ def test_numbers_keep_their_bits() -> None:
         np.array([0.1, 5e-324, 1 / 3]), np.array([0.1, 65504], np.float16), odd,
         np.array([2**63 - 1, -(2**63)]), np.array(2**64 - 1, np.uint64), np.array([True, False]),
         np.arange(INLINE + 1), np.zeros((0, 3), np.float32), np.array([1 + 2j], np.complex64),
-        np.array([0.1, 3], pk.node.dtype_of("bfloat16").numpy),
+        np.array([0.1, 3], dtype_of("bfloat16").numpy),
     ]
     graph = pk.Graph([pk.constant(v) for v in values])
     text = round_trip(graph)
