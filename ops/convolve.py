@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passkit.errors import ShapeError
-from passkit.infer import agree, show_shape
-from passkit.lazy import Lazy
-from passkit.node import Entry, Node, known_shape
-from passkit.op import REQUIRED, OpPattern, register_op
+from passkit.graph.infer import agree, show_shape
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.op import REQUIRED, OpPattern, register_op
 from passkit.ops.composites import composite
 from passkit.ops.movement import movement
 from passkit.ops.rules import extents, make, takes
 from passkit.ops.windowed import WINDOWED, Windows, spatial, windows_of
-from passkit.size import Extent, Shape
+from passkit.values.lazy import Lazy
+from passkit.values.size import Extent, Shape
 
 if TYPE_CHECKING:
-    from passkit import ast, folds
-    from passkit.ast import Expr
-    from passkit.folds import Convolution
-    from passkit.reads import Index, Reader
+    from passkit import ast
+    from passkit.ast import Expr, folds
+    from passkit.ast.folds import Convolution
+    from passkit.space.reads import Index, Reader
 else:
-    ast, folds = Lazy("passkit.ast"), Lazy("passkit.folds")
+    ast, folds = Lazy("passkit.ast"), Lazy("passkit.ast.folds")
 
 CONVOLVED = {**WINDOWED, "groups": 1}
 

@@ -10,7 +10,7 @@ from ml_dtypes import bfloat16
 
 import passkit as pk
 from passkit import ops
-from passkit.dtype import dtype_of
+from passkit.values.dtype import dtype_of
 
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 NARROW = ["float16", "bfloat16"]

@@ -143,15 +143,15 @@ def test_an_upward_import_is_found(tmp_path: Path) -> None:
     file = tmp_path / "size.py"
     file.write_text(
         "from passkit import graph\nimport passkit\n"
-        "def f():\n    from passkit.compiler import compile\n"
-        "if TYPE_CHECKING:\n    from passkit.node import Node\n"
+        "def f():\n    from passkit.program.compiler import compile\n"
+        "if TYPE_CHECKING:\n    from passkit.graph.node import Node\n"
     )
 
-    assert upward("passkit.size", file) == [
-        "passkit.size:1 imports passkit.graph, which is above it",
-        "passkit.size:2 imports the package root; import the module it means",
-        "passkit.size:4 imports passkit.compiler, which is above it",
-        "passkit.size:6 imports passkit.node, which is above it",
+    assert upward("passkit.values.size", file) == [
+        "passkit.values.size:1 imports passkit.graph.graph, which is above it",
+        "passkit.values.size:2 imports the package root; import the module it means",
+        "passkit.values.size:4 imports passkit.program.compiler, which is above it",
+        "passkit.values.size:6 imports passkit.graph.node, which is above it",
     ]
 
 

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import define, frozen
 
-from passkit.dtype import DType, dtype_of
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.proto import Budget, NodeDef, called, short
 from passkit.frontends.tf_graphdef.tensor import dtype_from
-from passkit.infer import show_shape
-from passkit.lazy import Lazy
-from passkit.node import Entry, constant
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry, constant
 from passkit.ops.rules import make
-from passkit.size import Extent, Shape, Size
+from passkit.values.dtype import DType, dtype_of
+from passkit.values.lazy import Lazy
+from passkit.values.size import Extent, Shape, Size
 
 if TYPE_CHECKING:
     from passkit.frontends.tf_graphdef import known

@@ -6,7 +6,7 @@ import argparse
 
 from passkit.cli.answer import Answer
 from passkit.runtime.native.cache import KernelCache, cache_folder
-from passkit.units import bytes_text
+from passkit.values.units import bytes_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -16,13 +16,13 @@ from attrs import asdict, evolve, frozen
 import passkit.ops  # noqa: F401  (the trial programs need operators)
 from passkit.cli.answer import Answer
 from passkit.errors import PasskitError
-from passkit.graph import Graph
-from passkit.node import var
-from passkit.render import INSTALL, renderers
+from passkit.graph.graph import Graph
+from passkit.graph.node import var
 from passkit.runtime.native.cache import KernelCache, cache_folder, trusted_folder
 from passkit.runtime.native.compiler import INSTALL_HINT, cpu_facts, find_compiler
 from passkit.runtime.native.launcher import num_threads_wanted
-from passkit.units import bytes_text, table
+from passkit.values.units import bytes_text, table
+from passkit.viz.renderers import INSTALL, renderers
 
 
 @frozen
@@ -68,7 +68,7 @@ def check_python() -> Check:
 
 def _trial(target: str) -> str:
     """Compile and run ``x * 2 + 1`` on a target."""
-    from passkit.compiler import compile  # the checks before it must not depend on it
+    from passkit.program.compiler import compile  # the checks before it must not depend on it
 
     x = var("x", (1000,))
     run = compile(Graph([x * 2.0 + 1.0]), target=target)

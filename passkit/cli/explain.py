@@ -6,7 +6,7 @@ import argparse
 
 from passkit.cli.answer import Answer
 from passkit.cli.model import add_model_arguments, load
-from passkit.compiler import explain
+from passkit.program.compiler import explain
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from passkit.errors import PassError
-from passkit.graph import Graph
-from passkit.node import CONSTANT, Entry, Node
-from passkit.size import evaluate, numel
-from passkit.storage import Home, Storage, StoragePlan, identities, sharing
+from passkit.graph.graph import Graph
+from passkit.graph.node import CONSTANT, Entry, Node
+from passkit.plan.storage import Home, Storage, StoragePlan, identities, sharing
+from passkit.values.size import evaluate, numel
 
 Range = tuple[Storage | None, int, int]
 

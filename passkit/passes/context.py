@@ -13,10 +13,10 @@ from typing import Any
 from attrs import define, field, frozen
 
 from passkit.errors import ParseError, RegistryError, SettingError, nearest
-from passkit.node import Entry, Node
+from passkit.graph.node import Entry, Node
 from passkit.passes.base import find_pass
-from passkit.target import Target, target_of
-from passkit.template import Template, parse_template
+from passkit.plan.target import Target, target_of
+from passkit.templating.template import Template, parse_template
 
 FUSIONS = ("none", "nnvm", "xla", "deep", "stitch")
 """Every operator alone; pairs of elementwise ones; XLA's basic rules; what grows from results by

@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from attrs import evolve
 
 from passkit.errors import ScheduleError, nearest
-from passkit.graph import Annotation, Graph
-from passkit.group import Group
-from passkit.node import Entry, Node
+from passkit.graph.graph import Annotation, Graph
+from passkit.graph.node import Entry, Node
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
-from passkit.phases import parts_by
-from passkit.phasing import passed_on
-from passkit.planner import plan_group
-from passkit.schedule import Schedule, with_stream
-from passkit.size import numel
-from passkit.space import Infeasible
-from passkit.target import Target
-from passkit.template import Template
+from passkit.plan.group import Group
+from passkit.plan.phases import parts_by
+from passkit.plan.phasing import passed_on
+from passkit.plan.planner import plan_group
+from passkit.plan.schedule import Schedule, with_stream
+from passkit.plan.target import Target
+from passkit.space.space import Infeasible
+from passkit.templating.template import Template
+from passkit.values.size import numel
 
 
 @register_pass(

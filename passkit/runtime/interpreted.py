@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from passkit.graph import Graph
+from passkit.graph.graph import Graph
 from passkit.runtime.interpret import interpret
 from passkit.runtime.state import State
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passkit.errors import FeedError, nearest
-from passkit.graph import Graph
+from passkit.graph.graph import Graph
 
 if TYPE_CHECKING:
     from pathlib import Path

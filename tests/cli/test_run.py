@@ -189,7 +189,7 @@ def test_a_machine_without_a_renderer(
     capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The plan is laid out simply, and the answer says what would draw it better."""
-    from passkit import render
+    from passkit.viz import render
 
     monkeypatch.setattr(render, "renderers", lambda: iter(()))
     data = run(capsys, DIGITS)

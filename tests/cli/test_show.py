@@ -12,7 +12,7 @@ import pytest
 import passkit as pk
 from passkit.cli import main
 from passkit.cli.model import read_templates
-from passkit.planning import planned
+from passkit.program.planning import planned
 
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = str(ROOT / "examples/models/digits.pb")
@@ -129,7 +129,7 @@ def test_a_picture_without_a_renderer(
     capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is laid out simply, and the answer says what would do better."""
-    monkeypatch.setattr("passkit.render.renderers", lambda: iter(()))
+    monkeypatch.setattr("passkit.viz.renderers.renderers", lambda: iter(()))
     said = printed(capsys, "show", DIGITS, "-o", str(tmp_path / "p.svg"))
 
     assert "laid out simply: nothing here can draw svg" in said

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from attrs import field, frozen
 
+from passkit.ast.stage import Place
 from passkit.dialects.printer import has_rows
-from passkit.kernel import Kernel
-from passkit.shared import ALIGN
-from passkit.sharing import aligned
-from passkit.size import evaluate, known_or_zero
-from passkit.stage import Place
+from passkit.plan.kernel import Kernel
+from passkit.sharing.shared import ALIGN
+from passkit.sharing.sharing import aligned
+from passkit.values.size import evaluate, known_or_zero
 from tests.emulator.compiling import compiled, machine
 
 WARP, MOST_THREADS, MOST_SHARED = 32, 1024, 227 << 10

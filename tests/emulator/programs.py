@@ -8,10 +8,10 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from passkit.graph import Annotation, Graph
-from passkit.kernel import RTC, Kernel
+from passkit.graph.graph import Annotation, Graph
 from passkit.passes import base
 from passkit.passes.context import PassContext
+from passkit.plan.kernel import RTC, Kernel
 from tests.emulator.driver import Driver
 
 

@@ -10,9 +10,9 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.errors import CodeGenError, ShapeError
-from passkit.layout import lay_out
-from passkit.space import Infeasible
-from passkit.target import cpu
+from passkit.plan.target import cpu
+from passkit.space.layout import lay_out
+from passkit.space.space import Infeasible
 from tests.ops.central import differences
 from tests.planned import agrees, feeds_of, plan, prebuild
 from tests.teams import team_of

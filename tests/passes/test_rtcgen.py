@@ -8,9 +8,9 @@ import pytest
 
 import passkit as pk
 from passkit.errors import CompilerError, PassError
-from passkit.graph import Annotation
+from passkit.graph.graph import Annotation
 from passkit.passes.rtcgen import kernel_text, sections_of
-from passkit.planning import planned
+from passkit.program.planning import planned
 from passkit.runtime.native.build import stats
 
 

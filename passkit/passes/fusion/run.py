@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from passkit.graph import Annotation, Graph
-from passkit.group import FUSED
+from passkit.graph.graph import Annotation, Graph
 from passkit.passes import hints
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
@@ -17,6 +16,7 @@ from passkit.passes.fusion.pairwise import pairwise, singles
 from passkit.passes.fusion.phased import with_phases
 from passkit.passes.fusion.stitched import with_stitched
 from passkit.passes.fusion.views import without_views
+from passkit.plan.group import FUSED
 
 STRATEGIES = {"none": singles, "nnvm": pairwise, "xla": basic, "deep": deep, "stitch": greedy}
 STITCHING = ("deep", "stitch")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from passkit.kernel import Kernel
+from passkit.plan.kernel import Kernel
 from passkit.runtime.native.feeds import Feeds, InputSpec, refuse_out
 from passkit.runtime.opencl.device import device
 from passkit.runtime.opencl.relaxed import relaxed

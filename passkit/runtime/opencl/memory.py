@@ -11,7 +11,7 @@ from attrs import define
 from passkit.runtime.opencl.device import pyopencl
 from passkit.runtime.opencl.pool import Pool
 from passkit.runtime.program import Ref
-from passkit.size import Extent, numel
+from passkit.values.size import Extent, numel
 
 Place = tuple[str, int]
 

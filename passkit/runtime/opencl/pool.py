@@ -8,7 +8,7 @@ from typing import Any
 
 from passkit.errors import DeviceError
 from passkit.runtime.opencl.device import Device, pyopencl
-from passkit.units import bytes_text
+from passkit.values.units import bytes_text
 
 LEAST = 64
 """The bytes of the smallest buffer: a device has none of no bytes."""

@@ -9,15 +9,15 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from passkit.errors import DeviceError
-from passkit.kernel import Kernel
+from passkit.plan.kernel import Kernel
 from passkit.runtime.opencl.device import JOINED, Device, device, pyopencl
 from passkit.runtime.opencl.host import host_routine
 from passkit.runtime.opencl.memory import Cell, Memory, Place
 from passkit.runtime.opencl.pool import pool_of
 from passkit.runtime.program import Alias, Copy, Launch, Library, Program, Python, Step
 from passkit.runtime.state import State
-from passkit.size import Extent, Shape, evaluate, known_or_zero
-from passkit.units import bytes_text
+from passkit.values.size import Extent, Shape, evaluate, known_or_zero
+from passkit.values.units import bytes_text
 
 GROUPS = 1 << 22
 """Work-groups of a launch, at most: a kernel's groups share out its tiles, however many."""
