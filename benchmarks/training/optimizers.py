@@ -42,6 +42,17 @@ def adam(f: Any, rate: float, w: Any, g: Any, slots: Any, shared: Any) -> dict[s
     return {"": w - rate * m / (f.sqrt(v) + 1e-8), "m": m, "v": v}
 
 
+def tinyflow_adam(
+    f: Any, rate: float, w: Any, g: Any, slots: Any, shared: Any
+) -> dict[str, Any]:
+    """Adam as TinyFlow computes it: the number of the step is kept, and epsilon is 1e-4."""
+    step = shared["step"]
+    rate = rate * (f.sqrt(1.0 - f.pow(0.999, step)) / (1.0 - f.pow(0.9, step)))
+    m = 0.9 * slots["m"] + 0.1 * g
+    v = 0.999 * slots["v"] + 0.001 * g * g
+    return {"": w - rate * m / (f.sqrt(v) + 1e-4), "m": m, "v": v}
+
+
 def rmsprop(f: Any, rate: float, w: Any, g: Any, slots: Any, shared: Any) -> dict[str, Any]:
     """Tieleman and Hinton, as TensorFlow computes it, with a momentum of 0."""
     square = slots["square"] + 0.1 * (f.square(g) - slots["square"])
@@ -54,6 +65,9 @@ OPTIMIZERS = {
     "adam": Optimizer(
         adam, {"m": 0.0, "v": 0.0}, {"power1": 0.9, "power2": 0.999},
         lambda s: {"power1": s["power1"] * 0.9, "power2": s["power2"] * 0.999},
+    ),
+    "tinyflow_adam": Optimizer(
+        tinyflow_adam, {"m": 0.0, "v": 0.0}, {"step": 1.0}, lambda s: {"step": s["step"] + 1.0}
     ),
     "rmsprop": Optimizer(rmsprop, {"square": 1.0, "momentum": 0.0}),
 }

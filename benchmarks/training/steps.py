@@ -19,8 +19,10 @@ class Functions:
     matmul, concat, where, take = ops.matmul, ops.concat, ops.where, ops.gather
     exp, log, tanh, sigmoid, square = ops.exp, ops.log, ops.tanh, ops.sigmoid, ops.square
     sqrt, rsqrt, stack, reshape = ops.sqrt, ops.rsqrt, ops.stack, ops.reshape
+    relu, pow = ops.relu, ops.pow
     sigmoid_cross_entropy = ops.sigmoid_cross_entropy_with_logits
     cross_entropy = ops.softmax_cross_entropy_with_logits
+    sparse_cross_entropy = ops.sparse_softmax_cross_entropy_with_logits
 
     @staticmethod
     def softmax(x: Entry) -> Entry:
@@ -36,6 +38,26 @@ class Functions:
     def mean(x: Entry) -> Entry:
         """Of everything."""
         return ops.reduce_mean(x)
+
+    @staticmethod
+    def mean_over(x: Entry, axes: tuple[int, ...]) -> Entry:
+        """The axes stay, of length 1."""
+        return ops.reduce_mean(x, axis=axes, keepdims=True)
+
+    @staticmethod
+    def conv(x: Entry, w: Entry, padding: str) -> Entry:
+        """Channels last; the filter is (height, width, channels, filters)."""
+        return ops.conv2d(x, w, padding=padding)
+
+    @staticmethod
+    def max_pool(x: Entry, window: int, stride: int) -> Entry:
+        """Windows that lie inside."""
+        return ops.max_pool2d(x, window=(window,) * 2, strides=(stride,) * 2)
+
+    @staticmethod
+    def avg_pool(x: Entry, window: int, stride: int) -> Entry:
+        """Windows around the image, of which only the part inside counts."""
+        return ops.avg_pool2d(x, window=(window,) * 2, strides=(stride,) * 2, padding="SAME")
 
     @staticmethod
     def split(x: Entry, count: int, axis: int) -> list[Entry]:
