@@ -7,15 +7,16 @@ from functools import lru_cache
 
 from attrs import evolve
 
-from passkit.graph.node import Node
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry, Node
 from passkit.plan.group import FUSED, Group, Kind
 from passkit.plan.packing import aim_of, points_of_tile
 from passkit.plan.phasing import plan_phased
 from passkit.plan.schedule import Schedule, Source
 from passkit.plan.scheduling import packed_schedule, plain_schedule
 from passkit.plan.target import Target
-from passkit.space.layout import lay_out
-from passkit.space.space import Infeasible, is_free
+from passkit.space.layout import Layout, lay_out
+from passkit.space.space import Infeasible, Role, folding_of, is_free
 from passkit.space.tiling import tiling
 from passkit.stitching.plan import is_stitched, plan_stitched
 from passkit.templating.obeying import obeying
@@ -111,7 +112,8 @@ def inplace_pairs(node: Node) -> list[tuple[int, int]]:
     """Which results of a fused node may overwrite which inputs: FInplaceOption.
 
     One pass over the points, every read of the input at the point that is written, and no other
-    part of the kernel that reads it. What has phases may read an input in several.
+    part of the kernel that reads it. What has phases may read an input in several. Behind a
+    reduction that pass is the one over what it leaves.
     """
     group: Group = node.params["body"]
     return [] if group.kind is Kind.PHASED else _pairs(group.key, Held(group))
@@ -126,16 +128,44 @@ def _pairs(key: str, held: Held[Group]) -> list[tuple[int, int]]:
         layout = None if is_stitched(part.graph) else lay_out(part.graph)
         if layout is None or isinstance(layout, Infeasible):
             return []  # it is stitched, all of it: no part is packed then
-        if layout.space.reduced:
-            continue
         pairs += [
             (i, o)
             for i, n in zip(part.inputs, part.graph.inputs, strict=True)
-            if all(a == layout.space.full for a in layout.input_reads.get(n, []))
-            and readers[i] == 1
-            for o in part.outputs
+            if readers[i] == 1
+            for o, result in zip(part.outputs, layout.graph.outputs, strict=True)
+            if _may_overwrite(layout, n, result)
         ]
     return pairs
+
+
+def _may_overwrite(layout: Layout, given: Node, result: Entry) -> bool:
+    """Whether every read of an input is at the point that is written, and not later.
+
+    Where something is folded that point is a row, if there is but one pass over rows: if no
+    reduction comes from another, and all that reads the input are row values behind them.
+    """
+    reads = layout.input_reads.get(given, [])
+    if not layout.space.reduced:
+        return all(at == layout.space.full for at in reads)
+    readers = [n for n in layout.graph.nodes if any(e.node is given for e in n.inputs)]
+    rows = all(layout.roles.get(n) is Role.ROW for n in (*readers, result.node))
+    if not rows or any(at != layout.space.row for at in reads):
+        return False
+    before, behind = _around_folds(layout.graph)
+    return given not in before and before.isdisjoint(behind)
+
+
+def _around_folds(graph: Graph) -> tuple[set[Node], set[Node]]:
+    """What reductions come from, and reductions and what comes from them."""
+    before: set[Node] = set()
+    behind: set[Node] = set()
+    for node in reversed(graph.nodes):
+        if folding_of(node) is not None or node in before:
+            before |= {e.node for e in node.inputs}
+    for node in graph.nodes:
+        if folding_of(node) is not None or any(e.node in behind for e in node.inputs):
+            behind.add(node)
+    return before, behind
 
 
 FUSED.set_attr("FInplaceOption", inplace_pairs)

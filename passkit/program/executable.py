@@ -213,7 +213,9 @@ class Executable:
         return (self._variants.get(shapes) or self._variant(shapes)).table, {}
 
     def _program_of(self, table: Table) -> Program:
-        """The program whose table it is."""
+        """The program whose table it is; a table that was found on disk has one planned anew."""
+        if table is self._table and self._program is not None:
+            return self._program
         (found,) = (p for p in (self._program, *self._variants.values()) if p and p.table is table)
         return found
 

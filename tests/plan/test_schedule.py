@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from attrs import evolve
 
 import passkit as pk
@@ -58,3 +59,24 @@ def test_in_place() -> None:
     assert pairs("x: f32[8, 8]; y: f32[8]; return sub(exp(x), y)") == [(0, 0)]
     assert pairs("x: f32[8, 8]; return neg(transpose(x))") == []
     assert pairs("x: f32[8, 8]; return reduce_sum(x, axis=1)") == []
+
+
+@pytest.mark.parametrize(
+    "text, allowed",
+    [
+        ("return add(reduce_sum(x, axis=0), w)", ["w"]),
+        ("s = reduce_sum(x, axis=0); return add(s, w), mul(s, v)", ["w", "w", "v", "v"]),
+        ("y = exp(x); return mul(reduce_sum(y, axis=0), w), y", ["w"]),  # y is no row value
+        ("return reduce_sum(add(x, w), axis=0)", []),  # w is read again for each row
+        ("return add(reduce_sum(mul(x, w), axis=0), w)", []),
+        ("s = add(reduce_sum(x, axis=0), w); return s, reduce_sum(exp(sub(x, s)), axis=0)", []),
+        ("m = add(reduce_max(x, axis=1), w); return m, sub(x, reshape(m, shape=(8, 1)))", ["w"]),
+        ("return add(reduce_max(x, axis=1), slice(w, begin=(7,), size=(8,), step=(-1,)))", []),
+    ],
+)
+def test_in_place_of_rows(text: str, allowed: list[str]) -> None:
+    """Behind a sum a result may overwrite what is read once the sum is there, and not before."""
+    given = "x: f32[8, 8]; w: f32[8]; v: f32[8]; "
+    (node,) = [n for n in planned(pk.parse(given + text), "Fusion").nodes if n.op is FUSED]
+
+    assert [node.inputs[i].name for i, _ in inplace_pairs(node)] == allowed

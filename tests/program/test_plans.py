@@ -40,7 +40,8 @@ light = "passkit.passes" not in sys.modules
 heavy = [m for m in ("attrs", "pathlib", "subprocess", "tempfile", "passkit.ast")
          if m in sys.modules and m not in known]
 print(json.dumps({{"light": light, "heavy": heavy, "bits": [o.tobytes().hex() for o in outs],
-                  "compiled": exe.stats["compiled"], "kernels": len(exe.kernels)}}))
+                  "compiled": exe.stats["compiled"], "kernels": len(exe.kernels),
+                  "rows": len(exe.profile(runs=1, copies=False).rows)}}))
 """
 GELU = {"graph": "", "feeds": '{"x": np.linspace(-3, 3, 120, dtype=np.float32).reshape(3, 40)}'}
 MODEL = {
@@ -90,6 +91,7 @@ def test_a_new_process_plans_nothing(folder: Path, program: dict[str, str]) -> N
     assert (first["light"], second["light"]) == (False, True)
     assert second["bits"] == first["bits"]
     assert second["kernels"] == first["kernels"] >= (program is not WEIGHTS)
+    assert second["rows"] == first["rows"] >= 1
     assert second["compiled"] == 0
     assert program is not GELU or second["heavy"] == []
 
