@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from threading import local
+from threading import RLock, local
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,8 @@ from tests.emulator.driver import EmulatedError, launch
 SIGNATURE = re.compile(r'extern "C" __global__ void (\w+)\((.*)\) \{')
 ITEMS = {"float": 4, "double": 8, "bool": 1, "int64_t": 8, "uint64_t": 8, "int32_t": 4,
          "uint32_t": 4, "int16_t": 2, "uint16_t": 2, "int8_t": 1, "uint8_t": 1}  # fmt: skip
+LOCK = RLock()
+"""There is one emulated machine, which does one thing at a time."""
 LOG = "ptxas info : Used 32 registers, 8 bytes spill stores"
 
 
@@ -45,12 +47,13 @@ class FakeNvrtc(Nvrtc):
     def compile(self, text: str, options: Sequence[str]) -> Image:
         """The text itself. Raises: RefusedError."""
         self.compiled += 1
-        lines = text.splitlines()
-        wrong = [k for k, line in enumerate(lines, 1) if self.refused in line]
+        preamble, own = text.split('#line 1 "')[1:]
+        assert preamble == f'preamble"\n{CUDA.preamble}\n'
+        name, _, own = own.partition('"\n')
+        wrong = [k for k, line in enumerate(own.splitlines(), 1) if self.refused in line]
         if wrong:
-            raise RefusedError(f"kernel.cu({wrong[0]}): error: {self.refused!r} is undefined")
+            raise RefusedError(f"{name}({wrong[0]}): error: {self.refused!r} is undefined")
         (architecture,) = (o.split("=")[1] for o in options if o.startswith("--gpu-arch"))
-        own = text.removeprefix(CUDA.preamble)
         return Image(f"{architecture}\n{own}".encode(), LOG)
 
 
@@ -125,7 +128,8 @@ class FakeDriver(Driver):
         """The text's kernel."""
         self.noted("load", name)
         architecture, _, text = image.decode(errors="replace").partition("\n")
-        if architecture != self.facts.architecture:
+        major, minor = self.facts.capability
+        if not 10 * major <= int(architecture[3:] or 0) <= 10 * major + minor:
             raise failed("load", "no kernel image is available for execution on the device")
         found = SIGNATURE.search(text)
         assert found is not None and found[1] == name
@@ -158,7 +162,8 @@ class FakeDriver(Driver):
         raw = np.full(nbytes + 256, 0xA5, np.uint8)
         start = -raw.ctypes.data % 256
         made = raw[start : start + nbytes]
-        self.memory[made.ctypes.data] = made
+        with LOCK:
+            self.memory[made.ctypes.data] = made
         return int(made.ctypes.data)
 
     def free(self, address: int) -> None:
@@ -185,9 +190,10 @@ class FakeDriver(Driver):
 
     def run(self, stream: int) -> None:
         """Do what was enqueued."""
-        todo, self.streams[stream] = self.streams[stream], []
-        for what in todo:
-            what()
+        with LOCK:
+            todo, self.streams[stream] = self.streams[stream], []
+            for what in todo:
+                what()
 
     def later(self, stream: int, what: Callable[[], None]) -> None:
         """Do something when somebody waits."""
@@ -195,7 +201,7 @@ class FakeDriver(Driver):
 
     def at(self, address: int, nbytes: int = -1) -> Any:
         """The bytes at an address, which must be of one allocation."""
-        for start, memory in self.memory.items():
+        for start, memory in tuple(self.memory.items()):
             if start <= address < start + memory.nbytes:
                 found = memory[address - start :]
                 assert nbytes <= found.nbytes, f"{nbytes} bytes of {found.nbytes}"

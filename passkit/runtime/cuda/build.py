@@ -80,8 +80,8 @@ def digest(kernel: Kernel, compiler: str, flags: Sequence[str]) -> str:
 
 
 def program_text(kernel: Kernel) -> str:
-    """What is compiled: the preamble, then the kernel."""
-    return f"{CUDA.preamble}\n{kernel.source}"
+    """What is compiled: the preamble, then the kernel, whose lines are counted from its first."""
+    return f'#line 1 "preamble"\n{CUDA.preamble}\n#line 1 "{kernel.name}.cu"\n{kernel.source}'
 
 
 class _Builder:
@@ -107,11 +107,11 @@ class _Builder:
 
     def compiled(self, kernel: Kernel) -> Image | Exception:
         """A kernel's machine code, or the error that says why there is none."""
-        text = program_text(kernel)
         try:
-            return self.compiler.compile(text, self.flags)
+            return self.compiler.compile(program_text(kernel), self.flags)
         except RefusedError as error:
-            return refusal(f"{self.compiler} for {self.device}", kernel, str(error), text)
+            who = f"{self.compiler} for {self.device}"
+            return refusal(who, kernel, str(error), kernel.source)
 
     def take(self, name: str, kernel: Kernel, image: Image) -> None:
         """Load new machine code and keep it."""
@@ -120,8 +120,8 @@ class _Builder:
         except DriverError as error:
             if error.trouble is not Trouble.IMAGE:
                 raise
-            who, text = f"{self.device}, which loads code for itself,", program_text(kernel)
-            raise refusal(who, kernel, str(error), text) from error
+            who = f"{self.device}, which loads code for itself,"
+            raise refusal(who, kernel, str(error), kernel.source) from error
         self.images.keep(packed(image), {name: kernel.name})
         stats.compiled += 1
         stats.processes += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -20,6 +21,8 @@ from passkit.runtime.device.process import check_process
 from passkit.target import KIB, Target, target_of
 
 INSTALL = "pip install 'passkit[cuda]'"
+MODULES = {"PyCUDA": "pycuda.driver", "cuda-bindings": "cuda.bindings.driver"}
+"""The libraries by which a device can be asked, the first one first."""
 
 
 @frozen
@@ -152,44 +155,50 @@ def _device() -> Device:
 
 
 def opened() -> Driver:
-    """The driver by the first library that is installed."""
+    """The driver by the first library that is installed.
+
+    Raises: MissingDependencyError without any; DeviceError without a driver or a device.
+    """
     missing: list[str] = []
-    for name, module in (("PyCUDA", "pycuda.driver"), ("cuda-bindings", "cuda.bindings.driver")):
+    for name, module in MODULES.items():
         try:
-            import_module(module)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # PyCUDA warns of what it then raises
+                import_module(module)
         except ImportError as error:
-            missing.append(f"{name}: {error}")
             if "libcuda" in str(error):
-                no_driver(str(error))
+                no_driver(name, error)
+            missing.append(f"{name}: {error}")
             continue
         try:
-            return _open(name)
+            return open_by(name)
         except DriverError as error:
             refused(name, error)
         except RuntimeError as error:  # cuda-bindings looks for the driver at its first call
-            no_driver(str(error))
+            no_driver(name, error)
     raise MissingDependencyError(
         f"target 'cuda' needs PyCUDA or cuda-bindings, and importing them says: "
         f"{'; '.join(missing)}; {INSTALL}"
     )
 
 
-def _open(name: str) -> Driver:
+def open_by(name: str) -> Driver:
+    """The driver by a library. PyCUDA's has cuda-bindings for what it lacks, if that is there."""
     if name != "PyCUDA":
         return BindingsDriver()
     try:
-        import_module("cuda.bindings.driver")
+        import_module(MODULES["cuda-bindings"])
     except ImportError:
         return PyCudaDriver()
     return PyCudaDriver(rest=BindingsDriver)
 
 
-def no_driver(said: str) -> NoReturn:
-    """Raises: DeviceError where NVIDIA's driver is not installed."""
+def no_driver(name: str, error: Exception) -> NoReturn:
+    """Raises: DeviceError where NVIDIA's driver is not installed, or too old for a library."""
     raise DeviceError(
-        f"target 'cuda' needs NVIDIA's driver (libcuda.so.1), and there is none: {said}; install "
-        "it, or compile for target 'cpu' or 'opencl'"
-    )
+        f"target 'cuda' needs NVIDIA's driver (libcuda.so.1), and {name} found none that serves: "
+        f"{error}; install it, or compile for target 'cpu' or 'opencl'"
+    ) from error
 
 
 def refused(name: str, error: DriverError) -> NoReturn:

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 from passkit.errors import DeviceError, MissingDependencyError
 
 INSTALL = "pip install cuda-bindings nvidia-cuda-nvrtc"
-OPTIONS = ("--std=c++17", "--fmad=false", "-lineinfo", "--ptxas-options=-v")
-"""Products and sums round on their own, as elsewhere; NVRTC divides exactly by itself."""
+OPTIONS = ("--std=c++17", "--fmad=false", "-lineinfo", "--ptxas-options=-v", "-diag-suppress=177")
+"""Products and sums round on their own, as elsewhere; NVRTC divides exactly by itself. What of the
+preamble a kernel does not call is no news."""
 
 
 class Image(NamedTuple):

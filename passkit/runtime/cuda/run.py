@@ -35,16 +35,18 @@ def bound(program: Program, sizes: Mapping[str, int], state: State) -> Bound:
         own = device()
         table = _programs[program] = DeviceTable(program, own, pool_of(own), state)
         table.counts.update({CAPTURES: 0, REPLAYS: 0})
-    return Bound(table, sizes)
+    return Bound(program, table, sizes)
 
 
 class Bound(BoundProgram):
     """A program with a number for each size, on a CUDA device."""
 
-    def __init__(self, table: DeviceTable, sizes: Mapping[str, int]) -> None:
+    def __init__(
+        self, program: Program, table: DeviceTable, sizes: Mapping[str, int]
+    ) -> None:
         self.device: Device = table.device
         with self.device.used("choosing figures of launches"):
-            super().__init__(table, sizes)
+            super().__init__(program, table, sizes)
         self.plan = list(_in_graphs(self))
 
     @contextmanager

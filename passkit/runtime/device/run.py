@@ -28,11 +28,11 @@ def cell_of(array: Any, filled: bool = True) -> Cell:
 class DeviceTable:
     """A program's constants, which are taken to the device once, and its state, which changes.
 
-    ``counts`` are what its runs count, by name.
+    ``counts`` are what its runs count, by name. It does not hold the program, by which it is found.
     """
 
     def __init__(self, program: Program, device: Any, pool: Pool, state: State) -> None:
-        self.program, self.device, self.pool = program, device, pool
+        self.device, self.pool = device, pool
         self.counts: dict[str, int] = {}
         changing = {id(a) for a in state.arrays.values()}
         arrays = {("constant", k): a for k, a in enumerate(program.constants)}
@@ -46,9 +46,10 @@ class BoundProgram(ABC):
     ``actions`` are what the steps do, ``plan`` is what a call does.
     """
 
-    def __init__(self, table: DeviceTable, sizes: Mapping[str, int]) -> None:
-        self.table, self.sizes = table, dict(sizes)
-        program = table.program
+    def __init__(
+        self, program: Program, table: DeviceTable, sizes: Mapping[str, int]
+    ) -> None:
+        self.program, self.table, self.sizes = program, table, dict(sizes)
         self.slots = [max(map(self.number, slot)) for slot in program.slots]
         self.results = [(d.numpy, self.shape(s)) for d, s in program.outputs]
         self.actions = [self.action(step) for step in program.steps]
@@ -109,7 +110,7 @@ class BoundProgram(ABC):
     def library(self, step: Library) -> Action:
         """Call the host's library."""
         table = self.table
-        run, reads = host_routine(step, table.program, set(table.constants), self.sizes)
+        run, reads = host_routine(step, self.program, set(table.constants), self.sizes)
 
         def call(memory: Memory) -> None:
             inputs = [memory.array(r) for r in reads]

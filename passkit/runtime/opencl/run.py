@@ -33,7 +33,7 @@ def bound(program: Program, sizes: Mapping[str, int], state: State) -> Bound:
     if table is None:
         own = device()
         table = _programs[program] = DeviceTable(program, own, pool_of(own), state)
-    return Bound(table, sizes)
+    return Bound(program, table, sizes)
 
 
 class Bound(BoundProgram):
