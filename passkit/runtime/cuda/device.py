@@ -19,6 +19,7 @@ from passkit.runtime.cuda.driver import Driver, DriverError, Facts, Limits, Trou
 from passkit.runtime.cuda.with_pycuda import PyCudaDriver
 from passkit.runtime.device.process import check_process
 from passkit.target import KIB, Target, target_of
+from passkit.units import bytes_text
 
 INSTALL = "pip install 'passkit[cuda]'"
 MODULES = {"PyCUDA": "pycuda.driver", "cuda-bindings": "cuda.bindings.driver"}
@@ -154,17 +155,29 @@ def _device() -> Device:
         refused(driver.name, error)
 
 
+def described() -> str:
+    """The device, its driver, and what it can do. Raises: as `device`."""
+    own = device()
+    x = own.limits
+    parts = [
+        f"{own}: CUDA {'.'.join(map(str, own.facts.version))}",
+        f"{bytes_text(x.global_nbytes)} of memory",
+        f"{x.units} multiprocessors",
+        f"{bytes_text(x.shared_nbytes)} of shared memory for a block",
+    ]
+    can = {"graphs": own.driver.graphs, "grid barriers": own.driver.graphs and x.cooperative}
+    return ", ".join([*parts, *(what if does else f"no {what}" for what, does in can.items())])
+
+
 def opened() -> Driver:
     """The driver by the first library that is installed.
 
     Raises: MissingDependencyError without any; DeviceError without a driver or a device.
     """
     missing: list[str] = []
-    for name, module in MODULES.items():
+    for name in MODULES:
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # PyCUDA warns of what it then raises
-                import_module(module)
+            find_library(name)
         except ImportError as error:
             if "libcuda" in str(error):
                 no_driver(name, error)
@@ -184,13 +197,21 @@ def opened() -> Driver:
 
 def open_by(name: str) -> Driver:
     """The driver by a library. PyCUDA's has cuda-bindings for what it lacks, if that is there."""
+    find_library(name)
     if name != "PyCUDA":
         return BindingsDriver()
     try:
-        import_module(MODULES["cuda-bindings"])
+        find_library("cuda-bindings")
     except ImportError:
         return PyCudaDriver()
     return PyCudaDriver(rest=BindingsDriver)
+
+
+def find_library(name: str) -> None:
+    """Import a library's module. Raises: ImportError."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyCUDA warns of what it then raises
+        import_module(MODULES[name])
 
 
 def no_driver(name: str, error: Exception) -> NoReturn:

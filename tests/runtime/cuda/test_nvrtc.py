@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from types import SimpleNamespace as Fake
 from typing import Any
 
@@ -12,61 +13,74 @@ from passkit.runtime.cuda import build, nvrtc
 from passkit.runtime.cuda.nvrtc import Nvrtc, RefusedError
 from tests.planned import plan
 
-LOG = b"ptxas info : 16 bytes stack frame, 24 bytes spill stores, 8 bytes spill loads\n" \
-      b"ptxas info : Used 40 registers\0"  # fmt: skip
+LOG = b"ptxas info : 24 bytes spill stores, 8 bytes spill loads\nptxas info : Used 40 registers\0"
 SASS = ("--gpu-architecture=sm_90", *nvrtc.OPTIONS)
 
 
 class Bindings:
-    """What cuda.bindings.nvrtc has, for programs whose text may be wrong."""
+    """What cuda.bindings.nvrtc has, by its names in lower case; a program's text may be wrong."""
 
     def __init__(self) -> None:
         self.programs: dict[int, bytes] = {}
         self.options: list[bytes] = []
 
-    def nvrtcVersion(self) -> tuple[int, int, int]:
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("nvrtc"):
+            raise AttributeError(name)
+        return getattr(self, name.removeprefix("nvrtc").lower())
+
+    def version(self) -> tuple[int, int, int]:
+        """13.5."""
         return 0, 13, 5
 
-    def nvrtcGetSupportedArchs(self) -> tuple[int, list[int]]:
+    def getsupportedarchs(self) -> tuple[int, list[int]]:
+        """Two."""
         return 0, [75, 90]
 
-    def nvrtcGetErrorString(self, code: int) -> tuple[int, bytes]:
+    def geterrorstring(self, code: int) -> tuple[int, bytes]:
+        """A name."""
         return 0, b"NVRTC_ERROR_%d" % code
 
-    def nvrtcCreateProgram(self, text: bytes, *_: Any) -> tuple[int, int]:
+    def createprogram(self, text: bytes, *_: Any) -> tuple[int, int]:
+        """A number."""
         if b"impossible" in text:
             return 5, 0
         self.programs[len(self.programs)] = text
         return 0, len(self.programs) - 1
 
-    def nvrtcCompileProgram(self, program: int, count: int, options: list[bytes]) -> tuple[int]:
+    def compileprogram(self, program: int, count: int, options: list[bytes]) -> tuple[int]:
+        """Whether the text is right."""
         assert count == len(options)
         self.options = options
         return (6 if b"wrong" in self.programs[program] else 0,)
 
-    def nvrtcGetProgramLogSize(self, program: int) -> tuple[int, int]:
+    def getprogramlogsize(self, program: int) -> tuple[int, int]:
+        """With the 0 at its end."""
         return 0, len(LOG)
 
-    def nvrtcGetProgramLog(self, program: int, into: Any) -> tuple[int]:
-        return self._put(LOG, into)
+    def getprogramlog(self, program: int, into: bytes) -> tuple[int]:
+        """The log."""
+        return put(LOG, into)
 
-    def nvrtcGetCUBINSize(self, program: int) -> tuple[int, int]:
+    def getcubinsize(self, program: int) -> tuple[int, int]:
+        """Four."""
         return 0, 4
 
-    def nvrtcGetCUBIN(self, program: int, into: Any) -> tuple[int]:
-        return self._put(b"\x7fELF", into)
+    def getcubin(self, program: int, into: bytes) -> tuple[int]:
+        """The head of an ELF file."""
+        return put(b"\x7fELF", into)
 
-    def nvrtcDestroyProgram(self, program: int) -> tuple[int]:
+    def destroyprogram(self, program: int) -> tuple[int]:
+        """Forget it."""
         del self.programs[program]
         return (0,)
 
-    def _put(self, what: bytes, into: Any) -> tuple[int]:
-        import ctypes
 
-        assert len(into) == len(what)
-        address = id(into) + bytes.__basicsize__ - 1  # the bindings write into the bytes
-        ctypes.memmove(address, what, len(what))
-        return (0,)
+def put(what: bytes, into: bytes) -> tuple[int]:
+    """Write over bytes, as the bindings do."""
+    assert len(into) == len(what)
+    ctypes.memmove(id(into) + bytes.__basicsize__ - 1, what, len(what))
+    return (0,)
 
 
 def test_what_it_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
