@@ -64,6 +64,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = others + closing if whole else others
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many tests need a device that this machine has not."""
+    skipped = [r for r in terminalreporter.stats.get("skipped", ()) if "cuda" in r.keywords]
+    if skipped:
+        why = sorted({str(r.longrepr[2]) for r in skipped if isinstance(r.longrepr, tuple)})
+        line = f"{len(skipped)} tests need an NVIDIA GPU, which this machine has not"
+        terminalreporter.write_line("\n".join([line, *(f"  {w}" for w in why)]))
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Tell the other workers of the run, if there are any, what this one has met so far."""

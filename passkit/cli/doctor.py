@@ -191,15 +191,38 @@ def check_nvrtc() -> Check:
     return _attempt("nvrtc", "pip install cuda-bindings nvidia-cuda-nvrtc", find)
 
 
-def check_pycuda() -> Check:
-    """CUDA devices, through PyCUDA."""
+def check_cuda_library() -> Check:
+    """What asks the CUDA driver: PyCUDA, and for graphs and grid barriers cuda-bindings."""
 
     def find() -> str:
-        driver = import_module("pycuda.driver")
-        driver.init()
-        return ", ".join(driver.Device(k).name() for k in range(driver.Device.count()))
+        from passkit.runtime.cuda.device import MODULES, find_library
 
-    return _attempt("cuda", "a CUDA driver and pip install 'passkit[cuda]'", find)
+        found, missing = [], []
+        for name in MODULES:
+            try:
+                find_library(name)
+                found.append(f"{name} {version(name)}{OFFERS[name]}")
+            except (ImportError, PackageNotFoundError) as error:
+                missing.append(f"no {name} ({str(error).splitlines()[0]})")
+        if not found:
+            raise RuntimeError("; ".join(missing))
+        return "; ".join([*found, *missing])
+
+    return _attempt("cuda library", "pip install 'passkit[cuda]'", find)
+
+
+OFFERS = {"PyCUDA": ": launches, memory, events", "cuda-bindings": ": these, graphs, grid barriers"}
+
+
+def check_cuda() -> Check:
+    """The CUDA device, and whether a kernel runs on it."""
+
+    def find() -> str:
+        from passkit.runtime.cuda.device import described  # few machines have one
+
+        return f"{described()}; {_trial('cuda')}"
+
+    return _attempt("cuda", "NVIDIA's driver and pip install 'passkit[cuda]'", find)
 
 
 CHECKS = (
@@ -215,5 +238,6 @@ CHECKS = (
     check_solver,
     check_opencl,
     check_nvrtc,
-    check_pycuda,
+    check_cuda_library,
+    check_cuda,
 )

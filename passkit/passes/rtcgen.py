@@ -40,8 +40,13 @@ def rtcgen(graph: Graph, context: PassContext) -> Graph:
         error.group = graph.names[node]
         error.nodes = () if group is None else tuple(map(group.called, group.ops))
         raise
-    found = {n: RTC(k, entries[k.key]) for n, k in kernels.items()}
+    found = {n: _rtc(k, entries[k.key]) for n, k in kernels.items()}
     return graph.with_attrs(rtc=Annotation("rtc", found))
+
+
+def _rtc(kernel: Kernel, entry: Any) -> RTC:
+    """A kernel with what runs it, and what that says of itself."""
+    return RTC(kernel, entry, *(getattr(entry, x, None) for x in ("registers", "spills")))
 
 
 def build_kernels(kernels: Iterable[Kernel], target: Target) -> Mapping[str, Any]:
@@ -52,13 +57,12 @@ def build_kernels(kernels: Iterable[Kernel], target: Target) -> Mapping[str, Any
     wanted = {k.key: k for k in kernels}
     if target.dialect == "cxx":
         return build(map(kernel_text, wanted.values()), FLAGS)
-    if target.on_opencl:
-        from passkit.runtime.opencl.build import build as build_programs  # where somebody needs it
-        from passkit.runtime.opencl.device import device, settled
+    if target.device:
+        from passkit.runtime.device.runtimes import runtime_of  # where somebody needs it
 
-        return build_programs(wanted.values(), device(), settled(target))
+        return runtime_of(target).build(wanted.values(), target)
     raise PassError(
-        f"RTCGen compiles for targets 'cpu' and 'opencl' in this version, not '{target.name}'; "
+        f"RTCGen compiles for targets 'cpu', 'opencl' and 'cuda', not '{target.name}'; "
         f"stop at CodeGen to read the {target.dialect} text"
     )
 

@@ -9,6 +9,7 @@ from attrs import evolve, frozen
 
 from passkit.errors import SettingError, nearest
 
+DEVICES = ("opencl", "cuda")
 KIB = 1 << 10
 MIB = 1 << 20
 
@@ -51,9 +52,9 @@ class Target:
     grows: bool = False
 
     @property
-    def on_opencl(self) -> bool:
-        """Whether an OpenCL device runs the kernels: others may have its dialect too."""
-        return self.dialect == "opencl" and self.name != "blocks"
+    def device(self) -> str:
+        """What runs the kernels, "opencl" or "cuda"; "" for the CPU, or block by block."""
+        return self.dialect if self.dialect in DEVICES and self.name != "blocks" else ""
 
 
 def _cache_bytes(level: int, default: int) -> int:

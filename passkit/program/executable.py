@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from passkit.plan.kernel import Kernel
     from passkit.plan.target import Target
     from passkit.runtime.assemble import Input
+    from passkit.runtime.device.runtimes import Runtime
     from passkit.runtime.profile import Profile
     from passkit.runtime.program import Program, Step
 
@@ -78,6 +79,7 @@ class Executable:
     context: PassContext
     target: Target
     _program: Program | None
+    _device: Runtime | None = None
 
     def __init__(self, graph: Graph, options: Mapping[str, Any]) -> None:
         self.source_graph = graph
@@ -169,10 +171,12 @@ class Executable:
         )
         specs = [InputSpec(s.name, s.dtype.numpy, tuple(map(_dim, s.shape))) for s in self.inputs]
         lock = self.state.lock if self.state.arrays else None
-        if self._on_device:
-            from passkit.runtime.opencl.front import DeviceProgram
+        device = self._device_runtime()
+        self._device = device
+        if device is not None:
+            from passkit.runtime.device.front import DeviceProgram
 
-            self._run: Any = DeviceProgram(specs, self._bind, lock)
+            self._run: Any = DeviceProgram(specs, self._bind, device.said, lock)
         else:
             self._run = make_program(specs, len(self.outputs), self._bind, lock)
         self.run_positional = self._run.run_positional
@@ -199,11 +203,9 @@ class Executable:
         """A run is asked for by shapes not seen before: numbers for every size."""
         table, sizes = self._fitting(shapes)
         self._shapes, self._sizes = shapes, sizes
-        if not self._on_device:
+        if self._device is None:
             return table.bind(shapes, sizes)
-        from passkit.runtime.opencl.run import bound
-
-        return bound(self._program_of(table), sizes, self.state)
+        return self._device.bound(self._program_of(table), sizes, self.state)
 
     def _fitting(self, shapes: tuple[tuple[int, ...], ...]) -> tuple[Table, dict[str, int]]:
         """The table that serves these shapes, and the number of every size in it."""
@@ -219,10 +221,13 @@ class Executable:
         (found,) = (p for p in (self._program, *self._variants.values()) if p and p.table is table)
         return found
 
-    @property
-    def _on_device(self) -> bool:
-        """Whether another device than the CPU runs the kernels; a plan on disk is for the CPU."""
-        return "target" in self.__dict__ and self.target.on_opencl
+    def _device_runtime(self) -> Runtime | None:
+        """What runs the kernels if the CPU does not; a plan on disk is for the CPU."""
+        if "target" not in self.__dict__ or not self.target.device:
+            return None
+        from passkit.runtime.device.runtimes import runtime_of
+
+        return runtime_of(self.target)
 
     def _variant(self, shapes: tuple[tuple[int, ...], ...]) -> Program:
         """A program for shapes whose sizes are not related as planned: planned anew for them.
@@ -288,7 +293,7 @@ class Executable:
             "copies": getattr(self._run, "copies", 0),
             **counts.launches(),
             **counts.bytes(),
-            **(self._run.stats(self.kernels) if self._on_device else {}),
+            **(self._run.stats(self.kernels) if self._device is not None else {}),
         }
 
     def profile(
@@ -322,10 +327,11 @@ class Executable:
             from passkit.program.copying import copy_speed  # few need it
 
             copying = copy_speed().seconds
-        if self._on_device:
-            from passkit.runtime.opencl.profiled import profile_on_device
+        if self._device is not None:
+            from passkit.runtime.device.profiled import profile_on_device
 
-            return profile_on_device(program, sizes, arrays, runs, self.state, copying)
+            made = self._device.bound(program, sizes, self.state)
+            return profile_on_device(made, arrays, runs, copying)
         return profile_program(program, sizes, arrays, runs, copying)
 
     def save(self, folder: str | Path) -> None:

@@ -17,11 +17,12 @@ def placed(context: PassContext, graph: Graph) -> PassContext:
     """
     if "options" in graph.attrs:
         return context.inheriting(graph.attrs["options"])
-    if not context.target.on_opencl:
+    if not context.target.device:
         return context
-    from passkit.runtime.opencl.device import settled
+    from passkit.runtime.device.runtimes import runtime_of
 
-    return context.with_options(target=settled(context.target))
+    settled = runtime_of(context.target).settled(context.target)
+    return context.with_options(target=settled)
 
 
 def planned_or_apart(graph: Graph) -> Graph:
@@ -30,7 +31,7 @@ def planned_or_apart(graph: Graph) -> Graph:
     A warning names each such group. Raises: KernelRefusedError for an operator by itself.
     """
     context = current() or PassContext()
-    if not context.target.on_opencl:
+    if not context.target.device:
         return planned(graph)
     last = LADDER[LADDER.index("Fusion") - 1]
     before = graph if "subgraph" in graph.attrs else planned(graph, last)

@@ -12,6 +12,7 @@ import passkit.program.compiler
 from passkit.cli import doctor, main
 from passkit.errors import PasskitError
 from tests import opencl
+from tests.emulator.fake import faked
 
 Capture = pytest.CaptureFixture[str]
 
@@ -81,32 +82,39 @@ def test_wrong_results_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         doctor._trial("cpu")
 
 
-class Device:
-    """What PyCUDA has for a device."""
-
-    def __init__(self, ordinal: int) -> None:
-        self.ordinal = ordinal
-
-    @staticmethod
-    def count() -> int:
-        """One device."""
-        return 1
-
-    def name(self) -> str:
-        """Its name."""
-        return f"H{self.ordinal}"
-
-
 def test_devices_and_compilers_of_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is installed is shown."""
-    found = {
-        "cuda.bindings.nvrtc": Fake(nvrtcVersion=lambda: (0, 13, 0)),
-        "pycuda.driver": Fake(init=lambda: None, Device=Device),
-    }
-    monkeypatch.setattr(doctor, "import_module", found.__getitem__)
+    """What is installed is shown, with what it offers; what is not, with why."""
+
+    def find(name: str) -> None:
+        if name not in there:
+            raise ImportError(f"No module named {name!r}")
+
+    there = ["cuda-bindings"]
+    compiler = Fake(nvrtcVersion=lambda: (0, 13, 0))
+    monkeypatch.setattr(doctor, "import_module", {"cuda.bindings.nvrtc": compiler}.__getitem__)
+    monkeypatch.setattr("passkit.runtime.cuda.device.find_library", find)
+    monkeypatch.setattr(doctor, "version", lambda name: "13.5.0")
 
     assert doctor.check_nvrtc().found == "NVRTC 13.0"
-    assert doctor.check_pycuda().found == "H0"
+    check = doctor.check_cuda_library()
+    assert check.works and check.found == (
+        "cuda-bindings 13.5.0: these, graphs, grid barriers; no PyCUDA (No module named 'PyCUDA')"
+    )
+    there.clear()
+    check = doctor.check_cuda_library()
+    assert not check.works and check.found.startswith("no PyCUDA (No module named 'PyCUDA'); no cu")
+
+
+def test_a_cuda_device() -> None:
+    """What it is, what it can do, and that a kernel runs."""
+    with faked() as driver:
+        check = doctor.check_cuda()
+        assert check.works and check.found == (
+            "Fake (sm_90, a fake): CUDA 13.0, 64 MiB of memory, 2 multiprocessors, 227 KiB of "
+            "shared memory for a block, graphs, grid barriers; ran 1 kernel"
+        )
+        driver.graphs = False
+        assert "no graphs, no grid barriers" in doctor.check_cuda().found
 
 
 def test_opencl_devices(monkeypatch: pytest.MonkeyPatch) -> None:

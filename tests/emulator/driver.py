@@ -11,15 +11,12 @@ from typing import Any
 import numpy as np
 from attrs import field, frozen
 
-from passkit.ast.stage import Place
-from passkit.dialects.printer import has_rows
 from passkit.plan.kernel import Kernel
-from passkit.sharing.shared import ALIGN
-from passkit.sharing.sharing import aligned
-from passkit.values.size import evaluate, known_or_zero
+from passkit.runtime.cuda.figures import figures, numbers_of
+from passkit.values.size import evaluate
 from tests.emulator.compiling import compiled, machine
 
-WARP, MOST_THREADS, MOST_SHARED = 32, 1024, 227 << 10
+MOST_SHARED = 227 << 10
 
 
 class EmulatedError(Exception):
@@ -61,20 +58,6 @@ class _Array(ctypes.Structure):
     )  # fmt: skip
 
 
-def shared_nbytes(kernel: Kernel, values: Mapping[str, int], rows: int) -> int:
-    """The dynamic shared memory of a block: a tile's arrays, then those of each row."""
-    ends = {False: 0, True: 0}
-    for b in kernel.ast.scratch:
-        if b.place is not Place.SHARED:
-            continue
-        nbytes = int(aligned(evaluate(b.extent, values) * b.dtype.nbytes, ALIGN))
-        if b.offset is None:
-            ends[b.of_row] += nbytes
-        else:
-            ends[b.of_row] = max(ends[b.of_row], evaluate(b.offset, values) + nbytes)
-    return ends[False] + rows * ends[True]
-
-
 @frozen(eq=False)
 class Driver:
     """Kernels that were compiled, by key, and how they are launched.
@@ -112,18 +95,16 @@ class Driver:
             return
         cooperative = len(kernel.ast.phases) > 1
         _check_restricted(kernel, inputs, outputs)
-        figures = self.figures or Figures.drawn(self.rng, cooperative)
-        known = known_or_zero if kernel.phases else evaluate
-        numbers = [known(n, sizes) for n in kernel.sizes]
-        values = dict(zip(kernel.ast.sizes, numbers, strict=True))
-        block = (WARP, figures.rows) if has_rows(kernel.ast) else (figures.threads, 1)
-        while (shared := shared_nbytes(kernel, values, block[1])) > MOST_SHARED and block[1] > 1:
-            block = WARP, block[1] // 2
+        wanted = self.figures or Figures.drawn(self.rng, cooperative)
+        own = figures(
+            kernel, sizes, blocks=wanted.blocks, threads=wanted.threads, rows=wanted.rows,
+            usual=MOST_SHARED,
+        )  # fmt: skip
         launch(
             *self.libraries[kernel.key], [b.name for b in kernel.ast.params],
-            [*inputs, *outputs], len(inputs), numbers,
-            grid=min(tiles, figures.blocks), block=block, shared=shared,
-            cooperative=cooperative, order=figures.order,
+            [*inputs, *outputs], len(inputs), numbers_of(kernel, sizes),
+            grid=own.grid, block=own.block, shared=own.shared,
+            cooperative=cooperative, order=wanted.order,
         )  # fmt: skip
 
 
@@ -144,15 +125,18 @@ def _check_restricted(kernel: Kernel, inputs: Sequence[Any], outputs: Sequence[A
 def launch(
     library: Any, name: str, names: Sequence[str], arrays: Sequence[Any], num_inputs: int,
     numbers: Sequence[int], *, grid: int, block: tuple[int, int], shared: int,
-    cooperative: bool = False, order: int = 0,
+    cooperative: bool = False, order: int = 0, filled: bool = False,
 ) -> None:  # fmt: skip
-    """Run the kernel of this name, as a driver does. Raises: EmulatedError."""
+    """Run the kernel of this name, as a driver does. Raises: EmulatedError.
+
+    Where results are ``filled``, a kernel need not store all of their elements.
+    """
     assert all(a.flags.c_contiguous for a in arrays)
     inputs, outputs = arrays[:num_inputs], arrays[num_inputs:]
     met = [a for a in inputs if any(np.shares_memory(a, b) for b in outputs)]
     described = [
         _Array(a.ctypes.data, a.nbytes, a.itemsize, k >= num_inputs,
-               any(np.shares_memory(a, b) for b in met), names[k].encode())
+               filled or any(np.shares_memory(a, b) for b in met), names[k].encode())
         for k, a in enumerate(arrays) if k >= num_inputs or not any(a is b for b in met)
     ]  # fmt: skip
     given = (_Array * len(described))(*described)

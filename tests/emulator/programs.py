@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
 from attrs import evolve, frozen
 
 from passkit.graph.graph import Annotation, Graph
 from passkit.passes import base
 from passkit.passes.context import PassContext
 from passkit.plan.kernel import RTC, Kernel
+from passkit.plan.target import Target
 from tests.emulator.driver import Driver
 
 
@@ -45,6 +47,8 @@ def emulated(driver: Driver | None = None) -> Iterator[Driver]:
     usual = base.find_pass("RTCGen")
     base._passes["RTCGen"] = evolve(usual, body=rtcgen)
     try:
-        yield made
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Target, "device", "")  # no device of CUDA's is asked for
+            yield made
     finally:
         base._passes["RTCGen"] = usual

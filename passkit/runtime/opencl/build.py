@@ -5,8 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
-from pathlib import Path
-from tempfile import NamedTemporaryFile
 from threading import RLock
 from typing import Any
 
@@ -14,11 +12,11 @@ from attrs import field, frozen
 
 from passkit.dialects.needed import needed
 from passkit.dialects.opencl import OPENCL
-from passkit.errors import DeviceError, KernelRefusedError
+from passkit.errors import DeviceError
 from passkit.plan.kernel import Kernel
 from passkit.plan.target import Target
+from passkit.runtime.device.building import Images, refusal
 from passkit.runtime.native.build import stats
-from passkit.runtime.native.cache import KernelCache, open_cache
 from passkit.runtime.opencl.device import Device, power_of_two, pyopencl
 
 FORMAT = 1
@@ -95,11 +93,6 @@ def entries(kernel: Kernel) -> list[str]:
     return [f"{kernel.name}_phase{k}" for k in range(len(kernel.phases))]
 
 
-def numbered(text: str) -> str:
-    """A text with the number of each line, as compilers count."""
-    return "".join(f"{k:4} {x}\n" for k, x in enumerate(text.splitlines(), 1))
-
-
 def _block(functions: Sequence[Any], wanted: int, device: Device) -> int:
     """The work-items of a group: as wanted, or as many as its registers allow; a power of two."""
     info = pyopencl().kernel_work_group_info.WORK_GROUP_SIZE
@@ -112,9 +105,8 @@ class _Builder:
 
     def __init__(self, device: Device, flags: tuple[str, ...]) -> None:
         self.device, self.flags, self.cl = device, flags, pyopencl()
-        self.fingerprint = sha256(device.fingerprint.encode()).hexdigest()[:16]
         own = self._own_cache()
-        self.cache: KernelCache | None = None if own else open_cache()
+        self.images = None if own else Images(device.fingerprint, ".clbin")
 
     def _own_cache(self) -> bool:
         """Whether the driver itself keeps what it has built."""
@@ -151,7 +143,8 @@ class _Builder:
                     self.unit({name: kernel})
                 return
             (kernel,) = kernels
-            raise self.refusal(kernel, str(error)) from None
+            compiler = f"the OpenCL compiler of {self.device}"
+            raise refusal(compiler, kernel, str(error), program_text([kernel])) from None
         self.keep(unit, program)
         stats.compiled += len(unit)
         stats.processes += 1
@@ -163,37 +156,24 @@ class _Builder:
             program = self.cl.Program(self.device.context, text)
             return program.build(list(self.flags), cache_dir=False)
 
-    def refusal(self, kernel: Kernel, said: str) -> KernelRefusedError:
-        """The error for a kernel that the compiler does not take."""
-        return KernelRefusedError(
-            f"the OpenCL compiler of {self.device} refused {kernel.name}, of "
-            f"{', '.join(kernel.ops)}:\n{said.strip()}\n\n{numbered(program_text([kernel]))}",
-            kernel.key,
-        )
-
     def keep(self, unit: dict[str, Kernel], program: Any) -> None:
         """Note a program's kernels, and put its binary into the cache."""
         for name, kernel in unit.items():
             _known[name] = self.functions(kernel, program)
-        if self.cache is None:
+        if self.images is None:
             return
         (binary,) = program.get_info(self.cl.program_info.BINARIES)
-        with NamedTemporaryFile(prefix="passkit-", suffix=".clbin") as file:
-            file.write(binary)
-            file.flush()
-            symbols = {name: kernel.name for name, kernel in unit.items()}
-            self.cache.keep(Path(file.name), symbols, self.fingerprint)
+        self.images.keep(binary, {name: kernel.name for name, kernel in unit.items()})
 
     def load(self, name: str, kernel: Kernel) -> bool:
         """Take a kernel from the cache, if it is there and the driver still takes it."""
-        entry = None if self.cache is None else self.cache.find(name, self.fingerprint)
-        if entry is None:
+        binary = None if self.images is None else self.images.find(name)
+        if binary is None:
             return False
         try:
-            binary = entry.library.read_bytes()
             program = self.cl.Program(self.device.context, [self.device.handle], [binary])
             _known[name] = self.functions(kernel, program.build(list(self.flags)))
-        except (OSError, self.cl.Error):
+        except self.cl.Error:
             return False
         stats.loaded += 1
         return True

@@ -14,6 +14,7 @@ from attrs import evolve, field, frozen
 
 from passkit.errors import DeviceError, MissingDependencyError
 from passkit.plan.target import KIB, Target, target_of
+from passkit.runtime.device.process import check_process
 from passkit.values.units import bytes_text
 
 INSTALL = "pip install 'passkit[opencl]'"
@@ -56,6 +57,33 @@ class Limits:
 
 
 @frozen(eq=False)
+class Queue:
+    """A device's queue as memory and steps use it; ``handle`` is pyopencl's, which is in order."""
+
+    handle: Any
+
+    def upload(self, buffer: Any, array: Any) -> Any:
+        """Copy an array's bytes to the device."""
+        return pyopencl().enqueue_copy(self.handle, buffer, array, is_blocking=False)
+
+    def download(self, array: Any, buffer: Any) -> Any:
+        """Copy as many bytes as an array has from the device."""
+        return pyopencl().enqueue_copy(self.handle, array, buffer, is_blocking=False)
+
+    def copy(self, to: Any, source: Any, nbytes: int) -> Any:
+        """Copy bytes from one buffer to another."""
+        return pyopencl().enqueue_copy(self.handle, to, source, byte_count=nbytes)
+
+    def finish(self) -> None:
+        """Wait until all is done."""
+        self.handle.finish()
+
+    def seconds(self, done: Any) -> float:
+        """How long the device took for a transfer or kernel, on a queue that measures."""
+        return float(done.profile.end - done.profile.start) / 1e9
+
+
+@frozen(eq=False)
 class Device:
     """A device with its context, and a queue that does everything in order.
 
@@ -68,7 +96,7 @@ class Device:
     driver: str
     limits: Limits
     context: Any = field(repr=False)
-    queue: Any = field(repr=False)
+    queue: Queue = field(repr=False)
     process: int = field(factory=os.getpid, repr=False)
     lock: Any = field(factory=RLock, repr=False)
 
@@ -76,6 +104,11 @@ class Device:
     def handle(self) -> Any:
         """The device as pyopencl has it."""
         return self.context.devices[0]
+
+    def measuring(self) -> Queue:
+        """Another queue, which measures what it does."""
+        properties = pyopencl().command_queue_properties.PROFILING_ENABLE
+        return Queue(pyopencl().CommandQueue(self.context, properties=properties))
 
     @property
     def fingerprint(self) -> str:
@@ -93,11 +126,7 @@ def device() -> Device:
     in a process that was forked from one that has used it.
     """
     found = _device(os.environ.get("PYOPENCL_CTX", ""))
-    if found.process != os.getpid():
-        raise DeviceError(
-            f"{found} was opened by process {found.process}, and process {os.getpid()} is a fork "
-            "of that, in which drivers do not work; start processes by the method 'spawn'"
-        )
+    check_process(found)
     return found
 
 
@@ -107,7 +136,7 @@ def _device(wanted: str) -> Device:
     try:
         (handle, *_) = cl.choose_devices(interactive=False)
         context = cl.Context([handle])
-        queue = cl.CommandQueue(context)
+        queue = Queue(cl.CommandQueue(context))
     except (cl.Error, RuntimeError) as error:
         known = ", ".join(names(cl)) or f"none; {INSTALL} brings one for every machine"
         asked = f"PYOPENCL_CTX={wanted!r} names no OpenCL device" if wanted else "no OpenCL device"

@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 
 from passkit.plan.kernel import Kernel
+from passkit.runtime.device.run import BoundProgram
 from passkit.runtime.native.feeds import Feeds, InputSpec, refuse_out
-from passkit.runtime.opencl.device import device
-from passkit.runtime.opencl.relaxed import relaxed
-from passkit.runtime.opencl.run import BoundProgram
 
 MOST_BOUNDS = 64
 """As many shapes are remembered as the launcher remembers."""
@@ -25,21 +23,24 @@ class DeviceProgram:
     """What runs an executable on a device; it takes what the launcher's programs take.
 
     ``bind`` is asked for a `BoundProgram` for shapes that fit the inputs; ``lock`` is held during
-    a run.
+    a run; ``said`` is what the device says of kernels.
     """
 
     def __init__(
         self,
         inputs: Sequence[InputSpec],
         bind: Callable[[Shapes], BoundProgram],
+        said: Callable[[Sequence[Kernel]], dict[str, Any]],
         lock: Any = None,
     ) -> None:
+        self.said = said
         self.feeds = Feeds(tuple(inputs))
         self.bind, self.lock = bind, lock or nullcontext()
         self.bounds: dict[Shapes, BoundProgram] = {}
         self.guard = Lock()
         self.native_calls = self.copies = 0
         self.moved = (0, 0)
+        self.counts: dict[str, int] = {}
 
     def __call__(self, feeds: Any = None, /, *, out: Any = None, **named: Any) -> list[Any]:
         """Run on arrays. Raises: FeedError for feeds or results that do not fit."""
@@ -57,7 +58,7 @@ class DeviceProgram:
     def stats(self, kernels: Sequence[Kernel]) -> dict[str, Any]:
         """What a device's programs count, as `Executable.stats` has it."""
         moved = dict(zip(("bytes_uploaded", "bytes_downloaded"), self.moved, strict=True))
-        return {"device": str(device()), "relaxed": relaxed(kernels, device().limits), **moved}
+        return {**self.said(kernels), **self.counts, **moved}
 
     def _run(self, given: Sequence[Any], out: Any) -> list[Any]:
         arrays = [self._plain(a, s) for a, s in zip(given, self.feeds.inputs, strict=True)]
@@ -65,6 +66,7 @@ class DeviceProgram:
         made = self._results(bound.results, arrays, out)
         with self.lock:
             self.moved = bound(arrays, made)
+            self.counts = bound.table.counts
         return made
 
     def _plain(self, array: Any, spec: InputSpec) -> Any:

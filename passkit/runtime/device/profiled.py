@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
 
-from passkit.runtime.opencl.device import pyopencl
-from passkit.runtime.opencl.memory import Memory
-from passkit.runtime.opencl.run import Action, bound
+from passkit.runtime.device.memory import Memory
+from passkit.runtime.device.run import Action, BoundProgram
 from passkit.runtime.profile import Profile, Row, Span, row_of
-from passkit.runtime.program import Program
-from passkit.runtime.state import State
 
 TRANSFERS = "transfers"
 
 
 def profile_on_device(
-    program: Program,
-    sizes: Mapping[str, int],
+    made: BoundProgram,
     arrays: Sequence[Any],
     runs: int,
-    state: State,
     copying: Callable[[int], float],
 ) -> Profile:
     """Run a program, its kernels timed by events. Units: seconds, medians over ``runs``.
@@ -31,26 +26,25 @@ def profile_on_device(
     The first row after the steps is what went to the device and came back. ``copying`` says in how
     many seconds this machine copies so many bytes.
     """
-    cl, made = pyopencl(), bound(program, sizes, state)
-    properties = cl.command_queue_properties.PROFILING_ENABLE
-    queue = cl.CommandQueue(made.table.device.context, properties=properties)
+    program, queue = made.program, made.table.device.measuring()
     inputs = [np.ascontiguousarray(a) for a in arrays]
     results = [np.empty(shape, dtype) for dtype, shape in made.results]
     spans: list[tuple[Span, ...]] = []
     moved, nbytes = [], 0
     for run in range(runs + 1):
-        memory = made.memory(inputs, results, queue)
-        timed = [_timed(action, memory) for action in made.actions]
-        memory.finish()
-        if run:  # the first one makes buffers, and drivers finish kernels at their first launch
-            spans.append(tuple(timed))
-            moved.append(sum(e.profile.end - e.profile.start for e in memory.moved))
+        with made.running():
+            memory = made.memory(inputs, results, queue)
+            timed = [_timed(action, memory) for action in made.actions]
+            memory.finish()
+            if run:  # the first one makes buffers, and drivers finish kernels at their first launch
+                spans.append(tuple(timed))
+                moved.append(sum(map(queue.seconds, memory.moved)))
         nbytes = memory.uploaded + memory.downloaded
     rows = [
-        row_of(step, [run[k] for run in spans], sizes, node, copying)
+        row_of(step, [run[k] for run in spans], made.sizes, node, copying)
         for k, (step, node) in enumerate(zip(program.steps, program.names, strict=True))
     ]
-    transfers = Row(TRANSFERS, float(np.median(moved or [0])) / 1e9, nbytes)
+    transfers = Row(TRANSFERS, float(np.median(moved or [0.0])), nbytes)
     return Profile((*rows, transfers), tuple(spans))
 
 
@@ -62,5 +56,5 @@ def _timed(action: Action | None, memory: Memory) -> Span:
         action(memory)
     memory.queue.finish()
     events = memory.launched[first:]
-    took = sum(e.profile.end - e.profile.start for e in events)
+    took = round(1e9 * sum(map(memory.queue.seconds, events)))
     return begin, took if events else perf_counter_ns() - begin

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from attrs import define
 
-from passkit.runtime.opencl.device import pyopencl
-from passkit.runtime.opencl.pool import Pool
+from passkit.runtime.device.pool import Pool
+from passkit.runtime.device.queue import Done, Queue
 from passkit.runtime.program import Ref
 from passkit.values.size import Extent, numel
 
@@ -44,23 +44,23 @@ class Memory:
     def __init__(
         self,
         pool: Pool,
-        queue: Any,
+        queue: Queue,
         cells: Mapping[Place, Cell],
         results: Sequence[Place],
         slots: Sequence[int],
         number: Callable[[Extent], int],
     ) -> None:
-        self.pool, self.queue, self.slots, self.number = pool, queue, slots, number
+        self.pool, self.slots, self.number = pool, slots, number
+        self.queue: Any = queue  # steps of a device know which one it is
         self.cells, self.results = dict(cells), results
         self.uploaded = self.downloaded = 0
         self.launched: list[Any] = []
         self.moved: list[Any] = []
-        self.enqueue_copy = pyopencl().enqueue_copy
 
-    def copy(self, to: Any, source: Any, **more: Any) -> Any:
-        """Enqueue a transfer."""
-        self.moved.append(self.enqueue_copy(self.queue, to, source, **more))
-        return self.moved[-1]
+    def noted(self, done: Done) -> Done:
+        """A transfer, which is counted among those that were begun."""
+        self.moved.append(done)
+        return done
 
     def finish(self) -> None:
         """Bring the results to the host, and wait for all."""
@@ -81,7 +81,7 @@ class Memory:
             self.room(cell)
             if cell.nbytes:
                 part = cell.array[: cell.nbytes]
-                cell.busy = self.copy(cell.buffer, part, is_blocking=False)
+                cell.busy = self.noted(self.queue.upload(cell.buffer, part))
                 self.uploaded += part.nbytes
             cell.on_device = True
         return cell.buffer
@@ -121,7 +121,7 @@ class Memory:
             cell.array = np.empty(cell.most, np.uint8)
         if not cell.on_host and cell.nbytes:
             part = cell.array[: cell.nbytes]
-            cell.busy = self.copy(part, cell.buffer, is_blocking=False)
+            cell.busy = self.noted(self.queue.download(part, cell.buffer))
             self.downloaded += part.nbytes
         cell.on_host = True
 
@@ -132,11 +132,11 @@ class Memory:
             other.on_host = True
         elif other.array is None:
             filled = self.read(source)
-            self.copy(self.written(target), filled, byte_count=one.nbytes)
+            self.noted(self.queue.copy(self.written(target), filled, one.nbytes))
         elif one.on_host:
             self.array(target, write=True).reshape(-1)[...] = self.array(source).reshape(-1)
         else:
             part = other.array[: one.nbytes]
-            other.busy = self.copy(part, one.buffer, is_blocking=False)
+            other.busy = self.noted(self.queue.download(part, one.buffer))
             self.downloaded += part.nbytes
             other.on_host, other.on_device = True, False

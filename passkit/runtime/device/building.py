@@ -1,0 +1,53 @@
+"""Machine code of a device's kernels: kept in the cache's folder, and refused with its text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+from passkit.errors import KernelRefusedError
+from passkit.plan.kernel import Kernel
+from passkit.runtime.native.cache import open_cache
+
+
+class Images:
+    """Machine code on disk, by the name of what it was made from.
+
+    ``made_by`` is what only one compiler and device can have made, ``kind`` ends the names of files
+    while they are written.
+    """
+
+    def __init__(self, made_by: str, kind: str) -> None:
+        self.cache, self.kind = open_cache(), kind
+        self.fingerprint = sha256(made_by.encode()).hexdigest()[:16]
+
+    def find(self, name: str) -> bytes | None:
+        """What is kept under a name; None where there is nothing whole."""
+        entry = self.cache.find(name, self.fingerprint)
+        try:
+            return None if entry is None else entry.library.read_bytes()
+        except OSError:
+            return None
+
+    def keep(self, image: bytes, symbols: Mapping[str, str]) -> None:
+        """Keep machine code under the names of its kernels, each with its function."""
+        with NamedTemporaryFile(prefix="passkit-", suffix=self.kind) as file:
+            file.write(image)
+            file.flush()
+            self.cache.keep(Path(file.name), symbols, self.fingerprint)
+
+
+def refusal(compiler: str, kernel: Kernel, said: str, text: str) -> KernelRefusedError:
+    """The error for a kernel that a compiler does not take: its words, and the numbered text."""
+    return KernelRefusedError(
+        f"{compiler} refused {kernel.name}, of {', '.join(kernel.ops)}:\n{said.strip()}\n\n"
+        f"{numbered(text)}",
+        kernel.key,
+    )
+
+
+def numbered(text: str) -> str:
+    """A text with the number of each line, as compilers count."""
+    return "".join(f"{k:4} {x}\n" for k, x in enumerate(text.splitlines(), 1))

@@ -1,0 +1,79 @@
+"""CUDA in tests: the fake driver, and with a device both libraries, under one suite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+import passkit as pk
+from passkit.errors import DeviceError, MissingDependencyError
+from passkit.program.executable import Executable
+from passkit.runtime.cuda import device as devices
+from passkit.runtime.cuda.build import DeviceKernel
+from passkit.runtime.cuda.driver import Driver, DriverError
+from passkit.runtime.program import Launch
+from tests.emulator.fake import faked
+
+FAKE, LIBRARIES = "fake", ("PyCUDA", "cuda-bindings")
+NEEDED = "needs an NVIDIA GPU"
+
+
+class Recorded:
+    """A driver that notes its calls as the fake one does: what is called, and with what."""
+
+    def __init__(self, driver: Driver) -> None:
+        self.driver = driver
+        self.log: list[tuple[str, Any]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.driver, name)
+        if not callable(found) or name == "current":
+            return found
+
+        def call(*arguments: Any) -> Any:
+            first = arguments[0] if arguments else None
+            told = len(first) if isinstance(first, Sequence) and name == "graph" else first
+            self.log.append((name, arguments[1] if name == "change" else told))
+            return found(*arguments)
+
+        return call
+
+    def calls(self, *names: str) -> list[Any]:
+        """What was recorded of some calls, in order."""
+        return [what for name, what in self.log if name in names]
+
+
+@contextmanager
+def real(library: str) -> Iterator[Recorded]:
+    """Inside, target "cuda" runs on the device of this machine, through a library."""
+    try:
+        driver = Recorded(devices.open_by(library))
+        with driver.current():
+            made = devices.Device(driver, devices.Queue(driver, driver.stream()))  # type: ignore[arg-type]
+    except (ImportError, RuntimeError, DriverError, DeviceError, MissingDependencyError) as error:
+        pytest.skip(f"{NEEDED} and {library}: {error}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(devices, "_device", lambda: made)
+        yield driver
+
+
+@contextmanager
+def machine_of(name: str) -> Iterator[Any]:
+    """Inside, target "cuda" runs on the fake driver or through a library."""
+    with faked() if name == FAKE else real(name) as driver:
+        yield driver
+
+
+def on_cuda(graph: pk.Graph, host: Sequence[str] = (), **options: Any) -> Executable:
+    """A graph compiled for CUDA, each of whose steps runs there, but for those that ``host`` names.
+
+    Each of those must be there.
+    """
+    exe = pk.compile(graph, **{"target": "cuda", **options})
+    kinds = [str(s).split()[0] for s in exe.steps if not isinstance(s, Launch)]
+    assert {k for k in kinds if k not in ("alias", "copy")} == set(host)
+    assert all(isinstance(s.entry, DeviceKernel) for s in exe.steps if isinstance(s, Launch))
+    return exe

@@ -1,0 +1,117 @@
+"""Machine code for a CUDA device: compiled once, kept, and refused with the text at fault."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.errors import DeviceError, KernelRefusedError
+from passkit.program.planning import planned
+from passkit.runtime.cuda import build
+from passkit.runtime.cuda.nvrtc import Image
+from passkit.runtime.native.build import stats
+from passkit.runtime.native.cache import open_cache
+from tests.cuda import on_cuda
+from tests.emulator.fake import FakeDriver, FakeNvrtc, faked
+
+
+def graph_of(number: float, body: str = "exp(x)") -> pk.Graph:
+    """A graph whose kernel no other test has."""
+    return pk.parse(f"x: f32[7]; return sub({body}, {number})")
+
+
+@pytest.mark.usefixtures("fresh_cache")
+def test_once_a_machine() -> None:
+    """One process compiles, others load; what is torn or foreign is compiled again.
+
+    The name is the text, NVRTC's version, the options and the architecture.
+    """
+    graph, compiler = graph_of(0.265625), FakeNvrtc()
+
+    def again(capability: tuple[int, int] = (9, 0)) -> tuple[int, int]:
+        before = stats.compiled, stats.loaded
+        with faked(FakeDriver(capability), compiler):
+            for _ in range(2):
+                ((rtc),) = planned(graph, "RTCGen", target="cuda").attrs["rtc"].values()
+            assert (rtc.registers, rtc.spills) == (32, 8)
+        return stats.compiled - before[0], stats.loaded - before[1]
+
+    assert again() == (1, 0) and again() == (0, 1) and compiler.compiled == 1
+    assert again((8, 6)) == (1, 0) and again((8, 0)) == (0, 1), "an architecture of its own"
+    assert open_cache().info().kernels == 2
+    flags = ("--gpu-architecture=sm_90", *build.OPTIONS)
+    (kernel,) = planned(graph, "CodeGen", target="cuda").attrs["kernel"].values()
+    entry = open_cache().find(build.digest(kernel, str(compiler), flags), None)
+    assert entry is not None
+    entry.library.write_bytes(b"torn")
+    assert again() == (1, 0)
+    compiler.version = (13, 6)
+    assert again() == (1, 0)
+
+
+def test_an_older_architecture_of_the_same_kind() -> None:
+    """Code for sm_80 runs on sm_86; what NVRTC makes none for is told what it knows."""
+    graph = graph_of(1.0625)
+    with faked(FakeDriver((8, 6))):
+        exe = on_cuda(graph)
+        feed = {"x": np.arange(7, dtype=np.float32)}
+        np.testing.assert_allclose(exe(feed)[0], pk.interpret(graph, feed)[0], rtol=1e-6)
+    for capability, way in (((7, 0), "an older one"), ((13, 0), "a newer nvidia-cuda-nvrtc")):
+        name = "sm_{}{}".format(*capability)
+        wanted = rf"{name}, a fake\) needs code for {name}, and NVRTC 13.5 .* sm_90; install {way}"
+        with faked(FakeDriver(capability)), pytest.raises(DeviceError, match=wanted):
+            pk.compile(graph_of(1.125), target="cuda")
+
+
+def test_a_refused_kernel() -> None:
+    """The compiler's words and the numbered text; what else was to be compiled is compiled."""
+    graph = pk.parse("x: f32[7]; y: f32[9]; return sub(exp(x), 0.796875), sub(neg(y), 0.859375)")
+    compiler = FakeNvrtc()
+    compiler.refused = "expf("
+    before = stats.compiled
+
+    with faked(compiler=compiler), pytest.raises(
+        KernelRefusedError,
+        match=r"(?s)NVRTC 13.5 for Fake .* refused sub_\w+, of exp, sub:\nsub_\w+.cu\((\d+)\).*"
+        r"\n +\1 .*expf\(x0",
+    ) as error:
+        planned(graph, "RTCGen", target="cuda", fusion="nnvm")
+    assert error.value.nodes == ("exp", "sub") and error.value.group
+    assert stats.compiled == before + 1
+
+
+def test_a_refused_group_runs_unfused() -> None:
+    """One warning names the group; its operators have kernels of their own."""
+    graph = pk.parse("x: f32[7]; return sub(exp(x), 0.890625)")
+    feed = {"x": np.arange(7, dtype=np.float32)}
+
+    class Picky(FakeNvrtc):
+        """It takes no kernel of two operators."""
+
+        def compile(self, text: str, options: Any) -> Image:
+            self.refused = "expf(" if "- 0.890625" in text else "exq("
+            return super().compile(text, options)
+
+    with faked(compiler=Picky()):
+        with pytest.warns(UserWarning, match=r"group .*\(exp, sub\) runs unfused, because NVRTC.*"
+                          "refused sub_") as said:  # fmt: skip
+            exe = on_cuda(graph)
+        assert len(said) == 1 and said[0].filename.endswith("cuda.py") and len(exe.kernels) == 2
+        np.testing.assert_allclose(exe(feed)[0], pk.interpret(graph, feed)[0], rtol=1e-6)
+
+
+def test_code_that_the_device_does_not_take() -> None:
+    """What it says, and the text; what it does not take from the cache is compiled anew."""
+    graph = pk.parse("x: f32[11]; return exp2(x)")
+    with faked() as driver:
+        driver.fail("load", "device kernel image is invalid")
+        with pytest.raises(KernelRefusedError, match=r"(?s)Fake .*, which loads code for itself, "
+                           r"refused exp2_\w+, of exp2:\nload: device kernel image is invalid"):
+            pk.compile(graph, target="cuda")
+        assert on_cuda(graph).kernels
+    with faked(compiler=(compiler := FakeNvrtc())) as driver:
+        driver.fail("load", "device kernel image is invalid")
+        assert on_cuda(graph).kernels and compiler.compiled == 1

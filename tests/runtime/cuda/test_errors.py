@@ -1,0 +1,204 @@
+"""What goes wrong on a device: every fault is planted, and says what to do about it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+import passkit as pk
+from passkit.errors import DeviceError, MissingDependencyError
+from passkit.plan.target import target_of
+from passkit.runtime.cuda import device as devices
+from passkit.runtime.cuda.driver import DriverError
+from passkit.runtime.cuda.pool import pool_of
+from passkit.runtime.cuda.with_pycuda import PyCudaDriver
+from tests.cuda import on_cuda
+from tests.emulator.fake import FakeDriver, faked
+from tests.planned import agrees
+
+o = pk.ops
+ROOM = "out of memory"
+
+
+def graph() -> pk.Graph:
+    """One kernel."""
+    return pk.Graph([o.log1p(pk.var("x", ("n",)))])
+
+
+def feeds(n: int = 500) -> dict[str, Any]:
+    """What it reads."""
+    return {"x": np.linspace(0, 9, n, dtype=np.float32)}
+
+
+def test_no_room_at_first() -> None:
+    """What nobody holds is freed, and nobody notices."""
+    with faked() as driver:
+        exe = on_cuda(graph())
+        exe(feeds(5000))
+        driver.fail("allocate", ROOM)
+        agrees(graph(), feeds(), exe(feeds()))
+        assert len(driver.calls("free")) == 2
+        driver.fail("launch", ROOM)
+        agrees(graph(), feeds(), exe(feeds()))
+        assert driver.counts["launch"] == 4
+
+
+def test_no_room_at_all() -> None:
+    """The second refusal is an error with the sizes; so is what no device can give."""
+    with faked(FakeDriver(global_nbytes=20_000)) as driver:
+        exe = on_cuda(graph())
+        wanted = r"no room for 11.7 KiB more: 12 KiB of its 19.5 KiB are in use here; call with sm"
+        with pytest.raises(DeviceError, match=wanted):
+            exe(feeds(3000))
+        agrees(graph(), feeds(), exe(feeds()))
+        with pytest.raises(DeviceError, match=r"buffer of 39.1 KiB is more than .* CUDA_VISIBLE"):
+            exe(feeds(10_000))
+        assert pool_of(devices.device()).active == 0
+        driver.fail("launch", ROOM, times=2)
+        with pytest.raises(DeviceError, match=r"start kernel log1p_\w+ \(log1p\) of 1 blocks of 256"
+                           r" x 1 threads with 0 B of shared memory: launch: out of memory; "
+                           r"4 KiB of its"):
+            exe(feeds())
+
+
+def test_a_kernel_that_does_not_start() -> None:
+    """What the driver says of it, with its figures."""
+    with faked() as driver:
+        exe = on_cuda(graph())
+        driver.fail("launch", "too many resources requested for launch")
+        with pytest.raises(DeviceError, match=r"Fake .*does not start kernel log1p_\w+ .*too many"):
+            exe(feeds())
+        agrees(graph(), feeds(), exe(feeds()))
+
+
+@pytest.mark.parametrize("call", ["finish", "launch", "upload"])
+def test_a_lost_device(call: str) -> None:
+    """Nothing more runs in this process, and that is said."""
+    with faked() as driver:
+        exe = on_cuda(graph())
+        driver.fail(call, "an illegal memory access was encountered", times=100)
+        wanted = rf"is lost to this process: a call met {call}: an illegal .*start a new process"
+        for _ in range(2):
+            with pytest.raises(DeviceError, match=wanted):
+                exe(feeds())
+
+
+def test_a_transfer_that_fails() -> None:
+    """Any other failure names what was done; what was under way has ended."""
+    with faked() as driver:
+        exe = on_cuda(graph())
+        driver.fail("download", "invalid argument")
+        with pytest.raises(DeviceError, match=r"Fake .* failed at a call: download: invalid argum"):
+            exe(feeds())
+        assert driver.log[-1][0] == "finish"
+
+
+def test_a_driver_without_graphs() -> None:
+    """One warning; launches one by one from then on. A lost device is an error there, too."""
+    x = pk.var("x", ("n",))
+    two = pk.Graph([o.exp(o.log1p(x))])
+    for said in ("operation not supported", "unspecified launch failure"):
+        with faked() as driver:
+            exe = on_cuda(two, fusion="none")
+            exe(feeds())
+            driver.fail("graph", said)
+            if said.startswith("unspec"):
+                with pytest.raises(DeviceError, match=r"lost to this process: .* graph: unspec"):
+                    exe(feeds())
+                continue
+            with pytest.warns(UserWarning, match="one by one, because it makes no graph of them: "
+                              "graph: operation not supported"):
+                agrees(two, feeds(), exe(feeds()), rtol=1e-5)
+            for _ in range(3):
+                agrees(two, feeds(), exe(feeds()), rtol=1e-5)
+            assert driver.counts["graph"] == 1 and driver.counts["launch"] == 10
+
+
+def test_blocks_that_cannot_wait_for_each_other() -> None:
+    """A kernel of phases needs cooperative launches, and room for at least one block."""
+    x = pk.var("x", ("n",))
+    phases = pk.Graph([x / o.reduce_sum(x)])
+    options = {"keep_together": [["reduce_sum", "div"]]}
+    wanted = r"\(reduce_sum, div\) has phases, .* Fake .* has no cooperative launches"
+    with faked(FakeDriver(cooperative=False)), pytest.raises(DeviceError, match=wanted):
+        on_cuda(phases, **options)(feeds())
+    with faked() as driver:
+        driver.graphs = False
+        with pytest.raises(DeviceError, match=r"each other, and a fake has no cooperative launche"):
+            on_cuda(phases, **options)(feeds())
+        driver.graphs = True
+        driver.blocks_at_once = lambda *_: 0  # type: ignore[method-assign]
+        with pytest.raises(DeviceError, match=r"no block of kernel div_\w+ .*256 threads with 32 re"
+                           r".* fits on Fake"):
+            on_cuda(phases, **options)(feeds())
+
+
+def test_more_shared_memory_than_there_is() -> None:
+    """What was planned for another device is refused before it is launched."""
+    with faked(FakeDriver((7, 5), shared_nbytes=64 << 10)):
+        soft = pk.Graph([o.softmax(o.exp(pk.var("x", (2, 20_000))))])
+        exe = on_cuda(soft, target=evolve(target_of("cuda"), scratch=96 << 10))
+        with pytest.raises(DeviceError, match=r"\(exp, .*\) needs 78.\d KiB of shared memory .* "
+                           r"has 64 KiB; compile for a Target with less scratch"):
+            exe(x=np.zeros((2, 20_000), np.float32))
+        assert devices.fitted(target_of("cuda"), devices.device().limits).scratch == 48 << 10
+
+
+def test_a_fork() -> None:
+    """A process that was forked has no device."""
+    with faked():
+        own = devices.device()
+        object.__setattr__(own, "process", 1)
+        with pytest.raises(DeviceError, match=f"opened by process 1, and process {os.getpid()} "):
+            pk.compile(graph(), target="cuda")
+
+
+def test_libraries_and_drivers_that_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither library; no driver, as each of them says it; no device that may be used."""
+
+    def importing(errors: dict[str, Exception]) -> None:
+        def find(module: str) -> None:
+            name = module.split(".")[0]
+            if name in errors:
+                raise errors[name]
+
+        monkeypatch.setattr(devices, "import_module", find)
+
+    none = {n: ImportError(f"No module named {n!r}") for n in ("pycuda", "cuda")}
+    importing(none)
+    with pytest.raises(MissingDependencyError, match=r"says: PyCUDA: No module named 'pycuda'; "
+                       r"cuda-bindings: .*; pip install 'passkit\[cuda\]'"):
+        devices.opened()
+    lacking = ImportError("libcuda.so.1: cannot open shared object file")
+    importing({"pycuda": lacking})
+    with pytest.raises(DeviceError, match=r"NVIDIA's driver .*PyCUDA found none .*cannot open"):
+        devices.opened()
+
+    def bindings(error: Exception) -> None:
+        def fail() -> None:
+            raise error
+
+        monkeypatch.setattr(devices, "BindingsDriver", fail)
+
+    importing({"pycuda": none["pycuda"]})
+    bindings(RuntimeError('"cuda" is an NVIDIA driver library'))
+    with pytest.raises(DeviceError, match=r"cuda-bindings found none that serves: \"cuda\" is an"):
+        devices.opened()
+    bindings(DriverError("cuInit", "no CUDA-capable device is detected"))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
+    with pytest.raises(DeviceError, match=r"no CUDA device under CUDA_VISIBLE_DEVICES='7': cuda-bi"
+                       r"ndings was told by cuInit: no CUDA-capable"):
+        devices.opened()
+
+
+def test_pycuda_without_bindings() -> None:
+    """What PyCUDA lacks is said with the package that has it."""
+    driver = object.__new__(PyCudaDriver)
+    driver.rest, driver.name = None, "PyCUDA 2026.1"
+
+    with pytest.raises(DriverError, match="graph: PyCUDA 2026.1 has none; pip install cuda-b"):
+        driver.graph([])

@@ -1,0 +1,134 @@
+"""NVRTC: what it is asked, what it says, and what is said without it."""
+
+from __future__ import annotations
+
+import ctypes
+from types import SimpleNamespace as Fake
+from typing import Any
+
+import pytest
+
+from passkit.errors import MissingDependencyError
+from passkit.runtime.cuda import build, nvrtc
+from passkit.runtime.cuda.nvrtc import Nvrtc, RefusedError
+from tests.planned import plan
+
+LOG = b"ptxas info : 24 bytes spill stores, 8 bytes spill loads\nptxas info : Used 40 registers\0"
+SASS = ("--gpu-architecture=sm_90", *nvrtc.OPTIONS)
+
+
+class Bindings:
+    """What cuda.bindings.nvrtc has, by its names in lower case; a program's text may be wrong."""
+
+    def __init__(self) -> None:
+        self.programs: dict[int, bytes] = {}
+        self.options: list[bytes] = []
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("nvrtc"):
+            raise AttributeError(name)
+        return getattr(self, name.removeprefix("nvrtc").lower())
+
+    def version(self) -> tuple[int, int, int]:
+        """13.5."""
+        return 0, 13, 5
+
+    def getsupportedarchs(self) -> tuple[int, list[int]]:
+        """Two."""
+        return 0, [75, 90]
+
+    def geterrorstring(self, code: int) -> tuple[int, bytes]:
+        """A name."""
+        return 0, b"NVRTC_ERROR_%d" % code
+
+    def createprogram(self, text: bytes, *_: Any) -> tuple[int, int]:
+        """A number."""
+        if b"impossible" in text:
+            return 5, 0
+        self.programs[len(self.programs)] = text
+        return 0, len(self.programs) - 1
+
+    def compileprogram(self, program: int, count: int, options: list[bytes]) -> tuple[int]:
+        """Whether the text is right."""
+        assert count == len(options)
+        self.options = options
+        return (6 if b"wrong" in self.programs[program] else 0,)
+
+    def getprogramlogsize(self, program: int) -> tuple[int, int]:
+        """With the 0 at its end."""
+        return 0, len(LOG)
+
+    def getprogramlog(self, program: int, into: bytes) -> tuple[int]:
+        """The log."""
+        return put(LOG, into)
+
+    def getcubinsize(self, program: int) -> tuple[int, int]:
+        """Four."""
+        return 0, 4
+
+    def getcubin(self, program: int, into: bytes) -> tuple[int]:
+        """The head of an ELF file."""
+        return put(b"\x7fELF", into)
+
+    def destroyprogram(self, program: int) -> tuple[int]:
+        """Forget it."""
+        del self.programs[program]
+        return (0,)
+
+
+def put(what: bytes, into: bytes) -> tuple[int]:
+    """Write over bytes, as the bindings do."""
+    assert len(into) == len(what)
+    ctypes.memmove(id(into) + bytes.__basicsize__ - 1, what, len(what))
+    return (0,)
+
+
+def test_what_it_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text and options; machine code with registers and spills, or its log, come back."""
+    own = Bindings()
+    monkeypatch.setattr(nvrtc, "import_module", lambda name: own)
+    compiler = Nvrtc()
+    image = compiler.compile("right", SASS)
+
+    assert (str(compiler), compiler.architectures) == ("NVRTC 13.5", (75, 90))
+    assert (image.code, image.registers, image.spills) == (b"\x7fELF", 40, 24)
+    assert own.options[0] == b"--gpu-architecture=sm_90" and b"--fmad=false" in own.options
+    with pytest.raises(RefusedError, match="24 bytes spill stores"):
+        compiler.compile("wrong", SASS)
+    with pytest.raises(RefusedError, match="nvrtcCreateProgram: NVRTC_ERROR_5"):
+        compiler.compile("impossible", SASS)
+    assert not own.programs
+    assert build.unpacked(build.packed(image)) == image
+
+
+def test_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the bindings nor the library are there: the command that installs both."""
+    monkeypatch.setattr(nvrtc, "import_module", {}.__getitem__)
+    for error in (ImportError("No module named 'cuda'"), RuntimeError("nvrtc was not found")):
+        def find(name: str, error: Exception = error) -> Fake:
+            def version() -> None:
+                raise error
+
+            if isinstance(error, ImportError):
+                raise error
+            return Fake(nvrtcVersion=version)
+
+        monkeypatch.setattr(nvrtc, "import_module", find)
+        with pytest.raises(MissingDependencyError, match=f"loading it says: {error}; pip install"):
+            Nvrtc()
+
+
+def test_of_this_machine() -> None:
+    """The real one makes code for a device that is not here, and names what it does not know."""
+    pytest.importorskip("cuda.bindings.nvrtc", reason="cuda-bindings is not installed")
+    compiler = nvrtc.nvrtc()
+    text = "x: f32[n, 512]; return mul(div(x, 2), add(erf(mul(x, 0.7071)), 1))"
+    (kernel,) = plan(text, target="cuda").attrs["kernel"].values()
+    image = compiler.compile(build.program_text(kernel), SASS)
+
+    assert image.code.startswith(b"\x7fELF")
+    assert image.registers is not None and 8 < image.registers < 64 and image.spills == 0
+    wrong = build.program_text(kernel).replace("erff(", "erg(")
+    (line,) = (k for k, x in enumerate(kernel.source.splitlines(), 1) if "erff(" in x)
+    with pytest.raises(RefusedError, match=rf'{kernel.name}.cu\({line}\): error: .*"erg"'):
+        compiler.compile(wrong, SASS)

@@ -1,0 +1,228 @@
+"""Programs on a CUDA device: what comes out, in which order it is asked for, and what is kept."""
+
+from __future__ import annotations
+
+import gc
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+import passkit as pk
+from passkit.errors import FeedError
+from passkit.graph.node import constant
+from passkit.plan.target import target_of
+from passkit.runtime.cuda.device import device
+from passkit.runtime.cuda.pool import pool_of, size_class
+from tests.cuda import on_cuda
+from tests.planned import agrees
+
+o = pk.ops
+pytestmark = pytest.mark.usefixtures("machine")
+
+
+def normal(rng: Any, *shape: int) -> Any:
+    """Numbers of both signs."""
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+def gelu() -> pk.Graph:
+    """One kernel of one input whose rows have 512 elements."""
+    x = pk.var("x", (None, 512))
+    return pk.Graph([x * (o.erf(x / 2**0.5) + 1) / 2])
+
+
+def chain() -> pk.Graph:
+    """Three kernels that follow each other, if none is fused."""
+    x = pk.var("x", ("n",))
+    return pk.Graph([o.exp(o.sin(o.tanh(x)))])
+
+
+def test_gelu(rng: Any) -> None:
+    """One kernel serves every size; what its compiler says of it is there."""
+    graph = gelu()
+    exe = on_cuda(graph)
+
+    for n in (1, 30, 0, 7):
+        feeds = {"x": normal(rng, n, 512)}
+        agrees(graph, feeds, exe(feeds), rtol=2e-6)
+    (rtc,) = exe.graph.attrs["rtc"].values()
+    assert rtc.registers == rtc.entry.registers > 0 and rtc.spills is not None
+    assert (exe.stats["target"], exe.stats["device"]) == ("cuda", str(device()))
+    assert exe.kernels[0].block == rtc.entry.threads
+
+
+def test_order_of_calls(machine: Any, rng: Any) -> None:
+    """Constants go once, inputs each time, then kernels, results and one wait, in one stream.
+
+    Between kernels nothing moves.
+    """
+    weights = normal(rng, 64)
+    x = pk.var("x", (32, 64))
+    graph = pk.Graph([o.exp(x) * weights, o.reduce_sum(x * weights, axis=1)])
+    exe = on_cuda(graph, fusion="none")
+    feeds = {"x": normal(rng, 32, 64)}
+    machine.log.clear()
+    agrees(graph, feeds, exe(feeds), rtol=1e-5)
+
+    asked = [name for name, _ in machine.log if name not in ("allocate", "allow_shared")]
+    assert asked.count("launch") == len(exe.kernels) == 4
+    assert [c for c in asked if c != "launch"] == ["upload"] * 2 + ["download"] * 2 + ["finish"]
+    assert asked[-3:] == ["download", "download", "finish"]
+    moved = [(exe.stats["bytes_uploaded"], exe.stats["bytes_downloaded"])]
+    exe(feeds)
+    moved.append((exe.stats["bytes_uploaded"], exe.stats["bytes_downloaded"]))
+    assert moved == [(4 * (32 * 64 + 64), 4 * (32 * 64 + 32)), (4 * 32 * 64, 4 * (32 * 64 + 32))]
+
+
+def test_one_graph_serves_many_calls(machine: Any, rng: Any) -> None:
+    """The second call makes it; later ones change nothing while addresses are the same."""
+    graph = chain()
+    exe = on_cuda(graph, fusion="none")
+    machine.log.clear()
+    for _ in range(100):
+        feeds = {"x": normal(rng, 50)}
+        agrees(graph, feeds, exe(feeds), rtol=1e-5)
+
+    assert machine.calls("graph") == [3] and len(machine.calls("replay")) == 99
+    assert len(machine.calls("launch")) == 3 and not machine.calls("change")
+    assert (exe.stats["graphs_made"], exe.stats["graph_replays"]) == (1, 99)
+
+
+def test_a_graph_at_other_addresses(machine: Any, rng: Any) -> None:
+    """Where others hold the memory of the last call, the nodes that read it are told so."""
+    graph = chain()
+    exe = on_cuda(graph, fusion="none")
+    held: list[Any] = []
+    for _ in range(4):
+        feeds = {"x": normal(rng, 50)}
+        agrees(graph, feeds, exe(feeds), rtol=1e-5)
+        with device().used("a test"):
+            held += [pool_of(device()).take(200) for _ in range(4)]
+
+    assert machine.calls("graph") == [3] and {0, 1, 2} == set(machine.calls("change"))
+    exe(x=normal(rng, 51))
+    assert machine.calls("graph") == [3], "another size has figures of its own"
+
+
+def test_memory_is_used_again_and_given_back(machine: Any, rng: Any) -> None:
+    """A second call allocates nothing; when the executable is gone, all can be freed."""
+    exe = on_cuda(pk.Graph([o.exp(pk.var("x", ("n", 64))) * normal(rng, 64)]), fusion="none")
+    pool = pool_of(device())
+    exe(x=normal(rng, 30, 64))
+    before = len(machine.calls("allocate"))
+    for n in (30, 29, 30):
+        exe(x=normal(rng, n, 64))
+    assert len(machine.calls("allocate")) == before
+
+    assert pool.active == size_class(64 * 4)  # the constant
+    del exe
+    gc.collect()
+    assert pool.active == 0
+    with device().used("a test"):
+        pool.free()
+    assert len(machine.calls("free")) == len(machine.calls("allocate"))
+    assert sorted(machine.calls("free")) == sorted(set(machine.calls("free")))
+
+
+def test_libraries_run_on_the_host(rng: Any) -> None:
+    """Products and sorts are named as steps; what lies between stays on the device."""
+    x, w = pk.var("x", ("n", 16)), normal(rng, 16, 8)
+    graph = pk.Graph([o.relu(o.matmul(o.exp(x), w)) + 1.0, o.sort(x * 2.0, axis=1)])
+    exe = on_cuda(graph, host=("library", "python"))
+
+    for n in (5, 40):
+        feeds = {"x": normal(rng, n, 16)}
+        agrees(graph, feeds, exe(feeds), rtol=1e-4)
+    assert (exe.stats["library_calls"], exe.stats["python_calls"]) == (1, 1)
+    assert exe.stats["bytes_downloaded"] > sum(a.nbytes for a in exe(feeds))
+
+
+def test_state_and_results_of_all_kinds(rng: Any) -> None:
+    """Variables are written; results that are inputs, constants and each other are copied."""
+    total = pk.state("total", np.zeros((3, 50), np.float32))
+    x = pk.var("x", (3, 50))
+    y = o.exp(total)
+    graph = pk.Graph([o.assign(total, total * 0.5 + x), y, x, o.reshape(y, (-1,)),
+                      constant(np.arange(3.0))])  # fmt: skip
+    exe, other = on_cuda(graph), pk.compile(graph)
+
+    for _ in range(3):
+        feed = normal(rng, 3, 50)
+        for found, wanted in zip(exe(x=feed), other(x=feed), strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-5)
+        np.testing.assert_array_equal(exe.state["total"], other.state["total"])
+
+
+def test_calls(rng: Any) -> None:
+    """Strides are copied and counted, results written where told, wrong feeds refused."""
+    exe = on_cuda(gelu())
+    feed = normal(rng, 6, 512)
+    (plain,) = exe(x=feed)
+    out = np.empty((6, 512), np.float32)
+
+    assert exe({"x": feed}, out=[out])[0] is out
+    for same in (feed[::-1][::-1], np.asfortranarray(feed), feed.astype(">f4"), feed.tolist()):
+        assert exe(x=same)[0].tobytes() == plain.tobytes() == out.tobytes()
+    assert exe.stats["copies"] == 2
+    assert exe.run_positional(feed)[0].tobytes() == plain.tobytes()
+    with pytest.raises(FeedError, match=r"input 'x' needs float32\[.*, got float64\[6, 512\]"):
+        exe(x=feed.astype(np.float64))
+
+
+def test_threads(rng: Any) -> None:
+    """Calls at the same time, of several executables that share kernels, do not meet."""
+    exes = [on_cuda(chain(), fusion="none") for _ in range(2)]
+    feeds = [normal(rng, n) for n in (1, 33, 70, 9)]
+    wanted = [exes[0](x=feed)[0].tobytes() for feed in feeds]
+
+    with ThreadPoolExecutor(4) as pool:
+        calls = [pool.submit(exes[k % 2], {"x": feeds[k % 4]}) for k in range(32)]
+        assert [c.result()[0].tobytes() for c in calls] == wanted * 8
+
+
+def test_phases_wait_for_each_other(machine: Any, rng: Any) -> None:
+    """A kernel of two phases is one launch, of as many blocks as are there at a time."""
+    x = pk.var("x", ("n",))
+    graph = pk.Graph([x / o.reduce_sum(x)])
+    exe = on_cuda(graph, keep_together=[["reduce_sum", "div"]])
+    feeds = {"x": np.abs(normal(rng, 100_000)) + 1}
+    machine.log.clear()
+    agrees(graph, feeds, exe(feeds), rtol=1e-4)
+
+    (task,) = machine.calls("launch")
+    assert len(exe.kernels) == 1 and task.cooperative
+    assert 1 < task.grid <= 2 * device().limits.units * 16
+
+
+def test_more_shared_memory_than_usual(machine: Any, rng: Any) -> None:
+    """A tile that needs more than every device gives is allowed what its own gives."""
+    x = pk.var("x", (2, 15_000))
+    graph = pk.Graph([o.softmax(o.exp(x * 0.1))])
+    exe = on_cuda(graph, target=evolve(target_of("cuda"), scratch=96 << 10))
+    feeds = {"x": normal(rng, 2, 15_000)}
+    machine.log.clear()
+    agrees(graph, feeds, exe(feeds), rtol=1e-4)
+
+    (task,) = machine.calls("launch")
+    assert task.shared > 48 << 10 and machine.calls("allow_shared")
+
+
+def test_profile_and_saved(tmp_path: Path, rng: Any) -> None:
+    """Events time each kernel; what is loaded is planned for the device that is there."""
+    x, w = pk.var("x", ("n", 64)), normal(rng, 64, 64)
+    graph = pk.Graph([o.softmax(o.matmul(x, w))])
+    exe = on_cuda(graph, host=("library",))
+    feeds = {"x": normal(rng, 20, 64)}
+    profile = exe.profile(feeds, runs=3, copies=False)
+    kinds = [row.step.split()[0] for row in profile.rows]
+
+    assert kinds[0] == "library" and set(kinds[1:-1]) == {"launch"} and kinds[-1] == "transfers"
+    assert all(row.seconds > 0 for row in profile.rows) and len(profile.spans) == 3
+    exe.save(tmp_path / "m")
+    loaded = pk.load(tmp_path / "m")
+    assert loaded.target == exe.target
+    assert loaded(feeds)[0].tobytes() == exe(feeds)[0].tobytes()
