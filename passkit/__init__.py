@@ -47,6 +47,7 @@ _MODULES = {
     "passkit.executable": "Executable",
     "passkit.compiler": "compile explain templates",
     "passkit.saved": "load",
+    "passkit.tuning.tuner": "tune",
     "passkit.tracing": "jit",
 }
 _NAMES = {name: module for module, names in _MODULES.items() for name in names.split()}

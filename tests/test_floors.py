@@ -26,14 +26,14 @@ FLOORS = {
         "consistency split_search space layout turning reads tiling packing phases schedule "
         "stitching scheduling templating obeying phasing planner selection scratch shared "
         "dominance sharing flow costs variants kernel lowering tidy renaming storage alike forms "
-        "touches among_tiles hazards"
+        "touches among_tiles hazards evaluator"
     ),
-    "parts": "dialects runtime render viz explanation ranking ops",
+    "parts": "dialects runtime library render viz explanation ranking ops",
     "passes": (
         "passes plans placement counts executable compiler tracing planning saved exhibit copying "
         "reporting bisection notebook"
     ),
-    "faces": "cli frontends __main__",
+    "faces": "tuning cli frontends __main__",
 }
 """Low to high. A folder stands for all its files."""
 

@@ -13,6 +13,7 @@ from typing import Any
 from attrs import define, field, frozen
 
 from passkit.errors import ParseError, RegistryError, SettingError, nearest
+from passkit.evaluator import Evaluator
 from passkit.node import Entry, Node
 from passkit.passes.base import find_pass
 from passkit.target import Target, target_of
@@ -121,7 +122,7 @@ class PassContext:
     ``keep_apart`` are lists of lists of nodes that Fusion must, or must not, put in one group;
     ``no_fuse`` nodes stay alone. Nodes are given by name, or as nodes or entries. ``templates`` has
     by the name of a group, or of an operator in it, how its loops are dealt out. ``evaluator``
-    answers what a schedule costs.
+    answers what groups cost: an `Evaluator`, or "model"; by default what was measured here.
 
     >>> with PassContext(fusion="nnvm"):
     ...     inner = PassContext(numerics="fast")
@@ -343,6 +344,19 @@ def _templates(value: Any) -> tuple[tuple[str, Template], ...]:
     return tuple(found.items())
 
 
+def _evaluator(value: Any) -> Any:
+    if value == "model":
+        return MODEL
+    if not all(callable(getattr(value, name, None)) for name in ("choose", "seconds")):
+        raise SettingError(
+            f"evaluator must be 'model' or have the methods choose and seconds of an Evaluator, "
+            f"got {value!r}"
+        )
+    return value
+
+
+MODEL = Evaluator()
+"""What answers by the model alone."""
 _DEFAULTS: dict[str, Any] = {
     "target": None,
     "fusion": "stitch",
@@ -369,7 +383,7 @@ _SETTLE: dict[str, Any] = {
     "keep_apart": _groups("keep_apart"),
     "no_fuse": _nodes("no_fuse"),
     "templates": _templates,
-    "evaluator": lambda value: value,
+    "evaluator": _evaluator,
 }
 
 
