@@ -40,7 +40,7 @@ def schedule_plan(graph: Graph, context: PassContext) -> Graph:
     """
     plans, target = {}, context.target
     given = _given(graph, context)
-    evaluator = context.evaluator or snapshot().evaluator
+    evaluator = snapshot().evaluator if context.evaluator is None else context.evaluator
     for node, group in graph.attrs["subgraph"].items():
         if node in given:
             plan = _obeying(node, group, target, *given[node])
