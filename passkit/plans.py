@@ -22,6 +22,7 @@ from passkit import registry
 from passkit.dtype import dtype_of
 from passkit.errors import CacheError
 from passkit.graph import Graph, digest
+from passkit.library import profile
 from passkit.library.store import Snapshot, snapshot
 from passkit.node import CONSTANT
 from passkit.runtime.native import build, launcher
@@ -57,7 +58,7 @@ def plan_key(
     if any(not isinstance(v, str) for v in wanted.values()) or not _standard(graph):
         return None
     names = [graph.names[n] for n in graph.inputs], [n.name for n in graph.states]
-    measured = (snapshot() if library is None else library).digest
+    measured = (snapshot() if library is None else library).digest, profile.digest()
     facts = (FORMAT, digest(graph), names, sorted(wanted.items()), _code(), instruction_set(),
              measured)  # fmt: skip
     return sha256(repr(facts).encode()).hexdigest()

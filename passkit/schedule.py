@@ -295,7 +295,7 @@ def estimate(layout: Layout, target: Target, points: int | None = None) -> float
         if role is not Role.ROW:
             each = target.expensive if is_expensive(node) else target.light
             per_point += each * max(1, len(layout.demands[node]))
-    return max(per_point * size, least_bytes(layout.graph) / target.bandwidth)
+    return max(per_point * size, target.moving(least_bytes(layout.graph)))
 
 
 def least_bytes(graph: Graph) -> int:

@@ -6,6 +6,7 @@ import re
 from functools import cache
 from hashlib import sha256
 
+from passkit.errors import SettingError
 from passkit.runtime.native.compiler import instruction_set
 from passkit.runtime.native.launcher import num_threads_wanted
 
@@ -15,7 +16,11 @@ def device() -> str:
 
     The compiler is told by each record: a machine without one takes those of any.
     """
-    facts = ("cpu", model_name(), instruction_set(), num_threads_wanted())
+    try:
+        threads = num_threads_wanted()
+    except SettingError:
+        threads = 0  # whatever starts threads says so
+    facts = ("cpu", model_name(), instruction_set(), threads)
     return sha256(repr(facts).encode()).hexdigest()[:16]
 
 

@@ -101,7 +101,8 @@ def add(records: Sequence[Record]) -> None:
         return
     here, compiler = device(), _compiler() or ""
     text = "".join(f"\n{written(r, here, compiler)}\n" for r in records)
-    with _alone() as path:
+    with writing() as folder:
+        path = _path(folder)
         handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
             _write(handle, text.encode())
@@ -138,8 +139,13 @@ def _shrink(path: str) -> None:
 
 
 @contextmanager
-def _alone() -> Iterator[str]:
-    """The file, and nobody else writes to it meanwhile; the system ends the lock of the dead."""
+def writing() -> Iterator[str]:
+    """The cache folder, and nobody else writes there what was measured on this device meanwhile.
+
+    The system ends the lock of the dead.
+
+    Raises: CacheError when the folder is not to be trusted, or cannot be written.
+    """
     import fcntl  # of systems that run kernels
 
     folder = os.fspath(cache_folder())
@@ -150,7 +156,7 @@ def _alone() -> Iterator[str]:
         lock = os.open(f"{path}.lock", os.O_WRONLY | os.O_CREAT, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            yield path
+            yield folder
         finally:
             os.close(lock)
     except CacheError:

@@ -14,6 +14,7 @@ from attrs import define, field, frozen
 
 from passkit.errors import ParseError, RegistryError, SettingError, nearest
 from passkit.evaluator import Evaluator
+from passkit.library.profile import calibrated
 from passkit.node import Entry, Node
 from passkit.passes.base import find_pass
 from passkit.target import Target, target_of
@@ -181,7 +182,7 @@ class PassContext:
         fields: dict[str, Any] = {
             k: getattr(outer, k) if outer else v for k, v in _DEFAULTS.items()
         }
-        fields["target"] = outer.target if outer else target_of("cpu")
+        fields["target"] = outer.target if outer else _target("cpu")
         fields["fuel"] = outer.fuel if outer else Fuel(None)
         for key, value in own.items():
             fields["times" if key == "timing" else key] = _SETTLE[key](value)
@@ -344,6 +345,12 @@ def _templates(value: Any) -> tuple[tuple[str, Template], ...]:
     return tuple(found.items())
 
 
+def _target(value: Any) -> Target:
+    """A target; a CPU that is given by its name has the numbers that were measured."""
+    found = target_of(value)
+    return found if isinstance(value, Target) else calibrated(found)
+
+
 def _evaluator(value: Any) -> Any:
     if value == "model":
         return MODEL
@@ -372,7 +379,7 @@ _DEFAULTS: dict[str, Any] = {
     "fuel": None,
 }
 _SETTLE: dict[str, Any] = {
-    "target": target_of,
+    "target": _target,
     "fusion": _one_of("fusion", FUSIONS),
     "numerics": _one_of("numerics", NUMERICS),
     "disabled": _disabled,
