@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import inf
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from passkit.costs import model_seconds
 from passkit.errors import SettingError
 from passkit.evaluator import Evaluator, Record, Score, kernel_eval_update, merged, ranked
 from passkit.group import Group
+from passkit.library import store
 from passkit.planner import plan_group
 from passkit.planning import planned
 from passkit.schedule import Schedule, Source
@@ -141,6 +143,19 @@ def test_no_kernel_takes_forever() -> None:
     both = pk.Graph([rows - pk.ops.reduce_max(rows, axis=0, keepdims=True)])
 
     assert Evaluator().seconds(Group(both, GROUP.kind), evolve(CPU, scratch=1024)) == inf
+
+
+def test_a_tuned_template_is_an_optional_decision(fresh_cache: Path) -> None:
+    """Without fuel kernels are the usual ones, so that bisecting finds a bad template."""
+    graph = pk.parse("x: f32[100000]; return exp(x)")
+    (ranked_,) = pk.templates(graph)
+    best = str(ranked_.others[0].template)
+    (group,) = planned(graph, "Fusion").attrs["subgraph"].values()
+    store.add([Record(group.key, best, source=Source.MEASURED, samples=(1e-6,))])
+    for fuel, template in ((0, ranked_.template), (1, best)):
+        with pk.PassContext(fuel=fuel) as context:
+            assert pk.templates(graph)[0].template == template
+        assert context.fuel.spent == ["tuned exp"] * fuel
 
 
 def test_what_can_evaluate() -> None:

@@ -24,6 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help=f"templates of a kernel to measure; default: {BUDGET}")  # fmt: skip
     parser.add_argument("--again", action="store_true",
                         help="measure what was measured before, too")  # fmt: skip
+    parser.add_argument("--operators", action="store_true",
+                        help="measure each operator by itself, too")  # fmt: skip
     parser.add_argument("--executor", metavar="MODULE:NAME",
                         help="what makes a concurrent.futures.Executor to measure with, such as "
                         "mpi4py.futures:MPIPoolExecutor; default: a process here")  # fmt: skip
@@ -43,6 +45,7 @@ def run(options: argparse.Namespace) -> Answer:
             budget=options.budget,
             at_once=options.at_once,
             again=options.again,
+            operators=options.operators,
             report=report,
             target=options.target,
             fusion=options.fusion,

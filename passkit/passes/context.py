@@ -15,6 +15,7 @@ from attrs import define, field, frozen
 from passkit.errors import ParseError, RegistryError, SettingError, nearest
 from passkit.evaluator import Evaluator
 from passkit.library.profile import calibrated
+from passkit.library.store import snapshot
 from passkit.node import Entry, Node
 from passkit.passes.base import find_pass
 from passkit.target import Target, target_of
@@ -249,6 +250,11 @@ def current() -> PassContext | None:
     """The context in force here: the innermost ``with`` block's."""
     stack = _stack.get()
     return stack[-1] if stack else None
+
+
+def evaluator_of(context: PassContext) -> Any:
+    """What answers costs in a context: its evaluator, else what was measured on this machine."""
+    return snapshot().evaluator if context.evaluator is None else context.evaluator
 
 
 def _one_of(option: str, known: tuple[str, ...]) -> Any:

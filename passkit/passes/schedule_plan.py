@@ -10,10 +10,9 @@ from attrs import evolve
 from passkit.errors import ScheduleError, nearest
 from passkit.graph import Annotation, Graph
 from passkit.group import Group
-from passkit.library.store import snapshot
 from passkit.node import Entry, Node
 from passkit.passes.base import register_pass
-from passkit.passes.context import PassContext
+from passkit.passes.context import PassContext, evaluator_of
 from passkit.phases import parts_by
 from passkit.phasing import passed_on
 from passkit.planner import plan_group
@@ -40,7 +39,7 @@ def schedule_plan(graph: Graph, context: PassContext) -> Graph:
     """
     plans, target = {}, context.target
     given = _given(graph, context)
-    evaluator = snapshot().evaluator if context.evaluator is None else context.evaluator
+    evaluator = evaluator_of(context)
     for node, group in graph.attrs["subgraph"].items():
         if node in given:
             plan = _obeying(node, group, target, *given[node])

@@ -8,7 +8,7 @@ next one goes on from there.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from time import monotonic
 from typing import Any
@@ -21,6 +21,7 @@ from passkit.graph import Graph
 from passkit.library.store import add, snapshot
 from passkit.node import Entry
 from passkit.passes.context import PassContext, current
+from passkit.passes.hints import within
 from passkit.planner import plan_group
 from passkit.planning import planned
 from passkit.runtime.feeds import bind_sizes
@@ -93,6 +94,7 @@ def tune(
     budget: int = BUDGET,
     at_once: int = 1,
     again: bool = False,
+    operators: bool = False,
     report: Report | None = None,
     **options: Any,
 ) -> Tuning:
@@ -101,8 +103,9 @@ def tune(
     ``shapes`` of inputs give numbers to unknown sizes. Kernels run in processes of their own, or
     wherever ``executor`` runs functions, ``at_once`` at a time; ``clock`` is one of your own, which
     such an executor must be able to take along. Of each group the ``budget`` most promising
-    templates are measured, those that are not yet, or all of them ``again``. ``report`` is told how
-    far it is. ``options`` are those of `PassContext`; the target must be "cpu".
+    templates are measured, those that are not yet, or all of them ``again``; with ``operators``
+    each operator by itself, too, so that what fusing gains is known. ``report`` is told how far it
+    is. ``options`` are those of `PassContext`; the target must be "cpu".
 
     Raises: SettingError for options that do not fit; FeedError for shapes of no input;
     CompilerError without a compiler; CacheError when the library cannot be written.
@@ -112,7 +115,7 @@ def tune(
     context = (current() or PassContext()).with_options(**options)
     _check(context, executor, clock, budget, at_once)
     pool = _Pool(executor, clock)
-    limits = budget, at_once, again
+    limits = budget, at_once, again, operators
     try:
         sizes = _sizes(graph, shapes or {})
         return _Tuner(graph, context, sizes, limits, pool, report or (lambda *_: None)).run()
@@ -170,12 +173,12 @@ class _Tuner:
         graph: Graph,
         context: PassContext,
         sizes: Mapping[str, int],
-        limits: tuple[int, int, bool],
+        limits: tuple[int, int, bool, bool],
         pool: _Pool,
         report: Report,
     ) -> None:
         self.graph, self.context, self.sizes = graph, context, sizes
-        self.budget, self.at_once, self.again = limits
+        self.budget, self.at_once, self.again, self.operators = limits
         self.pool, self.report = pool, report
         self.measured = 0
         self.refused: set[tuple[str, Sizes]] = set()
@@ -184,25 +187,44 @@ class _Tuner:
     def run(self) -> Tuning:
         """Rounds until nothing is unmeasured."""
         rounds = 0
-        options = {"target": "cpu", "numerics": self.context.numerics}
         while rounds < MOST_ROUNDS:
-            plan, evaluator = self.plan()
-            again = self.again and rounds == 0
-            found = jobs(plan, evaluator, self.sizes, self.budget, options, again)
-            left = [j for j in found if (j.group.key, j.sizes) not in self.refused]
+            left = [*self.wanted(self.again and rounds == 0)]
             if not left:
                 break
             rounds += 1
             self.measure(left)
-        plan, evaluator = self.plan()
-        groups = tuple(_tuned(plan, evaluator, self.sizes))
-        return Tuning(groups, self.measured, rounds, tuple(self.remarks))
-
-    def plan(self) -> tuple[Graph, Evaluator]:
-        """The graph as it is planned now, and what it was planned by."""
         evaluator = snapshot().evaluator
-        with self.context.with_options(evaluator=evaluator):
-            return planned(self.graph, "SchedulePlan"), evaluator
+        groups = (g for p in self.plans(evaluator) for g in _tuned(p, evaluator, self.sizes))
+        return Tuning(tuple(groups), self.measured, rounds, tuple(self.remarks))
+
+    def wanted(self, again: bool) -> Iterator[Job]:
+        """What is not measured: of the plan all groups, of operators by themselves the usual way.
+
+        What cannot be measured is not tried again.
+        """
+        evaluator = snapshot().evaluator
+        options = {"target": "cpu", "numerics": self.context.numerics}
+        seen = set(self.refused)
+        for fusion in (None, "none") if self.operators else (None,):
+            budget = self.budget if fusion is None else 1
+            for plan in self.plans(evaluator, fusion):
+                for job in jobs(plan, evaluator, self.sizes, budget, options, again):
+                    if (job.group.key, job.sizes) not in seen:
+                        seen.add((job.group.key, job.sizes))
+                        yield job
+
+    def plans(self, evaluator: Evaluator, fusion: str | None = None) -> Iterator[Graph]:
+        """The graph as it is planned now, and those that operators such as loops hold."""
+        todo = deque([(self.graph, self.context.with_options(evaluator=evaluator, fusion=fusion))])
+        while todo:
+            graph, context = todo.popleft()
+            with context:
+                plan = planned(graph, "SchedulePlan")
+            yield plan
+            for node in plan.nodes:
+                for inner in (v for v in node.params.values() if isinstance(v, Graph)):
+                    hints = within(inner, context)
+                    todo.append((inner, context.with_options(templates={}, **hints)))
 
     def measure(self, found: Sequence[Job]) -> None:
         """Measure what is missing; what a task finds is written when it ends."""

@@ -19,6 +19,7 @@ import pytest
 import passkit as pk
 from passkit.errors import CompilerError, FeedError, SettingError
 from passkit.library import store
+from passkit.runtime.loop import STATE, while_loop
 from passkit.tuning.measure import Request
 from passkit.tuning.tuner import Tuning, tune
 from passkit.tuning.workers import DeadError, HungError, Workers
@@ -164,6 +165,24 @@ def test_unknown_sizes(fresh_cache: Path) -> None:
     assert found.groups[0].faults == {} and found.groups[0].before == 2e-6
     with pytest.raises(FeedError, match="there is no input 'y'; known: x"):
         tune(graph, shapes={"y": (1,)})
+
+
+def test_loops_and_single_operators(fresh_cache: Path) -> None:
+    """What a loop holds is tuned with the graph around it; operators count by themselves."""
+    inside = pk.var(f"{STATE}0", (64, 40))
+    condition = pk.Graph([pk.ops.reduce_max(inside) < 9.0])
+    body = pk.Graph([pk.ops.abs(inside * 2.0 + 1.0)])
+    (y,) = while_loop(condition, body, [pk.var("x", (64, 40))], [], "loop")
+    executor = Inline()
+    graph = pk.Graph([pk.ops.abs(y + 1.0)])
+    found = pk.tune(graph, executor=executor, clock=favour(""), budget=1, operators=True)
+
+    names = [g.operators for g in found.groups]
+    assert names == ["add, abs", "reduce_max, less", "mul, add, abs"]
+    assert found.rounds == 1 and found.measured == len(executor.requests)
+    known = {r.operators for r in store.snapshot().records()}
+    assert {"less", "abs", "mul", "add"} <= known
+    assert pk.tune(graph, executor=executor, budget=1, clock=favour("")).measured == 0
 
 
 def test_a_pool_that_breaks(short: pk.Graph, fresh_cache: Path) -> None:
