@@ -47,6 +47,7 @@ _MODULES = {
     "passkit.program.executable": "Executable",
     "passkit.program.compiler": "compile explain templates",
     "passkit.program.saved": "load",
+    "passkit.tuning.tuner": "tune",
     "passkit.program.tracing": "jit",
 }
 _NAMES = {name: module for module, names in _MODULES.items() for name in names.split()}

@@ -92,7 +92,8 @@ class Schedule:
     ``stream`` are too large to be worth a place in the caches. A stitched kernel has its stages in
     the parts of its ``stitching``. A PACKED one has a schedule for each of its ``parts``, and the
     numbers of those that have tiles of their own, or ``share`` one. A PHASED one has one for each
-    phase, and the numbers of the outputs that each ``makes``.
+    phase, and the numbers of the outputs that each ``makes``. ``measured`` is what a run took where
+    that is the ``source``, 0 for unknown sizes.
     """
 
     composition: Composition
@@ -109,6 +110,7 @@ class Schedule:
     parts: tuple[Schedule, ...] = ()
     share: tuple[tuple[int, ...], ...] = ()
     makes: tuple[tuple[int, ...], ...] = ()
+    measured: float = field(default=0.0, eq=False)
 
     @property
     def space(self) -> Space:
@@ -293,7 +295,7 @@ def estimate(layout: Layout, target: Target, points: int | None = None) -> float
         if role is not Role.ROW:
             each = target.expensive if is_expensive(node) else target.light
             per_point += each * max(1, len(layout.demands[node]))
-    return max(per_point * size, least_bytes(layout.graph) / target.bandwidth)
+    return max(per_point * size, target.moving(least_bytes(layout.graph)))
 
 
 def least_bytes(graph: Graph) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from math import exp, log
 from pathlib import Path
 
 from attrs import evolve, frozen
@@ -25,6 +26,7 @@ class Target:
     results from which on they go past the caches. Kernels of at most ``packed`` seconds may be
     packed, if at most ``packed_bytes`` were made for them and ``max_arguments`` are enough: where
     that saves ``worth`` seconds, ``meeting`` being what threads lose at the end of a kernel.
+    Where it was measured, ``curve`` has bytes moved and bytes a second, in place of ``bandwidth``.
     """
 
     name: str
@@ -50,6 +52,27 @@ class Target:
     warp: int = 32
     block: int = 256
     grows: bool = False
+    curve: tuple[tuple[int, float], ...] = ()
+
+    def moving(self, nbytes: int) -> float:
+        """The seconds in which one thread moves so many bytes: by the curve, if there is one.
+
+        Between its points, and beyond them, bytes a second are those of the nearest two and ends.
+
+        >>> far = Target("t", "cxx", 16, 0, bandwidth=1e9)
+        >>> near = evolve(far, curve=((1000, 4e9), (100_000, 1e9)))
+        >>> [round(t.moving(n) * 1e6, 3) for t in (far, near) for n in (500, 10_000, 10**6)]
+        [0.5, 10.0, 1000.0, 0.125, 5.0, 1000.0]
+        """
+        if not self.curve or nbytes <= 0:
+            return nbytes / self.bandwidth
+        (least, speed), *_ = self.curve
+        for most, other in self.curve:
+            if nbytes <= most:
+                share = log(nbytes / least) / log(most / least) if most > least < nbytes else 0.0
+                return nbytes / exp(log(speed) + share * (log(other) - log(speed)))
+            least, speed = most, other
+        return nbytes / speed
 
     @property
     def device(self) -> str:

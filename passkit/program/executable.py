@@ -11,6 +11,7 @@ import numpy as np
 
 from passkit.errors import CompilerError, PassError
 from passkit.graph.graph import Graph
+from passkit.library.store import snapshot
 from passkit.program import plans
 from passkit.runtime.native.build import kernel_digest, stats
 from passkit.runtime.native.compiler import INSTALL_HINT
@@ -86,7 +87,8 @@ class Executable:
         self.state = State.of(graph)
         self._variants: dict[tuple[tuple[int, ...], ...], Program] = {}
         self._newly_compiled = 0
-        key = plans.plan_key(graph, options)
+        self._measured = snapshot()
+        key = plans.plan_key(graph, options, self._measured)
         table = None
         if key is not None and not plans.has_planned():
             table = plans.recall(key, graph, self.state.arrays)
@@ -103,6 +105,8 @@ class Executable:
         from passkit.program.placement import placed
 
         given = by_name(graph, (outer or PassContext()).with_options(**options))
+        if given.evaluator is None:
+            given = given.with_options(evaluator=self._measured.evaluator)
         self.context = placed(given, graph)
         self.target = self.context.target
         with self.context:
@@ -119,7 +123,7 @@ class Executable:
     def _plan_again(self) -> None:
         from passkit.passes.context import PassContext
 
-        self.context = PassContext(**self._options)
+        self.context = PassContext(**self._options, evaluator=self._measured.evaluator)
         self.target = self.context.target
         with self.context:
             self._plan(self.source_graph)

@@ -1,9 +1,9 @@
 """Plans on disk: what a compiled graph runs, so that a new process need not plan it again.
 
 A plan is a `Table` as JSON behind its own digest, with kernels by their names in the kernel cache.
-It is found by the graph, the options and the files passkit consists of. A process that has planned
-anything plans on, and a graph with an operator of the user's own is planned in each process: what
-their functions do cannot be read off a file.
+It is found by the graph, the options, what was measured, and the files passkit consists of. A
+process that has planned anything plans on, and a graph with an operator of the user's own is
+planned in each process: what their functions do cannot be read off a file.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from passkit.errors import CacheError
 from passkit.graph import registry
 from passkit.graph.graph import Graph, digest
 from passkit.graph.node import CONSTANT
+from passkit.library import profile
+from passkit.library.store import Snapshot, snapshot
 from passkit.runtime.native import build, launcher
 from passkit.runtime.native.cache import KernelCache, open_cache, put_file, trusted_folder
 from passkit.runtime.native.compiler import instruction_set
@@ -43,15 +45,22 @@ _INSIDE = os.path.join(_HERE, "ops")
 _OPS = _INSIDE if os.path.isdir(_INSIDE) else os.path.join(os.path.dirname(_HERE), "ops")
 
 
-def plan_key(graph: Graph, options: Mapping[str, Any]) -> str | None:
-    """What a plan of this graph is called; None where plans of it are not kept."""
+def plan_key(
+    graph: Graph, options: Mapping[str, Any], library: Snapshot | None = None
+) -> str | None:
+    """What a plan of this graph is called; None where plans of it are not kept.
+
+    ``library`` is what the planner knows of measurements, by default what there is.
+    """
     wanted = {k: v for k, v in options.items() if v is not None}
     if graph.attrs or not _TELLING.issuperset(wanted) or wanted.get("target", "cpu") != "cpu":
         return None
     if any(not isinstance(v, str) for v in wanted.values()) or not _standard(graph):
         return None
     names = [graph.names[n] for n in graph.inputs], [n.name for n in graph.states]
-    facts = (FORMAT, digest(graph), names, sorted(wanted.items()), _code(), instruction_set())
+    measured = (snapshot() if library is None else library).digest, profile.digest()
+    facts = (FORMAT, digest(graph), names, sorted(wanted.items()), _code(), instruction_set(),
+             measured)  # fmt: skip
     return sha256(repr(facts).encode()).hexdigest()
 
 

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from passkit.errors import ModelError
+from passkit.library.lines import read, written
 from passkit.passes.hints import named
 from passkit.passes.rtcgen import FLAGS, kernel_text
+from passkit.plan.evaluator import Evaluator
 from passkit.program.compiler import compile
 from passkit.program.executable import Executable
 from passkit.runtime.native.build import kernel_digest, library_of
@@ -17,7 +19,9 @@ from passkit.runtime.native.launcher import cache_key, launcher
 from passkit.runtime.program import Library
 from passkit.serial.json import from_json, to_json
 
-FORMAT = 1
+FORMAT = 2
+SAVED = "saved"
+"""The device and compiler of records in a folder: they were measured wherever it comes from."""
 
 
 def save(executable: Executable, folder: str | Path) -> None:
@@ -37,6 +41,11 @@ def save(executable: Executable, folder: str | Path) -> None:
         "numerics": context.numerics,
     }
     options |= named(context)
+    evaluator = context.evaluator
+    if isinstance(evaluator, Evaluator):
+        asked = [r for r in evaluator.records if r.group in evaluator.asked]
+        text = "".join(f"{written(r, SAVED, SAVED)}\n" for r in asked)
+        (folder / "tuned.jsonl").write_text(text, encoding="utf-8")
     if context.disabled:
         options["disabled"] = list(context.disabled)
     if context.templates:
@@ -71,6 +80,7 @@ def load(folder: str | Path) -> Executable:
     try:
         options: dict[str, Any] = json.loads((folder / "options.json").read_text(encoding="utf-8"))
         text = (folder / "graph.json").read_text(encoding="utf-8")
+        measured = (folder / "tuned.jsonl").read_bytes().split(b"\n")
     except (OSError, ValueError) as error:
         raise ModelError(
             f"{folder} holds no saved executable ({error}); exe.save(folder) writes one"
@@ -78,6 +88,7 @@ def load(folder: str | Path) -> Executable:
     if options.pop("format", None) != FORMAT:
         raise ModelError(f"{folder} was saved by another version of passkit; save it again")
     KernelCache(folder / "cache").copy_to(open_cache())
-    executable = compile(from_json(text), **options)
+    evaluator = Evaluator(read(measured, SAVED, SAVED))  # so that it is planned as it was saved
+    executable = compile(from_json(text), evaluator=evaluator, **options)
     executable.state.load(folder / "state.npz")
     return executable

@@ -25,6 +25,7 @@ class Ranked:
     """A group with its template, how it runs, and the other templates that it could have.
 
     ``seconds`` are the model's, 0 where sizes are unknown. ``others`` are the quickest first.
+    ``measured`` are those of a run where that is why it has this template, else 0.
     """
 
     name: str
@@ -36,12 +37,16 @@ class Ranked:
     seconds: float
     source: Source
     others: tuple[Variant, ...]
+    measured: float = 0.0
 
     @property
     def why(self) -> str:
         """Why it has this template."""
         if self.source is Source.USER:
             return "it was given"
+        if self.source is Source.MEASURED:
+            took = f", at {seconds_text(self.measured)}" if self.measured else ""
+            return f"it was measured as the quickest{took}"
         if not self.others:
             return "it is the only one"
         count = f"{len(self.others)} others" if len(self.others) > 1 else "the other one"
@@ -62,6 +67,7 @@ class Ranked:
             "tiles": self.tiles if isinstance(self.tiles, int) else str(self.tiles),
             "bytes": self.nbytes,
             "seconds": self.seconds,
+            "measured": self.measured,
             "source": self.source.value,
             "why": self.why,
             "others": [
@@ -160,4 +166,5 @@ def _ranked(name: str, group: Group, schedule: Schedule, target: Target) -> Rank
         model_seconds(group, schedule, target),
         schedule.source,
         tuple(v for v in ways if v.template != template),
+        schedule.measured,
     )

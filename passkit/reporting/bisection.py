@@ -155,7 +155,7 @@ class _Trial:
         feeds = {k: v for k, v in self.feeds.items() if k in known}
         values = interpret(before, feeds, State.of(before).arrays) if reads else []
         entries = {e: var(f"x{k}", graph.shape(e), graph.dtype(e)) for k, e in enumerate(reads)}
-        alone = _single(node, [entries[e] for e in node.inputs])
+        alone = single(node, [entries[e] for e in node.inputs])
         feeds = {f"x{k}": v for k, v in enumerate(values)}
         names = [f"y{k}" for k in range(len(node.entries))]
         wanted, kernel = interpret(alone, feeds), None
@@ -175,7 +175,7 @@ class _Trial:
         return Culprit(graph.names[node], operators, named, feeds, results, error, kernel)
 
 
-def _single(node: Node, inputs: Sequence[Entry]) -> Graph:
+def single(node: Node, inputs: Sequence[Entry]) -> Graph:
     """A graph of one node; a fused one stays what it is, a plan with one group."""
     made = node.replaced(inputs, ())
     graph = Graph(made.entries)

@@ -277,10 +277,10 @@ def _threads(bound: Sequence[tuple[Any, ...]]) -> int:
 
 
 def random_feeds(
-    inputs: Sequence[tuple[str, DType]], shapes: Sequence[tuple[int, ...]]
+    inputs: Sequence[tuple[str, DType]], shapes: Sequence[tuple[int, ...]], seed: int = 0
 ) -> dict[str, Any]:
     """Arrays of random numbers, the same in every run: normal for floats, small for integers."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     feeds = {}
     for (name, dtype), shape in zip(inputs, shapes, strict=True):
         values = rng.standard_normal(shape) if dtype.is_float else rng.integers(0, 2, shape)

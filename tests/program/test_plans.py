@@ -135,6 +135,28 @@ def test_operators_of_the_users_own_are_planned(folder: Path) -> None:
     assert other["bits"] != run(folder, GELU)["bits"]
 
 
+TUNED = """
+from passkit.plan.evaluator import Record
+from passkit.library import store
+from passkit.plan.schedule import Source
+usual, *_, other = pk.templates(GRAPH)[0].others
+(group,) = pk.ApplyPasses(GRAPH, ["Expand", "Fusion"]).attrs["subgraph"].values()
+store.add([Record(group.key, str(other.template), (), Source.MEASURED, (1e-9,))])
+""".replace("GRAPH", "pk.parse('x: f32[640, 40]; return erf(x)')")
+
+
+def test_what_was_measured_has_its_own_plan(folder: Path) -> None:
+    """A plan is a function of it, too, and is found again without reading a record."""
+    feeds = "{'x': np.linspace(-3, 3, 25600, dtype=np.float32).reshape(640, 40)}"
+    program = {"graph": "x: f32[640, 40]; return erf(x)", "feeds": feeds}
+    first = run(folder, program)
+    tuned = run(folder, program, TUNED)
+    third = run(folder, program)
+    assert not tuned["light"] and len(plan_files(folder)) == 2
+    assert third["light"] and third["bits"] == tuned["bits"] == first["bits"]
+    assert len({p.read_bytes()[64:] for p in plan_files(folder)}) == 2
+
+
 def test_what_has_no_key() -> None:
     """Other targets, objects as options and annotated graphs."""
     graph = pk.Graph([pk.ops.exp(pk.var("x", (3,)))])

@@ -14,6 +14,11 @@ import pytest
 
 import passkit as pk
 from passkit.errors import CacheError, ModelError
+from passkit.library import store
+from passkit.plan.evaluator import Record
+from passkit.plan.schedule import Source
+from passkit.plan.target import cpu
+from passkit.templating.naming import template_of
 
 TEXT = """state w: f32[3] = [1, 2, 3]; x: f32[n, 3]; y = erf(mul(x, w))
 s = assign(w, add(w, 1)) after(y); return y, s"""
@@ -54,6 +59,21 @@ def test_hints_come_back(tmp_path: Path) -> None:
     values = np.ones((5, 64), np.float32)
     for one, other in zip(again(x=values), exe(x=values), strict=True):
         assert one.tobytes() == other.tobytes()
+
+
+def test_what_was_measured_comes_along(tmp_path: Path, fresh_cache: Path) -> None:
+    """It is planned as it was saved, whatever is known of kernels where it is loaded."""
+    graph = pk.parse("x: f32[512, 64]; return softmax(x)")
+    (ranked,) = pk.templates(graph)
+    best = str(ranked.others[0].template)
+    (group,) = pk.ApplyPasses(graph, ["Expand", "Fusion"]).attrs["subgraph"].values()
+    store.add([Record(group.key, best, (), Source.MEASURED, (1e-6,))])
+    pk.compile(graph).save(tmp_path)
+    store.clear()
+
+    (plan,) = pk.load(tmp_path).graph.attrs["schedule"].values()
+    assert plan.source is Source.MEASURED
+    assert str(template_of(group, plan, cpu())) == best != ranked.template
 
 
 def test_another_machine_without_a_compiler(tmp_path: Path) -> None:

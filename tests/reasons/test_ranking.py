@@ -27,7 +27,7 @@ def test_what_is_told() -> None:
     assert (found.name, found.operators, found.composition) == ("t", ("e", "t"), "row")
     assert parse_template(found.template) and found.source is Source.MODEL
     assert found.nbytes == 4096 * 301 * 4 and found.seconds > 0
-    assert found.as_dict()["others"] and len(found.as_dict()) == 10
+    assert found.as_dict()["others"] and len(found.as_dict()) == 11
     assert str(found).count("reduce_sum_1[") == 4
 
 
