@@ -80,7 +80,7 @@ NAMES: dict[str, Any] = {
     **{f.__name__: f for f in (
         *(elementwise.truediv, elementwise.divide, elementwise.div, elementwise.cast),
         *(elementwise.to_float, elementwise.to_int32, elementwise.identity, elementwise.add_n),
-        *(elementwise.where, elementwise.check_numerics),
+        *(elementwise.where, elementwise.check_numerics, elementwise.stop_gradient),
         *(reductions.cumsum, reductions.cumprod, reductions.arg_max, reductions.arg_min),
         *(sources.placeholder, sources.placeholder_with_default, sources.constant),
         *(sources.zeros, sources.ones, sources.fill, sources.zeros_like, sources.ones_like),

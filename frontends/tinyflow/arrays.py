@@ -74,7 +74,7 @@ def unstack(
     if not isinstance(count, int) or num not in (None, count):
         raise ShapeError(
             f"unstack along axis {axis} of {shown(known_shape(entry))} needs a known length"
-            f"{'' if num is None else f' of {num}'}, got {count}"
+            f"{'' if num is None else f', as num={num}'}, got {count}"
         )
     full = named(name, "unstack")
     from passkit import ops
@@ -103,7 +103,7 @@ def split(
         parts[parts.index(-1)] = length - sum(parts) - 1
     if num not in (None, len(parts)) or (isinstance(length, int) and sum(parts) != length):
         raise ShapeError(
-            f"split needs sizes that add up to {length}{'' if num is None else f', {num} of them'}"
+            f"split needs sizes that add up to {length}{'' if num is None else f', as num={num}'}"
             f", got {parts}"
         )
     full = named(name, "split")
@@ -247,8 +247,12 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     return made("tensordot", "Tensordot", name, read(a), read(b), axes=given)
 
 
-def einsum(equation: str, *inputs: Any, name: str | None = None) -> Tensor:
-    """Sums of products by an equation, as in np.einsum."""
+def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
+    """Sums of products by an equation, as in np.einsum. Raises: SettingError for an unknown name."""
+    unknown = [k for k in kwargs if k != "name"]
+    if unknown:
+        raise SettingError(f"einsum takes the keyword name, got {unknown[0]!r}")
+    name = kwargs.get("name")
     return made("einsum", "einsum", name, *map(read, inputs), equation=equation)
 
 

@@ -17,6 +17,13 @@ class NumericsError(PassError):
     """A run made a number that is not finite; the variables are what they were before it."""
 
 
+def look(messages: Sequence[str], outs: Sequence[Any]) -> None:
+    """Make sure that the last results are finite. Raises: NumericsError with its message."""
+    for message, value in zip(messages, outs[-len(messages) :], strict=True):
+        if not _finite(value):
+            raise NumericsError(f"{message}: {_kinds(np.asarray(value))} numbers in a checked tensor")
+
+
 def find_culprit(
     graph: Graph,
     arrays: Sequence[Any],

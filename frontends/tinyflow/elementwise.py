@@ -67,7 +67,7 @@ UNARY = {
     **{"erf": ("erf", "Erf"), "erfc": ("erfc", "Erfc"), "lgamma": ("lgamma", "Lgamma")},
     **{"reciprocal": ("reciprocal", "Reciprocal"), "is_nan": ("isnan", "IsNan")},
     **{"is_finite": ("isfinite", "IsFinite"), "is_inf": ("isinf", "IsInf")},
-    **{"logical_not": ("logical_not", "LogicalNot"), "stop_gradient": ("stop_gradient", "Stop")},
+    "logical_not": ("logical_not", "LogicalNot"),
 }
 """TensorFlow's name: the operator, and what a tensor is called by default."""
 
@@ -142,6 +142,11 @@ def identity(input: Any, name: str | None = None) -> Tensor:
     return made("identity", "Identity", name, read(input))
 
 
+def stop_gradient(input: Any, name: str | None = None) -> Tensor:
+    """``input``, through which no gradient flows."""
+    return made("stop_gradient", "StopGradient", name, read(input))
+
+
 def add_n(inputs: Any, name: str | None = None) -> Tensor:
     """The sum of tensors of one shape and dtype. Raises: ShapeError where they differ."""
     from passkit.adjoint import added
@@ -181,10 +186,11 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 
 
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
-    """Not here: a session checks every operator by itself. Raises: SettingError saying so."""
-    from passkit.errors import SettingError
+    """``tensor``; a run that needs it ends with a NumericsError if a number is not finite.
 
-    raise SettingError(
-        f"check_numerics of {message!r} cannot stop a kernel; "
-        f"tf.Session(check_numerics=True) checks every operator and names the first culprit"
-    )
+    The run is over by then: tf.Session(check_numerics=True) checks every operator, and puts the
+    variables back.
+    """
+    out = made("identity", "CheckNumerics", name, read(tensor))
+    out.graph.checks[out.entry.node] = message
+    return out

@@ -53,6 +53,8 @@ class Graph:
     writes: WeakKeyDictionary[Node, Write] = field(factory=WeakKeyDictionary)
     devices: WeakKeyDictionary[Node, tuple[str, str]] = field(factory=WeakKeyDictionary)
     """For nodes made within tf.device: the device, and the tensor's name."""
+    checks: WeakKeyDictionary[Node, str] = field(factory=WeakKeyDictionary)
+    """Nodes whose values must be finite, and what to say if they are not."""
     collections: dict[str, list[Any]] = field(factory=dict)
     shared: dict[str, Variable] = field(factory=dict)
     """The variables that get_variable made."""

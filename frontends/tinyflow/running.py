@@ -27,6 +27,8 @@ class Pure:
     graph: core.Graph
     reads: tuple[str, ...]
     writes: tuple[str, ...]
+    checks: tuple[str, ...]
+    """The last outputs must be finite: what to say of each if it is not."""
 
 
 Written = Mapping[Node, tuple[int, Entry]]
@@ -126,7 +128,8 @@ def pure(
     """
     walk = _Walk(graph, fed)
     ends = [f.state.node if isinstance(f, Variable) else f.node for f in fetches]
-    for node in core.post_order([*ends, *targets], walk.needs):
+    order = core.post_order([*ends, *targets], walk.needs)
+    for node in order:
         walk.visit(node)
     outputs = []
     for f in fetches:
@@ -134,12 +137,15 @@ def pure(
             outputs.append(fed.get(f.state) or walk.latest.get(f.state.node, f.state))
         else:
             outputs.append(walk.read(f, walk.before[f.node]))
+    checked = [n for n in order if n in graph.checks]
+    outputs += [walk.value[n.entries[0]] for n in checked]
     updates = [(v, e) for v, e in walk.latest.items() if e is not v.entries[0]]
     heads = _sized([*outputs, *(e for _, e in updates)], fed.values())
     values = heads[len(outputs) :]
     updates = [(v, e) for (v, _), e in zip(updates, values, strict=True)]
     whole = core.Graph(heads[: len(outputs)], updates)
-    return Pure(whole, _read(whole), tuple(v.name for v in walk.latest))
+    said = tuple(f"{n.name}: {graph.checks[n]}" for n in checked)
+    return Pure(whole, _read(whole), tuple(v.name for v in walk.latest), said)
 
 
 def _sized(heads: Sequence[Entry], feeds: Iterable[Entry]) -> list[Entry]:

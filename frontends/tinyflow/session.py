@@ -12,7 +12,7 @@ from attrs import frozen
 
 from passkit.compiler import compile
 from passkit.errors import FeedError, GraphError, SettingError, nearest
-from passkit.frontends.tinyflow.checking import find_culprit
+from passkit.frontends.tinyflow.checking import find_culprit, look
 from passkit.frontends.tinyflow.feeding import Feed, feeds_of, is_open, key_of
 from passkit.frontends.tinyflow.graphs import Graph, get_default_graph
 from passkit.frontends.tinyflow.hosting import is_hosted, on_host
@@ -119,6 +119,8 @@ class Session:
         if plan.counts_runs:
             self.runs += 1
         outs = self._checked(plan, arrays) if self.check_numerics else plan.run(*arrays)
+        if plan.pure.checks:
+            look(plan.pure.checks, outs)
         if self.state.unset:
             self.state.unset.difference_update(plan.pure.writes)
         return plan.structure.rebuilt([place(outs) for place in plan.places])
@@ -262,8 +264,14 @@ class Session:
 class InteractiveSession(Session):
     """A session that is the default of its thread from the start, until it is closed."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(
+        self,
+        target: str = "",
+        graph: Graph | None = None,
+        config: ConfigProto | str | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(target, graph, config, **options)
         _stack().append(self)
 
     def close(self) -> None:

@@ -80,7 +80,10 @@ def constant(
 def _filled(name: str, array: Any, shape: Any, verify: bool) -> Any:
     count = int(np.prod(shape))
     if verify and array.shape != tuple(shape):
-        raise ShapeError(f"constant '{name}' needs shape {shown(shape)}, got {shown(array.shape)}")
+        raise ShapeError(
+            f"constant '{name}' with verify_shape needs shape {shown(shape)}, got "
+            f"{shown(array.shape)}"
+        )
     if array.size > count or not array.size:
         raise ShapeError(
             f"constant '{name}' needs at most {count} numbers for shape {shown(shape)}, got "

@@ -62,8 +62,8 @@ class Variable(Tensor):
         with graph.after(None), graph.scoped(f"{full}/"):
             value = initial_value() if callable(initial_value) else initial_value
             initial = convert_to_tensor(value, dtype, "initial_value")
-        for given in (expected_shape, shape):
-            _check_shape(full, initial, given)
+        _check_shape(full, initial, "expected_shape", expected_shape)
+        _check_shape(full, initial, "shape", shape)
         sizes = known_shape(initial.entry)
         if not all(isinstance(n, int) for n in sizes):
             raise ShapeError(
@@ -163,7 +163,7 @@ class Variable(Tensor):
         return f"<tf.Variable '{self.name}' shape={sizes} dtype={self.dtype}>"
 
 
-def _check_shape(name: str, initial: Tensor, given: Any) -> None:
+def _check_shape(name: str, initial: Tensor, what: str, given: Any) -> None:
     if given is None:
         return
     wanted, found = extents_of(given, f"variable '{name}'"), known_shape(initial.entry)
@@ -171,7 +171,8 @@ def _check_shape(name: str, initial: Tensor, given: Any) -> None:
         n is not None and n != m for n, m in zip(wanted, found, strict=True)
     ):
         raise ShapeError(
-            f"variable '{name}' needs an initial value of shape {shown(wanted)}, got {shown(found)}"
+            f"variable '{name}' needs an initial value of {what} {shown(wanted)}, got "
+            f"{shown(found)}"
         )
 
 
