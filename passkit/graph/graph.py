@@ -288,15 +288,22 @@ def _follow(entries: Sequence[Entry], moved: Mapping[Node, Node]) -> list[Entry]
     return [made[e.node].entries[e.index] for e in entries]
 
 
-def post_order(heads: Iterable[Node]) -> list[Node]:
-    """Depth-first post-order without recursion: inputs, control dependences, then the node.
+def before(node: Node) -> list[Node]:
+    """What runs before a node: its inputs, then its control dependences."""
+    return [*(e.node for e in node.inputs), *node.control]
+
+
+def post_order(
+    heads: Iterable[Node], before: Callable[[Node], Iterable[Node]] = before
+) -> list[Node]:
+    """Depth-first post-order without recursion: what is ``before`` a node, then the node.
 
     Raises: GraphError naming a node on a cycle.
     """
     order: list[Node] = []
     done: dict[Node, bool] = {}
     for head in heads:
-        stack = [(head, iter(_before(head)))] if head not in done else []
+        stack = [(head, iter(before(head)))] if head not in done else []
         if stack:
             done[head] = False
         while stack:
@@ -305,7 +312,7 @@ def post_order(heads: Iterable[Node]) -> list[Node]:
                 state = done.get(child)
                 if state is None:
                     done[child] = False
-                    stack.append((child, iter(_before(child))))
+                    stack.append((child, iter(before(child))))
                     break
                 if not state:
                     raise GraphError(f"{child.where} depends on itself; a graph has no cycles")
@@ -314,10 +321,6 @@ def post_order(heads: Iterable[Node]) -> list[Node]:
                 done[node] = True
                 order.append(node)
     return order
-
-
-def _before(node: Node) -> list[Node]:
-    return [*(e.node for e in node.inputs), *node.control]
 
 
 def digest(graph: Graph, variables: Mapping[Node, object] | None = None) -> str:

@@ -13,18 +13,22 @@ from passkit.program.executable import Executable
 if TYPE_CHECKING:
     from passkit.reasons.explanation import Explanation
     from passkit.reasons.ranking import Ranking
+    from passkit.runtime.state import State
 
 
-def compile(graph: Graph | Entry | Sequence[Entry], **options: Any) -> Executable:
+def compile(
+    graph: Graph | Entry | Sequence[Entry], *, state: State | None = None, **options: Any
+) -> Executable:
     """An `Executable` of a graph: what of the ladder is still missing is run.
 
-    ``options`` are those of `PassContext`: target="cpu", fusion="stitch", numerics="strict", ….
-    Without a C++ compiler, and with no kernel of the graph in the cache, the executable
-    interprets, after one warning that says what to install.
+    ``state`` holds the variables, which executables that are given the same one share; by default
+    each has its own. ``options`` are those of `PassContext`: target="cpu", fusion="stitch",
+    numerics="strict", …. Without a C++ compiler, and with no kernel of the graph in the cache,
+    the executable interprets, after one warning that says what to install.
     """
     if not isinstance(graph, Graph):
         graph = Graph(graph)
-    return Executable(graph, options)
+    return Executable(graph, options, state)
 
 
 def explain(graph: Graph, name: str | None = None, **options: Any) -> Explanation:

@@ -82,9 +82,11 @@ class Executable:
     _program: Program | None
     _device: Runtime | None = None
 
-    def __init__(self, graph: Graph, options: Mapping[str, Any]) -> None:
+    def __init__(
+        self, graph: Graph, options: Mapping[str, Any], state: State | None = None
+    ) -> None:
         self.source_graph = graph
-        self.state = State.of(graph)
+        self.state = State.of(graph) if state is None else state.holding(graph)
         self._variants: dict[tuple[tuple[int, ...], ...], Program] = {}
         self._newly_compiled = 0
         self._measured = snapshot()

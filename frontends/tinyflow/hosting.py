@@ -1,0 +1,39 @@
+"""Runs that are not worth a kernel: initial values are computed on the host.
+
+Each is of another shape and runs once, so that compiling would take most of the time. Draws are
+the same on the host as in a kernel, up to the last bits of logarithms and cosines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from passkit.graph.graph import Graph
+from passkit.runtime.interpret import interpret
+from passkit.runtime.state import State
+
+
+def is_hosted(graph: Graph) -> bool:
+    """Whether a run only writes what is made of constants and draws, and fetches nothing."""
+    return not graph.outputs and not any(
+        n.is_variable and n.entries[0].shape != () for n in graph.nodes
+        if n not in {v for v, _ in graph.updates}
+    )
+
+
+def on_host(graph: Graph, state: State) -> Callable[..., Any]:
+    """A call that computes the updates of ``graph`` in NumPy and writes them into ``state``."""
+    state.holding(graph)
+    whole = Graph([e for _, e in graph.updates])
+    names = [v.name for v, _ in graph.updates]
+    inputs = [n.name for n in whole.inputs]
+
+    def run(*arrays: Any) -> list[Any]:
+        with state.lock:
+            values = interpret(whole, dict(zip(inputs, arrays, strict=True)), dict(state.arrays))
+            for name, value in zip(names, values, strict=True):
+                state[name] = value
+        return []
+
+    return run
