@@ -59,10 +59,15 @@ class FakeNvrtc(Nvrtc):
 
 @define(eq=False)
 class Function:
-    """A kernel: its name, its text, how long its elements are, and how much it may share."""
+    """A kernel: its name, its text, how many arguments it has, and what its arrays are.
+
+    Each has a name, the bytes of an element, and whether it is written. ``allowed`` is how much the
+    kernel may share.
+    """
 
     name: str
     text: str
+    arity: int
     params: tuple[tuple[str, int, bool], ...]
     allowed: int = 48 * KIB
     library: Any = None
@@ -138,7 +143,7 @@ class FakeDriver(Driver):
             words = param.replace("*", " * ").replace("__restrict__", "").split()
             if "*" in words:
                 params.append((words[-1], ITEMS[words[-3]], words[0] != "const"))
-        self.functions.append(Function(name, text, tuple(params)))
+        self.functions.append(Function(name, text, found[2].count(",") + 1, tuple(params)))
         return self.functions[-1]
 
     def used(self, function: Function) -> Used:

@@ -41,9 +41,9 @@ class PyCudaDriver(Driver):
         self.call(self.cu.init)
         self.device = self.call(lambda: self.cu.Device(ordinal))
         self.context = self.call(self.device.retain_primary_context)
-        self.facts = self._facts()
         self.rest = None if rest is None else rest(ordinal)
         self.graphs = self.rest is not None
+        self.facts = self._facts()
 
     def call(self, made: Callable[[], Found]) -> Found:
         """What a call of PyCUDA gives. Raises: DriverError."""
@@ -70,7 +70,7 @@ class PyCudaDriver(Driver):
                 threads=attribute("MAX_THREADS_PER_BLOCK"),
                 units=attribute("MULTIPROCESSOR_COUNT"),
                 grid=attribute("MAX_GRID_DIM_X"),
-                cooperative=bool(attribute("COOPERATIVE_LAUNCH")),
+                cooperative=self.rest is not None and self.rest.facts.limits.cooperative,
             ),
         )
 

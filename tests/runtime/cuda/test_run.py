@@ -12,7 +12,7 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
-from passkit.errors import FeedError
+from passkit.errors import DeviceError, FeedError
 from passkit.graph.node import constant
 from passkit.plan.target import target_of
 from passkit.runtime.cuda.device import device
@@ -126,6 +126,17 @@ def test_memory_is_used_again_and_given_back(machine: Any, rng: Any) -> None:
         pool.free()
     assert len(machine.calls("free")) == len(machine.calls("allocate"))
     assert sorted(machine.calls("free")) == sorted(set(machine.calls("free")))
+
+
+def test_no_room() -> None:
+    """What the driver says of it is understood: what is idle is freed, then it is an error."""
+    pool = pool_of(device())
+    with device().used("a test"):
+        held = [pool.take(1 << 20), pool.take(1 << 20)]
+        held.pop()
+        with pytest.raises(DeviceError, match=r"no room for .*iB more: 1 MiB of its .*iB are in"):
+            pool.take(device().limits.global_nbytes)
+    assert not any(pool.idle.values())
 
 
 def test_libraries_run_on_the_host(rng: Any) -> None:
