@@ -16,23 +16,24 @@ import statistics
 import sys
 from pathlib import Path
 
+from attrs import evolve
+
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]  # a checkout that is not installed
 
 import peers  # noqa: E402  (after the path)
-from training import Program  # noqa: E402
-from training.micro import PROGRAMS  # noqa: E402
+from training import Program, micro, networks  # noqa: E402
 
 TOLERANCE = 1e-4
 
 
 def chosen(names: list[str]) -> list[Program]:
-    """The programs of these names, or all."""
-    known = {p.name: p for p in PROGRAMS}
+    """The programs of these names, or the micro-benchmarks."""
+    known = {p.name: p for p in (*micro.PROGRAMS, *networks.PROGRAMS)}
     unknown = set(names) - set(known)
     if unknown:
         raise SystemExit(f"no program {', '.join(sorted(unknown))}; there are {', '.join(known)}")
-    return [p for p in PROGRAMS if not names or p.name in names]
+    return [known[name] for name in names] or list(micro.PROGRAMS)
 
 
 def check(options: argparse.Namespace) -> int:
@@ -56,6 +57,8 @@ def measure(options: argparse.Namespace) -> int:
 
     report: dict[str, dict[str, float]] = {}
     for program in chosen(options.names):
+        if options.batch:
+            program = evolve(program, sizes={**program.sizes, "batch": options.batch})
         rivals = ready(program, options.only.split(","))
         print(f"{program.name} is ready", file=sys.stderr, flush=True)
         times = report[program.name] = measured(program, rivals, options.rounds)
@@ -80,6 +83,7 @@ def main() -> int:
     parser.add_argument("--target", default="cpu")
     parser.add_argument("--fusion", default="stitch")
     parser.add_argument("--only", default="passkit,eager,compile,jax,scan")
+    parser.add_argument("--batch", type=int, help="another batch size than the program's own")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--json", type=Path)

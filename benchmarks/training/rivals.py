@@ -75,7 +75,31 @@ def torch_functions() -> Any:
             f = torch.nn.functional.binary_cross_entropy_with_logits
             return f(x, labels, reduction="none")
 
-    return Functions
+    class Networks(Functions):
+        relu, pow, sparse_cross_entropy = torch.relu, torch.pow, Functions.cross_entropy
+
+        @staticmethod
+        def mean_over(x: Any, axes: Any) -> Any:
+            return torch.mean(x, axes, keepdim=True)
+
+        @staticmethod
+        def conv(x: Any, w: Any, padding: str) -> Any:
+            found = torch.conv2d(x.permute(0, 3, 1, 2), w.permute(3, 2, 0, 1),
+                                 padding=padding.lower())
+            return found.permute(0, 2, 3, 1)
+
+        @staticmethod
+        def max_pool(x: Any, window: int, stride: int) -> Any:
+            pool = torch.nn.functional.max_pool2d
+            return pool(x.permute(0, 3, 1, 2), window, stride).permute(0, 2, 3, 1)
+
+        @staticmethod
+        def avg_pool(x: Any, window: int, stride: int) -> Any:
+            pool, beside = torch.nn.functional.avg_pool2d, (window - stride) // 2
+            found = pool(x.permute(0, 3, 1, 2), window, stride, beside, count_include_pad=False)
+            return found.permute(0, 2, 3, 1)
+
+    return Networks
 
 
 def _lstm(variables: Mapping[str, Any], way: str, inputs: int) -> Any:
@@ -142,6 +166,7 @@ def torch(program: Program, drawn: Drawn, compiled: bool = False) -> Rival:
     optimizer = {
         "sgd": partial(torch.optim.SGD, fused=True),
         "adam": partial(torch.optim.Adam, fused=True),
+        "tinyflow_adam": partial(torch.optim.Adam, eps=1e-4, fused=True),
         "rmsprop": partial(torch.optim.RMSprop, alpha=0.9, eps=1e-10, foreach=True),
     }[program.optimizer](dense, lr=program.rate)
     move = torch.compile(optimizer.step, fullgraph=False) if compiled else optimizer.step
@@ -209,7 +234,37 @@ def jax_functions() -> Any:
         def sigmoid_cross_entropy(labels: Any, x: Any) -> Any:
             return jnp.maximum(x, 0) - x * labels + jnp.log1p(jnp.exp(-jnp.abs(x)))
 
-    return Functions
+    class Networks(Functions):
+        relu, pow = jax.nn.relu, jnp.power
+
+        @staticmethod
+        def sparse_cross_entropy(labels: Any, x: Any) -> Any:
+            return -jnp.take_along_axis(jax.nn.log_softmax(x), labels[:, None], 1)[:, 0]
+
+        @staticmethod
+        def mean_over(x: Any, axes: Any) -> Any:
+            return jnp.mean(x, axes, keepdims=True)
+
+        @staticmethod
+        def conv(x: Any, w: Any, padding: str) -> Any:
+            return jax.lax.conv_general_dilated(
+                x, w, (1, 1), padding, dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+        @staticmethod
+        def max_pool(x: Any, window: int, stride: int) -> Any:
+            size, step = (1, window, window, 1), (1, stride, stride, 1)
+            return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, size, step, "VALID")
+
+        @staticmethod
+        def avg_pool(x: Any, window: int, stride: int) -> Any:
+            size, step = (1, window, window, 1), (1, stride, stride, 1)
+
+            def total(x: Any) -> Any:
+                return jax.lax.reduce_window(x, 0.0, jax.lax.add, size, step, "SAME")
+
+            return total(x) / total(jnp.ones_like(x))
+
+    return Networks
 
 
 def _scanned(program: Program) -> Callable[..., Any] | None:
