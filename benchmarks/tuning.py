@@ -78,8 +78,8 @@ def row_of(name: str, budget: int) -> Row:
     before, after = ([out.tobytes() for out in run(feeds)] for run in runs)
     untuned, tuned = in_turns(runs, feeds)
     faults = sum(len(g.faults) for g in found.groups)
-    same = before == after
-    return Row(name, untuned, tuned, found.changed, found.measured, seconds, same, faults)
+    counts = found.changed, found.measured
+    return Row(name, untuned, tuned, *counts, seconds, before == after, faults)
 
 
 def main() -> int:

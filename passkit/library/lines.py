@@ -33,6 +33,8 @@ def written(record: Record, device: str, compiler: str) -> str:
         "template": record.template, "source": record.source.value,
         "samples": [float(f"{s:.4g}") for s in record.samples], "model": record.model,
     }  # fmt: skip
+    if record.beside:
+        data["beside"] = [float(f"{s:.4g}") for s in record.beside]
     if record.sizes:
         data["sizes"] = dict(record.sizes)
     if record.fault:
@@ -62,6 +64,7 @@ def _record(line: bytes, device: str, compiler: str | None) -> Record | None:
             Source(data["source"]), tuple(map(_seconds, data["samples"][-MOST_SAMPLES:])),
             _seconds(data["model"]), _text(data.get("fault", "")),
             _text(data.get("operators", "")),
+            tuple(map(_seconds, data.get("beside", [])[-MOST_SAMPLES:])),
         )  # fmt: skip
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None

@@ -28,6 +28,9 @@ MARGIN, NEVER = 0.95, 1.05
 """A template replaces the usual one where it takes less than so much of its seconds in the mean of
 the sizes that both were measured at, and nowhere more than so much."""
 
+WINS = 0.75
+"""Of the rounds in which both ran it must be the quicker one in so many."""
+
 Sizes = tuple[tuple[str, int], ...]
 """The numbers that a group's unknown sizes had when it was measured, by their names."""
 
@@ -36,8 +39,9 @@ Sizes = tuple[tuple[str, int], ...]
 class Record:
     """What is known of a group, given by its key, under a template at some sizes.
 
-    ``samples`` are seconds of single runs where the ``source`` is MEASURED. ``model`` are the
-    seconds that the model had for it, 0 where sizes are unknown. A template with a ``fault`` is not
+    ``samples`` are seconds of single runs where the ``source`` is MEASURED, and ``beside`` those of
+    the usual template in the same rounds, or nothing. ``model`` are the seconds that the model had
+    for it, 0 where sizes are unknown. A template with a ``fault`` is not
     to be taken: its kernel crashed, hung, was refused, or gave other bits than the usual one.
     """
 
@@ -49,6 +53,7 @@ class Record:
     model: float = 0.0
     fault: str = ""
     operators: str = ""
+    beside: tuple[float, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -59,6 +64,21 @@ class Record:
     def measured(self) -> bool:
         """Whether its kernel was run, and may be."""
         return self.source is Source.MEASURED and bool(self.samples) and not self.fault
+
+    @property
+    def share(self) -> float | None:
+        """Its seconds over those of the usual template; None where none ran beside it.
+
+        With doubt in favour of the usual one: of both halves of the rounds the worse median counts,
+        and what is not quicker in `WINS` of all rounds is not quicker.
+        """
+        if not self.beside or len(self.beside) != len(self.samples) or not all(self.beside):
+            return None
+        shares = [a / b for a, b in zip(self.samples, self.beside, strict=True)]
+        half = (len(shares) + 1) // 2
+        worse = max(median(shares[:half]), median(shares[-half:]))
+        wins = sum(s < 1.0 for s in shares) >= WINS * len(shares)
+        return worse if wins else max(worse, 1.0)
 
 
 @frozen
@@ -105,10 +125,11 @@ def merged(records: Iterable[Record]) -> dict[tuple[str, Sizes, str], Record]:
             found[key] = one
         elif one.source is Source.MEASURED:
             samples = (*known.samples, *one.samples)[-MOST_SAMPLES:]
+            beside = (*known.beside, *one.beside)[-MOST_SAMPLES:]
             fault = known.fault or one.fault
             if fault in PASSING and samples:
                 fault = ""
-            found[key] = evolve(one, samples=samples, fault=fault)
+            found[key] = evolve(one, samples=samples, beside=beside, fault=fault)
         else:
             found[key] = known
     return found
@@ -230,34 +251,42 @@ class Evaluator:
 def ranked(usual: str, found: Sequence[Mapping[str, Record]]) -> list[str]:
     """Templates that may be taken, by records at each of several sizes, the best first.
 
-    Only those measured wherever any was are compared, by the geometric means of their seconds.
-    Behind the ``usual`` one, which has to be beaten by `MARGIN`, none is, nor one that takes more
-    than `NEVER` times as long at any of the sizes.
+    Only those measured wherever any was are compared, by the geometric means of their seconds as
+    shares of those of the ``usual`` one. Behind that, which has to be beaten by `MARGIN`, none is,
+    nor one that takes more than `NEVER` times as long at any of the sizes, or left the race before
+    half of the usual one's rounds were over: of many with few samples one is quick by luck.
     """
     tried = [by for by in found if any(r.measured for r in by.values())]
     texts = {t for by in tried for t in by if all(t in o and o[t].measured for o in tried)}
-    if not texts:
-        return []
-    scores = {t: _score(t, tried) for t in texts}
-    if usual in scores:
-        most = scores[usual].value * MARGIN
-        scores = {
-            t: s
-            for t, s in scores.items()
-            if t == usual
-            or (s.value < most and all(o[t].seconds <= NEVER * o[usual].seconds for o in tried))
-        }
+    shares = {t: [_share(t, usual, by) for by in tried] for t in texts}
+    scores = [Score(exp(sum(map(log, own)) / len(own)), t) for t, own in shares.items()]
+    if usual in texts:
+        scores = [
+            s
+            for s in scores
+            if s.template == usual
+            or (
+                s.value < MARGIN
+                and max(shares[s.template]) <= NEVER
+                and all(2 * len(o[s.template].samples) >= len(o[usual].samples) for o in tried)
+            )
+        ]
     order: list[str] = []
     while scores:
         best: Score | None = None
-        for one in scores.values():
+        for one in scores:
             best = kernel_eval_update(one, best)
         assert best is not None
         order.append(best.template)
-        del scores[best.template]
+        scores.remove(best)
     return order
 
 
-def _score(template: str, tried: Sequence[Mapping[str, Record]]) -> Score:
-    logs = [log(max(by[template].seconds, 1e-12)) for by in tried]
-    return Score(exp(sum(logs) / len(logs)), template)
+def _share(template: str, usual: str, by: Mapping[str, Record]) -> float:
+    """Seconds of a template over those of the usual one; the former where that was not measured."""
+    own, other = by[template], by.get(usual)
+    if other is None or not other.measured:
+        return max(own.seconds, 1e-12)
+    if own.share is not None and other.share is not None:
+        return own.share / other.share
+    return max(own.seconds, 1e-12) / max(other.seconds, 1e-12)

@@ -31,13 +31,14 @@ from passkit.reporting.bisection import single
 from passkit.runtime.profile import random_feeds
 from passkit.serial.json import from_json
 
-FEW, SOME, ROUNDS = 5, 12, 25
+FEW, SOME, ROUNDS = 5, 12, 52
 """Rounds in which every template takes part, after which those do that may win, and, from the
 second number on, only the first one and the best."""
 SLOWER = 1.25
 """How many times the best one's seconds a template may take to stay in."""
-LEAST = 5e-5
-"""Seconds that a sample takes at least; a short kernel runs several times in it."""
+LEAST, LONG = 5e-5, 4e-3
+"""Seconds that a sample takes at least, and between the last two; a short kernel runs several times
+in it. What else the machine does comes and goes, and so the last two are long at it."""
 SETS, MOST_SETS, ROOM = 3, 16, 64 << 20
 """Sets of inputs that are fed in turns, those whose bits are compared, and the bytes of all."""
 ENOUGH = 4096
@@ -85,20 +86,30 @@ class Request:
 
 @frozen
 class Answer:
-    """Seconds of single runs by template, and what is wrong with those that must not be taken."""
+    """Seconds of single runs by template, and what is wrong with those that must not be taken.
+
+    ``beside`` are those of the first template in the same rounds.
+    """
 
     samples: Mapping[str, tuple[float, ...]]
     faults: Mapping[str, str]
+    beside: Mapping[str, tuple[float, ...]] = {}
 
     def text(self) -> str:
         """As JSON."""
-        return json.dumps({"samples": dict(self.samples), "faults": dict(self.faults)})
+        return json.dumps(
+            {"samples": dict(self.samples), "faults": dict(self.faults),
+             "beside": dict(self.beside)}
+        )  # fmt: skip
 
     @staticmethod
     def read(text: str) -> Answer:
         """What `text` wrote."""
         data = json.loads(text)
-        return Answer({k: tuple(v) for k, v in data["samples"].items()}, data["faults"])
+        samples, beside = (
+            {k: tuple(v) for k, v in data[what].items()} for what in ("samples", "beside")
+        )
+        return Answer(samples, data["faults"], beside)
 
 
 def measure(request: str, clock: Clock = wall) -> str:
@@ -124,7 +135,9 @@ def _measured(asked: Request, clock: Clock) -> Answer:
         elif wanted is not None and bits != wanted:
             faults[template] = OTHER_BITS
     good = {t: run for t, run in runs.items() if t not in faults}
-    return Answer(_in_turns(good, sets[:SETS], clock), faults)
+    samples = _in_turns(good, sets[:SETS], clock)
+    first = samples.get(usual, ())
+    return Answer(samples, faults, {t: first[: len(own)] for t, own in samples.items() if first})
 
 
 def _bits(run: Executable, sets: Sequence[Mapping[str, Any]]) -> Iterator[bytes]:
@@ -187,7 +200,7 @@ def _in_turns(
 ) -> dict[str, tuple[float, ...]]:
     """Samples of each, taken in rounds; what is clearly slower leaves after a few of them."""
     calls = {t: [_call(run, feeds) for feeds in sets] for t, run in runs.items()}
-    times = {t: _times(own) for t, own in calls.items()}
+    times = {t: _times(own, LEAST) for t, own in calls.items()}
     samples: dict[str, list[float]] = {t: [] for t in runs}
     racing = list(runs)
     for turn in range(ROUNDS):
@@ -195,6 +208,8 @@ def _in_turns(
             racing = _left(racing, samples, 2 if turn == SOME else len(racing))
         if not racing or (turn >= FEW and len(racing) < 2):
             break
+        if turn == SOME:
+            times = {t: _times(calls[t], LONG) for t in racing}
         for t in racing[turn % len(racing) :] + racing[: turn % len(racing)]:
             samples[t].append(clock(calls[t][turn % len(sets)], times[t], t))
     return {t: tuple(found) for t, found in samples.items()}
@@ -218,14 +233,14 @@ def _call(run: Executable, feeds: Mapping[str, Any]) -> Callable[[], object]:
     return lambda: positional(*arrays)
 
 
-def _times(calls: Sequence[Callable[[], object]]) -> int:
-    """How often a sample runs; what runs first is slow, and counts for nothing."""
+def _times(calls: Sequence[Callable[[], object]], least: float) -> int:
+    """How often a sample runs to take so long; what runs first is slow, and counts for nothing."""
     calls[0]()
     begin = perf_counter()
     for call in calls:
         call()
     each = (perf_counter() - begin) / len(calls)
-    return max(1, min(1000, int(LEAST / max(each, 1e-9))))
+    return max(1, min(2000, int(least / max(each, 1e-9))))
 
 
 def _said(error: PasskitError) -> str:

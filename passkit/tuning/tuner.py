@@ -298,9 +298,7 @@ class _Tuner:
     def keep(self, job: Job, answer: Answer) -> None:
         """Write the records of an answer."""
         texts = [*dict.fromkeys([*answer.samples, *answer.faults])]
-        records: list[Record] = [
-            job.record(t, answer.samples.get(t, ()), answer.faults.get(t, "")) for t in texts
-        ]
+        records: list[Record] = [job.record(t, answer) for t in texts]
         self.measured += len(records)
         add(records)
 

@@ -15,7 +15,7 @@ from passkit.plan.schedule import Schedule, Source
 from passkit.plan.target import Target
 from passkit.plan.variants import Variant, variants
 from passkit.serial.json import to_json
-from passkit.tuning.measure import Request
+from passkit.tuning.measure import Answer, Request
 from passkit.values.size import evaluate, numel, symbols_of
 
 
@@ -34,14 +34,14 @@ class Job:
     ways: tuple[Variant, ...]
     left: tuple[Variant, ...]
 
-    def record(
-        self, template: str, samples: tuple[float, ...] = (), fault: str = ""
-    ) -> Record:
+    def record(self, template: str, answer: Answer) -> Record:
         """What was measured of a template."""
+        samples, fault = answer.samples.get(template, ()), answer.faults.get(template, "")
         model = next((v.seconds for v in self.ways if str(v.template) == template), 0.0)
         return Record(
             *(self.group.key, template, self.sizes, Source.MEASURED, samples, model, fault),
             operators=self.operators,
+            beside=answer.beside.get(template, ()),
         )
 
     def by_model(self) -> list[Record]:

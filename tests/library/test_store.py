@@ -19,7 +19,9 @@ from passkit.runtime.native.compiler import find_compiler
 from tests.raised import ROOT
 
 KEY = "0123456789abcdef" * 4
-ONE = Record(KEY, "exp_1[GRID,CTA];", (("n", 8),), Source.MEASURED, (1e-6, 2e-6), 3e-6, "", "exp")
+TIMES = (1e-6, 2e-6)
+SIZES = (("n", 8),)
+ONE = Record(KEY, "exp_1[GRID,CTA];", SIZES, Source.MEASURED, TIMES, 3e-6, "", "exp", TIMES)
 
 
 def file_of(folder: Path) -> Path:
@@ -53,7 +55,7 @@ def test_what_is_no_record(fresh_cache: Path) -> None:
         {"device": "another"}, {"version": "0:0"}, {"compiler": "another"}, {"group": "../x"},
         {"template": 7}, {"source": "guessed"}, {"samples": ["1"]}, {"samples": [-1.0]},
         {"samples": [float("nan")]}, {"model": None}, {"sizes": {"n": "8"}}, {"sizes": [8]},
-        {"fault": 1}, {"operators": []},
+        {"fault": 1}, {"operators": []}, {"beside": [None]},
     ]  # fmt: skip
     texts = [json.dumps(good | change) for change in bad]
     texts += ["7", "null", "[" * 9999, "", "{", "\0\xff", json.dumps(good)[:-9], "x" * (1 << 17)]

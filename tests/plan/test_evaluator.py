@@ -103,6 +103,27 @@ def test_several_sizes_count_together() -> None:
     assert ranked("a", [small, {"a": measured("a", 1.0)}]) == ["a"]
 
 
+def test_what_runs_beside_it_is_what_counts() -> None:
+    """Rounds are compared one by one; what is slower in many of them, or in the end, is not taken.
+
+    So whatever else the machine does in some of them changes nothing.
+    """
+    busy = (1.0, 1.0, 9.0, 9.0)
+    usual = measured("a", *busy, beside=busy)
+
+    def share(*samples: float) -> float | None:
+        return measured("b", *samples, beside=busy).share
+
+    assert share(0.5, 0.5, 4.5, 4.5) == 0.5
+    assert share(0.5, 0.5, 8.1, 8.1) == pytest.approx(0.9)
+    assert share(0.1, 0.1, 9.9, 9.9) == pytest.approx(1.1)
+    assert share(0.5, 1.5, 4.5, 9.9) == pytest.approx(1.0)
+    assert measured("b", 1.0).share is None
+    by = {"a": usual, "b": measured("b", 0.9, 0.9, 8.0, 8.0, beside=busy), "c": measured("c", 0.1)}
+    assert ranked("a", [by]) == ["b", "a"]
+    assert ranked("a", [by | {"c": measured("c", 0.1, 0.1)}]) == ["c", "b", "a"]
+
+
 def test_equal_kernels_go_by_their_text() -> None:
     """So that the order in which they were measured does not matter."""
     a, b = Score(1.0, "a"), Score(1.0, "b")
