@@ -53,6 +53,9 @@ FInferShapeBack = declare(
 FInferType = declare("FInferType", _function, "(node, *dtypes) -> dtype, or tuple of dtypes")
 FInplaceOption = declare("FInplaceOption", _function, "(node) -> [(input, output)] that may share")
 FInplaceIdentity = declare("FInplaceIdentity", _function, "(node) -> [bool] for FInplaceOption")
+FInplaceRows = declare(
+    "FInplaceRows", _function, "(node) -> [(input, output)] that may too where one thread makes a row"
+)
 FKernel = declare("FKernel", _function, "(node, dialect) -> OwnKernel, or None: text of its own")
 FListInputNames = declare("FListInputNames", _function, "(node) -> names of the inputs")
 FOperator = declare("FOperator", _function, "(*sides) -> Entry: its Python operator, if not plain")

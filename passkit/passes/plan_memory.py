@@ -189,7 +189,7 @@ class _Planner:
         Every read of ``old`` must be of the element that is written next: declared by the
         operator, with as many elements as the result, so that nothing is broadcast.
         """
-        node, pairs = entry.node, set(sharing(entry.node))
+        node, pairs = entry.node, set(sharing(self.graph, entry.node))
         reads = [k for k, e in enumerate(node.inputs) if self.value[e] is old]
         return bool(reads) and all(
             (k, entry.index) in pairs and self.alike(node.inputs[k], entry) for k in reads

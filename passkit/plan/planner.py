@@ -112,29 +112,40 @@ def inplace_pairs(node: Node) -> list[tuple[int, int]]:
     """Which results of a fused node may overwrite which inputs: FInplaceOption.
 
     One pass over the points, every read of the input at the point that is written, and no other
-    part of the kernel that reads it. What has phases may read an input in several. Behind a
-    reduction that pass is the one over what it leaves.
+    part of the kernel that reads it. What has phases may read an input in several.
     """
+    return _pairs_of(node)[0]
+
+
+def inplace_rows(node: Node) -> list[tuple[int, int]]:
+    """The same behind a reduction, where that pass is the one over what it leaves: FInplaceRows."""
+    return _pairs_of(node)[1]
+
+
+Pairs = tuple[list[tuple[int, int]], list[tuple[int, int]]]
+
+
+def _pairs_of(node: Node) -> Pairs:
     group: Group = node.params["body"]
-    return [] if group.kind is Kind.PHASED else _pairs(group.key, Held(group))
+    return ([], []) if group.kind is Kind.PHASED else _pairs(group.key, Held(group))
 
 
 @lru_cache(maxsize=4096)
-def _pairs(key: str, held: Held[Group]) -> list[tuple[int, int]]:
+def _pairs(key: str, held: Held[Group]) -> Pairs:
     group = held.value
     readers = Counter(i for part in group.parts for i in part.inputs)
-    pairs: list[tuple[int, int]] = []
+    pairs: Pairs = [], []
     for part in group.parts:
         layout = None if is_stitched(part.graph) else lay_out(part.graph)
         if layout is None or isinstance(layout, Infeasible):
-            return []  # it is stitched, all of it: no part is packed then
-        pairs += [
+            return [], []  # it is stitched, all of it: no part is packed then
+        pairs[bool(layout.space.reduced)].extend(
             (i, o)
             for i, n in zip(part.inputs, part.graph.inputs, strict=True)
             if readers[i] == 1
             for o, result in zip(part.outputs, layout.graph.outputs, strict=True)
             if _may_overwrite(layout, n, result)
-        ]
+        )
     return pairs
 
 
@@ -169,3 +180,4 @@ def _around_folds(graph: Graph) -> tuple[set[Node], set[Node]]:
 
 
 FUSED.set_attr("FInplaceOption", inplace_pairs)
+FUSED.set_attr("FInplaceRows", inplace_rows)

@@ -7,9 +7,9 @@ from enum import Enum
 
 from attrs import frozen
 
-from passkit.graph.graph import Annotation
+from passkit.graph.graph import Annotation, Graph
 from passkit.graph.node import Entry, Node
-from passkit.graph.op import FInplaceIdentity, FInplaceOption, OpPattern
+from passkit.graph.op import FInplaceIdentity, FInplaceOption, FInplaceRows, OpPattern
 from passkit.values.size import ALIGN, Extent, laid_out
 
 __all__ = ["ALIGN", "Copy", "Home", "Storage", "StoragePlan", "identities", "sharing"]
@@ -75,11 +75,24 @@ class StoragePlan:
         )
 
 
-def sharing(node: Node) -> Sequence[tuple[int, int]]:
-    """The pairs (input, output) of a node that may share bytes: FInplaceOption.
+def sharing(graph: Graph, node: Node) -> Sequence[tuple[int, int]]:
+    """The pairs (input, output) of a node that may share bytes, for the target of its graph.
 
-    By default an elementwise operator reads each element before it writes the one in its place.
+    FInplaceOption says so; by default an elementwise operator reads each element before it writes
+    the one in its place. FInplaceRows adds pairs on the CPU, where one thread makes a row: on
+    others all threads of a block may read what one of them then writes.
     """
+    rows = FInplaceRows.get(node.op.name) if node.op is not None and _alone(graph) else None
+    return [*_everywhere(node), *(rows(node) if rows is not None else ())]
+
+
+def _alone(graph: Graph) -> bool:
+    """Whether kernels are C++, in which one thread makes a row."""
+    target = graph.attrs.get("options", {}).get("target")
+    return target is not None and target.name == "cpu"
+
+
+def _everywhere(node: Node) -> Sequence[tuple[int, int]]:
     assert node.op is not None
     rule = FInplaceOption.get(node.op.name)
     if rule is not None:
@@ -95,4 +108,4 @@ def identities(node: Node) -> Sequence[tuple[int, int]]:
     rule = FInplaceIdentity.get(node.op.name)
     if rule is None:
         return ()
-    return [pair for pair, same in zip(sharing(node), rule(node), strict=True) if same]
+    return [pair for pair, same in zip(_everywhere(node), rule(node), strict=True) if same]

@@ -8,7 +8,7 @@ from attrs import evolve
 import passkit as pk
 from passkit.ast.stage import Place
 from passkit.plan.group import FUSED
-from passkit.plan.planner import inplace_pairs
+from passkit.plan.planner import inplace_pairs, inplace_rows
 from passkit.plan.schedule import is_expensive, with_stream
 from passkit.plan.target import cpu
 from passkit.program.planning import planned
@@ -79,4 +79,17 @@ def test_in_place_of_rows(text: str, allowed: list[str]) -> None:
     given = "x: f32[8, 8]; w: f32[8]; v: f32[8]; "
     (node,) = [n for n in planned(pk.parse(given + text), "Fusion").nodes if n.op is FUSED]
 
-    assert [node.inputs[i].name for i, _ in inplace_pairs(node)] == allowed
+    assert [node.inputs[i].name for i, _ in inplace_rows(node)] == allowed
+    assert inplace_pairs(node) == []
+
+
+@pytest.mark.parametrize("target, places", [("cpu", 1), ("cuda", 0), ("opencl", 0), ("blocks", 0)])
+def test_rows_in_place_are_made_by_one_thread(target: str, places: int) -> None:
+    """Elsewhere all threads of a block may still read what one of them would write."""
+    graph = pk.parse("x: f32[8, 8]; w: f32[8]; y = exp(w); s = add(reduce_sum(x, axis=1), y); "
+                     "return relu(reshape(s, shape=(2, 4)))")
+    given = {"target": target, "keep_apart": [["y", "reduce_sum"], ["relu", "reduce_sum"]]}
+    storage = planned(graph, "CodeGen", **given)
+    plan = pk.ApplyPasses(storage, ["PlanMemory"]).attrs["storage"]
+
+    assert len(plan.inplace) == places

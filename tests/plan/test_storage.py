@@ -44,8 +44,12 @@ def test_elementwise_operators_share() -> None:
     op.set_attr("TOpPattern", pk.OpPattern.BROADCAST)
     x = pk.var("x", (3,))
 
-    assert sharing(op(x, x)[0].node) == [(0, 0), (0, 1), (1, 0), (1, 1)]
-    assert sharing(ops.matmul(pk.var("a", (2, 2)), pk.var("b", (2, 2))).node) == ()
+    product = ops.matmul(pk.var("a", (2, 2)), pk.var("b", (2, 2)))
+    both = op(x, x)
+    graph = pk.Graph([*both, product])
+
+    assert sharing(graph, both[0].node) == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert sharing(graph, product.node) == []
 
 
 def test_identities_are_pairs_that_are_the_same() -> None:
