@@ -54,7 +54,7 @@ FInferType = declare("FInferType", _function, "(node, *dtypes) -> dtype, or tupl
 FInplaceOption = declare("FInplaceOption", _function, "(node) -> [(input, output)] that may share")
 FInplaceIdentity = declare("FInplaceIdentity", _function, "(node) -> [bool] for FInplaceOption")
 FInplaceRows = declare(
-    "FInplaceRows", _function, "(node) -> [(input, output)] that may too where one thread makes a row"
+    "FInplaceRows", _function, "(node) -> [(input, output)] that may where one thread makes a row"
 )
 FKernel = declare("FKernel", _function, "(node, dialect) -> OwnKernel, or None: text of its own")
 FListInputNames = declare("FListInputNames", _function, "(node) -> names of the inputs")
