@@ -220,6 +220,8 @@ def test_more_shared_memory_than_usual(machine: Any, rng: Any) -> None:
 
     (task,) = machine.calls("launch")
     assert task.shared > 48 << 10 and machine.calls("allow_shared")
+    (kernel,) = exe.kernels
+    assert (kernel.block, kernel.shared_nbytes) == (task.block[0] * task.block[1], task.shared)
 
 
 def test_profile_and_saved(tmp_path: Path, rng: Any) -> None:
