@@ -17,6 +17,7 @@ from passkit.runtime.cuda.driver import DriverError, RoomError, Task, Trouble
 from passkit.runtime.cuda.figures import USUAL, WARP, Figures, figures, numbers_of
 from passkit.runtime.cuda.pool import pool_of
 from passkit.runtime.device.memory import Memory
+from passkit.runtime.device.resident import Resident
 from passkit.runtime.device.run import Action, BoundProgram, DeviceTable
 from passkit.runtime.program import Launch, Program
 from passkit.runtime.state import State
@@ -48,6 +49,13 @@ class Bound(BoundProgram):
         with self.device.used("choosing figures of launches"):
             super().__init__(program, table, sizes)
         self.plan = list(_in_graphs(self))
+
+    def memory(self, inputs: Sequence[Any], outputs: Sequence[Any], queue: Any) -> Memory:
+        """The places of a call. What others have on the device, they may be writing still."""
+        there = (a.stream for a in (*inputs, *outputs) if isinstance(a, Resident))
+        for stream in dict.fromkeys(s for s in there if s is not None):
+            self.device.driver.follow(queue.stream, stream)
+        return super().memory(inputs, outputs, queue)
 
     @contextmanager
     def running(self) -> Iterator[None]:

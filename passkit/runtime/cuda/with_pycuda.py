@@ -149,9 +149,12 @@ class PyCudaDriver(Driver):
         self.call(lambda: made.record(stream))
         return made
 
-    def follow(self, stream: Any, event: Any) -> None:
-        """Let a stream wait for a point in another one."""
-        self.call(lambda: stream.wait_for_event(event))
+    def follow(self, stream: Any, other: int) -> None:
+        """Let a stream wait for another library's; PyCUDA by itself waits for all there is."""
+        if self.rest is None:
+            self.call(self.context.synchronize)
+        else:
+            self.rest.follow(self.handle(stream), other)
 
     def seconds(self, first: Any, last: Any) -> float:
         """The time between two points that have been reached."""

@@ -224,6 +224,73 @@ def test_more_shared_memory_than_usual(machine: Any, rng: Any) -> None:
     assert (kernel.block, kernel.shared_nbytes) == (task.block[0] * task.block[1], task.shared)
 
 
+class Foreign:
+    """An array of another library on the device, in a stream of its own."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: str = "float32", **more: Any) -> None:
+        self.array = np.zeros(shape, dtype)
+        self.told, self.driver = more, device().driver
+        with self.driver.current():
+            self.stream = self.driver.stream()
+            self.buffer = pool_of(device()).take(self.array.nbytes)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        told = {"shape": self.array.shape, "typestr": self.array.dtype.str, "version": 3,
+                "data": (self.buffer.address, False),
+                "stream": self.driver.handle(self.stream)}  # fmt: skip
+        return {**told, **self.told}
+
+    def put(self, array: Any) -> None:
+        """Begin to fill it."""
+        with self.driver.current():
+            bytes_of = array.reshape(-1).view(np.uint8)
+            self.driver.upload(self.buffer.address, bytes_of, self.stream)
+
+    def get(self) -> Any:
+        """What it has."""
+        with self.driver.current():
+            bytes_of = self.array.reshape(-1).view(np.uint8)
+            self.driver.download(bytes_of, self.buffer.address, self.stream)
+            self.driver.finish(self.stream)
+        return self.array
+
+
+def test_arrays_of_other_libraries(machine: Any, rng: Any) -> None:
+    """They are read and written where they are, behind what their own stream does; also by hosts.
+
+    What does not fit is refused.
+    """
+    x = pk.var("x", ("n", 40))
+    graph = pk.Graph([o.exp(x), o.sort(x * 2.0, axis=1)])
+    exe = on_cuda(graph, host=("python",))
+    first, *outs = (Foreign((9, 40)) for _ in range(3))
+    for _ in range(3):
+        feed = normal(rng, 9, 40)
+        first.put(feed)
+        machine.log.clear()
+        assert exe({"x": first}, out=outs)[0] is outs[0]
+        assert len(machine.calls("follow")) == 3
+        agrees(graph, {"x": feed}, [a.get() for a in outs], rtol=1e-5)
+        assert exe.stats["bytes_uploaded"] == exe.stats["bytes_downloaded"] == feed.nbytes
+    found = exe(x=first)
+    agrees(graph, {"x": feed}, found, rtol=1e-5)
+    assert isinstance(found[0], np.ndarray) and exe.stats["copies"] == 0
+
+    for value in (Foreign((9, 40), "float64"), Foreign((40,)), Foreign((9, 40), strides=(4, 36))):
+        with pytest.raises(FeedError, match=r"input 'x' needs float32\[n, 40\], got a .*float.* on"
+                           " the device; pass one whose elements"):
+            exe(x=value)
+    mine = outs[0].buffer.address
+    for k, wrong in enumerate([
+        Foreign((8, 40)), Foreign((9, 40), data=(mine, True)), Foreign((9, 40), data=(mine, False)),
+        Foreign((9, 40), data=(first.buffer.address + 64, False)),
+    ]):  # fmt: skip
+        with pytest.raises(FeedError, match=r"out\[1\] needs a plain float32\[9, 40\] of its own, "
+                           rf"got a float32\[{8 if k == 0 else 9}, 40\] on the device"):
+            exe({"x": first}, out=[outs[0], wrong])
+
+
 def test_profile_and_saved(tmp_path: Path, rng: Any) -> None:
     """Events time each kernel; what is loaded is planned for the device that is there."""
     x, w = pk.var("x", ("n", 64)), normal(rng, 64, 64)
