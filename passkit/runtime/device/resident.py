@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -26,11 +27,11 @@ class Resident:
     plain: bool
     writeable: bool
     stream: int | None = None
+    nbytes: int = field(init=False)
 
-    @property
-    def nbytes(self) -> int:
-        """Its bytes."""
-        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+    @nbytes.default
+    def _nbytes(self) -> int:
+        return prod(self.shape) * self.dtype.itemsize
 
     def meets(self, other: Resident) -> bool:
         """Whether it has bytes of another one."""
