@@ -149,6 +149,7 @@ def test_libraries_run_on_the_host(rng: Any) -> None:
         feeds = {"x": normal(rng, n, 16)}
         agrees(graph, feeds, exe(feeds), rtol=1e-4)
     assert (exe.stats["library_calls"], exe.stats["python_calls"]) == (1, 1)
+    assert exe.stats["host_steps"] == 2
     assert exe.stats["bytes_downloaded"] > sum(a.nbytes for a in exe(feeds))
 
 
