@@ -60,7 +60,7 @@ class DeviceProgram:
 
     def stats(self, kernels: Sequence[Kernel]) -> dict[str, Any]:
         """What a device's programs count, as `Executable.stats` has it."""
-        moved: dict[str, Any] = dict(zip(("bytes_uploaded", "bytes_downloaded"), self.moved, strict=True))
+        moved = dict(zip(("bytes_uploaded", "bytes_downloaded"), self.moved, strict=True))
         return {**self.said(kernels), **self.counts, **moved}
 
     def _run(self, given: Sequence[Any], out: Any) -> list[Any]:
