@@ -4,6 +4,7 @@
     python benchmarks/fuzz.py --count 500 --blocks      # the kernels' ASTs too, block by block
     python benchmarks/fuzz.py --count 2000 --target opencl
     python benchmarks/fuzz.py --count 500 --target cuda # as CUDA C, on an emulated machine
+    python benchmarks/fuzz.py --count 500 --target cuda-driver   # there, through the run time
 
 Batches of graphs share their compiled units. Each process takes some hundred graphs, so that a
 crash costs one of them and names its batch.
@@ -26,12 +27,12 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 from campaign import reports  # noqa: E402  (after the path)
 
 BATCH, PROCESS = 100, 500
-TARGETS = ("cpu", "opencl", "cuda")
+TARGETS = ("cpu", "opencl", "cuda", "cuda-driver")
 
 
 def work(first: int, count: int, seconds: float, blocks: bool, target: str) -> int:
     """Check the graphs of some seeds; a line of JSON for each batch, failures as text."""
-    from tests.emulator import checking
+    from tests.emulator import checking, through
     from tests.fuzzing import Failure, check, check_all, check_blocks, check_opencl
     from tests.fuzzing import opencl_of as opencl
     from tests.minimising import minimised
@@ -41,6 +42,7 @@ def work(first: int, count: int, seconds: float, blocks: bool, target: str) -> i
         "cpu": (check_all, check),
         "opencl": (partial(check_all, target=opencl), check_opencl),
         "cuda": (checking.check_all, checking.check),
+        "cuda-driver": (through.check_all, through.check),
     }[target]
     for start in range(first, first + count, BATCH):
         print(json.dumps({"start": start}), flush=True)

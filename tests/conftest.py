@@ -66,9 +66,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say how many tests need a device that this machine has not."""
-    skipped = [r for r in terminalreporter.stats.get("skipped", ()) if "cuda" in r.keywords]
+    reasons = [
+        str(r.longrepr[2]).removeprefix("Skipped: ")
+        for r in terminalreporter.stats.get("skipped", ())
+        if isinstance(r.longrepr, tuple)
+    ]
+    skipped = [r for r in reasons if r.startswith("needs an NVIDIA GPU")]
     if skipped:
-        why = sorted({str(r.longrepr[2]) for r in skipped if isinstance(r.longrepr, tuple)})
+        why = sorted(set(skipped))
         line = f"{len(skipped)} tests need an NVIDIA GPU, which this machine has not"
         terminalreporter.write_line("\n".join([line, *(f"  {w}" for w in why)]))
 

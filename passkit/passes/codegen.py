@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from functools import lru_cache
 
 from attrs import evolve
@@ -10,6 +11,7 @@ from attrs import evolve
 from passkit.ast.stage import Buffer, KernelAST, Place
 from passkit.checks.hazards import check_hazards
 from passkit.dialects import dialect_of, print_kernel
+from passkit.dialects.printer import has_rows
 from passkit.errors import ScheduleError
 from passkit.graph.graph import Annotation, Graph
 from passkit.graph.node import Node
@@ -25,11 +27,12 @@ from passkit.plan.planner import plan_group
 from passkit.plan.schedule import Schedule
 from passkit.plan.storage import StoragePlan
 from passkit.plan.target import Target
+from passkit.runtime.cuda.figures import USUAL
 from passkit.sharing.shared import ALIGN, ROOM, SharedPlan, largest, plan_shared
 from passkit.sharing.sharing import aligned
 from passkit.space.space import Infeasible
 from passkit.values.memo import Held
-from passkit.values.size import Extent, numel
+from passkit.values.size import Extent, numel, substitute
 
 FORMAT = 1
 """Part of every key: raised when the meaning of a kernel's arguments changes."""
@@ -57,8 +60,25 @@ def codegen(graph: Graph, context: PassContext) -> Graph:
         if made is not None:
             kernels[node] = made
     if context.target.dialect != "cxx":  # whose tile is the work of one thread
-        kernels = {n: evolve(k, block=context.target.block) for n, k in kernels.items()}
+        kernels = {n: _of_blocks(k, context.target) for n, k in kernels.items()}
     return graph.with_attrs(kernel=Annotation("kernel", kernels))
+
+
+def _of_blocks(kernel: Kernel, target: Target) -> Kernel:
+    """The kernel with the threads of a block, and the scratch of all rows that have a warp of it.
+
+    Where sizes are known and rows need more than is usual, a block has fewer of them; a launch
+    looks again. Source: `passkit.runtime.cuda.figures`.
+    """
+    if not dialect_of(kernel.dialect).scratch_of_row or not has_rows(kernel.ast):
+        return evolve(kernel, block=target.block)
+    values = dict(zip(kernel.ast.sizes, kernel.sizes, strict=True))
+    rows = target.block // target.warp
+    nbytes = _scratch_nbytes(kernel.ast, rows, values)
+    while rows > 1 and isinstance(nbytes, int) and nbytes > USUAL:
+        rows //= 2
+        nbytes = _scratch_nbytes(kernel.ast, rows, values)
+    return evolve(kernel, block=rows * target.warp, shared_nbytes=nbytes)
 
 
 def _default(group: Group, target: Target) -> Schedule:
@@ -158,17 +178,23 @@ def _named(text: str, op: str, dialect: str) -> tuple[str, str, str]:
     return name, digest, text.replace("KERNEL", name)
 
 
-def _scratch_nbytes(ast: KernelAST) -> Extent:
-    """What a tile's arrays take, and behind them those of its rows."""
+def _scratch_nbytes(
+    ast: KernelAST, rows: int = 1, values: Mapping[str, Extent] | None = None
+) -> Extent:
+    """What a tile's arrays take, and behind them those of its rows, so many at a time.
+
+    ``values`` are the sizes of the AST by their names, where its own are asked for.
+    """
     total: Extent = 0
     for of_row in (False, True):
         end: Extent = 0
         for b in ast.scratch:
             if b.place is Place.SHARED and b.of_row == of_row:
-                nbytes = b.extent * b.dtype.nbytes
+                nbytes = substitute(b.extent, values or {}) * b.dtype.nbytes
                 if b.offset is None:
                     end = end + aligned(nbytes, ALIGN)
                 else:
-                    end = largest(end, b.offset + aligned(nbytes, ROOM))
-        total = total + end
+                    offset = substitute(b.offset, values or {})
+                    end = largest(end, offset + aligned(nbytes, ROOM))
+        total = total + (rows * end if of_row else end)
     return total

@@ -182,7 +182,7 @@ class Executable:
         if device is not None:
             from passkit.runtime.device.front import DeviceProgram
 
-            self._run: Any = DeviceProgram(specs, self._bind, device.said, lock)
+            self._run: Any = DeviceProgram(specs, self._bind, device.said, device.find, lock)
         else:
             self._run = make_program(specs, len(self.outputs), self._bind, lock)
         self.run_positional = self._run.run_positional
@@ -285,21 +285,24 @@ class Executable:
         Bytes are those that one run reads and writes, at the sizes last bound; ``bytes_unfused`` is
         what the operators would move one by one. They are 0 until sizes are known. Of scratch, a
         tile of each kernel has arrays of ``scratch_requested`` bytes, all kernels together; they
-        lie in ``scratch_allocated`` bytes, since arrays share. On a device, ``relaxed`` names the
-        operations that it may compute less exactly than other targets, and the last call moved
-        ``bytes_uploaded`` and ``bytes_downloaded``.
+        lie in ``scratch_allocated`` bytes, since arrays share. On a device, ``host_steps`` are not
+        run there, ``relaxed`` names the operations that it may compute less exactly than other
+        targets, and the last call moved ``bytes_uploaded`` and ``bytes_downloaded``.
         """
         from passkit.program.counts import Counts
 
         counts = Counts(self.graph, self.kernels, self.steps, getattr(self, "_sizes", {}))
+        launches = counts.launches()
+        on_host = launches["library_calls"] + launches["python_calls"]
         return {
             "target": self.target.name if self._program is not None else "interpret",
             "native_calls": getattr(self._run, "native_calls", 0),
             "compiled": self._newly_compiled,
             "copies": getattr(self._run, "copies", 0),
-            **counts.launches(),
+            **launches,
             **counts.bytes(),
-            **(self._run.stats(self.kernels) if self._device is not None else {}),
+            **({} if self._device is None else {"host_steps": on_host}),
+            **({} if self._device is None else self._run.stats(self.kernels)),
         }
 
     def profile(

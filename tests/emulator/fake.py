@@ -241,9 +241,11 @@ class FakeDriver(Driver):
         made.append(self.time)
         return made
 
-    def follow(self, stream: int, event: Any) -> None:
-        """All streams are in order here."""
-        self.noted("follow", stream)
+    def follow(self, stream: int, other: int) -> None:
+        """Do what is in the other one."""
+        self.noted("follow", (stream, other))
+        if other in self.streams:
+            self.later(stream, lambda: self.run(other))
 
     def seconds(self, first: list[float], last: list[float]) -> float:
         """Some."""

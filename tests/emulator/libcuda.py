@@ -173,7 +173,8 @@ class Calls:
         self.driver.finish(v[0])
 
     def cuStreamWaitEvent(self, v: Any) -> None:  # noqa: N802, D102
-        self.driver.follow(v[0], self.held[v[1]])
+        _, other = self.held[v[1]]
+        self.driver.follow(v[0], other)
 
     def cuMemcpyHtoDAsync(self, v: Any) -> None:  # noqa: N802, D102
         self.driver.upload(v[0], at(v[1], v[2]), v[3])
@@ -191,7 +192,7 @@ class Calls:
         self.give(v[0], [0.0])
 
     def cuEventRecord(self, v: Any) -> None:  # noqa: N802, D102
-        self.held[v[0]][:] = self.driver.event(v[1])
+        self.held[v[0]][:] = [*self.driver.event(v[1]), v[1]]
 
     def cuEventDestroy(self, v: Any) -> None:  # noqa: N802, D102
         pass

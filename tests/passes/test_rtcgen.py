@@ -9,7 +9,8 @@ import pytest
 import passkit as pk
 from passkit.errors import CompilerError, PassError
 from passkit.graph.graph import Annotation
-from passkit.passes.rtcgen import kernel_text, sections_of
+from passkit.passes.rtcgen import build_kernels, kernel_text, sections_of
+from passkit.plan.target import Target
 from passkit.program.planning import planned
 from passkit.runtime.native.build import stats
 
@@ -50,9 +51,9 @@ def test_only_the_prelude_that_is_needed(body: str, sections: set[str]) -> None:
 
 
 def test_other_targets_are_printed_only() -> None:
-    """A target without a compiler here says where to stop."""
-    with pytest.raises(PassError, match="for targets 'cpu' and 'opencl' in this .*, not 'cuda'"):
-        planned(pk.parse("x: f32[4]; return exp(x)"), "RTCGen", target="cuda")
+    """A target whose dialect nobody compiles here says where to stop."""
+    with pytest.raises(PassError, match="'opencl' and 'cuda', not 'mine'; .* to read the c text"):
+        build_kernels([], Target("mine", "c", 1, 1 << 15))
 
 
 def test_a_kernel_that_the_compiler_refuses() -> None:

@@ -152,9 +152,9 @@ class BindingsDriver(Driver):
         self.call("cuEventRecord", made, stream)
         return made
 
-    def follow(self, stream: Any, event: Any) -> None:
-        """Let a stream wait for a point in another one."""
-        self.call("cuStreamWaitEvent", stream, event, 0)
+    def follow(self, stream: Any, other: int) -> None:
+        """Let a stream wait for all that is in another library's now, by its handle."""
+        self.call("cuStreamWaitEvent", stream, self.event(other), 0)
 
     def seconds(self, first: Any, last: Any) -> float:
         """The time between two points that have been reached."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -49,30 +49,21 @@ class Queue:
 
     def upload(self, buffer: Any, array: Any) -> Done:
         """Copy an array's bytes to the device."""
-        with self.timed() as done:
-            self.driver.upload(buffer.address, array, self.stream)
-        return done[0]
+        return self.did(self.driver.upload, buffer.address, array)
 
     def download(self, array: Any, buffer: Any) -> Done:
         """Copy as many bytes as an array has from the device."""
-        with self.timed() as done:
-            self.driver.download(array, buffer.address, self.stream)
-        return done[0]
+        return self.did(self.driver.download, array, buffer.address)
 
     def copy(self, to: Any, source: Any, nbytes: int) -> Done:
         """Copy bytes from one buffer to another."""
-        with self.timed() as done:
-            self.driver.copy(to.address, source.address, nbytes, self.stream)
-        return done[0]
+        return self.did(self.driver.copy, to.address, source.address, nbytes)
 
-    @contextmanager
-    def timed(self) -> Iterator[list[Done]]:
-        """A list that has what is enqueued inside, at the end."""
-        done: list[Done] = []
+    def did(self, enqueue: Callable[..., None], *what: Any) -> Done:
+        """What a function has enqueued in the stream."""
         first = self.driver.event(self.stream) if self.measures else None
-        yield done
-        last = self.driver.event(self.stream) if self.measures else None
-        done.append(Done(self, first, last))
+        enqueue(*what, self.stream)
+        return Done(self, first, self.driver.event(self.stream) if self.measures else None)
 
     def finish(self) -> None:
         """Wait until all is done."""

@@ -209,8 +209,8 @@ class Driver(ABC):
         """A point in a stream."""
 
     @abstractmethod
-    def follow(self, stream: Any, event: Any) -> None:
-        """Let a stream wait for a point in another one."""
+    def follow(self, stream: Any, other: int) -> None:
+        """Let a stream wait for all that is in another library's now, by its handle."""
 
     @abstractmethod
     def seconds(self, first: Any, last: Any) -> float:

@@ -9,6 +9,7 @@ from passkit.plan.kernel import Kernel
 from passkit.plan.target import Target
 from passkit.runtime.cuda.build import DeviceKernel, build
 from passkit.runtime.cuda.device import device, settled
+from passkit.runtime.cuda.resident import resident_of
 from passkit.runtime.cuda.run import bound
 from passkit.runtime.device.runtimes import Runtime
 
@@ -21,4 +22,4 @@ def _said(kernels: Sequence[Kernel]) -> dict[str, Any]:
     return {"device": str(device()), "relaxed": ()}
 
 
-RUNTIME = Runtime(settled, _built, bound, _said)
+RUNTIME = Runtime(settled, _built, bound, _said, resident_of)

@@ -17,6 +17,7 @@ from passkit.runtime.cuda.driver import DriverError, RoomError, Task, Trouble
 from passkit.runtime.cuda.figures import USUAL, WARP, Figures, figures, numbers_of
 from passkit.runtime.cuda.pool import pool_of
 from passkit.runtime.device.memory import Memory
+from passkit.runtime.device.resident import Resident
 from passkit.runtime.device.run import Action, BoundProgram, DeviceTable
 from passkit.runtime.program import Launch, Program
 from passkit.runtime.state import State
@@ -49,6 +50,13 @@ class Bound(BoundProgram):
             super().__init__(program, table, sizes)
         self.plan = list(_in_graphs(self))
 
+    def memory(self, inputs: Sequence[Any], outputs: Sequence[Any], queue: Any) -> Memory:
+        """The places of a call. What others have on the device, they may be writing still."""
+        there = (a.stream for a in (*inputs, *outputs) if isinstance(a, Resident))
+        for stream in dict.fromkeys(s for s in there if s is not None):
+            self.device.driver.follow(queue.stream, stream)
+        return super().memory(inputs, outputs, queue)
+
     @contextmanager
     def running(self) -> Iterator[None]:
         """Inside, steps can be run. Raises: DeviceError."""
@@ -77,8 +85,6 @@ class Start:
         self.entry: DeviceKernel = step.entry
         self.numbers = tuple(numbers_of(step.kernel, bound.sizes))
         self.figures = self._figures()
-        if self.figures.shared > USUAL:
-            bound.device.driver.allow_shared(self.entry.function, self.figures.shared)
 
     @property
     def kernel(self) -> Kernel:
@@ -101,6 +107,9 @@ class Start:
             rows=rows,
         )
         self._check_shared(found.shared + entry.used.shared)
+        if found.shared > USUAL:  # as much as there is, as another call may need more than this
+            most = device.limits.shared_nbytes - entry.used.shared
+            device.driver.allow_shared(entry.function, most)
         if not self.cooperative:
             return found
         at_once = self._at_once(found)
@@ -130,8 +139,6 @@ class Start:
                 f"each other, and {lacks} has no cooperative launches; pip install cuda-bindings, "
                 "or take its operators out of keep_together"
             )
-        if found.shared > USUAL:
-            driver.allow_shared(function, found.shared)
         each = driver.blocks_at_once(function, found.threads, found.shared)
         if not each:
             raise DeviceError(
@@ -153,10 +160,7 @@ class Start:
 
     def __call__(self, memory: Memory) -> None:
         """Enqueue the kernel."""
-        task = self.task(memory)
-        with memory.queue.timed() as done:
-            self.enqueue(task, memory.queue.stream)
-        memory.launched.append(done[0])
+        memory.launched.append(memory.queue.did(self.enqueue, self.task(memory)))
 
     def enqueue(self, task: Task, stream: Any) -> None:
         """Enqueue a task of this. What the pool holds is freed if there is no room.

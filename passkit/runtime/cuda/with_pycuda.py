@@ -25,6 +25,7 @@ class Loaded:
     own: Any
     image: bytes
     name: str
+    allowed: int = 0
     other: Any = None
 
 
@@ -98,12 +99,13 @@ class PyCudaDriver(Driver):
         """Let a function have so much dynamic shared memory."""
         kind = self.cu.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
         self.call(lambda: function.own.set_attribute(kind, nbytes))
+        function.allowed = nbytes
         if function.other is not None:
             self._rest().allow_shared(function.other, nbytes)
 
     def blocks_at_once(self, function: Loaded, threads: int, shared: int) -> int:
         """How many blocks of a function a multiprocessor holds at a time."""
-        return self._rest().blocks_at_once(self._other(function, shared), threads, shared)
+        return self._rest().blocks_at_once(self._other(function), threads, shared)
 
     def allocate(self, nbytes: int) -> int:
         """The address of new memory on the device."""
@@ -149,9 +151,12 @@ class PyCudaDriver(Driver):
         self.call(lambda: made.record(stream))
         return made
 
-    def follow(self, stream: Any, event: Any) -> None:
-        """Let a stream wait for a point in another one."""
-        self.call(lambda: stream.wait_for_event(event))
+    def follow(self, stream: Any, other: int) -> None:
+        """Let a stream wait for another library's; PyCUDA by itself waits for all there is."""
+        if self.rest is None:
+            self.call(self.context.synchronize)
+        else:
+            self.rest.follow(self.handle(stream), other)
 
     def seconds(self, first: Any, last: Any) -> float:
         """The time between two points that have been reached."""
@@ -195,13 +200,14 @@ class PyCudaDriver(Driver):
             )
         return self.rest
 
-    def _other(self, function: Loaded, shared: int) -> Any:
-        """The function by cuda-bindings: another copy of the same code."""
+    def _other(self, function: Loaded) -> Any:
+        """The function by cuda-bindings: another copy of the same code, which may as much."""
         if function.other is None:
             function.other = self._rest().load(function.image, function.name)
-        self._rest().allow_shared(function.other, shared)
+            if function.allowed:
+                self._rest().allow_shared(function.other, function.allowed)
         return function.other
 
     def _task(self, task: Task) -> Task:
-        other = self._other(task.function, task.shared)
+        other = self._other(task.function)
         return Task(other, task.grid, task.block, task.shared, task.arguments, task.cooperative)

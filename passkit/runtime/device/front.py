@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from passkit.plan.kernel import Kernel
+from passkit.runtime.device.resident import DeviceFeeds, Finder, Resident, check_out
 from passkit.runtime.device.run import BoundProgram
-from passkit.runtime.native.feeds import Feeds, InputSpec, refuse_out
+from passkit.runtime.native.feeds import InputSpec, refuse_out
 
 MOST_BOUNDS = 64
 """As many shapes are remembered as the launcher remembers."""
@@ -23,7 +24,7 @@ class DeviceProgram:
     """What runs an executable on a device; it takes what the launcher's programs take.
 
     ``bind`` is asked for a `BoundProgram` for shapes that fit the inputs; ``lock`` is held during
-    a run; ``said`` is what the device says of kernels.
+    a run; ``said`` is what the device says of kernels, ``find`` finds arrays that are there.
     """
 
     def __init__(
@@ -31,10 +32,12 @@ class DeviceProgram:
         inputs: Sequence[InputSpec],
         bind: Callable[[Shapes], BoundProgram],
         said: Callable[[Sequence[Kernel]], dict[str, Any]],
+        find: Finder,
         lock: Any = None,
     ) -> None:
         self.said = said
-        self.feeds = Feeds(tuple(inputs))
+        self.find, self.feeds = find, DeviceFeeds(tuple(inputs))
+        self.feeds.find = find
         self.bind, self.lock = bind, lock or nullcontext()
         self.bounds: dict[Shapes, BoundProgram] = {}
         self.guard = Lock()
@@ -67,10 +70,12 @@ class DeviceProgram:
         with self.lock:
             self.moved = bound(arrays, made)
             self.counts = bound.table.counts
-        return made
+        return [a.owner if isinstance(a, Resident) else a for a in made]
 
     def _plain(self, array: Any, spec: InputSpec) -> Any:
         """The array itself where a device can take it as it is, else a copy."""
+        if isinstance(array, Resident):
+            return array
         plain = np.require(array, spec.dtype, ["C", "A"])
         self.copies += plain is not array
         return plain
@@ -95,7 +100,11 @@ class DeviceProgram:
             refuse_out(out, -1, results, arrays)
         made: list[Any] = []
         for k, (array, (dtype, shape)) in enumerate(zip(out, results, strict=True)):
-            if array is None:
+            there = self.find(array)
+            if there is not None:
+                check_out(there, k, dtype, shape, [*arrays, *made])
+                array = there
+            elif array is None:
                 array = np.empty(shape, dtype)
             elif not _takes(array, dtype, shape, [*arrays, *made]):
                 refuse_out(out, k, results, arrays)
@@ -112,6 +121,8 @@ def _takes(array: Any, dtype: np.dtype[Any], shape: tuple[int, ...], others: lis
         and array.flags.c_contiguous
         and array.flags.aligned
         and array.flags.writeable
-        and not any(np.may_share_memory(array, other) for other in others)
+        and not any(
+            np.may_share_memory(array, x) for x in others if not isinstance(x, Resident)
+        )
     )
 

@@ -10,6 +10,7 @@ from attrs import define
 
 from passkit.runtime.device.pool import Pool
 from passkit.runtime.device.queue import Done, Queue
+from passkit.runtime.device.resident import Resident
 from passkit.runtime.program import Ref
 from passkit.values.size import Extent, numel
 
@@ -63,9 +64,12 @@ class Memory:
         return done
 
     def finish(self) -> None:
-        """Bring the results to the host, and wait for all."""
-        for place in self.results:
-            self.fetch(self.cells[place])
+        """Bring the results to where they are wanted, and wait for all."""
+        for cell in (self.cells[place] for place in self.results):
+            if isinstance(cell.buffer, Resident):
+                self.sent(cell)
+            else:
+                self.fetch(cell)
         self.queue.finish()
 
     def cell(self, place: Place) -> Cell:
@@ -76,7 +80,10 @@ class Memory:
 
     def read(self, ref: Ref) -> Any:
         """A buffer with what is at a place."""
-        cell = self.cell(ref.place)
+        return self.sent(self.cell(ref.place))
+
+    def sent(self, cell: Cell) -> Any:
+        """A cell's buffer with what only the host knows."""
         if not cell.on_device:
             self.room(cell)
             if cell.nbytes:

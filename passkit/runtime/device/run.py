@@ -13,6 +13,7 @@ from passkit.runtime.device.host import host_routine
 from passkit.runtime.device.memory import Cell, Memory, Place
 from passkit.runtime.device.pool import Pool
 from passkit.runtime.device.queue import Queue
+from passkit.runtime.device.resident import Resident
 from passkit.runtime.program import Alias, Copy, Launch, Library, Program, Python, Step
 from passkit.runtime.state import State
 from passkit.values.size import Extent, Shape, evaluate
@@ -21,7 +22,9 @@ Action = Callable[[Memory], None]
 
 
 def cell_of(array: Any, filled: bool = True) -> Cell:
-    """A place whose bytes are those of a contiguous array."""
+    """A place whose bytes are those of a contiguous array, on the host or the device."""
+    if isinstance(array, Resident):
+        return Cell(array.nbytes, array.nbytes, buffer=array, on_device=filled)
     return Cell(array.nbytes, array.nbytes, array.reshape(-1).view(np.uint8), on_host=filled)
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from passkit.plan.kernel import Kernel
 from passkit.plan.target import Target
+from passkit.runtime.device.resident import Finder
 from passkit.runtime.device.run import BoundProgram
 from passkit.runtime.program import Program
 from passkit.runtime.state import State
@@ -16,13 +17,15 @@ class Runtime(NamedTuple):
     """A device's run time.
 
     ``settled`` is a target as the device wants it, ``build`` gives what runs each kernel by its
-    key, ``bound`` a program for some sizes, ``said`` what `Executable.stats` has of kernels.
+    key, ``bound`` a program for some sizes, ``said`` what `Executable.stats` has of kernels;
+    ``find`` finds arrays of other libraries that are on the device.
     """
 
     settled: Callable[[Target], Target]
     build: Callable[[Iterable[Kernel], Target], Mapping[str, Any]]
     bound: Callable[[Program, Mapping[str, int], State], BoundProgram]
     said: Callable[[Sequence[Kernel]], dict[str, Any]]
+    find: Finder
 
 
 def runtime_of(target: Target) -> Runtime:

@@ -86,7 +86,11 @@ class Feeds(NamedTuple):
         for spec in self.inputs:
             if spec.name not in given:
                 raise FeedError(f"input {spec.name!r} is missing; it needs {spec}")
-        return tuple(spec_array(spec, given[spec.name]) for spec in self.inputs)
+        return tuple(self.array(spec, given[spec.name]) for spec in self.inputs)
+
+    def array(self, spec: InputSpec, value: Any) -> Array:
+        """As `spec_array`."""
+        return spec_array(spec, value)
 
     def check_shapes(self, shapes: tuple[tuple[int, ...], ...]) -> None:
         """Raises: FeedError when a size is not the one that its input needs."""

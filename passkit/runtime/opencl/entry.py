@@ -7,6 +7,7 @@ from typing import Any
 
 from passkit.plan.kernel import Kernel
 from passkit.plan.target import Target
+from passkit.runtime.device.resident import nowhere
 from passkit.runtime.device.runtimes import Runtime
 from passkit.runtime.opencl.build import DeviceKernel, build
 from passkit.runtime.opencl.device import device, settled
@@ -22,4 +23,4 @@ def _said(kernels: Sequence[Kernel]) -> dict[str, Any]:
     return {"device": str(device()), "relaxed": relaxed(kernels, device().limits)}
 
 
-RUNTIME = Runtime(settled, _built, bound, _said)
+RUNTIME = Runtime(settled, _built, bound, _said, nowhere)

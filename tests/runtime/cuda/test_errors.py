@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from types import SimpleNamespace as Fake
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ import passkit as pk
 from passkit.errors import DeviceError, MissingDependencyError
 from passkit.plan.target import target_of
 from passkit.runtime.cuda import device as devices
-from passkit.runtime.cuda.driver import DriverError
+from passkit.runtime.cuda.bindings import BindingsDriver
+from passkit.runtime.cuda.driver import DriverError, RoomError, Trouble
 from passkit.runtime.cuda.pool import pool_of
 from passkit.runtime.cuda.with_pycuda import PyCudaDriver
 from tests.cuda import on_cuda
@@ -193,6 +195,27 @@ def test_libraries_and_drivers_that_are_missing(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(DeviceError, match=r"no CUDA device under CUDA_VISIBLE_DEVICES='7': cuda-bi"
                        r"ndings was told by cuInit: no CUDA-capable"):
         devices.opened()
+
+
+def test_what_libraries_say() -> None:
+    """Calls that fail, by both libraries: which, and the driver's text, by which it is known."""
+
+    class Error(Exception):
+        """PyCUDA's."""
+
+    def failing() -> None:
+        raise Error("cuMemAlloc failed: out of memory - 3 bytes")
+
+    own, other = object.__new__(PyCudaDriver), object.__new__(BindingsDriver)
+    own.cu = Fake(Error=Error)
+    other.cu = Fake(cuInit=lambda flags: (100,), cuCtxGetId=lambda *_: (0, 3, 4),
+                    cuGetErrorString=lambda code: (0, b"no device" * (code == 100)))  # fmt: skip
+
+    with pytest.raises(RoomError, match="cuMemAlloc: out of memory - 3"):
+        own.call(failing)
+    with pytest.raises(DriverError, match="cuInit: no device") as error:
+        other.call("cuInit", 0)
+    assert error.value.trouble is Trouble.OTHER and other.call("cuCtxGetId", 1) == (3, 4)
 
 
 def test_pycuda_without_bindings() -> None:

@@ -29,3 +29,13 @@ def test_bindings() -> None:
     )
 
     assert re.search(r"^4 passed, \d+ deselected", done.stdout, re.M), done.stdout + done.stderr
+
+
+def test_what_is_unproven_is_named() -> None:
+    """Every test that needs a device is in the list of those that have not run on one."""
+    text = (ROOT / "benchmarks/results/gpu-unproven.txt").read_text()
+    listed = re.findall(r"^tests/runtime/cuda/test_run.py::(\w+)$", text, re.M)
+    tests = (ROOT / "tests/runtime/cuda/test_run.py").read_text()
+
+    assert listed == re.findall(r"^def (test_\w+)", tests, re.M)
+    assert "\nbenchmarks/gpu.py\n" in text

@@ -1,0 +1,289 @@
+"""passkit on an NVIDIA GPU, beside PyTorch, JAX and CuPy: one command, one table.
+
+    python benchmarks/gpu.py [--mib 256] [--rows softmax] [--output benchmarks/results/gpu.json]
+
+Inputs are on the device, each of ``--mib`` MiB, more than any L2; results are verified against
+NumPy in float64. ``call`` is a public call's share of a batch of calls that ends when the device is
+idle, by the host's clock; ``device`` is what events of the device say of passkit's kernels, and
+``of copy`` how fast these move the inputs and results, by what a copy on the device reaches. Every
+peer's setting stands in SETTINGS. Without a device it says so, and nothing is measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from attrs import evolve
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+
+import peers  # noqa: E402  (after the path)
+import workloads  # noqa: E402
+from peers import Competitor  # noqa: E402
+from workloads import Workload  # noqa: E402
+
+from passkit.errors import PasskitError  # noqa: E402
+from passkit.runtime.cuda.device import Device, device  # noqa: E402
+from passkit.runtime.cuda.pool import pool_of  # noqa: E402
+from passkit.values.units import bytes_text, seconds_text, table  # noqa: E402
+
+SETTINGS = {
+    "passkit": "pk.compile(graph, target='cuda'), fusion stitch; exe(x=...) on arrays of the "
+    "device, out= there",
+    "eager": "PyTorch, inference_mode, operators one by one",
+    "compile": "torch.compile(fullgraph=True, dynamic=False), inference_mode",
+    "autotune": "the same with mode='max-autotune'",
+    "jax": "jax.jit on the first GPU, float32",
+    "cupy": "CuPy, operators one by one",
+}
+BATCH_SECONDS, ROUNDS = 0.2, 5
+PACKAGES = ("passkit", "pycuda", "cuda-bindings", "nvidia-cuda-nvrtc", "torch", "jax", "numpy",
+            "cupy-cuda13x", "cupy-cuda12x")  # fmt: skip
+
+
+def rows(mib: int) -> list[Workload]:
+    """The workloads, whose first inputs have so many MiB."""
+    n = max(1, mib * (1 << 20) // 4)
+
+    def matrix(width: int) -> tuple[int, int]:
+        return max(1, n // width), width
+
+    wide, norm, short = matrix(1024), matrix(768), matrix(40)
+    plain = (("x", (n,)),)
+    return [
+        Workload("gelu_erf", workloads.gelu_erf, plain),
+        Workload("gelu_custom_ref", workloads.gelu_custom_ref, plain),
+        Workload("gelu_custom_erf", workloads.gelu_custom_erf, plain),
+        Workload("softmax", workloads.softmax(-1), (("x", wide),)),
+        Workload("softmax", workloads.softmax(-1), (("x", short),)),
+        Workload("layer_norm", workloads.layer_norm, (("x", norm), ("g", (768,)), ("b", (768,)))),
+        Workload("bias_gelu", workloads.bias_gelu, (("x", wide), ("b", (1024,)))),
+        Workload("colsum", workloads.colsum, (("x", wide), ("y", wide)), tolerance=2e-5),
+    ]
+
+
+class OnDevice:
+    """An array in passkit's pool, which others take by the CUDA array interface."""
+
+    def __init__(self, own: Device, array: np.ndarray) -> None:
+        self.own, self.like = own, array
+        with own.used("preparing an input"):
+            self.buffer = pool_of(own).take(array.nbytes)
+            own.queue.upload(self.buffer, array.reshape(-1).view(np.uint8)).wait()
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        where = (self.buffer.address, False)
+        return {"shape": self.like.shape, "typestr": self.like.dtype.str, "data": where,
+                "version": 3, "stream": None}  # fmt: skip
+
+    def numpy(self) -> np.ndarray:
+        """What it has now."""
+        found = np.empty_like(self.like)
+        with self.own.used("reading a result"):
+            self.own.queue.download(found.reshape(-1).view(np.uint8), self.buffer).wait()
+        return found
+
+
+def passkit(work: Workload, own: Device) -> Competitor:
+    """passkit, which writes to an array on the device. Its arrays stay between calls."""
+    made = peers._passkit(work, target="cuda")
+    exe = made.function
+    (signature,) = exe.outputs
+    out = OnDevice(own, np.zeros(signature.shape, signature.dtype.numpy))
+
+    def call(*arrays: OnDevice) -> OnDevice:
+        (found,) = exe(dict(zip(work.names, arrays, strict=True)), out=[out])
+        return found
+
+    call.exe = exe  # type: ignore[attr-defined]
+    return Competitor(call, "", lambda a: OnDevice(own, a), lambda r: r.numpy())
+
+
+def eager(work: Workload, own: Device) -> Competitor:
+    """PyTorch, operator by operator."""
+    return _of_torch(peers.eager(work, 1))
+
+
+def compiled(work: Workload, own: Device) -> Competitor:
+    """torch.compile."""
+    return _of_torch(peers.compiled(work, 1))
+
+
+def autotune(work: Workload, own: Device) -> Competitor:
+    """torch.compile with its search."""
+    import torch
+
+    plain = peers.eager(work, 1).function
+    function = torch.compile(plain, fullgraph=True, dynamic=False, mode="max-autotune")
+    return _of_torch(Competitor(function, "", torch.from_numpy, peers.joined))
+
+
+def _of_torch(made: Competitor) -> Competitor:
+    import torch
+
+    if not torch.cuda.is_available():
+        raise ImportError("PyTorch finds no CUDA device")
+    return evolve(
+        made,
+        prepare=lambda a: torch.from_numpy(a).cuda(),
+        numpy=lambda r: r.cpu().numpy(),
+    )
+
+
+def jax(work: Workload, own: Device) -> Competitor:
+    """jax.jit."""
+    import jax as library
+
+    try:
+        gpu = library.devices("gpu")[0]
+    except RuntimeError as error:
+        raise ImportError(f"JAX finds no GPU: {error}") from None
+    return evolve(peers.jax(work, 1), prepare=lambda a: library.device_put(a, gpu))
+
+
+def cupy(work: Workload, own: Device) -> Competitor:
+    """CuPy, operator by operator."""
+    import cupy as library
+    from cupyx.scipy.special import erf
+
+    space = {name: getattr(library, name) for name in ("abs", "exp", "tanh", "where", "maximum")}
+    functions = type("Functions", (), {
+        **{name: staticmethod(f) for name, f in space.items()},
+        "erf": staticmethod(erf),
+        "rsqrt": staticmethod(lambda x: 1 / library.sqrt(x)),
+        "max": staticmethod(lambda x, axis: library.max(x, axis, keepdims=True)),
+        "sum": staticmethod(lambda x, axis: library.sum(x, axis, keepdims=True)),
+        "mean": staticmethod(lambda x, axis: library.mean(x, axis, keepdims=True)),
+        "total": staticmethod(lambda x, axis: library.sum(x, axis)),
+    })  # fmt: skip
+    return Competitor(
+        lambda *xs: work.formula(functions, *xs), "", library.asarray, library.asnumpy
+    )
+
+
+BUILDERS: dict[str, Callable[[Workload, Device], Competitor]] = {
+    "passkit": passkit, "eager": eager, "compile": compiled, "autotune": autotune, "jax": jax,
+    "cupy": cupy,
+}  # fmt: skip
+
+
+def settle(own: Device) -> None:
+    """Wait until the device is idle, whoever uses it: streams of all libraries."""
+    with own.used("waiting for the device"):
+        own.queue.finish()
+    for name, wait in (("torch", "torch.cuda.synchronize()"),
+                       ("jax", "jax.effects_barrier()"),
+                       ("cupy", "cupy.cuda.Device().synchronize()")):  # fmt: skip
+        if name in sys.modules and (name != "torch" or sys.modules[name].cuda.is_available()):
+            eval(wait, {name: sys.modules[name]})
+
+
+def batch(call: Callable[[], Any], own: Device) -> float:
+    """Seconds of a call: the best of some batches, each ended by waiting for the device."""
+
+    def timed(count: int) -> float:
+        begin = time.perf_counter()
+        for _ in range(count):
+            found = call()
+        if hasattr(found, "block_until_ready"):
+            found.block_until_ready()
+        settle(own)
+        return time.perf_counter() - begin
+
+    timed(2)
+    once = timed(1)
+    count = max(1, min(1000, round(BATCH_SECONDS / ROUNDS / once)))
+    return min(timed(count) / count for _ in range(ROUNDS))
+
+
+def copying(own: Device, nbytes: int) -> float:
+    """Bytes a second that a copy on the device reads and writes together, by events."""
+    queue = own.measuring()
+    with own.used("measuring a copy"):
+        one, other = (pool_of(own).take(nbytes) for _ in range(2))
+        done = [queue.copy(other, one, nbytes) for _ in range(ROUNDS + 1)]
+        queue.finish()
+        return 2 * nbytes / min(queue.seconds(d) for d in done[1:])
+
+
+def measure(work: Workload, own: Device, speed: float) -> dict[str, Any]:
+    """A row: each competitor's error and seconds of a call, or why there are none."""
+    arrays = work.arrays(1)
+    wanted = work.reference(arrays)
+    row: dict[str, Any] = {"row": work.label}
+    for name, build in BUILDERS.items():
+        try:
+            made = build(work, own)
+            given = [made.prepare(a) for a in arrays]
+            found = np.asarray(made.numpy(made.function(*given)), np.float64)
+        except ImportError as error:
+            row[name] = {"missing": str(error).splitlines()[0]}
+            continue
+        error = work.error(found, wanted)
+        if not error <= work.tolerance:
+            row[name] = {"wrong": error}
+            continue
+        row[name] = {"error": error, "call": batch(partial(made.function, *given), own)}
+        if name == "passkit":
+            exe = made.function.exe  # type: ignore[attr-defined]
+            profile = exe.profile(dict(zip(work.names, arrays, strict=True)), 20, copies=False)
+            seconds = sum(r.seconds for r in profile.rows[:-1])
+            nbytes = sum(a.nbytes for a in arrays) + 4 * found.size
+            row[name] |= {"device": seconds, "kernels": len(exe.kernels),
+                          "of copy": nbytes / seconds / speed}  # fmt: skip
+    return row
+
+
+def shown(row: dict[str, Any]) -> tuple[str, ...]:
+    """A row of the table: peers as multiples of passkit's call, above 1 where passkit is faster."""
+    own = row["passkit"]
+    if "call" not in own:
+        return (row["row"], *(["wrong"] * 3), *(["-"] * (len(BUILDERS) - 1)))
+    cells = [seconds_text(own["call"]), seconds_text(own["device"]), f"{own['of copy']:.0%}"]
+    for name in list(BUILDERS)[1:]:
+        call, wrong = row[name].get("call"), "wrong" in row[name]
+        cells.append(f"{call / own['call']:.2f}" if call else "wrong" if wrong else "-")
+    return (row["row"], *cells)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure and print; 1 without a device, or where a result of passkit is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--mib", type=int, default=256)
+    parser.add_argument("--rows", default="")
+    parser.add_argument("--output", type=Path)
+    options = parser.parse_args(arguments)
+    try:
+        own = device()
+    except PasskitError as error:
+        print(f"no CUDA device, so nothing was measured: {error}")
+        return 1
+    nbytes = max(1, options.mib) << 20
+    speed = copying(own, nbytes if options.mib else 1 << 16)
+    facts = own.facts
+    known = ".".join(map(str, facts.version))
+    print(f"{own}, CUDA {known}; a copy moves {bytes_text(int(speed))}/s")
+    found = [measure(w, own, speed) for w in rows(options.mib) if options.rows in w.name]
+    print(table(("row", "call", "device", "of copy", *list(BUILDERS)[1:]), map(shown, found)))
+    report = {
+        "gpu": facts.name, "architecture": facts.architecture, "driver": list(facts.version),
+        "library": own.driver.name, "versions": peers.versions(PACKAGES), "settings": SETTINGS,
+        "copy": speed, "mib": options.mib, "rows": found,
+    }  # fmt: skip
+    if options.output is not None:
+        options.output.write_text(json.dumps(report, indent=1) + "\n")
+    return int(any("call" not in r["passkit"] for r in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,27 @@
+"""Random graphs through the CUDA run time on a fake driver."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.emulator.fake import FakeDriver, faked
+from tests.emulator.through import check, check_all
+from tests.minimising import minimised
+from tests.random_graphs import random_case
+
+
+def test_random_graphs() -> None:
+    """Three calls each: launches, the graphs made of them, and those again."""
+    failures, (exact, near, anything) = check_all(map(random_case, range(5000, 5004)))
+
+    assert not failures, "\n\n".join(str(minimised(f, 20, check)) for f in failures[:3])
+    assert exact + near > 20 * anything
+
+
+def test_a_wait_that_is_left_out_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run time that looks at results before they are there is found within a few graphs."""
+    monkeypatch.setattr(FakeDriver, "finish", lambda self, stream: None)
+    with faked():
+        failures, _ = check_all(map(random_case, range(5000, 5002)))
+
+    assert failures
