@@ -75,6 +75,12 @@ class Workers(Executor):
             raise WorkerError(f"a worker could not do it: {answer['error']}")
         return answer["value"]
 
+    def renew(self) -> None:
+        """End the processes that wait for calls: the next ones get new ones. None must be busy."""
+        for process in [*self._all]:
+            process.end()
+        self._all.clear()
+
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the processes, at once where nobody waits."""
         if not wait:
