@@ -61,7 +61,7 @@ class Target:
         >>> far = Target("t", "cxx", 16, 0, bandwidth=1e9)
         >>> near = evolve(far, curve=((1000, 4e9), (100_000, 1e9)))
         >>> [round(t.moving(n) * 1e6, 2) for t in (far, near) for n in (500, 10_000, 10**6)]
-        [0.5, 10.0, 1000.0, 0.12, 5.0, 1000.0]
+        [0.5, 10.0, 1000.0, 0.13, 5.0, 1000.0]
         """
         if not self.curve or nbytes <= 0:
             return nbytes / self.bandwidth
