@@ -166,7 +166,7 @@ def check_profile() -> Check:
     def find() -> str:
         found = profile()
         if found is None:
-            raise RuntimeError("numbers as shipped")
+            return ""
         (_, fast), *_, (_, slow) = found.curve
         *caches, (_, far) = found.levels
         levels = ", ".join(f"{seconds_text(s)} in {bytes_text(n)}" for n, s in caches)
@@ -176,7 +176,8 @@ def check_profile() -> Check:
             f"{seconds_text(found.launch)}, and {seconds_text(found.meeting)} where threads meet"
         )
 
-    return _attempt("profile", way_out, find)
+    check = _attempt("profile", way_out, find)
+    return check if check.found else evolve(check, works=False, found="numbers as shipped")
 
 
 def check_pictures() -> Check:

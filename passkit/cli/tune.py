@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> Answer:
     """Measure what was not measured, and tell what changed."""
     graph = load(options)
     feeds, _, _ = model_feeds(options, graph)
-    with _progress() as report, _executor(options.executor) as executor:
+    with _progress() as report, executor_of(options.executor) as executor:
         found = tune(
             graph,
             shapes={name: array.shape for name, array in feeds.items()},
@@ -97,7 +97,7 @@ def describe(found: Tuning) -> str:
 
 
 @contextmanager
-def _executor(name: str | None) -> Iterator[Executor | None]:
+def executor_of(name: str | None) -> Iterator[Executor | None]:
     """What `--executor` names, made and ended. Raises: SettingError where it makes none."""
     if name is None:
         yield None

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from math import isfinite
 from typing import Any
 
-from passkit.plan.evaluator import MOST_SAMPLES, Record, Sizes
+from passkit.plan.evaluator import MOST_SAMPLES, Record
 from passkit.plan.schedule import Source
 from passkit.values.lazy import Lazy
 
@@ -55,34 +55,29 @@ def _record(line: bytes, device: str, compiler: str | None) -> Record | None:
         return None
     try:
         data = json.loads(line)
-        if data["version"] != version() or data["device"] != device:
+        sizes, source = data.get("sizes", {}), Source(data["source"])
+        texts = data["template"], data.get("fault", ""), data.get("operators", "")
+        samples, beside = (data.get(k, [])[-MOST_SAMPLES:] for k in ("samples", "beside"))
+        good = (
+            data["version"] == version()
+            and data["device"] == device
+            and compiler in (None, data["compiler"])
+            and _KEY.fullmatch(data["group"]) is not None
+            and all(isinstance(t, str) for t in texts)
+            and all(map(_is_seconds, (*samples, *beside, data["model"])))
+            and all(type(n) is int and n >= 0 for n in sizes.values())
+        )
+        if not good:
             return None
-        if compiler is not None and data["compiler"] != compiler:
-            return None
+        template, fault, operators = texts
         return Record(
-            _text(data["group"], _KEY), _text(data["template"]), _sizes(data.get("sizes", {})),
-            Source(data["source"]), tuple(map(_seconds, data["samples"][-MOST_SAMPLES:])),
-            _seconds(data["model"]), _text(data.get("fault", "")),
-            _text(data.get("operators", "")),
-            tuple(map(_seconds, data.get("beside", [])[-MOST_SAMPLES:])),
+            data["group"], template, tuple(sorted(sizes.items())), source,
+            tuple(map(float, samples)), float(data["model"]), fault, operators,
+            tuple(map(float, beside)),
         )  # fmt: skip
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
-def _text(value: Any, pattern: re.Pattern[str] | None = None) -> str:
-    if not isinstance(value, str) or (pattern is not None and not pattern.fullmatch(value)):
-        raise ValueError(value)
-    return value
-
-
-def _seconds(value: Any) -> float:
-    if type(value) not in (int, float) or not isfinite(value) or value < 0:
-        raise ValueError(value)
-    return float(value)
-
-
-def _sizes(value: Any) -> Sizes:
-    if any(type(n) is not int or n < 0 for n in value.values()):
-        raise ValueError(value)
-    return tuple(sorted(value.items()))
+def _is_seconds(value: Any) -> bool:
+    return type(value) in (int, float) and isfinite(value) and value >= 0

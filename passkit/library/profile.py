@@ -11,7 +11,7 @@ from functools import lru_cache
 from hashlib import sha256
 from itertools import pairwise
 from math import isfinite
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from passkit.library.device import device
 from passkit.library.store import FOLDER, writing
@@ -88,28 +88,29 @@ def _read(path: str, *facts: int) -> tuple[Profile | None, str]:
         with open(path, "rb") as file:
             data = file.read(1 << 16)
         found = json.loads(data)
-        if found["format"] != FORMAT or found["device"] != device():
-            return None, ""
         made = Profile(
-            _points(found["curve"]), _positive(found["launch"]), _positive(found["meeting"]),
-            _points(found["latency"]),
-        )  # fmt: skip
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            tuple((int(n), float(x)) for n, x in found["curve"]),
+            float(found["launch"]),
+            float(found["meeting"]),
+            tuple((int(n), float(x)) for n, x in found["latency"]),
+        )
+        known = found["format"] == FORMAT and found["device"] == device()
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        return None, ""
+    good = known and _is_sound(made.curve) and _is_sound(made.latency)
+    if not good or not _are_positive(made.launch, made.meeting):
         return None, ""
     return made, sha256(data).hexdigest()
 
 
-def _points(value: Any) -> Points:
-    found = tuple((_positive(n), _positive(x)) for n, x in value)
-    if not found or any(a >= b for (a, _), (b, _) in pairwise(found)):
-        raise ValueError(value)
-    return tuple((int(n), x) for n, x in found)
+def _is_sound(points: Points) -> bool:
+    """Whether there are any, with ever more bytes."""
+    rising = all(a < b for (a, _), (b, _) in pairwise(points))
+    return bool(points) and rising and all(_are_positive(*p) for p in points)
 
 
-def _positive(value: Any) -> float:
-    if type(value) not in (int, float) or not isfinite(value) or value <= 0:
-        raise ValueError(value)
-    return float(value)
+def _are_positive(*values: float) -> bool:
+    return all(isfinite(v) and v > 0 for v in values)
 
 
 def write(found: Profile) -> None:

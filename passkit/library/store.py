@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from passkit.plan.evaluator import Evaluator, Record
 
 FOLDER = "tuned"
-LIMIT = 4 << 20
-"""Bytes that a file may have: about twenty thousand records."""
+LIMIT = 8 << 20
+"""Bytes that a file may have: some ten thousand records."""
 
 
 class Snapshot(NamedTuple):

@@ -31,6 +31,9 @@ the sizes that both were measured at, and nowhere more than so much."""
 WINS = 0.75
 """Of the rounds in which both ran it must be the quicker one in so many."""
 
+SURE = 40
+"""Samples that tell enough of a template, however many the usual one has."""
+
 Sizes = tuple[tuple[str, int], ...]
 """The numbers that a group's unknown sizes had when it was measured, by their names."""
 
@@ -107,7 +110,7 @@ def kernel_eval_update(found: Score, best: Score | None) -> Score:
     return min(found, best, key=lambda s: (s.value, s.template))
 
 
-MOST_SAMPLES = 64
+MOST_SAMPLES = 128
 """Samples that are kept of one template: the newest."""
 
 
@@ -253,8 +256,8 @@ def ranked(usual: str, found: Sequence[Mapping[str, Record]]) -> list[str]:
 
     Only those measured wherever any was are compared, by the geometric means of their seconds as
     shares of those of the ``usual`` one. Behind that, which has to be beaten by `MARGIN`, none is,
-    nor one that takes more than `NEVER` times as long at any of the sizes, or left the race before
-    half of the usual one's rounds were over: of many with few samples one is quick by luck.
+    nor one that takes more than `NEVER` times as long at any of the sizes, or left the race early,
+    before half of the usual one's rounds or `SURE`: of many with few samples one is quick by luck.
     """
     tried = [by for by in found if any(r.measured for r in by.values())]
     texts = {t for by in tried for t in by if all(t in o and o[t].measured for o in tried)}
@@ -268,7 +271,10 @@ def ranked(usual: str, found: Sequence[Mapping[str, Record]]) -> list[str]:
             or (
                 s.value < MARGIN
                 and max(shares[s.template]) <= NEVER
-                and all(2 * len(o[s.template].samples) >= len(o[usual].samples) for o in tried)
+                and all(
+                    len(o[s.template].samples) >= min(len(o[usual].samples) / 2, SURE)
+                    for o in tried
+                )
             )
         ]
     order: list[str] = []

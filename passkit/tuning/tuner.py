@@ -21,7 +21,7 @@ from passkit.graph.node import Entry
 from passkit.library.store import add, snapshot
 from passkit.passes.context import PassContext, current
 from passkit.passes.hints import within
-from passkit.plan.evaluator import Evaluator, Record, Sizes
+from passkit.plan.evaluator import Evaluator, Record, Sizes, ranked
 from passkit.plan.planner import plan_group
 from passkit.plan.schedule import Schedule, Source
 from passkit.program.planning import planned
@@ -158,11 +158,16 @@ def _sizes(graph: Graph, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
 
 @frozen
 class _Task:
-    """Templates of a job that are measured together, and how often that has failed."""
+    """Templates of a job that are measured together, and how often that has failed.
+
+    One that is ``sure`` measures again what was the quickest of many, by a process of its own: so
+    that it was no luck, nor where its arrays happened to lie.
+    """
 
     job: Job
     templates: tuple[str, ...]
     failed: int = 0
+    sure: bool = False
 
 
 class _Tuner:
@@ -237,7 +242,7 @@ class _Tuner:
                 task = todo.popleft()
                 request = evolve(task.job.request, templates=task.templates).text()
                 limit = LIMIT + EACH * len(task.templates)
-                future = self.pool.submit(request, limit)
+                future = self.pool.submit(request, limit, anew=task.sure and not flights)
                 flights[future] = task, monotonic() + limit + GRACE
             due = min(due for _, due in flights.values())
             done, _ = wait(flights, max(0.0, due - monotonic()), FIRST_COMPLETED)
@@ -271,8 +276,15 @@ class _Tuner:
             self.refused.add((task.job.group.key, task.job.sizes))
             self.remarks.append(f"{task.job.operators}: not measured: {error}")
             return []
-        self.keep(task.job, answer)
-        return []
+        self.keep(task.job, answer, count=not task.sure)
+        if task.sure or not answer.beside:
+            return []
+        usual = task.templates[0]
+        known = snapshot().evaluator.known(task.job.group, task.job.sizes)
+        best = ranked(usual, [known])[0]
+        if best == usual or best not in answer.samples:
+            return []
+        return [_Task(task.job, (usual, best), sure=True)]
 
     def failed(self, task: _Task, fault: str) -> list[_Task]:
         """Smaller tasks, to find the template that it was; that one is marked.
@@ -295,11 +307,11 @@ class _Tuner:
         self.keep(job, Answer({}, {task.templates[-1]: fault}))
         return []
 
-    def keep(self, job: Job, answer: Answer) -> None:
+    def keep(self, job: Job, answer: Answer, count: bool = True) -> None:
         """Write the records of an answer."""
         texts = [*dict.fromkeys([*answer.samples, *answer.faults])]
         records: list[Record] = [job.record(t, answer) for t in texts]
-        self.measured += len(records)
+        self.measured += len(records) if count else 0
         add(records)
 
 
@@ -311,9 +323,14 @@ class _Pool:
         self.executor = executor
         self.clock = clock
 
-    def submit(self, request: str, limit: float) -> Future[str]:
-        """Measure what a request says, in so many seconds at most where that can be ended."""
+    def submit(self, request: str, limit: float, anew: bool = False) -> Future[str]:
+        """Measure what a request says, in so many seconds at most where that can be ended.
+
+        Where that is possible, by a process that has measured nothing before.
+        """
         if self.workers is not None:
+            if anew:
+                self.workers.renew()
             self.workers.limit = limit
             return self.workers.submit(measure, request)
         assert self.executor is not None

@@ -1,7 +1,5 @@
 """A worker process: functions to call come in as lines of JSON, what they return goes out so.
 
-    python -m passkit.tuning.worker
-
 It ends with its input, and, whatever it is doing, with the process that started it.
 """
 
@@ -18,7 +16,7 @@ LOOK = 0.5
 """Seconds between two looks whether the process that started this one is still there."""
 
 
-def main() -> int:
+def main() -> None:
     """Answer until there is nothing more to read."""
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -32,7 +30,6 @@ def main() -> int:
             answer = {"error": f"{type(error).__name__}: {error}"}
         out.write(json.dumps(answer) + "\n")
         out.flush()
-    return 0
 
 
 def _end_with(parent: int) -> None:
@@ -40,6 +37,3 @@ def _end_with(parent: int) -> None:
         time.sleep(LOOK)
     os._exit(1)
 
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -7,21 +7,18 @@ Here the call that it was doing fails, and the next one gets a new process.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, TypeVar
 
 from passkit.errors import PasskitError
+from passkit.tuning import worker
 
 T = TypeVar("T")
-ROOT = Path(__file__).resolve().parents[2]
-
 
 class WorkerError(PasskitError, RuntimeError):
     """A worker process could not do what it was to do."""
@@ -75,6 +72,12 @@ class Workers(Executor):
             raise WorkerError(f"a worker could not do it: {answer['error']}")
         return answer["value"]
 
+    def renew(self) -> None:
+        """End the processes that wait for calls: the next ones get new ones. None must be busy."""
+        for process in [*self._all]:
+            process.end()
+        self._all.clear()
+
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the processes, at once where nobody waits."""
         if not wait:
@@ -89,11 +92,11 @@ class _Process:
     """A worker process and the pipe to it."""
 
     def __init__(self) -> None:
-        path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+        # It finds modules where this process does, a checkout that is not installed among them.
+        text = f"import sys; sys.path[:] = {sys.path!r}; from {worker.__name__} import main; main()"
         self._popen = subprocess.Popen(
-            [sys.executable, "-m", "passkit.tuning.worker"],
+            [sys.executable, "-c", text], text=True, encoding="utf-8",
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": path}, text=True, encoding="utf-8",
         )  # fmt: skip
 
     @property

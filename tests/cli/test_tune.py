@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from passkit.cli import main, tune
+from passkit.errors import SettingError
 from passkit.tuning.tuner import Tuned, Tuning
 
 Capture = pytest.CaptureFixture[str]
@@ -58,5 +60,7 @@ def test_executors_that_are_none(capsys: Capture, tmp_path: Path) -> None:
         ("os:getcwd", "needs MODULE:NAME of what makes an Executor, got 'os:getcwd', which makes"),
         ("os", "needs MODULE:NAME of what makes an Executor, got 'os'"),
     ):
+        with pytest.raises(SettingError, match=re.escape(said)), tune.executor_of(name):
+            pass
         found = answer(capsys, str(model), "--executor", name, code=1)
         assert found["kind"] == "SettingError" and said in found["error"]

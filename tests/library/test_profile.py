@@ -51,7 +51,8 @@ def test_what_is_no_profile(fresh_cache: Path) -> None:
     good = json.loads(path.read_text())
     bad = [
         {"device": "another"}, {"format": 0}, {"curve": []}, {"curve": [[2, 1.0], [1, 1.0]]},
-        {"launch": "1"}, {"meeting": -1.0}, {"launch": float("inf")}, {"latency": [[1]]},
+        {"launch": "x"}, {"curve": [[1, 0.0]]}, {"curve": [[float("inf"), 1.0]]},
+        {"meeting": -1.0}, {"launch": float("inf")}, {"latency": [[1]]},
     ]  # fmt: skip
     for text in ["", "[]", "{", path.read_text()[:-9], *(json.dumps(good | b) for b in bad)]:
         path.write_text(text)

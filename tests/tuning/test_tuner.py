@@ -99,7 +99,8 @@ def test_every_favourite_is_taken(fresh_cache: Path) -> None:
         (after,) = pk.compile(graph)(feeds)
         assert after.tobytes() == right.tobytes()
         again = pk.tune(graph, executor=executor, clock=favour(favourite), budget=ALL)
-        assert (again.measured, again.rounds, len(executor.requests)) == (0, 0, 1)
+        assert (again.measured, again.rounds) == (0, 0)
+        assert len(executor.requests) == 1 + (favourite != texts[0])
     assert found.changed == 1
 
 
@@ -111,11 +112,12 @@ def test_a_budget(softmax: pk.Graph, fresh_cache: Path) -> None:
     assert (first.measured, first.groups[0].template) == (3, texts[1])
     assert {r.template for r in store.snapshot().records() if not r.samples} == {*texts[3:]}
     pk.tune(softmax, executor=executor, clock=favour(texts[4]), budget=5)
-    assert executor.requests[1].templates == (texts[0], texts[1], texts[3], texts[4])
+    assert executor.requests[1].templates == (texts[0], texts[1])  # so that it was no luck
+    assert executor.requests[2].templates == (texts[0], texts[1], texts[3], texts[4])
     (shown,) = pk.templates(softmax)
     assert shown.template == texts[4]
     again = pk.tune(softmax, executor=executor, clock=favour(texts[2]), budget=5, again=True)
-    assert again.measured == 5 and executor.requests[2].templates == tuple(texts[:5])
+    assert again.measured == 5 and executor.requests[4].templates == tuple(texts[:5])
 
 
 def test_a_crash_marks_the_template(softmax: pk.Graph, fresh_cache: Path) -> None:
