@@ -238,9 +238,8 @@ def _input_back(node: Node, filters: Entry, dy: Entry) -> Entry:
     window = window_of(node, known_shape(filters))
     found = windows_of(node, size, window)
     shape = known_shape(dy)
-    whole, part = numel(size), numel(shape[1:-1])
-    known = isinstance(whole, int) and isinstance(part, int)
-    if node.params["groups"] == 1 and known and whole > WASTE * part > 0:
+    whole, part = (n if isinstance(n, int) else 0 for n in (numel(size), numel(shape[1:-1])))
+    if node.params["groups"] == 1 and 0 < WASTE * part < whole:
         return _windows_of_products(node, filters, dy, size)
     padding: list[tuple[Extent, Extent]] = [(0, 0)]
     for k, n in enumerate(size):
