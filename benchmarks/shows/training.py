@@ -56,6 +56,20 @@ def ordered() -> Figure:
     return Figure("none/nnvm/xla/deep/stitch: " + ", ".join(texts), met, rows)
 
 
+def applications() -> Figure:
+    """Launches of the four stand-ins by strategy."""
+    from training.applications import APPLICATIONS
+    from training.counts import launches
+
+    rows = {}
+    for application in APPLICATIONS:
+        graph = application.graph()
+        rows[application.name] = [launches(graph, f).total for f in ("none", "xla", "stitch")]
+    text = ", ".join(f"{name} {a}/{b}/{c}" for name, (a, b, c) in rows.items())
+    met = all(c < b < a for a, b, c in rows.values())
+    return Figure(f"none/xla/stitch: {text}", met, rows)
+
+
 def ratio(name: str) -> Figure:
     """Operators of TensorFlow, and of our own, over launches."""
     row = kernels()[name]
@@ -148,6 +162,7 @@ DEMANDS: tuple[Demand, ...] = (
     Demand("loss, gradients, updates of six programs, 3 steps: error <= 1e-4", agreement),
     Demand("tests of training steps pass", lambda: tests("tests/benchmarks/test_training.py")),
     Demand("launches: stitch < xla < unfused on all six", ordered),
+    Demand("launches: stitch < xla < unfused on four applications", applications, slow=True),
     *(Demand(f"TensorFlow's operators a launch, {name}: > {most}",
              lambda name=name: ratio(name))  # type: ignore[misc]
       for name, most in PAPER.items()),
