@@ -226,6 +226,8 @@ def passed(node: Node) -> dict[str, Any]:
 
 WASTE = 1.5
 """How many times as much a convolution that goes back may compute, zeros being most of it."""
+MOST = 1 << 24
+"""How many elements the products may have that take its place."""
 
 
 def _input_back(node: Node, filters: Entry, dy: Entry) -> Entry:
@@ -239,7 +241,9 @@ def _input_back(node: Node, filters: Entry, dy: Entry) -> Entry:
     found = windows_of(node, size, window)
     shape = known_shape(dy)
     whole, part = (n if isinstance(n, int) else 0 for n in (numel(size), numel(shape[1:-1])))
-    if node.params["groups"] == 1 and 0 < WASTE * part < whole:
+    products = numel((*shape[:-1], *known_shape(filters)[:-1]))
+    few = isinstance(products, int) and products <= MOST
+    if node.params["groups"] == 1 and few and 0 < WASTE * part < whole:
         return _windows_of_products(node, filters, dy, size)
     padding: list[tuple[Extent, Extent]] = [(0, 0)]
     for k, n in enumerate(size):

@@ -38,3 +38,12 @@ def test_both_ways_are_the_transpose(
 
     assert ("matmul" in names, "convolution" in names) == (products, not products)
     np.testing.assert_allclose(one, other, rtol=1e-10)
+
+
+def test_products_that_are_too_many() -> None:
+    """What would take too much memory, or is not known, stays a convolution."""
+    for batch in (1000, None):
+        w, dy = pk.var("w", (3, 3, 64, 8)), pk.var("dy", (batch, 30, 30, 8))
+        back = pk.ops.convolution_backprop_input(w, dy, size=(60, 60), strides=2, padding=1)
+        names = {n.op.name for n in planned(pk.Graph([back]), "Simplify").nodes if n.op}
+        assert "convolution" in names and "matmul" not in names
