@@ -144,3 +144,17 @@ def allocated() -> int:
     info.restype = Info
     found = info()
     return int(found.field7 + found.field4)  # uordblks and hblkhd
+
+
+def test_stand_ins_of_applications(rng: Any) -> None:
+    """A few repetitions of each are fewer launches by every better strategy, and finite."""
+    from training.applications import APPLICATIONS
+    from training.counts import launches
+
+    for application in APPLICATIONS:
+        graph = application.graph(2)
+        none, xla, stitch = (launches(graph, f).total for f in ("none", "xla", "stitch"))
+        assert stitch < xla < none, application.name
+        feeds = {n.name: np.zeros(n.params["shape"], "int64") if n.params["dtype"].name == "int64"
+                 else rng.standard_normal(n.params["shape"], "float32") for n in graph.inputs}
+        assert all(np.isfinite(out).all() for out in pk.interpret(graph, feeds))
