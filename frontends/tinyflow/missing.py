@@ -53,7 +53,6 @@ INSTEAD = {
     "tf.summary.text": "text stays in Python",
     "tf.nn.raw_rnn": "tf.nn.dynamic_rnn",
     "tf.nn.bidirectional_dynamic_rnn": "tf.nn.static_bidirectional_rnn",
-    "tf.nn.ctc_loss": "nothing yet",
     "tf.nn.sampled_softmax_loss": "tf.nn.nce_loss",
     "tf.linalg": "pk.ops, whose operators have gradients",
     "tf.fft": "NumPy before the feed",
@@ -88,6 +87,6 @@ def lookup(module: str, known: Callable[[], Mapping[str, Any]]) -> Callable[[str
 
 
 _VERBS = (
-    *("feed", "write", "build", "run", "call", "fetch", "multiply", "draw", "text", "nothing"),
+    *("feed", "write", "build", "run", "call", "fetch", "multiply", "draw", "text"),
     *("session.run compiles",),
 )

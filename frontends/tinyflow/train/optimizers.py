@@ -154,6 +154,12 @@ def _scalar(value: Any, like: Tensor) -> Any:
     return float(value)
 
 
+def _rest(value: Any, like: Tensor) -> Any:
+    """1 - value, in the precision of what it is for: 1 - 0.999 is not 0.001 in float32."""
+    kept = _scalar(value, like)
+    return 1 - kept if isinstance(kept, Tensor) else float(1 - like.dtype.numpy.type(kept))
+
+
 class GradientDescentOptimizer(Optimizer):
     """w -= learning_rate * g."""
 
@@ -270,12 +276,13 @@ class RMSPropOptimizer(Optimizer):
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
         """A step by the root of the mean of squares."""
-        numbers = (self.rate, self.decay, self.momentum, self.epsilon)
-        rate, decay, momentum, epsilon = (_scalar(v, variable) for v in numbers)
-        mean = assign(slots[0], slots[0] + (square(gradient) - slots[0]) * (1 - decay))
+        numbers = (self.rate, self.momentum, self.epsilon)
+        rate, momentum, epsilon = (_scalar(v, variable) for v in numbers)
+        rest = _rest(self.decay, variable)
+        mean = assign(slots[0], slots[0] + (square(gradient) - slots[0]) * rest)
         writes, spread = [mean], mean + epsilon
         if self.centered:
-            center = assign(slots[2], slots[2] + (gradient - slots[2]) * (1 - decay))
+            center = assign(slots[2], slots[2] + (gradient - slots[2]) * rest)
             writes, spread = [mean, center], mean - square(center) + epsilon
         moved = assign(slots[1], slots[1] * momentum + gradient * rate * rsqrt(spread))
         return variable - moved, [*writes, moved]
@@ -330,8 +337,9 @@ class AdamOptimizer(Optimizer):
         numbers = (self.beta1, self.beta2, self.epsilon)
         beta1, beta2, epsilon = (_scalar(v, variable) for v in numbers)
         rate = _scalar(shared, variable)
-        m = assign(slots[0], slots[0] * beta1 + gradient * (1 - beta1))
-        v = assign(slots[1], slots[1] * beta2 + square(gradient) * (1 - beta2))
+        rest1, rest2 = _rest(self.beta1, variable), _rest(self.beta2, variable)
+        m = assign(slots[0], slots[0] * beta1 + gradient * rest1)
+        v = assign(slots[1], slots[1] * beta2 + square(gradient) * rest2)
         return variable - rate * m / (sqrt(v) + epsilon), [m, v]
 
     def finish(self) -> list[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from passkit.frontends import tinyflow as tf
 from tests.frontends.tinyflow.cases_math import X, Y
 from tests.frontends.tinyflow.cases_nn import FIRST, IMAGE, SECOND
