@@ -9,17 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from passkit.frontends.tinyflow.running import Pure
 from passkit.graph import Graph
+from passkit.node import Node
 from passkit.runtime.interpret import interpret
 from passkit.runtime.state import State
 
 
-def is_hosted(graph: Graph) -> bool:
-    """Whether a run only writes what is made of constants and draws, and fetches nothing."""
-    return not graph.outputs and not any(
-        n.is_variable and n.entries[0].shape != () for n in graph.nodes
-        if n not in {v for v, _ in graph.updates}
-    )
+def is_hosted(run: Pure, number: Node) -> bool:
+    """Whether a run only writes what is made of constants and draws, and fetches nothing.
+
+    ``number`` is the input that draws are made from.
+    """
+    fed = [n for n in run.graph.inputs if n is not number]
+    return not run.graph.outputs and not run.reads and not fed
 
 
 def on_host(graph: Graph, state: State) -> Callable[..., Any]:

@@ -150,7 +150,7 @@ class Session:
         self._check_devices(run)
         inputs = self._inputs(run, found)
         executable = None
-        if is_hosted(run.graph):
+        if is_hosted(run, self.graph.run_number.node):
             call = on_host(run.graph, self.state)
         else:
             executable = compile(run.graph, state=self.state, **self.options)
