@@ -40,6 +40,7 @@ from passkit.frontends.tinyflow.graphs import (
     set_random_seed,
 )
 from passkit.frontends.tinyflow.missing import lookup
+from passkit.frontends.tinyflow.nn.classic import infer_variable_shapes, normal
 from passkit.frontends.tinyflow.scopes import (
     AUTO_REUSE,
     VariableScope,
@@ -133,11 +134,13 @@ __all__ = [  # noqa: PLE0604, RUF100
     "global_variables_initializer",
     "gradients",
     "group",
+    "infer_variable_shapes",
     "initialize_all_variables",
     "layers",
     "name_scope",
     "nn",
     "no_op",
+    "normal",
     "random_normal",
     "random_shuffle",
     "random_uniform",

@@ -41,6 +41,12 @@ from passkit.frontends import tinyflow as tf
 - Of a placeholder without a shape even the rank is unknown: a run is compiled for each shape that
   is fed, and gradients take it for a number.
 
+TinyFlow's own names are there, too: `tf.normal(shape, stdev)`, `tf.infer_variable_shapes(net,
+feed_dict)`, and in `tf.nn` `linear`, `convolution_layer` (its `conv2d` with `num_filter` and
+`ksize`), `flatten_layer` and `mean_sparse_softmax_cross_entropy_with_logits`. Variables have their
+shapes from the start, so that placeholders must have those of one example; any two optimizers have
+their own slots, whatever their names.
+
 """
 
 
