@@ -14,6 +14,10 @@ from passkit.graph import Graph
 from passkit.node import Node
 from passkit.runtime.interpret import interpret
 from passkit.runtime.state import State
+from passkit.size import numel
+
+MOST_HOSTED = 1 << 20
+"""NumPy draws so many numbers about as fast as a kernel is compiled."""
 
 
 def is_hosted(run: Pure, number: Node) -> bool:
@@ -22,7 +26,10 @@ def is_hosted(run: Pure, number: Node) -> bool:
     ``number`` is the input that draws are made from.
     """
     fed = [n for n in run.graph.inputs if n is not number]
-    return not run.graph.outputs and not run.reads and not fed
+    if run.graph.outputs or run.reads or fed:
+        return False
+    sizes = [numel(v.entries[0].shape or ()) for v, _ in run.graph.updates]
+    return all(isinstance(n, int) for n in sizes) and sum(map(int, sizes)) <= MOST_HOSTED
 
 
 def on_host(graph: Graph, state: State) -> Callable[..., Any]:

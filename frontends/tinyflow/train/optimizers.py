@@ -14,7 +14,8 @@ from passkit.frontends.tinyflow.differentiating import ALL_AT_ONCE, gradients
 from passkit.frontends.tinyflow.graphs import get_default_graph
 from passkit.frontends.tinyflow.refusals import refuses
 from passkit.frontends.tinyflow.scopes import group, name_scope
-from passkit.frontends.tinyflow.tensors import Operation, Tensor, convert_to_tensor
+from passkit.frontends.tinyflow.tensors import Operation, Tensor, convert_to_tensor, wrapped
+from passkit.frontends.tinyflow.train.rows import added, rows_of
 from passkit.frontends.tinyflow.variables import Variable, assign, assign_add, trainable_variables
 
 Pairs = Sequence[tuple[Tensor | None, Variable]]
@@ -173,8 +174,13 @@ class GradientDescentOptimizer(Optimizer):
     def update(
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
-        """A step against the gradient."""
-        return variable - gradient * _scalar(self.rate, variable), []
+        """A step against the gradient; of a table only in the rows that were looked up."""
+        rate = _scalar(self.rate, variable)
+        rows = rows_of(gradient.entry)
+        if rows is None:
+            return variable - gradient * rate, []
+        factor = -rate.entry if isinstance(rate, Tensor) else -rate
+        return wrapped(added(variable.entry, rows, factor), f"{variable._name}/rows"), []
 
 
 class MomentumOptimizer(Optimizer):

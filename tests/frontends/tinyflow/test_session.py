@@ -68,6 +68,28 @@ def test_all_gradients_are_of_the_old_values():
         np.testing.assert_allclose(s.run([a, b]), [x, y], rtol=1e-5)
 
 
+def test_a_step_of_a_table_changes_the_rows_looked_up():
+    """Rows that come twice, through two look-ups, add up; the others are not computed."""
+    table = tf.Variable(np.arange(20, dtype=np.float32).reshape(10, 2))
+    rows = tf.nn.embedding_lookup(table, [3, 1, 3]) * tf.nn.embedding_lookup(table, [1, 1, 4])
+    rate = tf.placeholder(tf.float32, [])
+    found = []
+    for learning_rate in (0.5, rate):
+        step = tf.train.GradientDescentOptimizer(learning_rate).minimize(tf.reduce_sum(rows))
+        with session() as s:
+            s.run(table.initializer)
+            s.run(step, {rate: 0.5})
+            found.append(s.run(table))
+            ops = [n.op.name for n in s.executable(step, {rate: 0.5}).graph.nodes if n.op]
+
+    wanted, first = np.arange(20.0).reshape(10, 2), np.arange(20.0).reshape(10, 2)
+    for a, b in ((3, 1), (1, 1), (3, 4)):
+        wanted[a] -= 0.5 * first[b]
+        wanted[b] -= 0.5 * first[a]
+    assert ops.count("index_add") == 2 and "sub" not in ops
+    np.testing.assert_array_equal(found, [wanted, wanted])
+
+
 def test_fetches_keep_their_structure():
     """Lists, tuples, dicts and named tuples, one in another; names of variables; text."""
     v = tf.Variable(2.0, name="v")
