@@ -7,6 +7,7 @@
 np.float32(20.0)
 """
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from passkit.frontends.tinyflow import (
@@ -103,6 +104,9 @@ NAMES: dict[str, Any] = {
 }
 """Names that are tables' rows, or Python's own."""
 
+math = SimpleNamespace(**elementwise.FUNCTIONS, **reductions.FUNCTIONS)
+"""``tf.math``: the newer address of functions of numbers."""
+
 __all__ = [  # noqa: PLE0604, RUF100
     "AUTO_REUSE",
     "ConfigProto",
@@ -137,6 +141,7 @@ __all__ = [  # noqa: PLE0604, RUF100
     "infer_variable_shapes",
     "initialize_all_variables",
     "layers",
+    "math",
     "name_scope",
     "nn",
     "no_op",

@@ -90,6 +90,48 @@ def test_a_step_of_a_table_changes_the_rows_looked_up():
     np.testing.assert_array_equal(found, [wanted, wanted])
 
 
+def test_batch_normalization_in_a_step():
+    """The idiom of update operations: statistics move in the step, which sees the batch."""
+    x = tf.placeholder(tf.float32, [None, 2])
+    training = tf.placeholder(tf.bool, [])
+    out = tf.layers.batch_normalization(x, momentum=0.5, training=training, name="bn")
+    with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
+        step = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(out * out))
+    data = np.array([[1, 2], [3, 8]], np.float32)
+    with session() as s:
+        s.run(tf.global_variables_initializer())
+        s.run(step, {x: data, training: True})
+        moving = {v.name: s.run(v).tolist() for v in tf.global_variables()[2:]}
+        later = s.run(out, {x: data, training: False})
+
+    assert moving == {"bn/moving_mean:0": [1, 2.5], "bn/moving_variance:0": [1, 5]}
+    gamma = 1 - 0.1 * 2 * 2  # d sum(out^2) / d gamma is twice the number of examples
+    wanted = (data - [1, 2.5]) / np.sqrt(np.array([1, 5]) + 1e-3) * gamma
+    np.testing.assert_allclose(later, wanted, atol=2e-3)
+
+
+def test_older_and_newer_addresses():
+    """tf.contrib and tf.math have what stands elsewhere."""
+    assert tf.contrib.rnn.BasicLSTMCell is tf.nn.rnn_cell.BasicLSTMCell
+    assert tf.contrib.rnn.static_rnn is tf.nn.static_rnn
+    assert tf.math.exp is tf.exp and tf.math.reduce_sum is tf.reduce_sum
+
+
+def test_interpreted_variables_stay_where_they_are():
+    """What was fetched before does not change, and the address is the same."""
+    v = tf.Variable([1.0, 2.0])
+    add = v.assign_add([1.0, 1.0])
+    with session() as s:
+        s.run(v.initializer)
+        place, before = s.address(v), s.run(v)
+        s.run(add)
+
+        assert s.run(v).tolist() == [2, 3] and before.tolist() == [1, 2]
+        assert s.address(v) == place
+        with pytest.raises(GraphError, match="<tf.Operation 'Variable/Assign'> is not compiled"):
+            s.executable(v.initializer)
+
+
 def test_fetches_keep_their_structure():
     """Lists, tuples, dicts and named tuples, one in another; names of variables; text."""
     v = tf.Variable(2.0, name="v")
