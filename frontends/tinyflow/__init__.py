@@ -7,6 +7,7 @@
 np.float32(20.0)
 """
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from passkit.frontends.tinyflow import (
@@ -40,6 +41,7 @@ from passkit.frontends.tinyflow.graphs import (
     set_random_seed,
 )
 from passkit.frontends.tinyflow.missing import lookup
+from passkit.frontends.tinyflow.nn.classic import infer_variable_shapes, normal
 from passkit.frontends.tinyflow.scopes import (
     AUTO_REUSE,
     VariableScope,
@@ -102,6 +104,9 @@ NAMES: dict[str, Any] = {
 }
 """Names that are tables' rows, or Python's own."""
 
+math = SimpleNamespace(**elementwise.FUNCTIONS, **reductions.FUNCTIONS)
+"""``tf.math``: the newer address of functions of numbers."""
+
 __all__ = [  # noqa: PLE0604, RUF100
     "AUTO_REUSE",
     "ConfigProto",
@@ -133,11 +138,14 @@ __all__ = [  # noqa: PLE0604, RUF100
     "global_variables_initializer",
     "gradients",
     "group",
+    "infer_variable_shapes",
     "initialize_all_variables",
     "layers",
+    "math",
     "name_scope",
     "nn",
     "no_op",
+    "normal",
     "random_normal",
     "random_shuffle",
     "random_uniform",

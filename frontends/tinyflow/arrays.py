@@ -248,7 +248,7 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
 
 
 def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
-    """Sums of products by an equation, as in np.einsum. Raises: SettingError for a wrong name."""
+    """Sums of products by an equation, as in np.einsum; name= is the only keyword."""
     unknown = [k for k in kwargs if k != "name"]
     if unknown:
         raise SettingError(f"einsum takes the keyword name, got {unknown[0]!r}")

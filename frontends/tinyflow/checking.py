@@ -21,8 +21,7 @@ def look(messages: Sequence[str], outs: Sequence[Any]) -> None:
     """Make sure that the last results are finite. Raises: NumericsError with its message."""
     for message, value in zip(messages, outs[-len(messages) :], strict=True):
         if not _finite(value):
-            kinds = _kinds(np.asarray(value))
-            raise NumericsError(f"{message}: {kinds} numbers in a checked tensor")
+            raise NumericsError(f"{message}: {_kinds(np.asarray(value))} in a checked tensor")
 
 
 def find_culprit(

@@ -51,7 +51,8 @@ def of_both(op: str, default: str) -> Function:
 
 
 def _documented(function: Function, op: str) -> Function:
-    function.__doc__ = f"{get_op(op).doc[:1].upper()}{get_op(op).doc[1:]}."
+    doc = get_op(op).doc
+    function.__doc__ = f"{doc}." if doc[1:2] == " " else f"{doc[:1].upper()}{doc[1:]}."
     function.__name__ = function.__qualname__ = op
     return function
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from attrs import frozen
+from attrs import field, frozen
 
 from passkit.errors import FeedError
 from passkit.frontends.tinyflow.graphs import Graph
-from passkit.frontends.tinyflow.shapes import compatible, shown
+from passkit.frontends.tinyflow.shapes import shown
 from passkit.frontends.tinyflow.tensors import Operation, Tensor
 from passkit.graph.node import Entry, Node, is_state, known_shape
 from passkit.values.dtype import DType
@@ -39,6 +39,12 @@ class Feed:
     dtype: DType
     shape: Shape
     session: Any = None
+    fixed: tuple[tuple[int, int], ...] = field(init=False)
+    """The axes of known length, and these."""
+
+    @fixed.default
+    def _known(self) -> tuple[tuple[int, int], ...]:
+        return tuple((k, n) for k, n in enumerate(self.shape) if isinstance(n, int))
 
     @classmethod
     def counter(cls, session: Any) -> Feed:
@@ -51,9 +57,13 @@ class Feed:
         if self.session is not None:
             return np.asarray(self.session.runs, np.int64)
         value = feeds[self.key]
-        if not (type(value) is np.ndarray and value.dtype == self.dtype.numpy):
+        if type(value) is not np.ndarray or value.dtype != self.dtype.numpy:
             value = self._converted(value)
-        if not compatible(value.shape, self.shape):
+        sizes = value.shape
+        fits = len(sizes) == len(self.shape)
+        for axis, n in self.fixed:
+            fits = fits and sizes[axis] == n
+        if not fits:
             raise FeedError(
                 f"'{self.name}' needs a feed of shape {shown(self.shape)}, got "
                 f"{value.shape}; reshape the array, or give the placeholder that shape"

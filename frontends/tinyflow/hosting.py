@@ -9,17 +9,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from passkit.frontends.tinyflow.running import Pure
 from passkit.graph.graph import Graph
+from passkit.graph.node import Node
 from passkit.runtime.interpret import interpret
 from passkit.runtime.state import State
+from passkit.values.size import numel
+
+MOST_HOSTED = 1 << 20
+"""NumPy draws so many numbers about as fast as a kernel is compiled."""
 
 
-def is_hosted(graph: Graph) -> bool:
-    """Whether a run only writes what is made of constants and draws, and fetches nothing."""
-    return not graph.outputs and not any(
-        n.is_variable and n.entries[0].shape != () for n in graph.nodes
-        if n not in {v for v, _ in graph.updates}
-    )
+def is_hosted(run: Pure, number: Node) -> bool:
+    """Whether a run only writes what is made of constants and draws, and fetches nothing.
+
+    ``number`` is the input that draws are made from.
+    """
+    fed = [n for n in run.graph.inputs if n is not number]
+    if run.graph.outputs or run.reads or fed:
+        return False
+    sizes = [numel(v.entries[0].shape or ()) for v, _ in run.graph.updates]
+    return all(isinstance(n, int) for n in sizes) and sum(map(int, sizes)) <= MOST_HOSTED
 
 
 def on_host(graph: Graph, state: State) -> Callable[..., Any]:

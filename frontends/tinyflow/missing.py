@@ -11,6 +11,9 @@ INSTEAD = {
     "tf.data": "feed NumPy arrays",
     "tf.estimator": "write the loop: session.run(train_op, feed_dict)",
     "tf.keras": "tf.layers and tf.train; tf_graphdef.load reads Keras models",
+    "tf.losses": "tf.reduce_mean of what tf.nn has",
+    "tf.metrics": "tf.reduce_mean(tf.cast(tf.equal(…), tf.float32))",
+    "tf.initializers": "tf.zeros_initializer, tf.glorot_uniform_initializer and their like",
     "tf.enable_eager_execution": "build a graph and run it in a tf.Session",
     "tf.GradientTape": "tf.gradients",
     "tf.function": "session.run compiles what it is asked for",
@@ -53,7 +56,6 @@ INSTEAD = {
     "tf.summary.text": "text stays in Python",
     "tf.nn.raw_rnn": "tf.nn.dynamic_rnn",
     "tf.nn.bidirectional_dynamic_rnn": "tf.nn.static_bidirectional_rnn",
-    "tf.nn.ctc_loss": "nothing yet",
     "tf.nn.sampled_softmax_loss": "tf.nn.nce_loss",
     "tf.linalg": "pk.ops, whose operators have gradients",
     "tf.fft": "NumPy before the feed",
@@ -88,6 +90,6 @@ def lookup(module: str, known: Callable[[], Mapping[str, Any]]) -> Callable[[str
 
 
 _VERBS = (
-    *("feed", "write", "build", "run", "call", "fetch", "multiply", "draw", "text", "nothing"),
+    *("feed", "write", "build", "run", "call", "fetch", "multiply", "draw", "text"),
     *("session.run compiles",),
 )

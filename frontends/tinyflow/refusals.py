@@ -21,10 +21,14 @@ def refuses(why: str, *names: str) -> Callable[[F], F]:
     def wrap(function: F) -> F:
         signature = inspect.signature(function)
         defaults = {n: signature.parameters[n].default for n in names}
+        order = list(signature.parameters)
+        first = min(order.index(n) for n in names)
         label = function.__qualname__.removesuffix(".__init__")
 
         @functools.wraps(function)
         def checked(*args: Any, **kwargs: Any) -> Any:
+            if len(args) <= first and defaults.keys().isdisjoint(kwargs):
+                return function(*args, **kwargs)  # binding takes longer than a small run
             given = signature.bind(*args, **kwargs).arguments
             for name, default in defaults.items():
                 if name in given and not _same(given[name], default):

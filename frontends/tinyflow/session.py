@@ -126,8 +126,17 @@ class Session:
         return plan.structure.rebuilt([place(outs) for place in plan.places])
 
     def executable(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
-        """The `pk.Executable` that serves these fetches and feeds, for its kernels and profile."""
-        return self._plan(fetches, feed_dict or {}).executable
+        """The `pk.Executable` that serves these fetches and feeds, for its kernels and profile.
+
+        Raises: GraphError for initial values, which the host computes.
+        """
+        found = self._plan(fetches, feed_dict or {}).executable
+        if found is None:
+            raise GraphError(
+                f"{fetches!r} is not compiled: it only gives initial values, which the host "
+                f"computes; ask for what reads variables"
+            )
+        return found
 
     def _plan(self, fetches: Any, feeds: Mapping[Any, Any]) -> _Plan:
         key: Any = (key_of(fetches), tuple(feeds))
@@ -150,7 +159,7 @@ class Session:
         self._check_devices(run)
         inputs = self._inputs(run, found)
         executable = None
-        if is_hosted(run.graph):
+        if is_hosted(run, self.graph.run_number.node):
             call = on_host(run.graph, self.state)
         else:
             executable = compile(run.graph, state=self.state, **self.options)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from math import prod
 from typing import Any
 
 from passkit.errors import ShapeError
-from passkit.values.size import Extent, Shape, Size
+from passkit.values.size import Extent, Size
 
 
 class Dimension:
@@ -99,13 +99,6 @@ class TensorShape(tuple[Dimension, ...]):
 
     def __repr__(self) -> str:
         return f"({', '.join(map(repr, self))})"
-
-
-def compatible(found: Sequence[int], wanted: Shape) -> bool:
-    """Whether an array's shape fits a static one."""
-    return len(found) == len(wanted) and all(
-        not isinstance(n, int) or n == m for m, n in zip(found, wanted, strict=True)
-    )
 
 
 def shown(shape: Iterable[Extent | None]) -> str:

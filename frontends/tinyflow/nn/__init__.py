@@ -3,6 +3,12 @@
 from passkit.frontends.tinyflow import elementwise
 from passkit.frontends.tinyflow.missing import lookup
 from passkit.frontends.tinyflow.nn import rnn_cell
+from passkit.frontends.tinyflow.nn.classic import (
+    convolution_layer,
+    flatten_layer,
+    linear,
+    mean_sparse_softmax_cross_entropy_with_logits,
+)
 from passkit.frontends.tinyflow.nn.convolutions import (
     avg_pool,
     bias_add,
@@ -55,19 +61,23 @@ __all__ = [
     "bias_add",
     "conv2d",
     "conv2d_transpose",
+    "convolution_layer",
     "depthwise_conv2d",
     "dropout",
     "dynamic_rnn",
     "elu",
     "embedding_lookup",
+    "flatten_layer",
     "in_top_k",
     "l2_loss",
     "l2_normalize",
     "leaky_relu",
+    "linear",
     "local_response_normalization",
     "log_softmax",
     "log_uniform_candidate_sampler",
     "max_pool",
+    "mean_sparse_softmax_cross_entropy_with_logits",
     "moments",
     "nce_loss",
     "relu",

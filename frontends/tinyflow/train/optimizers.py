@@ -14,7 +14,8 @@ from passkit.frontends.tinyflow.differentiating import ALL_AT_ONCE, gradients
 from passkit.frontends.tinyflow.graphs import get_default_graph
 from passkit.frontends.tinyflow.refusals import refuses
 from passkit.frontends.tinyflow.scopes import group, name_scope
-from passkit.frontends.tinyflow.tensors import Operation, Tensor, convert_to_tensor
+from passkit.frontends.tinyflow.tensors import Operation, Tensor, convert_to_tensor, wrapped
+from passkit.frontends.tinyflow.train.rows import added, rows_of
 from passkit.frontends.tinyflow.variables import Variable, assign, assign_add, trainable_variables
 
 Pairs = Sequence[tuple[Tensor | None, Variable]]
@@ -154,6 +155,12 @@ def _scalar(value: Any, like: Tensor) -> Any:
     return float(value)
 
 
+def _rest(value: Any, like: Tensor) -> Any:
+    """1 - value, in the precision of what it is for: 1 - 0.999 is not 0.001 in float32."""
+    kept = _scalar(value, like)
+    return 1 - kept if isinstance(kept, Tensor) else float(1 - like.dtype.numpy.type(kept))
+
+
 class GradientDescentOptimizer(Optimizer):
     """w -= learning_rate * g."""
 
@@ -167,8 +174,13 @@ class GradientDescentOptimizer(Optimizer):
     def update(
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
-        """A step against the gradient."""
-        return variable - gradient * _scalar(self.rate, variable), []
+        """A step against the gradient; of a table only in the rows that were looked up."""
+        rate = _scalar(self.rate, variable)
+        rows = rows_of(gradient.entry)
+        if rows is None:
+            return variable - gradient * rate, []
+        factor = -rate.entry if isinstance(rate, Tensor) else -rate
+        return wrapped(added(variable.entry, rows, factor), f"{variable._name}/rows"), []
 
 
 class MomentumOptimizer(Optimizer):
@@ -270,12 +282,13 @@ class RMSPropOptimizer(Optimizer):
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
         """A step by the root of the mean of squares."""
-        numbers = (self.rate, self.decay, self.momentum, self.epsilon)
-        rate, decay, momentum, epsilon = (_scalar(v, variable) for v in numbers)
-        mean = assign(slots[0], slots[0] + (square(gradient) - slots[0]) * (1 - decay))
+        numbers = (self.rate, self.momentum, self.epsilon)
+        rate, momentum, epsilon = (_scalar(v, variable) for v in numbers)
+        rest = _rest(self.decay, variable)
+        mean = assign(slots[0], slots[0] + (square(gradient) - slots[0]) * rest)
         writes, spread = [mean], mean + epsilon
         if self.centered:
-            center = assign(slots[2], slots[2] + (gradient - slots[2]) * (1 - decay))
+            center = assign(slots[2], slots[2] + (gradient - slots[2]) * rest)
             writes, spread = [mean, center], mean - square(center) + epsilon
         moved = assign(slots[1], slots[1] * momentum + gradient * rate * rsqrt(spread))
         return variable - moved, [*writes, moved]
@@ -330,8 +343,9 @@ class AdamOptimizer(Optimizer):
         numbers = (self.beta1, self.beta2, self.epsilon)
         beta1, beta2, epsilon = (_scalar(v, variable) for v in numbers)
         rate = _scalar(shared, variable)
-        m = assign(slots[0], slots[0] * beta1 + gradient * (1 - beta1))
-        v = assign(slots[1], slots[1] * beta2 + square(gradient) * (1 - beta2))
+        rest1, rest2 = _rest(self.beta1, variable), _rest(self.beta2, variable)
+        m = assign(slots[0], slots[0] * beta1 + gradient * rest1)
+        v = assign(slots[1], slots[1] * beta2 + square(gradient) * rest2)
         return variable - rate * m / (sqrt(v) + epsilon), [m, v]
 
     def finish(self) -> list[Any]:

@@ -167,14 +167,11 @@ def _saver(f, **k):
 
 def _saved(f, **k):
     v = tf.Variable(1.0, name="v")
-    with (
-        TemporaryDirectory() as folder,
-        tf.Session(target="interpret") as session,
-        tf.Session(target="interpret") as other,
-    ):
-        session.run(v.assign(5.0)), other.run(v.assign(6.0))
-        path = f(tf.train.Saver(), other if k.pop("sess") == "other" else session,
-                 f"{folder}/{k.pop('save_path')}", **k)
+    one, other = tf.Session(target="interpret"), tf.Session(target="interpret")
+    one.run(v.assign(5.0)), other.run(v.assign(6.0))
+    session = other if k.pop("sess") == "other" else one
+    with TemporaryDirectory() as folder:
+        path = f(tf.train.Saver(), session, f"{folder}/{k.pop('save_path')}", **k)
         names = sorted(p.name for p in Path(folder).iterdir())
         return [names, path.removeprefix(folder), np.load(f"{path}.npz")["v"].item()]
 

@@ -89,15 +89,15 @@ def values(result: Any, **feeds: Any) -> list[Any]:
     graph = tf.get_default_graph()
     losses = [t for key in ("regularization_losses", "update_ops") for t in tf.get_collection(key)]
     with tf.Session(target="interpret", graph=graph) as session:
-        session.run(tf.global_variables_initializer())
-        found = session.run([t for t in flat if not isinstance(t, tf.Operation)])
-        kept = session.run([t for t in losses if not isinstance(t, tf.Operation)])
-        session.run([t for t in losses if isinstance(t, tf.Operation)])
-        session.run([t for t in flat if isinstance(t, tf.Operation)])
-        after = session.run(tf.global_variables())
+        if tf.global_variables():
+            session.run(tf.global_variables_initializer())
+        tensors = [t for t in (*flat, *losses) if not isinstance(t, tf.Operation)]
+        found = session.run(tensors)
+        if steps := [t for t in (*losses, *flat) if isinstance(t, tf.Operation)]:
+            session.run(steps)
+        after = session.run(tf.global_variables()) if tf.global_variables() else []
     return [
-        *((t.name, _shown(v)) for t, v in zip(flat, found, strict=False)),
-        *map(_shown, kept),
+        *((t.name, _shown(v)) for t, v in zip(tensors, found, strict=True)),
         *((v.name, v.trainable, _shown(a))
           for v, a in zip(tf.global_variables(), after, strict=True)),
     ]

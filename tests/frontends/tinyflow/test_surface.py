@@ -11,6 +11,7 @@ import pytest
 from passkit.errors import PasskitError
 from passkit.frontends import tinyflow as tf
 from tests.frontends.tinyflow import cases_layers, cases_math, cases_nn, cases_program
+from tests.frontends.tinyflow.page import PAGE, page
 from tests.frontends.tinyflow.surface import (
     SIGNATURES,
     Also,
@@ -74,3 +75,8 @@ def test_a_missing_name_says_what_is_there() -> None:
     with pytest.raises(AttributeError, match=r"no tf\.nn\.rellu; did you mean 'relu'\?"):
         _ = tf.nn.rellu
     assert not hasattr(tf.train, "QueueRunner")
+
+
+def test_the_page_says_what_the_table_says() -> None:
+    """docs/tinyflow.md is up to date; `python -m tests.frontends.tinyflow.page` writes it."""
+    assert PAGE.read_text() == page()
