@@ -28,5 +28,6 @@ def run(options: argparse.Namespace) -> Answer:
     if options.apart:
         found = found.apart
     fused = sum(d.fused for d in found)
-    text = f"{found}\n\n{fused} of {len(found)} edges are fused"
+    chosen = f"{found.selection}\n" if found.selection else ""
+    text = f"{found}\n\n{chosen}{fused} of {len(found)} edges are fused"
     return Answer(found.rows(), text)

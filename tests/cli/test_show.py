@@ -104,6 +104,20 @@ def test_explain_one_edge(capsys: Capture) -> None:
     assert all(first["consumer"] in (r["producer"], r["consumer"]) for r in near)
 
 
+def test_explain_what_was_selected(capsys: Capture, tmp_path: Path) -> None:
+    """Large products are taken in, small ones are not worth it: what that is about, in seconds."""
+    path = tmp_path / "m.txt"
+    body = "s = matmul(q, k, transpose_b=true); e = exp(s); return matmul(e, k)"
+    path.write_text(f"q: f32[64, 94, 32]; k: f32[64, 94, 32]; {body}")
+    large = printed(capsys, "explain", str(path), "--why", "s", "e")
+    path.write_text(f"q: f32[4, 17, 32]; k: f32[4, 17, 32]; {body}")
+    (small,) = answer(capsys, "explain", str(path), "--why", "s", "e")
+
+    assert re.search(r"one kernel saves \d.* µs", large)
+    assert re.search(r"3 operators in 3 units: \d+ patterns looked at.* by the model", large)
+    assert small["code"] in ("opaque", "negative_score") and not small["fused"]
+
+
 def test_explain_an_unknown_edge(capsys: Capture) -> None:
     """A name that is not there is answered with one that is."""
     assert main(["explain", DIGITS, "--node", "no such"]) == 1

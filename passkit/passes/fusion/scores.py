@@ -24,7 +24,7 @@ that it takes to begin with a matrix. Measured: OpenBLAS on Zen 4."""
 POINTS, MOVED = 0.42, 0.25
 """What the work of kernels takes in truth, as a part of what schedules are compared by: with
 folds, and of points alone. Measured: the median of 500 kernels of networks on Zen 4, one thread."""
-FAR, MEMORY = 8 << 20, 1.25
+FAR, MEMORY = 4 << 20, 1.25
 """Bytes from which on operands come from memory, and how much faster they are than the target says.
 """
 CACHES = ((1 << 20, 8.0), (FAR, 2.0), (1 << 62, 1.0))
