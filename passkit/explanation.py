@@ -130,5 +130,6 @@ def explain(
     if "fusion_log" not in graph.attrs:
         raise PassError(f"{graph!r} has no attribute 'fusion_log', which explain reads; run Fusion")
     chosen = graph.attrs.get("selection")
-    found = Explanation(tuple(graph.attrs["fusion_log"]), "" if chosen is None else str(chosen))
+    told = str(chosen) if chosen is not None and chosen.tried else ""
+    found = Explanation(tuple(graph.attrs["fusion_log"]), told)
     return found if name is None else found.filter(name)
