@@ -80,6 +80,28 @@ def test_what_is_small_is_left_to_the_library() -> None:
     assert d.way_out == "keep_together=[['matmul', 'mul']]"
 
 
+def masked(rows: int) -> pk.Graph:
+    """A softmax with a mask: rows of 17 do not fold side by side once a mask is read with them."""
+    x = pk.var("x", (rows, 17, 17)) * 0.3 + pk.var("mask", (17, 17))
+    e = o.exp(x - o.reduce_max(x, axis=-1, keepdims=True))
+    return pk.Graph([e / o.reduce_sum(e, axis=-1, keepdims=True)])
+
+
+def test_groups_come_apart_that_take_longer_together() -> None:
+    """Not where that saves little, or the caller wants it otherwise; and edges say so."""
+    found = fused(masked(64))
+    (d,) = {d.code: d for d in pk.explain(found).apart}.values()
+    named = [n for n in found.nodes if n.op is not None and n.op.name == "fused"]
+
+    assert sorted(kernels(found)) == ["mul add", SOFTMAX.removeprefix("mul add ")]
+    assert len(named) == 2
+    assert (d.producer, d.code) == ("add", "negative_score") and d.data["gain"] < 0
+    assert f"takes {seconds_text(-d.data['gain'])} more than" in d.reason
+    assert d.way_out == f"keep_together=[['add', {d.consumer!r}]]"
+    for graph, options in ((masked(2), {}), (masked(64), {"keep_together": [["add", "sub"]]})):
+        assert kernels(fused(graph, **options)) == [SOFTMAX]
+
+
 @pytest.mark.parametrize("options, wanted", [
     ({"fuel": 0}, []),
     ({"keep_apart": [["div", "matmul_1"]]}, [SOFTMAX]),

@@ -20,6 +20,7 @@ from passkit.passes.fusion.chosen import Chosen, Verdicts, recorded
 from passkit.passes.fusion.explore import Explorer
 from passkit.passes.fusion.partition import Partition
 from passkit.passes.fusion.scores import Scorer, Seconds, modelled
+from passkit.passes.fusion.splitting import Bodies, split
 from passkit.selection.exact import exact
 from passkit.selection.problem import Pattern, Problem, Selection, problem_of
 from passkit.space import Infeasible
@@ -27,6 +28,8 @@ from passkit.space import Infeasible
 BUDGET, SOME, EACH = 4000, 64, 2
 """Operators of the groups that are planned to see what they would gain: in all; and in graphs that
 are smaller, some and so many for each operator."""
+SLOWER = "together they take longer than apart"
+TOGETHER = "keep_together=[[{d.producer!r}, {d.consumer!r}]]"
 FEW = 12
 """Patterns that are searched through without a solver, which takes longer to be imported."""
 
@@ -42,8 +45,12 @@ def selected(
     if context.target.lanes == 1:
         return partition, None
     board = Board(graph, partition, context)
-    budget = min(BUDGET, SOME + EACH * len(board.of))
-    explorer = Explorer(board, Scorer(context.target, seconds, budget))
+    scorer = Scorer(context.target, seconds, min(BUDGET, SOME + EACH * len(board.of)))
+    apart = {k: b for k, b in split(board, scorer).items() if _may_split(board, k)}
+    if apart:
+        partition = _split(board, partition, apart)
+        board = Board(graph, partition, context)
+    explorer = Explorer(board, scorer)
     problem = problem_of(board.needs, explorer.run())
     found = exact(problem, FEW)
     patterns = _affordable(board, problem, found)
@@ -59,6 +66,30 @@ def selected(
     log = list(Verdicts(board, explorer, patterns).settled(partition.log))
     chosen = recorded(board, explorer, problem, found, patterns, after)
     return evolve(made, log=log), chosen
+
+
+def _may_split(board: Board, k: int) -> bool:
+    """Whether there is fuel to split a unit."""
+    return board.context.spend(f"split at {board.graph.names[board.list[k].nodes[0]]}")
+
+
+def _split(board: Board, partition: Partition, apart: dict[int, Bodies]) -> Partition:
+    """The partition with the bodies that units come apart into, and what it says of them."""
+    gone = {n for k in apart for n in board.list[k].nodes}
+    clones = partition.clones or [[] for _ in partition.groups]
+    kept = [(g, c) for g, c in zip(partition.groups, clones, strict=True) if gone.isdisjoint(g)]
+    made: Bodies = [b for bodies in apart.values() for b in bodies]
+    names = board.graph.names
+    home = {names[n]: j for j, b in enumerate(made) for n in b}
+    log = [
+        evolve(d, fused=False, code="negative_score", reason=SLOWER, way_out=TOGETHER.format(d=d))
+        if d.fused and home.get(d.producer, -1) != home.get(d.consumer, -1)
+        and {d.producer, d.consumer} <= home.keys()
+        else d
+        for d in partition.log
+    ]  # fmt: skip
+    groups, copies = [*(g for g, _ in kept), *made], [*(c for _, c in kept), *([] for _ in made)]
+    return evolve(partition, groups=groups, clones=copies, log=log)
 
 
 def _affordable(board: Board, problem: Problem, found: Selection) -> list[Pattern]:
