@@ -31,7 +31,7 @@ FLOORS = {
     "parts": "dialects runtime render viz explanation ranking ops",
     "passes": (
         "passes plans placement counts executable compiler tracing planning saved exhibit copying "
-        "reporting bisection notebook"
+        "reporting bisection notebook statistics"
     ),
     "faces": "cli frontends __main__",
 }
