@@ -38,6 +38,11 @@ def model_seconds(group: Group, schedule: Schedule, target: Target) -> float:
     return total * imbalance(tiles) if total >= target.parallel else total
 
 
+def work_seconds(schedule: Schedule) -> float:
+    """Seconds of the work of a kernel of one space and of its rows, whoever does it."""
+    return schedule.seconds + _between(schedule)
+
+
 def _lanes(schedule: Schedule) -> tuple[int, int]:
     """How often lanes run through a row, or a tile's part of it, and how many points that has."""
     loops = Loops(schedule.space, schedule)

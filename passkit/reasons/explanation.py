@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from passkit.errors import GraphError, PassError, nearest
 from passkit.graph.graph import Graph
@@ -24,6 +24,8 @@ class Explanation(Sequence[Decision]):
     """The decisions about a graph's edges; ``str`` shows them as an aligned table."""
 
     decisions: tuple[Decision, ...]
+    selection: str = ""
+    """How larger kernels were chosen in all, where they were."""
 
     def __len__(self) -> int:
         return len(self.decisions)
@@ -37,7 +39,7 @@ class Explanation(Sequence[Decision]):
     @property
     def apart(self) -> Explanation:
         """The edges that stay apart."""
-        return Explanation(tuple(d for d in self.decisions if not d.fused))
+        return evolve(self, decisions=tuple(d for d in self.decisions if not d.fused))
 
     def filter(self, name: str) -> Explanation:
         """The edges that begin or end at the node called ``name``.
@@ -48,7 +50,7 @@ class Explanation(Sequence[Decision]):
         if not found:
             names = {n for d in self.decisions for n in (d.producer, d.consumer)}
             raise GraphError(f"no edge begins or ends at {name!r}; {nearest(name, names)}")
-        return Explanation(found)
+        return evolve(self, decisions=found)
 
     def why(self, producer: str, consumer: str) -> Explanation:
         """The edges from one node to another.
@@ -63,7 +65,7 @@ class Explanation(Sequence[Decision]):
                 f"no edge goes from {producer!r} to {consumer!r}: {producer!r} is read by "
                 f"{readers or 'no operator'}, {consumer!r} reads {reads or 'no operator'}"
             )
-        return Explanation(found)
+        return evolve(self, decisions=found)
 
     def rows(self) -> list[dict[str, object]]:
         """One mapping for each edge, as JSON can hold it."""
@@ -127,5 +129,7 @@ def explain(
         graph = fuse(graph)
     if "fusion_log" not in graph.attrs:
         raise PassError(f"{graph!r} has no attribute 'fusion_log', which explain reads; run Fusion")
-    found = Explanation(tuple(graph.attrs["fusion_log"]))
+    chosen = graph.attrs.get("selection")
+    told = str(chosen) if chosen is not None and chosen.tried else ""
+    found = Explanation(tuple(graph.attrs["fusion_log"]), told)
     return found if name is None else found.filter(name)
