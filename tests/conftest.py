@@ -108,6 +108,21 @@ def rng(request: pytest.FixtureRequest) -> np.random.Generator:
 
 
 @pytest.fixture
+def quick_kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels by the compiler's first level, which takes two thirds of the time.
+
+    For tests of hundreds of kernels, whose meaning does not hang on the level. Longer commands
+    compile as users do: those of benchmarks/, and the tests with --every-dtype.
+    """
+    if request.config.getoption("--every-dtype"):
+        return
+    from passkit.runtime.native import compiler
+
+    flags = ("-O1", *(f for f in compiler.KERNEL_FLAGS if not f.startswith("-O")))
+    monkeypatch.setattr(compiler, "KERNEL_FLAGS", flags)
+
+
+@pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
     """A check that a file holds a text; with --update-golden the file is written first."""
 

@@ -17,7 +17,10 @@ NARROW = ["float16", "bfloat16"]
 REAL = ["bool", *INTEGERS, *NARROW, "float32", "float64"]
 EVERY = np.arange(65536, dtype=np.uint16)
 
-pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::RuntimeWarning"),
+    pytest.mark.usefixtures("quick_kernels"),
+]
 
 
 def array_of(dtype: str) -> Any:

@@ -21,6 +21,7 @@ from tests.minimising import minimised
 from tests.random_graphs import Case, coverage, covered, expected, random_case, table
 from tests.random_graphs.registry import NOT_DRAWN, PERIOD, chosen, standard_ops, turn_of
 
+pytestmark = pytest.mark.usefixtures("quick_kernels")
 COUNT, BATCH = 300, 50
 
 
@@ -99,7 +100,7 @@ def planted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("planted", PLANTS, indirect=True)
 def test_a_planted_bug_is_found(planted: None) -> None:
     """Off by one in CodeGen: found within a few graphs, and shown by its seed and a small graph."""
-    failures, _ = check_all(random_case(seed) for seed in range(1000, 1024))
+    failures, _ = check_all(random_case(seed) for seed in range(1000, 1010))
     shown = minimised(failures[0], 20)
 
     assert f"seed {failures[0].case.seed}," in str(shown)

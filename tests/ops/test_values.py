@@ -23,6 +23,7 @@ from tests.together import compiled
 for _file in sorted(Path(__file__).parent.glob("specimen_*.py")):
     import_module(f"tests.ops.{_file.stem}")
 
+pytestmark = pytest.mark.usefixtures("quick_kernels")
 NATIVE = tuple(name for kind in "biuf" for name in BY_KIND[kind])
 """The dtypes that kernels take."""
 

@@ -16,6 +16,7 @@ from passkit.space.turning import FEW, rows_of, tile_of
 from tests.teams import team_of
 from tests.together import compiled
 
+pytestmark = pytest.mark.usefixtures("quick_kernels")
 DTYPES = ("u8", "f16", "f32", "f64", "bool")
 PAST = evolve(cpu(), stream_bytes=0)
 LENGTHS = (1, 15, 16, 40, 3000)

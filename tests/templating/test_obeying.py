@@ -35,6 +35,8 @@ from tests.random_graphs import random_case
 from tests.random_stitches import random_stitch
 from tests.template_cases import Subject, check, compile_together, overrides, subject
 
+pytestmark = pytest.mark.usefixtures("quick_kernels")
+
 
 def groups(graph: pk.Graph, **options: Any) -> list[Group]:
     """The groups of a graph."""

@@ -13,6 +13,7 @@ from tests.frontends.tf_graphdef.reference import page
 from tests.frontends.tf_graphdef.reference.case import FIXTURES, Stored, difference, stored
 from tests.together import compiled
 
+pytestmark = pytest.mark.usefixtures("quick_kernels")
 FAMILIES = sorted(FIXTURES.glob("*.npz"))
 BATCH = 60
 
