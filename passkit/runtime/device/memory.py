@@ -39,7 +39,8 @@ class Memory:
 
     ``cells`` are those that the caller brings: inputs, constants, results; what is at ``results``
     is wanted on the host at the end. ``slots`` are the bytes of the arena's, ``number`` evaluates
-    sizes, ``nbytes`` says how many bytes a value has. ``launched`` and ``moved`` are the events of kernels and of transfers.
+    sizes, ``nbytes`` says how many bytes a value has. ``launched`` and ``moved`` are the events of
+    kernels and of transfers.
     """
 
     def __init__(
