@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 import passkit as pk  # noqa: E402  (after the path)
-from passkit.node import Entry  # noqa: E402
+from passkit.graph.node import Entry  # noqa: E402
 
 o = pk.ops
 SECONDS = 1.0

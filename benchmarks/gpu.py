@@ -34,7 +34,7 @@ from workloads import Workload  # noqa: E402
 from passkit.errors import PasskitError  # noqa: E402
 from passkit.runtime.cuda.device import Device, device  # noqa: E402
 from passkit.runtime.cuda.pool import pool_of  # noqa: E402
-from passkit.units import bytes_text, seconds_text, table  # noqa: E402
+from passkit.values.units import bytes_text, seconds_text, table  # noqa: E402
 
 SETTINGS = {
     "passkit": "pk.compile(graph, target='cuda'), fusion stitch; exe(x=...) on arrays of the "

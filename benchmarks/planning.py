@@ -20,8 +20,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 import passkit as pk  # noqa: E402  (after the path)
-from passkit.node import Entry  # noqa: E402
-from passkit.planning import planned  # noqa: E402
+from passkit.graph.node import Entry  # noqa: E402
+from passkit.program.planning import planned  # noqa: E402
 from tests.random_stitches import random_stitch  # noqa: E402
 
 o = pk.ops

@@ -7,7 +7,7 @@ from pkgutil import iter_modules
 from typing import Any
 
 from passkit.errors import RegistryError
-from passkit.op import get_op, list_ops, register_later
+from passkit.graph.op import get_op, list_ops, register_later
 
 # Importing a module registers its operators; the others are imported when a name asks for them.
 from passkit.ops import elementwise, linalg, movement, nn, reduce, slicing, state

@@ -11,8 +11,8 @@ from typing import Any
 
 from passkit import ast
 from passkit.ast import Expr
-from passkit.dtype import float32
 from passkit.ops.pointwise import elementwise
+from passkit.values.dtype import float32
 
 SELU = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
 """Scale and alpha. Source: Klambauer et al., Self-Normalizing Neural Networks, 2017."""

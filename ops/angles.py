@@ -6,8 +6,8 @@ from math import pi
 
 from passkit import ast
 from passkit.ast import Expr
-from passkit.dtype import float32
 from passkit.ops.pointwise import elementwise
+from passkit.values.dtype import float32
 
 
 def _sinc(x: Expr) -> Expr:

@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from passkit.errors import ShapeError
-from passkit.infer import agree, show_shape
-from passkit.lazy import Lazy
-from passkit.node import Entry, Node, as_entry, known_shape
-from passkit.op import REQUIRED, OpPattern
+from passkit.graph.infer import agree, show_shape
+from passkit.graph.node import Entry, Node, as_entry, known_shape
+from passkit.graph.op import REQUIRED, OpPattern
 from passkit.ops.indices import zeros_of
 from passkit.ops.movement import movement
 from passkit.ops.rules import make
 from passkit.ops.shaping import move
 from passkit.ops.slicing import index, parse_key, slice_params, slice_shape
-from passkit.size import Shape
+from passkit.values.lazy import Lazy
+from passkit.values.size import Shape
 
 if TYPE_CHECKING:
     from passkit import ast
     from passkit.ast import Expr
-    from passkit.reads import Index, Reader
+    from passkit.space.reads import Index, Reader
 else:
     ast = Lazy("passkit.ast")
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 from math import inf, sqrt
 from typing import TYPE_CHECKING, Any
 
-from passkit.dtype import DType, bool_
 from passkit.errors import DTypeError, ShapeError
-from passkit.infer import same_dtype_rule, show_shape
-from passkit.lazy import Lazy
-from passkit.node import Entry, Node, known_shape
-from passkit.op import OpPattern, register_op
+from passkit.graph.infer import same_dtype_rule, show_shape
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.op import OpPattern, register_op
 from passkit.ops.composites import composite
 from passkit.ops.rules import axes_of, make, take, takes
-from passkit.size import Extent, Shape
+from passkit.values.dtype import DType, bool_
+from passkit.values.lazy import Lazy
+from passkit.values.size import Extent, Shape
 
 if TYPE_CHECKING:
     from passkit import ast
     from passkit.ast import Expr
-    from passkit.reads import Index, Reader
+    from passkit.space.reads import Index, Reader
 else:
     ast = Lazy("passkit.ast")
 

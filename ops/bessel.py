@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from passkit import ast
 from passkit.ast import Expr
-from passkit.dtype import float64
-from passkit.node import Entry, Node
+from passkit.graph.node import Entry, Node
 from passkit.ops.pointwise import elementwise
 from passkit.ops.rules import make
+from passkit.values.dtype import float64
 
 # fmt: off
 NEAR_0 = (

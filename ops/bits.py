@@ -8,12 +8,12 @@ import numpy as np
 
 from passkit import ast
 from passkit.ast import Expr
-from passkit.dtype import DType, dtype_of, uint8
 from passkit.errors import DTypeError
-from passkit.node import Node
-from passkit.op import REQUIRED, OpPattern, register_op
+from passkit.graph.node import Node
+from passkit.graph.op import REQUIRED, OpPattern, register_op
 from passkit.ops.pointwise import elementwise
 from passkit.ops.rules import alias, take
+from passkit.values.dtype import DType, dtype_of, uint8
 
 elementwise(
     "left_shift",

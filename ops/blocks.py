@@ -6,13 +6,13 @@ Source: TensorFlow's operators of these names. All are reshapes and one transpos
 from __future__ import annotations
 
 from passkit.errors import GraphError, ShapeError, nearest
-from passkit.infer import show_shape
-from passkit.node import Entry, Node, known_shape
-from passkit.op import REQUIRED
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.op import REQUIRED
 from passkit.ops.padding import Widths, widths_of
 from passkit.ops.rules import extents, make
 from passkit.ops.shaping import move
-from passkit.size import Extent, divide_exactly
+from passkit.values.size import Extent, divide_exactly
 
 LAYOUTS = ("NHWC", "NCHW")
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from passkit.errors import GraphError, ShapeError
-from passkit.infer import agree, show_shape
-from passkit.node import Entry, Node, known_shape
+from passkit.graph.infer import agree, show_shape
+from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
 from passkit.ops.rules import make
-from passkit.size import Shape
+from passkit.values.size import Shape
 
 ACTIVATIONS = ("tanh", "relu", "sigmoid")
 

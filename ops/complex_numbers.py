@@ -13,13 +13,13 @@ import numpy as np
 
 from passkit import ast
 from passkit.ast import Expr
-from passkit.dtype import DType, dtype_of
 from passkit.errors import DTypeError
-from passkit.infer import same_dtype_rule
-from passkit.node import Node
-from passkit.op import FInferType, OpPattern, register_op
+from passkit.graph.infer import same_dtype_rule
+from passkit.graph.node import Node
+from passkit.graph.op import FInferType, OpPattern, register_op
 from passkit.ops.pointwise import elementwise
 from passkit.ops.rules import take
+from passkit.values.dtype import DType, dtype_of
 
 
 def _real(dtype: DType) -> DType:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from passkit.call import convert
-from passkit.dtype import DType
-from passkit.node import Entry, Node
-from passkit.op import FExpand, FInferType, Op, register_op
+from passkit.graph.call import convert
+from passkit.graph.node import Entry, Node
+from passkit.graph.op import FExpand, FInferType, Op, register_op
 from passkit.ops.rules import alias, takes
-from passkit.size import Shape
+from passkit.values.dtype import DType
+from passkit.values.size import Shape
 
 
 def composite(

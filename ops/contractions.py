@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from passkit.errors import GraphError, ShapeError
-from passkit.infer import agree, show_shape
-from passkit.node import Entry, Node, known_shape
-from passkit.op import REQUIRED
+from passkit.graph.infer import agree, show_shape
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
 from passkit.ops.rules import make, one_axis, takes
 from passkit.ops.subscripts import Subscripts, parsed
-from passkit.size import Extent, Size, numel
+from passkit.values.size import Extent, Size, numel
 
 NUMBERS = takes("iuf")
 

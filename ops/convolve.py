@@ -5,28 +5,29 @@ A filter is (*window, channels / groups, filters), as in TensorFlow.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from passkit.errors import ShapeError
-from passkit.infer import agree, show_shape
-from passkit.lazy import Lazy
-from passkit.node import Entry, Node, known_shape
-from passkit.op import REQUIRED, OpPattern, register_op
+from passkit.graph.infer import agree, show_shape
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.op import REQUIRED, OpPattern, register_op
 from passkit.ops.composites import composite
 from passkit.ops.movement import movement
 from passkit.ops.rules import extents, make, takes
-from passkit.ops.windowed import WINDOWED, Windows, spatial, windows_of
-from passkit.size import Extent, Shape
+from passkit.ops.windowed import WINDOWED, Windows, scattered, spatial, windows_of
+from passkit.values.lazy import Lazy
+from passkit.values.size import Extent, Shape, numel
 
 if TYPE_CHECKING:
-    from passkit import ast, folds
-    from passkit.ast import Expr
-    from passkit.folds import Convolution
-    from passkit.reads import Index, Reader
+    from passkit import ast
+    from passkit.ast import Expr, folds
+    from passkit.ast.folds import Convolution
+    from passkit.space.reads import Index, Reader
 else:
-    ast, folds = Lazy("passkit.ast"), Lazy("passkit.folds")
+    ast, folds = Lazy("passkit.ast"), Lazy("passkit.ast.folds")
 
 CONVOLVED = {**WINDOWED, "groups": 1}
 
@@ -223,12 +224,27 @@ def passed(node: Node) -> dict[str, Any]:
     return {k: node.params[k] for k in CONVOLVED}
 
 
+WASTE = 1.5
+"""How many times as much a convolution that goes back may compute, zeros being most of it."""
+MOST = 1 << 24
+"""How many elements the products may have that take its place."""
+
+
 def _input_back(node: Node, filters: Entry, dy: Entry) -> Entry:
-    """Source: the convolution of dy, its elements a stride apart, with the filter turned round."""
+    """Source: the convolution of dy, its elements a stride apart, with the filter turned round.
+
+    Where the size is much more than the result, most of that would be zeros: there what each
+    element of dy gives to its window is a product of matrices, of which windows are the sum.
+    """
     size = extents(node, node.params["size"], "size")
     window = window_of(node, known_shape(filters))
     found = windows_of(node, size, window)
     shape = known_shape(dy)
+    whole, part = (n if isinstance(n, int) else 0 for n in (numel(size), numel(shape[1:-1])))
+    products = numel((*shape[:-1], *known_shape(filters)[:-1]))
+    few = isinstance(products, int) and products <= MOST
+    if node.params["groups"] == 1 and few and 0 < WASTE * part < whole:
+        return _windows_of_products(node, filters, dy, size)
     padding: list[tuple[Extent, Extent]] = [(0, 0)]
     for k, n in enumerate(size):
         low = found.reach[k] - 1 - found.before[k]
@@ -239,6 +255,20 @@ def _input_back(node: Node, filters: Entry, dy: Entry) -> Entry:
     spread = make("dilate", dy, factors=factors, padding=(*padding, (0, 0)))
     turned = make("filter_turned", filters, groups=groups)
     return make("convolution", spread, turned, dilations=found.dilation, groups=groups)
+
+
+def _windows_of_products(
+    node: Node, filters: Entry, dy: Entry, size: Sequence[Extent]
+) -> Entry:
+    """The sum over windows of what each element of dy gives to its own."""
+    shape = known_shape(dy)
+    *window, channels, count = known_shape(filters)
+    left = make("reshape", dy, shape=(numel(shape[:-1]), count))
+    right = make("reshape", filters, shape=(numel((*window, channels)), count))
+    given = make("matmul", left, right, transpose_b=True)
+    given = make("reshape", given, shape=(*shape[:-1], *window, channels))
+    params = {k: node.params[k] for k in WINDOWED}
+    return scattered(given, size, **params)
 
 
 def _filter_back(node: Node, x: Entry, dy: Entry) -> Entry:

@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 from passkit.errors import ShapeError
-from passkit.infer import show_shape
-from passkit.node import Entry, Node, known_shape
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
 from passkit.ops.convolve import CONVOLVED, passed, window_of
 from passkit.ops.layouts import LAST, as_dtype, channels_first, from_last, ranked, to_last, wide
 from passkit.ops.rules import extents, make
 from passkit.ops.windowed import WINDOWED, each
-from passkit.size import Extent
+from passkit.values.size import Extent
 
 
 def _named(count: int) -> Any:

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from passkit.dtype import dtype_of
 from passkit.errors import FeedError, GraphError, ShapeError
-from passkit.infer import agree, broadcast_shapes, show_shape
-from passkit.node import Entry, Node, known_shape
-from passkit.op import Op, OpPattern, register_op
+from passkit.graph.infer import agree, broadcast_shapes, show_shape
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.op import Op, OpPattern, register_op
 from passkit.ops.composites import composite
 from passkit.ops.matrix_gradients import RULES
 from passkit.ops.rules import alias, make, takes
-from passkit.size import Extent, Shape
+from passkit.values.dtype import dtype_of
+from passkit.values.size import Extent, Shape
 
 
 def decomposition(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from passkit import ast
 from passkit.ast import Expr
-from passkit.dtype import float64
 from passkit.ops.pointwise import elementwise
+from passkit.values.dtype import float64
 
 
 def _trunc_div(x: Expr, y: Expr) -> Expr:

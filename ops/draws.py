@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from math import erf, pi, sqrt
 
-from passkit.call import convert
-from passkit.dtype import DType, bool_, float32, int64
 from passkit.errors import GraphError
-from passkit.node import Entry, Node, known_shape
-from passkit.op import REQUIRED
+from passkit.graph.call import convert
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
 from passkit.ops.random import fine_unit, float_draw, key_type, open_unit, scaled
 from passkit.ops.rules import extents, make, one_axis, take
-from passkit.size import Shape
+from passkit.values.dtype import DType, bool_, float32, int64
+from passkit.values.size import Shape
 
 CENTRAL_ERFINV = (
     *(2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087),

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passkit.call import convert, promote_operands
-from passkit.dtype import DType, bool_, dtype_of, float32
 from passkit.errors import DTypeError
-from passkit.infer import same_dtype_rule
-from passkit.lazy import Lazy
-from passkit.node import CONSTANT, Entry, Node
-from passkit.op import OpPattern, get_op, register_op
+from passkit.graph.call import convert, promote_operands
+from passkit.graph.infer import same_dtype_rule
+from passkit.graph.node import CONSTANT, Entry, Node
+from passkit.graph.op import OpPattern, get_op, register_op
 from passkit.ops.pointwise import elementwise
 from passkit.ops.rules import alias, is_scalar, scalar, take, unchanged
+from passkit.values.dtype import DType, bool_, dtype_of, float32
+from passkit.values.lazy import Lazy
 
 if TYPE_CHECKING:
     from passkit import ast

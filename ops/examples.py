@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from passkit.dtype import DType, dtype_of
-from passkit.node import Entry, state, var
-from passkit.op import FExample
-from passkit.registry import Setting, calling_place, put
+from passkit.graph.node import Entry, state, var
+from passkit.graph.op import FExample
+from passkit.graph.registry import Setting, calling_place, put
+from passkit.values.dtype import DType, dtype_of
 
 
 def example(name: str, inputs: str, **params: Any) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 from passkit import ast
 from passkit.ast import Expr
-from passkit.dtype import DType, float32, is_narrow
 from passkit.errors import DTypeError
-from passkit.node import Node
+from passkit.graph.node import Node
 from passkit.ops.pointwise import elementwise
 from passkit.ops.rules import make, take
+from passkit.values.dtype import DType, float32, is_narrow
 
 
 def _is_finite(x: Expr) -> Expr:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from passkit.errors import ShapeError
-from passkit.infer import show_shape
-from passkit.node import Entry, Node, known_shape
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
 from passkit.ops.rules import make, one_axis
-from passkit.size import divide_exactly
+from passkit.values.size import divide_exactly
 
 
 def gated(name: str, gate: str, second: bool, doc: str) -> None:

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from passkit.dtype import DType, bool_, int64
 from passkit.errors import ShapeError
-from passkit.infer import agree, broadcast_shapes, show_shape
-from passkit.lazy import Lazy
-from passkit.node import Entry, Node, known_shape
-from passkit.op import REQUIRED, Op, OpPattern, register_op
+from passkit.graph.infer import agree, broadcast_shapes, show_shape
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.op import REQUIRED, Op, OpPattern, register_op
 from passkit.ops.composites import composite
 from passkit.ops.indices import (
     check_indices,
@@ -25,14 +23,17 @@ from passkit.ops.indices import (
     zeros_of,
 )
 from passkit.ops.rules import alias, make, one_axis, same_shape
-from passkit.size import Extent, Shape, Size
+from passkit.values.dtype import DType, bool_, int64
+from passkit.values.lazy import Lazy
+from passkit.values.size import Extent, Shape, Size
 
 if TYPE_CHECKING:
-    from passkit import ast, reads
+    from passkit import ast
     from passkit.ast import Expr
-    from passkit.reads import Index, Reader
+    from passkit.space import reads
+    from passkit.space.reads import Index, Reader
 else:
-    ast, reads = Lazy("passkit.ast"), Lazy("passkit.reads")
+    ast, reads = Lazy("passkit.ast"), Lazy("passkit.space.reads")
 
 
 def lookup(name: str, params: dict[str, Any], doc: str, second: str = "indices") -> Op:

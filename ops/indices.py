@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passkit.dtype import DType
 from passkit.errors import DTypeError, GraphError, nearest
-from passkit.infer import demand, same_dtype_rule
-from passkit.lazy import Lazy
-from passkit.node import Entry, Node
+from passkit.graph.infer import demand, same_dtype_rule
+from passkit.graph.node import Entry, Node
 from passkit.ops.rules import make
-from passkit.size import Extent, Shape, numel
+from passkit.values.dtype import DType
+from passkit.values.lazy import Lazy
+from passkit.values.size import Extent, Shape, numel
 
 if TYPE_CHECKING:
     from passkit import ast

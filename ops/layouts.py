@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from passkit.dtype import dtype_of
 from passkit.errors import GraphError, ShapeError
-from passkit.infer import show_shape
-from passkit.node import Entry, Node, known_shape
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.rules import make
-from passkit.size import numel
+from passkit.values.dtype import dtype_of
+from passkit.values.size import numel
 
 FIRST = {1: ("NCW", "NCL"), 2: ("NCHW",), 3: ("NCDHW",)}
 LAST = {1: ("NWC", "NLC"), 2: ("NHWC",), 3: ("NDHWC",)}

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from passkit.call import promote_operands
 from passkit.errors import ShapeError
-from passkit.infer import agree, broadcast_shapes, show_shape
-from passkit.lazy import Lazy
-from passkit.node import Entry, Node, known_shape
-from passkit.op import OpPattern, get_op, register_op
+from passkit.graph.call import promote_operands
+from passkit.graph.infer import agree, broadcast_shapes, show_shape
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.op import OpPattern, get_op, register_op
 from passkit.ops.rules import make, shapes_text, takes
-from passkit.size import Shape, numel
+from passkit.values.lazy import Lazy
+from passkit.values.size import Shape, numel
 
 if TYPE_CHECKING:
     from passkit import ast

@@ -10,21 +10,21 @@ from collections.abc import Callable
 from math import log
 from typing import TYPE_CHECKING, Any
 
-from passkit.dtype import DType
 from passkit.errors import DTypeError, GraphError, ShapeError
-from passkit.infer import agree, show_shape
-from passkit.lazy import Lazy
-from passkit.node import Entry, Node, known_shape
-from passkit.op import OpPattern, register_op
+from passkit.graph.infer import agree, show_shape
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.op import OpPattern, register_op
 from passkit.ops.composites import composite
 from passkit.ops.norms import smallest_square
 from passkit.ops.rules import make, one_axis, take, takes
-from passkit.size import Shape
+from passkit.values.dtype import DType
+from passkit.values.lazy import Lazy
+from passkit.values.size import Shape
 
 if TYPE_CHECKING:
     from passkit import ast
     from passkit.ast import Expr
-    from passkit.reads import Index, Reader
+    from passkit.space.reads import Index, Reader
 else:
     ast = Lazy("passkit.ast")
 

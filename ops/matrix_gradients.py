@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from passkit.errors import GraphError
-from passkit.node import Entry, Node, known_shape
+from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.rules import make
-from passkit.size import Size
+from passkit.values.size import Size
 
 Rule = Callable[..., Sequence[Entry | None]]
 

@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passkit.errors import ShapeError
-from passkit.infer import agree, demand, same_dtype_rule, show_shape
-from passkit.lazy import Lazy
-from passkit.node import Entry, Node, known_shape
-from passkit.op import REQUIRED, Op, OpPattern, register_op
+from passkit.graph.infer import agree, demand, same_dtype_rule, show_shape
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.op import REQUIRED, Op, OpPattern, register_op
 from passkit.ops.rules import alias, axes_of, extents, make, one_axis, shapes_text, unchanged
-from passkit.size import Extent, Shape, divide_exactly, has_size, numel
+from passkit.values.lazy import Lazy
+from passkit.values.size import Extent, Shape, divide_exactly, has_size, numel
 
 if TYPE_CHECKING:
-    from passkit import ast, reads
+    from passkit import ast
     from passkit.ast import Expr
-    from passkit.reads import Index, Reader
+    from passkit.space import reads
+    from passkit.space.reads import Index, Reader
 else:
-    ast, reads = Lazy("passkit.ast"), Lazy("passkit.reads")
+    ast, reads = Lazy("passkit.ast"), Lazy("passkit.space.reads")
 
 
 def movement(

@@ -8,14 +8,14 @@ from __future__ import annotations
 from math import inf, pi, sqrt
 from typing import Any
 
-from passkit.dtype import float32
 from passkit.errors import GraphError, ShapeError
-from passkit.infer import agree, show_shape
-from passkit.node import Entry, Node, known_shape
+from passkit.graph.infer import agree, show_shape
+from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
 from passkit.ops.reduce import nonempty_shape, reduced_shape, spread
 from passkit.ops.rules import axes_of, make, same_shape
-from passkit.size import Shape
+from passkit.values.dtype import float32
+from passkit.values.size import Shape
 
 
 def _axes_kept(node: Node, shape: Shape) -> Shape:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from passkit.dtype import DType, float32
 from passkit.errors import ShapeError
-from passkit.infer import agree, show_shape
-from passkit.node import Entry, Node, known_shape
+from passkit.graph.infer import agree, show_shape
+from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
 from passkit.ops.rules import axes_of, make, one_axis, takes
-from passkit.size import Shape, divide_exactly
+from passkit.values.dtype import DType, float32
+from passkit.values.size import Shape, divide_exactly
 
 
 def names_of(params: Mapping[str, Any]) -> list[str]:

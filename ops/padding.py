@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from passkit.dtype import DType
 from passkit.errors import GraphError, ShapeError, nearest
-from passkit.infer import demand, show_shape
-from passkit.lazy import Lazy
-from passkit.node import Entry, Node, known_shape
-from passkit.op import REQUIRED, OpPattern, register_op
+from passkit.graph.infer import demand, show_shape
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.op import REQUIRED, OpPattern, register_op
 from passkit.ops.ranges import check_number
 from passkit.ops.rules import extents, make, one_axis
 from passkit.ops.shaping import move, part
-from passkit.size import Extent, Shape
+from passkit.values.dtype import DType
+from passkit.values.lazy import Lazy
+from passkit.values.size import Extent, Shape
 
 if TYPE_CHECKING:
     from passkit import ast
     from passkit.ast import Expr
-    from passkit.reads import Index, Reader
+    from passkit.space.reads import Index, Reader
 else:
     ast = Lazy("passkit.ast")
 

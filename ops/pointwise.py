@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from passkit.dtype import DType, bool_
-from passkit.infer import broadcast_shapes
-from passkit.lazy import Lazy
-from passkit.node import Node
-from passkit.op import Op, OpPattern, op_group, register_op
+from passkit.graph.infer import broadcast_shapes
+from passkit.graph.node import Node
+from passkit.graph.op import Op, OpPattern, op_group, register_op
 from passkit.ops.rules import alias, takes
-from passkit.size import Shape
+from passkit.values.dtype import DType, bool_
+from passkit.values.lazy import Lazy
+from passkit.values.size import Shape
 
 if TYPE_CHECKING:
     from passkit import ast

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from passkit.errors import ShapeError
-from passkit.infer import show_shape
-from passkit.node import Entry, Node, known_shape
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
 from passkit.ops.rules import make, takes
 

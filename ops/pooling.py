@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from passkit.errors import ShapeError
-from passkit.infer import show_shape
-from passkit.node import Entry, Node, constant, known_shape
-from passkit.op import REQUIRED
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry, Node, constant, known_shape
+from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
 from passkit.ops.layouts import (
     LAST,
@@ -27,7 +27,7 @@ from passkit.ops.layouts import (
 )
 from passkit.ops.rules import make, takes
 from passkit.ops.windowed import Windows, each, scattered, windows_of
-from passkit.size import numel
+from passkit.values.size import numel
 
 POOLED = {"window": REQUIRED, "strides": None, "padding": 0, "dilations": 1}
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 from math import log
 from typing import TYPE_CHECKING
 
-from passkit.dtype import DType, dtype_of
 from passkit.errors import GraphError, ShapeError
-from passkit.infer import show_shape
-from passkit.lazy import Lazy
-from passkit.node import Entry, Node, known_shape
-from passkit.op import OpPattern, register_op
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.op import OpPattern, register_op
 from passkit.ops.composites import composite
 from passkit.ops.rules import make, take, takes
-from passkit.size import Extent, Shape, divide_exactly
+from passkit.values.dtype import DType, dtype_of
+from passkit.values.lazy import Lazy
+from passkit.values.size import Extent, Shape, divide_exactly
 
 if TYPE_CHECKING:
     from passkit import ast
     from passkit.ast import Expr
-    from passkit.reads import Index, Reader
+    from passkit.space.reads import Index, Reader
 else:
     ast = Lazy("passkit.ast")
 

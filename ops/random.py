@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passkit.call import convert
-from passkit.dtype import DType, dtype_of, int64
 from passkit.errors import DTypeError, GraphError, ShapeError
-from passkit.infer import show_shape
-from passkit.lazy import Lazy
-from passkit.node import Entry, Node, known_shape
-from passkit.op import REQUIRED, OpPattern, register_op
+from passkit.graph.call import convert
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.op import REQUIRED, OpPattern, register_op
 from passkit.ops.composites import composite
 from passkit.ops.rules import extents, make, take
-from passkit.size import Shape
+from passkit.values.dtype import DType, dtype_of, int64
+from passkit.values.lazy import Lazy
+from passkit.values.size import Shape
 
 if TYPE_CHECKING:
     from passkit import ast
     from passkit.ast import Expr
-    from passkit.reads import Index, Reader
+    from passkit.space.reads import Index, Reader
 else:
     ast = Lazy("passkit.ast")
 

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passkit.dtype import DType, dtype_of
 from passkit.errors import DTypeError, ShapeError
-from passkit.infer import show_shape
-from passkit.lazy import Lazy
-from passkit.node import Node, known_shape
-from passkit.op import REQUIRED, Op, OpPattern, register_op
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Node, known_shape
+from passkit.graph.op import REQUIRED, Op, OpPattern, register_op
 from passkit.ops.indices import check_indices
 from passkit.ops.rules import alias, extents, one_axis, take
-from passkit.size import Extent, Shape, Size
+from passkit.values.dtype import DType, dtype_of
+from passkit.values.lazy import Lazy
+from passkit.values.size import Extent, Shape, Size
 
 if TYPE_CHECKING:
     from passkit import ast
     from passkit.ast import Expr
-    from passkit.reads import Index, Reader
+    from passkit.space.reads import Index, Reader
 else:
     ast = Lazy("passkit.ast")
 

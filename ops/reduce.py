@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passkit.dtype import DType, float32
-from passkit.infer import demand
-from passkit.lazy import Lazy
-from passkit.node import Entry, Node, known_shape
-from passkit.op import Op, OpPattern, register_op
+from passkit.graph.infer import demand
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.op import Op, OpPattern, register_op
 from passkit.ops.rules import alias, axes_of, make, takes, unchanged
-from passkit.size import Shape, numel
+from passkit.values.dtype import DType, float32
+from passkit.values.lazy import Lazy
+from passkit.values.size import Shape, numel
 
 if TYPE_CHECKING:
     from passkit import ast

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from passkit.dtype import DType, float32
 from passkit.errors import GraphError, ShapeError
-from passkit.infer import same_dtype_rule
-from passkit.node import Entry, Node, constant, known_shape
-from passkit.op import REQUIRED
+from passkit.graph.infer import same_dtype_rule
+from passkit.graph.node import Entry, Node, constant, known_shape
+from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
 from passkit.ops.rules import axes_of, extents, make, takes
+from passkit.values.dtype import DType, float32
 
 PARAMS = {
     "size": REQUIRED,

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from passkit.dtype import DType
 from passkit.errors import DTypeError, ShapeError
-from passkit.infer import same_dtype_rule, show_shape
-from passkit.node import CONSTANT, Entry, Node
-from passkit.op import Op, get_op
-from passkit.size import Extent, Shape, Size
+from passkit.graph.infer import same_dtype_rule, show_shape
+from passkit.graph.node import CONSTANT, Entry, Node
+from passkit.graph.op import Op, get_op
+from passkit.values.dtype import DType
+from passkit.values.size import Extent, Shape, Size
 
 
 def make(name: str, *inputs: Any, **params: Any) -> Entry:

@@ -11,15 +11,15 @@ from collections.abc import Callable
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from passkit.dtype import DType, dtype_of, float64, int32
 from passkit.errors import ShapeError
-from passkit.lazy import Lazy
-from passkit.node import Entry, Node, known_shape
-from passkit.op import Op, OpPattern, register_op
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.op import Op, OpPattern, register_op
 from passkit.ops.composites import composite
 from passkit.ops.reduce import highest, lowest
 from passkit.ops.rules import alias, make, one_axis, take, takes, unchanged
-from passkit.size import Shape
+from passkit.values.dtype import DType, dtype_of, float64, int32
+from passkit.values.lazy import Lazy
+from passkit.values.size import Shape
 
 if TYPE_CHECKING:
     from passkit import ast

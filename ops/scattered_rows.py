@@ -12,23 +12,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passkit.dtype import DType, int64, is_narrow
 from passkit.errors import DTypeError, GraphError, ShapeError, nearest
-from passkit.infer import agree, same_dtype_rule, show_shape
-from passkit.kernel import OwnKernel
-from passkit.lazy import Lazy
-from passkit.node import Entry, Node, known_shape
-from passkit.op import REQUIRED, OpPattern, register_op
+from passkit.graph.infer import agree, same_dtype_rule, show_shape
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.op import REQUIRED, OpPattern, register_op
 from passkit.ops.indices import check_indices, inside, mode_of, position
 from passkit.ops.rules import extents, make, one_axis, take
-from passkit.size import Extent, Shape, numel
+from passkit.plan.kernel import OwnKernel
+from passkit.values.dtype import DType, int64, is_narrow
+from passkit.values.lazy import Lazy
+from passkit.values.size import Extent, Shape, numel
 
 if TYPE_CHECKING:
-    from passkit import ast, reads
+    from passkit import ast
     from passkit.ast import Expr
-    from passkit.reads import Index, Reader
+    from passkit.space import reads
+    from passkit.space.reads import Index, Reader
 else:
-    ast, reads = Lazy("passkit.ast"), Lazy("passkit.reads")
+    ast, reads = Lazy("passkit.ast"), Lazy("passkit.space.reads")
 
 Array = Any
 

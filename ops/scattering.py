@@ -13,18 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from passkit.call import convert
-from passkit.dtype import DType, dtype_of, float32, is_narrow
 from passkit.errors import ShapeError
-from passkit.infer import agree, broadcast_shapes, show_shape
-from passkit.node import Entry, Node, known_shape
-from passkit.op import REQUIRED, Op, OpPattern, register_op
+from passkit.graph.call import convert
+from passkit.graph.infer import agree, broadcast_shapes, show_shape
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.op import REQUIRED, Op, OpPattern, register_op
 from passkit.ops.composites import composite
 from passkit.ops.gathering import point_axes
 from passkit.ops.indices import check_indices, indexed_type, mode_of, positions, zeros_of
 from passkit.ops.rules import alias, extents, make, one_axis, take
 from passkit.ops.scattered_rows import FOLDS
-from passkit.size import Shape, numel
+from passkit.values.dtype import DType, dtype_of, float32, is_narrow
+from passkit.values.size import Shape, numel
 
 Array = Any
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from passkit.dtype import DType, int64
 from passkit.errors import ShapeError
-from passkit.node import Entry, Node, constant, known_shape
+from passkit.graph.node import Entry, Node, constant, known_shape
 from passkit.ops.composites import composite
 from passkit.ops.reduce import nonempty_shape, reduced_shape
 from passkit.ops.rules import axes_of, extents, make, take, takes
-from passkit.size import Extent, Shape, numel
+from passkit.values.dtype import DType, int64
+from passkit.values.size import Extent, Shape, numel
 
 PARAMS = {"axis": None, "keepdims": False}
 

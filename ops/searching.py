@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from passkit.dtype import DType, bool_, dtype_of, int64
 from passkit.errors import GraphError, ShapeError, nearest
-from passkit.infer import show_shape
-from passkit.node import Entry, Node, known_shape
-from passkit.op import REQUIRED
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
 from passkit.ops.rules import make, take
 from passkit.ops.sorting import flat_gradient, giving, searching, wanted_size
-from passkit.size import Extent, Shape, numel
+from passkit.values.dtype import DType, bool_, dtype_of, int64
+from passkit.values.size import Extent, Shape, numel
 
 Array = Any
 

@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from passkit.dtype import DType, float32
 from passkit.errors import ShapeError
-from passkit.infer import agree, show_shape
-from passkit.node import Entry, Node, known_shape
-from passkit.op import REQUIRED
+from passkit.graph.infer import agree, show_shape
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
 from passkit.ops.indices import indexed_type
 from passkit.ops.reduce import highest, lowest
 from passkit.ops.rules import extents, make, take
 from passkit.ops.scattering import filled
-from passkit.size import Shape, numel
+from passkit.values.dtype import DType, float32
+from passkit.values.size import Shape, numel
 
 
 def _segments(node: Node, x: Entry, ids: Entry) -> tuple[Entry, Entry, Shape]:

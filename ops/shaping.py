@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from passkit.errors import ShapeError
-from passkit.infer import broadcast_shapes, same_dtype_rule, show_shape
-from passkit.node import Entry, Node, as_entry, known_shape
-from passkit.op import REQUIRED, Op
+from passkit.graph.infer import broadcast_shapes, same_dtype_rule, show_shape
+from passkit.graph.node import Entry, Node, as_entry, known_shape
+from passkit.graph.op import REQUIRED, Op
 from passkit.ops.composites import composite, expanded_shape
 from passkit.ops.rules import axes_of, extents, make, one_axis
-from passkit.size import Extent, Shape, Size, numel
+from passkit.values.size import Extent, Shape, Size, numel
 
 
 def move(

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from passkit.errors import ShapeError
-from passkit.infer import demand, show_shape
-from passkit.lazy import Lazy
-from passkit.node import Entry, Node, as_entry, known_shape
-from passkit.op import REQUIRED, OpPattern, get_op
+from passkit.graph.infer import demand, show_shape
+from passkit.graph.node import Entry, Node, as_entry, known_shape
+from passkit.graph.op import REQUIRED, OpPattern, get_op
 from passkit.ops.movement import movement
 from passkit.ops.rules import extents, make, unchanged
-from passkit.size import Extent, Shape, Size, at_least, divide_exactly
+from passkit.values.lazy import Lazy
+from passkit.values.size import Extent, Shape, Size, at_least, divide_exactly
 
 if TYPE_CHECKING:
     from passkit import ast
     from passkit.ast import Expr
-    from passkit.reads import Index, Reader
+    from passkit.space.reads import Index, Reader
 else:
     ast = Lazy("passkit.ast")
 

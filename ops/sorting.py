@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from passkit.dtype import DType, dtype_of, int32, int64
 from passkit.errors import ShapeError
-from passkit.infer import demand, same_dtype_rule
-from passkit.node import Entry, Node, known_shape
-from passkit.op import REQUIRED, Op, OpPattern, register_op
+from passkit.graph.infer import demand, same_dtype_rule
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.op import REQUIRED, Op, OpPattern, register_op
 from passkit.ops.indices import zeros_of
 from passkit.ops.rules import extents, make, one_axis
-from passkit.size import Extent, Shape
+from passkit.values.dtype import DType, dtype_of, int32, int64
+from passkit.values.size import Extent, Shape
 
 Array = Any
 

@@ -12,13 +12,13 @@ from typing import Any
 
 from passkit import ast
 from passkit.ast import Expr
-from passkit.dtype import float32, float64
 from passkit.errors import GraphError
-from passkit.node import Entry, Node
+from passkit.graph.node import Entry, Node
 from passkit.ops.composites import composite
 from passkit.ops.exponentials import log1m_exp, log1p_exp
 from passkit.ops.pointwise import elementwise
 from passkit.ops.rules import make
+from passkit.values.dtype import float32, float64
 
 ROOT_HALF = sqrt(0.5)
 REST = -4.833646656726457e-17

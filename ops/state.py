@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from passkit.errors import GraphError, ShapeError
-from passkit.infer import agree, same_dtype_rule, show_shape
-from passkit.node import Node
-from passkit.op import OpPattern, register_op
-from passkit.size import Shape
+from passkit.graph.infer import agree, same_dtype_rule, show_shape
+from passkit.graph.node import Node
+from passkit.graph.op import OpPattern, register_op
+from passkit.values.size import Shape
 
 
 def _assign_shape(node: Node, old: Shape | None, new: Shape | None) -> Shape | None:

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from math import inf, isfinite, nan
 from typing import Any
 
-from passkit.dtype import DType, dtype_of, float64
 from passkit.errors import ShapeError
-from passkit.node import Entry, Node, known_shape
+from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
 from passkit.ops.reduce import nonempty_shape, reduced_shape, reduction
 from passkit.ops.rules import axes_of, make, one_axis, take, takes
-from passkit.size import Extent, Shape, Size, numel
+from passkit.values.dtype import DType, dtype_of, float64
+from passkit.values.size import Extent, Shape, Size, numel
 
 PARAMS = {"axis": None, "keepdims": False}
 

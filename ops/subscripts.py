@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from passkit.errors import GraphError
-from passkit.node import Node
+from passkit.graph.node import Node
 
 SPARE = "".join(chr(c) for c in range(0x100, 0x180))
 """Labels for the axes that an ellipsis stands for."""

@@ -6,19 +6,19 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from passkit.errors import ShapeError
-from passkit.infer import show_shape
-from passkit.lazy import Lazy
-from passkit.node import Entry, Node, known_shape
-from passkit.op import Op, OpPattern
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.op import Op, OpPattern
 from passkit.ops.movement import movement
 from passkit.ops.rules import make, one_axis
 from passkit.ops.shaping import move
-from passkit.size import Extent, Shape
+from passkit.values.lazy import Lazy
+from passkit.values.size import Extent, Shape
 
 if TYPE_CHECKING:
     from passkit import ast
     from passkit.ast import Expr
-    from passkit.reads import Index, Reader
+    from passkit.space.reads import Index, Reader
 else:
     ast = Lazy("passkit.ast")
 

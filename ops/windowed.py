@@ -13,20 +13,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from passkit.errors import ShapeError
-from passkit.infer import demand, show_shape
-from passkit.lazy import Lazy
-from passkit.node import Entry, Node, known_shape
-from passkit.op import REQUIRED, OpPattern
+from passkit.graph.infer import demand, show_shape
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.op import REQUIRED, OpPattern
 from passkit.ops.composites import composite
 from passkit.ops.movement import movement
 from passkit.ops.reduce import lowest
 from passkit.ops.rules import make, takes
-from passkit.size import Extent, Shape, Size, numel
+from passkit.values.lazy import Lazy
+from passkit.values.size import Extent, Shape, Size, numel
 
 if TYPE_CHECKING:
     from passkit import ast
     from passkit.ast import Expr
-    from passkit.reads import Index, Reader
+    from passkit.space.reads import Index, Reader
 else:
     ast = Lazy("passkit.ast")
 

@@ -29,30 +29,32 @@ _MODULES = {
         "ScheduleError CodeGenError CompilerError CacheError BlocksError FeedError SettingError "
         "ModelError MissingDependencyError"
     ),
-    "passkit.size": "Size",
-    "passkit.op": "Op OpPattern REQUIRED register_op op_group get_op list_ops",
-    "passkit.node": "Entry Node var state constant",
-    "passkit.graph": "Graph Annotation",
-    "passkit.adjoint": "gradients",
-    "passkit.parser": "parse",
-    "passkit.text": "to_text",
-    "passkit.json": "to_json from_json",
-    "passkit.group": "Group",
+    "passkit.values.size": "Size",
+    "passkit.graph.op": "Op OpPattern REQUIRED register_op op_group get_op list_ops",
+    "passkit.graph.node": "Entry Node var state constant",
+    "passkit.graph.graph": "Graph Annotation",
+    "passkit.graph.adjoint": "gradients",
+    "passkit.serial.parser": "parse",
+    "passkit.serial.text": "to_text",
+    "passkit.serial.json": "to_json from_json",
+    "passkit.plan.group": "Group",
     "passkit.runtime.interpret": "interpret",
     "passkit.runtime.state": "State",
     "passkit.dialects.base": "Dialect register_dialect",
     "passkit.passes.base": "Pass register_pass",
     "passkit.passes.context": "PassContext",
     "passkit.passes.apply": "ApplyPasses",
-    "passkit.executable": "Executable",
-    "passkit.compiler": "compile explain templates",
-    "passkit.saved": "load",
-    "passkit.tracing": "jit",
+    "passkit.program.executable": "Executable",
+    "passkit.program.compiler": "compile explain templates",
+    "passkit.program.saved": "load",
+    "passkit.tuning.tuner": "tune",
+    "passkit.program.tracing": "jit",
 }
 _NAMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 _SUBMODULES = frozenset({"ast", "frontends", "ops", "viz"})
-_VALUES = frozenset({"passkit.errors", "passkit.size"})  # these need no operators
-_MAKERS = frozenset({"passkit.node", "passkit.graph", "passkit.compiler"})  # nor these groups
+_VALUES = frozenset({"passkit.errors", "passkit.values.size"})  # these need no operators
+# nor these groups
+_MAKERS = frozenset({"passkit.graph.node", "passkit.graph.graph", "passkit.program.compiler"})
 
 __all__ = sorted([*_NAMES, *_SUBMODULES])  # noqa: PLE0604, RUF100
 
@@ -66,7 +68,8 @@ def __getattr__(name: str) -> Any:
     if module not in _VALUES:
         import_module("passkit.ops")  # whoever makes or reads graphs expects the operators
         if module not in _MAKERS:
-            import_module("passkit.group")  # whoever lists or reads them, the operator of groups
+            # whoever lists or reads them, the operator of groups
+            import_module("passkit.plan.group")
     value = globals()[name] = getattr(import_module(module), name)
     return value
 

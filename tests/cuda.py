@@ -10,7 +10,7 @@ import pytest
 
 import passkit as pk
 from passkit.errors import DeviceError, MissingDependencyError
-from passkit.executable import Executable
+from passkit.program.executable import Executable
 from passkit.runtime.cuda import device as devices
 from passkit.runtime.cuda.build import DeviceKernel
 from passkit.runtime.cuda.driver import Driver, DriverError

@@ -16,12 +16,12 @@ from attrs import evolve, frozen
 
 import passkit as pk
 from passkit.errors import PasskitError
-from passkit.executable import Executable
-from passkit.planning import LADDER
+from passkit.plan.target import Target, cpu
+from passkit.plan.target import target_of as named
+from passkit.program.executable import Executable
+from passkit.program.planning import LADDER
 from passkit.runtime.feeds import bind_sizes
 from passkit.runtime.program import Launch
-from passkit.target import Target, cpu
-from passkit.target import target_of as named
 from tests.error_bounds import Value, bounded, mismatch, openness
 from tests.fences import fenced
 from tests.random_graphs import Case
@@ -81,28 +81,27 @@ def check_all(
 ) -> tuple[list[Failure], np.ndarray]:
     """The failures of cases, compiled together; and how many elements were compared how."""
     cases, failures, compared = list(cases), [], np.zeros(3, np.int64)
-    planned = []
+    planned = {}
     for case in cases:
         try:
-            planned.append(pk.ApplyPasses(case.graph, PLAN, **options(case, target)))
+            planned[case.seed] = pk.ApplyPasses(case.graph, PLAN, **options(case, target))
         except Exception as error:  # noqa: BLE001, RUF100
             failures.append(Failure(case, said(error)))
-    together(planned)
-    failed = {f.case.seed for f in failures}
+    together(planned.values())
     by = check_opencl if target is opencl_of else check
     for case in cases:
-        if case.seed in failed:
+        if case.seed not in planned:
             continue
-        what = by(case, compared)
+        what = by(case, compared, planned[case.seed])
         if what is not None:
             failures.append(Failure(case, what))
     return failures, compared
 
 
-def check(case: Case, compared: Any = None) -> str | None:
-    """What is wrong with a case, or None."""
+def check(case: Case, compared: Any = None, planned: pk.Graph | None = None) -> str | None:
+    """What is wrong with a case, or None; ``planned`` is its graph, if it need not be planned."""
     try:
-        _check(case, compared)
+        _check(case, compared, planned)
     except UnequalError as found:
         return str(found)
     except Exception as error:  # noqa: BLE001, RUF100
@@ -115,16 +114,20 @@ def check_blocks(case: Case) -> str | None:
     return _elsewhere(case, blocks_of, None)
 
 
-def check_opencl(case: Case, compared: Any = None) -> str | None:
+def check_opencl(
+    case: Case, compared: Any = None, planned: pk.Graph | None = None
+) -> str | None:
     """What is wrong with a case on an OpenCL device, or None; a warning is wrong too."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        return _elsewhere(case, opencl_of, compared)
+        return _elsewhere(case, opencl_of, compared, planned)
 
 
-def _elsewhere(case: Case, target: Targets, compared: Any) -> str | None:
+def _elsewhere(
+    case: Case, target: Targets, compared: Any, planned: pk.Graph | None = None
+) -> str | None:
     try:
-        exe = pk.compile(case.graph, **options(case, target))
+        exe = pk.compile(planned or case.graph, **options(case, target))
         for where, feeds, found, before in runs(exe, case, compared):
             if target is opencl_of:
                 _must_be_opencls(exe)
@@ -152,8 +155,8 @@ def said(error: BaseException) -> str:
     return f"{type(error).__name__}: {error} ({last.filename}:{last.lineno})"
 
 
-def _check(case: Case, compared: Any) -> None:
-    exe = pk.compile(case.graph, **options(case))
+def _check(case: Case, compared: Any, planned: pk.Graph | None) -> None:
+    exe = pk.compile(planned or case.graph, **options(case))
     for where, feeds, found, before in runs(exe, case, compared):
         after = {n: v.copy() for n, v in exe.state.arrays.items()}
         for how, again in _variants(exe, feeds, found, before):

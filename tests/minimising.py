@@ -11,10 +11,10 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.errors import ShapeError
-from passkit.graph import Graph
-from passkit.infer import show_shape
-from passkit.node import Entry, Node, constant, known_shape, var
-from passkit.size import Size
+from passkit.graph.graph import Graph
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry, Node, constant, known_shape, var
+from passkit.values.size import Size
 from tests.fuzzing import Failure, check
 from tests.random_graphs import Case
 

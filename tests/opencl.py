@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from passkit.executable import Executable
+from passkit.plan.target import Target, target_of
+from passkit.program.executable import Executable
 from passkit.runtime.opencl.device import Device, device
-from passkit.target import Target, target_of
 
 BLOCKS = (1, 64, 256)
 """The sizes of work-groups: what a CPU likes, and what makes barriers and folds work."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
-from passkit.split import SplitKind
+from passkit.splits.split import SplitKind
 
 ROW, COLUMN = SplitKind
 Shape = tuple[int, ...]

@@ -9,7 +9,7 @@ import numpy as np
 
 import passkit as pk
 from passkit.passes.rtcgen import FLAGS, kernel_text
-from passkit.planning import LADDER
+from passkit.program.planning import LADDER
 from passkit.runtime.native.build import build
 
 PLAN = LADDER[: LADDER.index("CodeGen") + 1]

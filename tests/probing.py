@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import passkit as pk
-from passkit.split import Split, SplitKind, State, Whole
+from passkit.splits.split import Split, SplitKind, State, Whole
 
 Array = Any
 

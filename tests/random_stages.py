@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 from attrs import evolve
 
-from passkit import dtype as dt
 from passkit.ast import Binary, Expr, Load, Var, const, left, right, where
-from passkit.stage import (
+from passkit.ast.stage import (
     Buffer,
     Dot,
     Fold,
@@ -24,6 +23,7 @@ from passkit.stage import (
     Stage,
     Store,
 )
+from passkit.values import dtype as dt
 
 F32 = dt.float32
 TILE, ROW, COL, STEP = (Var(n, dt.int64) for n in ("tile", "row", "col", "step"))

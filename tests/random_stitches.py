@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import passkit as pk
-from passkit.node import Entry, known_shape
-from passkit.size import numel
+from passkit.graph.node import Entry, known_shape
+from passkit.values.size import numel
 
 o = pk.ops
 EXTENTS = (1, 2, 3, 5, 8, 17, 33)

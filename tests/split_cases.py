@@ -10,9 +10,9 @@ from attrs import frozen
 
 import passkit as pk
 import passkit.ops as ops
-from passkit.node import known_shape
-from passkit.propagate import operand_states
-from passkit.split import Reject, Split
+from passkit.graph.node import known_shape
+from passkit.splits.propagate import operand_states
+from passkit.splits.split import Reject, Split
 from tests.probing import all_splits, blocks_of, dependence, violations
 
 WHOLES = "int64"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from passkit import dtype as dt
 from passkit.ast import Const, Expr, Load, Var, const, exp, left, maximum, right, where
-from passkit.lowering.barriers import with_waits
-from passkit.stage import (
+from passkit.ast.stage import (
     Buffer,
     Dot,
     Fold,
@@ -20,6 +18,8 @@ from passkit.stage import (
     Stage,
     Store,
 )
+from passkit.lowering.barriers import with_waits
+from passkit.values import dtype as dt
 
 F32 = dt.float32
 TILE, ROW, COL, ITEM = (Var(n, dt.int64) for n in ("tile", "row", "col", "item"))

@@ -10,10 +10,10 @@ from attrs import frozen
 
 import passkit as pk
 from passkit.errors import PasskitError
-from passkit.graph import Graph
-from passkit.kernel import Kernel
-from passkit.planning import planned
-from passkit.variants import Variant, variants
+from passkit.graph.graph import Graph
+from passkit.plan.kernel import Kernel
+from passkit.plan.variants import Variant, variants
+from passkit.program.planning import planned
 from tests.fuzzing import UnequalError, blocks_of, options, runs, said
 from tests.random_graphs import random_case
 from tests.random_graphs.case import text_of

@@ -10,7 +10,7 @@ from ml_dtypes import bfloat16
 
 import passkit as pk
 from passkit import ops
-from passkit.dtype import dtype_of
+from passkit.values.dtype import dtype_of
 
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 NARROW = ["float16", "bfloat16"]
@@ -110,7 +110,7 @@ def test_numbers_and_arrays_of_every_dtype(rng: Any) -> None:
         x, y = pk.var(f"x_{d}", (5, 70), d), pk.var(f"y_{d}", (70,), d)
         feeds |= {f"x_{d}": drawn(rng, d, (5, 70)), f"y_{d}": drawn(rng, d, (70,))}
         table = drawn(rng, d, (5, 1))
-        made[f"{d} table"] = ops.where(ops.equal(x, y), x, pk.node.constant(table))
+        made[f"{d} table"] = ops.where(ops.equal(x, y), x, pk.constant(table))
         made[f"{d} moved"] = ops.transpose(ops.concat(x, x[::-1, ::2], axis=1))
         if d == "bool":
             made[d] = (x & y) | ~x

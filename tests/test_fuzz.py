@@ -12,9 +12,9 @@ from attrs import evolve
 import passkit as pk
 from passkit.ast import Binary, Load, size_of
 from passkit.dialects.lanes import Lanes
-from passkit.dtype import int64
 from passkit.lowering.loops import Loops
 from passkit.passes import codegen
+from passkit.values.dtype import int64
 from tests.error_bounds import Value, bounded, mismatch
 from tests.fuzzing import Failure, check, check_all, check_blocks
 from tests.minimising import minimised

@@ -67,7 +67,7 @@ def test_a_vague_match_does_not_count(tmp_path: Path) -> None:
 
 def test_the_raising_statement_is_found() -> None:
     """An error leads back to the statement that made it, however deep."""
-    from passkit import size
+    from passkit.values import size
 
     with pytest.raises(size.ShapeError, match="the size n is not known") as caught:
         bool(size.Size.symbol("n"))

@@ -11,7 +11,7 @@ import pytest
 
 import passkit as pk
 from passkit.frontends import tf_graphdef
-from passkit.planning import planned
+from passkit.program.planning import planned
 from passkit.viz.scene import Picture
 from tests.raised import ROOT
 

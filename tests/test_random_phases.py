@@ -13,12 +13,12 @@ import passkit as pk
 from passkit.passes import split_reduce
 from passkit.passes.check_storage import check_storage
 from passkit.passes.fusion import phased
-from passkit.target import cpu, target_of
+from passkit.plan.target import cpu, target_of
 from tests import test_random_stitches
+from tests.plan.test_phases import agree, feeds_of
 from tests.random_phases import UNKNOWN, random_phases
 from tests.random_stitches import random_stitch
 from tests.teams import team_of
-from tests.test_phases import agree, feeds_of
 from tests.together import prebuilt
 
 SMALL = {"scratch": 2048, "tile": 64, "short_tile": 64, "parallel": 1e-9}

@@ -9,11 +9,11 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
-from passkit.executable import Executable
-from passkit.node import known_shape
-from passkit.sharing import Sharing, share
+from passkit.graph.node import known_shape
+from passkit.plan.target import target_of
+from passkit.program.executable import Executable
+from passkit.sharing.sharing import Sharing, share
 from passkit.stitching import costs, plan
-from passkit.target import target_of
 from tests.random_stitches import random_stitch
 from tests.together import prebuilt
 

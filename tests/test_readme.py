@@ -114,10 +114,11 @@ def test_the_map_follows_the_floors() -> None:
 
 
 def test_the_map_says_what_the_files_say() -> None:
-    """A file's line is the first sentence of its docstring."""
+    """A file's line is the first sentence of its docstring, a folder's that of its package."""
     for folder, name, says in tree():
-        if folder and name.endswith(".py"):
-            text = ast.get_docstring(ast.parse((ROOT / folder / name).read_text())) or ""
+        if folder:
+            path = ROOT / folder / (name if name.endswith(".py") else f"{name}/__init__.py")
+            text = ast.get_docstring(ast.parse(path.read_text())) or ""
             assert says == " ".join(text.partition("\n\n")[0].split()).rstrip("."), name
 
 

@@ -10,21 +10,21 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
-from passkit import dtype as dt
 from passkit.ast import Var
+from passkit.ast.index import Sum
+from passkit.ast.stage import Dot
 from passkit.errors import CodeGenError
-from passkit.group import Group, Kind
-from passkit.index import Sum
 from passkit.lowering import lower
 from passkit.lowering.product import product_stages
-from passkit.planner import plan_group
-from passkit.schedule import Schedule
-from passkit.shared import plan_shared
-from passkit.space import Infeasible
-from passkit.stage import Dot
+from passkit.plan.group import Group, Kind
+from passkit.plan.planner import plan_group
+from passkit.plan.schedule import Schedule
+from passkit.plan.target import cpu, target_of
+from passkit.sharing.shared import plan_shared
+from passkit.space.space import Infeasible
+from passkit.space.tiling import Composition
 from passkit.stitching.regions import Region
-from passkit.target import cpu, target_of
-from passkit.tiling import Composition
+from passkit.values import dtype as dt
 from tests.teams import team_of
 from tests.together import prebuilt
 

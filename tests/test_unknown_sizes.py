@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.executable import Executable
-from passkit.graph import Graph
-from passkit.node import known_shape
-from passkit.size import substitute
+from passkit.graph.graph import Graph
+from passkit.graph.node import known_shape
+from passkit.program.executable import Executable
+from passkit.values.size import substitute
 from tests.test_stitched import softmax_of, together
 from tests.together import prebuilt
 

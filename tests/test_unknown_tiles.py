@@ -9,18 +9,18 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
-from passkit.executable import Executable
-from passkit.hazards import hazards
-from passkit.node import known_shape
-from passkit.planning import planned
-from passkit.schedule import Schedule
-from passkit.size import Size
-from passkit.space import Infeasible
-from passkit.split import guessed
+from passkit.checks.hazards import hazards
+from passkit.graph.node import known_shape
+from passkit.plan.schedule import Schedule
+from passkit.plan.target import cpu, target_of
+from passkit.program.executable import Executable
+from passkit.program.planning import planned
+from passkit.space.space import Infeasible
+from passkit.space.tiling import Composition
+from passkit.splits.split import guessed
 from passkit.stitching import bounds, costs, parts
 from passkit.stitching.plan import plan_stitched
-from passkit.target import cpu, target_of
-from passkit.tiling import Composition
+from passkit.values.size import Size
 from tests.test_agreed import PROGRAMS as AGREED
 from tests.test_stitched import PROGRAMS, attention, softmax_of, together
 from tests.together import compiled

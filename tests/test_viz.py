@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit import render as rendering
 from passkit.errors import MissingDependencyError, SettingError
-from passkit.planning import planned
+from passkit.program.planning import planned
+from passkit.viz import renderers as rendering
 from passkit.viz.colours import luminance
 from passkit.viz.scopes import folded
 

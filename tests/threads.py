@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from passkit.ast import Binary, Const, Expr, Load, Select, SizeOf, Unary, Var
-from passkit.stage import (
+from passkit.ast.stage import (
     Dot,
     Fold,
     KernelAST,
@@ -27,7 +27,7 @@ from passkit.stage import (
     Stage,
     Store,
 )
-from passkit.walk import walk
+from passkit.ast.walk import walk
 
 SHAPES = ((1, 4), (2, 2), (3, 4))
 """Blocks of so many warps, of so many lanes: one warp is how work-groups take their rows."""

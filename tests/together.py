@@ -8,12 +8,12 @@ from typing import Any
 
 import passkit as pk
 from passkit.errors import PasskitError
-from passkit.executable import Executable
-from passkit.graph import Graph
-from passkit.kernel import Kernel
+from passkit.graph.graph import Graph
 from passkit.passes.rtcgen import build_kernels
-from passkit.planning import planned
-from passkit.target import Target
+from passkit.plan.kernel import Kernel
+from passkit.plan.target import Target
+from passkit.program.executable import Executable
+from passkit.program.planning import planned
 
 
 def compiled(graphs: Sequence[Graph], **options: Any) -> list[Executable]:

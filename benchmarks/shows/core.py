@@ -390,7 +390,8 @@ def long_fuzz() -> Figure:
     return Figure(f"{last} ({files[-1].name})", good, last)
 
 
-BEHAVES = ("tests/test_compiler.py", "tests/test_caches.py", "tests/runtime/native/test_cache.py",
+BEHAVES = ("tests/program/test_compiler.py", "tests/test_caches.py",
+           "tests/runtime/native/test_cache.py",
            "tests/runtime/native/test_feeds.py",
            "tests/runtime/native/test_launcher.py")  # fmt: skip
 

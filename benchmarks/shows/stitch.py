@@ -116,26 +116,25 @@ def best_template() -> Figure:
     return Figure(found, worst.ratio <= 1.2, [asdict(r) for r in rows])
 
 
-SPLITS = ("tests/test_split.py", "tests/test_propagate.py", "tests/test_consistency.py")
 DEMANDS: tuple[Demand, ...] = (
     Demand("propagation is sound over all classes, literal <= is not: tests pass",
-           lambda: tests(*SPLITS, "tests/test_split_search.py")),
+           lambda: tests("tests/splits")),
     Demand("sharing, shrinking, dominance, 306 of 612 in every language: tests pass",
-           lambda: tests(*(f"tests/test_{n}.py" for n in ("sharing", "dominance", "scratch")))),
+           lambda: tests("tests/sharing")),
     Demand("templates: round trips, positions, checks, enumeration: tests pass",
-           lambda: tests("tests/test_template.py", "tests/test_nest.py", "tests/test_dealing.py",
-                         "tests/test_variants.py")),
+           lambda: tests("tests/templating", "tests/space/test_nest.py",
+                         "tests/plan/test_variants.py")),
     Demand("an override changes text or owners, never results: tests pass",
-           lambda: tests("tests/test_obeying.py")),
+           lambda: tests("tests/templating/test_obeying.py")),
     Demand("5,000 groups under all templates: C++ = blocks = interpreted", campaign, slow=True),
     Demand("5,000 groups under all templates: CUDA and OpenCL texts compile",
            lambda: campaign("--texts"), slow=True),
     Demand("default / best template <= 1.2 on every kernel", best_template, slow=True),
     Demand("removing any wait is reported, races are found: tests pass",
-           lambda: tests("tests/test_hazards.py", "tests/runtime/blocks")),
+           lambda: tests("tests/checks/test_hazards.py", "tests/runtime/blocks")),
     Demand("one kernel each at seven extents: tests pass",
-           lambda: tests(*(f"tests/test_{n}.py" for n in (
-               "stitched", "packing", "agreed", "unknown_tiles")))),
+           lambda: tests("tests/plan/test_packing.py", *(f"tests/test_{n}.py" for n in (
+               "stitched", "agreed", "unknown_tiles")))),
     Demand("attention, T <= 128: best peer / passkit >= 1.5",
            lambda: against_peers(128, 1.5), slow=True),
     Demand("attention, T = 512: best peer / passkit >= 1.0",

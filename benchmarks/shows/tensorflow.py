@@ -138,7 +138,7 @@ DEMANDS: tuple[Demand, ...] = (
     Demand("the page in a browser, plan pictures: tests pass",
            lambda: tests("tests/reporting", "tests/test_pictures.py", "tests/test_viz.py")),
     Demand("bisect finds planted miscompiles: tests pass",
-           lambda: tests("tests/test_bisection.py")),
+           lambda: tests("tests/reporting/test_bisection.py")),
     Demand("guides: every block runs; the site's links resolve",
            lambda: tests("tests/test_guides.py", "tests/test_site.py")),
 )  # fmt: skip

@@ -6,6 +6,7 @@ Needs ``pip install tensorflow-cpu==2.21.0 scikit-learn``; passkit itself needs 
 
 writes ``digits.pb``, a frozen GraphDef with a free batch size, and ``digits.npz`` beside it: the
 held-out digits ``x``, their ``labels``, and ``probabilities``, TensorFlow's own results for ``x``.
+``digits_train.npz`` has the digits that it is trained on, for examples/05_train_digits.py.
 """
 
 import sys
@@ -135,6 +136,9 @@ def main(folder):
         raise SystemExit("the network must reach 97 %; nothing is written")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "digits.pb").write_bytes(definition.SerializeToString(deterministic=True))
+    np.savez_compressed(
+        folder / "digits_train.npz", x=x.astype(np.uint8), labels=labels.astype(np.uint8)
+    )
     np.savez_compressed(
         folder / "digits.npz", x=held_out, labels=held_labels, probabilities=probabilities
     )

@@ -11,7 +11,7 @@ from os import PathLike
 from passkit.frontends.tf_graphdef import rows as _rows  # noqa: F401  (enters the operators)
 from passkit.frontends.tf_graphdef import structures as _structures  # noqa: F401  (so does this)
 from passkit.frontends.tf_graphdef.importer import load
-from passkit.graph import Graph
+from passkit.graph.graph import Graph
 
 __all__ = ["load", "save"]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from passkit import ops
-from passkit.adjoint import gradients
-from passkit.node import Entry
-from passkit.size import Size
+from passkit.graph.adjoint import gradients
+from passkit.graph.node import Entry
+from passkit.values.size import Size
 
 
 def flow_back(y: Entry, x: Entry, dy: Entry) -> Entry:

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from passkit.dtype import DType, dtype_of
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.value import Call, Value, value_of
-from passkit.infer import show_shape
-from passkit.node import Node
-from passkit.op import REQUIRED, OpPattern, register_op
-from passkit.size import Extent, Size, evaluate, symbols_of
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Node
+from passkit.graph.op import REQUIRED, OpPattern, register_op
+from passkit.values.dtype import DType, dtype_of
+from passkit.values.size import Extent, Size, evaluate, symbols_of
 
 _PROBES = ((31, 37, 41, 43, 47, 53), (59, 61, 67, 71, 73, 79))
 """Two numbers for each unknown size, such that no dimension follows one of them by chance."""

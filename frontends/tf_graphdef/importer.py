@@ -28,8 +28,8 @@ from passkit.frontends.tf_graphdef.scope import (
 )
 from passkit.frontends.tf_graphdef.source import Source, read_model
 from passkit.frontends.tf_graphdef.table import TABLE
-from passkit.graph import Graph
-from passkit.lazy import Lazy
+from passkit.graph.graph import Graph
+from passkit.values.lazy import Lazy
 
 if TYPE_CHECKING:
     from passkit.frontends.tf_graphdef import host

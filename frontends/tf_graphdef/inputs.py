@@ -12,7 +12,7 @@ from passkit.frontends.tf_graphdef.opaque import Anything, Handle, Missing, Opaq
 from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.tensor import shape_from
 from passkit.frontends.tf_graphdef.value import Call, value_of
-from passkit.node import var
+from passkit.graph.node import var
 
 Dims: TypeAlias = Sequence[int | str | None]
 Maker: TypeAlias = Callable[[Call, Sequence[Anything]], Anything]

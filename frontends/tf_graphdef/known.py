@@ -14,10 +14,10 @@ import numpy as np
 
 from passkit.frontends.tf_graphdef.shape_arithmetic import LIMIT
 from passkit.frontends.tf_graphdef.value import Array, Call, Value
-from passkit.graph import Graph
-from passkit.lazy import Lazy
-from passkit.node import CONSTANT, Entry, Node
-from passkit.size import numel
+from passkit.graph.graph import Graph
+from passkit.graph.node import CONSTANT, Entry, Node
+from passkit.values.lazy import Lazy
+from passkit.values.size import numel
 
 if TYPE_CHECKING:
     from passkit.runtime import interpret as runtime

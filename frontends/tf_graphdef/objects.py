@@ -8,12 +8,12 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from passkit.dtype import dtype_of
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.model import Model
 from passkit.frontends.tf_graphdef.opaque import Variable
 from passkit.frontends.tf_graphdef.proto import budget_for, parse, short
 from passkit.frontends.tf_graphdef.value import Array
+from passkit.values.dtype import dtype_of
 
 
 def from_object(source: Any, max_nbytes: int | None) -> Model | None:

@@ -10,9 +10,9 @@ from typing import ClassVar, TypeAlias
 
 from attrs import define, field
 
-from passkit.dtype import DType
 from passkit.frontends.tf_graphdef.value import Value
-from passkit.size import Extent, Shape
+from passkit.values.dtype import DType
+from passkit.values.size import Extent, Shape
 
 
 @define(eq=False)

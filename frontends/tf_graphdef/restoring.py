@@ -10,7 +10,7 @@ from passkit.frontends.tf_graphdef.opaque import Missing, Variable
 from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.scope import MOST_CALLED, Program, Scope, Work
 from passkit.frontends.tf_graphdef.value import Value
-from passkit.infer import show_shape
+from passkit.graph.infer import show_shape
 
 
 class Restorer:

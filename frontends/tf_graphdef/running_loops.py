@@ -18,10 +18,10 @@ from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.scope import Every, Site, variable_values
 from passkit.frontends.tf_graphdef.stacks import as_stacked, unfilled
 from passkit.frontends.tf_graphdef.value import Value, value_of
-from passkit.graph import Graph
-from passkit.infer import show_shape
-from passkit.lazy import Lazy
-from passkit.node import Entry, Node
+from passkit.graph.graph import Graph
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry, Node
+from passkit.values.lazy import Lazy
 
 if TYPE_CHECKING:
     from passkit.runtime import loop as runtime

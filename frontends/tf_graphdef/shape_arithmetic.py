@@ -15,7 +15,7 @@ import numpy as np
 from passkit.errors import ModelError, PasskitError
 from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.value import Array, Call, Value
-from passkit.size import Extent, Size
+from passkit.values.size import Extent, Size
 
 SECOND = ("Concat", "Fill", "Split")
 """Operators whose result has the type of their second input."""

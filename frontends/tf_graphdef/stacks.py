@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from passkit.dtype import DType
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.opaque import Anything, Items, Opaque, Stacked
 from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.scope import Site
 from passkit.frontends.tf_graphdef.value import Value, value_of
-from passkit.infer import show_shape
-from passkit.node import Entry
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry
 from passkit.ops.rules import make
-from passkit.size import Extent, Shape
+from passkit.values.dtype import DType
+from passkit.values.size import Extent, Shape
 
 _ROW_NBYTES = 1300
 

@@ -17,7 +17,7 @@ from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.known import settled
 from passkit.frontends.tf_graphdef.shape_arithmetic import fold
 from passkit.frontends.tf_graphdef.value import Call, Value, value_of
-from passkit.node import Entry
+from passkit.graph.node import Entry
 
 Result: TypeAlias = Any
 """A Value, the Entry that an operator of passkit returned, or a tuple of them."""

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from passkit.dtype import DType, dtype_of
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.proto import Budget, dtype_name
+from passkit.values.dtype import DType, dtype_of
 
 # DataType number, passkit's name, the field that holds elements one by one
 _TABLE = (

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import define, frozen
 
-from passkit.dtype import DType, dtype_of
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.proto import Budget, NodeDef, called, short
 from passkit.frontends.tf_graphdef.tensor import dtype_from
-from passkit.infer import show_shape
-from passkit.lazy import Lazy
-from passkit.node import Entry, constant
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry, constant
+from passkit.ops.counting import number_of
 from passkit.ops.rules import make
-from passkit.size import Extent, Shape, Size
+from passkit.values.dtype import DType, dtype_of
+from passkit.values.lazy import Lazy
+from passkit.values.size import Extent, Shape, Size
 
 if TYPE_CHECKING:
     from passkit.frontends.tf_graphdef import known
@@ -77,7 +78,7 @@ def _from_sizes(name: str, sizes: Array, dtype: DType) -> Entry:
             f"known only in a call; give load the whole shape of its input in shapes="
         )
     counts = [
-        make("cast", _number(n), dtype=dtype.name) if isinstance(n, Size) else constant(n, dtype)
+        make("cast", number_of(n), dtype=dtype.name) if isinstance(n, Size) else constant(n, dtype)
         for n in flat
     ]
     if sizes.ndim == 0:
@@ -86,24 +87,6 @@ def _from_sizes(name: str, sizes: Array, dtype: DType) -> Entry:
     whole = make("concat", *rows, axis=0) if len(rows) > 1 else rows[0]
     found: Entry = make("reshape", whole, shape=sizes.shape)
     return found
-
-
-def _number(size: Extent) -> Entry:
-    """A size as a number: a symbol is the sum of so many ones."""
-    if not isinstance(size, Size):
-        return constant(size, "int64")
-    total = constant(0, "int64")
-    for monomial, coefficient in size.terms:
-        term = constant(coefficient, "int64")
-        for atom in monomial:
-            if isinstance(atom, str):
-                ones = make("full", shape=(Size.symbol(atom),), fill_value=1, dtype="int64")
-                factor = make("reduce_sum", ones)
-            else:
-                factor = _number(atom.numerator) // _number(atom.denominator)
-            term = term * factor
-        total = total + term
-    return total
 
 
 def value_of(entry: Entry) -> Value:

@@ -15,9 +15,9 @@ from passkit import ops
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.value import Call, Value
-from passkit.infer import show_shape
-from passkit.node import Entry
-from passkit.size import Extent, Shape, Size
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry
+from passkit.values.size import Extent, Shape, Size
 
 LAST = {1: "NWC", 2: "NHWC", 3: "NDHWC"}
 FIRST = {1: "NCW", 2: "NCHW", 3: "NCDHW"}

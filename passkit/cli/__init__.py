@@ -15,6 +15,7 @@ COMMANDS = {
     "run": "run a model: accuracy, kernels, bytes, time before and after fusion, the plan drawn",
     "show": "print the fused graph or its kernels, or draw the plan",
     "explain": "say for each edge whether it was fused, or why not",
+    "tune": "measure the kernels of a model on this machine, so that later runs know the best",
     "bisect": "find the first decision of the passes that makes results wrong, and its kernel",
     "ops": "list the operators and what each of them can do",
     "passes": "list the passes and what each of them reads and writes",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from passkit.bisection import Bisection, Culprit, bisect
 from passkit.cli.answer import Answer
 from passkit.cli.model import add_feed_argument, add_model_arguments, load, model_feeds
+from passkit.reporting.bisection import Bisection, Culprit, bisect
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

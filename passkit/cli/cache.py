@@ -1,12 +1,13 @@
-"""``passkit cache``: the size of the kernel cache, or an empty one."""
+"""``passkit cache``: the size of the cache of kernels and measurements, or an empty one."""
 
 from __future__ import annotations
 
 import argparse
 
 from passkit.cli.answer import Answer
+from passkit.library import store
 from passkit.runtime.native.cache import KernelCache, cache_folder
-from passkit.units import bytes_text
+from passkit.values.units import bytes_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,19 +19,21 @@ def run(options: argparse.Namespace) -> Answer:
     """Look, or clear; neither needs the folder to exist."""
     cache = KernelCache(cache_folder())
     if options.action == "clear":
-        freed = cache.clear()
+        freed = cache.clear() + store.clear()
         data = {"folder": str(cache.folder), "freed_nbytes": freed}
         return Answer(data, f"freed {bytes_text(freed)} in {cache.folder}")
-    info = cache.info()
+    info, tuned = cache.info(), store.content()
     data = {
         "folder": str(info.folder),
         "kernels": info.kernels,
         "libraries": info.libraries,
-        "nbytes": info.nbytes,
+        "records": tuned.records,
+        "nbytes": info.nbytes + tuned.nbytes,
         "limit_nbytes": cache.limit,
     }
     text = (
         f"{info.folder}\n{info.kernels} kernels in {info.libraries} libraries, "
-        f"{bytes_text(info.nbytes)} of at most {bytes_text(cache.limit)}"
+        f"{bytes_text(info.nbytes)} of at most {bytes_text(cache.limit)}\n"
+        f"{tuned.records} measurements of kernels on this machine, {bytes_text(tuned.nbytes)}"
     )
     return Answer(data, text)

@@ -16,13 +16,15 @@ from attrs import asdict, evolve, frozen
 import passkit.ops  # noqa: F401  (the trial programs need operators)
 from passkit.cli.answer import Answer
 from passkit.errors import PasskitError
-from passkit.graph import Graph
-from passkit.node import var
-from passkit.render import INSTALL, renderers
+from passkit.graph.graph import Graph
+from passkit.graph.node import var
+from passkit.library.profile import profile, write
 from passkit.runtime.native.cache import KernelCache, cache_folder, trusted_folder
 from passkit.runtime.native.compiler import INSTALL_HINT, cpu_facts, find_compiler
 from passkit.runtime.native.launcher import num_threads_wanted
-from passkit.units import bytes_text, table
+from passkit.tuning.calibration import calibrate
+from passkit.values.units import bytes_text, seconds_text, table
+from passkit.viz.renderers import INSTALL, renderers
 
 
 @frozen
@@ -36,11 +38,15 @@ class Check:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """None."""
+    """Whether to measure."""
+    parser.add_argument("--calibrate", action="store_true",
+                        help="measure this CPU first; later plans go by its numbers")  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> Answer:
     """Try everything; 0 while programs can run at all."""
+    if options.calibrate:
+        write(calibrate())
     checks = [check() for check in CHECKS]
     rows = [
         (c.name, "yes" if c.works else "no", c.found, "" if c.works else c.way_out) for c in checks
@@ -68,7 +74,7 @@ def check_python() -> Check:
 
 def _trial(target: str) -> str:
     """Compile and run ``x * 2 + 1`` on a target."""
-    from passkit.compiler import compile  # the checks before it must not depend on it
+    from passkit.program.compiler import compile  # the checks before it must not depend on it
 
     x = var("x", (1000,))
     run = compile(Graph([x * 2.0 + 1.0]), target=target)
@@ -153,6 +159,27 @@ def check_cache() -> Check:
     return _attempt("cache", "set PASSKIT_CACHE_DIR to a folder of your own", find)
 
 
+def check_profile() -> Check:
+    """Whether plans go by numbers that were measured on this CPU, and which."""
+    way_out = "passkit doctor --calibrate, while the machine has nothing else to do"
+
+    def find() -> str:
+        found = profile()
+        if found is None:
+            return ""
+        (_, fast), *_, (_, slow) = found.curve
+        *caches, (_, far) = found.levels
+        levels = ", ".join(f"{seconds_text(s)} in {bytes_text(n)}" for n, s in caches)
+        return (
+            f"one thread moves {fast / 1e9:.3g} GB/s in the caches and {slow / 1e9:.3g} from "
+            f"memory; a read takes {levels}, {seconds_text(far)} beyond; a kernel "
+            f"{seconds_text(found.launch)}, and {seconds_text(found.meeting)} where threads meet"
+        )
+
+    check = _attempt("profile", way_out, find)
+    return check if check.found else evolve(check, works=False, found="numbers as shipped")
+
+
 def check_pictures() -> Check:
     """What draws plans."""
     names = [r.name for r in renderers()]
@@ -234,6 +261,7 @@ CHECKS = (
     check_instructions,
     check_blas,
     check_cache,
+    check_profile,
     check_pictures,
     check_solver,
     check_opencl,

@@ -6,7 +6,8 @@ import argparse
 
 from passkit.cli.answer import Answer
 from passkit.cli.model import add_model_arguments, load
-from passkit.compiler import explain
+from passkit.program.compiler import explain
+from passkit.reporting.statistics import statistics
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,11 +16,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--why", nargs=2, metavar=("U", "V"), help="only the edge from U to V")
     which.add_argument("--node", metavar="NAME", help="only the edges at one node")
+    which.add_argument("--statistics", action="store_true", help="the plan in numbers, instead")
     parser.add_argument("--apart", action="store_true", help="only edges that are not fused")
 
 
 def run(options: argparse.Namespace) -> Answer:
     """Plan the model and show what was decided."""
+    if options.statistics:
+        numbers = statistics(load(options), target=options.target)
+        return Answer(numbers.rows(), str(numbers))
     found = explain(load(options), target=options.target, fusion=options.fusion)
     if options.why:
         found = found.why(*options.why)
@@ -28,5 +33,6 @@ def run(options: argparse.Namespace) -> Answer:
     if options.apart:
         found = found.apart
     fused = sum(d.fused for d in found)
-    text = f"{found}\n\n{fused} of {len(found)} edges are fused"
+    chosen = f"{found.selection}\n" if found.selection else ""
+    text = f"{found}\n\n{chosen}{fused} of {len(found)} edges are fused"
     return Answer(found.rows(), text)

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 import passkit.ops  # noqa: F401  (a model names operators)
-from passkit import json
 from passkit.errors import FeedError, ModelError, SettingError, nearest
 from passkit.frontends import tf_graphdef
-from passkit.graph import Graph
-from passkit.node import Node
-from passkit.parser import parse
+from passkit.graph.graph import Graph
+from passkit.graph.node import Node
 from passkit.passes.context import FUSIONS
-from passkit.size import Size, evaluate, symbols_of
+from passkit.serial import json
+from passkit.serial.parser import parse
+from passkit.values.size import Size, evaluate, symbols_of
 
 Array = np.ndarray[Any, Any]
 ROWS = 32

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import passkit.ops  # noqa: F401  (registers the standard operators)
-from passkit import exhibit, registry
 from passkit.cli import page
 from passkit.cli.answer import Answer
-from passkit.op import REQUIRED, Op, get_op, list_ops
-from passkit.units import table
+from passkit.graph import registry
+from passkit.graph.op import REQUIRED, Op, get_op, list_ops
+from passkit.reporting import exhibit
+from passkit.values.units import table
 
 PAGE = Path("docs/operators.md")
 

@@ -7,8 +7,8 @@ from importlib import import_module
 from pathlib import Path
 
 import passkit.ops
-from passkit.exhibit import Exhibit, Way, exhibit
-from passkit.op import Op, get_op, list_ops
+from passkit.graph.op import Op, get_op, list_ops
+from passkit.reporting.exhibit import Exhibit, Way, exhibit
 
 MARKS = {Way.FUSED: "F", Way.KERNEL: "K", Way.LIBRARY: "L", Way.NUMPY: "N"}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from passkit.cli.answer import Answer
 from passkit.passes.base import Pass, find_pass, list_passes
-from passkit.units import table
+from passkit.values.units import table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

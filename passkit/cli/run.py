@@ -14,7 +14,6 @@ import numpy as np
 from attrs import asdict
 
 from passkit import viz
-from passkit.agreement import Error, compare
 from passkit.cli.answer import Answer
 from passkit.cli.model import (
     add_feed_argument,
@@ -24,17 +23,18 @@ from passkit.cli.model import (
     model_feeds,
     read_templates,
 )
-from passkit.compiler import compile
 from passkit.errors import MissingDependencyError, SettingError
-from passkit.executable import Executable
-from passkit.graph import Graph
+from passkit.graph.graph import Graph
 from passkit.passes.context import PassContext
-from passkit.render import ending, rendered
+from passkit.program.compiler import compile
+from passkit.program.executable import Executable
 from passkit.reporting import write_report
 from passkit.reporting.trace import trace
 from passkit.runtime.interpret import interpret
 from passkit.runtime.profile import Profile
-from passkit.units import bytes_text, seconds_text, table
+from passkit.values.agreement import Error, compare
+from passkit.values.units import bytes_text, seconds_text, table
+from passkit.viz.renderers import ending, rendered
 
 Array = np.ndarray[Any, Any]
 BUDGET = 0.3

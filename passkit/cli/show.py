@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from passkit import json, viz
+from passkit import viz
 from passkit.cli.answer import Answer
 from passkit.cli.model import add_model_arguments, add_template_argument, load, read_templates
-from passkit.compiler import templates
-from passkit.graph import Graph
-from passkit.planning import planned
-from passkit.render import rendered
-from passkit.text import to_text
+from passkit.graph.graph import Graph
+from passkit.program.compiler import templates
+from passkit.program.planning import planned
+from passkit.serial import json
+from passkit.serial.text import to_text
+from passkit.viz.renderers import rendered
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

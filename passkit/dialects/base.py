@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from attrs import field, frozen
 
 from passkit.ast import VARIANTS
-from passkit.dtype import DType
 from passkit.errors import RegistryError, nearest
+from passkit.values.dtype import DType
 
 SCALARS = {
     "bool": "bool",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Set
 
-from passkit import dtype as dt
 from passkit.ast import Var
+from passkit.ast.stage import Buffer, Let, Loop, Statement, Store
 from passkit.dialects.expressions import Scalars
-from passkit.stage import Buffer, Let, Loop, Statement, Store
+from passkit.values import dtype as dt
 
 INDENT = "  "
 

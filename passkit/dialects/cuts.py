@@ -9,14 +9,14 @@ from collections.abc import Iterator
 
 from attrs import evolve
 
-from passkit import dtype as dt
 from passkit.ast import Binary, Expr, Select, Var, const, where
-from passkit.choice import settled
+from passkit.ast.choice import settled
+from passkit.ast.index import expression, normal
+from passkit.ast.stage import Fold, Let, Level, Loop, Running, Stage
+from passkit.ast.tidy import expressions, map_statement, parts, replace_children
+from passkit.ast.walk import children, variables
 from passkit.dialects.strides import stride_of
-from passkit.index import expression, normal
-from passkit.stage import Fold, Let, Level, Loop, Running, Stage
-from passkit.tidy import expressions, map_statement, parts, replace_children
-from passkit.walk import children, variables
+from passkit.values import dtype as dt
 
 MOST, LONGEST = 4, 160
 """Loops that one is cut into, and the parts of a body that is repeated, at most."""

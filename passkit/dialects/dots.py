@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from itertools import product
 
-from passkit import dtype as dt
 from passkit.ast import Binary, Call, Cast, Const, Expr, Load, Select, Var, const
+from passkit.ast.index import expression, normal
+from passkit.ast.stage import Dot, Let, Level, Loop, Matrix, Store
 from passkit.dialects.body import Body
-from passkit.dtype import DType, is_narrow
-from passkit.index import expression, normal
-from passkit.stage import Dot, Let, Level, Loop, Matrix, Store
+from passkit.values import dtype as dt
+from passkit.values.dtype import DType, is_narrow
 
 BLOCK, STEP = Var("dot_block", dt.int64), Var("dot_k", dt.int64)
 ZERO, ONE = const(0, dt.int64), const(1, dt.int64)

@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from attrs import evolve, field, frozen
 
-from passkit import dtype as dt
 from passkit.ast import Binary, Call, Cast, Const, Expr, Load, Select, SizeOf, Unary, Var, const
+from passkit.ast.expr import rounding
+from passkit.ast.walk import walk
 from passkit.dialects.base import Dialect
-from passkit.dtype import DType
 from passkit.errors import CodeGenError
-from passkit.expr import rounding
-from passkit.size import Extent
-from passkit.walk import walk
+from passkit.values import dtype as dt
+from passkit.values.dtype import DType
+from passkit.values.size import Extent
 
 PRECEDENCE = {
     "|": 3,

@@ -6,17 +6,17 @@ from collections.abc import Container, Iterable, Iterator
 
 from attrs import evolve
 
-from passkit import dtype as dt
 from passkit.ast import Binary, Load, Var, is_sum, left, right
+from passkit.ast.index import expression, normal
+from passkit.ast.stage import Fold, Let, Level, Loop, Prefetch, Running, Stage, Statement, Store
+from passkit.ast.walk import variables, walk
 from passkit.dialects.body import Body
 from passkit.dialects.lanes import LANES, MASK, NUMBERED, Lanes, turns, varying
 from passkit.dialects.pairs import Pairs
 from passkit.dialects.rows import Rows
 from passkit.dialects.totals import extreme_of, memory_of, partial_of, replaced
 from passkit.errors import CodeGenError
-from passkit.index import expression, normal
-from passkit.stage import Fold, Let, Level, Loop, Prefetch, Running, Stage, Statement, Store
-from passkit.walk import variables, walk
+from passkit.values import dtype as dt
 
 BLOCK, SEVERAL, ASKING, WAITING = 16, 4, 4, 8
 """How many turns of a loop over a folded axis a vector takes at a time: of one array; of several,

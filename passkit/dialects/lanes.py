@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from attrs import evolve, frozen
 
-from passkit import dtype as dt
 from passkit.ast import (
     FUNCTIONS,
     VARIANTS,
@@ -28,6 +27,9 @@ from passkit.ast import (
     Var,
     const,
 )
+from passkit.ast.expr import rounding
+from passkit.ast.stage import Fold, Let, Loop, Prefetch, Running, Stage, Store
+from passkit.ast.walk import children, variables, walk
 from passkit.dialects.base import Dialect, Vectors
 from passkit.dialects.expressions import (
     ATOM,
@@ -42,9 +44,7 @@ from passkit.dialects.expressions import (
 )
 from passkit.dialects.reciprocal import reciprocal
 from passkit.dialects.strides import Stride, stride_of
-from passkit.expr import rounding
-from passkit.stage import Fold, Let, Loop, Prefetch, Running, Stage, Store
-from passkit.walk import children, variables, walk
+from passkit.values import dtype as dt
 
 if TYPE_CHECKING:
     from passkit.dialects.pairs import Pairs

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from passkit.ast import Binary, Expr, Var
+from passkit.ast.stage import Let, Loop
+from passkit.ast.tidy import replace_children
 from passkit.dialects.body import Body
-from passkit.stage import Let, Loop
-from passkit.tidy import replace_children
 
 Digit = tuple[Let, Expr | None]
 """A coordinate, and how many values it has; None for the first, which goes on for ever."""

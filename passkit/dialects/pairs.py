@@ -10,15 +10,15 @@ from collections.abc import Callable, Container
 
 from attrs import evolve, frozen
 
-from passkit import dtype as dt
 from passkit.ast import Const, Expr, Load, Var, const
+from passkit.ast.stage import Fold, Let, Prefetch, Running, Stage, Statement, Store
+from passkit.ast.walk import variables
 from passkit.dialects.base import PairTemplates
 from passkit.dialects.lanes import computed, varying
 from passkit.dialects.rows import Rows
 from passkit.dialects.strides import Stride, stride_of
-from passkit.stage import Fold, Let, Prefetch, Running, Stage, Statement, Store
-from passkit.tiling import in_pairs
-from passkit.walk import variables
+from passkit.space.tiling import in_pairs
+from passkit.values import dtype as dt
 
 
 @frozen

@@ -7,8 +7,8 @@ from typing import Any
 
 from attrs import evolve, fields, has
 
-from passkit.renaming import names_in
-from passkit.stage import Dot, Fold, KernelAST, Phase, Running, Store
+from passkit.ast.renaming import names_in
+from passkit.ast.stage import Dot, Fold, KernelAST, Phase, Running, Store
 
 
 def by_phase(ast: KernelAST) -> Iterator[KernelAST]:

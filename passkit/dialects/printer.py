@@ -12,6 +12,9 @@ from itertools import groupby
 from attrs import evolve
 
 from passkit.ast import Load, Var, const
+from passkit.ast.stage import Buffer, Dot, KernelAST, Let, Level, Part, Phase, Place, Stage
+from passkit.ast.tidy import expressions
+from passkit.ast.walk import walk
 from passkit.dialects.base import Dialect, PartTemplates, PhaseTemplates
 from passkit.dialects.body import Body
 from passkit.dialects.expressions import Scalars
@@ -20,12 +23,9 @@ from passkit.dialects.odometer import Digit, digits_of, print_start, print_step
 from passkit.dialects.phases import by_phase, passed_on
 from passkit.dialects.separate import is_packed, separated
 from passkit.dialects.stages import print_stage
-from passkit.dtype import int64
 from passkit.errors import CodeGenError
-from passkit.shared import ALIGN
-from passkit.stage import Buffer, Dot, KernelAST, Let, Level, Part, Phase, Place, Stage
-from passkit.tidy import expressions
-from passkit.walk import walk
+from passkit.sharing.shared import ALIGN
+from passkit.values.dtype import int64
 
 
 def print_kernel(

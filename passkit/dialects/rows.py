@@ -10,12 +10,12 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
-from passkit import dtype as dt
 from passkit.ast import Binary, Const, Expr, Load
+from passkit.ast.stage import Fold, Let, Loop, Statement, Store
 from passkit.dialects.base import RowTemplates
 from passkit.dialects.expressions import Scalars
 from passkit.dialects.lanes import LANES
-from passkit.stage import Fold, Let, Loop, Statement, Store
+from passkit.values import dtype as dt
 
 
 @frozen

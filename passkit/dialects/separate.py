@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Set
 from attrs import evolve, frozen
 
 from passkit.ast import Expr, const
-from passkit.dtype import int64
-from passkit.renaming import names_in, renamed
-from passkit.size import Extent, Size, substitute, symbols_of
-from passkit.stage import Buffer, KernelAST, Loop, Part, Phase
+from passkit.ast.renaming import names_in, renamed
+from passkit.ast.stage import Buffer, KernelAST, Loop, Part, Phase
+from passkit.values.dtype import int64
+from passkit.values.size import Extent, Size, substitute, symbols_of
 
 
 @frozen

@@ -5,6 +5,8 @@ from __future__ import annotations
 from attrs import evolve
 
 from passkit.ast import Const, Load
+from passkit.ast.stage import Dot, Fold, Let, Level, Loop, Running, Stage
+from passkit.ast.walk import walk
 from passkit.dialects.body import Body
 from passkit.dialects.cuts import cut_stage
 from passkit.dialects.dots import print_dot
@@ -13,8 +15,6 @@ from passkit.dialects.lanes import SHORT, varying
 from passkit.dialects.pairs import Pairs, pairs_of
 from passkit.dialects.rows import Rows
 from passkit.dialects.turned import print_turned, turned_loads, turned_stores
-from passkit.stage import Dot, Fold, Let, Level, Loop, Running, Stage
-from passkit.walk import walk
 
 
 def print_stage(stage: Stage | Dot, body: Body) -> None:

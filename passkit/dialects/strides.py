@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from passkit import dtype as dt
 from passkit.ast import Binary, Expr, Unary, Var, const
-from passkit.index import normal
-from passkit.size import Extent
-from passkit.walk import variables
+from passkit.ast.index import normal
+from passkit.ast.walk import variables
+from passkit.values import dtype as dt
+from passkit.values.size import Extent
 
 Stride = Extent | Expr
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from passkit.ast import Call, Expr, Load, Var, left, right
-from passkit.stage import Fold, Running
-from passkit.tidy import replace_children
+from passkit.ast.stage import Fold, Running
+from passkit.ast.tidy import replace_children
 
 
 def memory_of(f: Fold | Running) -> Load:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from passkit import dtype as dt
 from passkit.ast import Const, Expr, Load, Select, Var, const
+from passkit.ast.index import expression, normal
+from passkit.ast.stage import Let, Loop, Statement, Store
+from passkit.ast.tidy import expressions, map_statement, replace_children
+from passkit.ast.walk import children, variables
 from passkit.dialects.strides import Stride, moves_with, stride_of
-from passkit.dtype import DType
-from passkit.index import expression, normal
-from passkit.stage import Let, Loop, Statement, Store
-from passkit.tidy import expressions, map_statement, replace_children
-from passkit.turning import BLOCK, FEW
-from passkit.walk import children, variables
+from passkit.space.turning import BLOCK, FEW
+from passkit.values import dtype as dt
+from passkit.values.dtype import DType
 
 if TYPE_CHECKING:
     from passkit.dialects.lane_loop import LaneLoop

@@ -7,11 +7,9 @@ from enum import Enum
 
 from attrs import frozen
 
-from passkit import dtype as dt
 from passkit.ast import Expr, Var, const
-from passkit.index import Sum
-from passkit.lowering.scopes import LANE, ROW, Place, Row, Scope
-from passkit.stage import (
+from passkit.ast.index import Sum
+from passkit.ast.stage import (
     Dot,
     Fold,
     Let,
@@ -25,7 +23,9 @@ from passkit.stage import (
     Stage,
     Statement,
 )
-from passkit.walk import loads
+from passkit.ast.walk import loads
+from passkit.lowering.scopes import LANE, ROW, Place, Row, Scope
+from passkit.values import dtype as dt
 
 DOWN, ALONG = Var("DOWN", dt.int64), Var("ALONG", dt.int64)
 """The row and the column of an element of a matrix."""

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from attrs import evolve
 
-from passkit import dtype as dt
 from passkit.ast import Cast, Const, Expr, Fixed, SizeOf, Var, const, size_of
-from passkit.size import Extent, Size
-from passkit.stage import Dot, KernelAST, Let, Loop, Matrix, Part, Phase, Stage, Store
-from passkit.tidy import map_statement, replace_children
+from passkit.ast.stage import Dot, KernelAST, Let, Loop, Matrix, Part, Phase, Stage, Store
+from passkit.ast.tidy import map_statement, replace_children
+from passkit.values import dtype as dt
+from passkit.values.size import Extent, Size
 
 SMALL = 64
 """Extents up to this are written into the kernel; larger ones are arguments."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from passkit.ast import Binary, Expr, Load, Select, Unary, Var, const
-from passkit.dtype import bool_
-from passkit.tidy import replace_children
-from passkit.walk import children, walk
+from passkit.ast.tidy import replace_children
+from passkit.ast.walk import children, walk
+from passkit.values.dtype import bool_
 
 Bind = Callable[[Expr], Var]
 """Makes a local for an expression."""

@@ -16,12 +16,12 @@ from typing import TypeVar
 
 from attrs import evolve, frozen
 
-from passkit.alike import Fact, Spans, kinds_of_spans, two_of_each
+from passkit.ast.stage import Buffer, Dot, KernelAST, Part, Phase, Place, Stage
+from passkit.ast.walk import variables
 from passkit.lowering.accesses import Access, By, accesses_of
+from passkit.lowering.alike import Fact, Spans, kinds_of_spans, two_of_each
 from passkit.lowering.scopes import ROW, UNTOLD
-from passkit.size import at_least
-from passkit.stage import Buffer, Dot, KernelAST, Part, Phase, Place, Stage
-from passkit.walk import variables
+from passkit.values.size import at_least
 
 Waiting = TypeVar("Waiting", Part, Stage | Dot)
 

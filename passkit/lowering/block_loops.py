@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from passkit.ast import Binary, Expr, Fixed, Var, dt, size_of
-from passkit.index import Sum, add
+from passkit.ast.index import Sum, add
+from passkit.ast.stage import Let, Level, Loop
 from passkit.lowering.loops import FIRST, HIGH, LAST, LOW, ROW, WIDE, decoded
-from passkit.schedule import Schedule
-from passkit.size import Extent, numel
-from passkit.space import Axis, Space
-from passkit.stage import Let, Level, Loop
+from passkit.plan.schedule import Schedule
+from passkit.space.space import Axis, Space
+from passkit.space.tiling import Composition
 from passkit.stitching.parts import has_rows, row_axes
 from passkit.stitching.regions import TILE, Region, bounds, place_of
 from passkit.stitching.tracts import Tract
-from passkit.tiling import Composition
+from passkit.values.size import Extent, numel
 
 
 class BlockLoops:

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from attrs import frozen
 
 from passkit.ast import Expr, Var, size_of
-from passkit.graph import Graph
-from passkit.index import Sum, ravel
-from passkit.node import Node, known_shape
-from passkit.reads import Index
-from passkit.space import Role, Space
+from passkit.ast.index import Sum, ravel
+from passkit.graph.graph import Graph
+from passkit.graph.node import Node, known_shape
+from passkit.space.reads import Index
+from passkit.space.space import Role, Space
 from passkit.stitching.regions import Region
 
 Place = tuple[str, Sum]

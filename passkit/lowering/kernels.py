@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from passkit.dtype import is_narrow
-from passkit.group import Group
+from passkit.ast.stage import KernelAST
 from passkit.lowering.barriers import with_waits
 from passkit.lowering.lower import lower_plain
 from passkit.lowering.narrow import without_narrow
 from passkit.lowering.packed import packed
 from passkit.lowering.phased import phased
 from passkit.lowering.stitched import lower_stitched
-from passkit.schedule import Schedule
-from passkit.shared import SharedPlan
-from passkit.size import Extent
-from passkit.stage import KernelAST
+from passkit.plan.group import Group
+from passkit.plan.schedule import Schedule
+from passkit.sharing.shared import SharedPlan
+from passkit.values.dtype import is_narrow
+from passkit.values.size import Extent
 
 
 def lower(group: Group, schedule: Schedule, shared: SharedPlan) -> tuple[KernelAST, Extent]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from passkit import dtype as dt
 from passkit.ast import Binary, Expr, Fixed, Var, size_of, where
-from passkit.index import Sum, add, expression
+from passkit.ast.index import Sum, add, expression
+from passkit.ast.stage import Let, Level, Loop
 from passkit.lowering.arguments import argument
-from passkit.schedule import Schedule
-from passkit.size import Extent, numel
-from passkit.space import Axis, Space
-from passkit.stage import Let, Level, Loop
-from passkit.tiling import Composition
-from passkit.turning import BLOCK
+from passkit.plan.schedule import Schedule
+from passkit.space.space import Axis, Space
+from passkit.space.tiling import Composition
+from passkit.space.turning import BLOCK
+from passkit.values import dtype as dt
+from passkit.values.size import Extent, numel
 
 TILE = Var("tile", dt.int64)
 ROW = Var("row", dt.int64)

@@ -9,25 +9,8 @@ from __future__ import annotations
 from attrs import evolve
 
 from passkit.ast import Call, Expr, Fixed, Load, Reduce, Var, cast, left, right, size_of
-from passkit.dtype import DType
-from passkit.errors import CodeGenError
-from passkit.group import Group
-from passkit.index import Sum, add, expression, normal, ravel, times
-from passkit.layout import Layout, lay_out
-from passkit.lowering.arguments import SMALL
-from passkit.lowering.block_loops import BlockLoops
-from passkit.lowering.homes import Homes
-from passkit.lowering.loops import Loops
-from passkit.lowering.naming import local_names
-from passkit.lowering.params import params_of
-from passkit.lowering.values import Values
-from passkit.node import Entry, Node, known_shape
-from passkit.schedule import Schedule, StagePlan
-from passkit.scratch import Holds
-from passkit.shared import SharedPlan, gathers, padded, same_row_value
-from passkit.size import Extent, numel
-from passkit.space import Infeasible, Role, reduce_of
-from passkit.stage import (
+from passkit.ast.index import Sum, add, expression, normal, ravel, times
+from passkit.ast.stage import (
     Buffer,
     Fold,
     KernelAST,
@@ -40,8 +23,25 @@ from passkit.stage import (
     Statement,
     Store,
 )
-from passkit.tidy import tidy_stage
-from passkit.unroll import small_taps
+from passkit.ast.tidy import tidy_stage
+from passkit.errors import CodeGenError
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.lowering.arguments import SMALL
+from passkit.lowering.block_loops import BlockLoops
+from passkit.lowering.homes import Homes
+from passkit.lowering.loops import Loops
+from passkit.lowering.naming import local_names
+from passkit.lowering.params import params_of
+from passkit.lowering.values import Values
+from passkit.plan.group import Group
+from passkit.plan.schedule import Schedule, StagePlan
+from passkit.sharing.scratch import Holds
+from passkit.sharing.shared import SharedPlan, gathers, padded, same_row_value
+from passkit.space.layout import Layout, lay_out
+from passkit.space.space import Infeasible, Role, reduce_of
+from passkit.space.unroll import small_taps
+from passkit.values.dtype import DType
+from passkit.values.size import Extent, numel
 
 ROWS_AHEAD = 4
 AHEAD = 512

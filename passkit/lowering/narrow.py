@@ -11,8 +11,7 @@ from __future__ import annotations
 from attrs import evolve
 
 from passkit.ast import Binary, Call, Cast, Const, Expr, Load, Select, Unary, Var, const
-from passkit.dtype import DType, float16, float32, float64, is_narrow
-from passkit.stage import (
+from passkit.ast.stage import (
     Dot,
     Fold,
     KernelAST,
@@ -26,7 +25,8 @@ from passkit.stage import (
     Statement,
     Store,
 )
-from passkit.tidy import replace_children
+from passkit.ast.tidy import replace_children
+from passkit.values.dtype import DType, float16, float32, float64, is_narrow
 
 ROUNDS = frozenset("+-*/")
 """The operators whose result may have more bits than its operands."""

@@ -8,17 +8,17 @@ from functools import lru_cache
 from attrs import evolve
 
 from passkit.ast import Expr, Fixed, size_of
+from passkit.ast.renaming import renamed
+from passkit.ast.stage import Buffer, KernelAST, Level, Loop, Part, Phase, Place
 from passkit.errors import CodeGenError
-from passkit.group import Group
 from passkit.lowering.loops import TILE
 from passkit.lowering.params import params_of
-from passkit.memo import Held
-from passkit.renaming import renamed
-from passkit.schedule import Schedule
-from passkit.shared import ALIGN, SharedPlan
-from passkit.sharing import aligned
-from passkit.size import Extent
-from passkit.stage import Buffer, KernelAST, Level, Loop, Part, Phase, Place
+from passkit.plan.group import Group
+from passkit.plan.schedule import Schedule
+from passkit.sharing.shared import ALIGN, SharedPlan
+from passkit.sharing.sharing import aligned
+from passkit.values.memo import Held
+from passkit.values.size import Extent
 
 Lowered = tuple[KernelAST, Extent]
 Lower = Callable[[Group, Schedule, SharedPlan], Lowered]

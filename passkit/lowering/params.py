@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from passkit.graph import Graph
-from passkit.node import known_shape
-from passkit.size import numel
-from passkit.stage import Buffer, Place
+from passkit.ast.stage import Buffer, Place
+from passkit.graph.graph import Graph
+from passkit.graph.node import known_shape
+from passkit.values.size import numel
 
 
 def params_of(graph: Graph) -> tuple[Buffer, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from passkit.ast import Expr, Load, Select
-from passkit.walk import children, walk
+from passkit.ast.walk import children, walk
 
 
 def repeated_parts(x: Expr) -> list[Expr]:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from attrs import evolve
 
+from passkit.ast.renaming import renamed
+from passkit.ast.stage import Buffer, KernelAST, Phase, Place
 from passkit.errors import CodeGenError
-from passkit.group import Group
 from passkit.lowering.packed import Lower, Lowered
 from passkit.lowering.params import params_of
-from passkit.packing import Part
-from passkit.phases import alone, parts_by
-from passkit.renaming import renamed
-from passkit.schedule import Schedule
-from passkit.shared import ALIGN, SharedPlan
-from passkit.sharing import aligned
-from passkit.size import Extent
-from passkit.stage import Buffer, KernelAST, Phase, Place
+from passkit.plan.group import Group
+from passkit.plan.packing import Part
+from passkit.plan.phases import alone, parts_by
+from passkit.plan.schedule import Schedule
+from passkit.sharing.shared import ALIGN, SharedPlan
+from passkit.sharing.sharing import aligned
+from passkit.values.size import Extent
 
 
 def phased(group: Group, schedule: Schedule, shared: SharedPlan, lower: Lower) -> Lowered:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from passkit.ast import Contract, Expr, Var, dt, size_of
+from passkit.ast.index import Extents, Sum, add, expression, normal
+from passkit.ast.stage import Dot, Let, Level, Loop, Matrix
+from passkit.ast.walk import variables
 from passkit.errors import CodeGenError
-from passkit.index import Extents, Sum, add, expression, normal
+from passkit.graph.node import Node, known_shape
+from passkit.graph.op import FContract
 from passkit.lowering.homes import Place
 from passkit.lowering.loops import FIRST, LAST, decoded
-from passkit.node import Node, known_shape
-from passkit.op import FContract
-from passkit.reads import Index, aligned
-from passkit.size import Extent
-from passkit.space import Axis
-from passkit.stage import Dot, Let, Level, Loop, Matrix
+from passkit.space.reads import Index, aligned
+from passkit.space.space import Axis
 from passkit.stitching.regions import Region, bounds, place_of
-from passkit.walk import variables
+from passkit.values.size import Extent
 
 ROW, COLUMN, STEP = (Var(name, dt.int64) for name in ("m", "n", "k"))
 """The coordinates of a product, by which its operands are told apart into steps."""

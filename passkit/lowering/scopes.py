@@ -12,13 +12,13 @@ from functools import cached_property
 
 from attrs import define, field
 
-from passkit import dtype as dt
 from passkit.ast import Binary, Const, Expr, Select, SizeOf, Unary, Var
-from passkit.index import Sum, add, normal
-from passkit.size import Extent, at_least
-from passkit.stage import Let, Loop
-from passkit.tidy import parts, replace_children
-from passkit.walk import children, variables
+from passkit.ast.index import Sum, add, normal
+from passkit.ast.stage import Let, Loop
+from passkit.ast.tidy import parts, replace_children
+from passkit.ast.walk import children, variables
+from passkit.values import dtype as dt
+from passkit.values.size import Extent, at_least
 
 LANE, ROW = Var("LANE", dt.int64), Var("ROW", dt.int64)
 UNTOLD = Sum(((Var("UNTOLD", dt.int64), 1),))

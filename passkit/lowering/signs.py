@@ -11,7 +11,7 @@ from collections.abc import Callable
 from attrs import frozen
 
 from passkit.ast import VARIANTS, Binary, Call, Cast, Const, Expr, Select, Unary, Var
-from passkit.tidy import replace_children
+from passkit.ast.tidy import replace_children
 
 AT_LEAST_0 = frozenset(["abs", "sqrt", "exp", "exp2", "sigmoid", *VARIANTS])
 """Functions that are never below 0."""

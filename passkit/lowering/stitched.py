@@ -7,27 +7,27 @@ from collections.abc import Iterable, Sequence
 from attrs import evolve
 
 from passkit.ast import Expr, Var, dt, size_of
+from passkit.ast.index import Extents, ravel
+from passkit.ast.stage import Dot, KernelAST, Let, Part, Phase, Stage
+from passkit.ast.tidy import expressions
+from passkit.ast.walk import variables
 from passkit.errors import CodeGenError
-from passkit.group import Group
-from passkit.index import Extents, ravel
+from passkit.graph.node import Entry, Node, known_shape
 from passkit.lowering.block_loops import BlockLoops
 from passkit.lowering.homes import Array, PartHomes, Place
 from passkit.lowering.loops import over_tiles
 from passkit.lowering.lower import Lowering
 from passkit.lowering.params import params_of
 from passkit.lowering.product import product_stages
-from passkit.node import Entry, Node, known_shape
-from passkit.reads import Index
-from passkit.schedule import PartPlan, Schedule, Stitching
-from passkit.shared import SharedPlan
-from passkit.size import Extent
-from passkit.space import Infeasible
-from passkit.stage import Dot, KernelAST, Let, Part, Phase, Stage
+from passkit.plan.group import Group
+from passkit.plan.schedule import PartPlan, Schedule, Stitching
+from passkit.sharing.shared import SharedPlan
+from passkit.space.reads import Index
+from passkit.space.space import Infeasible
 from passkit.stitching.cutting import source_of
 from passkit.stitching.parts import lay_part
 from passkit.stitching.regions import bounds
-from passkit.tidy import expressions
-from passkit.walk import variables
+from passkit.values.size import Extent
 
 
 def lower_stitched(

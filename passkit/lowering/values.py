@@ -7,18 +7,18 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from passkit.ast import Expr, Load, Scan, Var, cast, const
-from passkit.choice import by_extents, settled
+from passkit.ast.choice import by_extents, settled
+from passkit.ast.index import expression, normal
+from passkit.ast.stage import Let, Running
+from passkit.ast.tidy import LONGEST, parts, replace_children
 from passkit.errors import CodeGenError
-from passkit.index import expression, normal
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.op import FElement
 from passkit.lowering.arms import with_named_arms
 from passkit.lowering.parts import repeated_parts
 from passkit.lowering.signs import Signs
-from passkit.node import Entry, Node, known_shape
-from passkit.op import FElement
-from passkit.reads import Index, Reader, element, guarded_reads
-from passkit.space import Role, is_free, reduce_of, scan_of
-from passkit.stage import Let, Running
-from passkit.tidy import LONGEST, parts, replace_children
+from passkit.space.reads import Index, Reader, element, guarded_reads
+from passkit.space.space import Role, is_free, reduce_of, scan_of
 
 if TYPE_CHECKING:
     from passkit.lowering.lower import Lowering

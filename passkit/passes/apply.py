@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from types import MappingProxyType
 
-from passkit import registry
-from passkit.collector import seldom
 from passkit.errors import PassError, RegistryError
-from passkit.graph import Annotation, Graph
-from passkit.node import CONSTANT, Entry, Node
+from passkit.graph import registry
+from passkit.graph.graph import Annotation, Graph
+from passkit.graph.node import CONSTANT, Entry, Node
 from passkit.passes import hints
 from passkit.passes.base import Pass, find_pass, provider
 from passkit.passes.context import PassContext, current
+from passkit.values.collector import seldom
 
 OWN = ("options", "timing", "shape_guards", hints.HINTED)
 """Annotations that speak of no node or entry, and so outlive any change of the graph."""
@@ -170,7 +170,7 @@ class _Run:
         """Write the graph after a pass as numbered text and picture, if the context asks for it."""
         if self.context.dump is None:
             return
-        from passkit.text import to_text  # dumping is rare, and drawing needs graphviz
+        from passkit.serial.text import to_text  # dumping is rare, and drawing needs graphviz
         from passkit.viz import plan, render
 
         path = self.context.dump.path(each.name)

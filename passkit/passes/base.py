@@ -17,8 +17,8 @@ from typing import Any
 from attrs import field, frozen
 
 from passkit.errors import PassError, RegistryError, nearest
-from passkit.graph import Graph
-from passkit.registry import calling_place
+from passkit.graph.graph import Graph
+from passkit.graph.registry import calling_place
 
 Body = Callable[..., Graph]
 _lock = Lock()

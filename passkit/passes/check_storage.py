@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from passkit.errors import PassError
-from passkit.graph import Graph
-from passkit.node import CONSTANT, Entry, Node
-from passkit.size import evaluate, numel
-from passkit.storage import Home, Storage, StoragePlan, identities, sharing
+from passkit.graph.graph import Graph
+from passkit.graph.node import CONSTANT, Entry, Node
+from passkit.plan.storage import Home, Storage, StoragePlan, identities, sharing
+from passkit.values.size import evaluate, numel
 
 Range = tuple[Storage | None, int, int]
 
@@ -131,7 +131,7 @@ class _Run:
         a, b = self.graph.dtype(source), self.graph.dtype(entry)
         counts = [evaluate(numel(self.graph.shape(e)), self.sizes) for e in (source, entry)]
         fits = self.at(source) == self.at(entry) and a.nbytes == b.nbytes
-        if not fits or counts[0] != counts[1] or (k, entry.index) not in sharing(node):
+        if not fits or counts[0] != counts[1] or (k, entry.index) not in sharing(self.graph, node):
             raise PassError(
                 f"{node.where} writes {entry.name} over its input {source.name}, which it still "
                 f"reads: {counts[1]} elements of {b} over {counts[0]} of {a}"

@@ -8,31 +8,31 @@ from functools import lru_cache
 
 from attrs import evolve
 
+from passkit.ast.stage import Buffer, KernelAST, Place
+from passkit.checks.hazards import check_hazards
 from passkit.dialects import dialect_of, print_kernel
 from passkit.dialects.printer import has_rows
 from passkit.errors import ScheduleError
-from passkit.graph import Annotation, Graph
-from passkit.group import Group
-from passkit.hazards import check_hazards
-from passkit.kernel import Kernel
+from passkit.graph.graph import Annotation, Graph
+from passkit.graph.node import Node
+from passkit.graph.op import FKernel
 from passkit.lowering import lower, pool_sizes
 from passkit.lowering.loops import tiles_of
-from passkit.memo import Held
-from passkit.node import Node
-from passkit.op import FKernel
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
 from passkit.passes.plan_memory import storage_plan
-from passkit.planner import plan_group
+from passkit.plan.group import Group
+from passkit.plan.kernel import Kernel
+from passkit.plan.planner import plan_group
+from passkit.plan.schedule import Schedule
+from passkit.plan.storage import StoragePlan
+from passkit.plan.target import Target
 from passkit.runtime.cuda.figures import USUAL
-from passkit.schedule import Schedule
-from passkit.shared import ALIGN, ROOM, SharedPlan, largest, plan_shared
-from passkit.sharing import aligned
-from passkit.size import Extent, numel, substitute
-from passkit.space import Infeasible
-from passkit.stage import Buffer, KernelAST, Place
-from passkit.storage import StoragePlan
-from passkit.target import Target
+from passkit.sharing.shared import ALIGN, ROOM, SharedPlan, largest, plan_shared
+from passkit.sharing.sharing import aligned
+from passkit.space.space import Infeasible
+from passkit.values.memo import Held
+from passkit.values.size import Extent, numel, substitute
 
 FORMAT = 1
 """Part of every key: raised when the meaning of a kernel's arguments changes."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from passkit.errors import DTypeError, PasskitError, ShapeError
-from passkit.graph import Graph
-from passkit.node import Entry, Node
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry, Node
 from passkit.passes.base import register_pass
 from passkit.passes.infer_shape import find_shapes, infer_shape, with_values
 from passkit.passes.infer_type import infer_type
-from passkit.size import substitute
+from passkit.values.size import substitute
 
 
 @register_pass(

@@ -13,10 +13,13 @@ from typing import Any
 from attrs import define, field, frozen
 
 from passkit.errors import ParseError, RegistryError, SettingError, nearest
-from passkit.node import Entry, Node
+from passkit.graph.node import Entry, Node
+from passkit.library.profile import calibrated
+from passkit.library.store import snapshot
 from passkit.passes.base import find_pass
-from passkit.target import Target, target_of
-from passkit.template import Template, parse_template
+from passkit.plan.evaluator import Evaluator
+from passkit.plan.target import Target, target_of
+from passkit.templating.template import Template, parse_template
 
 FUSIONS = ("none", "nnvm", "xla", "deep", "stitch")
 """Every operator alone; pairs of elementwise ones; XLA's basic rules; what grows from results by
@@ -121,7 +124,7 @@ class PassContext:
     ``keep_apart`` are lists of lists of nodes that Fusion must, or must not, put in one group;
     ``no_fuse`` nodes stay alone. Nodes are given by name, or as nodes or entries. ``templates`` has
     by the name of a group, or of an operator in it, how its loops are dealt out. ``evaluator``
-    answers what a schedule costs.
+    answers what groups cost: an `Evaluator`, or "model"; by default what was measured here.
 
     >>> with PassContext(fusion="nnvm"):
     ...     inner = PassContext(numerics="fast")
@@ -180,7 +183,7 @@ class PassContext:
         fields: dict[str, Any] = {
             k: getattr(outer, k) if outer else v for k, v in _DEFAULTS.items()
         }
-        fields["target"] = outer.target if outer else target_of("cpu")
+        fields["target"] = outer.target if outer else _target("cpu")
         fields["fuel"] = outer.fuel if outer else Fuel(None)
         for key, value in own.items():
             fields["times" if key == "timing" else key] = _SETTLE[key](value)
@@ -247,6 +250,11 @@ def current() -> PassContext | None:
     """The context in force here: the innermost ``with`` block's."""
     stack = _stack.get()
     return stack[-1] if stack else None
+
+
+def evaluator_of(context: PassContext) -> Any:
+    """What answers costs in a context: its evaluator, else what was measured on this machine."""
+    return snapshot().evaluator if context.evaluator is None else context.evaluator
 
 
 def _one_of(option: str, known: tuple[str, ...]) -> Any:
@@ -343,6 +351,25 @@ def _templates(value: Any) -> tuple[tuple[str, Template], ...]:
     return tuple(found.items())
 
 
+def _target(value: Any) -> Target:
+    """A target; a CPU that is given by its name has the numbers that were measured."""
+    found = target_of(value)
+    return found if isinstance(value, Target) else calibrated(found)
+
+
+def _evaluator(value: Any) -> Any:
+    if value == "model":
+        return MODEL
+    if not all(callable(getattr(value, name, None)) for name in ("choose", "seconds")):
+        raise SettingError(
+            f"evaluator must be 'model' or have the methods choose and seconds of an Evaluator, "
+            f"got {value!r}"
+        )
+    return value
+
+
+MODEL = Evaluator()
+"""What answers by the model alone."""
 _DEFAULTS: dict[str, Any] = {
     "target": None,
     "fusion": "stitch",
@@ -358,7 +385,7 @@ _DEFAULTS: dict[str, Any] = {
     "fuel": None,
 }
 _SETTLE: dict[str, Any] = {
-    "target": target_of,
+    "target": _target,
     "fusion": _one_of("fusion", FUSIONS),
     "numerics": _one_of("numerics", NUMERICS),
     "disabled": _disabled,
@@ -369,7 +396,7 @@ _SETTLE: dict[str, Any] = {
     "keep_apart": _groups("keep_apart"),
     "no_fuse": _nodes("no_fuse"),
     "templates": _templates,
-    "evaluator": lambda value: value,
+    "evaluator": _evaluator,
 }
 
 

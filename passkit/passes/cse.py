@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from passkit.dtype import DType
-from passkit.node import CONSTANT, Node
-from passkit.op import TStateful
-from passkit.size import Size
+from passkit.graph.node import CONSTANT, Node
+from passkit.graph.op import TStateful
+from passkit.values.dtype import DType
+from passkit.values.size import Size
 
 
 def node_key(node: Node) -> Hashable | None:

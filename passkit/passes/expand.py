@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from passkit.call import convert
-from passkit.dtype import DType, float32, is_narrow
 from passkit.errors import PassError
-from passkit.graph import Graph
-from passkit.infer import show_shape
-from passkit.node import CONSTANT, Entry, Node
-from passkit.op import (
+from passkit.graph.call import convert
+from passkit.graph.graph import Graph
+from passkit.graph.infer import show_shape
+from passkit.graph.node import CONSTANT, Entry, Node
+from passkit.graph.op import (
     FCodeGen,
     FCompute,
     FContract,
@@ -25,9 +24,10 @@ from passkit.op import (
     TLibraryCall,
     TStateful,
 )
+from passkit.graph.registry import Table
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
-from passkit.registry import Table
+from passkit.values.dtype import DType, float32, is_narrow
 
 RUNS_ITSELF: tuple[Table, ...] = (
     *(FCodeGen, FElement, FReduce, FScan, FContract, FCompute, TLibraryCall),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passkit.graph import Graph
-from passkit.node import CONSTANT, Entry, Node, constant
-from passkit.op import OpPattern, TStateful
-from passkit.size import awaits, numel
+from passkit.graph.graph import Graph
+from passkit.graph.node import CONSTANT, Entry, Node, constant
+from passkit.graph.op import OpPattern, TStateful
+from passkit.values.size import awaits, numel
 
 MOST = 64 << 20
 """Bytes of the largest value that folding makes."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 from attrs import define, field
 
 from passkit.errors import GraphError
-from passkit.graph import Graph
-from passkit.node import AS_READ, Entry, Node, is_state
-from passkit.op import FExpand, TStateful
+from passkit.graph.graph import Graph
+from passkit.graph.node import AS_READ, Entry, Node, is_state
+from passkit.graph.op import FExpand, TStateful
 from passkit.passes.base import register_pass
 
 

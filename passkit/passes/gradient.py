@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from passkit.adjoint import gradients
 from passkit.errors import PassError, nearest
-from passkit.graph import Graph
-from passkit.node import Entry, Node
+from passkit.graph.adjoint import gradients
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry, Node
 from passkit.passes.base import register_pass
 
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from passkit.errors import SettingError, nearest
-from passkit.graph import Graph
-from passkit.node import Entry, Node
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry, Node
 from passkit.passes.context import NodeName, PassContext
 
 GROUPS, ALONE = ("keep_together", "keep_apart"), "no_fuse"

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from passkit.errors import ShapeError
-from passkit.graph import Annotation, Graph
-from passkit.infer import broadcast_shapes, collect_guards, infer_shapes, show_shape
-from passkit.node import Entry, Node
-from passkit.op import FInferShapeBack, OpPattern
+from passkit.graph.graph import Annotation, Graph
+from passkit.graph.infer import broadcast_shapes, collect_guards, infer_shapes, show_shape
+from passkit.graph.node import Entry, Node
+from passkit.graph.op import FInferShapeBack, OpPattern
 from passkit.passes.base import register_pass
 from passkit.passes.spread import Spread
-from passkit.size import Extent, Shape, Size, divide_exactly, substitute, symbols_of
+from passkit.values.size import Extent, Shape, Size, divide_exactly, substitute, symbols_of
 
 Guard = tuple[Extent, Extent, str]
 

@@ -6,13 +6,13 @@ what is known around it.
 
 from __future__ import annotations
 
-from passkit.dtype import DType, dtype_of
 from passkit.errors import DTypeError
-from passkit.graph import Annotation, Graph
-from passkit.infer import infer_dtypes
-from passkit.node import Entry, Node
+from passkit.graph.graph import Annotation, Graph
+from passkit.graph.infer import infer_dtypes
+from passkit.graph.node import Entry, Node
 from passkit.passes.base import register_pass
 from passkit.passes.spread import Spread
+from passkit.values.dtype import DType, dtype_of
 
 CANDIDATES = tuple(
     map(

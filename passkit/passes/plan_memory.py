@@ -11,12 +11,12 @@ from bisect import bisect_left, insort
 from attrs import define
 
 from passkit.errors import PassError
-from passkit.graph import Annotation, Graph
-from passkit.node import CONSTANT, Entry, Node
+from passkit.graph.graph import Annotation, Graph
+from passkit.graph.node import CONSTANT, Entry, Node
 from passkit.passes.base import register_pass
 from passkit.passes.functionalize import writes
-from passkit.size import Extent, Size, evaluate, numel
-from passkit.storage import Copy, Home, Storage, StoragePlan, identities, sharing
+from passkit.plan.storage import Copy, Home, Storage, StoragePlan, identities, sharing
+from passkit.values.size import Extent, Size, evaluate, numel
 
 MATCH = 16
 """A free slot serves a value if their sizes differ by at most this factor (NNVM)."""
@@ -189,7 +189,7 @@ class _Planner:
         Every read of ``old`` must be of the element that is written next: declared by the
         operator, with as many elements as the result, so that nothing is broadcast.
         """
-        node, pairs = entry.node, set(sharing(entry.node))
+        node, pairs = entry.node, set(sharing(self.graph, entry.node))
         reads = [k for k, e in enumerate(node.inputs) if self.value[e] is old]
         return bool(reads) and all(
             (k, entry.index) in pairs and self.alike(node.inputs[k], entry) for k in reads

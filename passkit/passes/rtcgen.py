@@ -11,13 +11,13 @@ from typing import Any
 from passkit.ast import FUNCTIONS, VARIANTS, WORDS
 from passkit.dialects.cxx import PRELUDE
 from passkit.errors import KernelRefusedError, PassError
-from passkit.graph import Annotation, Graph
-from passkit.kernel import RTC, Kernel
-from passkit.node import Node
+from passkit.graph.graph import Annotation, Graph
+from passkit.graph.node import Node
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
+from passkit.plan.kernel import RTC, Kernel
+from passkit.plan.target import Target
 from passkit.runtime.native.build import KernelText, build
-from passkit.target import Target
 
 
 @register_pass("RTCGen", depends=("kernel",), provides=("rtc",), target_dependent=True)

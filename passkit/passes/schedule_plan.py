@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from attrs import evolve
 
 from passkit.errors import ScheduleError, nearest
-from passkit.graph import Annotation, Graph
-from passkit.group import Group
-from passkit.node import Entry, Node
+from passkit.graph.graph import Annotation, Graph
+from passkit.graph.node import Entry, Node
 from passkit.passes.base import register_pass
-from passkit.passes.context import PassContext
-from passkit.phases import parts_by
-from passkit.phasing import passed_on
-from passkit.planner import plan_group
-from passkit.schedule import Schedule, with_stream
-from passkit.size import numel
-from passkit.space import Infeasible
-from passkit.target import Target
-from passkit.template import Template
+from passkit.passes.context import PassContext, evaluator_of
+from passkit.plan.group import Group
+from passkit.plan.phases import parts_by
+from passkit.plan.phasing import passed_on
+from passkit.plan.planner import plan_group
+from passkit.plan.schedule import Schedule, Source, with_stream
+from passkit.plan.target import Target
+from passkit.space.space import Infeasible
+from passkit.templating.template import Template
+from passkit.values.size import numel
 
 
 @register_pass(
@@ -29,18 +30,21 @@ from passkit.template import Template
     target_dependent=True,
 )
 def schedule_plan(graph: Graph, context: PassContext) -> Graph:
-    """Annotate each fused node with its `Schedule`, the one that a template asks for.
+    """Annotate each fused node with its `Schedule`: of its template, else the evaluator's choice.
+
+    A choice that was measured, of another template than the usual one, is an optional decision.
 
     Raises: ScheduleError for a template of no group, or that its group's kernel cannot do; and for
     a group that no schedule serves, though Fusion makes none of those.
     """
     plans, target = {}, context.target
     given = _given(graph, context)
+    evaluator = evaluator_of(context)
     for node, group in graph.attrs["subgraph"].items():
         if node in given:
             plan = _obeying(node, group, target, *given[node])
         else:
-            plan = _planned(node, group, target)
+            plan = _planned(node, group, context, evaluator)
         plans[node] = _with_stream(graph, node, plan, target)
     return graph.with_attrs(schedule=Annotation("schedule", plans))
 
@@ -74,9 +78,14 @@ def _given(graph: Graph, context: PassContext) -> dict[Node, tuple[str, Template
     return found
 
 
-def _planned(node: Node, group: Group, target: Target) -> Schedule:
+def _planned(node: Node, group: Group, context: PassContext, evaluator: Any) -> Schedule:
     """The schedule of a group. Raises: ScheduleError where there is none."""
-    plan = plan_group(group, target)
+    target = context.target
+    plan: Schedule | Infeasible = evaluator.choose(group, target)
+    if isinstance(plan, Schedule) and plan.source is Source.MEASURED:
+        usual = plan_group(group, target)
+        if isinstance(usual, Schedule) and evolve(usual, source=plan.source) != plan:
+            plan = plan if context.spend(f"tuned {node.label}") else usual
     if isinstance(plan, Infeasible):
         raise ScheduleError(
             f"{node.where}: {group} has no schedule on {target.name}: {plan.reason}; "

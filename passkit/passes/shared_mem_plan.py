@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from passkit.graph import Annotation, Graph
+from passkit.graph.graph import Annotation, Graph
 from passkit.passes.base import register_pass
-from passkit.shared import plan_shared
+from passkit.sharing.shared import plan_shared
 
 
 @register_pass(

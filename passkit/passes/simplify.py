@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 
 from passkit.errors import PassError
-from passkit.graph import Graph
-from passkit.infer import show_shape
-from passkit.node import CONSTANT, Entry, Node
-from passkit.op import FSimplify, TStateful
+from passkit.graph.graph import Graph
+from passkit.graph.infer import show_shape
+from passkit.graph.node import CONSTANT, Entry, Node
+from passkit.graph.op import FSimplify, TStateful
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
 from passkit.passes.cse import node_key

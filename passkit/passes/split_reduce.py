@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import prod
 
 from passkit.ast import Chunks, Reduce
-from passkit.graph import Graph
-from passkit.node import Entry, Node
-from passkit.op import FReduce
-from passkit.partial import JOIN, PARTIAL, split
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry, Node
+from passkit.graph.op import FReduce
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
-from passkit.size import Extent, Shape, Size, numel, substitute
-from passkit.space import reduce_of
+from passkit.space.partial import JOIN, PARTIAL, split
+from passkit.space.space import reduce_of
+from passkit.values.size import Extent, Shape, Size, numel, substitute
 
 ROW_CHUNK, COLUMN_CHUNK = 1 << 15, 128
 """Elements that one chunk of a result folds: along the lanes, or across them."""

@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from passkit.graph import Graph
-from passkit.node import Entry, Node
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry, Node
 
 Fact = TypeVar("Fact")
 

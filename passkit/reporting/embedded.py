@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-from passkit.render import rendered
+from passkit.viz.renderers import rendered
 from passkit.viz.scene import printable
 
 if TYPE_CHECKING:

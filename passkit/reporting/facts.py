@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 from attrs import asdict
 
 from passkit.runtime.program import Alias, Copy, Launch, Library
-from passkit.size import Extent, Size, evaluate, numel
-from passkit.units import bytes_text
+from passkit.values.size import Extent, Size, evaluate, numel
+from passkit.values.units import bytes_text
 from passkit.viz.labels import call_text, type_text
 from passkit.viz.sight import Sight
 from passkit.viz.sizes import size_text
 
 if TYPE_CHECKING:
-    from passkit.executable import Executable
-    from passkit.graph import Graph
-    from passkit.group import Decision
-    from passkit.kernel import Kernel
-    from passkit.node import Entry, Node
+    from passkit.graph.graph import Graph
+    from passkit.graph.node import Entry, Node
+    from passkit.plan.group import Decision
+    from passkit.plan.kernel import Kernel
+    from passkit.program.executable import Executable
     from passkit.runtime.profile import Profile
     from passkit.runtime.program import Step
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from passkit.reporting.page import page
 
 if TYPE_CHECKING:
-    from passkit.executable import Executable
+    from passkit.program.executable import Executable
     from passkit.runtime.profile import Profile
 
 DRAWING = 20.0

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from passkit.reporting.embedded import embedded
 from passkit.reporting.facts import facts
-from passkit.units import bytes_text, seconds_text
+from passkit.values.units import bytes_text, seconds_text
 from passkit.viz.plan import plan
 from passkit.viz.scene import printable
 
 if TYPE_CHECKING:
-    from passkit.executable import Executable
+    from passkit.program.executable import Executable
     from passkit.runtime.profile import Profile
     from passkit.viz.scene import Picture
 
@@ -143,7 +143,9 @@ def _called(told: list[dict[str, Any]], ids: list[int]) -> str:
 def _copy(profile: Profile | None) -> dict[str, float] | None:
     if profile is None or not any(r.copying for r in profile.rows):
         return None
-    from passkit.copying import copy_speed  # measured before, or there would be no such rows
+    from passkit.program.copying import (
+        copy_speed,  # measured before, or there would be no such rows
+    )
 
     return {"bandwidth": copy_speed().bandwidth}
 

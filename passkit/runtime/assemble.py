@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from passkit.dtype import DType
-from passkit.graph import Graph
-from passkit.node import CONSTANT, Entry, Node
-from passkit.op import FCompute, FContract, FRun, TLibraryCall
+from passkit.graph.graph import Graph
+from passkit.graph.node import CONSTANT, Entry, Node
+from passkit.graph.op import FCompute, FContract, FRun, TLibraryCall
+from passkit.plan.storage import Home, StoragePlan
+from passkit.plan.target import Target
 from passkit.runtime.interpret import concrete, derive
 from passkit.runtime.native.blas import blas
 from passkit.runtime.native.launcher import builtin
@@ -26,9 +27,8 @@ from passkit.runtime.program import (
     constant_array,
 )
 from passkit.runtime.state import State
-from passkit.size import Extent, Shape, numel, symbols_of
-from passkit.storage import Home, StoragePlan
-from passkit.target import Target
+from passkit.values.dtype import DType
+from passkit.values.size import Extent, Shape, numel, symbols_of
 
 GEMM = {"float32": "gemm_f32", "float64": "gemm_f64"}
 

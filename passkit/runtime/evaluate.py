@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passkit.ast import VARIANTS, Binary, Call, Cast, Const, Expr, Load, Select, SizeOf, Unary, Var
-from passkit.dtype import DType, dtype_of
 from passkit.errors import CodeGenError, nearest
-from passkit.lazy import Lazy
 from passkit.runtime.philox import philox
-from passkit.size import evaluate as evaluate_size
+from passkit.values.dtype import DType, dtype_of
+from passkit.values.lazy import Lazy
+from passkit.values.size import evaluate as evaluate_size
 
 if TYPE_CHECKING:
     from passkit.runtime import incomplete, special

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from passkit.dtype import DType, dtype_of
 from passkit.errors import DTypeError, FeedError, nearest
-from passkit.size import Extent, Shape, Size, evaluate
+from passkit.values.dtype import DType, dtype_of
+from passkit.values.size import Extent, Shape, Size, evaluate
 
 
 def signature(dtype: DType | None, shape: Shape | None) -> str:

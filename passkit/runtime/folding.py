@@ -8,10 +8,10 @@ import numpy as np
 
 from passkit import ast
 from passkit.ast import Binary, Call, Const, Expr, Reduce, Scan, Var
-from passkit.dtype import dtype_of, int64
-from passkit.node import Node
-from passkit.op import FReduce, FScan
+from passkit.graph.node import Node
+from passkit.graph.op import FReduce, FScan
 from passkit.runtime.evaluate import evaluate
+from passkit.values.dtype import dtype_of, int64
 
 Array = Any
 

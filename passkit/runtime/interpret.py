@@ -14,18 +14,27 @@ from typing import Any
 import numpy as np
 
 from passkit.ast import Expr, Load, Var, size_of
-from passkit.dtype import dtype_of, int64
 from passkit.errors import CodeGenError, DTypeError, FeedError, ShapeError
-from passkit.graph import Graph, post_order
-from passkit.group import FUSED
-from passkit.infer import show_shape
-from passkit.node import AS_READ, Entry, Node, is_state, known_shape
-from passkit.op import FCodeGen, FCompute, FContract, FElement, FExpand, FReduce, FScan, TStateful
-from passkit.reads import element
+from passkit.graph.graph import Graph, post_order
+from passkit.graph.infer import show_shape
+from passkit.graph.node import AS_READ, Entry, Node, is_state, known_shape
+from passkit.graph.op import (
+    FCodeGen,
+    FCompute,
+    FContract,
+    FElement,
+    FExpand,
+    FReduce,
+    FScan,
+    TStateful,
+)
+from passkit.plan.group import FUSED
 from passkit.runtime.evaluate import cast_array, evaluate
 from passkit.runtime.feeds import bind_sizes, check_feeds
 from passkit.runtime.folding import by_reduce, by_scan
-from passkit.size import Shape, Size, awaits, has_size, numel, substitute, symbols_of
+from passkit.space.reads import element
+from passkit.values.dtype import dtype_of, int64
+from passkit.values.size import Shape, Size, awaits, has_size, numel, substitute, symbols_of
 
 Array = Any
 Arrays = list[Array]

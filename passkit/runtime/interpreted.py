@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from passkit.graph import Graph
+import numpy as np
+
+from passkit.graph.graph import Graph
 from passkit.runtime.interpret import interpret
 from passkit.runtime.state import State
 
@@ -20,9 +22,14 @@ class Interpreted:
     def __call__(
         self, feeds: Mapping[str, Any] | None = None, /, *, out: Any = None, **named: Any
     ) -> list[Any]:
-        """Run on arrays."""
+        """Run on arrays. Variables stay where they are, since native code may know the place."""
         with self.state.lock:
-            results = interpret(self.graph, {**(feeds or {}), **named}, self.state.arrays)
+            values = dict(self.state.arrays)
+            found = interpret(self.graph, {**(feeds or {}), **named}, values)
+            results = [np.array(r) for r in found]  # some are variables, which change
+            for name, array in self.state.arrays.items():
+                if values[name] is not array:
+                    array[...] = values[name]
         if out is not None:
             for target, result in zip(out, results, strict=True):
                 target[...] = result

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from passkit.errors import GraphError
-from passkit.graph import Graph
-from passkit.infer import show_shape
-from passkit.node import Entry, Node
-from passkit.op import REQUIRED, OpPattern, register_op
+from passkit.graph.graph import Graph
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry, Node
+from passkit.graph.op import REQUIRED, OpPattern, register_op
 from passkit.runtime.interpret import interpret
-from passkit.size import Shape
+from passkit.values.size import Shape
 
 STATE = "value_"
 """What the graphs call their inputs, in front of a position."""

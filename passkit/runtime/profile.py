@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from attrs import field, frozen
 
-from passkit.dtype import DType
-from passkit.lazy import Lazy
 from passkit.runtime.native.launcher import launcher, num_threads
 from passkit.runtime.program import Alias, Library, Program, Step
-from passkit.size import evaluate
-from passkit.units import bytes_text, seconds_text, table
+from passkit.values.dtype import DType
+from passkit.values.lazy import Lazy
+from passkit.values.size import evaluate
+from passkit.values.units import bytes_text, seconds_text, table
 
-notebook: Any = Lazy("passkit.notebook")
+notebook: Any = Lazy("passkit.reporting.notebook")
 """What notebooks show stands above, and is asked for only by them."""
 
 MOST_SHARES = 100_000
@@ -277,10 +277,10 @@ def _threads(bound: Sequence[tuple[Any, ...]]) -> int:
 
 
 def random_feeds(
-    inputs: Sequence[tuple[str, DType]], shapes: Sequence[tuple[int, ...]]
+    inputs: Sequence[tuple[str, DType]], shapes: Sequence[tuple[int, ...]], seed: int = 0
 ) -> dict[str, Any]:
     """Arrays of random numbers, the same in every run: normal for floats, small for integers."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     feeds = {}
     for (name, dtype), shape in zip(inputs, shapes, strict=True):
         values = rng.standard_normal(shape) if dtype.is_float else rng.integers(0, 2, shape)

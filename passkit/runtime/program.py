@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from attrs import field, frozen
 
-from passkit.dtype import DType
-from passkit.kernel import Kernel
+from passkit.plan.kernel import Kernel
+from passkit.plan.target import Target
 from passkit.runtime.table import Row, Table
-from passkit.size import Extent, Shape, numel
-from passkit.target import Target
+from passkit.values.dtype import DType
+from passkit.values.size import Extent, Shape, numel
 
 
 @frozen

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passkit.errors import FeedError, nearest
-from passkit.graph import Graph
+from passkit.graph.graph import Graph
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,15 +29,31 @@ class State:
     @classmethod
     def of(cls, graph: Graph) -> State:
         """The initial state of a graph's variables; one without a value is zero and unset."""
-        made = cls()
+        return cls().holding(graph)
+
+    def holding(self, graph: Graph) -> State:
+        """This state, with the initial values of those variables of a graph that it lacks.
+
+        Raises: FeedError when it holds a variable of another shape or dtype under the same name.
+        """
         for node in graph.states:
+            shape = tuple(int(n) for n in node.params["shape"])
+            dtype = node.params["dtype"].numpy
+            found = self.arrays.get(node.name)
+            if found is not None:
+                if (found.shape, found.dtype) != (shape, dtype):
+                    raise FeedError(
+                        f"the graph's variable '{node.name}' is {dtype}{list(shape)}, and the "
+                        f"state holds {found.dtype}{list(found.shape)} under that name; name one "
+                        f"of them otherwise"
+                    )
+                continue
             initial = node.params["initial"]
             if initial is None:
-                shape = tuple(int(n) for n in node.params["shape"])
-                initial = np.zeros(shape, node.params["dtype"].numpy)
-                made.unset.add(node.name)
-            made.arrays[node.name] = _own(initial)
-        return made
+                initial = np.zeros(shape, dtype)
+                self.unset.add(node.name)
+            self.arrays[node.name] = _own(initial)
+        return self
 
     def __getitem__(self, name: str) -> Any:
         """A copy of a variable's value. Raises: FeedError for an unknown name."""

@@ -17,10 +17,10 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from passkit.dtype import DType
 from passkit.errors import FeedError
 from passkit.runtime.native.launcher import launcher
-from passkit.size import Extent, Shape, Size, evaluate, known_or_zero, laid_out, solved
+from passkit.values.dtype import DType
+from passkit.values.size import Extent, Shape, Size, evaluate, known_or_zero, laid_out, solved
 
 Row = tuple[Any, ...]
 

@@ -13,25 +13,27 @@ from attrs import define, field
 from passkit.selection.cycles import cycles
 from passkit.selection.greedy import greedy, selection
 from passkit.selection.nested import is_nested, nested
+from passkit.selection.pieces import pieces_of
 from passkit.selection.problem import Problem, Selection
-from passkit.selection.solver import Program, solve
+from passkit.selection.solver import Program, Solution, searched, solve
 
 ROUNDS = 50
 """How often cycles are cut before patterns of small gain are given up for them."""
 MOST = 100
-"""Patterns of one program at most: of more, those of the largest gain."""
+"""Patterns of one program at most."""
 TIE = 1e-7
 """What an operator less to launch counts beside the largest gain, where gains are equal."""
 
 
-def exact(problem: Problem) -> Selection:
+def exact(problem: Problem, few: int = 0) -> Selection:
     """The patterns of the largest gain that are disjoint and make no cycle.
 
-    A component, patterns that overlap or are on a cycle together, is a program of its own. Where a
-    component has over `MOST` patterns, or its program is not solved, the bound says what may be
-    lost.
+    A component, patterns that overlap or are on a cycle together, is a program of its own; one of
+    at most a ``few`` patterns is searched through, without a solver. Where a component has over
+    `MOST` patterns, it is cut where that loses least; then, or where its program is not solved, the
+    bound says what may be lost. Components that are alike are solved once.
     """
-    run = _Exact(problem)
+    run = _Exact(problem, few)
     for k in range(ROUNDS):
         found = cycles(problem, run.chosen())
         if not found:
@@ -54,9 +56,10 @@ class _Component:
 
 
 class _Exact:
-    def __init__(self, problem: Problem) -> None:
-        self.problem, self.rounds = problem, 0
+    def __init__(self, problem: Problem, few: int) -> None:
+        self.problem, self.few, self.rounds = problem, few, 0
         self.components = [_Component(c) for c in _components(problem)]
+        self.known: dict[Program, Solution | None] = {}
 
     def chosen(self) -> set[int]:
         """What all components choose; those that changed are solved again."""
@@ -79,21 +82,25 @@ class _Exact:
             c.chosen, c.solver = nested(problem, c.patterns), "nested"
             c.bound = problem.gain(c.chosen)
             return
-        by_gain = sorted(c.patterns, key=lambda k: (-problem.patterns[k].gain, k))
-        kept = sorted(by_gain[:MOST])
-        program = _program(problem, kept, c.cuts)
-        found, c.rows = solve(program), len(program.rows)
-        if found is None:
-            part = Problem(problem.needs, [problem.patterns[k] for k in c.patterns])
-            other = greedy(part)
-            c.chosen = {c.patterns[k] for k in other.chosen}
-            c.bound, c.solver = other.bound, "greedy"
-            return
-        c.chosen, c.solver = {kept[k] for k in found.chosen}, found.solver
+        c.chosen, c.rows, c.solver = set(), 0, ""
+        pieces = pieces_of(problem, c.patterns, MOST)
+        for kept in pieces:
+            program = _program(problem, kept, c.cuts)
+            found = self._solved(program)
+            if found is None:
+                found = Solution(greedy(_part(problem, kept)).chosen, "greedy")
+            c.chosen |= {kept[k] for k in found.chosen}
+            c.rows += len(program.rows)
+            c.solver = found.solver
         c.bound = problem.gain(c.chosen)
-        if len(kept) < len(c.patterns):
-            part = Problem(problem.needs, [problem.patterns[k] for k in c.patterns])
-            c.bound = selection(part, (), "").bound
+        if sum(map(len, pieces)) < len(c.patterns) or c.solver == "greedy":
+            c.bound = selection(_part(problem, c.patterns), (), "").bound
+
+    def _solved(self, program: Program) -> Solution | None:
+        if program not in self.known:
+            small = len(program.gains) <= self.few
+            self.known[program] = searched(program) if small else solve(program)
+        return self.known[program]
 
     def selection(self) -> Selection:
         """What is chosen in the end; what would still make cycles gives up what gains least."""
@@ -112,6 +119,11 @@ class _Exact:
             cuts=sum(len(c.cuts) for c in self.components),
             rounds=self.rounds,
         )
+
+
+def _part(problem: Problem, kept: Sequence[int]) -> Problem:
+    """The problem of some patterns."""
+    return Problem(problem.needs, [problem.patterns[k] for k in kept])
 
 
 def _components(problem: Problem) -> list[list[int]]:
@@ -152,4 +164,4 @@ def _program(problem: Problem, kept: Sequence[int], cuts: Collection[frozenset[i
         if all(k in place for k in cycle):
             row = tuple(sorted(place[k] for k in cycle))
             rows[row] = min(rows.get(row, len(row)), len(row) - 1)
-    return Program(gains, list(rows.items()))
+    return Program(tuple(gains), tuple(rows.items()))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from ctypes import CDLL
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 from attrs import frozen
@@ -50,6 +53,27 @@ def solve(program: Program) -> Solution | None:
     return Solution(tuple(k for k, v in enumerate(values) if v is not None and v > HALF), name)
 
 
+def searched(program: Program) -> Solution:
+    """The best choices of a small program, by trying all that could be better than the best."""
+    order = sorted(range(len(program.gains)), key=lambda j: (-program.gains[j], j))
+    left = [sum(max(0.0, program.gains[j]) for j in order[k:]) for k in range(len(order) + 1)]
+    rows = [(frozenset(row), most) for row, most in program.rows]
+    best, kept = 0.0, frozenset[int]()
+    todo = [(0, 0.0, frozenset[int]())]
+    while todo:
+        k, gain, chosen = todo.pop()
+        if gain > best:
+            best, kept = gain, chosen
+        if k == len(order) or gain + left[k] <= best:
+            continue
+        j = order[k]
+        todo.append((k + 1, gain, chosen))
+        more = chosen | {j}
+        if all(len(more & row) <= most for row, most in rows if j in row):
+            todo.append((k + 1, gain + program.gains[j], more))
+    return Solution(tuple(sorted(kept)), "search")
+
+
 @cache
 def solver_name() -> str | None:
     """The solver that is there."""
@@ -58,4 +82,25 @@ def solver_name() -> str | None:
     except ImportError:
         return None
     there = pulp.listSolvers(onlyAvailable=True)
-    return next((name for name in SOLVERS if name in there), None)
+    name = next((name for name in SOLVERS if name in there), None)
+    if name == "HiGHS":
+        _greeted()
+    return name
+
+
+def _greeted() -> None:
+    """Let HiGHS print its name and licence, which it does once whatever its settings, to nobody."""
+    make: Any = import_module("highspy").Highs
+    try:
+        kept = os.dup(1)
+    except OSError:  # there is no output to keep clean
+        return
+    nobody = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nobody, 1)
+        make()
+        CDLL(None).fflush(None)
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+        os.close(nobody)

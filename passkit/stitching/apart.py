@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from passkit.graph import Graph
-from passkit.index import Sum
-from passkit.layout import Layout, lay_apart
-from passkit.node import Entry, Node, known_shape
-from passkit.size import numel
-from passkit.space import Infeasible, Role, is_free, reduce_of
+from passkit.ast.index import Sum
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.space.layout import Layout, lay_apart
+from passkit.space.space import Infeasible, Role, is_free, reduce_of
 from passkit.stitching.closed import closed, laid_out
 from passkit.stitching.cutting import Piece, cut, results_of
+from passkit.values.size import numel
 
 Accesses = Mapping[Entry, set[Sum]]
 """Where the elements of a result read each value that other parts leave, in terms of its point."""

@@ -9,21 +9,21 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from attrs import field, frozen
 
-from passkit.closing import reads_of_part
-from passkit.consistency import States
-from passkit.group import Group
-from passkit.layout import Layout, lay_apart
-from passkit.node import Entry, Node, known_shape
-from passkit.schedule import estimate
-from passkit.size import Extent, numel
-from passkit.space import Infeasible
-from passkit.split import GUESS, State, guessed
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.plan.closing import reads_of_part
+from passkit.plan.group import Group
+from passkit.plan.schedule import estimate
+from passkit.plan.target import Target
+from passkit.space.layout import Layout, lay_apart
+from passkit.space.space import Infeasible
+from passkit.splits.consistency import States
+from passkit.splits.split import GUESS, State, guessed
 from passkit.stitching.closed import closed
 from passkit.stitching.costs import product_seconds, tile_seconds
 from passkit.stitching.cutting import Piece, contract_of
 from passkit.stitching.parts import USUAL
 from passkit.stitching.regions import Region, region_of
-from passkit.target import Target
+from passkit.values.size import Extent, numel
 
 
 @frozen(eq=False)

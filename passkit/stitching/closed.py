@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from passkit.closing import make_group, reads_of_part
-from passkit.graph import Graph
-from passkit.group import Group
-from passkit.layout import lay_out
-from passkit.node import Entry, Node
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry, Node
+from passkit.plan.closing import make_group, reads_of_part
+from passkit.plan.group import Group
+from passkit.space.layout import lay_out
 
 
 @lru_cache(maxsize=1024)

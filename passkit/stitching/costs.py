@@ -5,15 +5,15 @@ Extents that only a call knows are taken to be `USUAL`.
 
 from __future__ import annotations
 
-from passkit.folds import Contract
-from passkit.schedule import Schedule, is_expensive
-from passkit.size import Extent, numel
-from passkit.space import Role, reduce_of
-from passkit.split import guessed
+from passkit.ast.folds import Contract
+from passkit.plan.schedule import Schedule, is_expensive
+from passkit.plan.target import Target
+from passkit.space.space import Role, reduce_of
+from passkit.space.tiling import Composition
+from passkit.splits.split import guessed
 from passkit.stitching.parts import USUAL, LaidPart
 from passkit.stitching.regions import Region
-from passkit.target import Target
-from passkit.tiling import Composition
+from passkit.values.size import Extent, numel
 
 FLOPS = 6e10
 """Steps of products of matrices that a core takes in a second, from its caches."""

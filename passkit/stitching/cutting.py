@@ -11,21 +11,21 @@ from collections.abc import Collection, Container, Sequence
 
 from attrs import define, field
 
-from passkit import dtype as dt
 from passkit.ast import Var
-from passkit.closing import reads_of_part
-from passkit.folds import Contract
-from passkit.graph import Graph
-from passkit.index import Extents, ravel
-from passkit.layout import lay_apart
-from passkit.node import Entry, Node, known_shape
-from passkit.op import FContract, OpPattern
-from passkit.reads import Index, reads_of
-from passkit.schedule import RECOMPUTE, is_expensive
-from passkit.space import Infeasible, folding_of, is_free, reduce_of, scan_of
+from passkit.ast.folds import Contract
+from passkit.ast.index import Extents, ravel
+from passkit.ast.walk import variables
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.op import FContract, OpPattern
+from passkit.plan.closing import reads_of_part
+from passkit.plan.schedule import RECOMPUTE, is_expensive
+from passkit.space.layout import lay_apart
+from passkit.space.reads import Index, reads_of
+from passkit.space.space import Infeasible, folding_of, is_free, reduce_of, scan_of
 from passkit.stitching.closed import closed, laid_out
 from passkit.stitching.growth import Growth, grown
-from passkit.walk import variables
+from passkit.values import dtype as dt
 
 
 @define(eq=False)

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 
 from attrs import define, field
 
-from passkit.graph import Graph
-from passkit.layout import (
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.space.layout import (
     Layout,
     check_fold,
     largest_of,
@@ -19,10 +20,9 @@ from passkit.layout import (
     output_role,
     space_over,
 )
-from passkit.node import Entry, Node, known_shape
-from passkit.reads import Index
-from passkit.size import Shape
-from passkit.space import Folding, Role, folding_of
+from passkit.space.reads import Index
+from passkit.space.space import Folding, Role, folding_of
+from passkit.values.size import Shape
 
 _Read = tuple[Node, Index, Role]
 

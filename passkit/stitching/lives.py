@@ -11,19 +11,19 @@ from typing import TypeVar
 
 from attrs import define, field, frozen
 
-from passkit.closing import reads_of_part
-from passkit.flow import spans, work_of
-from passkit.graph import Graph
-from passkit.group import Group
-from passkit.node import Node
-from passkit.schedule import PartPlan, Schedule, Stitching
-from passkit.scratch import Holds, Scratch
-from passkit.sharing import Array, Need, Work
-from passkit.size import Extent
-from passkit.space import Role, is_free, reduce_of, scan_of
+from passkit.graph.graph import Graph
+from passkit.graph.node import Node
+from passkit.plan.closing import reads_of_part
+from passkit.plan.group import Group
+from passkit.plan.schedule import PartPlan, Schedule, Stitching
+from passkit.sharing.flow import spans, work_of
+from passkit.sharing.scratch import Holds, Scratch
+from passkit.sharing.sharing import Array, Need, Work
+from passkit.space.space import Role, is_free, reduce_of, scan_of
+from passkit.space.tiling import Composition
 from passkit.stitching.parts import LaidPart, has_rows
 from passkit.stitching.regions import Region, alike
-from passkit.tiling import Composition
+from passkit.values.size import Extent
 
 T = TypeVar("T")
 Way = Region | str
@@ -84,7 +84,7 @@ class _Life:
 def arrays_of(
     group: Group, stitching: Stitching, parts: Sequence[TilePart]
 ) -> tuple[list[Array], list[tuple[int | None, int]]]:
-    """The arrays of a tile as `passkit.sharing` sees them, and which ones those are.
+    """The arrays of a tile as `passkit.sharing.sharing` sees them, and which ones those are.
 
     Those that parts leave for others have no part, and their positions among them; others have the
     part whose own they are.

@@ -6,21 +6,21 @@ from collections.abc import Collection, Mapping, Sequence
 
 from attrs import frozen
 
-from passkit import dtype as dt
 from passkit.ast import Var
-from passkit.group import Group
-from passkit.layout import Layout, lay_apart
-from passkit.node import Entry, Node, known_shape
-from passkit.schedule import Schedule, estimate, is_expensive, levels_of, stages_of
-from passkit.size import Extent, numel
-from passkit.space import Axis, Infeasible, Role, Space, reduce_of
-from passkit.split import Split, guessed
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.plan.group import Group
+from passkit.plan.schedule import Schedule, estimate, is_expensive, levels_of, stages_of
+from passkit.plan.target import Target
+from passkit.space.layout import Layout, lay_apart
+from passkit.space.space import Axis, Infeasible, Role, Space, reduce_of
+from passkit.space.tiling import Composition, is_short
+from passkit.space.turning import block_axis
+from passkit.splits.split import Split, guessed
 from passkit.stitching.closed import closed
 from passkit.stitching.regions import Region
 from passkit.stitching.tracts import Tract, boundary, tract_along, tract_of
-from passkit.target import Target
-from passkit.tiling import Composition, is_short
-from passkit.turning import block_axis
+from passkit.values import dtype as dt
+from passkit.values.size import Extent, numel
 
 USUAL = 128
 """What an extent that only a call knows is taken for where seconds are compared."""

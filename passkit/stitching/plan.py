@@ -13,19 +13,20 @@ from typing import TypeVar
 
 from attrs import evolve
 
-from passkit.closing import reads_of_part
-from passkit.consistency import Part, States
-from passkit.graph import Graph
-from passkit.group import Group
-from passkit.node import Entry, Node, known_shape
-from passkit.op import FContract
-from passkit.schedule import PartPlan, Schedule, Stitching
-from passkit.shared import ROOM, tile_parts
-from passkit.sharing import Array, arranged, share
-from passkit.size import Extent, Size, at_least, has_size, numel
-from passkit.space import Infeasible, folding_of, is_free
-from passkit.split import Split, guessed
-from passkit.split_search import Agreed, Search, completed, roots_of
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.op import FContract
+from passkit.plan.closing import reads_of_part
+from passkit.plan.group import Group
+from passkit.plan.schedule import PartPlan, Schedule, Stitching
+from passkit.plan.target import Target
+from passkit.sharing.shared import ROOM, tile_parts
+from passkit.sharing.sharing import Array, arranged, share
+from passkit.space.space import Infeasible, folding_of, is_free
+from passkit.space.tiling import Composition
+from passkit.splits.consistency import Part, States
+from passkit.splits.split import Split, guessed
+from passkit.splits.split_search import Agreed, Search, completed, roots_of
 from passkit.stitching.apart import cuts
 from passkit.stitching.bounds import Bound
 from passkit.stitching.costs import part_seconds, product_seconds, tile_seconds
@@ -33,8 +34,7 @@ from passkit.stitching.cutting import Piece, contract_of, results_of, without
 from passkit.stitching.lives import arrays_of
 from passkit.stitching.parts import LaidPart, crooked, lay_part, part_schedules
 from passkit.stitching.regions import Region, pitched, region_of
-from passkit.target import Target
-from passkit.tiling import Composition
+from passkit.values.size import Extent, Size, at_least, has_size, numel
 
 T = TypeVar("T", Schedule, "Schedule | Infeasible")
 WAYS, ALIKE = 64, 8

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from attrs import evolve, frozen
 
 from passkit.ast import Binary, Expr, Var, dt, size_of, where
-from passkit.index import Extents, Sum, ravel
-from passkit.size import Extent, Shape, numel
-from passkit.split import SplitKind, State, Whole
-from passkit.stage import Let
+from passkit.ast.index import Extents, Sum, ravel
+from passkit.ast.stage import Let
+from passkit.splits.split import SplitKind, State, Whole
+from passkit.values.size import Extent, Shape, numel
 
 TILE = Var("tile", dt.int64)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from passkit.index import Sum, ravel
-from passkit.size import Extent, divide_exactly, numel
-from passkit.space import Axis, Role, Space
+from passkit.ast.index import Sum, ravel
+from passkit.space.space import Axis, Role, Space
 from passkit.stitching.regions import Region
+from passkit.values.size import Extent, divide_exactly, numel
 
 
 @frozen

@@ -1,1 +1,1 @@
-"""Templates of groups: what schedules do, in the language of `passkit.template`, and back."""
+"""Templates of groups: what schedules do, in the language of `template.py`."""

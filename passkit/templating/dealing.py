@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from passkit.nest import Nest
-from passkit.size import Extent, Quotient, Size, at_least, divide_exactly
-from passkit.split import Split, SplitKind, rows_with
-from passkit.stage import Level
-from passkit.template import Attr, NestPlan, Part, kind_of, owned_loops
+from passkit.ast.stage import Level
+from passkit.space.nest import Nest
+from passkit.splits.split import Split, SplitKind, rows_with
+from passkit.templating.template import Attr, NestPlan, Part, kind_of, owned_loops
+from passkit.values.size import Extent, Quotient, Size, at_least, divide_exactly
 
 
 def dealt(extent: Extent, chunk: Extent, level: Level, inside: Extent = 1) -> Attr:

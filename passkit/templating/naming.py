@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import evolve
 
-from passkit.group import Group
-from passkit.layout import Layout, lay_out
-from passkit.nest import Nest, value_names
-from passkit.node import Node
-from passkit.phases import alone, parts_by
-from passkit.schedule import Schedule, Stitching
-from passkit.target import Target
-from passkit.template import NestPlan, Template
+from passkit.graph.node import Node
+from passkit.plan.group import Group
+from passkit.plan.phases import alone, parts_by
+from passkit.plan.schedule import Schedule, Stitching
+from passkit.plan.target import Target
+from passkit.space.layout import Layout, lay_out
+from passkit.space.nest import Nest, value_names
 from passkit.templating import plain, stitched
+from passkit.templating.template import NestPlan, Template
 
 
 def template_of(group: Group, schedule: Schedule, target: Target) -> Template:

@@ -11,18 +11,18 @@ from enum import Enum, auto
 
 from attrs import frozen
 
-from passkit.layout import Layout
-from passkit.nest import Nest
-from passkit.node import Node
-from passkit.schedule import Schedule, levels_of, stages_of
-from passkit.size import Extent, at_least, numel
-from passkit.space import Role, reduce_of, scan_of
-from passkit.stage import Level
-from passkit.target import Target
-from passkit.template import Attr, NestPlan
+from passkit.ast.stage import Level
+from passkit.graph.node import Node
+from passkit.plan.schedule import Schedule, levels_of, stages_of
+from passkit.plan.target import Target
+from passkit.space.layout import Layout
+from passkit.space.nest import Nest
+from passkit.space.space import Role, reduce_of, scan_of
+from passkit.space.tiling import Composition, cut_axis
+from passkit.space.turning import BLOCK
 from passkit.templating.dealing import dealt, settled
-from passkit.tiling import Composition, cut_axis
-from passkit.turning import BLOCK
+from passkit.templating.template import Attr, NestPlan
+from passkit.values.size import Extent, at_least, numel
 
 
 class Kind(Enum):

@@ -6,18 +6,18 @@ from collections.abc import Mapping
 
 from attrs import evolve
 
-from passkit.closing import reads_of_part
-from passkit.group import Group
-from passkit.nest import Nest, nests_of, value_names
-from passkit.node import Node, known_shape
-from passkit.schedule import Schedule
-from passkit.size import Extent, numel
-from passkit.stage import Level
+from passkit.ast.stage import Level
+from passkit.graph.node import Node, known_shape
+from passkit.plan.closing import reads_of_part
+from passkit.plan.group import Group
+from passkit.plan.schedule import Schedule
+from passkit.space.nest import Nest, nests_of, value_names
+from passkit.space.tiling import Composition
 from passkit.stitching.apart import cuts
 from passkit.stitching.regions import Region
-from passkit.template import NestPlan
 from passkit.templating.dealing import dealt, settled
-from passkit.tiling import Composition
+from passkit.templating.template import NestPlan
+from passkit.values.size import Extent, numel
 
 LEVELS = {
     Composition.ROW: (Level.WARP, Level.CTA),

@@ -6,21 +6,21 @@ from collections.abc import Callable, Sequence
 
 from attrs import evolve, frozen
 
-from passkit.closing import kind_of
-from passkit.graph import Graph
-from passkit.group import Group
+from passkit.ast.stage import Place
+from passkit.graph.graph import Graph
+from passkit.graph.node import Node, known_shape
 from passkit.lowering.loops import tiles_of
-from passkit.node import Node, known_shape
-from passkit.packing import Part
-from passkit.phases import alone, parts_by
-from passkit.schedule import Kept, PartPlan, Schedule, Stitching
-from passkit.scratch import Holds
-from passkit.shared import SharedPlan
-from passkit.size import Extent
-from passkit.space import is_free
-from passkit.stage import Place
+from passkit.plan.closing import kind_of
+from passkit.plan.group import Group
+from passkit.plan.packing import Part
+from passkit.plan.phases import alone, parts_by
+from passkit.plan.schedule import Kept, PartPlan, Schedule, Stitching
+from passkit.sharing.scratch import Holds
+from passkit.sharing.shared import SharedPlan
+from passkit.space.space import is_free
 from passkit.stitching.parts import LaidPart, lay_part
 from passkit.stitching.regions import Region
+from passkit.values.size import Extent
 from passkit.viz.labels import counted, extent_text, type_text
 from passkit.viz.sizes import size_text
 

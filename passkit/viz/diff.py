@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from passkit.graph import freeze
+from passkit.graph.graph import freeze
 from passkit.viz.colours import CAME, GONE, MOVED, SAME
 from passkit.viz.labels import call_lines, short_name, small, type_lines
 from passkit.viz.scene import Arrow, Box, Frame, Scene
 
 if TYPE_CHECKING:
-    from passkit.graph import Graph
-    from passkit.node import Entry, Node
+    from passkit.graph.graph import Graph
+    from passkit.graph.node import Entry, Node
     from passkit.viz.scene import Picture
 
 MANY = 150

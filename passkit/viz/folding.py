@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from passkit.node import is_state
+from passkit.graph.node import is_state
 from passkit.viz.colours import FORM, LINE
 from passkit.viz.labels import (
     brief,
@@ -24,7 +24,7 @@ from passkit.viz.scene import Arrow, Box, Frame, Scene
 from passkit.viz.scopes import Fold, folded
 
 if TYPE_CHECKING:
-    from passkit.node import Entry, Node
+    from passkit.graph.node import Entry, Node
     from passkit.viz.sight import Sight
 
 FEW = 12

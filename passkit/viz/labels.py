@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import wrap
 
-from passkit.dtype import DType
-from passkit.node import Entry, Node
-from passkit.op import Op, get_op
-from passkit.size import Extent, Shape, numel
-from passkit.units import bytes_text
+from passkit.graph.node import Entry, Node
+from passkit.graph.op import Op, get_op
+from passkit.values.dtype import DType
+from passkit.values.size import Extent, Shape, numel
+from passkit.values.units import bytes_text
 from passkit.viz.sizes import atom_text, size_text
 
 WIDEST = 44
@@ -19,8 +19,8 @@ WIDEST = 44
 def nbytes(shape: Shape, dtype: DType) -> str:
     """How much memory a value takes, with its unknown sizes as factors.
 
-    >>> from passkit.dtype import float32
-    >>> from passkit.size import Size
+    >>> from passkit.values.dtype import float32
+    >>> from passkit.values.size import Size
     >>> nbytes((32, 512), float32), nbytes((Size.symbol("n"), 512), float32)
     ('64 KiB', '2·n KiB')
     """
@@ -60,7 +60,7 @@ def type_lines(entry: Entry) -> tuple[str, ...]:
 def type_text(shape: Shape | None, dtype: DType | None) -> str:
     """A dtype and a shape, as far as they are known.
 
-    >>> from passkit.dtype import float32
+    >>> from passkit.values.dtype import float32
     >>> type_text((32, 512), float32), type_text(None, None)
     ('f32[32, 512]', '?[?]')
     """

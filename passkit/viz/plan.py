@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from passkit.group import Group
-from passkit.units import percent_text
+from passkit.plan.group import Group
+from passkit.values.units import percent_text
 from passkit.viz.colours import FILL, FORM, INK, INNER, LINE, SAME, heat
 from passkit.viz.folding import draw_folded
 from passkit.viz.labels import call_lines, short_name, small, type_lines
@@ -17,8 +17,8 @@ from passkit.viz.scene import Arrow, Box, Frame, Scene
 from passkit.viz.sight import Sight, seconds_of
 
 if TYPE_CHECKING:
-    from passkit.graph import Graph
-    from passkit.node import Entry, Node
+    from passkit.graph.graph import Graph
+    from passkit.graph.node import Entry, Node
     from passkit.runtime.profile import Profile
     from passkit.viz.anatomy import Anatomy
     from passkit.viz.scene import Picture

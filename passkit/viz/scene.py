@@ -7,10 +7,10 @@ from typing import Any
 import graphviz
 from attrs import define, field, frozen
 
-from passkit.lazy import Lazy
+from passkit.values.lazy import Lazy
 from passkit.viz.colours import FILL, INK, LINE
 
-notebook: Any = Lazy("passkit.notebook")
+notebook: Any = Lazy("passkit.reporting.notebook")
 """What notebooks show stands above, and is asked for only by them."""
 
 FONT = "Helvetica"

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from passkit.op import TLibraryCall
-from passkit.units import percent_text, seconds_text
+from passkit.graph.op import TLibraryCall
+from passkit.values.units import percent_text, seconds_text
 from passkit.viz.anatomy import Anatomy, Known, as_is
 from passkit.viz.colours import heat
 
 if TYPE_CHECKING:
-    from passkit.graph import Graph
-    from passkit.group import Group
-    from passkit.node import Node
+    from passkit.graph.graph import Graph
+    from passkit.graph.node import Node
+    from passkit.plan.group import Group
+    from passkit.plan.schedule import Schedule
     from passkit.runtime.profile import Profile
-    from passkit.schedule import Schedule
-    from passkit.shared import SharedPlan
+    from passkit.sharing.shared import SharedPlan
 
 
 def seconds_of(profile: Profile | Mapping[str, float] | None) -> Mapping[str, float]:

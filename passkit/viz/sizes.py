@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from math import gcd
 
-from passkit.size import Atom, Extent, Monomial, Quotient, Size
+from passkit.values.size import Atom, Extent, Monomial, Quotient, Size
 
 
 def size_text(size: Extent) -> str:

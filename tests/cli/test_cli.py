@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from passkit.cli import COMMANDS, main
+from passkit.library import store
+from passkit.plan.evaluator import Record
 
 ROOT = Path(__file__).resolve().parents[2]
 Capture = pytest.CaptureFixture[str]
@@ -106,11 +108,12 @@ def test_cache(capsys: Capture, fresh_cache: Path) -> None:
     """The cache tells its size, and is empty once it was cleared."""
     main(["run", str(ROOT / "examples/models/digits.pb"), "--plan", str(fresh_cache / "p.dot")])
     capsys.readouterr()
+    store.add([Record("0" * 64, "t")])
     before = answer(capsys, "cache", "info")
     cleared = answer(capsys, "cache", "clear")
     after = answer(capsys, "cache")
 
     assert before["folder"] == str(fresh_cache)
-    assert before["kernels"] > 0
+    assert before["kernels"] > 0 and before["records"] == 1
     assert cleared["freed_nbytes"] == before["nbytes"] > 0
-    assert after["kernels"] == after["nbytes"] == 0
+    assert after["kernels"] == after["records"] == after["nbytes"] == 0

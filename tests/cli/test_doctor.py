@@ -8,7 +8,7 @@ from types import SimpleNamespace as Fake
 
 import pytest
 
-import passkit.compiler
+import passkit.program.compiler
 from passkit.cli import doctor, main
 from passkit.errors import PasskitError
 from tests import opencl
@@ -76,7 +76,7 @@ def test_wrong_results_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         def __call__(self, x: object) -> list[object]:
             return [x]
 
-    monkeypatch.setattr(passkit.compiler, "compile", lambda graph, target: Wrong())
+    monkeypatch.setattr(passkit.program.compiler, "compile", lambda graph, target: Wrong())
 
     with pytest.raises(RuntimeError, match=r"at x = 3 came out as 3\.0"):
         doctor._trial("cpu")

@@ -189,9 +189,9 @@ def test_a_machine_without_a_renderer(
     capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The plan is laid out simply, and the answer says what would draw it better."""
-    from passkit import render
+    from passkit.viz import renderers
 
-    monkeypatch.setattr(render, "renderers", lambda: iter(()))
+    monkeypatch.setattr(renderers, "renderers", lambda: iter(()))
     data = run(capsys, DIGITS)
 
     assert "laid out simply: nothing here can draw" in (tmp_path / "digits.plan.svg").read_text()

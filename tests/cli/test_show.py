@@ -12,7 +12,7 @@ import pytest
 import passkit as pk
 from passkit.cli import main
 from passkit.cli.model import read_templates
-from passkit.planning import planned
+from passkit.program.planning import planned
 
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = str(ROOT / "examples/models/digits.pb")
@@ -104,6 +104,38 @@ def test_explain_one_edge(capsys: Capture) -> None:
     assert all(first["consumer"] in (r["producer"], r["consumer"]) for r in near)
 
 
+def test_explain_what_was_selected(capsys: Capture, tmp_path: Path) -> None:
+    """Large products are taken in, small ones are not worth it: what that is about, in seconds."""
+    path = tmp_path / "m.txt"
+    body = "s = matmul(q, k, transpose_b=true); e = exp(s); return matmul(e, k)"
+    path.write_text(f"q: f32[64, 94, 32]; k: f32[64, 94, 32]; {body}")
+    large = printed(capsys, "explain", str(path), "--why", "s", "e")
+    path.write_text(f"q: f32[4, 17, 32]; k: f32[4, 17, 32]; {body}")
+    (small,) = answer(capsys, "explain", str(path), "--why", "s", "e")
+
+    assert re.search(r"one kernel saves \d.* µs", large)
+    assert re.search(r"3 operators in 3 units: \d+ patterns looked at.* by the model", large)
+    assert small["code"] in ("opaque", "negative_score") and not small["fused"]
+
+
+def test_statistics_of_a_plan(capsys: Capture, tmp_path: Path) -> None:
+    """A softmax between products: kernels by strategy, sizes, kinds, and the scratch of tiles."""
+    path = tmp_path / "m.txt"
+    path.write_text(
+        "q: f32[64, 94, 32]; s = matmul(q, q, transpose_b=true); e = exp(mul(s, 0.5))\n"
+        "t = reduce_sum(e, axis=-1, keepdims=true); return matmul(div(e, t), q), neg(t)"
+    )
+    rows = answer(capsys, "explain", str(path), "--statistics")
+    text = printed(capsys, "explain", str(path), "--statistics")
+
+    assert rows["kernels"] == {"none": 7, "xla": 6, "stitch": 1}
+    assert rows["compression"]["none"] == 7.0 and rows["library_calls"] == 0
+    assert rows["operators_of_kernels"]["5-16"] == 1 and rows["kinds"] == {"gemm": 1}
+    assert rows["memory_bound"] == 1.0 and rows["scratch_kernels"] == 1.0
+    assert 0 < rows["scratch_shared"] <= 1 and rows["scratch_most"] > 94 * 4
+    assert "7 with none, 6 with xla, 1 with stitch" in text
+
+
 def test_explain_an_unknown_edge(capsys: Capture) -> None:
     """A name that is not there is answered with one that is."""
     assert main(["explain", DIGITS, "--node", "no such"]) == 1
@@ -129,7 +161,7 @@ def test_a_picture_without_a_renderer(
     capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is laid out simply, and the answer says what would do better."""
-    monkeypatch.setattr("passkit.render.renderers", lambda: iter(()))
+    monkeypatch.setattr("passkit.viz.renderers.renderers", lambda: iter(()))
     said = printed(capsys, "show", DIGITS, "-o", str(tmp_path / "p.svg"))
 
     assert "laid out simply: nothing here can draw svg" in said

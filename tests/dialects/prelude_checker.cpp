@@ -4,16 +4,23 @@
 
 using namespace pk;
 
-#define UNARY(name, T)                                                                             \
+#define PLAIN(name, T)                                                                             \
     extern "C" void name##_##T(const T *x, T *y, int64_t n) {                                      \
         lanes(0, n, [&](int64_t i, auto m) PK_INLINE { store(y + i, name(load(x + i, m)), m); });  \
-    }                                                                                              \
+    }
+#define UNARY(name, T)                                                                             \
+    PLAIN(name, T)                                                                                 \
     extern "C" void name##_##T##_packs(const T *x, T *y, int64_t n) {                              \
         lanes<64>(0, n, [&](int64_t i, auto m) PK_INLINE {                                         \
             store(y + i, name(load(x + i, m)), m);                                                 \
         });                                                                                        \
     }                                                                                              \
     extern "C" T name##_##T##_scalar(T x) { return name(x); }
+#if defined(PK_CHECK_PLAIN)
+#define WAYS PLAIN
+#else
+#define WAYS UNARY
+#endif
 #define BINARY(name, T)                                                                            \
     extern "C" void name##_##T(const T *x, const T *z, T *y, int64_t n) {                          \
         lanes(0, n, [&](int64_t i, auto m) PK_INLINE {                                             \
@@ -29,12 +36,12 @@ using namespace pk;
 #define EACH_PAIR_FUNCTION(f, T) f(pow, T) f(atan2, T) f(maximum, T) f(minimum, T) f(copysign, T)
 
 #if defined(PK_CHECK_FLOAT)
-EACH_FUNCTION(UNARY, float)
+EACH_FUNCTION(WAYS, float)
 UNARY(exp_nonpositive, float)
 EACH_PAIR_FUNCTION(BINARY, float)
 #endif
 #if defined(PK_CHECK_DOUBLE)
-EACH_FUNCTION(UNARY, double)
+EACH_FUNCTION(WAYS, double)
 EACH_PAIR_FUNCTION(BINARY, double)
 #endif
 

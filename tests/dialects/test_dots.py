@@ -14,11 +14,11 @@ import pytest
 from attrs import evolve
 
 from passkit import ast
-from passkit import dtype as dt
+from passkit.ast.stage import Buffer, Dot, KernelAST, Level, Loop, Matrix, Part, Phase, Place
 from passkit.dialects import CUDA, CXX, OPENCL, print_kernel
-from passkit.dtype import DType
 from passkit.passes.rtcgen import sections_of
-from passkit.stage import Buffer, Dot, KernelAST, Level, Loop, Matrix, Part, Phase, Place
+from passkit.values import dtype as dt
+from passkit.values.dtype import DType
 from tests.dialects.plain_c import PLAIN, call, compiled
 from tests.dialects.test_cuda import needs_compiler, said
 from tests.dialects.test_prelude import FLAGS, MACHINES, OTHERS

@@ -10,8 +10,8 @@ import numpy as np
 from attrs import frozen
 
 import passkit as pk
-from passkit.kernel import Kernel
-from passkit.tiling import Composition
+from passkit.plan.kernel import Kernel
+from passkit.space.tiling import Composition
 from tests import opencl
 from tests.dialects import test_cuda, test_opencl
 from tests.passes.test_pack import adam, random_packs

@@ -11,10 +11,8 @@ from attrs import evolve
 
 import passkit as pk
 from passkit import ast
-from passkit import dtype as dt
 from passkit.ast import Expr, Load, Var
-from passkit.dialects import CXX, print_kernel
-from passkit.stage import (
+from passkit.ast.stage import (
     Buffer,
     Fold,
     KernelAST,
@@ -29,6 +27,8 @@ from passkit.stage import (
     Statement,
     Store,
 )
+from passkit.dialects import CXX, print_kernel
+from passkit.values import dtype as dt
 from tests.planned import prebuild
 
 SOFTMAX = "e = exp(sub(x, reduce_max(x, axis=1, keepdims=true))); "

@@ -27,8 +27,8 @@ X86 = platform.machine() == "x86_64"
 MACHINES = {
     "native": ["-O3", "-march=native"],
     "avx2": ["-O1", "-march=native", "-mno-avx512f"],
-    "sse": ["-O1", "-march=native", "-mno-avx512f", "-mno-avx2"],
-    "x86-64": ["-O1", "-march=x86-64"],
+    "sse": ["-O1", "-march=native", "-mno-avx512f", "-mno-avx2", "-DPK_CHECK_PLAIN"],
+    "x86-64": ["-O1", "-march=x86-64", "-DPK_CHECK_PLAIN"],
 }
 PARTS = {
     "native": ["float", "double", "core", "convert"],
@@ -230,7 +230,7 @@ def test_bits_agree_between_instruction_sets(checkers: dict[str, Checker], machi
             arguments = (x, y) if name in PAIR_FUNCTIONS else (x,)
             here, there = (checkers[m](full, *arguments) for m in ("native", machine))
             assert same_bits(here, there), full
-            if name in FUNCTIONS:
+            if name in FUNCTIONS and "-DPK_CHECK_PLAIN" not in MACHINES[machine]:
                 packs = (checkers[m](f"{full}_packs", x[:999]) for m in ("native", machine))
                 assert all(same_bits(p, here[:999]) for p in packs), full
 

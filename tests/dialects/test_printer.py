@@ -13,17 +13,17 @@ from attrs import evolve
 
 import passkit as pk
 from passkit import ast
-from passkit import dtype as dt
 from passkit.ast import Binary, Expr
+from passkit.ast.stage import Buffer, Fold, KernelAST, Level, Loop, Part, Phase, Place, Stage, Store
 from passkit.dialects import CXX, Dialect, dialect_of, print_kernel, register_dialect
 from passkit.errors import CodeGenError, RegistryError
-from passkit.kernel import Kernel
 from passkit.passes.rtcgen import FLAGS, sections_of
+from passkit.plan.kernel import Kernel
+from passkit.plan.target import Target, target_of
 from passkit.runtime.evaluate import evaluate
 from passkit.runtime.native.build import KernelText, build
-from passkit.size import evaluate as number
-from passkit.stage import Buffer, Fold, KernelAST, Level, Loop, Part, Phase, Place, Stage, Store
-from passkit.target import Target, target_of
+from passkit.values import dtype as dt
+from passkit.values.size import evaluate as number
 from tests.dialects.plain_c import PLAIN, call, compiled
 from tests.planned import feeds_of, plan
 

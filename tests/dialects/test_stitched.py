@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from passkit import dtype as dt
 from passkit.ast import Var
+from passkit.ast.stage import Part, Stage, Store
 from passkit.dialects import CUDA, CXX, OPENCL, Dialect, print_kernel
 from passkit.passes.rtcgen import FLAGS, sections_of
 from passkit.runtime.native.build import KernelText, build
-from passkit.stage import Part, Stage, Store
+from passkit.values import dtype as dt
 from tests.dialects import test_cuda, test_opencl
 from tests.dialects.plain_c import PLAIN, call, compiled
 from tests.dialects.test_printer import GOLDEN

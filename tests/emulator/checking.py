@@ -10,9 +10,9 @@ import numpy as np
 from attrs import evolve
 
 import passkit as pk
-from passkit.executable import Executable
-from passkit.graph import Graph
-from passkit.target import Target, target_of
+from passkit.graph.graph import Graph
+from passkit.plan.target import Target, target_of
+from passkit.program.executable import Executable
 from tests.emulator.driver import Driver
 from tests.emulator.programs import emulated
 from tests.fuzzing import Failure, UnequalError, runs, said

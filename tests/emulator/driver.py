@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from attrs import field, frozen
 
-from passkit.kernel import Kernel
+from passkit.plan.kernel import Kernel
 from passkit.runtime.cuda.figures import figures, numbers_of
-from passkit.size import evaluate
+from passkit.values.size import evaluate
 from tests.emulator.compiling import compiled, machine
 
 MOST_SHARED = 227 << 10

@@ -18,11 +18,11 @@ import pytest
 from attrs import define, frozen
 
 from passkit.dialects import CUDA
+from passkit.plan.target import KIB, MIB
 from passkit.runtime.cuda import build
 from passkit.runtime.cuda import device as devices
 from passkit.runtime.cuda.driver import Driver, Facts, Limits, Task, Used, failed
 from passkit.runtime.cuda.nvrtc import Image, Nvrtc, RefusedError
-from passkit.target import KIB, MIB
 from tests.emulator.compiling import compiled
 from tests.emulator.driver import EmulatedError, launch
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from attrs import evolve, frozen
 
-from passkit.graph import Annotation, Graph
-from passkit.kernel import RTC, Kernel
+from passkit.graph.graph import Annotation, Graph
 from passkit.passes import base
 from passkit.passes.context import PassContext
-from passkit.target import Target
+from passkit.plan.kernel import RTC, Kernel
+from passkit.plan.target import Target
 from tests.emulator.driver import Driver
 
 

@@ -12,8 +12,8 @@ from attrs import evolve, frozen
 
 import passkit as pk
 from passkit.dialects import CUDA, print_kernel
-from passkit.kernel import Kernel
-from passkit.target import target_of
+from passkit.plan.kernel import Kernel
+from passkit.plan.target import target_of
 from tests.dialects.test_printer import GOLDENS, PARTS
 from tests.emulator.checking import case_of, compiled, what_of
 from tests.emulator.driver import Driver, EmulatedError, Figures, Order

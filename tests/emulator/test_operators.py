@@ -11,8 +11,8 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
-from passkit.dtype import DType
-from passkit.executable import Executable
+from passkit.program.executable import Executable
+from passkit.values.dtype import DType
 from tests.emulator.checking import compiled
 from tests.emulator.driver import Driver, EmulatedError
 from tests.ops.specimens import SPECIMENS, Specimen, Trial

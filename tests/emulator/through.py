@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 import passkit as pk
-from passkit.executable import Executable
+from passkit.program.executable import Executable
 from tests.emulator.checking import target_for, what_of
 from tests.emulator.fake import faked
 from tests.fuzzing import Failure

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from passkit.ast import Const, Expr, Load, Select, Var, size_of
-from passkit.dtype import dtype_of, int64
-from passkit.graph import Graph
-from passkit.node import Entry, Node, known_shape
-from passkit.op import FCodeGen, FCompute, FContract, FElement, FExpand, FReduce
-from passkit.reads import Reader, element
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.op import FCodeGen, FCompute, FContract, FElement, FExpand, FReduce
 from passkit.runtime.interpret import array_shape, compute, concrete
+from passkit.space.reads import Reader, element
+from passkit.values.dtype import dtype_of, int64
 from tests.error_bounds.expressions import expression
 from tests.error_bounds.folds import contracted, is_known_fold, is_matrix_product, reduced
 from tests.error_bounds.opaque import disturbed

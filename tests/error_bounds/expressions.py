@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from passkit.ast import Binary, Call, Cast, Const, Expr, Load, Select, SizeOf, Unary, Var
-from passkit.dtype import DType
 from passkit.runtime.evaluate import BINARY, EXACT, IN_DOUBLE, UNARY, call_array, cast_array
-from passkit.size import evaluate
+from passkit.values.dtype import DType
+from passkit.values.size import evaluate
 from tests.error_bounds.values import SIGN, Value, difference, is_float, spacing
 
 Known = Mapping[str, Value]

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from passkit.ast import Binary, Call, Contract, Var
-from passkit.dtype import DType, dtype_of, int64
-from passkit.node import Node
-from passkit.op import FContract, FReduce
+from passkit.graph.node import Node
+from passkit.graph.op import FContract, FReduce
+from passkit.values.dtype import DType, dtype_of, int64
 from tests.error_bounds.expressions import expression
 from tests.error_bounds.values import SIGN, Value, largest, least, unit_of
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from passkit.dtype import dtype_of, float64
 from passkit.errors import PasskitError
-from passkit.node import Node
-from passkit.op import FCompute
-from passkit.registry import tables
+from passkit.graph.node import Node
+from passkit.graph.op import FCompute
+from passkit.graph.registry import tables
 from passkit.runtime.interpret import compute
+from passkit.values.dtype import dtype_of, float64
 from tests.error_bounds.values import Value, difference, is_float, spacing, unit_of
 
 SAMPLES = 6

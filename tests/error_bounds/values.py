@@ -8,7 +8,7 @@ import numpy as np
 from attrs import frozen
 from ml_dtypes import finfo
 
-from passkit.dtype import DType, dtype_of
+from passkit.values.dtype import DType, dtype_of
 
 SIGN = 5e-324
 """The bound of a zero whose sign is open."""

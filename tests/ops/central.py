@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 
 import passkit as pk
-from passkit.node import Entry
+from passkit.graph.node import Entry
 
 Array = Any
 

@@ -9,7 +9,7 @@ import numpy as np
 from attrs import field, frozen
 
 import passkit as pk
-from passkit.node import Entry
+from passkit.graph.node import Entry
 
 TARGETS = ("interpret", "cpu")
 TRANSCENDENTAL = 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from passkit.dtype import dtype_of
+from passkit.values.dtype import dtype_of
 from tests.ops.specimens import between, call, calls, elementwise, normal, positive
 
 elementwise("sub", np.subtract, kinds="iuf")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from passkit.dtype import dtype_of
+from passkit.values.dtype import dtype_of
 from tests.ops.specimens import Call, call, calls
 
 Array = Any

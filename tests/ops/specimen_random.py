@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from passkit.dtype import dtype_of
+from passkit.values.dtype import dtype_of
 from tests.ops.specimens import call, calls, unit
 
 Array = Any

@@ -16,8 +16,8 @@ import numpy as np
 from attrs import field, frozen
 
 import passkit as pk
-from passkit.dtype import DType, dtype_of
-from passkit.node import Entry
+from passkit.graph.node import Entry
+from passkit.values.dtype import DType, dtype_of
 
 Array = Any
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Array]

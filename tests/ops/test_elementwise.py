@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.op import FCodeGen, FSimplify
+from passkit.graph.op import FCodeGen, FSimplify
 from tests.ops.harness import TARGETS, TRANSCENDENTAL, Case, case, check, exact_in_double
 
 erf = np.vectorize(math.erf, otypes=[np.float64])

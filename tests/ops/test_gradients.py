@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.dtype import dtype_of, float32, float64
 from passkit.errors import FeedError
-from passkit.node import Entry
+from passkit.graph.node import Entry
+from passkit.values.dtype import dtype_of, float32, float64
 from tests.ops.central import Measured, differences
 from tests.ops.specimens import SPECIMENS, Specimen, Trial
 from tests.ops.test_values import NAMES

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.op import FInferShapeBack
+from passkit.graph.op import FInferShapeBack
 from tests.ops.harness import TARGETS, Case, case, check
 
 ops = pk.ops

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.op import FElement
+from passkit.graph.op import FElement
 from passkit.runtime.interpret import derive
 from tests.ops.harness import TARGETS, Case, case, check
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.op import FInferShapeBack
+from passkit.graph.op import FInferShapeBack
 from tests.planned import plan
 
 ops = pk.ops

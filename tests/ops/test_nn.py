@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.op import FExpand, FInferShapeBack
+from passkit.graph.op import FExpand, FInferShapeBack
 from tests.ops.harness import TARGETS, Case, case, check
 
 ops = pk.ops

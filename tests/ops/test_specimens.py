@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.dtype import dtype_of
+from passkit.values.dtype import dtype_of
 from tests.ops.specimens import Specimen, Trial, mistakes
 
 ONE = np.ones(3, np.float32)

@@ -16,7 +16,7 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
-from passkit.dtype import DType
+from passkit.values.dtype import DType
 from tests.ops.specimens import BY_KIND, SPECIMENS, Specimen, Trial, mistakes
 from tests.together import compiled
 

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 
 import passkit as pk
-from passkit.size import Extent, Size, numel
+from passkit.values.size import Extent, Size, numel
 
 ops = pk.ops
 

@@ -297,7 +297,7 @@ def test_a_dump_without_a_renderer_is_laid_out_simply(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where nothing can draw, the picture is plain and says so."""
-    monkeypatch.setattr("passkit.render.renderers", lambda: iter(()))
+    monkeypatch.setattr("passkit.viz.renderers.renderers", lambda: iter(()))
     pk.ApplyPasses(graph_of_exp(), "Simplify", dump=tmp_path)
 
     assert "laid out simply" in (tmp_path / "000_Simplify.svg").read_text()

@@ -7,7 +7,7 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
-from passkit.target import cpu
+from passkit.plan.target import cpu
 from tests.passes.test_fusion import BEFORE, fused, groups
 from tests.planned import agrees
 

@@ -10,7 +10,7 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.passes.check_storage import check_storage
-from passkit.storage import Home, Storage, StoragePlan
+from passkit.plan.storage import Home, Storage, StoragePlan
 
 ops = pk.ops
 Change = Callable[[StoragePlan, dict[str, pk.Entry]], StoragePlan]

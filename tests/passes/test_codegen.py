@@ -12,12 +12,12 @@ import pytest
 
 import passkit as pk
 from passkit.errors import CodeGenError, PassError
-from passkit.group import Group, Kind
 from passkit.lowering import lower
-from passkit.planning import planned
-from passkit.reads import element
-from passkit.shared import SharedPlan
-from passkit.size import Size
+from passkit.plan.group import Group, Kind
+from passkit.program.planning import planned
+from passkit.sharing.shared import SharedPlan
+from passkit.space.reads import element
+from passkit.values.size import Size
 from tests.passes.test_schedule_plan import SOFTMAX, only, scheduled
 from tests.planned import agrees, feeds_of
 
@@ -69,7 +69,7 @@ def test_keys(one: str, another: str, same: bool) -> None:
 
 def test_keys_are_the_same_in_every_process() -> None:
     """Another hash seed gives the same texts."""
-    program = (f"import passkit as pk; from passkit.planning import planned\n"
+    program = (f"import passkit as pk; from passkit.program.planning import planned\n"
                f"for t in {FIVE!r}:\n  for k in planned(pk.parse(t), 'CodeGen').attrs['kernel']"
                f".values(): print(k.key)")
     said = [subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,

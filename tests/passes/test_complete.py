@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.size import Size
+from passkit.values.size import Size
 
 
 def test_entries_get_their_shapes_and_dtypes() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import passkit as pk
 from passkit.passes.context import PassContext, Timing, current
-from passkit.target import cpu
+from passkit.plan.target import cpu
 
 
 def test_the_defaults() -> None:

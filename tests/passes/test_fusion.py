@@ -12,9 +12,9 @@ import passkit as pk
 from passkit.errors import GraphError
 from passkit.passes.fusion.contract import contract
 from passkit.passes.fusion.partition import Partition
-from passkit.planning import LADDER
-from passkit.space import is_free
-from passkit.target import cpu
+from passkit.plan.target import cpu
+from passkit.program.planning import LADDER
+from passkit.space.space import is_free
 from tests.planned import agrees, feeds_of
 from tests.random_graphs import random_case
 

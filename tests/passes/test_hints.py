@@ -9,7 +9,7 @@ import pytest
 
 import passkit as pk
 from passkit.errors import SettingError
-from passkit.planning import planned
+from passkit.program.planning import planned
 from passkit.runtime.loop import STATE, while_loop
 
 X = pk.var("x", ("n", 512))

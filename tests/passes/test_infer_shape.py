@@ -7,7 +7,7 @@ import pytest
 import passkit as pk
 from passkit.passes import infer_shape
 from passkit.passes.infer_shape import find_shapes, solve
-from passkit.size import Extent, Size
+from passkit.values.size import Extent, Size
 
 n, m = Size.symbol("n"), Size.symbol("m")
 

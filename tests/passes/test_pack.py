@@ -10,10 +10,10 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
-from passkit.group import FUSED, Kind
 from passkit.passes.fusion.pack import heights
-from passkit.planning import planned
-from passkit.target import Target, cpu
+from passkit.plan.group import FUSED, Kind
+from passkit.plan.target import Target, cpu
+from passkit.program.planning import planned
 from tests.planned import feeds_of
 from tests.teams import team_of
 from tests.together import compiled

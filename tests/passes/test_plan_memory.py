@@ -11,8 +11,8 @@ import passkit as pk
 from passkit.passes import plan_memory
 from passkit.passes.check_storage import check_storage
 from passkit.passes.plan_memory import storage_plan, typical
-from passkit.size import Size
-from passkit.storage import Home, StoragePlan
+from passkit.plan.storage import Home, StoragePlan
+from passkit.values.size import Size
 from tests.passes.storage_graphs import random_graph
 
 ops = pk.ops

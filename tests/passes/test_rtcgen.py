@@ -8,11 +8,11 @@ import pytest
 
 import passkit as pk
 from passkit.errors import CompilerError, PassError
-from passkit.graph import Annotation
+from passkit.graph.graph import Annotation
 from passkit.passes.rtcgen import build_kernels, kernel_text, sections_of
-from passkit.planning import planned
+from passkit.plan.target import Target
+from passkit.program.planning import planned
 from passkit.runtime.native.build import stats
-from passkit.target import Target
 
 
 def test_every_kernel_has_an_entry() -> None:

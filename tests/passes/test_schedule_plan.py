@@ -10,17 +10,17 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
+from passkit.ast.stage import Place
 from passkit.errors import ScheduleError
-from passkit.graph import Annotation
+from passkit.graph.graph import Annotation
 from passkit.passes.fusion.contract import contract
 from passkit.passes.fusion.partition import Partition
-from passkit.planner import plan_group
-from passkit.planning import planned
-from passkit.schedule import Schedule, Source
-from passkit.space import is_free
-from passkit.stage import Place
-from passkit.target import cpu
-from passkit.tiling import Composition
+from passkit.plan.planner import plan_group
+from passkit.plan.schedule import Schedule, Source
+from passkit.plan.target import cpu
+from passkit.program.planning import planned
+from passkit.space.space import is_free
+from passkit.space.tiling import Composition
 from tests.planned import agrees, feeds_of
 
 SOFTMAX = "x: f32[{0}]; e = exp(sub(x, reduce_max(x, axis={1}, keepdims=true)));"

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 import passkit as pk
+from passkit.ast.stage import Place
 from passkit.errors import PassError
-from passkit.graph import Annotation
-from passkit.planning import planned
-from passkit.shared import ALIGN, SharedPlan
-from passkit.size import Size, evaluate
-from passkit.stage import Place
-from passkit.target import cpu
+from passkit.graph.graph import Annotation
+from passkit.plan.target import cpu
+from passkit.program.planning import planned
+from passkit.sharing.shared import ALIGN, SharedPlan
+from passkit.values.size import Size, evaluate
 from tests.passes.test_schedule_plan import SOFTMAX, VARIANCE
 
 

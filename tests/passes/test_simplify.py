@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.op import FSimplify
+from passkit.graph.op import FSimplify
 
 ops = pk.ops
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from ml_dtypes import finfo
 
-from passkit.dtype import DType
+from passkit.values.dtype import DType
 
 DTYPES = {
     "float32": 48, "float64": 14, "float16": 6, "bfloat16": 6, "int32": 10, "int64": 5, "int8": 2,

@@ -7,7 +7,7 @@ from typing import Any
 from attrs import frozen
 
 import passkit as pk
-from passkit.graph import Graph
+from passkit.graph.graph import Graph
 
 FUSIONS = {"stitch": 80, "nnvm": 5, "xla": 5, "deep": 5, "none": 5}
 """How many of a hundred graphs are compiled with each strategy."""

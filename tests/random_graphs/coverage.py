@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from passkit.graph import Graph
-from passkit.node import Node, known_shape
-from passkit.op import FReduce, op_group
-from passkit.size import Size
+from passkit.graph.graph import Graph
+from passkit.graph.node import Node, known_shape
+from passkit.graph.op import FReduce, op_group
+from passkit.values.size import Size
 from tests.random_graphs.arrays import DTYPES
 from tests.random_graphs.case import FUSIONS, Case
 from tests.random_graphs.registry import NOT_DRAWN, standard_ops

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import passkit as pk
-from passkit.dtype import DType, bool_
 from passkit.errors import DTypeError
-from passkit.node import Entry, var
-from passkit.op import get_op, op_group
+from passkit.graph.node import Entry, var
+from passkit.graph.op import get_op, op_group
+from passkit.values.dtype import DType, bool_
 from tests.random_graphs.kinds import is_real, kind
 from tests.random_graphs.registry import callable_plainly, standard_ops
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import passkit as pk
-from passkit.node import Entry, known_shape
-from passkit.op import FReduce, get_op
+from passkit.graph.node import Entry, known_shape
+from passkit.graph.op import FReduce, get_op
 from tests.random_graphs.elementwise import accepts
 from tests.random_graphs.kinds import is_real, kind
 from tests.random_graphs.registry import callable_plainly, standard_ops

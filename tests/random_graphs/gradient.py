@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import passkit as pk
-from passkit.graph import Graph
-from passkit.node import Entry
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry
 from tests.random_graphs.kinds import is_real
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from passkit.dtype import DType, dtype_of
 from passkit.errors import DTypeError, FeedError, ShapeError
-from passkit.graph import Graph
-from passkit.node import Entry, constant, known_shape, var
-from passkit.op import Op, get_op
-from passkit.size import Extent, Shape, Size, evaluate
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry, constant, known_shape, var
+from passkit.graph.op import Op, get_op
+from passkit.values.dtype import DType, dtype_of
+from passkit.values.size import Extent, Shape, Size, evaluate
 from tests.error_bounds import Value, apply, openness
 from tests.error_bounds.values import is_float, unit_of
 from tests.random_graphs.arrays import DTYPES, EXTENTS, SYMBOLS, draw

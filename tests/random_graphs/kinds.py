@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from passkit.node import Entry
-from passkit.size import Shape
+from passkit.graph.node import Entry
+from passkit.values.size import Shape
 
 if TYPE_CHECKING:
     from tests.random_graphs.growth import Growth

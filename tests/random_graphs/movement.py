@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from passkit import ops
-from passkit.node import Entry, known_shape
-from passkit.op import get_op
-from passkit.size import Size
+from passkit.graph.node import Entry, known_shape
+from passkit.graph.op import get_op
+from passkit.values.size import Size
 from tests.random_graphs.kinds import kind
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from passkit.dtype import bool_
-from passkit.node import Entry, known_shape
-from passkit.op import FExpand, get_op
+from passkit.graph.node import Entry, known_shape
+from passkit.graph.op import FExpand, get_op
+from passkit.values.dtype import bool_
 from tests.random_graphs.folds import axes as axes_drawn
 from tests.random_graphs.kinds import is_real, kind
 from tests.random_graphs.registry import callable_plainly, standard_ops

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 from passkit import ops
-from passkit.op import REQUIRED, Op, get_op, list_ops
+from passkit.graph.op import REQUIRED, Op, get_op, list_ops
 from tests.ops.specimens import SPECIMENS, Specimen
 
 NOT_DRAWN = frozenset({"constant", "fused", "assign"})

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passkit.dtype import dtype_of
-from passkit.node import Entry, known_shape
-from passkit.op import get_op
+from passkit.graph.node import Entry, known_shape
+from passkit.graph.op import get_op
+from passkit.values.dtype import dtype_of
 from tests.ops.specimens import Specimen
 from tests.random_graphs.arrays import DTYPES
 from tests.random_graphs.elementwise import is_elementwise, operate

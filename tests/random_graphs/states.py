@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from passkit.node import Entry, known_shape, state
-from passkit.op import get_op
-from passkit.size import Size
+from passkit.graph.node import Entry, known_shape, state
+from passkit.graph.op import get_op
+from passkit.values.size import Size
 from tests.error_bounds import Value
 from tests.random_graphs.arrays import draw
 from tests.random_graphs.kinds import kind

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from passkit import ast
-from passkit import dtype as dt
 from passkit.ast import Expr, Load, Var
 from passkit.errors import CodeGenError
 from passkit.runtime.evaluate import cast_array, evaluate
-from passkit.size import Size
+from passkit.values import dtype as dt
+from passkit.values.size import Size
 
 x, i = Var("x", dt.float32), Var("i", dt.int64)
 

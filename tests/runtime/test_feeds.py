@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from passkit import dtype as dt
 from passkit.errors import FeedError
 from passkit.runtime.feeds import bind_sizes, check_feed, check_feeds
-from passkit.size import Size
+from passkit.values import dtype as dt
+from passkit.values.size import Size
 
 n, m = Size.symbol("n"), Size.symbol("x.0")
 SHAPE = (m, 784)

@@ -11,8 +11,8 @@ import pytest
 
 import passkit as pk
 from passkit.errors import ShapeError
-from passkit.group import Group, Kind, fused_node
-from passkit.node import Entry
+from passkit.graph.node import Entry
+from passkit.plan.group import Group, Kind, fused_node
 from passkit.runtime.interpret import derive
 
 f32 = np.float32

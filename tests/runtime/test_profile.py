@@ -7,8 +7,8 @@ import json
 import numpy as np
 
 import passkit as pk
-from passkit.dtype import dtype_of
 from passkit.runtime.profile import Profile, Row, random_feeds
+from passkit.values.dtype import dtype_of
 
 TEXT = "x: f32[n, 8]; w: f32[8, 8]; return exp(matmul(neg(x), w)), x"
 

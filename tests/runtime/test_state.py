@@ -73,3 +73,18 @@ def test_files_keep_bfloat16(tmp_path: Path) -> None:
     assert other["h"].dtype == bfloat16 and other["h"].tobytes() == value.tobytes()
     with pytest.raises(FeedError, match=r"variable 'h' needs float32\[3\], got \|V2\[3\]"):
         State({"h": np.zeros(3, np.float32)}).load(tmp_path / "s.npz")
+
+
+def test_executables_share_a_state() -> None:
+    """One writes what the other reads, in the same memory; a variable keeps shape and dtype."""
+    shared = State()
+    w = pk.state("w", np.array([1, 2], np.float32))
+    add = pk.compile(pk.Graph([], [(w.node, w + 1)]), state=shared, target="interpret")
+    native = pk.compile(pk.Graph([w * 2]), state=shared)
+    memory = shared.arrays["w"]
+    shared["w"] = np.array([5, 6], np.float32)
+
+    assert native()[0].tolist() == [10, 12]
+    assert native.state is add.state is shared and shared.arrays["w"] is memory
+    with pytest.raises(FeedError, match=r"'w' is int64\[2\], and the state holds float32\[2\]"):
+        pk.compile(pk.Graph([pk.state("w", np.array([1, 2]))]), state=shared)

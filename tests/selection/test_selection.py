@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from collections.abc import Callable, Iterable
 
 import pytest
@@ -13,6 +15,7 @@ from passkit.selection.cycles import cycles
 from passkit.selection.exact import exact
 from passkit.selection.greedy import beam, greedy
 from passkit.selection.nested import is_nested, nested
+from passkit.selection.pieces import pieces_of
 from passkit.selection.problem import Pattern, Problem, Selection, problem_of
 from passkit.selection.solver import Program, solve
 
@@ -175,6 +178,51 @@ def test_cycles_that_rounds_do_not_settle(monkeypatch: pytest.MonkeyPatch) -> No
     found = exact(problem_of(CROSSED, patterns(((0, 3), 2.0), ((1, 2), 3.0))))
 
     assert (found.chosen, found.solver) == ((1,), "dropped, nested")
+
+
+def test_small_programs_are_searched_through() -> None:
+    """Without a solver, and as well as by one: 200 problems, with their cuts."""
+    cut = 0
+    for seed in range(200):
+        problem = random_problem(seed)
+        found = exact(problem, few=20)
+        assert found.gain == pytest.approx(best(problem)), seed
+        assert set(found.solver.split(", ")) <= {"search", "nested", ""}
+        cut += found.cuts
+    assert cut > 5
+
+
+def test_components_are_cut_where_least_is_lost() -> None:
+    """A long chain of patterns: pieces share no operator, and only weak links are left out."""
+    needs: Needs = [set()] + [{k} for k in range(79)]
+    weak = {k for k in range(79) if k % 16 == 15}
+    given = patterns(*(((k, k + 1), 0.1 if k in weak else 1.0) for k in range(79)))
+    problem = problem_of(needs, given)
+    pieces = pieces_of(problem, range(79), 20)
+    left_out = set(range(79)).difference(*pieces)
+
+    assert all(len(p) <= 20 for p in pieces) and left_out <= weak and left_out
+    members = [frozenset().union(*(problem.patterns[k].members for k in p)) for p in pieces]
+    assert sum(map(len, members)) == len(frozenset().union(*members))
+
+
+def test_around_one_operator_the_best_are_kept() -> None:
+    """Patterns that all have one operator cannot be cut: those of largest gain stay."""
+    needs: Needs = [set()] + [{0} for _ in range(9)]
+    problem = problem_of(needs, patterns(*(((0, k), float(k)) for k in range(1, 10))))
+
+    assert pieces_of(problem, range(9), 4) == [[5, 6, 7, 8]]
+
+
+def test_solvers_say_nothing() -> None:
+    """A compilation prints no name and no licence of what it asks, in a process that asks first."""
+    code = (
+        "from passkit.selection.solver import Program, solve\n"
+        "print(solve(Program((1.0, 2.0, 1.5), (((0, 1), 1), ((1, 2), 1)))).chosen)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert (done.stdout, done.stderr) == ("(0, 2)\n", "")
 
 
 def test_nothing_to_choose() -> None:

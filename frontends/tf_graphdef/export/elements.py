@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from passkit.ast import Expr, Load, Select, Var, size_of
-from passkit.dtype import int64
+from passkit.ast.index import simplify
+from passkit.ast.walk import children, walk
 from passkit.frontends.tf_graphdef.export.expressions import Speller, index, work_type
 from passkit.frontends.tf_graphdef.export.table import Call
 from passkit.frontends.tf_graphdef.export.writer import INT32, INT64, Tensor
-from passkit.index import simplify
-from passkit.node import Entry, known_shape
-from passkit.reads import Reader, element
-from passkit.size import Extent, numel
-from passkit.walk import children, walk
+from passkit.graph.node import Entry, known_shape
+from passkit.space.reads import Reader, element
+from passkit.values.dtype import int64
+from passkit.values.size import Extent, numel
 
 
 def by_element(call: Call, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:

@@ -13,12 +13,12 @@ from attrs import define, field
 
 from passkit.ast import Binary, Cast, Const, Expr, Load, Select, SizeOf, Unary
 from passkit.ast import Call as Function
-from passkit.dtype import DType, is_narrow
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.export import sizes
 from passkit.frontends.tf_graphdef.export.functions import FUNCTIONS
 from passkit.frontends.tf_graphdef.export.kernels import computed_as
 from passkit.frontends.tf_graphdef.export.writer import BOOL, FLOAT32, INT64, Scope, Tensor
+from passkit.values.dtype import DType, is_narrow
 
 SIGNS = {
     **{"+": "AddV2", "-": "Sub", "*": "Mul", "/": "RealDiv"},

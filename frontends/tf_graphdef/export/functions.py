@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from passkit.dtype import DType, dtype_of
 from passkit.frontends.tf_graphdef.export.writer import BOOL, Scope, Tensor
+from passkit.values.dtype import DType, dtype_of
 
 Writer = Callable[..., Tensor]
 

@@ -6,7 +6,7 @@ is computed in a wider type, between casts.
 
 from __future__ import annotations
 
-from passkit.dtype import DType, dtype_of
+from passkit.values.dtype import DType, dtype_of
 
 _INTS = ("int8", "int16", "int32", "int64")
 _UNSIGNED = ("uint8", "uint16", "uint32", "uint64")

@@ -6,17 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from passkit.ast import Expr, Var
+from passkit.ast.walk import walk
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.export.elements import by_element
 from passkit.frontends.tf_graphdef.export.expressions import Speller, work_type
 from passkit.frontends.tf_graphdef.export.sizes import Source
 from passkit.frontends.tf_graphdef.export.table import ROWS, Call, as_tuple
 from passkit.frontends.tf_graphdef.export.writer import Scope, Tensor
-from passkit.graph import post_order
-from passkit.node import CONSTANT, Entry, Node
-from passkit.op import FCodeGen, FExpand
-from passkit.size import Shape
-from passkit.walk import walk
+from passkit.graph.graph import post_order
+from passkit.graph.node import CONSTANT, Entry, Node
+from passkit.graph.op import FCodeGen, FExpand
+from passkit.values.size import Shape
 
 
 def write(

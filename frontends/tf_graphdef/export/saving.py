@@ -13,8 +13,8 @@ from passkit.frontends.tf_graphdef.export.nodes import write
 from passkit.frontends.tf_graphdef.export.sizes import Source, sources
 from passkit.frontends.tf_graphdef.export.writer import Scope, ShapeOf, Tensor, Writer
 from passkit.frontends.tf_graphdef.proto import short
-from passkit.graph import Graph
-from passkit.node import Entry, Node
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry, Node
 from passkit.passes import ApplyPasses
 from passkit.passes.functionalize import writes
 from passkit.passes.fusion.flatten import flatten

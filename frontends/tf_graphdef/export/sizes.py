@@ -8,7 +8,7 @@ from attrs import frozen
 
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.export.writer import INT32, INT64, Scope, Tensor
-from passkit.size import Extent, Quotient, Shape, Size, evaluate
+from passkit.values.size import Extent, Quotient, Shape, Size, evaluate
 
 
 @frozen

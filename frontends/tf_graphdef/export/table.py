@@ -12,12 +12,12 @@ from typing import Any, TypeAlias
 
 from attrs import field, frozen
 
-from passkit.dtype import DType
 from passkit.frontends.tf_graphdef.export import sizes
 from passkit.frontends.tf_graphdef.export.kernels import computed_as
 from passkit.frontends.tf_graphdef.export.writer import INT32, Scope, Tensor
-from passkit.node import Node, known_shape
-from passkit.size import Extent, Shape
+from passkit.graph.node import Node, known_shape
+from passkit.values.dtype import DType
+from passkit.values.size import Extent, Shape
 
 Result: TypeAlias = Tensor | tuple[Tensor, ...] | None
 """What a row writes; None where it cannot."""

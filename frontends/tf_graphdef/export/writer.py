@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from attrs import define, field, frozen
 
-from passkit.dtype import DType, dtype_of
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.export.kernels import TRUTHS, UNTYPED, computed_as
 from passkit.frontends.tf_graphdef.proto import GraphDef
 from passkit.frontends.tf_graphdef.tensor import NUMBERS
-from passkit.size import Shape
+from passkit.values.dtype import DType, dtype_of
+from passkit.values.size import Shape
 
 Array = np.ndarray[Any, Any]
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from passkit.dtype import dtype_of
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.table import Result, row
 from passkit.frontends.tf_graphdef.tensor import array_from
 from passkit.frontends.tf_graphdef.value import Call, Value
-from passkit.size import Extent, numel
+from passkit.values.dtype import dtype_of
+from passkit.values.size import Extent, numel
 
 
 @row("Identity", "StopGradient", "PreventGradient", "Snapshot")

@@ -13,10 +13,10 @@ from passkit.frontends.tf_graphdef.windows import (
     inner_shape,
     windows_of,
 )
-from passkit.infer import show_shape
-from passkit.node import Entry
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry
 from passkit.ops.layouts import as_dtype, from_last, to_last, wide
-from passkit.size import Extent, Shape
+from passkit.values.size import Extent, Shape
 
 AXES = {
     "Conv2D": 2,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from passkit import ops
 from passkit.frontends.tf_graphdef.table import Result, row, same_inputs
 from passkit.frontends.tf_graphdef.value import Call, Value
-from passkit.node import Entry
+from passkit.graph.node import Entry
 
 same_inputs(1, {"MatrixDeterminant": "det", "LogMatrixDeterminant": "slogdet"})
 

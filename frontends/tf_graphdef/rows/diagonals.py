@@ -14,9 +14,9 @@ from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.table import Result, row
 from passkit.frontends.tf_graphdef.value import Array, Call, Value
-from passkit.infer import show_shape
-from passkit.node import Entry, as_entry
-from passkit.size import Shape, numel
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry, as_entry
+from passkit.values.size import Shape, numel
 
 ALIGNS = (b"LEFT_RIGHT", b"RIGHT_LEFT", b"LEFT_LEFT", b"RIGHT_RIGHT")
 

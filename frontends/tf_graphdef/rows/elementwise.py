@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from passkit import ops
-from passkit.dtype import dtype_of
 from passkit.frontends.tf_graphdef.table import NODE_NBYTES, Result, row, same_inputs
 from passkit.frontends.tf_graphdef.value import Call, Value
-from passkit.node import constant
+from passkit.graph.node import constant
+from passkit.values.dtype import dtype_of
 
 ONE_INPUT = {
     "Abs": "abs",

@@ -10,7 +10,7 @@ from passkit.frontends.tf_graphdef.rows.convolutions import convolved, depthwise
 from passkit.frontends.tf_graphdef.table import Result, row
 from passkit.frontends.tf_graphdef.value import Call, Value
 from passkit.frontends.tf_graphdef.windows import channels_first
-from passkit.node import Entry
+from passkit.graph.node import Entry
 
 FOLLOWING: dict[str, Callable[[Entry, float], Entry]] = {
     "Relu": lambda y, slope: ops.relu(y),

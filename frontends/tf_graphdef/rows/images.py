@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from passkit import ops
-from passkit.dtype import dtype_of
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.back import flow_back
 from passkit.frontends.tf_graphdef.known import constant_of
@@ -15,11 +14,12 @@ from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.scaling import KERNELS, weights_of
 from passkit.frontends.tf_graphdef.table import Result, row
 from passkit.frontends.tf_graphdef.value import Call, Value
-from passkit.infer import show_shape
-from passkit.node import Entry, constant
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry, constant
 from passkit.ops.layouts import as_dtype, wide
 from passkit.ops.resizing import weighed
-from passkit.size import Size
+from passkit.values.dtype import dtype_of
+from passkit.values.size import Size
 
 SINGLE = dtype_of("float32")
 

@@ -10,8 +10,8 @@ from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.shape_arithmetic import squeezed
 from passkit.frontends.tf_graphdef.table import NODE_NBYTES, Result, row
 from passkit.frontends.tf_graphdef.value import Call, Value
-from passkit.infer import show_shape
-from passkit.node import Entry
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry
 
 
 @row("Reshape")

@@ -10,10 +10,10 @@ from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.table import Result, row
 from passkit.frontends.tf_graphdef.value import Call, Value
 from passkit.frontends.tf_graphdef.windows import channels_first
-from passkit.infer import show_shape
-from passkit.node import Entry, constant
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry, constant
 from passkit.ops.layouts import as_dtype, wide
-from passkit.size import Shape, numel
+from passkit.values.size import Shape, numel
 
 NORMS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from passkit import ops
-from passkit.dtype import DType
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.table import Result, row, same_inputs
 from passkit.frontends.tf_graphdef.value import Call, Value
-from passkit.node import Entry
+from passkit.graph.node import Entry
+from passkit.values.dtype import DType
 
 same_inputs(
     1, {"Angle": "angle", "ComplexAbs": "abs", "Conj": "conj", "Imag": "imag", "Real": "real"}

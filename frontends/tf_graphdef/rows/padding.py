@@ -7,8 +7,8 @@ from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.table import Result, row
 from passkit.frontends.tf_graphdef.value import Call, Value
-from passkit.node import Entry
-from passkit.size import Extent
+from passkit.graph.node import Entry
+from passkit.values.size import Extent
 
 Widths = tuple[tuple[Extent, Extent], ...]
 MODES = {b"REFLECT": "reflect", b"SYMMETRIC": "symmetric"}

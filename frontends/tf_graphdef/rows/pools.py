@@ -25,11 +25,11 @@ from passkit.frontends.tf_graphdef.windows import (
     spatial,
     windows_of,
 )
-from passkit.infer import show_shape
-from passkit.node import Entry, constant
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry, constant
 from passkit.ops.layouts import as_dtype, from_last, to_last, wide
 from passkit.ops.reduce import lowest
-from passkit.size import Shape, Size
+from passkit.values.size import Shape, Size
 
 
 def _axes(call: Call) -> int:

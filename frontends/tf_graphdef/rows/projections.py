@@ -12,8 +12,8 @@ from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.rows.images import SINGLE, known_images
 from passkit.frontends.tf_graphdef.table import Result, row
 from passkit.frontends.tf_graphdef.value import Call, Value
-from passkit.infer import show_shape
-from passkit.node import Entry, constant
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry, constant
 
 
 def _reflected(at: Entry, length: int) -> Entry:

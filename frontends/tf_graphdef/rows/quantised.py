@@ -8,7 +8,7 @@ from passkit import ops
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.table import Result, row
 from passkit.frontends.tf_graphdef.value import Call, Value
-from passkit.node import Entry, constant
+from passkit.graph.node import Entry, constant
 from passkit.ops.layouts import as_dtype, wide
 
 

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from passkit import ops
-from passkit.dtype import dtype_of
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.table import Result, row
 from passkit.frontends.tf_graphdef.value import Call, Value
-from passkit.node import Entry, constant
-from passkit.size import Extent, numel
+from passkit.graph.node import Entry, constant
+from passkit.values.dtype import dtype_of
+from passkit.values.size import Extent, numel
 
 SCRAMBLE = 0x02461E29_3EC8F720
 """The key under which seeds become keys and counters."""

@@ -7,10 +7,10 @@ from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.table import NODE_NBYTES, Result, row
 from passkit.frontends.tf_graphdef.value import Call, Value
-from passkit.infer import show_shape
-from passkit.node import Entry
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry
 from passkit.ops.layouts import as_dtype, wide
-from passkit.size import Extent, Size
+from passkit.values.size import Extent, Size
 
 STEP_NBYTES = 60 * NODE_NBYTES
 """About what one step of a block takes."""

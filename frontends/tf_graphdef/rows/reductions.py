@@ -6,8 +6,8 @@ from passkit import ops
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.table import Result, row
 from passkit.frontends.tf_graphdef.value import Call, Value
-from passkit.node import Entry
-from passkit.size import Size, numel
+from passkit.graph.node import Entry
+from passkit.values.size import Size, numel
 
 REDUCTIONS = {
     "Sum": "reduce_sum",

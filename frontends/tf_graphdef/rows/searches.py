@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from passkit import ops
-from passkit.dtype import dtype_of
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.table import Result, row
 from passkit.frontends.tf_graphdef.value import Call, Value
-from passkit.size import Extent
+from passkit.values.dtype import dtype_of
+from passkit.values.size import Extent
 
 
 @row("ArgMax", "ArgMin")

@@ -11,8 +11,8 @@ from passkit import ops
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.table import Result, row
 from passkit.frontends.tf_graphdef.value import Call, Value
-from passkit.node import Entry
-from passkit.size import Extent
+from passkit.graph.node import Entry
+from passkit.values.size import Extent
 
 MOST = 1 << 31
 """More segments are no model's."""

@@ -8,7 +8,7 @@ from passkit.frontends.tf_graphdef.shape_arithmetic import numpy_index
 from passkit.frontends.tf_graphdef.table import Result, row
 from passkit.frontends.tf_graphdef.tensor import shape_from
 from passkit.frontends.tf_graphdef.value import Call, Value
-from passkit.infer import show_shape
+from passkit.graph.infer import show_shape
 
 
 @row("Slice")

@@ -11,7 +11,7 @@ from typing import Any
 from passkit import ops
 from passkit.frontends.tf_graphdef.table import Result, row
 from passkit.frontends.tf_graphdef.value import Call, Value
-from passkit.node import Entry
+from passkit.graph.node import Entry
 
 SCALE, ALPHA = 1.0507009873554805, 1.6732632423543772
 """Of SELU. Source: Klambauer et al., Self-Normalizing Neural Networks."""

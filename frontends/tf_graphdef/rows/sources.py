@@ -10,7 +10,7 @@ from passkit import ops
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.table import Result, row
 from passkit.frontends.tf_graphdef.value import Call, Value
-from passkit.size import Size
+from passkit.values.size import Size
 
 
 def _number(value: Value) -> Any:

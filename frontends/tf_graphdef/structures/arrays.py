@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passkit.dtype import dtype_of
 from passkit.frontends.tf_graphdef.opaque import Anything
 from passkit.frontends.tf_graphdef.scope import Site
 from passkit.frontends.tf_graphdef.structures import lists
+from passkit.values.dtype import dtype_of
 
 
 @lists.on_lists("TensorArrayV3", inputs=1)

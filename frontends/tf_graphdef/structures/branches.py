@@ -25,8 +25,8 @@ from passkit.frontends.tf_graphdef.scope import (
     variable_values,
 )
 from passkit.frontends.tf_graphdef.value import Value, value_of
-from passkit.infer import show_shape
-from passkit.node import Entry
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry
 from passkit.ops.rules import make
 
 

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 
 from attrs import frozen
 
-from passkit.dtype import dtype_of
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.body import Body, Ref, order, reached
 from passkit.frontends.tf_graphdef.opaque import Anything, Dead, Handle, Missing
@@ -22,6 +21,7 @@ from passkit.frontends.tf_graphdef.structures.calls import unreachable
 from passkit.frontends.tf_graphdef.structures.loops import around
 from passkit.frontends.tf_graphdef.value import value_of
 from passkit.ops.rules import make
+from passkit.values.dtype import dtype_of
 
 _LOOKS_PER_NODE = 50
 """Nodes looked at for a Merge that take about as long as one that is built."""

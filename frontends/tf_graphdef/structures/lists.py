@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from passkit import ops
-from passkit.dtype import DType, dtype_of
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef import stacks
 from passkit.frontends.tf_graphdef.opaque import Anything, Items, Opaque, Stacked
@@ -19,10 +18,11 @@ from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.scope import Site, Structure, structure
 from passkit.frontends.tf_graphdef.structures.calls import unreachable
 from passkit.frontends.tf_graphdef.value import Value, value_of
-from passkit.infer import show_shape
-from passkit.node import Entry
+from passkit.graph.infer import show_shape
+from passkit.graph.node import Entry
 from passkit.ops.rules import make
-from passkit.size import Shape, Size
+from passkit.values.dtype import DType, dtype_of
+from passkit.values.size import Shape, Size
 
 _ITEM_NBYTES = 100
 _ROW_NBYTES = 1300

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import evolve
 
-from passkit.dtype import dtype_of
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.opaque import (
     Anything,
@@ -24,8 +23,9 @@ from passkit.frontends.tf_graphdef.structures.calls import unreachable
 from passkit.frontends.tf_graphdef.table import build
 from passkit.frontends.tf_graphdef.tensor import shape_from
 from passkit.frontends.tf_graphdef.value import Value, value_of
-from passkit.infer import show_shape
+from passkit.graph.infer import show_shape
 from passkit.ops.rules import make
+from passkit.values.dtype import dtype_of
 
 
 @structure("VarHandleOp", "VariableV2", "Variable")

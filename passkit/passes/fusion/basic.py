@@ -12,16 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passkit.graph import Graph
-from passkit.node import Entry, Node
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry, Node
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.draft import LONGEST, Draft, Misfit, crossing
 from passkit.passes.fusion.limits import Limits
 from passkit.passes.fusion.partition import Partition, why_opaque
-from passkit.reads import written_out
-from passkit.schedule import is_expensive
-from passkit.size import numel
-from passkit.space import Role, folding_of, is_free
+from passkit.plan.schedule import is_expensive
+from passkit.space.reads import written_out
+from passkit.space.space import Role, folding_of, is_free
+from passkit.values.size import numel
 
 
 def basic(graph: Graph, context: PassContext) -> Partition:

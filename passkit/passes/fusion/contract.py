@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passkit.closing import make_group, reads_of_part, results_of_part
 from passkit.errors import GraphError
-from passkit.graph import Graph
-from passkit.group import Group, fused_node
-from passkit.node import Entry, Node
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry, Node
 from passkit.passes.fusion.partition import Partition
+from passkit.plan.closing import make_group, reads_of_part, results_of_part
+from passkit.plan.group import Group, fused_node
 
 
 def contract(graph: Graph, partition: Partition) -> Graph:

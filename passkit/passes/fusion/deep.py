@@ -15,20 +15,20 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Mapping, Sequence
 
-from passkit.graph import Graph
-from passkit.node import Entry, Node
-from passkit.op import FScan, OpPattern
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry, Node
+from passkit.graph.op import FScan, OpPattern
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.contract import group_of
 from passkit.passes.fusion.limits import Limits
 from passkit.passes.fusion.partition import Partition, why_opaque
 from passkit.passes.fusion.trial import Trial
-from passkit.planner import plan_group
+from passkit.plan.planner import plan_group
 from passkit.selection.units import Units
-from passkit.size import numel
-from passkit.space import Infeasible, is_free, reduce_of
-from passkit.split import guessed
+from passkit.space.space import Infeasible, is_free, reduce_of
+from passkit.splits.split import guessed
 from passkit.stitching.cutting import contract_of
+from passkit.values.size import numel
 
 ROUNDS = 10
 """How often spans are taken at most."""

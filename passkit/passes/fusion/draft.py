@@ -8,12 +8,12 @@ from attrs import define, field
 
 from passkit.ast import Chunks, Reduce, Scan
 from passkit.errors import PasskitError
-from passkit.graph import Graph
-from passkit.layout import Layout
-from passkit.node import Entry, Node
-from passkit.op import FElement
-from passkit.size import Extent, Shape, numel
-from passkit.space import Role, Space, axes_of, folding_of, reduce_of, scan_of
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry, Node
+from passkit.graph.op import FElement
+from passkit.space.layout import Layout
+from passkit.space.space import Role, Space, axes_of, folding_of, reduce_of, scan_of
+from passkit.values.size import Extent, Shape, numel
 
 CHEAP, LONGEST = 8, 64
 """Groups of at most this many light operators may be repeated where they are read elsewhere, if

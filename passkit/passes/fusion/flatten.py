@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passkit.graph import Graph
-from passkit.group import FUSED, Group
-from passkit.node import Entry, Node
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry, Node
+from passkit.plan.group import FUSED, Group
 
 
 def flatten(graph: Graph) -> Graph:

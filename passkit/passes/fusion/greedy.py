@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from passkit.graph import Graph
-from passkit.group import Decision
-from passkit.node import Node
+from passkit.graph.graph import Graph
+from passkit.graph.node import Node
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.draft import (
     CHEAP,
@@ -28,9 +27,10 @@ from passkit.passes.fusion.draft import (
 from passkit.passes.fusion.limits import Limits
 from passkit.passes.fusion.partition import Partition, why_opaque
 from passkit.passes.hints import together
-from passkit.reads import written_out
-from passkit.schedule import is_expensive
-from passkit.space import Role, folding_of, is_free, reduce_of
+from passkit.plan.group import Decision
+from passkit.plan.schedule import is_expensive
+from passkit.space.reads import written_out
+from passkit.space.space import Role, folding_of, is_free, reduce_of
 
 
 def greedy(graph: Graph, context: PassContext) -> Partition:

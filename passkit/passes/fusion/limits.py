@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from passkit.graph import Graph
-from passkit.node import Node
+from passkit.graph.graph import Graph
+from passkit.graph.node import Node
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.draft import Draft, Misfit
-from passkit.size import numel
+from passkit.values.size import numel
 
 
 class Limits:

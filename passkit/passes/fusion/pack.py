@@ -12,16 +12,16 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import Factory, define
 
-from passkit.graph import Graph
-from passkit.group import FUSED, Decision, Group, Kind, fused_node
-from passkit.node import Entry, Node
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry, Node
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.draft import Misfit
 from passkit.passes.hints import together
-from passkit.planner import plan_group
-from passkit.schedule import Schedule
-from passkit.size import numel
-from passkit.space import Infeasible, is_free
+from passkit.plan.group import FUSED, Decision, Group, Kind, fused_node
+from passkit.plan.planner import plan_group
+from passkit.plan.schedule import Schedule
+from passkit.space.space import Infeasible, is_free
+from passkit.values.size import numel
 
 
 def pack(

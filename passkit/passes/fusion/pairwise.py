@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from passkit.graph import Graph
-from passkit.node import Node
-from passkit.op import FCodeGen, OpPattern
+from passkit.graph.graph import Graph
+from passkit.graph.node import Node
+from passkit.graph.op import FCodeGen, OpPattern
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.partition import Partition, is_fusible, why_opaque
-from passkit.size import numel
-from passkit.space import is_free
+from passkit.space.space import is_free
+from passkit.values.size import numel
 
 
 def singles(graph: Graph, context: PassContext) -> Partition:

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 
 from attrs import define, field
 
-from passkit.graph import Graph
-from passkit.group import Decision
-from passkit.node import Node
-from passkit.op import (
+from passkit.graph.graph import Graph
+from passkit.graph.node import Node
+from passkit.graph.op import (
     FCodeGen,
     FContract,
     FElement,
@@ -20,8 +19,9 @@ from passkit.op import (
     TOpPattern,
     TStateful,
 )
-from passkit.space import is_free
-from passkit.target import Target
+from passkit.plan.group import Decision
+from passkit.plan.target import Target
+from passkit.space.space import is_free
 
 KINDS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 NATIVE = frozenset((*KINDS, "float16", "bfloat16", "float32", "float64"))

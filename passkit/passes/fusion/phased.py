@@ -14,24 +14,24 @@ from functools import lru_cache
 from attrs import frozen
 
 from passkit.ast import Chunks
-from passkit.closing import reads_of_part
-from passkit.costs import model_seconds
-from passkit.graph import Graph
-from passkit.group import FUSED, Group, Kind, fused_node
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry, Node, known_shape
 from passkit.lowering.loops import tiles_of
-from passkit.memo import Held
-from passkit.node import Entry, Node, known_shape
-from passkit.partial import split
 from passkit.passes.context import PassContext, name_of
 from passkit.passes.split_reduce import chunks_of
-from passkit.phases import parts_by
-from passkit.phasing import is_open, passed_on
-from passkit.planner import plan_group
-from passkit.schedule import RECOMPUTE, Schedule, recompute_cost
-from passkit.size import Size, at_least, numel
-from passkit.space import Infeasible, folding_of, is_free
+from passkit.plan.closing import reads_of_part
+from passkit.plan.costs import model_seconds
+from passkit.plan.group import FUSED, Group, Kind, fused_node
+from passkit.plan.phases import parts_by
+from passkit.plan.phasing import is_open, passed_on
+from passkit.plan.planner import plan_group
+from passkit.plan.schedule import RECOMPUTE, Schedule, recompute_cost
+from passkit.plan.target import Target
+from passkit.space.partial import split
+from passkit.space.space import Infeasible, folding_of, is_free
 from passkit.stitching.cutting import contract_of, cut
-from passkit.target import Target
+from passkit.values.memo import Held
+from passkit.values.size import Size, at_least, numel
 
 MOST, TRIES = 64, 3
 """Values that are tried as what lies in memory, all at once; and one by one."""

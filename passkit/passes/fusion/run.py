@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from passkit.graph import Annotation, Graph
-from passkit.group import FUSED
+from passkit.graph.graph import Annotation, Graph
 from passkit.passes import hints
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
@@ -15,8 +14,10 @@ from passkit.passes.fusion.greedy import greedy
 from passkit.passes.fusion.pack import pack
 from passkit.passes.fusion.pairwise import pairwise, singles
 from passkit.passes.fusion.phased import with_phases
+from passkit.passes.fusion.select import selected
 from passkit.passes.fusion.stitched import with_stitched
 from passkit.passes.fusion.views import without_views
+from passkit.plan.group import FUSED
 
 STRATEGIES = {"none": singles, "nnvm": pairwise, "xla": basic, "deep": deep, "stitch": greedy}
 STITCHING = ("deep", "stitch")
@@ -26,7 +27,7 @@ STITCHING = ("deep", "stitch")
 @register_pass(
     "Fusion",
     depends=("complete", "shape", "dtype"),
-    provides=("subgraph", "fusion_log"),
+    provides=("subgraph", "fusion_log", "selection"),
     preserves=("shape_guards",),
     changes_graph=True,
     target_dependent=True,
@@ -45,6 +46,9 @@ def fusion(graph: Graph, context: PassContext) -> Graph:
     partition = STRATEGIES[context.fusion](graph, context)
     if context.fusion in STITCHING:
         partition = with_stitched(graph, partition, context)
+    chosen = None
+    if context.fusion == "stitch":
+        partition, chosen = selected(graph, partition, context)
     partition = without_views(graph, partition)
     fused, log = contract(graph, partition), partition.log
     if context.keep_together:
@@ -55,5 +59,6 @@ def fusion(graph: Graph, context: PassContext) -> Graph:
     return fused.with_attrs(
         subgraph=Annotation("subgraph", groups),
         fusion_log=tuple(log),
+        selection=chosen,
         shape_guards=graph.attrs.get("shape_guards", ()),
     )

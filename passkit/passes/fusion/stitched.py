@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from passkit.errors import GraphError
-from passkit.graph import Graph
-from passkit.group import FUSED, Decision
-from passkit.node import Node
+from passkit.graph.graph import Graph
+from passkit.graph.node import Node
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.contract import contract
 from passkit.passes.fusion.limits import Limits
 from passkit.passes.fusion.partition import Partition, why_opaque
 from passkit.passes.fusion.phased import phased_group
-from passkit.planner import plan_group
-from passkit.space import Infeasible, is_free
+from passkit.plan.group import FUSED, Decision
+from passkit.plan.planner import plan_group
+from passkit.space.space import Infeasible, is_free
 from passkit.stitching.cutting import contract_of
 
 TOGETHER = "keep_together names both"

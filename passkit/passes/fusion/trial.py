@@ -2,7 +2,7 @@
 
 Operators are taken in users first. Each split of the first result says what a block needs of every
 operand in turn; splits that an operator rejects drop out, and where none is left it stays outside.
-Source: FusionStitching (2018), SchdConsistent, on the rules of `passkit.propagate`.
+Source: FusionStitching (2018), SchdConsistent, on the rules of `passkit.splits.propagate`.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Collection, Sequence
 
 from attrs import field, frozen
 
-from passkit.graph import Graph
-from passkit.node import Entry, Node
-from passkit.propagate import operand_states
-from passkit.size import at_least
-from passkit.space import Infeasible
-from passkit.split import Reject, Split, State, guessed, join
-from passkit.split_search import by_blocks
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry, Node
+from passkit.space.space import Infeasible
+from passkit.splits.propagate import operand_states
+from passkit.splits.split import Reject, Split, State, guessed, join
+from passkit.splits.split_search import by_blocks
+from passkit.values.size import at_least
 
 COPIED = 4096
 """The most elements of a value that every block may compute for itself."""

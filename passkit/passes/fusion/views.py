@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from attrs import evolve
 
-from passkit.graph import Graph
-from passkit.node import Node
+from passkit.graph.graph import Graph
+from passkit.graph.node import Node
 from passkit.passes.fusion.partition import Partition
-from passkit.space import is_free
-from passkit.storage import identities
+from passkit.plan.storage import identities
+from passkit.space.space import is_free
 
 
 def without_views(graph: Graph, partition: Partition) -> Partition:

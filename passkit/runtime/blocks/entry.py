@@ -8,10 +8,10 @@ from typing import Any
 from attrs import frozen
 
 from passkit.errors import BlocksError
-from passkit.kernel import Kernel
+from passkit.plan.kernel import Kernel
 from passkit.runtime.blocks.kernels import run_blocks
 from passkit.runtime.blocks.memory import WAY_OUT
-from passkit.size import evaluate, known_or_zero
+from passkit.values.size import evaluate, known_or_zero
 
 Array = Any
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from passkit.ast.stage import Dot, KernelAST, Part, Phase, Stage
 from passkit.errors import BlocksError, SettingError, nearest
 from passkit.runtime.blocks.memory import WAY_OUT, Journal, Memory, of_params
 from passkit.runtime.blocks.products import DotRun
@@ -14,7 +15,6 @@ from passkit.runtime.blocks.scratch import Scratch
 from passkit.runtime.blocks.stages import StageRun, Values
 from passkit.runtime.blocks.threads import Clock, bounds
 from passkit.runtime.evaluate import evaluate
-from passkit.stage import Dot, KernelAST, Part, Phase, Stage
 
 Array = Any
 

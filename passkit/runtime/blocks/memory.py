@@ -7,9 +7,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from passkit.ast.stage import Buffer, Place
 from passkit.errors import BlocksError
 from passkit.runtime.blocks.marks import APART, NOBODY, Marks, Who
-from passkit.stage import Buffer, Place
 
 Array = Any
 

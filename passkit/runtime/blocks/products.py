@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from passkit.ast import Expr
-from passkit.dtype import dtype_of, float32, is_narrow
+from passkit.ast.stage import Dot, Matrix
 from passkit.runtime.blocks.memory import Memory
 from passkit.runtime.blocks.stages import Values, Work, spread
 from passkit.runtime.blocks.threads import Clock, Crew, Threads
 from passkit.runtime.evaluate import call_array, cast_array
-from passkit.stage import Dot, Matrix
+from passkit.values.dtype import dtype_of, float32, is_narrow
 
 Array = Any
 

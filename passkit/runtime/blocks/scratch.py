@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from passkit.ast.stage import Buffer, Place
 from passkit.runtime.blocks.memory import Ground, Journal, Memory
-from passkit.size import evaluate
-from passkit.stage import Buffer, Place
+from passkit.values.size import evaluate
 
 Array = Any
 

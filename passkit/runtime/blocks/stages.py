@@ -9,12 +9,12 @@ import numpy as np
 from attrs import evolve
 
 from passkit.ast import Expr
+from passkit.ast.stage import Fold, Let, Level, Running, Stage, Store
+from passkit.ast.walk import variables
 from passkit.runtime.blocks.memory import Memory
 from passkit.runtime.blocks.threads import Clock, Crew, Threads
 from passkit.runtime.evaluate import Evaluation
 from passkit.runtime.folding import fold_array, scan_array
-from passkit.stage import Fold, Let, Level, Running, Stage, Store
-from passkit.walk import variables
 
 Array = Any
 Values = dict[str, Array]

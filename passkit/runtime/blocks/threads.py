@@ -9,9 +9,9 @@ import numpy as np
 from attrs import evolve, frozen
 
 from passkit.ast import Expr
+from passkit.ast.stage import Level, Loop
 from passkit.runtime.blocks.marks import APART, Who
 from passkit.runtime.evaluate import evaluate
-from passkit.stage import Level, Loop
 
 Array = Any
 

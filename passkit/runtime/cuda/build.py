@@ -12,7 +12,8 @@ from typing import Any
 from attrs import field, frozen
 
 from passkit.dialects.cuda import CUDA
-from passkit.kernel import Kernel
+from passkit.plan.kernel import Kernel
+from passkit.plan.target import Target
 from passkit.runtime.cuda.device import Device
 from passkit.runtime.cuda.driver import DriverError, Trouble, Used
 from passkit.runtime.cuda.nvrtc import (
@@ -25,7 +26,6 @@ from passkit.runtime.cuda.nvrtc import (
 )
 from passkit.runtime.device.building import Images, refusal
 from passkit.runtime.native.build import stats
-from passkit.target import Target
 
 FORMAT = 1
 

@@ -14,12 +14,12 @@ from typing import Any, NoReturn
 from attrs import define, evolve, field, frozen
 
 from passkit.errors import DeviceError, MissingDependencyError
+from passkit.plan.target import KIB, Target, target_of
 from passkit.runtime.cuda.bindings import BindingsDriver
 from passkit.runtime.cuda.driver import Driver, DriverError, Facts, Limits, Trouble
 from passkit.runtime.cuda.with_pycuda import PyCudaDriver
 from passkit.runtime.device.process import check_process
-from passkit.target import KIB, Target, target_of
-from passkit.units import bytes_text
+from passkit.values.units import bytes_text
 
 INSTALL = "pip install 'passkit[cuda]'"
 MODULES = {"PyCUDA": "pycuda.driver", "cuda-bindings": "cuda.bindings.driver"}

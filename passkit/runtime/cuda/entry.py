@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from passkit.kernel import Kernel
+from passkit.plan.kernel import Kernel
+from passkit.plan.target import Target
 from passkit.runtime.cuda.build import DeviceKernel, build
 from passkit.runtime.cuda.device import device, settled
 from passkit.runtime.cuda.resident import resident_of
 from passkit.runtime.cuda.run import bound
 from passkit.runtime.device.runtimes import Runtime
-from passkit.target import Target
 
 
 def _built(kernels: Iterable[Kernel], target: Target) -> Mapping[str, DeviceKernel]:

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
+from passkit.ast.stage import Place
 from passkit.dialects.printer import has_rows
-from passkit.kernel import Kernel
-from passkit.shared import ALIGN
-from passkit.sharing import aligned
-from passkit.size import evaluate, known_or_zero
-from passkit.stage import Place
-from passkit.target import KIB
+from passkit.plan.kernel import Kernel
+from passkit.plan.target import KIB
+from passkit.sharing.shared import ALIGN
+from passkit.sharing.sharing import aligned
+from passkit.values.size import evaluate, known_or_zero
 
 WARP = 32
 USUAL = 48 * KIB

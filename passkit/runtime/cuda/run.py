@@ -10,7 +10,7 @@ from typing import Any
 from weakref import WeakKeyDictionary, finalize
 
 from passkit.errors import DeviceError
-from passkit.kernel import Kernel
+from passkit.plan.kernel import Kernel
 from passkit.runtime.cuda.build import DeviceKernel
 from passkit.runtime.cuda.device import Device, device
 from passkit.runtime.cuda.driver import DriverError, RoomError, Task, Trouble
@@ -21,7 +21,7 @@ from passkit.runtime.device.resident import Resident
 from passkit.runtime.device.run import Action, BoundProgram, DeviceTable
 from passkit.runtime.program import Launch, Program
 from passkit.runtime.state import State
-from passkit.units import bytes_text
+from passkit.values.units import bytes_text
 
 REPLAYS = "graph_replays"
 CAPTURES = "graphs_made"

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from passkit.errors import KernelRefusedError
-from passkit.kernel import Kernel
+from passkit.plan.kernel import Kernel
 from passkit.runtime.native.cache import open_cache
 
 

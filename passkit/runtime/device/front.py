@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from passkit.kernel import Kernel
+from passkit.plan.kernel import Kernel
 from passkit.runtime.device.resident import DeviceFeeds, Finder, Resident, check_out
 from passkit.runtime.device.run import BoundProgram
 from passkit.runtime.native.feeds import InputSpec, refuse_out

@@ -8,7 +8,7 @@ from typing import Any
 from passkit.runtime.native.launcher import launcher
 from passkit.runtime.program import Library, Program, Ref
 from passkit.runtime.table import Row, Table
-from passkit.size import evaluate
+from passkit.values.size import evaluate
 
 Place = tuple[str, int]
 

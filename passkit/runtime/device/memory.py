@@ -12,7 +12,7 @@ from passkit.runtime.device.pool import Pool
 from passkit.runtime.device.queue import Done, Queue
 from passkit.runtime.device.resident import Resident
 from passkit.runtime.program import Ref
-from passkit.size import Extent
+from passkit.values.size import Extent
 
 Place = tuple[str, int]
 

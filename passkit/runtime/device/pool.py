@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from passkit.errors import DeviceError
-from passkit.units import bytes_text
+from passkit.values.units import bytes_text
 
 Found = TypeVar("Found")
 LEAST = 64

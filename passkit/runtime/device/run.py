@@ -16,7 +16,7 @@ from passkit.runtime.device.queue import Queue
 from passkit.runtime.device.resident import Resident
 from passkit.runtime.program import Alias, Copy, Launch, Library, Program, Python, Ref, Step
 from passkit.runtime.state import State
-from passkit.size import Extent, Shape, evaluate
+from passkit.values.size import Extent, Shape, evaluate
 
 Action = Callable[[Memory], None]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from passkit.kernel import Kernel
+from passkit.plan.kernel import Kernel
+from passkit.plan.target import Target
 from passkit.runtime.device.resident import Finder
 from passkit.runtime.device.run import BoundProgram
 from passkit.runtime.program import Program
 from passkit.runtime.state import State
-from passkit.target import Target
 
 
 class Runtime(NamedTuple):

@@ -159,8 +159,8 @@ def _compile(
     import tempfile  # a warm start needs neither this nor processes
     from pathlib import Path
 
-    from passkit.progress import progress
     from passkit.runtime.native.process import Compilation, begin
+    from passkit.values.progress import progress
 
     launcher.prefetch(compiler)
     units, cores = _share_out(missing), len(os.sched_getaffinity(0))

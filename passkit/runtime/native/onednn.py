@@ -26,7 +26,7 @@ Dims = c_int64 * 12
 
 
 class Geometry(NamedTuple):
-    """A `passkit.folds.Convolution` whose sizes are numbers; names are explained there."""
+    """A `passkit.ast.folds.Convolution` whose sizes are numbers; names are explained there."""
 
     batch: int
     size: tuple[int, ...]

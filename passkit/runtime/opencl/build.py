@@ -13,11 +13,11 @@ from attrs import field, frozen
 from passkit.dialects.needed import needed
 from passkit.dialects.opencl import OPENCL
 from passkit.errors import DeviceError
-from passkit.kernel import Kernel
+from passkit.plan.kernel import Kernel
+from passkit.plan.target import Target
 from passkit.runtime.device.building import Images, refusal
 from passkit.runtime.native.build import stats
 from passkit.runtime.opencl.device import Device, power_of_two, pyopencl
-from passkit.target import Target
 
 FORMAT = 1
 MANY = 40

@@ -13,9 +13,9 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from passkit.errors import DeviceError, MissingDependencyError
+from passkit.plan.target import KIB, Target, target_of
 from passkit.runtime.device.process import check_process
-from passkit.target import KIB, Target, target_of
-from passkit.units import bytes_text
+from passkit.values.units import bytes_text
 
 INSTALL = "pip install 'passkit[opencl]'"
 LARGEST_BLOCK = 256

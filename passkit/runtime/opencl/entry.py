@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from passkit.kernel import Kernel
+from passkit.plan.kernel import Kernel
+from passkit.plan.target import Target
 from passkit.runtime.device.resident import nowhere
 from passkit.runtime.device.runtimes import Runtime
 from passkit.runtime.opencl.build import DeviceKernel, build
 from passkit.runtime.opencl.device import device, settled
 from passkit.runtime.opencl.relaxed import relaxed
 from passkit.runtime.opencl.run import bound
-from passkit.target import Target
 
 
 def _built(kernels: Iterable[Kernel], target: Target) -> Mapping[str, DeviceKernel]:

@@ -8,10 +8,10 @@ from typing import Any
 from attrs import fields, has
 
 from passkit.ast import Binary, Call, Expr
-from passkit.dtype import float32
-from passkit.kernel import Kernel
+from passkit.ast.walk import walk
+from passkit.plan.kernel import Kernel
 from passkit.runtime.opencl.device import Limits
-from passkit.walk import walk
+from passkit.values.dtype import float32
 
 LOOSE = {
     **{"atan": 5, "atanh": 5, "tan": 5, "tanh": 5, "atan2": 6, "sigmoid": 6},

@@ -9,15 +9,15 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from passkit.errors import DeviceError
-from passkit.kernel import Kernel
+from passkit.plan.kernel import Kernel
 from passkit.runtime.device.memory import Memory
 from passkit.runtime.device.run import Action, BoundProgram, DeviceTable
 from passkit.runtime.opencl.device import JOINED, Queue, device, pyopencl
 from passkit.runtime.opencl.pool import pool_of
 from passkit.runtime.program import Launch, Program
 from passkit.runtime.state import State
-from passkit.size import evaluate, known_or_zero
-from passkit.units import bytes_text
+from passkit.values.size import evaluate, known_or_zero
+from passkit.values.units import bytes_text
 
 GROUPS = 1 << 22
 """Work-groups of a launch, at most: a kernel's groups share out its tiles, however many."""

@@ -9,7 +9,7 @@ import pytest
 
 import passkit as pk
 from passkit.frontends import tf_graphdef
-from passkit.size import Size
+from passkit.values.size import Size
 from tests.frontends.tf_graphdef.reference.case import NETWORKS, Stored, stored
 from tests.together import compiled
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.dtype import dtype_of
 from passkit.errors import ModelError
 from passkit.frontends import tf_graphdef
 from passkit.frontends.tf_graphdef.value import Value, known_value
-from passkit.size import Size
+from passkit.values.dtype import dtype_of
+from passkit.values.size import Size
 from tests.frontends.tf_graphdef.models import const, model, node, placeholder
 
 X = placeholder("x", None, 3, 5)

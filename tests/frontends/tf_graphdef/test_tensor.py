@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from passkit.dtype import dtype_of
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.proto import Budget, TensorProto, TensorShapeProto, budget_for
 from passkit.frontends.tf_graphdef.tensor import array_from, dtype_from, shape_from
+from passkit.values.dtype import dtype_of
 from tests.frontends.tf_graphdef.models import NUMBERS, tensor
 
 FIELDS = {

@@ -8,11 +8,8 @@ import numpy as np
 import pytest
 
 from passkit import ast
-from passkit import dtype as dt
 from passkit.ast import Expr, Load, Operand, Var, const
-from passkit.errors import BlocksError
-from passkit.runtime.blocks import run_blocks
-from passkit.stage import (
+from passkit.ast.stage import (
     Buffer,
     Dot,
     Fold,
@@ -26,6 +23,9 @@ from passkit.stage import (
     Statement,
     Store,
 )
+from passkit.errors import BlocksError
+from passkit.runtime.blocks import run_blocks
+from passkit.values import dtype as dt
 
 TILE, ROW, LANE, TURN = (Var(name, dt.int64) for name in ("tile", "row", "i", "j"))
 F32 = dt.float32

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from attrs import evolve
 
 from passkit.ast import Expr, Load
-from passkit.stage import Dot, KernelAST, Prefetch, Stage, Statement, Store
-from passkit.tidy import expressions, map_statement, replace_children
-from passkit.walk import walk
+from passkit.ast.stage import Dot, KernelAST, Prefetch, Stage, Statement, Store
+from passkit.ast.tidy import expressions, map_statement, replace_children
+from passkit.ast.walk import walk
 
 
 def mutants(ast: KernelAST) -> Iterator[tuple[str, KernelAST]]:

@@ -10,15 +10,15 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
+from passkit.ast.stage import Level, Place
 from passkit.errors import BlocksError, PasskitError
-from passkit.graph import Annotation
-from passkit.planning import planned
+from passkit.graph.graph import Annotation
+from passkit.plan.target import Target, target_of
+from passkit.program.planning import planned
 from passkit.runtime.blocks.entry import BlocksEntry, blocks_entry
 from passkit.runtime.program import Launch, Python
-from passkit.size import Size
-from passkit.stage import Level, Place
-from passkit.target import Target, target_of
-from passkit.tiling import Composition
+from passkit.space.tiling import Composition
+from passkit.values.size import Size
 from tests.dialects.test_printer import GOLDENS, PARTS
 from tests.passes.test_schedule_plan import SOFTMAX
 from tests.planned import agrees, feeds_of

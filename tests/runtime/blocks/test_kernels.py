@@ -10,10 +10,7 @@ from attrs import evolve
 
 from passkit import ast as pk_ast
 from passkit.ast import Var, const
-from passkit.dtype import DType, float16, float32, float64
-from passkit.errors import SettingError
-from passkit.runtime.blocks import run_blocks
-from passkit.stage import (
+from passkit.ast.stage import (
     Buffer,
     Dot,
     KernelAST,
@@ -27,6 +24,9 @@ from passkit.stage import (
     Stage,
     Store,
 )
+from passkit.errors import SettingError
+from passkit.runtime.blocks import run_blocks
+from passkit.values.dtype import DType, float16, float32, float64
 from tests.runtime.blocks.by_hand import (
     F32,
     LANE,

@@ -8,9 +8,9 @@ from attrs import evolve
 
 from passkit import ast
 from passkit.ast import Load
-from passkit.dtype import int64
+from passkit.ast.stage import Buffer, KernelAST, Level, Place, Stage, Store
 from passkit.runtime.blocks import run_blocks
-from passkit.stage import Buffer, KernelAST, Level, Place, Stage, Store
+from passkit.values.dtype import int64
 from tests.runtime.blocks.by_hand import (
     F32,
     LANE,

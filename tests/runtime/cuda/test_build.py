@@ -9,7 +9,7 @@ import pytest
 
 import passkit as pk
 from passkit.errors import DeviceError, KernelRefusedError
-from passkit.planning import planned
+from passkit.program.planning import planned
 from passkit.runtime.cuda import build
 from passkit.runtime.cuda.nvrtc import Image
 from passkit.runtime.native.build import stats

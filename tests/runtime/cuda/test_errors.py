@@ -12,12 +12,12 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.errors import DeviceError, MissingDependencyError
+from passkit.plan.target import target_of
 from passkit.runtime.cuda import device as devices
 from passkit.runtime.cuda.bindings import BindingsDriver
 from passkit.runtime.cuda.driver import DriverError, RoomError, Trouble
 from passkit.runtime.cuda.pool import pool_of
 from passkit.runtime.cuda.with_pycuda import PyCudaDriver
-from passkit.target import target_of
 from tests.cuda import on_cuda
 from tests.emulator.fake import FakeDriver, faked
 from tests.planned import agrees

@@ -13,10 +13,10 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.errors import DeviceError, FeedError
-from passkit.node import constant
+from passkit.graph.node import constant
+from passkit.plan.target import target_of
 from passkit.runtime.cuda.device import device
 from passkit.runtime.cuda.pool import pool_of, size_class
-from passkit.target import target_of
 from tests.cuda import on_cuda
 from tests.planned import agrees
 

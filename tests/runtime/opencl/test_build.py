@@ -12,7 +12,7 @@ import passkit as pk
 from passkit.dialects.needed import needed as called
 from passkit.dialects.opencl import OPENCL
 from passkit.errors import DeviceError, KernelRefusedError
-from passkit.planning import planned
+from passkit.program.planning import planned
 from passkit.runtime.native.build import stats
 from passkit.runtime.native.cache import open_cache
 from passkit.runtime.opencl import build

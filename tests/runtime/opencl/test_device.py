@@ -11,12 +11,12 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.errors import DeviceError, MissingDependencyError
-from passkit.kernel import Kernel
-from passkit.planning import planned
+from passkit.plan.kernel import Kernel
+from passkit.plan.target import target_of
+from passkit.program.planning import planned
 from passkit.runtime.opencl import device as devices
 from passkit.runtime.opencl.device import Limits, fitted, pyopencl
 from passkit.runtime.opencl.relaxed import relaxed
-from passkit.target import target_of
 from tests.opencl import groups_of, needed
 
 GPU = Limits(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
+from passkit.values.dtype import dtype_of
 from tests.opencl import BLOCKS, groups_of, needed, steps_of
 from tests.ops.test_values import NAMES, TOGETHER, walked
 from tests.test_every_dtype import same
@@ -72,7 +73,7 @@ def test_integers_wrap_and_casts_saturate(block: int) -> None:
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_sixteen_bits(dtype: str) -> None:
     """All numbers of 16 bits, loaded, rounded and stored without the extension for them."""
-    kind = pk.dtype.dtype_of(dtype).numpy
+    kind = dtype_of(dtype).numpy
     x = pk.var("x", ("n",), dtype)
     graph = pk.Graph([x + 1, x * x, -x, o.sqrt(x), o.cast(x, "float32"), o.reduce_max(x), x / 3])
     feeds = {"x": np.arange(65536, dtype=np.uint16).view(kind)}

@@ -11,7 +11,7 @@ import pytest
 
 import passkit as pk
 from passkit.errors import DeviceError, FeedError
-from passkit.node import constant
+from passkit.graph.node import constant
 from passkit.runtime.opencl.device import device
 from tests.opencl import limited, needed, steps_of
 from tests.planned import agrees

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from passkit.dtype import bool_, dtype_of
 from passkit.frontends.tf_graphdef.export.expressions import converted, whole
 from passkit.frontends.tf_graphdef.export.functions import FUNCTIONS, magnitude
 from passkit.frontends.tf_graphdef.export.table import Call, Result, row, same_inputs
 from passkit.frontends.tf_graphdef.export.writer import Tensor
 from passkit.frontends.tf_graphdef.rows.elementwise import ONE_INPUT, TWO_INPUTS
+from passkit.values.dtype import bool_, dtype_of
 
 _OLD = ("Add", "Inv", "Mod", "Round")
 """Names of which TensorFlow has a newer one."""

@@ -9,7 +9,7 @@ import numpy as np
 from passkit.frontends.tf_graphdef.export.kernels import computed_as
 from passkit.frontends.tf_graphdef.export.table import Call, Result, row
 from passkit.frontends.tf_graphdef.export.writer import INT32, Tensor
-from passkit.op import get_op
+from passkit.graph.op import get_op
 from passkit.ops.rules import make
 
 

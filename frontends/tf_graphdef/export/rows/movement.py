@@ -8,7 +8,7 @@ from passkit.frontends.tf_graphdef.export.table import Call, Result, row
 from passkit.frontends.tf_graphdef.export.writer import INT32, INT64, Tensor
 from passkit.ops.rules import axes_of, one_axis
 from passkit.ops.slicing import slice_params
-from passkit.size import Extent, Shape, Size
+from passkit.values.size import Extent, Shape, Size
 
 
 @row("reshape", "squeeze", "expand_dims", "flatten", "atleast_1d", "atleast_2d", "atleast_3d")

@@ -7,10 +7,10 @@ from typing import Any
 from passkit.frontends.tf_graphdef.export.kernels import computed_as
 from passkit.frontends.tf_graphdef.export.table import Call, Result, row
 from passkit.frontends.tf_graphdef.export.writer import FLOAT32, INT32, Tensor
-from passkit.node import Node
+from passkit.graph.node import Node
 from passkit.ops.convolve import window_of
 from passkit.ops.windowed import Windows, each, windows_of
-from passkit.size import Extent, Shape
+from passkit.values.size import Extent, Shape
 
 _LAYOUT = {2: "NHWC", 3: "NDHWC"}
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from passkit.dtype import dtype_of
 from passkit.frontends.tf_graphdef.export.functions import select, truth
 from passkit.frontends.tf_graphdef.export.table import Call, Result, row
 from passkit.frontends.tf_graphdef.export.writer import FLOAT32, INT32, INT64, Scope, Tensor
 from passkit.ops.rules import make, one_axis
-from passkit.size import Extent, Shape, numel
+from passkit.values.dtype import dtype_of
+from passkit.values.size import Extent, Shape, numel
 
 
 def _key(scope: Scope, x: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from passkit.frontends.tf_graphdef.export.functions import both, select, truth
 from passkit.frontends.tf_graphdef.export.table import Call, Result, row
 from passkit.frontends.tf_graphdef.export.writer import INT32, INT64, Tensor
-from passkit.size import Shape
+from passkit.values.size import Shape
 
 _KINDS = {
     **{"update": "TensorScatterUpdate", "add": "TensorScatterAdd", "sub": "TensorScatterSub"},

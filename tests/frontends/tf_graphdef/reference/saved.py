@@ -24,7 +24,7 @@ import passkit as pk
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.export import graph_def
 from passkit.frontends.tf_graphdef.export.table import ROWS
-from passkit.graph import Graph
+from passkit.graph.graph import Graph
 from tests.frontends.tf_graphdef.reference.case import FIXTURES, Array, Stored, difference, stored
 
 ROOT = Path(__file__).resolve().parents[4]

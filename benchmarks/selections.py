@@ -1,0 +1,233 @@
+"""What the selection of fusion plans chooses, against greedy's start: by the model and the clock.
+
+    python benchmarks/selections.py [--clock] [--only attention] [--threads 1] [--random 200]
+
+For each graph: operators, patterns that pay, rows and cuts of the integer programs, and the gain
+and the kernels of three ways to choose: exact, along a beam, greedily. With ``--clock`` each graph
+is compiled with and without the selection, checked, and both are timed in turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import random
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+from attrs import evolve, frozen
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+
+import planning  # noqa: E402  (after the path)
+import scaling  # noqa: E402
+
+import passkit as pk  # noqa: E402
+from passkit.frontends import tf_graphdef  # noqa: E402
+from passkit.graph.node import Entry  # noqa: E402
+from passkit.passes.context import PassContext  # noqa: E402
+from passkit.passes.fusion.board import Board  # noqa: E402
+from passkit.passes.fusion.explore import Explorer  # noqa: E402
+from passkit.passes.fusion.greedy import greedy as start_of  # noqa: E402
+from passkit.passes.fusion.scores import Scorer, Seconds, modelled  # noqa: E402
+from passkit.plan.group import Group  # noqa: E402
+from passkit.plan.target import Target, cpu  # noqa: E402
+from passkit.program.planning import LADDER  # noqa: E402
+from passkit.selection.exact import exact  # noqa: E402
+from passkit.selection.greedy import beam, greedy  # noqa: E402
+from passkit.selection.problem import Selection, problem_of  # noqa: E402
+from tests.frontends.tf_graphdef.reference.case import NETWORKS, stored  # noqa: E402
+from tests.random_stitches import random_stitch  # noqa: E402
+
+o = pk.ops
+BEFORE = [*LADDER[: LADDER.index("Fusion")], "Complete", "InferShape", "InferType"]
+BUDGET, STEPS, BATCH = 600, 16, 32
+ATTENTION = ((64, 17, 32), (64, 94, 32), (64, 128, 64), (64, 512, 64))
+FIGURE1 = ((512, 1, 8), (512, 32, 32), (2048, 1, 8))
+SLOW = evolve(cpu(), launch=1e-4, bandwidth=1e6, meeting=0.0)
+"""A machine on which launches and memory are so slow that small random graphs have much to gain."""
+WITHOUT = "passkit.passes.fusion.run.selected"
+
+
+def attention(heads: int, rows: int, width: int) -> pk.Graph:
+    """Attention by primitives, with a mask."""
+    q, k, v = (pk.var(n, (heads, rows, width)) for n in "qkv")
+    s = o.matmul(q, k, transpose_b=True) * width**-0.5 + pk.var("mask", (rows, rows))
+    e = o.exp(s - o.reduce_max(s, axis=-1, keepdims=True))
+    return pk.Graph([o.matmul(e / o.reduce_sum(e, axis=-1, keepdims=True), v)])
+
+
+def figure1(b: int, k: int, n: int) -> pk.Graph:
+    """The stand-in for FusionStitching's figure 1: two products, two folds, four results."""
+    q, keys, v = pk.var("q", (b, 94, k)), pk.var("k", (b, k, 94)), pk.var("v", (b, 94, n))
+    x = o.matmul(q, keys) * 0.125 + pk.var("m", (94,))
+    most = o.reduce_max(x, axis=-1, keepdims=True)
+    e = o.exp(x - most)
+    total = o.reduce_sum(e, axis=-1, keepdims=True)
+    log, share = o.log(total), 1 / total
+    y: Entry = o.matmul(e * share, v) * pk.var("g", (n,))
+    return pk.Graph([share, log, y, most + log])
+
+
+def workloads() -> Iterator[tuple[str, pk.Graph]]:
+    """Graphs by name: kernels of papers, synthetic ones, and the tests' networks at a batch."""
+    for sizes in ATTENTION:
+        yield f"attention {'x'.join(map(str, sizes))}", attention(*sizes)
+    for sizes in FIGURE1:
+        yield f"figure1 {'x'.join(map(str, sizes))}", figure1(*sizes)
+    for name, made in planning.MADE.items():
+        yield f"small {name}", pk.Graph(made(24))
+    for name in ("transformer", "mixed", "wide"):
+        yield name, scaling.SHAPES[name](150)
+    for path in sorted(NETWORKS.glob("*.npz")):
+        (case,) = stored(path)
+        shapes = {k: (BATCH, *v.shape[1:]) if v.ndim else () for k, v in case.inputs.items()}
+        yield path.stem, tf_graphdef.load(case.model, list(case.outputs), shapes)
+
+
+@frozen
+class Row:
+    """A graph's selections: how large the problem was, and what each way gains and leaves."""
+
+    name: str
+    operators: int
+    pool: int
+    found: Mapping[str, Selection]
+    kernels: Mapping[str, int]
+
+    def __str__(self) -> str:
+        best = self.found["exact"]
+        ways = "  ".join(
+            f"{way} {s.gain * 1e6:9.1f} us {self.kernels[way]:3}" for way, s in self.found.items()
+        )
+        return (
+            f"{self.name:24} {self.operators:5} ops {self.pool:3} pay {best.rows:3} rows "
+            f"{best.cuts:2} cuts  {ways}  {best.solver}"
+        )
+
+
+def liked(seed: int) -> Seconds:
+    """An evaluator to whom most kernels take no time, and some a long one, whatever is in them."""
+
+    def seconds(group: Group, target: Target) -> float:
+        return random.Random(f"{seed} {group.key}").choice((1e-6, 1e-6, 1e-5, 1e-4))
+
+    return seconds
+
+
+def selections(
+    name: str, graph: pk.Graph, target: Target, seconds: Seconds = modelled, few: int = 0
+) -> Row:
+    """What the three ways choose; the integer program solves all but nested families."""
+    graph = pk.ApplyPasses(graph, BEFORE)
+    with PassContext(target=target) as context:
+        board = Board(graph, start_of(graph, context), context)
+        explorer = Explorer(board, Scorer(target, seconds, BUDGET))
+        problem = problem_of(board.needs, explorer.run())
+    found = {"exact": exact(problem, few), "beam": beam(problem), "greedy": greedy(problem)}
+    units = sum(u.open and not u.silent for u in board.list)
+    kernels = {
+        way: units - sum(len(problem.patterns[k].members) - 1 for k in s.chosen)
+        for way, s in found.items()
+    }
+    return Row(name, len(board.of), len(problem.patterns), found, kernels)
+
+
+def random_rows(count: int) -> Iterator[Row]:
+    """Random graphs of products, folds and movement, of which most fusions pay."""
+    for seed in range(count):
+        yield selections(f"random {seed}", random_stitch(seed, STEPS)[0], SLOW, liked(seed))
+
+
+@frozen
+class Timed:
+    """A graph's seconds without and with the selection; ``joined`` where it changed the plan."""
+
+    name: str
+    start: float
+    selected: float
+    steps: tuple[int, int]
+    joined: bool
+
+    @property
+    def ratio(self) -> float:
+        """How much longer it takes without."""
+        return self.start / self.selected
+
+    def __str__(self) -> str:
+        if not self.joined:
+            return f"{self.name:24} the same plan"
+        return (
+            f"{self.name:24} {self.start * 1e6:9.1f} -> {self.selected * 1e6:9.1f} us "
+            f"x{self.ratio:.2f}, steps {self.steps[0]} -> {self.steps[1]}"
+        )
+
+
+def timed(name: str, graph: pk.Graph, seconds: float = 1.0) -> Timed:
+    """Both plans of a graph, checked against each other, timed in turn: the tenth of calls."""
+    with patch(WITHOUT, lambda g, partition, context: (partition, None)):
+        one = pk.compile(graph)
+    other = pk.compile(graph)
+    steps = len(one.steps), len(other.steps)
+    if [k.key for k in one.kernels] == [k.key for k in other.kernels]:
+        return Timed(name, 0.0, 0.0, steps, False)
+    feeds = _feeds(other)
+    for a, b in zip(one(feeds), other(feeds), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+    took: tuple[list[float], list[float]] = ([], [])
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or len(took[0]) < 10:
+        for exe, times in zip((one, other), took, strict=True):
+            start = time.perf_counter()
+            exe(feeds)
+            times.append(time.perf_counter() - start)
+    best = [sorted(times)[len(times) // 10] for times in took]
+    return Timed(name, best[0], best[1], steps, True)
+
+
+def _feeds(exe: pk.Executable) -> dict[str, np.ndarray]:
+    draw = np.random.default_rng(0)
+    feeds = {}
+    for name, shape, dtype in exe.inputs:
+        if "int" in str(dtype):
+            feeds[name] = draw.integers(0, 4, shape).astype(str(dtype))
+        elif str(dtype) == "bool":
+            feeds[name] = draw.random(shape) < 0.5
+        else:
+            feeds[name] = (draw.standard_normal(shape) * 0.3).astype(str(dtype))
+    return feeds
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
+    parser.add_argument("--only", default="", help="graphs whose name contains this")
+    parser.add_argument("--clock", action="store_true", help="compile and time both plans")
+    parser.add_argument("--random", type=int, default=0, help="so many random graphs as well")
+    options = parser.parse_args()
+    times = []
+    for name, graph in workloads():
+        if options.only not in name:
+            continue
+        if options.clock:
+            times.append(timed(name, graph))
+            print(times[-1], flush=True)
+        else:
+            print(selections(name, graph, cpu()), flush=True)
+    for row in random_rows(options.random):
+        print(row, flush=True)
+    ratios = [t.ratio for t in times if t.joined]
+    if ratios:
+        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        print(f"{len(ratios)} of {len(times)} plans differ: geometric mean x{mean:.2f}, worst "
+              f"x{min(ratios):.2f}, {os.cpu_count()} processors")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

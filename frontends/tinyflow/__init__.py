@@ -1,0 +1,169 @@
+"""tinyflow: the names of TensorFlow 1 that scripts use, and TinyFlow's, on passkit.
+
+>>> from passkit.frontends import tinyflow as tf
+>>> x = tf.placeholder(tf.float32, [None, 2], name="x")
+>>> with tf.Session(target="interpret") as session:
+...     session.run(tf.reduce_sum(x * 2), {x: [[1, 2], [3, 4]]})
+np.float32(20.0)
+"""
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from passkit.frontends.tinyflow import (
+    arrays,
+    contrib,
+    elementwise,
+    initializers,
+    layers,
+    nn,
+    reductions,
+    sources,
+    summary,
+    train,
+    types,
+)
+from passkit.frontends.tinyflow.checking import NumericsError
+from passkit.frontends.tinyflow.differentiating import gradients
+from passkit.frontends.tinyflow.draws import (
+    random_normal,
+    random_shuffle,
+    random_uniform,
+    truncated_normal,
+)
+from passkit.frontends.tinyflow.graphs import (
+    Graph,
+    GraphKeys,
+    add_to_collection,
+    get_collection,
+    get_default_graph,
+    reset_default_graph,
+    set_random_seed,
+)
+from passkit.frontends.tinyflow.missing import lookup
+from passkit.frontends.tinyflow.nn.classic import infer_variable_shapes, normal
+from passkit.frontends.tinyflow.scopes import (
+    AUTO_REUSE,
+    VariableScope,
+    control_dependencies,
+    device,
+    get_variable,
+    get_variable_scope,
+    group,
+    name_scope,
+    no_op,
+    tuple_,
+    variable_scope,
+)
+from passkit.frontends.tinyflow.session import (
+    ConfigProto,
+    InteractiveSession,
+    Session,
+    get_default_session,
+)
+from passkit.frontends.tinyflow.shapes import Dimension, TensorShape
+from passkit.frontends.tinyflow.tensors import Operation, Tensor, convert_to_tensor
+from passkit.frontends.tinyflow.variables import (
+    Variable,
+    assign,
+    assign_add,
+    assign_sub,
+    global_variables,
+    global_variables_initializer,
+    initialize_all_variables,
+    trainable_variables,
+    variables_initializer,
+)
+
+NAMES: dict[str, Any] = {
+    **types.exported(),
+    **elementwise.FUNCTIONS,
+    **reductions.FUNCTIONS,
+    **{f.__name__: f for f in (
+        *(elementwise.truediv, elementwise.divide, elementwise.div, elementwise.cast),
+        *(elementwise.to_float, elementwise.to_int32, elementwise.identity, elementwise.add_n),
+        *(elementwise.where, elementwise.check_numerics, elementwise.stop_gradient),
+        *(reductions.cumsum, reductions.cumprod, reductions.arg_max, reductions.arg_min),
+        *(sources.placeholder, sources.placeholder_with_default, sources.constant),
+        *(sources.zeros, sources.ones, sources.fill, sources.zeros_like, sources.ones_like),
+        *(sources.linspace, sources.eye, sources.shape, sources.size, sources.rank),
+        *(arrays.reshape, arrays.transpose, arrays.concat, arrays.stack, arrays.unstack),
+        *(arrays.split, arrays.gather, arrays.expand_dims, arrays.squeeze, arrays.one_hot),
+        *(arrays.pad, arrays.tile, arrays.reverse, arrays.sequence_mask, arrays.matmul),
+        *(arrays.tensordot, arrays.einsum, arrays.clip_by_value, arrays.clip_by_norm),
+        *(arrays.global_norm, arrays.clip_by_global_norm),
+        *(initializers.zeros_initializer, initializers.ones_initializer),
+        *(initializers.constant_initializer, initializers.random_normal_initializer),
+        *(initializers.truncated_normal_initializer, initializers.random_uniform_initializer),
+        *(initializers.variance_scaling_initializer, initializers.glorot_uniform_initializer),
+        initializers.glorot_normal_initializer,
+    )},
+    "range": sources.range_,
+    "slice": arrays.slice_,
+    "tuple": tuple_,
+}
+"""Names that are tables' rows, or Python's own."""
+
+math = SimpleNamespace(**elementwise.FUNCTIONS, **reductions.FUNCTIONS)
+"""``tf.math``: the newer address of functions of numbers."""
+
+__all__ = [  # noqa: PLE0604, RUF100
+    "AUTO_REUSE",
+    "ConfigProto",
+    "Dimension",
+    "Graph",
+    "GraphKeys",
+    "InteractiveSession",
+    "NumericsError",
+    "Operation",
+    "Session",
+    "Tensor",
+    "TensorShape",
+    "Variable",
+    "VariableScope",
+    "add_to_collection",
+    "assign",
+    "assign_add",
+    "assign_sub",
+    "contrib",
+    "control_dependencies",
+    "convert_to_tensor",
+    "device",
+    "get_collection",
+    "get_default_graph",
+    "get_default_session",
+    "get_variable",
+    "get_variable_scope",
+    "global_variables",
+    "global_variables_initializer",
+    "gradients",
+    "group",
+    "infer_variable_shapes",
+    "initialize_all_variables",
+    "layers",
+    "math",
+    "name_scope",
+    "nn",
+    "no_op",
+    "normal",
+    "random_normal",
+    "random_shuffle",
+    "random_uniform",
+    "reset_default_graph",
+    "set_random_seed",
+    "summary",
+    "train",
+    "trainable_variables",
+    "truncated_normal",
+    "variable_scope",
+    "variables_initializer",
+    *NAMES,
+]
+
+_missing = lookup("tf", lambda: dict.fromkeys(__all__))
+if not TYPE_CHECKING:
+    globals().update(NAMES)
+
+
+def __getattr__(name: str) -> Any:
+    return _missing(name)

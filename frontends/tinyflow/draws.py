@@ -1,0 +1,96 @@
+"""Random tensors: drawn anew in each run, the same ones for the same seeds and number of the run.
+
+Each operator has a key, made of the graph's seed and its own; in a run the number of the run is
+added, so that every run of a session draws others, and another session draws the same again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from typing import Any
+
+from passkit.errors import SettingError
+from passkit.frontends.tinyflow.graphs import get_default_graph
+from passkit.frontends.tinyflow.shapes import extents_of
+from passkit.frontends.tinyflow.tensors import Tensor, made, read
+from passkit.frontends.tinyflow.types import as_dtype
+from passkit.graph.node import Entry
+from passkit.graph.node import constant as constant_entry
+
+
+def key(seed: int | None) -> Entry:
+    """The key of a draw of this run. Without any seed it differs from process to process."""
+    graph = get_default_graph()
+    number = graph.next_draw()
+    if seed is None and graph.seed is None:
+        own = secrets.randbits(62)
+    else:
+        words = repr((graph.seed, seed if seed is not None else ("number", number))).encode()
+        own = int.from_bytes(hashlib.sha256(words).digest()[:8], "little") >> 2
+    return graph.run_number + constant_entry(own, "int64")
+
+
+def random_normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = "float32",
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Normal draws of this mean and standard deviation."""
+    return _spread("random_normal", shape, mean, stddev, dtype, seed, name)
+
+
+def truncated_normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = "float32",
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Normal draws, none more than two standard deviations from the mean."""
+    return _spread("truncated_normal", shape, mean, stddev, dtype, seed, name)
+
+
+def _spread(
+    what: str, shape: Any, mean: Any, stddev: Any, dtype: Any, seed: int | None, name: str | None
+) -> Tensor:
+    op = "random_truncated_normal" if what == "truncated_normal" else what
+    params: dict[str, Any] = {"shape": extents_of(shape, what), "dtype": as_dtype(dtype).name}
+    if isinstance(mean, Tensor) or isinstance(stddev, Tensor):
+        found: Tensor = made(op, what, None, key(seed), **params) * stddev + mean
+        return found
+    return made(op, what, name, key(seed), mean=float(mean), stddev=float(stddev), **params)
+
+
+def random_uniform(
+    shape: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = "float32",
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Draws spread evenly from ``minval`` to below ``maxval``, which is 1 for floats.
+
+    Raises: SettingError for whole numbers without ``maxval``.
+    """
+    wanted = as_dtype(dtype)
+    sizes = extents_of(shape, "random_uniform")
+    if wanted.is_integer:
+        if maxval is None:
+            raise SettingError(f"random_uniform of {wanted} needs maxval, got None")
+        params: dict[str, Any] = {"low": int(minval), "high": int(maxval)}
+        op = "random_integers"
+    else:
+        params = {"low": float(minval), "high": 1.0 if maxval is None else float(maxval)}
+        op = "random_uniform"
+    return made(op, "random_uniform", name, key(seed), shape=sizes, dtype=wanted.name, **params)
+
+
+def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+    """The rows of ``value`` in an order drawn for each run."""
+    return made("shuffle", "RandomShuffle", name, read(value), key(seed))

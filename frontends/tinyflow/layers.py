@@ -1,0 +1,343 @@
+"""Layers: functions that make their own variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from passkit.errors import SettingError, ShapeError
+from passkit.frontends.tinyflow import arrays
+from passkit.frontends.tinyflow.graphs import GraphKeys, get_default_graph
+from passkit.frontends.tinyflow.initializers import ones_initializer, zeros_initializer
+from passkit.frontends.tinyflow.missing import lookup
+from passkit.frontends.tinyflow.nn import convolutions, sampling
+from passkit.frontends.tinyflow.reductions import moments
+from passkit.frontends.tinyflow.refusals import refuses
+from passkit.frontends.tinyflow.scopes import get_variable, variable_scope
+from passkit.frontends.tinyflow.tensors import Tensor, convert_to_tensor, read, wrapped
+from passkit.frontends.tinyflow.variables import Variable, assign
+from passkit.graph.node import known_shape
+from passkit.ops.counting import number_of
+from passkit.ops.rules import make
+from passkit.values.size import Extent, numel
+
+_ZEROS, _ONES = zeros_initializer(), ones_initializer()
+LAYOUTS = {"channels_last": "NHWC", "channels_first": "NCHW"}
+
+
+def _layout(where: str, data_format: str) -> str:
+    if data_format not in LAYOUTS:
+        raise SettingError(
+            f"{where} needs {' or '.join(map(repr, LAYOUTS))} as data_format, got {data_format!r}"
+        )
+    return LAYOUTS[data_format]
+
+
+def _ended(x: Tensor, activation: Any, activity_regularizer: Any) -> Tensor:
+    """What comes last in a layer."""
+    out = x if activation is None else activation(x)
+    if activity_regularizer is not None:
+        graph = get_default_graph()
+        graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, activity_regularizer(out))
+    return out
+
+
+def _known(where: str, x: Tensor, axis: int) -> int:
+    n = known_shape(x.entry)[axis]
+    if not isinstance(n, int):
+        raise ShapeError(f"{where} needs inputs of known length along axis {axis}, got {x!r}")
+    return n
+
+
+def dense(
+    inputs: Any,
+    units: int,
+    activation: Callable[[Tensor], Tensor] | None = None,
+    use_bias: bool = True,
+    kernel_initializer: Any = None,
+    bias_initializer: Any = _ZEROS,
+    kernel_regularizer: Any = None,
+    bias_regularizer: Any = None,
+    activity_regularizer: Any = None,
+    kernel_constraint: Any = None,
+    bias_constraint: Any = None,
+    trainable: bool = True,
+    name: str | None = None,
+    reuse: Any = None,
+) -> Tensor:
+    """activation(inputs @ kernel + bias), over the last axis of inputs."""
+    x = convert_to_tensor(inputs)
+    width = _known("dense", x, -1)
+    with variable_scope(name, "dense", reuse=reuse):
+        kernel = get_variable(
+            "kernel", [width, int(units)], x.dtype, kernel_initializer, kernel_regularizer,
+            trainable, constraint=kernel_constraint,
+        )
+        out = arrays.matmul(_rows(x), kernel)
+        if use_bias:
+            bias = get_variable(
+                "bias", [int(units)], x.dtype, bias_initializer, bias_regularizer, trainable,
+                constraint=bias_constraint,
+            )
+            out = out + bias
+        sizes = known_shape(x.entry)
+        if len(sizes) != 2:
+            out = arrays.reshape(out, [*sizes[:-1], int(units)])
+        return _ended(out, activation, activity_regularizer)
+
+
+def _rows(x: Tensor) -> Tensor:
+    sizes = known_shape(x.entry)
+    return x if len(sizes) == 2 else arrays.reshape(x, [numel(sizes[:-1]), sizes[-1]])
+
+
+def conv2d(
+    inputs: Any,
+    filters: int,
+    kernel_size: Any,
+    strides: Any = (1, 1),
+    padding: str = "valid",
+    data_format: str = "channels_last",
+    dilation_rate: Any = (1, 1),
+    activation: Callable[[Tensor], Tensor] | None = None,
+    use_bias: bool = True,
+    kernel_initializer: Any = None,
+    bias_initializer: Any = _ZEROS,
+    kernel_regularizer: Any = None,
+    bias_regularizer: Any = None,
+    activity_regularizer: Any = None,
+    kernel_constraint: Any = None,
+    bias_constraint: Any = None,
+    trainable: bool = True,
+    name: str | None = None,
+    reuse: Any = None,
+) -> Tensor:
+    """activation(the convolution of inputs with so many filters + bias)."""
+    x, layout = convert_to_tensor(inputs), _layout("conv2d", data_format)
+    channels = _known("conv2d", x, 1 if layout == "NCHW" else 3)
+    window = convolutions.spatial("conv2d", "kernel_size", kernel_size, layout)
+    with variable_scope(name, "conv2d", reuse=reuse):
+        kernel = get_variable(
+            "kernel", [*window, channels, int(filters)], x.dtype, kernel_initializer,
+            kernel_regularizer, trainable, constraint=kernel_constraint,
+        )
+        out = convolutions.conv2d(
+            x, kernel, strides, padding, data_format=layout, dilations=dilation_rate
+        )
+        if use_bias:
+            bias = get_variable(
+                "bias", [int(filters)], x.dtype, bias_initializer, bias_regularizer, trainable,
+                constraint=bias_constraint,
+            )
+            out = convolutions.bias_add(out, bias, layout)
+        return _ended(out, activation, activity_regularizer)
+
+
+def conv2d_transpose(
+    inputs: Any,
+    filters: int,
+    kernel_size: Any,
+    strides: Any = (1, 1),
+    padding: str = "valid",
+    data_format: str = "channels_last",
+    activation: Callable[[Tensor], Tensor] | None = None,
+    use_bias: bool = True,
+    kernel_initializer: Any = None,
+    bias_initializer: Any = _ZEROS,
+    kernel_regularizer: Any = None,
+    bias_regularizer: Any = None,
+    activity_regularizer: Any = None,
+    kernel_constraint: Any = None,
+    bias_constraint: Any = None,
+    trainable: bool = True,
+    name: str | None = None,
+    reuse: Any = None,
+) -> Tensor:
+    """activation(the transposed convolution + bias): images grow by their strides."""
+    where = "conv2d_transpose"
+    x, layout = convert_to_tensor(inputs), _layout(where, data_format)
+    channels = _known(where, x, 1 if layout == "NCHW" else 3)
+    window = convolutions.spatial(where, "kernel_size", kernel_size, layout)
+    stride = convolutions.spatial(where, "strides", strides, layout)
+    places = (2, 3) if layout == "NCHW" else (1, 2)
+    sizes = [
+        _grown(known_shape(x.entry)[a], s, k, convolutions.padded(where, padding))
+        for a, s, k in zip(places, stride, window, strict=True)
+    ]
+    with variable_scope(name, where, reuse=reuse):
+        kernel = get_variable(
+            "kernel", [*window, int(filters), channels], x.dtype, kernel_initializer,
+            kernel_regularizer, trainable, constraint=kernel_constraint,
+        )
+        out = convolutions.conv2d_transpose(
+            x, kernel, sizes, stride, padding, data_format=layout
+        )
+        if use_bias:
+            bias = get_variable(
+                "bias", [int(filters)], x.dtype, bias_initializer, bias_regularizer, trainable,
+                constraint=bias_constraint,
+            )
+            out = convolutions.bias_add(out, bias, layout)
+        return _ended(out, activation, activity_regularizer)
+
+
+def _grown(n: Extent, stride: int, window: int, padding: str) -> Extent:
+    """The size that a transposed convolution gives, as TensorFlow's layers choose it."""
+    return n * stride + (max(window - stride, 0) if padding == "VALID" else 0)
+
+
+def max_pooling2d(
+    inputs: Any,
+    pool_size: Any,
+    strides: Any,
+    padding: str = "valid",
+    data_format: str = "channels_last",
+    name: str | None = None,
+) -> Tensor:
+    """The largest element under each window."""
+    layout = _layout("max_pooling2d", data_format)
+    return convolutions.max_pool(  # type: ignore[no-any-return]
+        inputs, pool_size, strides, padding, layout, name or "max_pooling2d"
+    )
+
+
+def average_pooling2d(
+    inputs: Any,
+    pool_size: Any,
+    strides: Any,
+    padding: str = "valid",
+    data_format: str = "channels_last",
+    name: str | None = None,
+) -> Tensor:
+    """The mean of the elements under each window."""
+    layout = _layout("average_pooling2d", data_format)
+    return convolutions.avg_pool(  # type: ignore[no-any-return]
+        inputs, pool_size, strides, padding, layout, name or "average_pooling2d"
+    )
+
+
+def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_last") -> Tensor:
+    """(examples, the rest in one axis); channels that come first are put last before."""
+    x, layout = convert_to_tensor(inputs), _layout("flatten", data_format)
+    rank = len(known_shape(x.entry))
+    if layout == "NCHW" and rank > 2:
+        x = arrays.transpose(x, [0, *range(2, rank), 1])
+    sizes = known_shape(x.entry)
+    return arrays.reshape(x, [sizes[0], numel(sizes[1:])], name or "flatten")
+
+
+def dropout(
+    inputs: Any,
+    rate: Any = 0.5,
+    noise_shape: Any = None,
+    seed: int | None = None,
+    training: Any = False,
+    name: str | None = None,
+) -> Tensor:
+    """`tf.nn.dropout` while ``training``, which may be a tensor; else inputs as they are."""
+    x = convert_to_tensor(inputs)
+    if not isinstance(training, Tensor) and not training:
+        return wrapped(make("identity", x.entry), get_default_graph().unique(name or "dropout"))
+    out = sampling.dropout(x, noise_shape=noise_shape, seed=seed, name=name, rate=rate)
+    if not isinstance(training, Tensor):
+        return out
+    return wrapped(make("where", training.entry, out.entry, x.entry), f"{out._name}/chosen")
+
+
+@refuses("it is one fused program", "fused", "virtual_batch_size", "adjustment")
+@refuses("tf.layers.dense and tf.nn.batch_normalization are there for other rules",
+         "renorm", "renorm_clipping", "renorm_momentum")
+def batch_normalization(
+    inputs: Any,
+    axis: int = -1,
+    momentum: float = 0.99,
+    epsilon: float = 1e-3,
+    center: bool = True,
+    scale: bool = True,
+    beta_initializer: Any = _ZEROS,
+    gamma_initializer: Any = _ONES,
+    moving_mean_initializer: Any = _ZEROS,
+    moving_variance_initializer: Any = _ONES,
+    beta_regularizer: Any = None,
+    gamma_regularizer: Any = None,
+    beta_constraint: Any = None,
+    gamma_constraint: Any = None,
+    training: Any = False,
+    trainable: bool = True,
+    name: str | None = None,
+    reuse: Any = None,
+    renorm: bool = False,
+    renorm_clipping: Any = None,
+    renorm_momentum: float = 0.99,
+    fused: bool | None = None,
+    virtual_batch_size: int | None = None,
+    adjustment: Any = None,
+) -> Tensor:
+    """Each channel with mean 0 and variance 1 of the batch, while ``training``; else of all so far.
+
+    The running mean and variance are moved by operations in the collection UPDATE_OPS, which a
+    training step must run. Source: Ioffe and Szegedy, Batch Normalization.
+    """
+    x = convert_to_tensor(inputs)
+    channels, rank = _known("batch_normalization", x, axis), len(known_shape(x.entry))
+    place = axis % rank
+    around = tuple(k for k in range(rank) if k != place)
+    with variable_scope(name, "batch_normalization", reuse=reuse):
+
+        def own(what: str, initial: Any, weigh: Any, trained: bool, keep: Any) -> Variable:
+            return get_variable(
+                what, [channels], x.dtype, initial, weigh, trained, constraint=keep
+            )
+
+        first = (gamma_initializer, gamma_regularizer, trainable, gamma_constraint)
+        gamma = own("gamma", *first) if scale else None
+        last = (beta_initializer, beta_regularizer, trainable, beta_constraint)
+        beta = own("beta", *last) if center else None
+        running = (
+            own("moving_mean", moving_mean_initializer, None, False, None),
+            own("moving_variance", moving_variance_initializer, None, False, None),
+        )
+        statistics: Any = running
+        if isinstance(training, Tensor) or training:
+            batch = moments(x, list(around))
+            _moved(running, batch, x, around, momentum, training)
+            statistics = batch if not isinstance(training, Tensor) else tuple(
+                wrapped(make("where", training.entry, b.entry, r.entry), r._name)
+                for b, r in zip(batch, running, strict=True)
+            )
+        shape = [channels if k == place else 1 for k in range(rank)]
+
+        def spread(t: Any) -> Any:
+            return None if t is None else make("reshape", read(t), shape=tuple(shape))
+
+        mean, variance = map(spread, statistics)
+        factor = make("rsqrt", variance + float(epsilon))
+        factor = factor if gamma is None else factor * spread(gamma)
+        out = (x.entry - mean) * factor
+        out = out if beta is None else out + spread(beta)
+        return wrapped(out, get_default_graph().unique("batchnorm"))
+
+
+def _moved(
+    running: Any, batch: Any, x: Tensor, around: tuple[int, ...], momentum: float, training: Any
+) -> None:
+    """The operations that move the running statistics, put into UPDATE_OPS."""
+    sizes = known_shape(x.entry)
+    count = numel(sizes[k] for k in around)
+    mean, variance = (b.entry for b in batch)
+    if len(sizes) == 4:  # TensorFlow's kernel for images takes the variance of a sample
+        number = make("cast", number_of(count), dtype=str(x.dtype))
+        variance = variance * (number / make("maximum", number - 1.0, 1.0))
+    for old, new in zip(running, (mean, variance), strict=True):
+        value = old.state * momentum + new * (1 - momentum)
+        if isinstance(training, Tensor):
+            value = make("where", training.entry, value, old.state)
+        write = assign(old, wrapped(value, f"{old._name}/new"))
+        get_default_graph().add_to_collection(GraphKeys.UPDATE_OPS, write.op)
+
+
+NAMES = (
+    *("average_pooling2d", "batch_normalization", "conv2d", "conv2d_transpose", "dense"),
+    *("dropout", "flatten", "max_pooling2d"),
+)
+__getattr__ = lookup("tf.layers", lambda: dict.fromkeys(NAMES))

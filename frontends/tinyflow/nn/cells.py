@@ -1,0 +1,271 @@
+"""Recurrent cells: one step of a network, from an input and a state to an output and a state."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from passkit.errors import SettingError, ShapeError
+from passkit.frontends.tinyflow import arrays, elementwise, sources
+from passkit.frontends.tinyflow.initializers import constant_initializer, zeros_initializer
+from passkit.frontends.tinyflow.nn.sampling import dropout
+from passkit.frontends.tinyflow.scopes import get_variable, variable_scope
+from passkit.frontends.tinyflow.tensors import Tensor, convert_to_tensor
+from passkit.frontends.tinyflow.types import as_dtype
+from passkit.graph.node import known_shape
+
+LSTMStateTuple = namedtuple("LSTMStateTuple", ("c", "h"))
+sigmoid = elementwise.FUNCTIONS["sigmoid"]
+tanh = elementwise.FUNCTIONS["tanh"]
+
+
+class RNNCell:
+    """What cells have in common: variables that the first call makes and later ones share."""
+
+    default = "rnn_cell"
+
+    def __init__(self, reuse: bool | None, name: str | None, dtype: Any) -> None:
+        self.reuse, self.name = reuse, name or self.default
+        self.dtype = None if dtype is None else as_dtype(dtype)
+        self._scope: Any = None
+
+    @property
+    def state_size(self) -> Any:
+        """The lengths of the state's parts."""
+        raise NotImplementedError
+
+    @property
+    def output_size(self) -> int:
+        """The length of the output."""
+        raise NotImplementedError
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+        """A state of zeros for so many examples."""
+        return _mapped(lambda n: sources.zeros([batch_size, n], dtype), self.state_size)
+
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Tensor, Any]:
+        """The output and the next state, for inputs (examples, length)."""
+        x = convert_to_tensor(inputs)
+        if len(known_shape(x.entry)) != 2 or not isinstance(known_shape(x.entry)[1], int):
+            raise ShapeError(
+                f"{self.name} needs inputs (examples, length) of known length, got {x!r}"
+            )
+        again = self._scope is not None
+        given = self._scope if again else (scope or self.name)
+        with variable_scope(given, reuse=True if again else self.reuse) as found:
+            self._scope = found
+            return self.step(x, state)
+
+    def step(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
+        """The rule itself."""
+        raise NotImplementedError
+
+    def weights(
+        self, name: str, shape: Sequence[int], dtype: Any, initializer: Any = None
+    ) -> Tensor:
+        """A variable of the cell."""
+        return get_variable(name, shape, self.dtype or dtype, initializer)
+
+
+def _mapped(function: Callable[[Any], Any], nest: Any) -> Any:
+    """``function`` of each leaf of tuples in tuples."""
+    if isinstance(nest, tuple):
+        parts = [_mapped(function, part) for part in nest]
+        return nest._make(parts) if hasattr(nest, "_make") else tuple(parts)
+    return function(nest)
+
+
+class BasicRNNCell(RNNCell):
+    """activation([x, h] @ kernel + bias). Source: Elman, Finding Structure in Time."""
+
+    default = "basic_rnn_cell"
+
+    def __init__(
+        self,
+        num_units: int,
+        activation: Any = None,
+        reuse: bool | None = None,
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(reuse, name, dtype)
+        self.units, self.activation = int(num_units), activation or tanh
+
+    @property
+    def state_size(self) -> int:
+        """The units."""
+        return self.units
+
+    output_size = state_size
+
+    def step(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
+        """One step."""
+        width = int(x.shape[1]) + self.units
+        kernel = self.weights("kernel", [width, self.units], x.dtype)
+        bias = self.weights("bias", [self.units], x.dtype, zeros_initializer())
+        h = self.activation(arrays.matmul(arrays.concat([x, state], 1), kernel) + bias)
+        return h, h
+
+
+class BasicLSTMCell(RNNCell):
+    """c' = c sigmoid(f + forget_bias) + sigmoid(i) tanh(j); h' = tanh(c') sigmoid(o).
+
+    i, j, f, o are the parts of [x, h] @ kernel + bias. Source: Zaremba and others, Recurrent Neural
+    Network Regularization.
+    """
+
+    default = "basic_lstm_cell"
+
+    def __init__(
+        self,
+        num_units: int,
+        forget_bias: float = 1.0,
+        state_is_tuple: bool = True,
+        activation: Any = None,
+        reuse: bool | None = None,
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(reuse, name, dtype)
+        self.units, self.forget_bias = int(num_units), float(forget_bias)
+        self.tuples, self.activation = state_is_tuple, activation or tanh
+
+    @property
+    def state_size(self) -> Any:
+        """The units of c and h, or of both side by side without ``state_is_tuple``."""
+        return LSTMStateTuple(self.units, self.units) if self.tuples else 2 * self.units
+
+    @property
+    def output_size(self) -> int:
+        """The units."""
+        return self.units
+
+    def step(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
+        """One step."""
+        c, h = state if self.tuples else arrays.split(state, 2, 1)
+        width = int(x.shape[1]) + self.units
+        kernel = self.weights("kernel", [width, 4 * self.units], x.dtype)
+        bias = self.weights("bias", [4 * self.units], x.dtype, zeros_initializer())
+        z = arrays.matmul(arrays.concat([x, h], 1), kernel) + bias
+        i, j, f, o = arrays.split(z, 4, 1)
+        more = f + self.forget_bias if self.forget_bias else f
+        new = c * sigmoid(more) + sigmoid(i) * self.activation(j)
+        out = self.activation(new) * sigmoid(o)
+        return out, LSTMStateTuple(new, out) if self.tuples else arrays.concat([new, out], 1)
+
+
+class GRUCell(RNNCell):
+    """h' = u h + (1 - u) activation([x, r h] @ kernel + bias), with gates r and u.
+
+    Source: Cho and others, Learning Phrase Representations using RNN Encoder-Decoder.
+    """
+
+    default = "gru_cell"
+
+    def __init__(
+        self,
+        num_units: int,
+        activation: Any = None,
+        reuse: bool | None = None,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = None,
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(reuse, name, dtype)
+        self.units, self.activation = int(num_units), activation or tanh
+        self.kernels, self.biases = kernel_initializer, bias_initializer
+
+    @property
+    def state_size(self) -> int:
+        """The units."""
+        return self.units
+
+    output_size = state_size
+
+    def step(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
+        """One step."""
+        n, width = self.units, int(x.shape[1]) + self.units
+        ones = self.biases or constant_initializer(1.0)
+        kernel = self.weights("gates/kernel", [width, 2 * n], x.dtype, self.kernels)
+        bias = self.weights("gates/bias", [2 * n], x.dtype, ones)
+        gates = sigmoid(arrays.matmul(arrays.concat([x, state], 1), kernel) + bias)
+        r, u = arrays.split(gates, 2, 1)
+        inner = self.weights("candidate/kernel", [width, n], x.dtype, self.kernels)
+        rest = self.weights("candidate/bias", [n], x.dtype, self.biases or zeros_initializer())
+        new = self.activation(arrays.matmul(arrays.concat([x, r * state], 1), inner) + rest)
+        h = u * state + (1 - u) * new
+        return h, h
+
+
+class MultiRNNCell(RNNCell):
+    """Cells one above the other: the output of each is the input of the next."""
+
+    default = "multi_rnn_cell"
+
+    def __init__(self, cells: Sequence[RNNCell], state_is_tuple: bool = True) -> None:
+        super().__init__(None, None, None)
+        if not cells or state_is_tuple is not True:
+            raise SettingError(
+                f"MultiRNNCell needs cells, and states as tuples, got {len(cells)} and "
+                f"state_is_tuple={state_is_tuple!r}"
+            )
+        self.cells = list(cells)
+
+    @property
+    def state_size(self) -> Any:
+        """Those of the cells."""
+        return tuple(cell.state_size for cell in self.cells)
+
+    @property
+    def output_size(self) -> int:
+        """That of the last cell."""
+        return self.cells[-1].output_size
+
+    def step(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
+        """One step."""
+        states = []
+        for k, (cell, own) in enumerate(zip(self.cells, state, strict=True)):
+            with variable_scope(f"cell_{k}"):
+                x, new = cell(x, own)
+            states.append(new)
+        return x, tuple(states)
+
+
+class DropoutWrapper(RNNCell):
+    """A cell with dropout on its inputs, outputs and state; probabilities are of keeping."""
+
+    default = "dropout_wrapper"
+
+    def __init__(
+        self,
+        cell: RNNCell,
+        input_keep_prob: Any = 1.0,
+        output_keep_prob: Any = 1.0,
+        state_keep_prob: Any = 1.0,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(None, None, None)
+        self.cell, self.seed = cell, seed
+        self.keep = input_keep_prob, output_keep_prob, state_keep_prob
+
+    @property
+    def state_size(self) -> Any:
+        """That of the cell."""
+        return self.cell.state_size
+
+    @property
+    def output_size(self) -> int:
+        """That of the cell."""
+        return self.cell.output_size
+
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Tensor, Any]:
+        """The output and the next state; the cell below keeps its own scope."""
+        before, after, beside = self.keep
+        out, new = self.cell(dropout(inputs, before, seed=self.seed), state, scope)
+        if not isinstance(beside, float) or beside != 1.0:
+            new = _mapped(lambda s: dropout(s, beside, seed=self.seed), new)
+        return dropout(out, after, seed=self.seed), new
+
+

@@ -1,0 +1,191 @@
+"""Convolutions and pools, by TensorFlow's arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passkit.errors import SettingError
+from passkit.frontends.tinyflow.refusals import either, refuses
+from passkit.frontends.tinyflow.shapes import extents_of
+from passkit.frontends.tinyflow.tensors import Tensor, made, read
+from passkit.graph.node import known_shape
+
+
+def spatial(where: str, what: str, given: Any, data_format: str) -> tuple[int, int]:
+    """The two spatial numbers of a window, stride or dilation: of one, two or four that are given.
+
+    Raises: SettingError where those of batch and channels are not 1.
+    """
+    numbers = [given] if isinstance(given, int) else [int(n) for n in given]
+    if len(numbers) == 1:
+        return numbers[0], numbers[0]
+    if len(numbers) == 2:
+        return numbers[0], numbers[1]
+    places = (2, 3) if data_format == "NCHW" else (1, 2)
+    others = [n for k, n in enumerate(numbers) if k not in places]
+    if len(numbers) != 4 or others != [1, 1]:
+        raise SettingError(
+            f"{where} needs 1, 2 or 4 numbers as {what}, those of batch and channels 1, got {given}"
+        )
+    return numbers[places[0]], numbers[places[1]]
+
+
+def padded(where: str, padding: Any, data_format: str = "NHWC") -> Any:
+    """SAME, VALID, or (before, after) for each axis, as passkit has it."""
+    if isinstance(padding, str):
+        if padding.upper() not in ("SAME", "VALID"):
+            raise SettingError(f"{where} needs 'SAME' or 'VALID' as padding, got {padding!r}")
+        return padding.upper()
+    rows = [tuple(int(n) for n in row) for row in padding] if padding is not None else []
+    if len(rows) != 4:
+        raise SettingError(
+            f"{where} needs 'SAME', 'VALID' or four pairs as padding, got {padding!r}"
+        )
+    return tuple(rows[2:]) if data_format == "NCHW" else tuple(rows[1:3])
+
+
+@refuses("one library is chosen for all", "use_cudnn_on_gpu")
+def conv2d(
+    input: Any,
+    filter: Any = None,
+    strides: Any = None,
+    padding: Any = None,
+    use_cudnn_on_gpu: bool = True,
+    data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+    filters: Any = None,
+) -> Tensor:
+    """The convolution of images with a filter (height, width, channels, filters)."""
+    taps = either("conv2d", "filter", filter, "filters", filters)
+    params = {
+        "strides": spatial("conv2d", "strides", 1 if strides is None else strides, data_format),
+        "padding": padded("conv2d", padding, data_format),
+        "dilations": spatial("conv2d", "dilations", dilations, data_format),
+        "data_format": data_format,
+    }
+    return made("conv2d", "Conv2D", name, read(input), read(taps), **params)
+
+
+def conv2d_transpose(
+    value: Any = None,
+    filter: Any = None,
+    output_shape: Any = None,
+    strides: Any = None,
+    padding: Any = "SAME",
+    data_format: str = "NHWC",
+    name: str | None = None,
+    input: Any = None,
+    filters: Any = None,
+    dilations: Any = None,
+) -> Tensor:
+    """The transpose of `conv2d`; its filter is (height, width, result's channels, channels)."""
+    where = "conv2d_transpose"
+    x = either(where, "value", value, "input", input)
+    taps = either(where, "filter", filter, "filters", filters)
+    sizes = None if output_shape is None else extents_of(output_shape, where)
+    params = {
+        "strides": spatial(where, "strides", 1 if strides is None else strides, data_format),
+        "padding": padded(where, padding, data_format),
+        "dilations": spatial(where, "dilations", dilations or 1, data_format),
+        "data_format": data_format,
+        "output_shape": _size_only(sizes, data_format),
+    }
+    return made(where, where, name, read(x), read(taps), **params)
+
+
+def _size_only(shape: Any, data_format: str) -> Any:
+    """Of an output's shape the two that a transposed convolution may choose."""
+    if shape is None or len(shape) == 2:
+        return shape
+    return shape[2:] if data_format == "NCHW" else shape[1:3]
+
+
+def depthwise_conv2d(
+    input: Any,
+    filter: Any,
+    strides: Any,
+    padding: Any,
+    rate: Any = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    dilations: Any = None,
+) -> Tensor:
+    """The convolution of each channel with its own filters (height, width, channels, count)."""
+    where, layout = "depthwise_conv2d", data_format or "NHWC"
+    spread = either(where, "rate", rate, "dilations", dilations)
+    params = {
+        "strides": spatial(where, "strides", strides, layout),
+        "padding": padded(where, padding, layout),
+        "dilations": spatial(where, "dilations", spread or 1, layout),
+        "data_format": layout,
+    }
+    return made(where, "depthwise", name, read(input), read(filter), **params)
+
+
+def _pool(op: str, default: str) -> Any:
+    def function(
+        value: Any,
+        ksize: Any,
+        strides: Any,
+        padding: Any,
+        data_format: str = "NHWC",
+        name: str | None = None,
+        input: Any = None,
+    ) -> Tensor:
+        x = either(default, "value", value, "input", input)
+        params = {
+            "window": spatial(default, "ksize", ksize, data_format),
+            "strides": spatial(default, "strides", strides, data_format),
+            "padding": padded(default, padding, data_format),
+            "data_format": data_format,
+        }
+        return made(op, default, name, read(x), **params)
+
+    return function
+
+
+max_pool = _pool("max_pool2d", "MaxPool")
+max_pool.__doc__ = "The largest element under each window."
+avg_pool = _pool("avg_pool2d", "AvgPool")
+avg_pool.__doc__ = "The mean of the elements under each window; padding does not count."
+
+
+def bias_add(
+    value: Any, bias: Any, data_format: str | None = None, name: str | None = None
+) -> Tensor:
+    """``value`` plus a number for each channel, which come last, or second with "NCHW"."""
+    x, b = read(value), read(bias)
+    if data_format not in (None, "NHWC", "NCHW", "N...C", "NC..."):
+        raise SettingError(f"bias_add needs 'NHWC' or 'NCHW' as data_format, got {data_format!r}")
+    if data_format in ("NCHW", "NC..."):
+        from passkit.graph.op import get_op
+
+        after = len(known_shape(x)) - 2
+        b = get_op("reshape")(b, shape=(known_shape(b)[0], *(1,) * after))
+    return made("add", "BiasAdd", name, x, b)
+
+
+def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+    """x @ weights + biases."""
+    from passkit.graph.op import get_op
+
+    return made("add", "xw_plus_b", name, get_op("matmul")(read(x), read(weights)), read(biases))
+
+
+def local_response_normalization(
+    input: Any,
+    depth_radius: int = 5,
+    bias: float = 1,
+    alpha: float = 1,
+    beta: float = 0.5,
+    name: str | None = None,
+) -> Tensor:
+    """x / (bias + alpha * the sum of squares of channels near by) ** beta."""
+    params = {
+        "depth_radius": int(depth_radius),
+        "bias": float(bias),
+        "alpha": float(alpha),
+        "beta": float(beta),
+    }
+    return made("local_response_normalization", "LRN", name, read(input), **params)

@@ -1,0 +1,329 @@
+"""Sessions: where graphs run. Each holds the values of all variables, and the compiled runs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+from passkit.errors import FeedError, GraphError, SettingError, nearest
+from passkit.frontends.tinyflow.checking import find_culprit, look
+from passkit.frontends.tinyflow.feeding import Feed, feeds_of, is_open, key_of
+from passkit.frontends.tinyflow.graphs import Graph, get_default_graph
+from passkit.frontends.tinyflow.hosting import is_hosted, on_host
+from passkit.frontends.tinyflow.refusals import refuses
+from passkit.frontends.tinyflow.running import Pure, pure
+from passkit.frontends.tinyflow.structure import Structure, flattened
+from passkit.frontends.tinyflow.tensors import HostTensor, Operation
+from passkit.frontends.tinyflow.variables import Variable
+from passkit.graph.node import Entry
+from passkit.program.compiler import compile
+from passkit.runtime.state import State
+
+TINYFLOW = {
+    "cpu": ("cpu", None),
+    "gpu": ("cuda", "none"),
+    "gpu fusion": ("cuda", "stitch"),
+}
+"""TinyFlow's configurations: what each means as target and fusion."""
+
+
+@frozen
+class ConfigProto:
+    """The settings of a session: `target`, `fusion` and `numerics` as in `pk.compile`.
+
+    ``check_numerics`` makes each run look for numbers that are not finite, and name the operator
+    that made the first; that costs a copy of all variables a run.
+    """
+
+    target: str | None = None
+    fusion: str | None = None
+    numerics: str | None = None
+    check_numerics: bool = False
+
+
+@frozen(eq=False)
+class _Plan:
+    """A compiled run: how to feed it and what to make of its results."""
+
+    run: Callable[..., Any]
+    executable: Any
+    pure: Pure
+    feeds: tuple[Feed, ...]
+    places: tuple[Callable[[Any], Any], ...]
+    structure: Structure
+    counts_runs: bool
+
+
+class Session:
+    """Where a graph runs: ``target`` says on what, ``fusion`` how it is planned.
+
+    Variables belong to the session; no other sees them. TinyFlow's ``"cpu"``, ``"gpu"`` and ``"gpu
+    fusion"`` are understood as ``config``. May be used in one thread at a time; other sessions may
+    run at the same time.
+    """
+
+    def __init__(
+        self,
+        target: str = "",
+        graph: Graph | None = None,
+        config: ConfigProto | str | None = None,
+        *,
+        fusion: str | None = None,
+        numerics: str | None = None,
+        check_numerics: bool = False,
+    ) -> None:
+        found = _config(target, config)
+        options = {
+            "target": found.target or None,
+            "fusion": fusion or found.fusion,
+            "numerics": numerics or found.numerics,
+        }
+        self.options = {k: v for k, v in options.items() if v is not None}
+        self.check_numerics = check_numerics or found.check_numerics
+        self.graph = get_default_graph() if graph is None else graph
+        self.state = State()
+        self.runs = 0
+        self._plans: dict[Any, _Plan] = {}
+        self._ranks: set[Any] = set()
+        self._closed = False
+        self._contexts: list[Any] = []
+
+    @refuses("exe.profile() and tf.summary tell what a run does", "options", "run_metadata")
+    def run(
+        self,
+        fetches: Any,
+        feed_dict: Mapping[Any, Any] | None = None,
+        options: Any = None,
+        run_metadata: Any = None,
+    ) -> Any:
+        """The values of ``fetches``, of the same structure; None for operations.
+
+        ``feed_dict`` gives placeholders, or any tensors, their values. Compiled once for each
+        structure of fetches and feeds; after that it is one native call.
+
+        Raises: FeedError naming a feed that is missing, unknown or does not fit, and a variable
+        that has no value yet.
+        """
+        if self._closed:
+            raise GraphError("this session is closed, and needs to be open to run; make another")
+        feeds = feed_dict or {}
+        plan = self._plan(fetches, feeds)
+        if self.state.unset:
+            self._check_set(plan)
+        arrays = [f.array(feeds) for f in plan.feeds]
+        if plan.counts_runs:
+            self.runs += 1
+        outs = self._checked(plan, arrays) if self.check_numerics else plan.run(*arrays)
+        if plan.pure.checks:
+            look(plan.pure.checks, outs)
+        if self.state.unset:
+            self.state.unset.difference_update(plan.pure.writes)
+        return plan.structure.rebuilt([place(outs) for place in plan.places])
+
+    def executable(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
+        """The `pk.Executable` that serves these fetches and feeds, for its kernels and profile.
+
+        Raises: GraphError for initial values, which the host computes.
+        """
+        found = self._plan(fetches, feed_dict or {}).executable
+        if found is None:
+            raise GraphError(
+                f"{fetches!r} is not compiled: it only gives initial values, which the host "
+                f"computes; ask for what reads variables"
+            )
+        return found
+
+    def _plan(self, fetches: Any, feeds: Mapping[Any, Any]) -> _Plan:
+        key: Any = (key_of(fetches), tuple(feeds))
+        if self._ranks:  # the graph hangs on the ranks of some feeds
+            key = (key, tuple(np.shape(v) for k, v in feeds.items() if k in self._ranks))
+        plan = self._plans.get(key)
+        if plan is None:
+            self._ranks.update(k for k in feeds if is_open(k))
+            plan = self._plans[key] = self._planned(fetches, feeds)
+        return plan
+
+    def _planned(self, fetches: Any, feeds: Mapping[Any, Any]) -> _Plan:
+        structure = flattened(fetches, self.graph)
+        found = [f for k, v in feeds.items() for f in feeds_of(k, self.graph, v)]
+        entries: list[Entry | Variable] = []
+        places = [self._place(leaf, entries) for leaf in structure.leaves]
+        targets = [n for t in structure.leaves if isinstance(t, Operation) for n in t.nodes]
+        fed = {f.entry: f.input for f in found}
+        run = pure(self.graph, entries, targets, fed)
+        self._check_devices(run)
+        inputs = self._inputs(run, found)
+        executable = None
+        if is_hosted(run, self.graph.run_number.node):
+            call = on_host(run.graph, self.state)
+        else:
+            executable = compile(run.graph, state=self.state, **self.options)
+            call = _positional(executable, [n.name for n in run.graph.inputs])
+        counts = any(n is self.graph.run_number.node for n in run.graph.inputs)
+        return _Plan(call, executable, run, inputs, tuple(places), structure, counts)
+
+    def _place(self, leaf: Any, entries: list[Entry | Variable]) -> Callable[[Any], Any]:
+        """What a fetch is of the results; ``entries`` are added to."""
+        if isinstance(leaf, Operation):
+            return lambda outs: None
+        if isinstance(leaf, HostTensor):
+            places = [self._place(s, entries) for s in leaf.sources]
+            function = leaf.function
+            return lambda outs: function(*(p(outs) for p in places))
+        k = len(entries)
+        entries.append(leaf if isinstance(leaf, Variable) else leaf.entry)
+        return lambda outs: outs[k] if outs[k].ndim else outs[k][()]
+
+    def _inputs(self, run: Pure, found: list[Feed]) -> tuple[Feed, ...]:
+        """How each input of the run is fed, in its order. Raises: FeedError for a missing one."""
+        by_input = {f.input.node: f for f in found}
+        out = []
+        for node in run.graph.inputs:
+            if node is self.graph.run_number.node:
+                out.append(Feed.counter(self))
+                continue
+            if node not in by_input:
+                known = [f.name for f in found]
+                raise FeedError(
+                    f"placeholder '{node.name}' needs a value in feed_dict, got "
+                    f"{', '.join(known) if known else 'none at all'}; session.run(fetches, "
+                    f"{{{node.name}: array}})"
+                )
+            out.append(by_input[node])
+        return tuple(out)
+
+    def _check_set(self, plan: _Plan) -> None:
+        for name in plan.pure.reads:
+            if name in self.state.unset:
+                raise FeedError(
+                    f"variable '{name}' has no value in this session; run "
+                    f"tf.global_variables_initializer() first, or restore it"
+                )
+
+    def _check_devices(self, run: Pure) -> None:
+        """Refuse a run of what tf.device put on a GPU anywhere else."""
+        target = self.options.get("target", "cpu")
+        if target in ("cuda", "opencl"):
+            return
+        for node in run.graph.nodes:
+            device, name = self.graph.devices.get(node, ("", ""))
+            if "gpu" in device.lower():
+                raise SettingError(
+                    f"'{name}' was placed on {device!r}, and this session runs on {target!r}; "
+                    f"tf.Session(target='cuda') runs there, or leave tf.device out"
+                )
+
+    def _checked(self, plan: _Plan, arrays: list[Any]) -> Any:
+        """Run, and find what made the first number that is not finite."""
+        before = {k: self.state[k] for k in plan.pure.reads}
+        outs = plan.run(*arrays)
+        find_culprit(plan.pure.graph, arrays, before, outs, self.state)
+        return outs
+
+    def load(self, variable: Variable, value: Any) -> None:
+        """Give a variable a value. Raises: FeedError for one that does not fit."""
+        self.declare([variable])
+        self.state[variable.state.node.name] = np.asarray(value, variable.dtype.numpy)
+
+    def declare(self, variables: list[Variable]) -> None:
+        """Make room for variables that no run has used yet."""
+        from passkit.graph.graph import Graph as Core
+
+        self.state.holding(Core([v.state for v in variables]))
+
+    def address(self, variable: Variable) -> int:
+        """Where a variable's value lies in memory; it stays there."""
+        self.declare([variable])
+        return int(self.state.arrays[variable.state.node.name].ctypes.data)
+
+    @contextmanager
+    def as_default(self) -> Iterator[Session]:
+        """Within it, in this thread, tensor.eval() and operation.run() use this session."""
+        stack = _stack()
+        stack.append(self)
+        try:
+            yield self
+        finally:
+            stack.remove(self)
+
+    def close(self) -> None:
+        """Forget compiled runs and values."""
+        self._closed = True
+        self._plans.clear()
+
+    def __enter__(self) -> Session:
+        inner = self.as_default()
+        outer = self.graph.as_default()
+        outer.__enter__()
+        inner.__enter__()
+        self._contexts += [outer, inner]
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        for _ in range(2):
+            self._contexts.pop().__exit__(*error)
+        self.close()
+
+
+class InteractiveSession(Session):
+    """A session that is the default of its thread from the start, until it is closed."""
+
+    def __init__(
+        self,
+        target: str = "",
+        graph: Graph | None = None,
+        config: ConfigProto | str | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(target, graph, config, **options)
+        _stack().append(self)
+
+    def close(self) -> None:
+        """Close it; it is no longer the default."""
+        super().close()
+        if self in _stack():
+            _stack().remove(self)
+
+
+def _config(target: str, config: ConfigProto | str | None) -> ConfigProto:
+    if target in TINYFLOW and target != "cpu":
+        config, target = target, ""
+    if isinstance(config, str):
+        if config not in TINYFLOW:
+            raise SettingError(
+                f"Session needs a ConfigProto or TinyFlow's 'cpu', 'gpu' or 'gpu fusion' as "
+                f"config, got {config!r}; {nearest(config, TINYFLOW)}"
+            )
+        config = ConfigProto(*TINYFLOW[config])
+    found = ConfigProto() if config is None else config
+    return found if not target else ConfigProto(
+        target, found.fusion, found.numerics, found.check_numerics
+    )
+
+
+def _positional(executable: Any, names: list[str]) -> Callable[..., Any]:
+    """A call of an executable with arrays in the order of the graph's inputs."""
+    if hasattr(executable, "run_positional"):
+        return executable.run_positional  # type: ignore[no-any-return]
+    return lambda *arrays: executable(dict(zip(names, arrays, strict=True)))
+
+
+_local = threading.local()
+
+
+def _stack() -> list[Session]:
+    if not hasattr(_local, "stack"):
+        _local.stack = []
+    return _local.stack  # type: ignore[no-any-return]
+
+
+def get_default_session() -> Session | None:
+    """The innermost session of this thread, or None."""
+    stack = _stack()
+    return stack[-1] if stack else None
+

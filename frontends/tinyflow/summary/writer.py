@@ -1,0 +1,125 @@
+"""Event files: records that TensorBoard reads.
+
+Source: TFRecord: length, masked CRC-32C of it, data, masked CRC-32C of that.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import time
+from pathlib import Path
+from typing import Any
+
+from passkit.errors import FeedError
+from passkit.frontends.tinyflow.graphs import Graph
+from passkit.frontends.tinyflow.refusals import refuses
+from passkit.frontends.tinyflow.summary.messages import Event, Summary
+from passkit.frontends.tinyflow.tensors import HostTensor, Tensor
+from passkit.graph import graph as core
+
+
+def record(data: bytes) -> bytes:
+    """Data as one record of a file."""
+    from passkit.frontends.tf_graphdef.crc32c import crc32c, masked  # its package is a large one
+
+    length = struct.pack("<Q", len(data))
+    return b"".join((
+        length, struct.pack("<I", masked(crc32c(length))),
+        data, struct.pack("<I", masked(crc32c(data))),
+    ))
+
+
+class FileWriter:
+    """Writes summaries into a new file of a folder, for ``tensorboard --logdir``.
+
+    Events reach the disk once ``max_queue`` wait, or ``flush_secs`` have passed, or on `flush`.
+    """
+
+    @refuses("graph= writes the graph, and files are written here", "graph_def", "session")
+    def __init__(
+        self,
+        logdir: str | os.PathLike[str],
+        graph: Graph | None = None,
+        max_queue: int = 10,
+        flush_secs: float = 120,
+        graph_def: Any = None,
+        filename_suffix: str | None = None,
+        session: Any = None,
+    ) -> None:
+        folder = Path(logdir)
+        folder.mkdir(parents=True, exist_ok=True)
+        stem = f"events.out.tfevents.{time.time():017.6f}.{socket.gethostname()}.{os.getpid()}"
+        self.path = folder / f"{stem}{filename_suffix or ''}"
+        self.max_queue, self.flush_secs = max_queue, flush_secs
+        self._file: Any = open(self.path, "xb")  # noqa: SIM115 – closed by close
+        self._waiting, self._flushed = 0, time.monotonic()
+        self._put(Event(wall_time=time.time(), file_version="brain.Event:2"))
+        if graph is not None:
+            self.add_graph(graph)
+        self.flush()
+
+    def add_summary(self, summary: bytes | Any, global_step: Any = None) -> None:
+        """Write what a run of a summary gave, at a step. Raises: FeedError for anything else."""
+        if not isinstance(summary, bytes):
+            raise FeedError(
+                f"add_summary needs the bytes that session.run(summary) returns, got {summary!r}"
+            )
+        event = Event(wall_time=time.time(), step=int(global_step or 0))
+        event.summary.CopyFrom(Summary.FromString(summary))
+        self._put(event)
+
+    @refuses("graph= writes the graph", "graph_def")
+    def add_graph(self, graph: Graph, global_step: Any = None, graph_def: Any = None) -> None:
+        """Write the operators of a graph: those that variables and collections need."""
+        self._put(
+            Event(wall_time=time.time(), step=int(global_step or 0), graph_def=drawn(graph))
+        )
+
+    def _put(self, event: Any) -> None:
+        if self._file is None:
+            raise FeedError(f"the writer of {self.path} is closed; make another FileWriter")
+        self._file.write(record(event.SerializeToString()))
+        self._waiting += 1
+        late = time.monotonic() - self._flushed >= self.flush_secs
+        if self._waiting >= self.max_queue or late:
+            self.flush()
+
+    def flush(self) -> None:
+        """Bring all events to the disk."""
+        if self._file is not None:
+            self._file.flush()
+        self._waiting, self._flushed = 0, time.monotonic()
+
+    def close(self) -> None:
+        """Flush, and end the file."""
+        if self._file is not None:
+            self._file.close()
+        self._file = None
+
+    def __enter__(self) -> FileWriter:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def drawn(graph: Graph) -> bytes:
+    """The operators of a graph as a GraphDef to be looked at: names, kinds and edges."""
+    from passkit.frontends.tf_graphdef.proto import GraphDef, NodeDef  # its package is a large one
+
+    held = [t for values in graph.collections.values() for t in values if isinstance(t, Tensor)]
+    flat = [s for t in held for s in (t.sources if isinstance(t, HostTensor) else (t,))]
+    tops = [t for t in flat if not isinstance(t, HostTensor)]
+    heads = [n.entries[0] for n in graph.writes] + [t.entry for t in tops]
+    whole = core.Graph(heads)
+    names = {n: name.replace(" ", "_") for n, name in whole.names.items()}
+    out = GraphDef()
+    for node in whole.nodes:
+        kind = "Placeholder" if node.op is None else node.op.name
+        kind = "VariableV2" if node.op is None and node.params.get("state") else kind
+        inputs = [f"{names[e.node]}:{e.index}" if e.index else names[e.node] for e in node.inputs]
+        inputs += [f"^{names[c]}" for c in node.control]
+        out.node.append(NodeDef(name=names[node], op=kind, input=inputs))
+    return out.SerializeToString()  # type: ignore[no-any-return]

@@ -1,0 +1,360 @@
+"""Optimizers: gradients, and rules that say what becomes of each variable and its slots.
+
+Rules are formulas of tensors; all updates of a step are one program, and fuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from passkit.errors import GraphError
+from passkit.frontends.tinyflow import elementwise, sources
+from passkit.frontends.tinyflow.differentiating import ALL_AT_ONCE, gradients
+from passkit.frontends.tinyflow.graphs import get_default_graph
+from passkit.frontends.tinyflow.refusals import refuses
+from passkit.frontends.tinyflow.scopes import group, name_scope
+from passkit.frontends.tinyflow.tensors import Operation, Tensor, convert_to_tensor, wrapped
+from passkit.frontends.tinyflow.train.rows import added, rows_of
+from passkit.frontends.tinyflow.variables import Variable, assign, assign_add, trainable_variables
+
+Pairs = Sequence[tuple[Tensor | None, Variable]]
+sqrt: Callable[..., Tensor] = elementwise.FUNCTIONS["sqrt"]
+rsqrt: Callable[..., Tensor] = elementwise.FUNCTIONS["rsqrt"]
+square: Callable[..., Tensor] = elementwise.FUNCTIONS["square"]
+IN_ORDER = "a session writes variables in the order of its program"
+
+
+class Optimizer:
+    """What optimizers have in common. A new one overrides `update`, and may override `begin`."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._slots: dict[tuple[Variable, str], Variable] = {}
+
+    @refuses(ALL_AT_ONCE, "gate_gradients", "aggregation_method", "colocate_gradients_with_ops")
+    def minimize(
+        self,
+        loss: Any,
+        global_step: Variable | None = None,
+        var_list: Sequence[Variable] | None = None,
+        gate_gradients: int = 1,
+        aggregation_method: Any = None,
+        colocate_gradients_with_ops: bool = False,
+        name: str | None = None,
+        grad_loss: Any = None,
+    ) -> Operation:
+        """The operation of one step: `compute_gradients`, then `apply_gradients`."""
+        pairs = self.compute_gradients(loss, var_list, grad_loss=grad_loss)
+        return self.apply_gradients(pairs, global_step, name)
+
+    @refuses(ALL_AT_ONCE, "gate_gradients", "aggregation_method", "colocate_gradients_with_ops")
+    def compute_gradients(
+        self,
+        loss: Any,
+        var_list: Sequence[Variable] | None = None,
+        gate_gradients: int = 1,
+        aggregation_method: Any = None,
+        colocate_gradients_with_ops: bool = False,
+        grad_loss: Any = None,
+    ) -> list[tuple[Tensor | None, Variable]]:
+        """(gradient, variable) for each of ``var_list``, by default the trainable ones.
+
+        Raises: GraphError when there are no variables.
+        """
+        variables = list(trainable_variables() if var_list is None else var_list)
+        if not variables:
+            raise GraphError(f"{self.name} needs variables to train, got none; tf.Variable")
+        weights = None if grad_loss is None else [grad_loss]
+        return list(zip(gradients([loss], variables, weights), variables, strict=True))
+
+    @refuses(ALL_AT_ONCE, "skip_gradients_aggregation")
+    def apply_gradients(
+        self,
+        grads_and_vars: Pairs,
+        global_step: Variable | None = None,
+        name: str | None = None,
+        skip_gradients_aggregation: bool = False,
+    ) -> Operation:
+        """The operation that changes variables by their gradients; adds 1 to ``global_step``.
+
+        Raises: GraphError when no variable has a gradient.
+        """
+        pairs = [(g, v) for g, v in grads_and_vars if g is not None]
+        if not pairs:
+            names = ", ".join(v.name for _, v in grads_and_vars) or "none"
+            raise GraphError(
+                f"{self.name} needs a gradient of at least one variable, and the loss depends on "
+                f"none of them: {names}"
+            )
+        graph = get_default_graph()
+        with graph.after(None):
+            slots = [self.begin(v) for _, v in pairs]
+        with name_scope(name, self.name):
+            shared = self.prepare()
+            done: list[Any] = []
+            for (gradient, variable), own in zip(pairs, slots, strict=True):
+                new, writes = self.update(gradient, variable, own, shared)
+                if variable.constraint is not None:
+                    new = variable.constraint(new)
+                done += [*writes, assign(variable, new)]
+            done += self.finish()
+            if global_step is not None:
+                done.append(assign_add(global_step, 1))
+            return group(*done)
+
+    def begin(self, variable: Variable) -> tuple[Variable, ...]:
+        """The slots of a variable: its own variables, which the rule reads and writes."""
+        return ()
+
+    def prepare(self) -> Any:
+        """What the rule needs once a step, such as the learning rate."""
+        return None
+
+    def update(
+        self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
+    ) -> tuple[Tensor, list[Tensor]]:
+        """The new value of a variable, and the writes of its slots. The rule itself."""
+        raise NotImplementedError
+
+    def finish(self) -> list[Any]:
+        """What is written once a step, after the rule."""
+        return []
+
+    def slot(self, variable: Variable, name: str, value: float = 0.0) -> Variable:
+        """A variable beside another, of its shape, that begins with ``value``."""
+        key = (variable, name)
+        if key not in self._slots:
+            sizes = variable.shape.as_list()
+            with get_default_graph().scoped(""):
+                self._slots[key] = Variable(
+                    sources.constant(value, variable.dtype, sizes),
+                    trainable=False,
+                    name=f"{variable._name}/{name}",
+                )
+        return self._slots[key]
+
+    def get_slot(self, var: Variable, name: str) -> Variable | None:
+        """The slot of a variable, or None."""
+        return self._slots.get((var, f"{self.name}_{name}")) or self._slots.get((var, name))
+
+    def get_slot_names(self) -> list[str]:
+        """The names of the slots there are."""
+        return sorted({name for _, name in self._slots})
+
+    def variables(self) -> list[Variable]:
+        """The optimizer's own variables."""
+        return list(self._slots.values())
+
+
+def _scalar(value: Any, like: Tensor) -> Any:
+    """A hyperparameter: a number, or a tensor in the dtype of what it is for."""
+    if isinstance(value, Tensor) or callable(value):
+        tensor = convert_to_tensor(value() if callable(value) else value)
+        return tensor if tensor.dtype is like.dtype else elementwise.cast(tensor, like.dtype)
+    return float(value)
+
+
+def _rest(value: Any, like: Tensor) -> Any:
+    """1 - value, in the precision of what it is for: 1 - 0.999 is not 0.001 in float32."""
+    kept = _scalar(value, like)
+    return 1 - kept if isinstance(kept, Tensor) else float(1 - like.dtype.numpy.type(kept))
+
+
+class GradientDescentOptimizer(Optimizer):
+    """w -= learning_rate * g."""
+
+    @refuses(IN_ORDER, "use_locking")
+    def __init__(
+        self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent"
+    ) -> None:
+        super().__init__(name)
+        self.rate = learning_rate
+
+    def update(
+        self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
+    ) -> tuple[Tensor, list[Tensor]]:
+        """A step against the gradient; of a table only in the rows that were looked up."""
+        rate = _scalar(self.rate, variable)
+        rows = rows_of(gradient.entry)
+        if rows is None:
+            return variable - gradient * rate, []
+        factor = -rate.entry if isinstance(rate, Tensor) else -rate
+        return wrapped(added(variable.entry, rows, factor), f"{variable._name}/rows"), []
+
+
+class MomentumOptimizer(Optimizer):
+    """a = momentum * a + g; w -= learning_rate * a, or by Nesterov's rule.
+
+    Source: Sutskever and others, On the importance of initialization and momentum.
+    """
+
+    @refuses(IN_ORDER, "use_locking")
+    def __init__(
+        self,
+        learning_rate: Any,
+        momentum: Any,
+        use_locking: bool = False,
+        name: str = "Momentum",
+        use_nesterov: bool = False,
+    ) -> None:
+        super().__init__(name)
+        self.rate, self.momentum, self.nesterov = learning_rate, momentum, use_nesterov
+
+    def begin(self, variable: Variable) -> tuple[Variable, ...]:
+        """The running sum."""
+        return (self.slot(variable, self.name),)
+
+    def update(
+        self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
+    ) -> tuple[Tensor, list[Tensor]]:
+        """A step along the running sum."""
+        rate, momentum = _scalar(self.rate, variable), _scalar(self.momentum, variable)
+        total = assign(slots[0], slots[0] * momentum + gradient)
+        if self.nesterov:
+            return variable - (gradient * rate + total * momentum * rate), [total]
+        return variable - total * rate, [total]
+
+
+class AdagradOptimizer(Optimizer):
+    """a += g * g; w -= learning_rate * g / sqrt(a).
+
+    Source: Duchi and others, Adaptive Subgradient Methods.
+    """
+
+    @refuses(IN_ORDER, "use_locking")
+    def __init__(
+        self,
+        learning_rate: Any,
+        initial_accumulator_value: float = 0.1,
+        use_locking: bool = False,
+        name: str = "Adagrad",
+    ) -> None:
+        super().__init__(name)
+        if initial_accumulator_value <= 0:
+            raise GraphError(
+                f"{name} needs an initial_accumulator_value above 0, got "
+                f"{initial_accumulator_value}; it divides the first step"
+            )
+        self.rate, self.first = learning_rate, initial_accumulator_value
+
+    def begin(self, variable: Variable) -> tuple[Variable, ...]:
+        """The sum of squares."""
+        return (self.slot(variable, self.name, self.first),)
+
+    def update(
+        self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
+    ) -> tuple[Tensor, list[Tensor]]:
+        """A step that shrinks as the squares add up."""
+        total = assign(slots[0], slots[0] + square(gradient))
+        return variable - gradient * _scalar(self.rate, variable) * rsqrt(total), [total]
+
+
+class RMSPropOptimizer(Optimizer):
+    """ms += (1 - decay) (g * g - ms); mom = momentum * mom + rate * g / sqrt(ms + epsilon).
+
+    Then w -= mom. The mean of squares begins at 1. ``centered`` takes the square of the mean
+    gradient away from it. Source: Tieleman and Hinton, Lecture 6.5; Graves, Generating
+    Sequences, equations 38-45.
+    """
+
+    @refuses(IN_ORDER, "use_locking")
+    def __init__(
+        self,
+        learning_rate: Any,
+        decay: Any = 0.9,
+        momentum: Any = 0.0,
+        epsilon: Any = 1e-10,
+        use_locking: bool = False,
+        centered: bool = False,
+        name: str = "RMSProp",
+    ) -> None:
+        super().__init__(name)
+        self.rate, self.decay, self.momentum = learning_rate, decay, momentum
+        self.epsilon, self.centered = epsilon, centered
+
+    def begin(self, variable: Variable) -> tuple[Variable, ...]:
+        """The mean of squares, the momentum, and the mean if it is centered."""
+        slots = self.slot(variable, self.name, 1.0), self.slot(variable, f"{self.name}_1")
+        return (*slots, self.slot(variable, f"{self.name}_2")) if self.centered else slots
+
+    def update(
+        self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
+    ) -> tuple[Tensor, list[Tensor]]:
+        """A step by the root of the mean of squares."""
+        numbers = (self.rate, self.momentum, self.epsilon)
+        rate, momentum, epsilon = (_scalar(v, variable) for v in numbers)
+        rest = _rest(self.decay, variable)
+        mean = assign(slots[0], slots[0] + (square(gradient) - slots[0]) * rest)
+        writes, spread = [mean], mean + epsilon
+        if self.centered:
+            center = assign(slots[2], slots[2] + (gradient - slots[2]) * rest)
+            writes, spread = [mean, center], mean - square(center) + epsilon
+        moved = assign(slots[1], slots[1] * momentum + gradient * rate * rsqrt(spread))
+        return variable - moved, [*writes, moved]
+
+
+class AdamOptimizer(Optimizer):
+    """m, v: running means of g and g * g; w -= lr_t * m / (sqrt(v) + epsilon).
+
+    lr_t = learning_rate * sqrt(1 - beta2**t) / (1 - beta1**t). Source: Kingma and Ba, Adam, the
+    formulation before section 2.1.
+    """
+
+    @refuses(IN_ORDER, "use_locking")
+    @refuses("its two powers have names of their own", "use_own_namescope_for_non_slot_vars")
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        beta1: Any = 0.9,
+        beta2: Any = 0.999,
+        epsilon: Any = 1e-8,
+        use_locking: bool = False,
+        name: str = "Adam",
+        use_own_namescope_for_non_slot_vars: bool = False,
+    ) -> None:
+        super().__init__(name)
+        self.rate, self.beta1, self.beta2, self.epsilon = learning_rate, beta1, beta2, epsilon
+        self.powers: tuple[Variable, Variable] | None = None
+
+    def begin(self, variable: Variable) -> tuple[Variable, ...]:
+        """The two running means; and once the powers of the betas."""
+        if self.powers is None:
+            with get_default_graph().scoped(""):
+                self.powers = (
+                    Variable(sources.constant(self.beta1, variable.dtype), False,
+                             name="beta1_power"),
+                    Variable(sources.constant(self.beta2, variable.dtype), False,
+                             name="beta2_power"),
+                )
+        return self.slot(variable, self.name), self.slot(variable, f"{self.name}_1")
+
+    def prepare(self) -> Tensor:
+        """The learning rate of this step."""
+        assert self.powers is not None
+        one, two = self.powers
+        found: Tensor = sqrt(1 - two) / (1 - one) * _scalar(self.rate, one)
+        return found
+
+    def update(
+        self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
+    ) -> tuple[Tensor, list[Tensor]]:
+        """A step by the ratio of the means."""
+        numbers = (self.beta1, self.beta2, self.epsilon)
+        beta1, beta2, epsilon = (_scalar(v, variable) for v in numbers)
+        rate = _scalar(shared, variable)
+        rest1, rest2 = _rest(self.beta1, variable), _rest(self.beta2, variable)
+        m = assign(slots[0], slots[0] * beta1 + gradient * rest1)
+        v = assign(slots[1], slots[1] * beta2 + square(gradient) * rest2)
+        return variable - rate * m / (sqrt(v) + epsilon), [m, v]
+
+    def finish(self) -> list[Any]:
+        """The powers of the next step."""
+        assert self.powers is not None
+        one, two = self.powers
+        later = one * _scalar(self.beta1, one), two * _scalar(self.beta2, two)
+        return [assign(one, later[0]), assign(two, later[1])]
+
+    def variables(self) -> list[Variable]:
+        """The running means and the powers."""
+        return [*super().variables(), *(self.powers or ())]

@@ -1,0 +1,171 @@
+"""Checkpoints: the values of variables in ``.npz`` files, which hold numbers and nothing else."""
+
+from __future__ import annotations
+
+import os
+import time
+import zipfile
+from collections.abc import Mapping, Sequence
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from passkit.errors import FeedError, GraphError, nearest
+from passkit.frontends.tinyflow.refusals import refuses
+from passkit.frontends.tinyflow.tensors import Tensor
+from passkit.frontends.tinyflow.variables import Variable, global_variables
+
+ONE_FILE = "a checkpoint is one .npz file of arrays"
+
+
+class Saver:
+    """Writes and reads the values of variables; by default of all that there are.
+
+    ``var_list`` may map names in the file to variables. The newest ``max_to_keep`` checkpoints
+    stay, 0 keeps all, and one every ``keep_checkpoint_every_n_hours`` stays whatever comes.
+    ``reshape`` takes values of another shape with as many numbers.
+    """
+
+    @refuses(ONE_FILE, "sharded", "restore_sequentially", "saver_def", "builder", "defer_build")
+    @refuses(ONE_FILE, "write_version", "save_relative_paths", "filename", "name")
+    def __init__(
+        self,
+        var_list: Sequence[Variable] | Mapping[str, Variable] | None = None,
+        reshape: bool = False,
+        sharded: bool = False,
+        max_to_keep: int = 5,
+        keep_checkpoint_every_n_hours: float = 10000.0,
+        name: str | None = None,
+        restore_sequentially: bool = False,
+        saver_def: Any = None,
+        builder: Any = None,
+        defer_build: bool = False,
+        allow_empty: bool = False,
+        write_version: int = 2,
+        pad_step_number: bool = False,
+        save_relative_paths: bool = False,
+        filename: str | None = None,
+    ) -> None:
+        given = global_variables() if var_list is None else var_list
+        self.variables = dict(
+            given if isinstance(given, Mapping) else {v._name: v for v in given}
+        )
+        if not self.variables and not allow_empty:
+            raise GraphError("Saver needs variables to save, got none; make them before the Saver")
+        self.reshape, self.keep, self.pads = reshape, max_to_keep, pad_step_number
+        self.hours, self._kept_at = keep_checkpoint_every_n_hours, time.time()
+        self.last_checkpoints: list[str] = []
+
+    @refuses(ONE_FILE, "meta_graph_suffix", "write_meta_graph", "strip_default_attrs")
+    @refuses(ONE_FILE, "save_debug_info")
+    def save(
+        self,
+        sess: Any,
+        save_path: str | os.PathLike[str],
+        global_step: Any = None,
+        latest_filename: str | None = None,
+        meta_graph_suffix: str = "meta",
+        write_meta_graph: bool = True,
+        write_state: bool = True,
+        strip_default_attrs: bool = False,
+        save_debug_info: bool = False,
+    ) -> str:
+        """Write ``save_path``.npz, with the step in its name if it is given; the path to restore.
+
+        A file ``checkpoint`` beside it tells the newest, unless ``write_state`` is False.
+        Raises: FeedError naming a variable that has no value yet.
+        """
+        path = os.fspath(save_path)
+        if global_step is not None:
+            step = sess.run(global_step) if isinstance(global_step, Tensor) else global_step
+            path = f"{path}-{int(step):08d}" if self.pads else f"{path}-{int(step)}"
+        sess.declare(list(self.variables.values()))
+        arrays = {}
+        for name, variable in self.variables.items():
+            if variable._name in sess.state.unset:
+                raise FeedError(
+                    f"variable '{variable.name}' has no value to save in this session; run "
+                    f"tf.global_variables_initializer() first"
+                )
+            arrays[name] = sess.state[variable._name]
+        _write(Path(f"{path}.npz"), arrays)
+        self._remember(path)
+        if write_state:
+            _note(Path(path).parent / (latest_filename or "checkpoint"), self.last_checkpoints)
+        return path
+
+    def _remember(self, path: str) -> None:
+        """Drop the oldest checkpoints beyond those to keep."""
+        self.last_checkpoints = [p for p in self.last_checkpoints if p != path] + [path]
+        while self.keep and len(self.last_checkpoints) > self.keep:
+            old = self.last_checkpoints.pop(0)
+            if time.time() - self._kept_at >= self.hours * 3600:
+                self._kept_at = time.time()
+                continue
+            Path(f"{old}.npz").unlink(missing_ok=True)
+
+    def restore(self, sess: Any, save_path: str | os.PathLike[str]) -> None:
+        """Give variables the values of a checkpoint; all of them or, on an error, none.
+
+        Raises: FeedError when the file is missing, lacks a variable or has it in another shape.
+        """
+        path = os.fspath(save_path)
+        file = path if path.endswith(".npz") else f"{path}.npz"
+        if not os.path.exists(file):
+            raise FeedError(f"there is no checkpoint {file!r}; Saver.save returns the path to give")
+        values = {}
+        with np.load(file, allow_pickle=False) as found:
+            for name, variable in self.variables.items():
+                if name not in found.files:
+                    raise FeedError(
+                        f"{file} has no variable '{name}'; {nearest(name, found.files)}"
+                    )
+                values[variable] = self._fitting(file, name, found[name], variable)
+        for variable, value in values.items():
+            sess.load(variable, value)
+
+    def _fitting(self, file: str, name: str, value: Any, variable: Variable) -> Any:
+        wanted = tuple(int(n) for n in variable.shape)
+        dtype = variable.dtype.numpy
+        if value.dtype.kind == "V" and value.dtype.itemsize == dtype.itemsize:
+            value = value.view(dtype)  # the format knows NumPy's own dtypes only
+        if self.reshape and value.size == prod(wanted):
+            value = value.reshape(wanted)
+        if value.shape != wanted or value.dtype != dtype:
+            raise FeedError(
+                f"variable '{name}' needs {dtype}{list(wanted)}, and {file} has "
+                f"{value.dtype}{list(value.shape)}"
+            )
+        return value
+
+
+def _write(path: Path, arrays: Mapping[str, Any]) -> None:
+    """An ``.npz`` file that is there as a whole or not at all; any name may be in it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with zipfile.ZipFile(temporary, "w") as file:
+            for name, array in arrays.items():
+                with file.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _note(file: Path, paths: Sequence[str]) -> None:
+    """The file that tells which checkpoints there are, the newest first."""
+    lines = [f'model_checkpoint_path: "{paths[-1]}"']
+    lines += [f'all_model_checkpoint_paths: "{p}"' for p in paths]
+    file.write_text("\n".join(lines) + "\n")
+
+
+def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -> str | None:
+    """The path of the newest checkpoint in a folder, or None."""
+    file = Path(checkpoint_dir) / (latest_filename or "checkpoint")
+    if not file.exists():
+        return None
+    first = file.read_text().splitlines()[0]
+    return first.partition(": ")[2].strip('"')

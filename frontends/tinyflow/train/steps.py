@@ -1,0 +1,46 @@
+"""The number of a step, and learning rates that fall with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passkit.frontends.tinyflow import elementwise, sources
+from passkit.frontends.tinyflow.graphs import Graph, GraphKeys, get_default_graph
+from passkit.frontends.tinyflow.tensors import Tensor, convert_to_tensor
+from passkit.frontends.tinyflow.variables import Variable
+
+
+def get_global_step(graph: Graph | None = None) -> Variable | None:
+    """The variable that counts steps, or None."""
+    found = (graph or get_default_graph()).get_collection(GraphKeys.GLOBAL_STEP)
+    return found[0] if found else None
+
+
+def get_or_create_global_step(graph: Graph | None = None) -> Variable:
+    """The variable that counts steps."""
+    where = graph or get_default_graph()
+    found = get_global_step(where)
+    if found is not None:
+        return found
+    with where.as_default(), where.scoped(""):
+        made = Variable(sources.constant(0, "int64"), False, name="global_step")
+    where.add_to_collection(GraphKeys.GLOBAL_STEP, made)
+    return made
+
+
+def exponential_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    decay_rate: Any,
+    staircase: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """learning_rate * decay_rate ** (global_step / decay_steps); in steps with ``staircase``."""
+    rate = convert_to_tensor(learning_rate)
+    steps = elementwise.cast(convert_to_tensor(global_step), rate.dtype) / float(decay_steps)
+    power = elementwise.FUNCTIONS["floor"](steps) if staircase else steps
+    base = convert_to_tensor(float(decay_rate), rate.dtype)
+    return elementwise.FUNCTIONS["multiply"](
+        rate, elementwise.FUNCTIONS["pow"](base, power), name or "ExponentialDecay"
+    )

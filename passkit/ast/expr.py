@@ -1,0 +1,319 @@
+"""Kernel expressions: typed, frozen trees; Python's operators build them.
+
+Public face: `passkit.ast`.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+from passkit.errors import DTypeError
+from passkit.values import dtype as dt
+from passkit.values.dtype import DType, dtype_of, is_narrow, promote, weak_scalar
+from passkit.values.size import Extent
+
+
+class Expr:
+    """A typed value; arithmetic on it builds a larger one.
+
+    Python scalars are weak. Both sides must have one dtype: `cast` converts.
+    """
+
+    __slots__ = ()
+    dtype: DType
+
+    def __add__(self, other: Operand) -> Expr:
+        return binary("+", self, other)
+
+    def __radd__(self, other: Operand) -> Expr:
+        return binary("+", other, self)
+
+    def __sub__(self, other: Operand) -> Expr:
+        return binary("-", self, other)
+
+    def __rsub__(self, other: Operand) -> Expr:
+        return binary("-", other, self)
+
+    def __mul__(self, other: Operand) -> Expr:
+        return binary("*", self, other)
+
+    def __rmul__(self, other: Operand) -> Expr:
+        return binary("*", other, self)
+
+    def __truediv__(self, other: Operand) -> Expr:
+        return binary("/", self, other)
+
+    def __rtruediv__(self, other: Operand) -> Expr:
+        return binary("/", other, self)
+
+    def __floordiv__(self, other: Operand) -> Expr:
+        return binary("//", self, other)
+
+    def __mod__(self, other: Operand) -> Expr:
+        return binary("%", self, other)
+
+    def __neg__(self) -> Expr:
+        return Unary("-", self, self.dtype)
+
+    def __pow__(self, other: Operand) -> Expr:
+        return call("pow", self, other)
+
+    def __rpow__(self, other: Operand) -> Expr:
+        return call("pow", other, self)
+
+    def __abs__(self) -> Expr:
+        return call("abs", self)
+
+    def __lt__(self, other: Operand) -> Expr:
+        return compare("<", self, other)
+
+    def __le__(self, other: Operand) -> Expr:
+        return compare("<=", self, other)
+
+    def __gt__(self, other: Operand) -> Expr:
+        return compare(">", self, other)
+
+    def __ge__(self, other: Operand) -> Expr:
+        return compare(">=", self, other)
+
+    def __and__(self, other: Operand) -> Expr:
+        return binary("&", self, other)
+
+    def __or__(self, other: Operand) -> Expr:
+        return binary("|", self, other)
+
+    def __xor__(self, other: Operand) -> Expr:
+        return binary("^", self, other)
+
+    def __invert__(self) -> Expr:
+        return Unary("~", self, self.dtype)
+
+    def __bool__(self) -> bool:
+        raise DTypeError(
+            f"an expression ({type(self).__name__} of {self.dtype}) has no truth value before "
+            f"the kernel runs; use ast.where(condition, a, b)"
+        )
+
+
+Operand = Expr | bool | int | float
+
+
+@frozen(order=False)
+class Const(Expr):
+    """A literal. Its bits survive printing: 1e-8, inf, nan and -0.0 are exact.
+
+    ``bits`` is the value as bytes, so that equality and hashing tell -0.0 from 0.0.
+    """
+
+    bits: bytes
+    dtype: DType
+
+    @property
+    def value(self) -> Any:
+        """The literal as a NumPy scalar."""
+        return np.frombuffer(self.bits, self.dtype.numpy)[0]
+
+
+def const(value: Any, dtype: DType) -> Const:
+    """A literal of ``dtype``."""
+    return Const(np.asarray(value).astype(dtype.numpy).tobytes(), dtype)
+
+
+def is_const(x: Expr, value: Any) -> bool:
+    """Whether ``x`` is the literal ``value`` (0.0 is not -0.0)."""
+    return isinstance(x, Const) and x.bits == const(value, x.dtype).bits
+
+
+@frozen(order=False)
+class Var(Expr):
+    """A local, a loop index or an accumulator, by name."""
+
+    name: str
+    dtype: DType
+
+
+class Fixed(Enum):
+    """How an extent reaches a kernel: as a number in its text, or as an argument."""
+
+    AUTO = "auto"
+    LITERAL = "literal"
+    ARGUMENT = "argument"
+
+
+@frozen(order=False)
+class SizeOf(Expr):
+    """An extent as an int64 value: written into the kernel, or an argument of it, as `Fixed` says.
+
+    AUTO lets CodeGen decide: small extents are written, larger or unknown ones are arguments.
+    """
+
+    size: Extent
+    fixed: Fixed = Fixed.AUTO
+    dtype: DType = dt.int64
+
+
+def size_of(extent: Extent, fixed: Fixed = Fixed.AUTO) -> Expr:
+    """An extent as an index expression."""
+    return SizeOf(extent, fixed)
+
+
+@frozen(order=False)
+class Load(Expr):
+    """One element of a buffer, by linear index; touched only where the statement is active."""
+
+    buffer: str
+    index: Expr
+    dtype: DType
+
+
+@frozen(order=False)
+class Read(Expr):
+    """What a source has at an index, while a kernel is planned: part of a data-dependent index.
+
+    Lowering puts the value itself in its place. Two of one source and index are equal.
+    """
+
+    source: object
+    index: tuple[Expr, ...]
+    dtype: DType
+
+
+@frozen(order=False)
+class Unary(Expr):
+    """``-x`` or ``~x`` (not, for bool)."""
+
+    op: str
+    x: Expr
+    dtype: DType
+
+
+@frozen(order=False)
+class Binary(Expr):
+    """Arithmetic, bit operation or comparison of two values of one dtype."""
+
+    op: str
+    a: Expr
+    b: Expr
+    dtype: DType
+
+
+@frozen(order=False)
+class Call(Expr):
+    """A named function of the dialect; `passkit.ast.FUNCTIONS` has those of every dialect."""
+
+    name: str
+    args: tuple[Expr, ...]
+    dtype: DType
+
+
+@frozen(order=False)
+class Cast(Expr):
+    """Conversion: out-of-range float to integer saturates, NaN gives 0."""
+
+    x: Expr
+    dtype: DType
+
+
+@frozen(order=False)
+class Select(Expr):
+    """``a`` where the condition holds, else ``b``; only the chosen arm's loads happen."""
+
+    condition: Expr
+    a: Expr
+    b: Expr
+    dtype: DType
+
+
+def lift(value: Operand, dtype: DType) -> Expr:
+    """An expression for ``value``: a Python scalar becomes a literal of ``dtype``."""
+    return value if isinstance(value, Expr) else const(value, dtype)
+
+
+def _both(op: str, a: Operand, b: Operand) -> tuple[Expr, Expr]:
+    if isinstance(a, Expr):
+        like = a.dtype
+    elif isinstance(b, Expr):
+        like = b.dtype
+    else:
+        raise DTypeError(f"'{op}' needs an expression, got {a!r} and {b!r}")
+    for value in (a, b):
+        if not isinstance(value, Expr):
+            wanted = weak_scalar(value, like)
+            if wanted is not like:
+                raise DTypeError(
+                    f"'{op}' of {like} and {value!r} would be {wanted}; "
+                    f"write ast.cast(x, '{wanted}') first"
+                )
+    x, y = lift(a, like), lift(b, like)
+    if x.dtype is not y.dtype:
+        raise DTypeError(
+            f"'{op}' needs two operands of one dtype, got {x.dtype} and {y.dtype}; "
+            f"write ast.cast(x, '{promote(x.dtype, y.dtype)}')"
+        )
+    return x, y
+
+
+def binary(op: str, a: Operand, b: Operand) -> Expr:
+    """``a op b`` for + - * / // % & | ^ (integers wrap; / needs floats).
+
+    As in C, // and % of integers round toward zero; operators with other needs correct that. They
+    are 0 where the divisor is 0, and wrap.
+    """
+    x, y = _both(op, a, b)
+    if op == "/" and x.dtype.kind not in "fc":
+        raise DTypeError(f"'/' needs floats, got {x.dtype}; cast first")
+    return Binary(op, x, y, x.dtype)
+
+
+def compare(op: str, a: Operand, b: Operand) -> Expr:
+    """``a op b`` for < <= > >= == !=: a bool."""
+    x, y = _both(op, a, b)
+    return Binary(op, x, y, dt.bool_)
+
+
+def equal(a: Operand, b: Operand) -> Expr:
+    """Whether two values are equal; ``==`` on expressions compares the trees themselves."""
+    return compare("==", a, b)
+
+
+def not_equal(a: Operand, b: Operand) -> Expr:
+    """Whether two values differ."""
+    return compare("!=", a, b)
+
+
+def call(name: str, *args: Operand) -> Expr:
+    """A dialect function of arguments of one dtype, such as ``call("exp", x)``."""
+    if len(args) == 2:
+        args = _both(name, *args)
+    first = args[0]
+    if not isinstance(first, Expr):
+        raise DTypeError(f"'{name}' needs an expression, got {first!r}")
+    return Call(name, tuple(lift(a, first.dtype) for a in args), first.dtype)
+
+
+def cast(x: Expr, dtype: Any) -> Expr:
+    """``x`` converted to ``dtype``; itself if it has that dtype, a literal if it is a whole one."""
+    wanted = dtype_of(dtype)
+    if isinstance(x, Const) and x.dtype.is_integer and wanted.is_float:
+        return const(x.value, wanted)
+    return x if x.dtype is wanted else Cast(x, wanted)
+
+
+def rounding(x: Expr) -> tuple[Expr, DType] | None:
+    """What is rounded, and to which dtype, where ``x`` is a cast to 16 bits and back."""
+    match x:
+        case Cast(Cast(value, dtype), wide) if is_narrow(dtype) and value.dtype is wide:
+            return value, dtype
+    return None
+
+
+def where(condition: Expr, a: Operand, b: Operand) -> Expr:
+    """``a`` where ``condition`` holds, else ``b``; the arms are lazy."""
+    if condition.dtype is not dt.bool_:
+        raise DTypeError(f"the condition of where must be bool, got {condition.dtype}")
+    x, y = _both("where", a, b)
+    return Select(condition, x, y, x.dtype)

@@ -1,0 +1,312 @@
+"""Index algebra: int64 expressions of loop variables as sums, with division and modulo resolved.
+
+An index is ``sum(coefficient * atom) + constant``. An atom is a loop variable, or a quotient, a
+remainder or any other expression that cannot be taken apart. Extents of variables decide when
+``(i*m + j) // m`` is ``i``: the mixed radix that reshapes are made of.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+
+from attrs import frozen
+
+from passkit.ast import Binary, Call, Const, Expr, SizeOf, Unary, Var, is_const, size_of
+from passkit.values import dtype as dt
+from passkit.values.size import Extent, Shape, Size, at_least, divide_exactly
+
+Extents = Mapping[str, Extent]
+
+
+@frozen
+class Sum:
+    """``sum(coefficient * atom) + constant``; atoms in the order they were met."""
+
+    terms: tuple[tuple[Expr, Extent], ...]
+    constant: Extent = 0
+
+    def coefficient(self, var: Var) -> Extent:
+        """The factor of a variable; 0 when it does not occur by itself."""
+        return next((c for a, c in self.terms if a == var), 0)
+
+
+def _sum(terms: Mapping[Expr, Extent], constant: Extent) -> Sum:
+    kept = {a: c for a, c in terms.items() if c != 0}
+    if len(kept) < 2:
+        return Sum(tuple(kept.items()), constant)
+    merged, more = _recombine(kept)
+    return Sum(tuple(sorted(merged.items(), key=_order)), constant + more)
+
+
+def _order(term: tuple[Expr, Extent]) -> str:
+    atom = term[0]
+    return atom.name if isinstance(atom, Var) else repr(atom)
+
+
+def _recombine(terms: dict[Expr, Extent]) -> tuple[dict[Expr, Extent], Extent]:
+    """Put ``(x // d)*d*c + (x % d)*c`` together again as ``x*c``; its constant comes apart."""
+    for atom, c in list(terms.items()):
+        if isinstance(atom, Binary) and atom.op == "%" and isinstance(atom.b, (Const, SizeOf)):
+            quotient = Binary("//", atom.a, atom.b, dt.int64)
+            if quotient in terms and terms[quotient] == c * _extent(atom.b):
+                del terms[quotient], terms[atom]
+                inner = normal(atom.a, {})
+                for a, k in inner.terms:
+                    terms[a] = terms.get(a, 0) + k * c
+                rest, more = _recombine({a: k for a, k in terms.items() if k != 0})
+                return rest, inner.constant * c + more
+    return terms, 0
+
+
+def _extent(x: Expr) -> Extent:
+    return int(x.value) if isinstance(x, Const) else x.size  # type: ignore[attr-defined]
+
+
+def add(a: Sum, b: Sum, scale: Extent = 1) -> Sum:
+    """``a + scale*b``."""
+    terms = dict(a.terms)
+    for atom, c in b.terms:
+        terms[atom] = terms.get(atom, 0) + c * scale
+    return _sum(terms, a.constant + b.constant * scale)
+
+
+def times(a: Sum, factor: Extent) -> Sum:
+    """``a * factor``."""
+    return _sum({atom: c * factor for atom, c in a.terms}, a.constant * factor)
+
+
+def normal(x: Expr, extents: Extents) -> Sum:
+    """The canonical sum that an int64 expression is; two equal indices have equal sums."""
+    match x:
+        case Const():
+            return Sum((), int(x.value))
+        case SizeOf():
+            return Sum((), x.size)
+        case Var(name):
+            return Sum((), 0) if extents.get(name) == 1 else Sum(((x, 1),))
+        case Unary("-", a):
+            return times(normal(a, extents), -1)
+        case Binary("+", a, b):
+            return add(normal(a, extents), normal(b, extents))
+        case Binary("-", a, b):
+            return add(normal(a, extents), normal(b, extents), -1)
+        case Binary("*", a, b):
+            left, right = normal(a, extents), normal(b, extents)
+            if not right.terms:
+                return times(left, right.constant)
+            if not left.terms:
+                return times(right, left.constant)
+        case Binary("//", a, b):
+            below = normal(b, extents)
+            if not below.terms:
+                return divide(normal(a, extents), below.constant, extents)
+        case Binary("%", a, b):
+            below = normal(b, extents)
+            if not below.terms:
+                return modulo(normal(a, extents), below.constant, extents)
+    return Sum(((x, 1),))
+
+
+def divide(a: Sum, d: Extent, extents: Extents) -> Sum:
+    """``a // d`` for a non-negative ``a``: whole multiples of d leave, the rest stays below."""
+    if d == 1:
+        return a
+    if d == 0:
+        return Sum(())  # an index into nothing
+    whole, rest = _split(a, d)
+    if _falls(rest):
+        return Sum(((Binary("//", expression(a), size_of(d), dt.int64), 1),))
+    if within(rest, d, extents):
+        return whole
+    for _, c in rest.terms:  # (i*4 + j) // 8 with j < 4 is i // 2
+        smaller = divide_exactly(d, c)
+        if smaller is not None and c != 1:
+            high, low = _split(rest, c)
+            if within(low, c, extents):
+                return add(whole, divide(high, smaller, extents))
+    return add(whole, Sum(((Binary("//", expression(rest), size_of(d), dt.int64), 1),)))
+
+
+def modulo(a: Sum, d: Extent, extents: Extents) -> Sum:
+    """``a % d`` for a non-negative ``a``."""
+    if d == 1 or d == 0:
+        return Sum(())
+    _, rest = _split(a, d)
+    if _falls(rest):
+        return Sum(((Binary("%", expression(a), size_of(d), dt.int64), 1),))
+    if within(rest, d, extents):
+        return rest
+    for _, c in rest.terms:
+        smaller = divide_exactly(d, c)
+        if smaller is not None and c != 1:
+            high, low = _split(rest, c)
+            if within(low, c, extents):
+                return add(times(modulo(high, smaller, extents), c), low)
+    return Sum(((Binary("%", expression(rest), size_of(d), dt.int64), 1),))
+
+
+def _falls(a: Sum) -> bool:
+    """Whether a sum may be negative, of which C would divide only what is left of its sign.
+
+    So 8 - i is not -i and a multiple of 8: ``-i / 8`` is rounded towards 0.
+    """
+    return not all(at_least(c, 0) for c in (*(c for _, c in a.terms), a.constant))
+
+
+def _split(a: Sum, d: Extent) -> tuple[Sum, Sum]:
+    """``(q, r)`` with ``a = q*d + r``, taking into q every term that d divides."""
+    whole: dict[Expr, Extent] = {}
+    rest: dict[Expr, Extent] = {}
+    for atom, c in a.terms:
+        exact = divide_exactly(c, d)
+        if exact is None:
+            rest[atom] = c
+        else:
+            whole[atom] = exact
+    k = a.constant
+    exact = divide_exactly(k, d)
+    if exact is not None:
+        return _sum(whole, exact), _sum(rest, 0)
+    if isinstance(k, int) and isinstance(d, int):
+        return _sum(whole, k // d), _sum(rest, k % d)
+    return _sum(whole, 0), _sum(rest, k)
+
+
+def within(a: Sum, limit: Extent, extents: Extents) -> bool:
+    """Whether 0 <= a < limit is certain."""
+    highest = _highest(a, extents)
+    return highest is not None and at_least(a.constant, 0) and at_least(limit, highest + 1)
+
+
+def _highest(a: Sum, extents: Extents) -> Extent | None:
+    """The largest value that a sum of non-negative terms may have, where that is known."""
+    highest: Extent = a.constant
+    for atom, c in a.terms:
+        top = _top(atom, extents)
+        if top is None or not at_least(c, 0):
+            return None
+        highest = highest + c * top
+    return highest
+
+
+def _top(atom: Expr, extents: Extents) -> Extent | None:
+    match atom:
+        case Var(name) if name in extents:
+            return extents[name] - 1
+        case Binary("%", _, b) if isinstance(b, (Const, SizeOf)):
+            return _extent(b) - 1
+        case Binary("//", a, b) if isinstance(b, (Const, SizeOf)):
+            above = _highest(normal(a, extents), extents)
+            if above is None:
+                return None
+            d = _extent(b)
+            if isinstance(above, int) and isinstance(d, int):
+                return above // d
+            exact = divide_exactly(above + 1, d)
+            return None if exact is None else exact - 1
+        case Call("minimum", (Call("maximum", (_, low)), high)) if is_const(low, 0) and isinstance(
+            high, (Const, SizeOf)
+        ):
+            return _extent(high)
+    return None
+
+
+def expression(a: Sum) -> Expr:
+    """The sum as an expression, largest coefficients first."""
+
+    def weight(term: tuple[Expr, Extent]) -> tuple[int, str]:
+        c = term[1]
+        return (0, str(c)) if isinstance(c, Size) else (-c, "")
+
+    out: Expr | None = None
+    for atom, c in sorted(a.terms, key=weight):
+        if c == -1 and out is not None:
+            out = Binary("-", out, atom, dt.int64)
+            continue
+        term = atom if c == 1 else Binary("*", atom, size_of(c), dt.int64)
+        out = term if out is None else Binary("+", out, term, dt.int64)
+    if out is None:
+        return size_of(a.constant)
+    if a.constant == 0:
+        return out
+    if isinstance(a.constant, int) and a.constant < 0:
+        return Binary("-", out, size_of(-a.constant), dt.int64)
+    return Binary("+", out, size_of(a.constant), dt.int64)
+
+
+def simplify(x: Expr, extents: Extents) -> Expr:
+    """An equal index in canonical form."""
+    if isinstance(x, SizeOf) or (isinstance(x, Var) and extents.get(x.name) != 1):
+        return x
+    return expression(normal(x, extents))
+
+
+def ravel(index: Sequence[Expr], shape: Shape, extents: Extents) -> Sum:
+    """The row-major linear index of ``index`` in ``shape``."""
+    total = Sum((), 0)
+    stride: Extent = 1
+    for i, n in zip(reversed(index), reversed(shape), strict=True):
+        if n != 1:
+            total = add(total, normal(i, extents), stride)
+        stride = n * stride
+    return total
+
+
+def unravel(linear: Sum, shape: Shape, extents: Extents) -> tuple[Expr, ...]:
+    """The index in ``shape`` whose row-major linear index is ``linear``."""
+    out: list[Expr] = []
+    rest = linear
+    outermost = next((k for k, n in enumerate(shape) if n != 1), None)
+    for k in range(len(shape) - 1, -1, -1):
+        if shape[k] == 1:
+            out.append(size_of(0))
+        elif k == outermost:
+            out.append(expression(rest))
+        else:
+            out.append(expression(modulo(rest, shape[k], extents)))
+            rest = divide(rest, shape[k], extents)
+    return tuple(reversed(out))
+
+
+def strides(shape: Shape) -> Shape:
+    """Row-major strides in elements."""
+    out: list[Extent] = []
+    stride: Extent = 1
+    for n in reversed(shape):
+        out.append(stride)
+        stride = n * stride
+    return tuple(reversed(out))
+
+
+def common_refinement(shapes: Iterable[Shape]) -> Shape | None:
+    """The coarsest shape of which every one of ``shapes`` joins neighbouring dimensions.
+
+    All must have one number of elements. None when there is no such shape: (4, 6) and (6, 4).
+    """
+    cuts: list[Extent] = []
+    total: Extent = 1
+    for shape in shapes:
+        total = 1
+        for n in reversed(shape):
+            total = n * total
+            if total not in cuts:
+                cuts.append(total)
+    ordered: list[Extent] = [1]
+    while cuts:
+        last = ordered[-1]
+        if last in cuts:
+            cuts.remove(last)
+            continue
+        ready = [
+            c
+            for c in cuts
+            if all(divide_exactly(o, c) is not None for o in cuts)
+            and divide_exactly(c, last) is not None
+        ]
+        if not ready:
+            return None
+        ordered.append(ready[0])
+        cuts.remove(ready[0])
+    factors = [divide_exactly(high, low) for low, high in itertools.pairwise(ordered)]
+    return tuple(f for f in reversed(factors) if f is not None)

@@ -1,0 +1,155 @@
+"""Tidying of stages: locals used once go back into their user, invariant ones to the front."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from attrs import evolve
+
+from passkit.ast import (
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    Load,
+    Read,
+    Select,
+    SizeOf,
+    Unary,
+    Var,
+    const,
+)
+from passkit.ast.stage import Let, Prefetch, Running, Stage, Statement, Store
+from passkit.ast.walk import children, variables, walk
+
+LONGEST = 12
+"""Expressions of more parts than this stay in lines of their own."""
+
+
+def replace_children(x: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """``x`` with ``change`` applied to its direct operands."""
+    if isinstance(x, (Var, Const, SizeOf)):
+        return x
+    match x:
+        case Binary(op, a, b):
+            return Binary(op, change(a), change(b), x.dtype)
+        case Unary(op, a):
+            return Unary(op, change(a), x.dtype)
+        case Call(name, args):
+            return Call(name, tuple(map(change, args)), x.dtype)
+        case Cast(a):
+            return Cast(change(a), x.dtype)
+        case Select(c, a, b):
+            return Select(change(c), change(a), change(b), x.dtype)
+        case Load(buffer, at):
+            return Load(buffer, change(at), x.dtype)
+        case Read(source, index):
+            return Read(source, tuple(map(change, index)), x.dtype)
+    return x
+
+
+def map_statement(s: Statement, change: Callable[[Expr], Expr]) -> Statement:
+    """A statement with ``change`` applied to its expressions."""
+    match s:
+        case Let(var, value):
+            return Let(var, change(value))
+        case Store(buffer, index, value, stream):
+            return Store(buffer, change(index), change(value), stream)
+        case Prefetch(buffer, index):
+            return Prefetch(buffer, change(index))
+    return evolve(s, value=change(s.value), index=None if s.index is None else change(s.index))
+
+
+def expressions(s: Statement) -> Iterator[Expr]:
+    """The expressions of a statement."""
+    if not isinstance(s, Prefetch):
+        yield s.value
+    if not isinstance(s, Let) and s.index is not None:
+        yield s.index
+
+
+def parts(x: Expr) -> int:
+    """The number of operators and leaves of an expression."""
+    count, todo = 0, [x]
+    while todo:
+        todo += children(todo.pop())
+        count += 1
+    return count
+
+
+def tidy_stage(stage: Stage, lane: Var | None, visible: frozenset[Var] = frozenset()) -> Stage:
+    """The stage with single-use locals inlined and loop-invariant ones in front of the loops.
+
+    ``lane`` is the variable of its lanes, None where it has none; ``visible`` are locals that other
+    stages read.
+    """
+    if any(isinstance(x.stop, SizeOf) and x.stop.size == 0 for x in stage.loops):
+        # What no turn computes is moved out of the loop all the same: it must not load.
+        stage = evolve(stage, body=tuple(map_statement(s, _without_loads) for s in stage.body))
+    tidied = _inline(stage, lane, visible)
+    return tidied if lane is None else _hoist(tidied, lane)
+
+
+def _without_loads(x: Expr) -> Expr:
+    return const(0, x.dtype) if isinstance(x, Load) else replace_children(x, _without_loads)
+
+
+def _inline(stage: Stage, lane: Var | None, visible: frozenset[Var]) -> Stage:
+    uses: Counter[Var] = Counter()
+    for s in stage.body:
+        for x in expressions(s):
+            uses.update(v for v in variables(x))
+    writes = sum(isinstance(s, Store) for s in stage.body)
+    values: dict[Var, Expr] = {}
+    body: list[Statement] = []
+    varying = {lane}
+    uses.update(visible)
+
+    def change(x: Expr) -> Expr:
+        if isinstance(x, Var):
+            return values.get(x, x)
+        return replace_children(x, change)
+
+    for s in stage.body:
+        s = map_statement(s, change) if values else s
+        if isinstance(s, Running):
+            varying.add(s.var)
+        if isinstance(s, Let):
+            if uses[s.var] == 0:
+                continue
+            varies = lane is None or not varying.isdisjoint(variables(s.value))
+            if varies:
+                varying.add(s.var)
+            # A load may not move past the first of several stores: buffers may share memory.
+            movable = writes <= 1 or not any(isinstance(x, Load) for x in walk(s.value))
+            short = parts(s.value) <= LONGEST if varies else not children(s.value)
+            once = uses[s.var] == 1 and movable and short
+            if s.var not in visible and (once or isinstance(s.value, Const)):
+                values[s.var] = s.value
+                continue
+        body.append(s)
+    return evolve(stage, body=tuple(body))
+
+
+def _hoist(stage: Stage, lane: Var) -> Stage:
+    """Move locals that no loop of the stage changes to ``before``."""
+    moving = {loop.var for loop in stage.loops}
+    before: list[Let] = list(stage.before)
+    body: list[Statement] = []
+    written = {s.buffer for s in stage.body if isinstance(s, Store)}
+    for s in stage.body:
+        fixed = (
+            isinstance(s, Let)
+            and moving.isdisjoint(variables(s.value))
+            and not any(isinstance(x, Load) and x.buffer in written for x in walk(s.value))
+        )
+        if fixed:
+            assert isinstance(s, Let)
+            before.append(s)
+        else:
+            if isinstance(s, (Let, Running)):
+                moving.add(s.var)
+            body.append(s)
+    return evolve(stage, before=tuple(before), body=tuple(body))

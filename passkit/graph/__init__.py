@@ -1,0 +1,1 @@
+"""Operators and graphs: the registry, nodes, calls, rewriting and gradients."""

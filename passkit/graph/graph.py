@@ -1,0 +1,367 @@
+"""Graphs: outputs, updates of state, and annotations. Immutable; passes return new ones."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from passkit.errors import GraphError, PassError
+from passkit.graph.node import Entry, Node, as_entry
+from passkit.values.dtype import DType
+from passkit.values.lazy import Lazy
+from passkit.values.size import Shape
+
+Update = tuple[Node, Entry]
+notebook: Any = Lazy("passkit.reporting.notebook")
+"""What notebooks show stands above, and is asked for only by them."""
+
+
+class Annotation(dict[Any, Any]):
+    """What a pass found out about nodes or entries of one graph, and of no other."""
+
+    def __init__(
+        self, name: str, items: Mapping[Any, Any] | Iterable[tuple[Any, Any]] = ()
+    ) -> None:
+        super().__init__(items)
+        self.name = name
+
+    def __missing__(self, key: object) -> Any:
+        raise PassError(
+            f"annotation '{self.name}' has nothing for {key!r}: it is not a part of the annotated "
+            f"graph; run the pass on the graph that has it"
+        )
+
+
+class Graph:
+    """A computation: ``outputs`` to return and ``updates`` to write back into state variables.
+
+    Structure is compared by `key`; identity is Python's. ``attrs`` hold the annotations.
+    """
+
+    def __init__(
+        self,
+        outputs: Sequence[Entry] | Entry,
+        updates: Iterable[Update] = (),
+        attrs: Mapping[str, Any] | None = None,
+    ) -> None:
+        given = [outputs] if isinstance(outputs, Entry) else list(outputs)
+        for k, entry in enumerate(given):
+            if not isinstance(entry, Entry):
+                raise GraphError(
+                    f"output {k} of a graph must be an Entry, got {type(entry).__name__}; "
+                    f"pk.ops.… and pk.var make entries"
+                )
+        self._outputs = tuple(given)
+        self._updates = tuple(updates)
+        self._attrs = MappingProxyType(dict(attrs or {}))
+
+    @property
+    def outputs(self) -> tuple[Entry, ...]:
+        """The entries that a run returns."""
+        return self._outputs
+
+    @property
+    def updates(self) -> tuple[Update, ...]:
+        """(variable, new value) pairs that a run writes back, made by Functionalize."""
+        return self._updates
+
+    @property
+    def attrs(self) -> Mapping[str, Any]:
+        """Annotations by name: what passes provided."""
+        return self._attrs
+
+    @property
+    def heads(self) -> tuple[Entry, ...]:
+        """Everything a run must compute: outputs, then new values of state."""
+        return self.outputs + tuple(value for _, value in self.updates)
+
+    @cached_property
+    def nodes(self) -> tuple[Node, ...]:
+        """All nodes in post-order: inputs, then control dependences, then the node (NNVM)."""
+        return tuple(post_order([*(e.node for e in self.heads), *(v for v, _ in self.updates)]))
+
+    @cached_property
+    def positions(self) -> Mapping[Node, int]:
+        """Each node's place in `nodes`."""
+        return {n: k for k, n in enumerate(self.nodes)}
+
+    @cached_property
+    def inputs(self) -> tuple[Node, ...]:
+        """The variables that a call feeds, in post-order."""
+        return tuple(n for n in self.nodes if n.is_variable and not n.params.get("state"))
+
+    @cached_property
+    def states(self) -> tuple[Node, ...]:
+        """The variables that keep their value between calls."""
+        return tuple(n for n in self.nodes if n.is_variable and n.params.get("state"))
+
+    @cached_property
+    def users(self) -> Mapping[Entry, tuple[Node, ...]]:
+        """For each entry the nodes that read it, once for each time they do."""
+        found: dict[Entry, list[Node]] = {}
+        for node in self.nodes:
+            for entry in node.inputs:
+                found.setdefault(entry, []).append(node)
+        return {e: tuple(ns) for e, ns in found.items()}
+
+    @cached_property
+    def names(self) -> Mapping[Node, str]:
+        """A unique name for each node: its own, else its op's; repeats are numbered."""
+        taken: dict[str, int] = {}
+        names: dict[Node, str] = {}
+        used = {n.name for n in self.nodes if n.name}
+        for node in self.nodes:
+            base = node.label
+            count = taken.get(base, 0)
+            name = base if count == 0 and (node.name or base not in used) else f"{base}_{count}"
+            while count and name in used:
+                count += 1
+                name = f"{base}_{count}"
+            taken[base] = count + 1
+            used.add(name)
+            names[node] = name
+        return names
+
+    @cached_property
+    def key(self) -> str:
+        """A digest of structure, parameters, shapes and dtypes; names of nodes do not matter."""
+        return digest(self)
+
+    def shape(self, entry: Entry) -> Shape:
+        """The shape InferShape found, else what was known when the node was made."""
+        found = self.attrs["shape"][entry] if "shape" in self.attrs else entry.shape
+        if found is None:
+            raise PassError(f"the shape of {entry.name} is not known; run InferShape")
+        return found
+
+    def dtype(self, entry: Entry) -> DType:
+        """The dtype InferType found, else what was known when the node was made."""
+        found = self.attrs["dtype"][entry] if "dtype" in self.attrs else entry.dtype
+        if found is None:
+            raise PassError(f"the dtype of {entry.name} is not known; run InferType")
+        return found
+
+    def with_attrs(self, **attrs: Any) -> Graph:
+        """This graph with annotations added or replaced."""
+        return self._annotated({**self.attrs, **attrs})
+
+    def _annotated(self, attrs: Mapping[str, Any]) -> Graph:
+        out = Graph(self.outputs, self.updates, attrs)
+        for name in ("nodes", "positions", "inputs", "states", "users", "names", "key"):
+            if name in self.__dict__:  # the structure is the same, so what was derived holds
+                out.__dict__[name] = self.__dict__[name]
+        return out
+
+    def with_inputs(self, order: Sequence[Node]) -> Graph:
+        """This graph with its inputs in another order: that of a call's arguments.
+
+        Raises: GraphError when ``order`` is no permutation of the inputs.
+        """
+        if set(order) != set(self.inputs) or len(order) != len(self.inputs):
+            raise GraphError(
+                f"the inputs are {', '.join(n.label for n in self.inputs)}, not "
+                f"{', '.join(n.label for n in order)}"
+            )
+        out = Graph(self.outputs, self.updates, self.attrs)
+        out.__dict__["inputs"] = tuple(order)
+        return out
+
+    def without_attrs(self, keep: Iterable[str] = ()) -> Graph:
+        """This graph with only the annotations in ``keep``."""
+        wanted = set(keep)
+        return self._annotated({k: v for k, v in self.attrs.items() if k in wanted})
+
+    def rebuild(self, change: Callable[[Node, tuple[Entry, ...]], Sequence[Entry] | None]) -> Graph:
+        """The graph in which each node is what ``change(node, new inputs)`` returns for it.
+
+        None keeps the node. Visits in post-order, so that inputs are changed before users. Control
+        dependences follow. Annotations are dropped.
+        """
+        return self.rebuilt(change)[0]
+
+    def rebuilt(
+        self, change: Callable[[Node, tuple[Entry, ...]], Sequence[Entry] | None]
+    ) -> tuple[Graph, dict[Entry, Entry]]:
+        """As `rebuild`, with the map from old entries to new ones."""
+        new: dict[Entry, Entry] = {}
+        moved: dict[Node, Node] = {}
+        for node in self.nodes:
+            inputs = tuple(new[e] for e in node.inputs)
+            entries = change(node, inputs)
+            if entries is None:
+                control = tuple(moved[c] for c in node.control)
+                same = inputs == node.inputs and control == node.control
+                entries = (node if same else node.replaced(inputs, control)).entries
+            elif node.control:
+                entries = _follow(entries, moved)
+            if len(entries) < len(node.entries):
+                raise GraphError(
+                    f"{node.where} has {len(node.entries)} result(s) and was replaced by "
+                    f"{len(entries)}"
+                )
+            new.update(zip(node.entries, entries, strict=False))
+            moved[node] = entries[0].node
+        updates = [(moved[v], new[e]) for v, e in self.updates]
+        return Graph([new[e] for e in self.outputs], updates), new
+
+    def transform(self, change: Callable[[Node], Sequence[Entry] | None]) -> Graph:
+        """The graph in which each node is what ``change(node)`` returns for it; None keeps it.
+
+        As `rebuild`, but the node it is given has its new inputs and control dependences already.
+        """
+        new: dict[Entry, Entry] = {}
+        moved: dict[Node, Node] = {}
+        for node in self.nodes:
+            inputs = tuple(new[e] for e in node.inputs)
+            control = tuple(moved[c] for c in node.control)
+            same = inputs == node.inputs and control == node.control
+            whole = node if same else node.replaced(inputs, control)
+            found = change(whole)
+            entries = whole.entries if found is None else found
+            new.update(zip(node.entries, entries, strict=True))
+            moved[node] = entries[0].node
+        updates = [(moved[v], new[e]) for v, e in self.updates]
+        return Graph([new[e] for e in self.outputs], updates)
+
+    def replace(self, values: Mapping[Entry, Entry]) -> Graph:
+        """The graph in which every use of a key reads its value instead.
+
+        Raises: GraphError when a key is not in this graph.
+        """
+        present = {e for n in self.nodes for e in n.entries}
+        for entry in values:
+            if entry not in present:
+                raise GraphError(f"{entry.name} is not in this graph, so it cannot be replaced")
+        return self.rebuild(
+            lambda node, inputs: (
+                [values.get(e, n) for e, n in zip(node.entries, _kept(node, inputs), strict=True)]
+                if any(e in values for e in node.entries)
+                else None
+            )
+        )
+
+    def rewrite(
+        self,
+        pattern: Callable[..., Entry],
+        replacement: Callable[..., Entry],
+        where: Callable[..., bool] | None = None,
+    ) -> Graph:
+        """Replace every match of ``pattern`` by ``replacement``; both are functions of entries.
+
+        ``where`` gets the matched entries and may refuse. Inner values that others use stay.
+        A repeated argument in the pattern must match one entry.
+        """
+        from passkit.graph.pattern import (
+            rewrite,  # stands above: a pattern is itself a small graph
+        )
+
+        return rewrite(self, pattern, replacement, where)
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self.nodes)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """What a notebook shows."""
+        return notebook.graph(self)  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        ops = sum(not n.is_variable for n in self.nodes)
+        attrs = f", attrs: {', '.join(sorted(self.attrs))}" if self.attrs else ""
+        return f"Graph({ops} operators, {len(self.outputs)} outputs{attrs})"
+
+
+def _kept(node: Node, inputs: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    return node.entries if inputs == node.inputs else node.replaced(inputs).entries
+
+
+def _follow(entries: Sequence[Entry], moved: Mapping[Node, Node]) -> list[Entry]:
+    """``entries`` of nodes whose control dependences are the new ones."""
+    made: dict[Node, Node] = {}
+    for node in dict.fromkeys(e.node for e in entries):
+        control = tuple(moved.get(c, c) for c in node.control)
+        made[node] = node if control == node.control else node.replaced(control=control)
+    return [made[e.node].entries[e.index] for e in entries]
+
+
+def before(node: Node) -> list[Node]:
+    """What runs before a node: its inputs, then its control dependences."""
+    return [*(e.node for e in node.inputs), *node.control]
+
+
+def post_order(
+    heads: Iterable[Node], before: Callable[[Node], Iterable[Node]] = before
+) -> list[Node]:
+    """Depth-first post-order without recursion: what is ``before`` a node, then the node.
+
+    Raises: GraphError naming a node on a cycle.
+    """
+    order: list[Node] = []
+    done: dict[Node, bool] = {}
+    for head in heads:
+        stack = [(head, iter(before(head)))] if head not in done else []
+        if stack:
+            done[head] = False
+        while stack:
+            node, rest = stack[-1]
+            for child in rest:
+                state = done.get(child)
+                if state is None:
+                    done[child] = False
+                    stack.append((child, iter(before(child))))
+                    break
+                if not state:
+                    raise GraphError(f"{child.where} depends on itself; a graph has no cycles")
+            else:
+                stack.pop()
+                done[node] = True
+                order.append(node)
+    return order
+
+
+def digest(graph: Graph, variables: Mapping[Node, object] | None = None) -> str:
+    """A digest of a graph's structure, iterative and independent of names, order and process.
+
+    ``variables`` may say what stands for a variable; by default its position, shape and dtype.
+    """
+    ids: dict[Node, int] = {}
+    sha = hashlib.sha256()
+    feeds = {n: k for k, n in enumerate(graph.inputs)}
+    for node in graph.nodes:
+        ids[node] = len(ids)
+        if variables is not None and node in variables:
+            what: object = variables[node]
+        elif node.op is None:
+            rank = feeds.get(node, node.name)
+            what = (rank, str(node.params.get("shape")), str(node.params.get("dtype")))
+        else:
+            what = (node.op.name, freeze(node.params))
+        edges = [(ids[e.node], e.index) for e in node.inputs], [ids[c] for c in node.control]
+        sha.update(repr((what, edges)).encode())
+    sha.update(repr([(ids[e.node], e.index) for e in graph.outputs]).encode())
+    sha.update(repr([(ids[v], ids[e.node], e.index) for v, e in graph.updates]).encode())
+    return sha.hexdigest()
+
+
+def freeze(value: Any) -> Any:
+    """A parameter as a value whose repr is the same in every process."""
+    if isinstance(value, np.ndarray):
+        data = np.ascontiguousarray(value).tobytes()
+        return "array", str(value.dtype), value.shape, hashlib.sha256(data).hexdigest()
+    if isinstance(value, Mapping):
+        return tuple(sorted((str(k), freeze(v)) for k, v in value.items()))
+    if isinstance(value, (tuple, list)):
+        return tuple(freeze(v) for v in value)
+    if hasattr(value, "key"):
+        return value.key
+    return repr(value) if not callable(value) else f"{value.__module__}.{value.__qualname__}"
+
+
+def graph_of(outputs: Any, updates: Iterable[Update] = ()) -> Graph:
+    """A graph from an entry, a sequence of them, or arrays."""
+    many = isinstance(outputs, (tuple, list))
+    return Graph([as_entry(e) for e in (outputs if many else [outputs])], updates)

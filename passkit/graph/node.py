@@ -1,0 +1,296 @@
+"""Nodes and entries: what graphs consist of.
+
+A node says what is computed, an entry is one of its results. Both are immutable and compare by
+identity. Shape and dtype of an entry are found when its node is made, as far as they are known.
+Variables and constants are made here; the other nodes by calling operators: `passkit.graph.call`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from passkit.errors import GraphError, ShapeError
+from passkit.graph.infer import infer_dtypes, infer_shapes
+from passkit.graph.op import REQUIRED, Op, register_op
+from passkit.values.dtype import DType, dtype_of
+from passkit.values.lazy import Lazy
+from passkit.values.size import Extent, Shape, Size
+
+if TYPE_CHECKING:
+    from passkit.graph import call
+else:
+    call = Lazy("passkit.graph.call")
+
+
+def _operator(symbol: str, swap: bool = False) -> Callable[..., Entry]:
+    def method(self: Entry, *others: Any) -> Entry:
+        sides = (*others, self) if swap else (self, *others)
+        return call.operate(symbol, *sides)
+
+    return method
+
+
+class Entry:
+    """One result of a node. ``==`` is identity; `pk.ops.equal` compares values."""
+
+    __slots__ = ("dtype", "index", "node", "shape")
+
+    node: Node
+    index: int
+    shape: Shape | None
+    dtype: DType | None
+
+    def __init__(
+        self, node: Node, index: int, shape: Shape | None = None, dtype: DType | None = None
+    ) -> None:
+        object.__setattr__(self, "node", node)
+        object.__setattr__(self, "index", index)
+        object.__setattr__(self, "shape", shape)
+        object.__setattr__(self, "dtype", dtype)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"an Entry is immutable; cannot set {name!r}")
+
+    @property
+    def ndim(self) -> int:
+        """The rank. Raises: ShapeError when it is unknown."""
+        return len(known_shape(self))
+
+    @property
+    def name(self) -> str:
+        """The node's name, with the output's number where there are several."""
+        many = len(self.node.entries) > 1
+        return f"{self.node.label}:{self.index}" if many else self.node.label
+
+    def __repr__(self) -> str:
+        shape = "?" if self.shape is None else ",".join(map(str, self.shape))
+        return f"Entry({self.name}: {self.dtype}[{shape}])"
+
+    def __bool__(self) -> bool:
+        raise GraphError(
+            f"{self.name} has no value before the graph runs; use pk.ops.where for choices"
+        )
+
+    def __iter__(self) -> Iterator[Entry]:
+        raise GraphError(f"{self.name} cannot be iterated; use pk.ops.slice or pk.ops.split")
+
+    __add__, __radd__ = _operator("+"), _operator("+", swap=True)
+    __sub__, __rsub__ = _operator("-"), _operator("-", swap=True)
+    __mul__, __rmul__ = _operator("*"), _operator("*", swap=True)
+    __truediv__, __rtruediv__ = _operator("/"), _operator("/", swap=True)
+    __floordiv__, __rfloordiv__ = _operator("//"), _operator("//", swap=True)
+    __mod__, __rmod__ = _operator("%"), _operator("%", swap=True)
+    __pow__, __rpow__ = _operator("**"), _operator("**", swap=True)
+    __matmul__, __rmatmul__ = _operator("@"), _operator("@", swap=True)
+    __and__, __rand__ = _operator("&"), _operator("&", swap=True)
+    __or__, __ror__ = _operator("|"), _operator("|", swap=True)
+    __xor__, __rxor__ = _operator("^"), _operator("^", swap=True)
+    __lt__ = _operator("<")
+    __le__ = _operator("<=")
+    __gt__ = _operator(">")
+    __ge__ = _operator(">=")
+    __neg__ = _operator("neg")
+    __invert__ = _operator("~")
+    __abs__ = _operator("abs")
+    __getitem__ = _operator("[]")
+
+    __array_ufunc__ = None  # np.float32(2) * entry must come here, not become an object array
+
+
+class Node:
+    """An application of an operator, or a variable when ``op`` is None.
+
+    ``params`` hold what the op needs to know, ``control`` the nodes that must run before.
+    """
+
+    __slots__ = ("__weakref__", "control", "entries", "inputs", "name", "op", "params")
+
+    op: Op | None
+    inputs: tuple[Entry, ...]
+    params: Mapping[str, Any]
+    name: str
+    control: tuple[Node, ...]
+    entries: tuple[Entry, ...]
+
+    def __init__(
+        self,
+        op: Op | None,
+        inputs: Iterable[Entry] = (),
+        params: Mapping[str, Any] | None = None,
+        name: str = "",
+        control: Iterable[Node] = (),
+    ) -> None:
+        put = object.__setattr__
+        put(self, "op", op)
+        put(self, "inputs", tuple(inputs))
+        put(self, "params", MappingProxyType(dict(params or {})))
+        put(self, "name", name)
+        put(self, "control", tuple(control))
+        shapes, dtypes = _facts(self)
+        put(
+            self,
+            "entries",
+            tuple(
+                Entry(self, k, s, d) for k, (s, d) in enumerate(zip(shapes, dtypes, strict=True))
+            ),
+        )
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a Node is immutable; cannot set {name!r}")
+
+    @property
+    def label(self) -> str:
+        """The name, or the op's name where none was given."""
+        return self.name or (self.op.name if self.op else "variable")
+
+    @property
+    def where(self) -> str:
+        """How messages call this node: operator and name."""
+        if self.op is None:
+            return f"variable '{self.name}'"
+        return f"{self.op.name} '{self.name}'" if self.name else self.op.name
+
+    @property
+    def is_variable(self) -> bool:
+        """Whether this is an input or a state variable."""
+        return self.op is None
+
+    def replaced(
+        self,
+        inputs: Iterable[Entry] | None = None,
+        control: Iterable[Node] | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """This node with other inputs, control dependences or name."""
+        return Node(
+            self.op,
+            self.inputs if inputs is None else inputs,
+            self.params,
+            self.name if name is None else name,
+            self.control if control is None else control,
+        )
+
+    def seen(self, inputs: Iterable[Entry]) -> Node:
+        """This node as a rule is to see it: with other inputs of the same values.
+
+        Its results are those of this node, so it is no part of a graph.
+        """
+        view = object.__new__(Node)
+        for name in ("op", "params", "name", "control", "entries"):
+            object.__setattr__(view, name, getattr(self, name))
+        object.__setattr__(view, "inputs", tuple(inputs))
+        return view
+
+    def __repr__(self) -> str:
+        return f"Node({self.where})"
+
+
+def _facts(node: Node) -> tuple[Sequence[Shape | None], Sequence[DType | None]]:
+    if node.op is None:
+        return (node.params.get("shape"),), (node.params.get("dtype"),)
+    shapes = [e.shape for e in node.inputs]
+    dtypes = [e.dtype for e in node.inputs]
+    return infer_shapes(node, shapes), infer_dtypes(node, dtypes)
+
+
+def var(
+    name: str, shape: Sequence[int | str | Size | None] | None = None, dtype: Any = "float32"
+) -> Entry:
+    """An input. A dimension of None or a name is unknown; equal names are equal sizes.
+
+    Shape None leaves even the rank open, for InferShape to find.
+    """
+    found = None if shape is None else tuple(_extent(d, name, k) for k, d in enumerate(shape))
+    params = {"shape": found, "dtype": None if dtype is None else dtype_of(dtype)}
+    return Node(None, (), params, name).entries[0]
+
+
+def state(name: str, value: Any) -> Entry:
+    """A variable that keeps its value between calls; `assign` writes it.
+
+    ``value`` is the initial array, or (shape, dtype) for one that starts unset.
+    """
+    if isinstance(value, tuple) and len(value) == 2 and not np.isscalar(value[0]):
+        shape, dtype, initial = tuple(value[0]), dtype_of(value[1]), None
+    else:
+        initial = np.array(value)
+        shape, dtype = initial.shape, dtype_of(initial.dtype)
+        initial.flags.writeable = False
+    params = {"shape": shape, "dtype": dtype, "state": True, "initial": initial}
+    return Node(None, (), params, name).entries[0]
+
+
+def _extent(d: Any, name: str, axis: int) -> Extent:
+    if d is None:
+        return Size.symbol(f"{name}.{axis}")
+    if isinstance(d, Size):
+        return d
+    if isinstance(d, str):
+        if not d.isidentifier():
+            raise ShapeError(f"variable '{name}': a size's name must be an identifier, got {d!r}")
+        return Size.symbol(d)
+    if isinstance(d, (int, np.integer)) and d >= 0 and not isinstance(d, bool):
+        return int(d)
+    raise ShapeError(
+        f"variable '{name}': dimension {axis} must be an int >= 0, a name or None, got {d!r}"
+    )
+
+
+CONSTANT = register_op(
+    "constant", num_inputs=0, params={"value": REQUIRED}, doc="A fixed array, in `value`."
+)
+CONSTANT.set_attr("FInferShape", lambda node: node.params["value"].shape)
+CONSTANT.set_attr("FInferType", lambda node: dtype_of(node.params["value"].dtype))
+CONSTANT.set_attr("FCompute", lambda node: node.params["value"])
+
+
+AS_READ = register_op(
+    "as_read", doc="A state variable's value at the time when the node it comes after read it."
+)
+AS_READ.set_attr("FInferShape", lambda node, shape: shape)
+AS_READ.set_attr("FInferType", lambda node, dtype: dtype)
+AS_READ.set_attr("FCompute", lambda node, x: x)
+AS_READ.set_attr("FGradient", lambda node, dy: [dy])
+
+
+def is_state(entry: Entry) -> bool:
+    """Whether an entry is a variable that keeps its value between calls."""
+    return entry.node.op is None and bool(entry.node.params.get("state"))
+
+
+def as_read(entry: Entry, by: Node) -> Entry:
+    """A state variable as ``by`` read it, whatever was written since."""
+    return Node(AS_READ, (entry,), name=entry.node.name, control=(by,)).entries[0]
+
+
+def constant(value: Any, dtype: Any = None, name: str = "") -> Entry:
+    """A constant entry; the array is copied and frozen."""
+    array = np.array(value, dtype=None if dtype is None else dtype_of(dtype).numpy)
+    dtype_of(array.dtype)
+    array.flags.writeable = False
+    return Node(CONSTANT, (), {"value": array}, name).entries[0]
+
+
+def as_entry(value: Any) -> Entry:
+    """An entry as it is; a number or array as a constant.
+
+    Raises: GraphError for a tuple of entries and DTypeError for what is no array.
+    """
+    if isinstance(value, Entry):
+        return value
+    if isinstance(value, tuple) and value and isinstance(value[0], Entry):
+        raise GraphError(
+            f"{value[0].node.where} has {len(value)} results and one is needed here; index it"
+        )
+    return constant(value)
+
+
+def known_shape(entry: Entry) -> Shape:
+    """The shape of an entry. Raises: ShapeError when its rank is not known yet."""
+    if entry.shape is None:
+        raise ShapeError(f"the rank of {entry.name} is not known here; give its variables a shape")
+    return entry.shape

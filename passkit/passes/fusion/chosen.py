@@ -1,0 +1,128 @@
+"""What a selection chose, from what, and what it says about each edge that stays apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from attrs import frozen
+
+from passkit.passes.fusion.board import Board
+from passkit.passes.fusion.explore import Explorer, Tried
+from passkit.plan.group import Decision
+from passkit.selection.problem import Pattern, Problem, Selection
+from passkit.values.units import percent_text, seconds_text
+
+FEW = 6
+"""Operators of a pattern that are named at most."""
+
+
+@frozen
+class Chosen:
+    """A selection in numbers: of how many patterns what was chosen, by whom, and what that saves.
+
+    ``before`` and ``after`` are the seconds of all that runs, as far as anybody knows them; ``gap``
+    is the share of what could be gained at most that was not.
+    """
+
+    operators: int
+    units: int
+    tried: int
+    pool: int
+    rows: int
+    cuts: int
+    rounds: int
+    solver: str
+    gap: float
+    chosen: int
+    before: float
+    after: float
+
+    def __str__(self) -> str:
+        who = f" by {self.solver}" if self.solver else ""
+        return (
+            f"{self.operators} operators in {self.units} units: {self.tried} patterns looked at, "
+            f"{self.pool} of them pay, {self.chosen} chosen{who} ({self.rows} rows, {self.cuts} "
+            f"cuts, gap {percent_text(self.gap)}); {seconds_text(self.before)} become "
+            f"{seconds_text(self.after)} by the model"
+        )
+
+
+def recorded(
+    board: Board,
+    explorer: Explorer,
+    problem: Problem,
+    found: Selection,
+    chosen: Sequence[Pattern],
+    after: float,
+) -> Chosen:
+    """The selection in numbers."""
+    return Chosen(
+        operators=len(board.of), units=len(board.list), tried=len(explorer.tried),
+        pool=len(problem.patterns), rows=found.rows, cuts=found.cuts, rounds=found.rounds,
+        solver=found.solver, gap=found.gap, chosen=len(chosen), before=sum(explorer.costs),
+        after=after,
+    )  # fmt: skip
+
+
+class Verdicts:
+    """What became of edges between units, where that was decided by what they would gain."""
+
+    def __init__(self, board: Board, explorer: Explorer, chosen: Sequence[Pattern]) -> None:
+        self.board, self.chosen = board, chosen
+        self.home = {k: p for p in chosen for k in p.members}
+        self.tried: dict[int, list[Tried]] = {}
+        for t in explorer.tried.values():
+            for k in t.members:
+                self.tried.setdefault(k, []).append(t)
+        self.node_of = {name: n for n, name in board.graph.names.items()}
+
+    def settled(self, log: Iterable[Decision]) -> Iterator[Decision]:
+        """Decisions about edges, those of the selection in the place of what was said before."""
+        for d in log:
+            one, another = (self._unit(name) for name in (d.producer, d.consumer))
+            if d.fused or one is None or another is None or one == another:
+                yield d
+            else:
+                yield self._decided(d, one, another)
+
+    def _unit(self, name: str) -> int | None:
+        return self.board.of.get(self.node_of[name]) if name in self.node_of else None
+
+    def _decided(self, d: Decision, one: int, another: int) -> Decision:
+        ends = d.producer, d.consumer
+        home = self.home.get(one)
+        if home is not None and home is self.home.get(another):
+            gain = seconds_text(home.gain)
+            reason = f"one kernel saves {gain}"
+            return Decision(*ends, True, "fused", reason, {"gain": home.gain})
+        both = [t for t in self.tried.get(one, ()) if another in t.members]
+        if not both:
+            return d
+        best = max(both, key=lambda t: (t.pays, t.why is None, t.gain, -len(t.members)))
+        name = self._called(best.members)
+        if best.why is not None:
+            reason = f"{name} are no kernel: {best.why.reason}"
+            return Decision(*ends, False, best.why.code, reason, best.why.data)
+        data: dict[str, object] = {"gain": best.gain, "apart": best.apart}
+        way_out = f"keep_together=[[{d.producer!r}, {d.consumer!r}]]"
+        if not best.pays:
+            apart = seconds_text(best.apart)
+            more = f"takes {seconds_text(-best.gain)} more than" if best.gain < 0 else (
+                f"saves only {seconds_text(best.gain)} of"
+            )  # fmt: skip
+            reason = f"one kernel of {name} {more} the {apart} that they take apart"
+            return Decision(*ends, False, "negative_score", reason, data, way_out)
+        won = [p for p in self.chosen if not p.members.isdisjoint(best.members)]
+        winners = "; ".join(self._called(p.members) for p in won) or "nothing, as fuel is used up"
+        data |= {"winner": winners, "winner_gain": sum(p.gain for p in won)}
+        reason = (
+            f"one kernel of {name} would save {seconds_text(best.gain)}, but others were chosen: "
+            f"{winners}"
+        )
+        return Decision(*ends, False, "lost_in_ilp", reason, data, way_out)
+
+    def _called(self, members: Iterable[int]) -> str:
+        """The names of some operators of units."""
+        names = [self.board.graph.names[n] for n in self.board.nodes(members)[0]]
+        more = len(names) - FEW
+        return ", ".join(names[:FEW]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,177 @@
+"""Exploration: which units of a board had better be one kernel, each way with what it gains.
+
+It begins with units that values lead between, those that take longest first, and goes on from
+what gains most, a neighbour at a time.
+
+Source: FusionStitching (2019), Algorithm 2, over groups instead of operators.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+
+from attrs import define, field, frozen
+
+from passkit.passes.fusion.board import Board
+from passkit.passes.fusion.scores import Scorer
+from passkit.plan.group import Group
+from passkit.plan.planner import plan_group
+from passkit.plan.schedule import Schedule
+from passkit.selection.patterns import LADDER, substitution
+from passkit.selection.problem import Pattern
+from passkit.space.space import Infeasible
+from passkit.space.tiling import Composition
+
+SHARE, POINTS, LEAST = 0.15, 0.4, 1e-6
+"""What a pattern gains at least: of what its units take a share, and one of those without products,
+as what their indices cost is little known; and seconds. Less the model does not tell."""
+LARGEST, MOST = 96, 8
+"""Operators of a pattern at most, and units."""
+NEARLY = 0.4
+"""How much of its time a pattern may lose that others grow from: what is next may save it."""
+TURNED = (Composition.BLOCK, Composition.NARROW)
+OPERANDS = 10
+"""Units that read or are read by more than so many others are not begun with."""
+
+Members = frozenset[int]
+
+
+@frozen
+class Tried:
+    """A set of units that was looked at: its gain in seconds, or why it is no kernel."""
+
+    members: Members
+    gain: float
+    apart: float = 0.0
+    share: float = SHARE
+    why: Infeasible | None = None
+
+    @property
+    def pays(self) -> bool:
+        """Whether it gains enough."""
+        return self.why is None and _is_enough(self.gain, self.share * self.apart)
+
+
+@define(eq=False)
+class Explorer:
+    """What was found on a board; ``tried`` has all that was looked at."""
+
+    board: Board
+    scorer: Scorer
+    tried: dict[Members, Tried] = field(factory=dict)
+    costs: list[float] = field(factory=list)
+
+    def run(self) -> list[Pattern]:
+        """The patterns that pay."""
+        board = self.board
+        self.costs = [self._own(k) for k in range(len(board.list))]
+        for body in (*self._pairs(), *self._between_cuts()):
+            self.look(self.closed(body))
+        self._grow()
+        return [Pattern(t.members, t.gain) for t in self.tried.values() if t.pays]
+
+    def _own(self, k: int) -> float:
+        """What a unit takes by itself; one of which that is not known is closed."""
+        unit = self.board.list[k]
+        if unit.silent or not unit.open:
+            return 0.0
+        found = self.scorer.cost(self.board.group([k]))
+        if isinstance(found, float) and found > 0:
+            return found
+        unit.open = False
+        return 0.0
+
+    def _pairs(self) -> Iterator[Members]:
+        """Neighbours with what is between them, the longest first."""
+        units = self.board.units
+        order = sorted(range(len(self.costs)), key=lambda k: (-self.costs[k], k))
+        for k in order:
+            around = units.before[k] | units.after[k]
+            if self.board.is_open(k) and len(around) <= OPERANDS:
+                for other in sorted(around, key=lambda n: (-self.costs[n], n)):
+                    if self.board.is_open(other):
+                        yield frozenset((k, other))
+
+    def _between_cuts(self) -> Iterator[Members]:
+        """All that hangs together between units that stay as they are, or products as well."""
+        for cuts in LADDER[:2]:
+            yield from substitution(self.board.needs, self.board.kinds, cuts)
+
+    def closed(self, members: Members) -> Members:
+        """Units, and those on ways from one of them to another."""
+        return members | self.board.units.between(members)
+
+    def look(self, members: Members) -> Tried | None:
+        """What a set of units gains; None where it may be none, or the budget is used up."""
+        known = self.tried.get(members)
+        if known is not None:
+            return known
+        board = self.board
+        if not 1 < len(members) <= MOST or not all(map(board.is_open, members)):
+            return None
+        apart = sum(self.costs[k] for k in members)
+        share = SHARE if any(map(board.is_product, members)) else POINTS
+        if not _is_enough(self.most(members), share * apart):
+            return None
+        own, copies = board.nodes(members)
+        misfit = board.limits.all([*own, *copies])
+        if len(own) > LARGEST or misfit is not None:
+            return None
+        group = board.group(members)
+        found = self.scorer.cost(group)
+        if isinstance(found, float):
+            found = self._refused(group, members) or found
+        if found is None:
+            return None
+        if isinstance(found, Infeasible):
+            made = Tried(members, 0.0, apart, share, found)
+        else:
+            made = Tried(members, apart - found if found else 0.0, apart, share)
+        self.tried[members] = made
+        return made
+
+    def _refused(self, group: Group, members: Members) -> Infeasible | None:
+        """Why a group that has a plan had better not be one, whatever the model says."""
+        plan = plan_group(group, self.scorer.target)
+        if isinstance(plan, Schedule) and plan.composition in TURNED:
+            return Infeasible("turned", "the model does not know kernels that turn what they read")
+        if isinstance(plan, Schedule) and plan.stitching and self.board.updates(members):
+            return Infeasible("alias_hazard", "a stitched kernel does not update state in place")
+        return None
+
+    def most(self, members: Members) -> float:
+        """What a set of units could gain at most: launches, and what they move for each other."""
+        target = self.scorer.target
+        calls = sorted(target.launch + target.meeting * (self.costs[k] > target.parallel)
+                       for k in members)
+        return sum(calls[:-1]) + self.board.moved(members) / target.bandwidth
+
+    def _grow(self) -> None:
+        """Patterns of one unit more, from those that gain most on, as long as they gain more."""
+        todo = [
+            (-t.gain, sorted(t.members))
+            for t in self.tried.values()
+            if t.why is None and t.gain > -NEARLY * t.apart
+        ]
+        heapq.heapify(todo)
+        while todo and self.scorer.left > 0:
+            gain, body = heapq.heappop(todo)
+            members = frozenset(body)
+            for more in self._around(members):
+                grown = self.closed(members | {more})
+                if grown in self.tried:
+                    continue
+                found = self.look(grown)
+                if found is not None and found.why is None and found.gain > max(-gain, LEAST):
+                    heapq.heappush(todo, (-found.gain, sorted(grown)))
+
+    def _around(self, members: Members) -> list[int]:
+        """The producers and consumers of units, those that take longest first."""
+        units = self.board.units
+        found = {n for k in members for n in units.before[k] | units.after[k]} - members
+        return sorted(found, key=lambda n: (-self.costs[n], n))
+
+
+def _is_enough(gain: float, least: float) -> bool:
+    return gain > max(LEAST, least)

@@ -1,0 +1,126 @@
+"""Selection: the strategy "stitch" chooses which groups become one, by what that gains.
+
+Greedy's groups are the start. Larger patterns are explored from there, and those are chosen that
+gain most together: by a tree where they are nested, else by integer programming. What comes of it
+is never slower than the start, by whoever tells the seconds.
+
+Source: FusionStitching (2019), fusion plans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import evolve
+
+from passkit.graph.graph import Graph
+from passkit.passes.context import PassContext
+from passkit.passes.fusion.board import Board
+from passkit.passes.fusion.chosen import Chosen, Verdicts, recorded
+from passkit.passes.fusion.explore import Explorer
+from passkit.passes.fusion.partition import Partition
+from passkit.passes.fusion.scores import Scorer, Seconds, modelled
+from passkit.passes.fusion.splitting import Bodies, split
+from passkit.selection.exact import exact
+from passkit.selection.problem import Pattern, Problem, Selection, problem_of
+from passkit.space.space import Infeasible
+
+BUDGET, SOME, EACH = 4000, 64, 2
+"""Operators of the groups that are planned to see what they would gain: in all; and in graphs that
+are smaller, some and so many for each operator."""
+SLOWER = "together they take longer than apart"
+TOGETHER = "keep_together=[[{d.producer!r}, {d.consumer!r}]]"
+FEW = 12
+"""Patterns that are searched through without a solver, which takes longer to be imported."""
+
+
+def selected(
+    graph: Graph, partition: Partition, context: PassContext, seconds: Seconds = modelled
+) -> tuple[Partition, Chosen | None]:
+    """The partition with groups joined, with each other and with products, where that pays.
+
+    Beside it what was chosen from what; None where nothing could be chosen, as the model does not
+    know the target.
+    """
+    if context.target.lanes == 1:
+        return partition, None
+    board = Board(graph, partition, context)
+    scorer = Scorer(context.target, seconds, min(BUDGET, SOME + EACH * len(board.of)))
+    apart = {k: b for k, b in split(board, scorer).items() if _may_split(board, k)}
+    if apart:
+        partition = _split(board, partition, apart)
+        board = Board(graph, partition, context)
+    explorer = Explorer(board, scorer)
+    problem = problem_of(board.needs, explorer.run())
+    found = exact(problem, FEW)
+    patterns = _affordable(board, problem, found)
+    made = partition
+    before = after = float(sum(explorer.costs))
+    if patterns:
+        made = _joined(board, partition, patterns)
+        total = _total(Board(graph, made, context), explorer.scorer)
+        if total is None or total >= before:
+            patterns, made = [], partition
+        else:
+            after = total
+    log = list(Verdicts(board, explorer, patterns).settled(partition.log))
+    chosen = recorded(board, explorer, problem, found, patterns, after)
+    return evolve(made, log=log), chosen
+
+
+def _may_split(board: Board, k: int) -> bool:
+    """Whether there is fuel to split a unit."""
+    return board.context.spend(f"split at {board.graph.names[board.list[k].nodes[0]]}")
+
+
+def _split(board: Board, partition: Partition, apart: dict[int, Bodies]) -> Partition:
+    """The partition with the bodies that units come apart into, and what it says of them."""
+    gone = {n for k in apart for n in board.list[k].nodes}
+    clones = partition.clones or [[] for _ in partition.groups]
+    kept = [(g, c) for g, c in zip(partition.groups, clones, strict=True) if gone.isdisjoint(g)]
+    made: Bodies = [b for bodies in apart.values() for b in bodies]
+    names = board.graph.names
+    home = {names[n]: j for j, b in enumerate(made) for n in b}
+    log = [
+        evolve(d, fused=False, code="negative_score", reason=SLOWER, way_out=TOGETHER.format(d=d))
+        if d.fused and home.get(d.producer, -1) != home.get(d.consumer, -1)
+        and {d.producer, d.consumer} <= home.keys()
+        else d
+        for d in partition.log
+    ]  # fmt: skip
+    groups, copies = [*(g for g, _ in kept), *made], [*(c for _, c in kept), *([] for _ in made)]
+    return evolve(partition, groups=groups, clones=copies, log=log)
+
+
+def _affordable(board: Board, problem: Problem, found: Selection) -> list[Pattern]:
+    """The patterns that were chosen, as far as there is fuel for them."""
+    names, kept = board.graph.names, []
+    for k in found.chosen:
+        first = board.list[min(problem.patterns[k].members)].nodes[0]
+        if board.context.spend(f"stitch {names[first]}"):
+            kept.append(problem.patterns[k])
+    return kept
+
+
+def _joined(board: Board, partition: Partition, patterns: Sequence[Pattern]) -> Partition:
+    """The partition with a group for each pattern."""
+    taken = {n for p in patterns for k in p.members for n in board.list[k].nodes}
+    clones = partition.clones or [[] for _ in partition.groups]
+    pairs = [
+        (g, c) for g, c in zip(partition.groups, clones, strict=True) if taken.isdisjoint(g)
+    ] + [board.nodes(p.members) for p in patterns]
+    position = board.graph.positions
+    pairs.sort(key=lambda pair: position[pair[0][0]])
+    return evolve(partition, groups=[g for g, _ in pairs], clones=[c for _, c in pairs])
+
+
+def _total(board: Board, scorer: Scorer) -> float | None:
+    """The seconds of all units that are open; None where one is no kernel after all."""
+    total = 0.0
+    for k, unit in enumerate(board.list):
+        if unit.open and not unit.silent:
+            found = scorer.sure(board.group([k]))
+            if isinstance(found, Infeasible) and len(unit.nodes) > 1:
+                return None
+            total += found if isinstance(found, float) else 0.0
+    return total

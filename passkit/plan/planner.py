@@ -1,0 +1,183 @@
+"""The planner: how a group runs on a target, or why it cannot be one kernel."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import lru_cache
+
+from attrs import evolve
+
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry, Node
+from passkit.plan.group import FUSED, Group, Kind
+from passkit.plan.packing import aim_of, points_of_tile
+from passkit.plan.phasing import plan_phased
+from passkit.plan.schedule import Schedule, Source
+from passkit.plan.scheduling import packed_schedule, plain_schedule
+from passkit.plan.target import Target
+from passkit.space.layout import Layout, lay_out
+from passkit.space.space import Infeasible, Role, folding_of, is_free
+from passkit.space.tiling import tiling
+from passkit.stitching.plan import is_stitched, plan_stitched
+from passkit.templating.obeying import obeying
+from passkit.templating.template import Template
+from passkit.values.memo import Held
+
+
+def plan_group(
+    group: Group, target: Target, template: Template | None = None
+) -> Schedule | Infeasible:
+    """The schedule of a group on a target, or why it has none. Pure, and memoised by group key.
+
+    One that obeys a ``template`` is the user's; where no kernel of the target does what it says,
+    the answer tells what is possible.
+
+    Raises: ScheduleError for a template that does not fit the loops of the group.
+    """
+    phased = group.kind is Kind.PHASED
+    if template is None:
+        return _plan(group.key, phased, Held(group), target)
+    return _obeying(group.key, phased, Held(group), target, template)
+
+
+@lru_cache(maxsize=4096)
+def _plan(key: str, phased: bool, held: Held[Group], target: Target) -> Schedule | Infeasible:
+    several = plan_phased(held.value, target, plan_group) if phased else None
+    return several if isinstance(several, Schedule) else _one_phase(held.value, target)
+
+
+def _one_phase(group: Group, target: Target) -> Schedule | Infeasible:
+    """The schedule of a group whose tiles wait for no others."""
+    if len(group.parts) > 1:
+        packed = _packed(group, target)
+        if isinstance(packed, Schedule) or packed.code != "stitched":
+            return packed
+    if is_stitched(group.graph):
+        return plan_stitched(group, target)
+    layout = lay_out(group.graph)
+    if isinstance(layout, Infeasible):
+        found = plan_stitched(group, target)
+        return layout if isinstance(found, Infeasible) else found
+    return plain_schedule(layout, *tiling(layout, target), target)
+
+
+@lru_cache(maxsize=1024)
+def _obeying(
+    key: str, phased: bool, held: Held[Group], target: Target, template: Template
+) -> Schedule | Infeasible:
+    default = _plan(key, phased, held, target)
+    if isinstance(default, Infeasible):
+        return default
+    found = obeying(held.value, default, target, template)
+    return found if isinstance(found, Infeasible) else evolve(found, source=Source.USER)
+
+
+def _packed(group: Group, target: Target) -> Schedule | Infeasible:
+    """The schedule of parts: each as if alone, with tiles that take about as long everywhere.
+
+    A part that is stitched is not packed: it has parts of its own.
+    """
+    free = next((e.node for e in group.graph.outputs if is_free(e.node)), None)
+    if free is not None:
+        return Infeasible("pass_through", "an output that is an input", free)
+    parts = group.alone()
+    plans = []
+    for part in parts:
+        plan = plan_group(part, target)
+        if isinstance(plan, Infeasible):
+            return plan
+        if plan.stitching is not None:
+            return Infeasible("stitched", "one of its parts is stitched")
+        plans.append(plan)
+    seconds = [p.seconds for p in plans]
+    aim = aim_of(seconds) if target.lanes > 1 else 0.0
+    if aim:
+        for k, part in enumerate(parts):
+            tile = _tile(plans[k], aim, target)
+            plan = plan_group(part, target if tile == target.tile else evolve(target, tile=tile))
+            assert isinstance(plan, Schedule)
+            plans[k] = plan
+    return packed_schedule(plans, target)
+
+
+def _tile(plan: Schedule, aim: float, target: Target) -> int:
+    """The points that a tile of a part should have."""
+    points = plan.space.size
+    if not isinstance(points, int) or points == 0:  # a sum of nothing takes time all the same
+        return target.tile
+    return points_of_tile(plan.seconds / points, aim, target.tile)
+
+
+def inplace_pairs(node: Node) -> list[tuple[int, int]]:
+    """Which results of a fused node may overwrite which inputs: FInplaceOption.
+
+    One pass over the points, every read of the input at the point that is written, and no other
+    part of the kernel that reads it. What has phases may read an input in several.
+    """
+    return _pairs_of(node)[0]
+
+
+def inplace_rows(node: Node) -> list[tuple[int, int]]:
+    """The same behind a reduction, where that pass is the one over what it leaves: FInplaceRows."""
+    return _pairs_of(node)[1]
+
+
+Pairs = tuple[list[tuple[int, int]], list[tuple[int, int]]]
+
+
+def _pairs_of(node: Node) -> Pairs:
+    group: Group = node.params["body"]
+    return ([], []) if group.kind is Kind.PHASED else _pairs(group.key, Held(group))
+
+
+@lru_cache(maxsize=4096)
+def _pairs(key: str, held: Held[Group]) -> Pairs:
+    group = held.value
+    readers = Counter(i for part in group.parts for i in part.inputs)
+    pairs: Pairs = [], []
+    for part in group.parts:
+        layout = None if is_stitched(part.graph) else lay_out(part.graph)
+        if layout is None or isinstance(layout, Infeasible):
+            return [], []  # it is stitched, all of it: no part is packed then
+        pairs[bool(layout.space.reduced)].extend(
+            (i, o)
+            for i, n in zip(part.inputs, part.graph.inputs, strict=True)
+            if readers[i] == 1
+            for o, result in zip(part.outputs, layout.graph.outputs, strict=True)
+            if _may_overwrite(layout, n, result)
+        )
+    return pairs
+
+
+def _may_overwrite(layout: Layout, given: Node, result: Entry) -> bool:
+    """Whether every read of an input is at the point that is written, and not later.
+
+    Where something is folded that point is a row, if there is but one pass over rows: if no
+    reduction comes from another, and all that reads the input are row values behind them.
+    """
+    reads = layout.input_reads.get(given, [])
+    if not layout.space.reduced:
+        return all(at == layout.space.full for at in reads)
+    readers = [n for n in layout.graph.nodes if any(e.node is given for e in n.inputs)]
+    rows = all(layout.roles.get(n) is Role.ROW for n in (*readers, result.node))
+    if not rows or any(at != layout.space.row for at in reads):
+        return False
+    before, behind = _around_folds(layout.graph)
+    return given not in before and before.isdisjoint(behind)
+
+
+def _around_folds(graph: Graph) -> tuple[set[Node], set[Node]]:
+    """What reductions come from, and reductions and what comes from them."""
+    before: set[Node] = set()
+    behind: set[Node] = set()
+    for node in reversed(graph.nodes):
+        if folding_of(node) is not None or node in before:
+            before |= {e.node for e in node.inputs}
+    for node in graph.nodes:
+        if folding_of(node) is not None or any(e.node in behind for e in node.inputs):
+            behind.add(node)
+    return before, behind
+
+
+FUSED.set_attr("FInplaceOption", inplace_pairs)
+FUSED.set_attr("FInplaceRows", inplace_rows)

@@ -1,0 +1,309 @@
+"""Schedules: the stages a group's kernel runs in, obeyed by CodeGen."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from enum import Enum
+
+from attrs import evolve, field, frozen
+
+from passkit.ast.stage import Place
+from passkit.graph.graph import Graph
+from passkit.graph.node import Node, known_shape
+from passkit.graph.op import OpPattern, TOpCost
+from passkit.plan.target import Target
+from passkit.space.layout import Layout
+from passkit.space.space import Axis, Role, Space, is_free, reduce_of
+from passkit.space.tiling import Composition
+from passkit.splits.split import Split
+from passkit.stitching.regions import Region
+from passkit.values.size import Extent, numel
+
+
+class Source(Enum):
+    """Where the seconds of a schedule come from."""
+
+    MODEL = "model"
+    MEASURED = "measured"
+    USER = "user"
+
+
+@frozen
+class StagePlan:
+    """One pass over the points of a tile: what it folds, keeps for later stages, and stores.
+
+    Numbers are positions in the group graph's post-order; ``stores`` are output positions;
+    ``rows`` are row values computed when the pass is over.
+    """
+
+    folds: tuple[int, ...] = ()
+    keeps: tuple[int, ...] = ()
+    stores: tuple[int, ...] = ()
+    rows: tuple[int, ...] = ()
+
+
+@frozen
+class Kept:
+    """Where a value stays between stages.
+
+    An output's buffer (GLOBAL), scratch (SHARED), or, of a short row, registers (LANES).
+    """
+
+    value: int
+    place: Place
+    output: int = -1
+
+
+@frozen
+class PartPlan:
+    """A part of a stitched kernel: what it computes, what of that leaves it, and how it runs.
+
+    Numbers are positions in the group graph's post-order. A product of matrices has no schedule.
+    """
+
+    nodes: tuple[int, ...]
+    results: tuple[int, ...]
+    schedule: Schedule | None
+
+
+@frozen
+class Stitching:
+    """The parts of a stitched kernel, in order, and how its ``tiles`` share out their values.
+
+    ``regions`` are of all values that a part leaves for others or for the caller, but for results
+    that lie where what they move falls.
+    """
+
+    parts: tuple[PartPlan, ...]
+    regions: tuple[tuple[int, Region], ...]
+    tiles: Extent
+
+    def region(self, value: int) -> Region | None:
+        """What a tile owns of a value; None where that follows from another one."""
+        return dict(self.regions).get(value)
+
+
+@frozen
+class Schedule:
+    """How one group runs: axes, the split over tiles, and the stages.
+
+    ``width`` is the number of lanes-axis points of a tile, None for the whole axis. ``seconds``
+    is one thread's time for the whole group at its known sizes, 0 when they are unknown. Outputs in
+    ``stream`` are too large to be worth a place in the caches. A stitched kernel has its stages in
+    the parts of its ``stitching``. A PACKED one has a schedule for each of its ``parts``, and the
+    numbers of those that have tiles of their own, or ``share`` one. A PHASED one has one for each
+    phase, and the numbers of the outputs that each ``makes``. ``measured`` is what a run took where
+    that is the ``source``, 0 for unknown sizes.
+    """
+
+    composition: Composition
+    axes: tuple[Axis, ...]
+    split: Split
+    width: Extent | None
+    stages: tuple[StagePlan, ...]
+    kept: tuple[Kept, ...]
+    stream: tuple[int, ...] = ()
+    seconds: float = 0.0
+    source: Source = Source.MODEL
+    stitching: Stitching | None = None
+    label: str = field(default="", eq=False)
+    parts: tuple[Schedule, ...] = ()
+    share: tuple[tuple[int, ...], ...] = ()
+    makes: tuple[tuple[int, ...], ...] = ()
+    measured: float = field(default=0.0, eq=False)
+
+    @property
+    def space(self) -> Space:
+        """The iteration space."""
+        return Space(self.axes)
+
+    def __str__(self) -> str:
+        if self.parts:
+            return f"{self.composition.value}[{'; '.join(map(str, self.parts))}]"
+        if self.stitching is not None:
+            parts = len(self.stitching.parts)
+            return f"{self.composition.value} of {parts} parts, split {self.split}"
+        axes = ", ".join(
+            f"{a.var.name}<{a.extent}{' reduced' if a.reduced else ''}" for a in self.axes
+        )
+        return f"{self.composition.value}[{axes}] split {self.split}, {len(self.stages)} stage(s)"
+
+
+RECOMPUTE = 4
+"""The number of light operations that a stage rather repeats than reads back."""
+
+
+def levels_of(layout: Layout) -> dict[Node, int]:
+    """For each node the number of passes that must be over before its value can be computed."""
+    level: dict[Node, int] = {}
+    for node in layout.graph.nodes:
+        if is_free(node):
+            level[node] = 0
+        else:
+            before = max((level[e.node] for e in node.inputs), default=0)
+            level[node] = before + (reduce_of(node) is not None)
+    return level
+
+
+def is_expensive(node: Node) -> bool:
+    """Whether an operator costs more than a few light ones."""
+    assert node.op is not None
+    cost = TOpCost.get(node.op.name)
+    return cost == "expensive" or (cost is None and node.op.pattern > OpPattern.INJECTIVE)
+
+
+def stages_of(
+    layout: Layout, level: dict[Node, int], short: Place | None, without: Collection[Node] = ()
+) -> tuple[tuple[StagePlan, ...], tuple[Kept, ...]]:
+    """The passes over the points of a layout, and what is kept between them.
+
+    Nothing of ``without`` is: it is computed again where it is read.
+    """
+    graph, nodes = layout.graph, layout.graph.nodes
+    number = {n: k for k, n in enumerate(nodes)}
+    full = [n for n, r in layout.roles.items() if Role.FULL in r and reduce_of(n) is None]
+    reductions = [n for n in nodes if reduce_of(n) is not None]
+    outputs = list(enumerate(graph.outputs))
+    last = max(
+        [level[n.inputs[0].node] for n in reductions]
+        + [level[e.node] for _, e in outputs if Role.FULL in layout.roles[e.node]]
+        + [0]
+    )
+    keep: dict[Node, int] = {}  # value -> the last stage that reads it back
+    for s in range(last + 1):
+        roots = [n.inputs[0].node for n in reductions if level[n.inputs[0].node] == s]
+        roots += [e.node for _, e in outputs if e.node in full and level[e.node] == s]
+        for value in _crossing(layout, level, roots, s, {**keep, **dict.fromkeys(without, -1)}):
+            keep[value] = s
+    plans = []
+    for s in range(last + 1):
+        rows = [
+            number[n]
+            for n in nodes
+            if Role.ROW in layout.roles.get(n, Role.INLINE) and n not in full and level[n] == s + 1
+        ]
+        plans.append(
+            StagePlan(
+                folds=tuple(number[n] for n in reductions if level[n.inputs[0].node] == s),
+                keeps=tuple(sorted(number[n] for n in keep if level[n] == s)),
+                stores=tuple(k for k, e in outputs if e.node in full and level[e.node] == s),
+                rows=tuple(rows),
+            )
+        )
+    early = tuple(
+        number[n]
+        for n in nodes
+        if Role.ROW in layout.roles.get(n, Role.INLINE) and n not in full and level[n] == 0
+    )
+    stages = (StagePlan(rows=early), *plans) if early else tuple(plans)
+    if short is not None:
+        return stages, tuple(Kept(number[n], short) for n in keep)
+    return stages, _places(layout, level, keep, number)
+
+
+def _crossing(
+    layout: Layout, level: dict[Node, int], roots: list[Node], stage: int, keep: dict[Node, int]
+) -> list[Node]:
+    """The values of earlier stages that ``stage`` reads back instead of computing them again.
+
+    ``keep`` has the last stage that reads those kept so far; one of -1 is not to be kept.
+    """
+    found: list[Node] = []
+    seen: set[Node] = set()
+    todo = list(roots)
+    while todo:
+        node = todo.pop()
+        if is_free(node) or node in seen or reduce_of(node) is not None:
+            continue
+        seen.add(node)
+        if Role.FULL not in layout.roles.get(node, Role.INLINE):
+            continue
+        known = keep.get(node)
+        dear = recompute_cost(node, RECOMPUTE) > RECOMPUTE if known is None else known >= 0
+        if level[node] < stage and dear:
+            found.append(node)
+            continue
+        todo += [e.node for e in node.inputs]
+    return found
+
+
+def recompute_cost(node: Node, limit: int) -> int:
+    """Light operations it takes to compute a value again; stops counting above ``limit``."""
+    total, todo, seen = 0, [node], set[Node]()
+    while todo and total <= limit:
+        n = todo.pop()
+        if is_free(n) or n in seen or reduce_of(n) is not None:
+            continue
+        seen.add(n)
+        total += limit + 1 if is_expensive(n) else 1
+        todo += [e.node for e in n.inputs]
+    return total
+
+
+def _places(
+    layout: Layout, level: dict[Node, int], keep: dict[Node, int], number: dict[Node, int]
+) -> tuple[Kept, ...]:
+    """A kept value lies in an output that is stored after its last reader, else in scratch."""
+    taken: set[int] = set()
+    out = []
+    for node, last in keep.items():
+        entry = node.entries[0]
+        place = Kept(number[node], Place.SHARED)
+        for k, o in enumerate(layout.graph.outputs):
+            same = o.node is node
+            fits = (
+                o.dtype is entry.dtype
+                and Role.FULL in layout.roles[o.node]
+                and level[o.node] >= last
+                and numel(known_shape(o)) == layout.space.size
+            )
+            if k not in taken and (same or fits):
+                taken.add(k)
+                place = Kept(number[node], Place.GLOBAL, k)
+                break
+        out.append(place)
+    return tuple(out)
+
+
+def with_stream(plan: Schedule, outputs: tuple[int, ...], target: Target) -> Schedule:
+    """The schedule with ``outputs`` streamed. What it kept in them for later moves to scratch.
+
+    A line that is written and soon streamed over would cross the memory bus three times. Where
+    scratch has no room for a row, such an output is not streamed.
+    """
+    row = numel(a.extent for a in plan.space.reduced) * (plan.width or 1) * 8
+    roomy = isinstance(row, int) and row <= target.scratch
+    held = {k.output for k in plan.kept if k.place is Place.GLOBAL}
+    outputs = outputs if roomy else tuple(k for k in outputs if k not in held)
+    kept = tuple(
+        Kept(k.value, Place.SHARED) if k.place is Place.GLOBAL and k.output in outputs else k
+        for k in plan.kept
+    )
+    return evolve(plan, kept=kept, stream=outputs)
+
+
+def estimate(layout: Layout, target: Target, points: int | None = None) -> float:
+    """Seconds of one thread by the model: bytes over bandwidth, or operations, the larger.
+
+    They are 0 where sizes are unknown, unless it is said how many ``points`` there may be.
+    """
+    size = layout.space.size if points is None else points
+    if not isinstance(size, int):
+        return 0.0
+    per_point = 0.0
+    for node, role in layout.roles.items():
+        if role is not Role.ROW:
+            each = target.expensive if is_expensive(node) else target.light
+            per_point += each * max(1, len(layout.demands[node]))
+    return max(per_point * size, target.moving(least_bytes(layout.graph)))
+
+
+def least_bytes(graph: Graph) -> int:
+    """Bytes that a group must read and write at least, where sizes are known."""
+    entries = [n.entries[0] for n in graph.inputs] + list(graph.outputs)
+    total = 0
+    for e in entries:
+        size = numel(known_shape(e))
+        assert e.dtype is not None
+        total += size * e.dtype.nbytes if isinstance(size, int) else 0
+    return total

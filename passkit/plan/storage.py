@@ -1,0 +1,111 @@
+"""Storage: which bytes each value of a graph lives in, for sizes that only a call knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+
+from attrs import frozen
+
+from passkit.graph.graph import Annotation, Graph
+from passkit.graph.node import Entry, Node
+from passkit.graph.op import FInplaceIdentity, FInplaceOption, FInplaceRows, OpPattern
+from passkit.values.size import ALIGN, Extent, laid_out
+
+__all__ = ["ALIGN", "Copy", "Home", "Storage", "StoragePlan", "identities", "sharing"]
+
+
+class Home(Enum):
+    """Whose memory a value lives in."""
+
+    INPUT = "input"
+    CONSTANT = "constant"
+    STATE = "state"
+    OUTPUT = "output"
+    ARENA = "arena"
+
+
+@frozen
+class Storage:
+    """One buffer. ``index`` counts `Graph.inputs`, constants, `Graph.states`, outputs or slots."""
+
+    home: Home
+    index: int
+
+    def __str__(self) -> str:
+        return f"{self.home.value} {self.index}"
+
+
+@frozen
+class Copy:
+    """Bytes to be copied when all nodes have run: an entry's value to where it is wanted."""
+
+    entry: Entry
+    source: Storage
+    target: Storage
+    nbytes: Extent
+
+
+@frozen(eq=False)
+class StoragePlan:
+    """Where every entry lives, as slots of one arena and the caller's buffers.
+
+    ``slots`` hold for each slot the sizes in bytes of what lives there at one time or another.
+    ``inplace`` maps a result to the input whose bytes it takes, ``aliases`` a result to the input
+    that it is, byte for byte, so that nothing is to be run. ``copies`` are done last, in order.
+    """
+
+    places: Annotation
+    slots: tuple[tuple[Extent, ...], ...]
+    copies: tuple[Copy, ...]
+    inplace: Mapping[Entry, Entry]
+    aliases: Mapping[Entry, Entry]
+
+    def __getitem__(self, entry: Entry) -> Storage:
+        return self.places[entry]  # type: ignore[no-any-return]
+
+    def bind(self, sizes: Mapping[str, int]) -> tuple[tuple[int, ...], int]:
+        """The offset of each slot and the bytes of the whole arena, for these sizes."""
+        return laid_out(self.slots, sizes)
+
+    def __repr__(self) -> str:
+        return (
+            f"StoragePlan({len(self.slots)} slots, {len(self.inplace)} in place, "
+            f"{len(self.aliases)} aliases, {len(self.copies)} copies)"
+        )
+
+
+def sharing(graph: Graph, node: Node) -> Sequence[tuple[int, int]]:
+    """The pairs (input, output) of a node that may share bytes, for the target of its graph.
+
+    FInplaceOption says so; by default an elementwise operator reads each element before it writes
+    the one in its place. FInplaceRows adds pairs on the CPU, where one thread makes a row: on
+    others all threads of a block may read what one of them then writes.
+    """
+    rows = FInplaceRows.get(node.op.name) if node.op is not None and _alone(graph) else None
+    return [*_everywhere(node), *(rows(node) if rows is not None else ())]
+
+
+def _alone(graph: Graph) -> bool:
+    """Whether kernels are C++, in which one thread makes a row."""
+    target = graph.attrs.get("options", {}).get("target")
+    return target is not None and target.name == "cpu"
+
+
+def _everywhere(node: Node) -> Sequence[tuple[int, int]]:
+    assert node.op is not None
+    rule = FInplaceOption.get(node.op.name)
+    if rule is not None:
+        return rule(node)  # type: ignore[no-any-return]
+    if node.op.pattern > OpPattern.BROADCAST:
+        return ()
+    return [(i, o) for i in range(len(node.inputs)) for o in range(len(node.entries))]
+
+
+def identities(node: Node) -> Sequence[tuple[int, int]]:
+    """The pairs (input, output) of a node where the output's bytes are the input's."""
+    assert node.op is not None
+    rule = FInplaceIdentity.get(node.op.name)
+    if rule is None:
+        return ()
+    return [pair for pair, same in zip(_everywhere(node), rule(node), strict=True) if same]

@@ -1,0 +1,147 @@
+"""Targets: what a machine is called and the numbers that plans are made from."""
+
+from __future__ import annotations
+
+from functools import cache
+from math import exp, log
+from pathlib import Path
+
+from attrs import evolve, frozen
+
+from passkit.errors import SettingError, nearest
+
+DEVICES = ("opencl", "cuda")
+KIB = 1 << 10
+MIB = 1 << 20
+
+
+@frozen
+class Target:
+    """A machine as numbers. Every threshold of a plan is a field here.
+
+    Units: bytes, seconds, bytes per second. ``scratch`` is the limit of SHARED per tile; where that
+    ``grows``, a call may have more if its sizes need it, which is slower; ``tile`` the elements a
+    tile should have, ``short_tile`` one of rows of at most ``short_row``;
+    ``parallel`` the seconds of serial work above which threads pay; ``stream_bytes`` the bytes of
+    results from which on they go past the caches. Kernels of at most ``packed`` seconds may be
+    packed, if at most ``packed_bytes`` were made for them and ``max_arguments`` are enough: where
+    that saves ``worth`` seconds, ``meeting`` being what threads lose at the end of a kernel.
+    Where it was measured, ``curve`` has bytes moved and bytes a second, in place of ``bandwidth``.
+    """
+
+    name: str
+    dialect: str
+    lanes: int
+    scratch: int
+    tile: int = 8192
+    short_row: int = 256
+    short_tile: int = 1024
+    max_ops: int = 256
+    max_buffers: int = 48
+    parallel: float = 6e-6
+    bandwidth: float = 2e10
+    light: float = 6e-11
+    expensive: float = 4e-10
+    launch: float = 5e-8
+    stream_bytes: int = 32 * MIB
+    packed: float = 2.5e-5
+    packed_bytes: int = MIB
+    max_arguments: int = 1024
+    worth: float = 2e-6
+    meeting: float = 5e-7
+    warp: int = 32
+    block: int = 256
+    grows: bool = False
+    curve: tuple[tuple[int, float], ...] = ()
+
+    def moving(self, nbytes: int) -> float:
+        """The seconds in which one thread moves so many bytes: by the curve, if there is one.
+
+        Between its points, and beyond them, bytes a second are those of the nearest two and ends.
+
+        >>> far = Target("t", "cxx", 16, 0, bandwidth=1e9)
+        >>> near = evolve(far, curve=((1000, 4e9), (100_000, 1e9)))
+        >>> [round(t.moving(n) * 1e6, 3) for t in (far, near) for n in (500, 10_000, 10**6)]
+        [0.5, 10.0, 1000.0, 0.125, 5.0, 1000.0]
+        """
+        if not self.curve or nbytes <= 0:
+            return nbytes / self.bandwidth
+        (least, speed), *_ = self.curve
+        for most, other in self.curve:
+            if nbytes <= most:
+                share = log(nbytes / least) / log(most / least) if most > least < nbytes else 0.0
+                return nbytes / exp(log(speed) + share * (log(other) - log(speed)))
+            least, speed = most, other
+        return nbytes / speed
+
+    @property
+    def device(self) -> str:
+        """What runs the kernels, "opencl" or "cuda"; "" for the CPU, or block by block."""
+        return self.dialect if self.dialect in DEVICES and self.name != "blocks" else ""
+
+
+def _cache_bytes(level: int, default: int) -> int:
+    """The size of one core's cache, as Linux tells it."""
+    folder = Path("/sys/devices/system/cpu/cpu0/cache")
+    try:
+        for index in folder.glob("index*"):
+            kind = (index / "type").read_text().strip()
+            if (index / "level").read_text().strip() == str(level) and kind != "Instruction":
+                text = (index / "size").read_text().strip()
+                return int(text.rstrip("KM")) * (MIB if text.endswith("M") else KIB)
+    except (OSError, ValueError):
+        pass
+    return default
+
+
+@cache
+def cpu() -> Target:
+    """This machine's CPU: half of one core's L2 is scratch."""
+    second = _cache_bytes(2, MIB)
+    return Target(
+        *("cpu", "cxx", 16, second // 2), stream_bytes=_stream_bytes(second), grows=True
+    )
+
+
+def _stream_bytes(second: int) -> int:
+    """From how many bytes on a result had better go past the caches.
+
+    Measured: a Sapphire Rapids guest gains from 3 MB on, its third cache being no faster than
+    memory; Zen 4, whose third cache is fast, from 12 MB of 32 on, where as many are read.
+    """
+    try:
+        vendor = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")[:4096]
+    except OSError:
+        vendor = ""
+    return second * 3 // 2 if "GenuineIntel" in vendor else _cache_bytes(3, 32 * MIB) * 3 // 8
+
+
+@cache
+def _targets() -> dict[str, Target]:
+    return {
+        "cpu": cpu(),
+        "interpret": evolve(cpu(), name="interpret"),
+        "blocks": evolve(cpu(), name="blocks"),
+        "opencl": Target(
+            *("opencl", "opencl", 1, 32 * KIB), launch=1e-5, max_arguments=128
+        ),
+        "cuda": Target(
+            *("cuda", "cuda", 1, 48 * KIB), launch=8e-6, bandwidth=3e12, max_arguments=256
+        ),
+    }
+
+
+def target_of(what: str | Target) -> Target:
+    """The target of a name, or the target given. Raises: SettingError with the nearest name."""
+    if isinstance(what, Target):
+        return what
+    known = _targets()
+    if what not in known:
+        raise SettingError(f"target {what!r} is not known; {nearest(str(what), known)}")
+    return known[what]
+
+
+def register_target(target: Target) -> Target:
+    """Make a target of your own known by its name."""
+    _targets()[target.name] = target
+    return target

@@ -1,0 +1,1 @@
+"""Programs: from a graph to an executable, on disk and off it."""

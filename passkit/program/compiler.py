@@ -1,0 +1,55 @@
+"""From a graph to what it becomes: its `Executable`, the reasons of its plan, its templates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry
+from passkit.program.executable import Executable
+
+# What makes plans is imported where it is used: a warm start finds its plan on disk.
+if TYPE_CHECKING:
+    from passkit.reasons.explanation import Explanation
+    from passkit.reasons.ranking import Ranking
+    from passkit.runtime.state import State
+
+
+def compile(
+    graph: Graph | Entry | Sequence[Entry], *, state: State | None = None, **options: Any
+) -> Executable:
+    """An `Executable` of a graph: what of the ladder is still missing is run.
+
+    ``state`` holds the variables, which executables that are given the same one share; by default
+    each has its own. ``options`` are those of `PassContext`: target="cpu", fusion="stitch",
+    numerics="strict", …. Without a C++ compiler, and with no kernel of the graph in the cache,
+    the executable interprets, after one warning that says what to install.
+    """
+    if not isinstance(graph, Graph):
+        graph = Graph(graph)
+    return Executable(graph, options, state)
+
+
+def explain(graph: Graph, name: str | None = None, **options: Any) -> Explanation:
+    """Each edge between two operators: fused, or why not, with data and a way out, as a table.
+
+    A graph without a fusion plan is planned first, under ``options`` as in `compile`. ``name``
+    keeps the edges at one node.
+    """
+    from passkit.program.planning import planned
+    from passkit.reasons.explanation import explain as explained
+
+    return explained(graph, name, lambda g: planned(g, "Fusion", **options))
+
+
+def templates(graph: Graph, name: str | None = None, **options: Any) -> Ranking:
+    """Each group's template, why it has that, and the others that it could have, by the model.
+
+    A graph without schedules is planned first, under ``options`` as in `compile`. ``name`` keeps
+    the group that is called so, or has such an operator.
+    """
+    from passkit.program.planning import planned
+    from passkit.reasons.ranking import rank
+
+    return rank(graph, name, lambda g: planned(g, "SchedulePlan", **options))

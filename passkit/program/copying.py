@@ -1,0 +1,123 @@
+"""How fast this machine copies: what the speed of a kernel is measured by.
+
+Each size is copied as kernels write: through the caches and past them, on one thread and on all.
+The best of these counts, so that nothing is measured by less than the machine can do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from itertools import product
+from math import exp, log
+from statistics import median
+from time import perf_counter_ns
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+from passkit.passes.rtcgen import FLAGS, sections_of
+from passkit.runtime.native.build import KernelText, build
+from passkit.runtime.native.launcher import launcher
+
+SIZES = tuple(1 << k for k in range(12, 27, 2))
+"""Bytes that are read in turn: 4 KiB to 64 MiB."""
+TILE = 8192
+"""Floats that a tile has, as those of most kernels do."""
+SOURCE = """extern "C" void {name}(
+    void *const *buf, const int64_t *size, int64_t begin, int64_t end, unsigned char *scratch) {{
+  const float *const x = (const float *)buf[0];
+  float *const y = (float *)buf[1];
+  for (int64_t tile = begin; tile < end; ++tile) {{
+    const int64_t low = tile * {tile};
+    const int64_t high = low + {tile} < size[0] ? low + {tile} : size[0];
+    aligned_lanes<16>(y + low, low, high, [&](int64_t i, auto m) PK_INLINE {{
+      {store}(y + i, load(x + i, m), m);
+    }});
+  }}
+  {after}
+}}
+"""
+
+
+@frozen
+class CopySpeed:
+    """What copies of several sizes took: pairs of bytes moved (read and written) and seconds."""
+
+    points: tuple[tuple[int, float], ...]
+
+    def seconds(self, nbytes: int) -> float:
+        """The time in which so many bytes are moved; between sizes, by the nearest two.
+
+        >>> speed = CopySpeed(((1000, 1e-6), (4000, 2e-6)))
+        >>> [round(speed.seconds(n) * 1e9) for n in (500, 2000, 8000)]
+        [1000, 1414, 4000]
+        """
+        (low, least), *_, (high, most) = self.points
+        if nbytes <= low:
+            return least
+        if nbytes >= high:
+            return most * nbytes / high
+        sizes = np.log([n for n, _ in self.points])
+        return exp(float(np.interp(log(nbytes), sizes, np.log([s for _, s in self.points]))))
+
+    @property
+    def bandwidth(self) -> float:
+        """Bytes a second that go to memory and back, past the caches."""
+        nbytes, seconds = self.points[-1]
+        return nbytes / seconds
+
+
+@cache
+def copy_speed(alone: bool = False) -> CopySpeed:
+    """This machine's, measured once in a process, by the launcher and clock that kernels have.
+
+    One thread ``alone`` copies, or as many as copy best.
+
+    Raises: CompilerError when nothing here compiles.
+    """
+    kernels = [
+        _kernel("copy_through", "store", ""),
+        _kernel("copy_past", "stream", "stream_fence();"),
+    ]
+    entries = build(kernels, FLAGS).values()
+    return CopySpeed(tuple((2 * size, _best(entries, size, alone)) for size in SIZES))
+
+
+def _kernel(name: str, store: str, after: str) -> KernelText:
+    source = SOURCE.format(name=name, tile=TILE, store=store, after=after)
+    return KernelText(name, name, f"namespace pk {{\n{source}}}\n", sections_of(source))
+
+
+def _best(entries: Iterable[int], size: int, alone: bool) -> float:
+    """The seconds of the best way to copy so many bytes."""
+    array = np.ones(size // 4, np.float32)
+    ways = product(entries, (False, True) if size > 4 * TILE and not alone else (False,))
+    return min(_timed(array, entry, shared) for entry, shared in ways)
+
+
+def _timed(array: Any, entry: int, shared: bool) -> float:
+    """The median seconds of a copy of an array, whose pages and those of the result are there."""
+    times: list[int] = []
+    last = 0
+
+    def begin(*_: Any) -> None:
+        nonlocal last
+        last = perf_counter_ns()
+
+    def end(*_: Any) -> None:
+        times.append(perf_counter_ns() - last)
+
+    made, kind = launcher(), array.dtype.num
+    refs, tiles = [("input", 0), ("output", 0)], -(-array.size // TILE)
+    rows = [
+        ("python", begin, [], []),
+        ("launch", entry, tiles, shared, refs, (array.size,)),
+        ("python", end, [], []),
+    ]
+    bound = made.Bound((array.shape,), [(kind, array.shape)], 0, 0, rows, seconds=0.0)
+    run = made.Program([("x", kind, 1)], 1, lambda _: bound)
+    for _ in range(max(4, min(30, (1 << 24) // array.nbytes))):
+        run((array,))
+    return max(median(times[1:]), 1) / 1e9

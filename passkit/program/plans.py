@@ -1,0 +1,251 @@
+"""Plans on disk: what a compiled graph runs, so that a new process need not plan it again.
+
+A plan is a `Table` as JSON behind its own digest, with kernels by their names in the kernel cache.
+It is found by the graph, the options, what was measured, and the files passkit consists of. A
+process that has planned anything plans on, and a graph with an operator of the user's own is
+planned in each process: what their functions do cannot be read off a file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from passkit.errors import CacheError
+from passkit.graph import registry
+from passkit.graph.graph import Graph, digest
+from passkit.graph.node import CONSTANT
+from passkit.library import profile
+from passkit.library.store import Snapshot, snapshot
+from passkit.runtime.native import build, launcher
+from passkit.runtime.native.cache import KernelCache, open_cache, put_file, trusted_folder
+from passkit.runtime.native.compiler import instruction_set
+from passkit.runtime.table import Table
+from passkit.values.dtype import dtype_of
+from passkit.values.size import Quotient, Size
+
+if TYPE_CHECKING:
+    from passkit.runtime.program import Program
+
+FORMAT = 3
+PLANNER = "passkit.passes"
+"""What a process has imported that planned something, or made a `PassContext`."""
+MOST_CONSTANT_BYTES = 1 << 16
+"""Of constants that planning made; a plan names those of the graph, such as weights."""
+_TELLING = frozenset({"target", "fusion", "numerics"})
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_INSIDE = os.path.join(_HERE, "ops")
+_OPS = _INSIDE if os.path.isdir(_INSIDE) else os.path.join(os.path.dirname(_HERE), "ops")
+
+
+def plan_key(
+    graph: Graph, options: Mapping[str, Any], library: Snapshot | None = None
+) -> str | None:
+    """What a plan of this graph is called; None where plans of it are not kept.
+
+    ``library`` is what the planner knows of measurements, by default what there is.
+    """
+    wanted = {k: v for k, v in options.items() if v is not None}
+    if graph.attrs or not _TELLING.issuperset(wanted) or wanted.get("target", "cpu") != "cpu":
+        return None
+    if any(not isinstance(v, str) for v in wanted.values()) or not _standard(graph):
+        return None
+    names = [graph.names[n] for n in graph.inputs], [n.name for n in graph.states]
+    measured = (snapshot() if library is None else library).digest, profile.digest()
+    facts = (FORMAT, digest(graph), names, sorted(wanted.items()), _code(), instruction_set(),
+             measured)  # fmt: skip
+    return sha256(repr(facts).encode()).hexdigest()
+
+
+def _standard(graph: Graph) -> bool:
+    """Whether its operators mean what passkit's own files say, and nobody changed those."""
+    ours: set[str] = set()
+    others: set[str] = set()
+    for table in registry.tables():
+        for name, row in table.rows.items():
+            (ours if row.place.startswith((_HERE, _OPS)) else others).add(name)
+    return not others & (ours | {n.op.name for n in graph.nodes if n.op is not None})
+
+
+def _code() -> list[tuple[str, int, int]]:
+    """The files that passkit consists of, as their names, sizes and times tell."""
+    found = []
+    folders = [_HERE, _OPS]
+    while folders:
+        for item in os.scandir(folders.pop()):
+            if item.name.endswith((".py", ".h", ".c", ".cpp")):
+                facts = item.stat()
+                found.append((item.name, facts.st_size, facts.st_mtime_ns))
+            elif "." not in item.name and item.name != "__pycache__" and item.is_dir():
+                folders.append(item.path)
+    return sorted(found)
+
+
+def _held(graph: Graph) -> list[Any]:
+    """The arrays of a graph's constants, in its order, which the key pins."""
+    return [n.params["value"] for n in graph.nodes if n.op is CONSTANT]
+
+
+def recall(key: str, graph: Graph, state: Mapping[str, Any]) -> Table | None:
+    """The table of a plan on disk whose kernels are in the cache; None where there is none.
+
+    Constants that a plan only names are those of the graph, which is the one that it was made of.
+    """
+    cache = open_cache()
+    try:
+        with open(_path(cache, key), "rb") as file:
+            check, _, body = file.read().partition(b"\n")
+        if sha256(body).hexdigest().encode() != check:
+            return None
+        plan = json.loads(body)
+    except (OSError, ValueError, RecursionError):
+        return None
+    if plan["format"] != FORMAT:
+        return None
+    entries = build.recall(plan["kernels"])
+    if entries is None:
+        return None
+    held = _held(graph) if plan["constants"] else []
+    constants = [
+        np.frombuffer(b64decode(text), dtype_of(dtype).numpy).reshape(shape)
+        if isinstance(text, str)
+        else np.ascontiguousarray(held[text]).reshape(shape)
+        for dtype, shape, text in plan["constants"]
+    ]
+    return Table(
+        tuple((name, dtype_of(d), _read(s)) for name, d, s in plan["inputs"]),
+        tuple((dtype_of(d), _read(s)) for d, s in plan["outputs"]),
+        tuple(None if row is None else _linked(_read(row), entries) for row in plan["rows"]),
+        _read(plan["guards"]),
+        _read(plan["slots"]),
+        (*constants, *(state[n] for n in plan["states"])),
+        plan["parallel"],
+    )
+
+
+def keep(
+    key: str, source: Graph, graph: Graph, program: Program, digests: Mapping[str, str]
+) -> None:
+    """Write the plan of a program, where all of it can be written.
+
+    ``source`` is the graph as it was before planning, ``digests`` are the names of the kernels in
+    the cache, by their keys.
+    """
+    table, names = program.table, [n.name for n in graph.states]
+    constants = _written(table.constants[: len(table.constants) - len(names)], source)
+    if constants is None:
+        return
+    rows: list[Any] = []
+    units: dict[str, str] = {}
+    for step, row in zip(program.steps, table.rows, strict=True):
+        if row is not None and row[0] == "python":
+            return
+        if row is not None and row[0] == "launch":
+            row = ("launch", digests[step.kernel.key], *row[2:])  # type: ignore[union-attr]
+        elif row is not None and row[0] == "gemm":
+            row = (*row[:2], None, None, *row[4:])
+        elif row is not None and row[0] == "convolution":
+            row = (row[0], units.setdefault("convolution", _unit()), *row[2:])
+        rows.append(_plain(row))
+    plan = {
+        "format": FORMAT, "rows": rows,
+        "kernels": sorted({*digests.values(), *units.values()}), "states": names,
+        "inputs": [(n, d.name, _plain(s)) for n, d, s in table.inputs],
+        "outputs": [(d.name, _plain(s)) for d, s in table.outputs],
+        "guards": _plain(table.guards), "slots": _plain(table.slots), "parallel": table.parallel,
+        "constants": constants,
+    }  # fmt: skip
+    body = json.dumps(plan).encode()
+    cache = open_cache()
+    try:
+        path = _path(cache, key)
+        trusted_folder(cache.name)
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        put_file(path, sha256(body).hexdigest().encode() + b"\n" + body)
+    except (CacheError, OSError):
+        pass  # the kernel cache has said so already
+
+
+def _written(constants: Sequence[Any], source: Graph) -> list[Any] | None:
+    """Constants as a plan holds them: those of the source by number, others as text.
+
+    None where the others are too large.
+    """
+    numbers = {_bytes_of(a): k for k, a in enumerate(_held(source))}
+    found: list[Any] = []
+    left = MOST_CONSTANT_BYTES
+    for a in constants:
+        what: int | str | None = numbers.get(_bytes_of(a))
+        if what is None:
+            left -= a.nbytes
+            if left < 0:
+                return None
+            what = b64encode(a.tobytes()).decode()
+        found.append((dtype_of(a.dtype).name, a.shape, what))
+    return found
+
+
+def _bytes_of(array: Any) -> tuple[str, bytes]:
+    """What tells arrays of other elements apart; the shape does not count."""
+    return str(array.dtype), sha256(np.ascontiguousarray(array).tobytes()).digest()
+
+
+def has_planned() -> bool:
+    """Whether this process has the planner at hand."""
+    return PLANNER in sys.modules
+
+
+def _path(cache: KernelCache, key: str) -> str:
+    return os.path.join(cache.name, "plans", f"{key}.plan")
+
+
+def _linked(row: Any, entries: Mapping[str, int]) -> Any:
+    """A row with addresses in the place of names."""
+    if row[0] == "launch":
+        return ("launch", entries[row[1]], *row[2:])
+    if row[0] == "gemm":
+        from passkit.runtime.native.blas import blas  # looks for a library
+
+        library = blas()
+        function = library.sgemm if row[1] == "gemm_f32" else library.dgemm
+        flags = (*row[10][:2], library.ilp64)
+        return (*row[:2], launcher.builtin(row[1]), function, *row[4:10], flags)
+    if row[0] == "convolution":
+        return (row[0], entries[row[1]], *row[2:])
+    return row
+
+
+def _unit() -> str:
+    """The name of the unit that runs convolutions."""
+    from passkit.runtime.native.convolution import digest
+
+    return digest()
+
+
+def _plain(value: Any) -> Any:
+    """Tuples as lists and sizes as objects, which is all that JSON lacks."""
+    if isinstance(value, Size):
+        return {"size": [[[_plain(a) for a in m], c] for m, c in value.terms]}
+    if isinstance(value, Quotient):
+        return {"over": [_plain(value.numerator), _plain(value.denominator)]}
+    if isinstance(value, (tuple, list)):
+        return [_plain(v) for v in value]
+    return value
+
+
+def _read(value: Any) -> Any:
+    """What `_plain` made plain."""
+    if isinstance(value, list):
+        return tuple(_read(v) for v in value)
+    if isinstance(value, dict):
+        if "over" in value:
+            return Quotient(*(_read(v) for v in value["over"]))
+        return Size({tuple(_read(a) for a in m): c for m, c in value["size"]})
+    return value

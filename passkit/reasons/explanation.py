@@ -1,0 +1,135 @@
+"""Why each edge was fused or not: the decisions of Fusion as a table that can be searched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from attrs import evolve, frozen
+
+from passkit.errors import GraphError, PassError, nearest
+from passkit.graph.graph import Graph
+from passkit.plan.group import Decision
+from passkit.values.lazy import Lazy
+from passkit.values.units import table
+
+notebook: Any = Lazy("passkit.reporting.notebook")
+"""What notebooks show stands above, and is asked for only by them."""
+
+HEADER = ("producer", "consumer", "fused", "code", "reason", "data", "way out")
+
+
+@frozen
+class Explanation(Sequence[Decision]):
+    """The decisions about a graph's edges; ``str`` shows them as an aligned table."""
+
+    decisions: tuple[Decision, ...]
+    selection: str = ""
+    """How larger kernels were chosen in all, where they were."""
+
+    def __len__(self) -> int:
+        return len(self.decisions)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.decisions[index]
+
+    def __iter__(self) -> Iterator[Decision]:
+        return iter(self.decisions)
+
+    @property
+    def apart(self) -> Explanation:
+        """The edges that stay apart."""
+        return evolve(self, decisions=tuple(d for d in self.decisions if not d.fused))
+
+    def filter(self, name: str) -> Explanation:
+        """The edges that begin or end at the node called ``name``.
+
+        Raises: GraphError with the nearest name when no edge does.
+        """
+        found = tuple(d for d in self.decisions if name in (d.producer, d.consumer))
+        if not found:
+            names = {n for d in self.decisions for n in (d.producer, d.consumer)}
+            raise GraphError(f"no edge begins or ends at {name!r}; {nearest(name, names)}")
+        return evolve(self, decisions=found)
+
+    def why(self, producer: str, consumer: str) -> Explanation:
+        """The edges from one node to another.
+
+        Raises: GraphError when there is none, naming what each of the two is connected to.
+        """
+        found = tuple(d for d in self.filter(producer) if d.consumer == consumer)
+        if not found:
+            readers = sorted({d.consumer for d in self.filter(producer) if d.producer == producer})
+            reads = sorted({d.producer for d in self.filter(consumer) if d.consumer == consumer})
+            raise GraphError(
+                f"no edge goes from {producer!r} to {consumer!r}: {producer!r} is read by "
+                f"{readers or 'no operator'}, {consumer!r} reads {reads or 'no operator'}"
+            )
+        return evolve(self, decisions=found)
+
+    def rows(self) -> list[dict[str, object]]:
+        """One mapping for each edge, as JSON can hold it."""
+        return [
+            {
+                "producer": d.producer,
+                "consumer": d.consumer,
+                "fused": d.fused,
+                "code": d.code,
+                "reason": d.reason,
+                "data": {str(k): _plain(v) for k, v in d.data.items()},
+                "way_out": d.way_out,
+            }
+            for d in self.decisions
+        ]
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """What a notebook shows."""
+        return notebook.explanation(self)  # type: ignore[no-any-return]
+
+    def __str__(self) -> str:
+        if not self.decisions:
+            return "no edge joins two operators"
+        return table(
+            HEADER,
+            [
+                (
+                    d.producer,
+                    d.consumer,
+                    "yes" if d.fused else "no",
+                    d.code,
+                    d.reason,
+                    ", ".join(f"{k}={v}" for k, v in d.data.items()),
+                    d.way_out,
+                )
+                for d in self.decisions
+            ],
+        )
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, (bool, int, float, str)) or value is None:
+        return value
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [_plain(v) for v in value]
+    return str(value)
+
+
+def explain(
+    graph: Graph, name: str | None = None, fuse: Callable[[Graph], Graph] | None = None
+) -> Explanation:
+    """Each edge between two operators: fused, or the reason why not, with data and a way out.
+
+    ``name`` keeps the edges at one node. ``fuse`` is run first on a graph without a fusion plan.
+
+    Raises: PassError when there is no plan and nothing to make one.
+    """
+    if "fusion_log" not in graph.attrs and fuse is not None:
+        graph = fuse(graph)
+    if "fusion_log" not in graph.attrs:
+        raise PassError(f"{graph!r} has no attribute 'fusion_log', which explain reads; run Fusion")
+    chosen = graph.attrs.get("selection")
+    told = str(chosen) if chosen is not None and chosen.tried else ""
+    found = Explanation(tuple(graph.attrs["fusion_log"]), told)
+    return found if name is None else found.filter(name)

@@ -1,0 +1,1 @@
+"""Graphs written and read: a text for people, JSON to store."""

@@ -1,0 +1,241 @@
+"""Graphs as JSON, in NNVM's layout: the form to store and exchange.
+
+Nodes stand in post-order; an entry is ``[node, index, version]``. NNVM's parameters were strings;
+here they keep their types. What NNVM accepts is read: ``attr`` and ``param`` for ``attrs``,
+entries of two numbers, parameters as strings. The version of an entry counts the writes to its
+state variable before it is read.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from passkit.errors import ParseError, PasskitError, nearest
+from passkit.graph.call import check_param, plain
+from passkit.graph.graph import Graph
+from passkit.graph.nested import DEEPEST
+from passkit.graph.node import CONSTANT, Entry, Node
+from passkit.graph.op import REQUIRED, TStateful, get_op
+from passkit.serial.json_values import ValueReader, encode, get, path, shown
+from passkit.values.dtype import DType
+from passkit.values.size import Size
+
+VERSION = "1.0"
+
+
+def to_json(graph: Graph) -> str:
+    """``graph`` as JSON text; equal graphs give equal bytes.
+
+    Annotations of numbers, strings and lists of them are kept, others are left out.
+
+    Raises: GraphError naming a parameter that has no form in JSON.
+    """
+    return json.dumps(graph_data(graph), separators=(",", ":"), allow_nan=False)
+
+
+def graph_data(graph: Graph) -> dict[str, Any]:
+    """``graph`` as lists, dicts, strings and numbers."""
+    ids = {node: k for k, node in enumerate(graph.nodes)}
+    writes: dict[Node, int] = {}
+
+    def entry(e: Entry) -> list[int]:
+        return [ids[e.node], e.index, writes.get(e.node, 0)]
+
+    nodes: list[dict[str, Any]] = []
+    pointers = [0]
+    for node in graph.nodes:
+        data: dict[str, Any] = {"op": node.op.name if node.op else "null", "name": node.name}
+        params = {k: v for k, v in node.params.items() if node.op is not None or v is not None}
+        if params:
+            data["attrs"] = {
+                k: encode(v, f"{node.where}: {k}", graph_data) for k, v in params.items()
+            }
+        data["inputs"] = [entry(e) for e in node.inputs]
+        if node.control:
+            data["control_deps"] = [ids[c] for c in node.control]
+        if node.op is not None and TStateful.get(node.op.name) and node.inputs:
+            target = node.inputs[0].node
+            writes[target] = writes.get(target, 0) + 1
+        nodes.append(data)
+        pointers.append(pointers[-1] + len(node.entries))
+    out: dict[str, Any] = {
+        "nodes": nodes,
+        "arg_nodes": [ids[n] for n in graph.nodes if n.is_variable],
+        "node_row_ptr": pointers,
+        "heads": [entry(e) for e in graph.outputs],
+    }
+    if graph.updates:
+        out["updates"] = [[ids[v], entry(e)] for v, e in graph.updates]
+    attrs: dict[str, list[Any]] = {"passkit": ["str", VERSION]}
+    for key, value in sorted(graph.attrs.items()):
+        kind = _kind_of_attr(value)
+        if kind is not None and key != "passkit":
+            attrs[key] = [kind, list(value) if kind.startswith("list_") else value]
+    out["attrs"] = attrs
+    return out
+
+
+ATTR_KINDS: dict[str, type] = {"str": str, "bool": bool, "int": int, "float": float}
+
+
+def _kind_of_attr(value: Any) -> str | None:
+    """NNVM's name for the type of a graph attribute; None for one that is not written."""
+    if isinstance(value, (tuple, list)):
+        kinds = {_kind_of_attr(v) for v in value}
+        return f"list_{kinds.pop()}" if kinds in ({"int"}, {"str"}) else None
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return next((name for name, t in ATTR_KINDS.items() if type(value) is t), None)
+
+
+def from_json(text: str) -> Graph:
+    """The graph that JSON text describes; nothing in it is executed.
+
+    Raises: ParseError naming the key that is missing, malformed or out of range.
+    """
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ParseError(f"this is not JSON: {error}") from None
+    return _Reader().graph(data, "", 0)
+
+
+class _Reader(ValueReader):
+    """Reads one JSON document; every number is checked before it is used."""
+
+    def graph(self, data: Any, where: str, depth: int) -> Graph:
+        if depth > DEEPEST:
+            raise ParseError(f"{where} is nested more than {DEEPEST} graphs deep")
+        nodes: list[Node] = []
+        for k, item in enumerate(get(data, "nodes", list, where)):
+            at = path(where, f"nodes[{k}]")
+            try:
+                nodes.append(self.node(item, nodes, at, depth))
+            except ParseError:
+                raise
+            except PasskitError as error:
+                error.add_note(f"in {at}")
+                raise
+        heads = get(data, "heads", list, where)
+        outputs = [self.entry(h, nodes, path(where, f"heads[{k}]")) for k, h in enumerate(heads)]
+        updates = []
+        for k, item in enumerate(get(data, "updates", list, where, [])):
+            at = path(where, f"updates[{k}]")
+            if not isinstance(item, list) or len(item) != 2:
+                raise ParseError(f"{at} must be [node, entry], got {shown(item)}")
+            variable = nodes[self.index(item[0], len(nodes), at)]
+            if not (variable.is_variable and variable.params.get("state")):
+                raise ParseError(f"{at} must write a state variable, got {variable.where}")
+            updates.append((variable, self.entry(item[1], nodes, at)))
+        attrs = self.attrs(get(data, "attrs", dict, where, {}), path(where, "attrs"))
+        return Graph(outputs, updates, attrs)
+
+    def attrs(self, data: dict[str, Any], where: str) -> dict[str, Any]:
+        """Graph attributes: ``[type, value]`` each; types that are not known are left out."""
+        found: dict[str, Any] = {}
+        for key, item in data.items():
+            if not (isinstance(item, list) and len(item) == 2 and isinstance(item[0], str)):
+                raise ParseError(f"{path(where, key)} must be [type, value], got {shown(item)}")
+            kind, value = item
+            value = tuple(value) if isinstance(value, list) else value
+            if key != "passkit" and _kind_of_attr(value) == kind:
+                found[key] = value
+        return found
+
+    def index(self, value: Any, limit: int, where: str) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < limit:
+            raise ParseError(f"{where} must be an int from 0 to {limit - 1}, got {shown(value)}")
+        return value
+
+    def entry(self, value: Any, nodes: list[Node], where: str) -> Entry:
+        if not isinstance(value, list) or len(value) not in (2, 3):
+            raise ParseError(f"{where} must be [node, index, version], got {shown(value)}")
+        node = nodes[self.index(value[0], len(nodes), where)]
+        if len(value) == 3:
+            self.index(value[2], 1 << 32, f"the version in {where}")
+        return node.entries[self.index(value[1], len(node.entries), f"the index in {where}")]
+
+    def node(self, data: Any, nodes: list[Node], where: str, depth: int) -> Node:
+        op_name, name = get(data, "op", str, where), get(data, "name", str, where, "")
+        key = next((k for k in ("attrs", "attr", "param") if k in data), "attrs")
+        given = get(data, key, dict, where, {})
+        params = {k: self.value(v, path(path(where, key), k), depth) for k, v in given.items()}
+        inputs = [
+            self.entry(e, nodes, path(where, f"inputs[{k}]"))
+            for k, e in enumerate(get(data, "inputs", list, where, []))
+        ]
+        control = [
+            nodes[self.index(c, len(nodes), path(where, f"control_deps[{k}]"))]
+            for k, c in enumerate(get(data, "control_deps", list, where, []))
+        ]
+        if op_name == "null":
+            return Node(None, (), _variable_params(params, path(where, key)), name, control)
+        try:
+            op = get_op(op_name)
+        except PasskitError as error:
+            raise ParseError(f"{where} '{name}': {error}") from None
+        if op.num_inputs not in (-1, len(inputs)):
+            raise ParseError(
+                f"{where} '{name}' has {len(inputs)} inputs; {op.name} takes {op.num_inputs}"
+            )
+        full = dict(op.params)
+        for k, v in params.items():
+            if k not in full:
+                raise ParseError(
+                    f"{path(path(where, key), k)} is no parameter of {op.name}; "
+                    f"{nearest(k, full) if full else 'it takes none'}"
+                )
+            full[k] = _from_string(v, full[k])
+            check_param(f"{where} '{name}'", k, full[k], op.params[k])
+        for k, v in full.items():
+            if v is REQUIRED:
+                raise ParseError(f"{path(where, key)} lacks the parameter '{k}' of {op.name}")
+        if op is CONSTANT and not isinstance(full["value"], np.ndarray):
+            raise ParseError(f"{path(where, key)}.value must be an array, got {full['value']!r}")
+        return Node(op, inputs, full, name, control)
+
+
+def _variable_params(params: dict[str, Any], where: str) -> dict[str, Any]:
+    """Shape, dtype and state of a variable; what is not said is unknown."""
+    known = {"shape": None, "dtype": None}
+    if params.get("state"):
+        known |= {"state": None, "initial": None}
+    for k in params:
+        if k not in known:
+            raise ParseError(f"{path(where, k)} is no attribute of a variable; {nearest(k, known)}")
+    found: dict[str, Any] = {**known, **params}
+    shape, dtype, initial = found["shape"], found["dtype"], found.get("initial")
+    if shape is not None and not (
+        isinstance(shape, tuple)
+        and all(isinstance(n, Size) or (type(n) is int and n >= 0) for n in shape)
+    ):
+        raise ParseError(f"{path(where, 'shape')} must be extents >= 0, got {shown(shape)}")
+    if dtype is not None and not isinstance(dtype, DType):
+        raise ParseError(f"{path(where, 'dtype')} must be a dtype, got {shown(dtype)}")
+    if initial is not None and not (
+        isinstance(initial, np.ndarray)
+        and dtype is not None
+        and initial.dtype == dtype.numpy
+        and initial.shape == shape
+    ):
+        raise ParseError(
+            f"{path(where, 'initial')} must be an array of the variable's shape and dtype, got "
+            f"{shown(initial)}"
+        )
+    return found
+
+
+def _from_string(value: Any, default: Any) -> Any:
+    """A parameter that NNVM wrote as a string, by the type of the default."""
+    if not isinstance(value, str) or isinstance(default, str) or default is REQUIRED:
+        return value
+    if value in ("None", "True", "False"):
+        return {"None": None, "True": True, "False": False}[value]
+    text = value.strip().replace("(", "[").replace(")", "]").replace(",]", "]")
+    try:
+        return plain(json.loads(text))
+    except (ValueError, RecursionError):
+        return value

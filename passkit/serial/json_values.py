@@ -1,0 +1,187 @@
+"""Values of parameters as JSON, written and read: numbers, arrays, sizes, dtypes, nested graphs."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from passkit.errors import GraphError, ParseError
+from passkit.graph.graph import Graph
+from passkit.graph.nested import DEEPEST, NESTED, nested_of
+from passkit.graph.op import REQUIRED
+from passkit.values.dtype import DType, dtype_of
+from passkit.values.size import Extent, Quotient, Size
+
+
+def encode(value: Any, where: str, graph_data: Callable[[Graph], Any]) -> Any:
+    """A parameter as lists, dicts, strings and numbers; ``graph_data`` writes graphs inside of it.
+
+    Raises: GraphError when it has no form in JSON.
+    """
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if np.isfinite(value) else {"float": repr(value)}
+
+    def inside(v: Any) -> Any:
+        return encode(v, where, graph_data)
+
+    if isinstance(value, (tuple, list)):
+        return [inside(v) for v in value]
+    if isinstance(value, DType):
+        return {"dtype": value.name}
+    if isinstance(value, Size):
+        return {"size": _encode_size(value)}
+    if isinstance(value, np.ndarray):
+        data = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode("ascii")
+        dtype = dtype_of(value.dtype).name
+        return {"array": data, "dtype": dtype, "shape": list(value.shape)}
+    if isinstance(value, Mapping):
+        return {"dict": [[inside(k), inside(v)] for k, v in value.items()]}
+    kind = nested_of(value)
+    if kind is None:
+        raise GraphError(
+            f"{where} is a {type(value).__name__}, which has no form in JSON; use numbers, "
+            f"strings, tuples or arrays as parameters"
+        )
+    graph, rest = kind.take(value)
+    return {kind.tag: graph_data(graph), "with": inside(rest)}
+
+
+def _encode_size(size: Extent) -> Any:
+    if isinstance(size, int):
+        return size
+    return [
+        [
+            c,
+            [
+                a if isinstance(a, str) else [*map(_encode_size, (a.numerator, a.denominator))]
+                for a in monomial
+            ],
+        ]
+        for monomial, c in size.terms
+    ]
+
+
+def get(data: Any, key: str, kind: type, where: str, default: Any = REQUIRED) -> Any:
+    """The value of a key, of the kind that it must be. Raises: ParseError."""
+    if not isinstance(data, dict):
+        raise ParseError(f"{where or 'the top'} must be an object, got {shown(data)}")
+    if key not in data:
+        if default is REQUIRED:
+            raise ParseError(f"{where or 'the top'} lacks the key '{key}'; it has {sorted(data)}")
+        return default
+    value = data[key]
+    if not isinstance(value, kind):
+        raise ParseError(f"{path(where, key)} must be a {kind.__name__}, got {shown(value)}")
+    return value
+
+
+def path(where: str, key: object) -> str:
+    """Where a key stands, as messages call it."""
+    return f"{where}.{key}" if where else str(key)
+
+
+def shown(value: Any) -> str:
+    """A value as messages show it: not at length."""
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+class ValueReader(ABC):
+    """Reads values; who inherits this reads the graphs inside of them."""
+
+    @abstractmethod
+    def graph(self, data: Any, where: str, depth: int) -> Graph:
+        """The graph that ``data`` stands for."""
+
+    def value(self, data: Any, where: str, depth: int) -> Any:
+        """The parameter that ``data`` stands for."""
+        if depth > DEEPEST:
+            raise ParseError(f"{where} is nested more than {DEEPEST} values deep")
+        if isinstance(data, list):
+            return tuple(self.value(v, f"{where}[{k}]", depth + 1) for k, v in enumerate(data))
+        if not isinstance(data, dict):
+            return data
+        if "float" in data:
+            word = data["float"]
+            if word not in ("inf", "-inf", "nan"):
+                raise ParseError(f"{where}.float must be inf, -inf or nan, got {shown(word)}")
+            return float(word)
+        if "array" in data:
+            return _array(data, where)
+        if "dtype" in data:
+            return dtype_of(get(data, "dtype", str, where))
+        if "size" in data:
+            return self.size(data["size"], path(where, "size"), depth)
+        if "dict" in data:
+            pairs = get(data, "dict", list, where)
+            if any(not isinstance(p, list) or len(p) != 2 for p in pairs):
+                raise ParseError(f"{where}.dict must be pairs, got {shown(pairs)}")
+            return {
+                self.value(k, where, depth + 1): self.value(v, where, depth + 1) for k, v in pairs
+            }
+        for tag, kind in NESTED.items():
+            if tag in data:
+                graph = self.graph(data[tag], path(where, tag), depth + 1)
+                rest = self.value(data.get("with", {}), path(where, "with"), depth + 1)
+                if not isinstance(rest, dict):
+                    raise ParseError(f"{where}.with must be a dict, got {shown(rest)}")
+                return kind.make(graph, rest)
+        raise ParseError(f"{where} is of no known kind, got {shown(data)}")
+
+    def size(self, data: Any, where: str, depth: int) -> Extent:
+        """A polynomial: ``[[coefficient, [symbol or [numerator, denominator], …]], …]``."""
+        if depth > DEEPEST:
+            raise ParseError(f"{where} is nested more than {DEEPEST} sizes deep")
+        if isinstance(data, int) and not isinstance(data, bool):
+            return data
+        total: Extent = 0
+        for term in data if isinstance(data, list) else [data]:
+            well = isinstance(term, list) and len(term) == 2 and isinstance(term[1], list)
+            if not well or not isinstance(term[0], int) or len(term[1]) > DEEPEST:
+                raise ParseError(f"{where} must be [[int, [symbol, …]], …], got {shown(data)}")
+            product: Extent = term[0]
+            for atom in term[1]:
+                if isinstance(atom, str):
+                    product = product * Size.symbol(atom)
+                elif isinstance(atom, list) and len(atom) == 2:
+                    over, under = (self.size(a, where, depth + 1) for a in atom)
+                    if under == 0:
+                        raise ParseError(f"{where} divides {over} by zero")
+                    product = product * Size({(Quotient(over, under),): 1})
+                else:
+                    raise ParseError(f"{where} has {shown(atom)}, which is no symbol or quotient")
+            total = total + product
+        return total
+
+
+def _array(data: dict[str, Any], where: str) -> Any:
+    """A frozen array; its bytes must be exactly what shape and dtype say."""
+    dtype = dtype_of(get(data, "dtype", str, where)).numpy
+    shape = tuple(get(data, "shape", list, where))
+    count = 1
+    for n in shape:
+        if isinstance(n, bool) or not isinstance(n, int) or n < 0:
+            raise ParseError(f"{where}.shape must be ints >= 0, got {shown(shape)}")
+        count *= n
+    text = get(data, "array", str, where)
+    if len(text) != -(-count * dtype.itemsize // 3) * 4:
+        raise ParseError(
+            f"{where}.array must have {count * dtype.itemsize} bytes for {dtype}{list(shape)}, got "
+            f"base64 text of {len(text)} characters"
+        )
+    try:
+        raw = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise ParseError(f"{where}.array is not base64: {error}") from None
+    if len(raw) != count * dtype.itemsize:
+        raise ParseError(f"{where}.array must have {count * dtype.itemsize} bytes, got {len(raw)}")
+    array = np.frombuffer(raw, dtype).reshape(shape)
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,195 @@
+"""Reads the text form of graphs, which `text.py` describes; it builds nodes as it goes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passkit.errors import ParseError, PasskitError, nearest
+from passkit.graph.call import apply
+from passkit.graph.graph import Graph
+from passkit.graph.nested import DEEPEST
+from passkit.graph.node import CONSTANT, Entry, Node
+from passkit.graph.op import get_op
+from passkit.serial.text import WORDS
+from passkit.serial.text_values import ValueParser
+from passkit.serial.tokens import Token, tokens
+from passkit.values.size import has_size
+
+
+def parse(text: str) -> Graph:
+    """The graph that a text describes, in the form of `passkit.serial.text`.
+
+    Raises: ParseError with line and column. Errors of operators carry the line as a note.
+    """
+    parser = _Parser(tokens(text))
+    graph = parser.graph()
+    parser.expect("", "the end of the text")
+    return graph
+
+
+class _Scope:
+    """The names that one graph has given so far."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, Node] = {}
+        self.updates: list[tuple[Node, Entry]] = []
+
+
+class _Parser(ValueParser):
+    """Reads statements from left to right; `scope` is the innermost graph."""
+
+    def __init__(self, found: list[Token]) -> None:
+        super().__init__(found)
+        self.scope = _Scope()
+
+    def graph(self) -> Graph:
+        """Statements up to and with ``return``."""
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise self.fail(f"graphs are nested more than {DEEPEST} deep")
+        outer, self.scope = self.scope, _Scope()
+        self.skip_ends()
+        while not self.accept("return"):
+            if self.next.kind == "stop" or self.next.text == "}":
+                raise self.fail(f"expected a statement or 'return', got {self.shown()}")
+            self.statement()
+            self.end()
+        outputs: list[Entry] = []
+        if self.next.kind in ("name", "string"):
+            outputs.append(self.operand())
+            while self.accept(","):
+                outputs.append(self.operand())
+        self.end()
+        made = Graph(outputs, self.scope.updates)
+        self.scope = outer
+        self.depth -= 1
+        return made
+
+    def statement(self) -> None:
+        first = self.next
+        if first.kind == "name" and first.text == "update":
+            self.at += 1
+            self.update()
+            return
+        is_state = first.kind == "name" and self.accept("state")
+        token = self.next
+        name = self.name()
+        if name in self.scope.nodes:
+            raise self.fail(f"the name {name!r} is given twice", token)
+        if is_state or self.next.text == ":":
+            self.expect(":")
+            node = self.declaration(name, is_state)
+        else:
+            self.expect("=", "':' and a type, or '=' and an operator")
+            node = self.call(name)
+        self.scope.nodes[name] = node
+
+    def update(self) -> None:
+        token = self.next
+        target = self.ref().node
+        if not (target.is_variable and target.params.get("state")):
+            raise self.fail(f"'{token.text}' is no state variable, so it has no update", token)
+        self.expect("=")
+        self.scope.updates.append((target, self.ref()))
+
+    def known(self, token: Token, name: str) -> Node:
+        if name not in self.scope.nodes:
+            hint = nearest(name, self.scope.nodes) if self.scope.nodes else "nothing is named yet"
+            raise self.fail(f"there is no {name!r} above; {hint}", token)
+        return self.scope.nodes[name]
+
+    def ref(self) -> Entry:
+        token = self.next
+        node = self.known(token, self.name())
+        if self.accept(":"):
+            index = self.integer()
+            if index >= len(node.entries):
+                raise self.fail(
+                    f"{token.text} has {len(node.entries)} result(s), so no number {index}", token
+                )
+            return node.entries[index]
+        if len(node.entries) > 1:
+            raise self.fail(
+                f"{token.text} has {len(node.entries)} results; write {token.text}:0", token
+            )
+        return node.entries[0]
+
+    def operand(self) -> Entry:
+        """A reference, or an operator without a name of its own: ``add(exp(x), 1)``."""
+        token, following = self.next, self.tokens[self.at + 1]
+        if token.kind != "name" or following.kind != "mark" or following.text != "(":
+            return self.ref()
+        self.depth += 1
+        if self.depth > 4 * DEEPEST:
+            raise self.fail(f"operators are nested more than {4 * DEEPEST} deep")
+        node = self.call("")
+        self.depth -= 1
+        if len(node.entries) > 1:
+            raise self.fail(f"{token.text} has {len(node.entries)} results; give it a name", token)
+        return node.entries[0]
+
+    def after(self) -> list[Node]:
+        """The nodes in ``after(…)``."""
+        found: list[Node] = []
+        if self.accept("after"):
+            self.expect("(")
+            while not self.accept(")"):
+                token = self.next
+                found.append(self.known(token, self.name()))
+                if self.next.text != ")":
+                    self.expect(",")
+        return found
+
+    def declaration(self, name: str, is_state: bool) -> Node:
+        token = self.next
+        dtype, shape = self.type(name)
+        value: Any = None
+        if self.accept("="):
+            value = self.array(dtype, shape, token)
+        params: dict[str, Any] = {"shape": shape, "dtype": dtype}
+        if is_state:
+            if dtype is None or has_size(shape):
+                raise self.fail(f"state variable {name!r} needs a dtype and a known shape", token)
+            return Node(None, (), {**params, "state": True, "initial": value}, name, self.after())
+        if value is not None:
+            return Node(CONSTANT, (), {"value": value}, name, self.after())
+        return Node(None, (), params, name, self.after())
+
+    def call(self, name: str) -> Node:
+        token = self.next
+        try:
+            op = get_op(self.name())
+        except PasskitError as error:
+            if isinstance(error, ParseError):
+                raise
+            raise self.fail(str(error), token) from None
+        self.expect("(")
+        inputs: list[Any] = []
+        params: dict[str, Any] = {}
+        while not self.accept(")"):
+            following = self.tokens[self.at + 1]
+            if self.next.kind == "name" and following.text == "=" and following.kind == "mark":
+                key = self.next
+                self.at += 2
+                if key.text in params:
+                    raise self.fail(f"parameter {key.text!r} is given twice", key)
+                params[key.text] = self.value()
+            elif params:
+                raise self.fail(f"expected a parameter, got {self.shown()}; inputs come first")
+            else:
+                inputs.append(self.argument())
+            if self.next.text != ")":
+                self.expect(",")
+        try:
+            return apply(op, inputs, params, name, self.after())
+        except PasskitError as error:
+            error.add_note(f"at line {token.line}, column {token.column} of the text")
+            raise
+
+    def argument(self) -> Any:
+        """A reference, an operator, or a literal."""
+        token = self.next
+        is_name = token.kind == "name" and token.text not in WORDS
+        if is_name or token.kind == "string":
+            return self.operand()
+        return self.value() if token.text in ("(", "none") else self.number()

@@ -1,0 +1,240 @@
+"""Graphs as text to read and to write by hand; JSON is the form to store.
+
+>>> from passkit.serial.parser import parse
+>>> from passkit.serial.text import to_text
+>>> graph = parse("x: f32[?, 4]; c: f32[2] = [1, 2]; return x")
+>>> print(to_text(graph))
+x: f32[?, 4]
+return x
+
+A statement stands on a line, or before a ``;``::
+
+    a: f32[n, 4]                        an input; ? is an unknown size of its own, [...] any rank
+    state w: f32[2] = [0, 0]            a state variable, with or without an initial value
+    c: f32[2] = [1.5, nan]              a constant
+    e = softmax(a, axis=-1)             an operator; e:1 is its second result
+    f = add(exp(a), 1)                  an operator without a name of its own, inside of another
+    s = assign(w, c) after(e)           it must run after e
+    update w = c                        a write that Functionalize found
+    return e, s                         the outputs
+
+Names that are no identifiers are written as JSON strings, symbols of sizes as ``$"…"``.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from passkit.errors import DTypeError
+from passkit.graph.graph import Graph
+from passkit.graph.nested import nested_of
+from passkit.graph.node import CONSTANT, Entry, Node
+from passkit.values.dtype import DType, dtype_of, promote, weak_scalar
+from passkit.values.size import Extent, Quotient, Shape, Size
+
+INLINE = 64
+"""Constants of so many elements are written as numbers, larger ones in base64."""
+
+BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z0-9_]+)*")
+WORDS = {"none": None, "true": True, "false": False, "inf": float("inf"), "nan": float("nan")}
+KEYWORDS = frozenset({*WORDS, "return", "state", "update", "after", "array", "base64", "dtype"})
+
+
+def to_text(graph: Graph) -> str:
+    """``graph`` as text that `parse` reads back.
+
+    A parameter that has no text form is written as ``opaque("…")``, which `parse` refuses.
+    """
+    return "\n".join(_Writer(graph).lines())
+
+
+def name_text(name: str) -> str:
+    """A name as it is, or quoted."""
+    return name if BARE.fullmatch(name) and name not in KEYWORDS else json.dumps(name)
+
+
+def size_text(size: Extent) -> str:
+    """An extent: a number or a polynomial such as ``4*n + 1``."""
+    if isinstance(size, int):
+        return str(size)
+    out = ""
+    for monomial, c in size.terms:
+        factors = [_atom_text(a) for a in monomial]
+        if abs(c) != 1 or not factors:
+            factors.insert(0, str(abs(c)))
+        sign = (" - " if c < 0 else " + ") if out else "-" if c < 0 else ""
+        out += sign + "*".join(factors)
+    return out
+
+
+def _atom_text(atom: str | Quotient) -> str:
+    if isinstance(atom, Quotient):
+        return f"(({size_text(atom.numerator)})//({size_text(atom.denominator)}))"
+    return atom if BARE.fullmatch(atom) and atom not in KEYWORDS else "$" + json.dumps(atom)
+
+
+def type_text(dtype: DType | None, shape: Shape | None, name: str = "") -> str:
+    """A dtype and shape, such as ``f32[?, 4]``; sizes of its own are question marks."""
+    if shape is None:
+        inside = "..."
+    else:
+        own = [Size.symbol(f"{name}.{k}") for k in range(len(shape))]
+        inside = ", ".join("?" if n == o else size_text(n) for n, o in zip(shape, own, strict=True))
+    return f"{dtype.short if dtype else '?'}[{inside}]"
+
+
+def number_text(value: Any) -> str:
+    """A NumPy scalar, as short as it can be read back."""
+    kind = "f" if value.dtype.name == "bfloat16" else value.dtype.kind
+    if kind == "b":
+        return "true" if value else "false"
+    text = str(value)
+    return f"{text}.0" if kind == "f" and text.lstrip("-").isdigit() else text
+
+
+def array_text(array: Any) -> str:
+    """The elements of an array in a row, or its bytes where that is shorter or not exact."""
+    if array.size <= INLINE and array.dtype.kind != "c":
+        numbers = [number_text(v) for v in array.reshape(-1)]
+        again = elements([python_number(t) for t in numbers], array.dtype, array.shape)
+        if again is not None and again.tobytes() == np.ascontiguousarray(array).tobytes():
+            return f"[{', '.join(numbers)}]" if array.ndim else numbers[0]
+    data = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
+    return f'base64("{data}")'
+
+
+def python_number(text: str) -> Any:
+    """The Python number that a text stands for."""
+    sign = -1 if text.startswith("-") else 1
+    bare = text.lstrip("-")
+    if bare in WORDS:
+        return WORDS[bare] if sign > 0 else -float(bare)
+    return float(text) if re.search(r"[.eE]", bare) else int(text)
+
+
+def elements(values: Sequence[Any], dtype: Any, shape: tuple[int, ...]) -> Any:
+    """The array of these Python numbers; None when one does not fit the dtype."""
+    kinds: dict[str, tuple[type, ...]] = {"b": (bool,), "i": (int,), "u": (int,)}
+    fits = kinds.get(dtype.kind, (int, float))
+    if any(not isinstance(v, fits) or (isinstance(v, bool) and dtype.kind != "b") for v in values):
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            array = np.array(list(values), np.float64 if dtype.kind in "fV" else dtype)
+            return array.astype(dtype).reshape(shape)
+    except (OverflowError, ValueError):
+        return None
+
+
+class _Writer:
+    """Writes one graph; nested graphs are indented below the statement that holds them."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph, self.names = graph, graph.names
+        uses: dict[Entry, int] = {e: len(n) for e, n in graph.users.items()}
+        kept = {e.node for e in graph.heads} | {c for n in graph.nodes for c in n.control}
+        self.single = {e for e, count in uses.items() if count == 1 and e.node not in kept}
+
+    def lines(self) -> list[str]:
+        out: list[str] = []
+        skipped: set[Node] = set()
+        for node in self.graph.nodes:
+            if node.op is not None:
+                skipped.update(
+                    e.node for k, e in enumerate(node.inputs) if self.literal(node, k) is not None
+                )
+        for node in self.graph.nodes:
+            if node not in skipped:
+                out.extend(self.statement(node).split("\n"))
+        out += [f"update {self.ref(v.entries[0])} = {self.ref(e)}" for v, e in self.graph.updates]
+        out.append(" ".join(["return", ", ".join(map(self.ref, self.graph.outputs))]).rstrip())
+        return out
+
+    def ref(self, entry: Entry) -> str:
+        name = name_text(self.names[entry.node])
+        return f"{name}:{entry.index}" if len(entry.node.entries) > 1 else name
+
+    def literal(self, node: Node, k: int) -> str | None:
+        """Input ``k`` as a number in place, if `parse` would make the same constant of it."""
+        entry = node.inputs[k]
+        plain = entry.node.op is CONSTANT and not entry.node.name and entry in self.single
+        if not plain or entry.node.params["value"].ndim or entry.node.control:
+            return None
+        others = [e.dtype for e in node.inputs if e.dtype is not None and e.node.op is not CONSTANT]
+        value = entry.node.params["value"]
+        text = number_text(value[()])
+        if not others or value.dtype.kind == "c":
+            return None
+        try:
+            dtype = weak_scalar(python_number(text), reduce(promote, others))
+        except DTypeError:
+            return None
+        again = elements([python_number(text)], dtype.numpy, ())
+        same = dtype.numpy == value.dtype and again is not None
+        return text if same and again.tobytes() == value.tobytes() else None
+
+    def statement(self, node: Node) -> str:
+        name = name_text(self.names[node])
+        after = ", ".join(name_text(self.names[c]) for c in node.control)
+        tail = f" after({after})" if after else ""
+        if node.op is None:
+            shape, dtype = node.params.get("shape"), node.params.get("dtype")
+            head = f"{name}: {type_text(dtype, shape, self.names[node])}"
+            if not node.params.get("state"):
+                return head + tail
+            initial = node.params["initial"]
+            return f"state {head}{'' if initial is None else f' = {array_text(initial)}'}{tail}"
+        if node.op is CONSTANT:
+            value = node.params["value"]
+            return f"{name}: {_array_type(value)} = {array_text(value)}{tail}"
+        inputs = [self.literal(node, k) or self.ref(e) for k, e in enumerate(node.inputs)]
+        params = [
+            f"{k}={self.value(v)}"
+            for k, v in node.params.items()
+            if k not in node.op.params or not _same(v, node.op.params[k])
+        ]
+        return f"{name} = {name_text(node.op.name)}({', '.join(inputs + params)}){tail}"
+
+    def value(self, value: Any) -> str:
+        for word, meaning in WORDS.items():
+            if value is meaning:
+                return word
+        if isinstance(value, float):
+            return repr(value)
+        if isinstance(value, (int, Size)):
+            return size_text(value)
+        if isinstance(value, str):
+            return json.dumps(value)
+        if isinstance(value, DType):
+            return f"dtype({value.name})"
+        if isinstance(value, (tuple, list)):
+            inside = ", ".join(map(self.value, value))
+            return f"({inside},)" if len(value) == 1 else f"({inside})"
+        if isinstance(value, Mapping):
+            pairs = (f"{self.value(k)}: {self.value(v)}" for k, v in value.items())
+            return "{" + ", ".join(pairs) + "}"
+        if isinstance(value, np.ndarray):
+            return f"array({_array_type(value)}, {array_text(value)})"
+        kind = nested_of(value)
+        if kind is None:
+            return f"opaque({json.dumps(getattr(value, '__qualname__', type(value).__name__))})"
+        graph, rest = kind.take(value)
+        inside = "\n".join("    " + line for line in _Writer(graph).lines())
+        given = ", ".join(f"{k}={self.value(v)}" for k, v in rest.items())
+        return f"{kind.tag}({given}) {{\n{inside}\n}}"
+
+
+def _array_type(array: Any) -> str:
+    return type_text(dtype_of(array.dtype), array.shape)
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether a parameter has its default: 1, 1.0 and True differ."""
+    return type(a) is type(b) and not isinstance(a, np.ndarray) and bool(a == b)

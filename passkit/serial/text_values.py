@@ -1,0 +1,252 @@
+"""Reads the values in the text form of graphs: types, numbers, arrays, tuples, dicts and sizes."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from passkit.errors import DTypeError, PasskitError
+from passkit.graph.graph import Graph
+from passkit.graph.nested import DEEPEST, NESTED
+from passkit.serial.text import KEYWORDS, WORDS, elements, python_number, size_text, type_text
+from passkit.serial.tokens import Cursor, Token
+from passkit.values.dtype import DType, dtype_of
+from passkit.values.size import Extent, Shape, Size, has_size
+
+
+class ValueParser(Cursor, ABC):
+    """Reads values; who inherits this reads the graphs inside of them."""
+
+    def __init__(self, found: list[Token]) -> None:
+        super().__init__(found)
+        self.depth = 0
+
+    @abstractmethod
+    def graph(self) -> Graph:
+        """Statements up to and with ``return``."""
+
+    def type(self, name: str) -> tuple[DType | None, Shape | None]:
+        """A dtype and a shape; ``name`` is whose they are, for sizes of its own."""
+        dtype: DType | None = None
+        token = self.next
+        if not self.accept("?"):
+            try:
+                dtype = dtype_of(self.name())
+            except DTypeError as error:
+                raise self.fail(str(error), token) from None
+        if not self.accept("["):
+            return dtype, ()
+        if self.accept("..."):
+            self.expect("]")
+            return dtype, None
+        shape: list[Extent] = []
+        while not self.accept("]"):
+            token = self.next
+            if self.accept("?"):
+                shape.append(Size.symbol(f"{name}.{len(shape)}"))
+            else:
+                n = self.value()
+                if not isinstance(n, Size) and (type(n) is not int or n < 0):
+                    raise self.fail(f"an extent is an int >= 0, a size or '?', got {n!r}", token)
+                shape.append(n)
+            if self.next.text != "]":
+                self.expect(",")
+        return dtype, tuple(shape)
+
+    def array(self, dtype: DType | None, shape: Shape | None, token: Token) -> Any:
+        """The elements of an array: a number, a list, or base64; frozen."""
+        if dtype is None or shape is None or has_size(shape):
+            raise self.fail("an array needs a dtype and a known shape", token)
+        known = tuple(n for n in shape if isinstance(n, int))
+        count = int(np.prod(known, dtype=object)) if known else 1
+        if self.accept("base64"):
+            self.expect("(")
+            array = self.from_base64(dtype, known, count)
+            self.expect(")")
+        else:
+            values = self.numbers()
+            if len(values) != count:
+                raise self.fail(
+                    f"{type_text(dtype, known)} has {count} elements, got {len(values)}", token
+                )
+            array = elements(values, dtype.numpy, known)
+            if array is None:
+                raise self.fail(f"not all of these numbers are {dtype}", token)
+        array.flags.writeable = False
+        return array
+
+    def from_base64(self, dtype: DType, shape: tuple[int, ...], count: int) -> Any:
+        """The array whose bytes a string holds."""
+        token = self.next
+        text = self.string()
+        try:
+            raw = base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise self.fail(f"this is not base64: {error}", token) from None
+        if len(raw) != count * dtype.nbytes:
+            raise self.fail(
+                f"{type_text(dtype, shape)} has {count * dtype.nbytes} bytes, got {len(raw)}", token
+            )
+        return np.frombuffer(raw, dtype.numpy).reshape(shape)
+
+    def numbers(self) -> list[Any]:
+        """A number, or several in brackets."""
+        if not self.accept("["):
+            return [self.number()]
+        found: list[Any] = []
+        while not self.accept("]"):
+            found.append(self.number())
+            if self.next.text != "]":
+                self.expect(",")
+        return found
+
+    def number(self) -> Any:
+        """A number or a word such as inf, with its sign."""
+        sign = "-" if self.accept("-") else ""
+        token = self.next
+        word = token.kind == "name" and token.text in (
+            ("inf", "nan") if sign else ("inf", "nan", "true", "false")
+        )
+        if not word and token.kind != "number":
+            raise self.fail(f"expected a number, got {self.shown()}")
+        self.at += 1
+        if len(token.text) > 400:
+            raise self.fail(f"a number has {len(token.text)} digits", token)
+        return python_number(sign + token.text)
+
+    def value(self) -> Any:
+        """A parameter: literals, tuples, dicts, arrays, graphs, and arithmetic on sizes."""
+        self.depth += 1
+        if self.depth > 4 * DEEPEST:
+            raise self.fail(f"values are nested more than {4 * DEEPEST} deep")
+        token = self.next
+        total = self.product()
+        while self.next.kind == "mark" and self.next.text in "+-":
+            minus = self.next.text == "-"
+            self.at += 1
+            right = self.size(self.product(), token)
+            total = self.size(total, token) + (right * -1 if minus else right)
+        self.depth -= 1
+        return total
+
+    def product(self) -> Any:
+        """Values multiplied or divided."""
+        token = self.next
+        if self.accept("-"):
+            right = self.product()
+            return -right if isinstance(right, float) else self.size(right, token) * -1
+        left = self.primary()
+        while self.next.text in ("*", "//") and self.next.kind == "mark":
+            times = self.next.text == "*"
+            self.at += 1
+            right = self.size(self.primary(), token)
+            left = self.size(left, token)
+            if not times and right == 0:
+                raise self.fail(f"{size_text(left)} is divided by zero", token)
+            left = left * right if times else left // right
+        return left
+
+    def size(self, value: Any, token: Token) -> Any:
+        """``value``, which must be a number or a size."""
+        if not isinstance(value, (int, Size)) or isinstance(value, bool):
+            raise self.fail(f"only sizes are added and multiplied, got {value!r}", token)
+        return value
+
+    def primary(self) -> Any:
+        """A value without arithmetic."""
+        token = self.next
+        if token.kind == "string":
+            return self.string()
+        if token.kind == "number":
+            return self.number()
+        if self.accept("("):
+            return self.tuple()
+        if self.accept("{"):
+            return self.dict()
+        if self.accept("$"):
+            return Size.symbol(self.string())
+        if token.kind != "name":
+            raise self.fail(f"expected a value, got {self.shown()}")
+        self.at += 1
+        if token.text in WORDS:
+            return WORDS[token.text]
+        called = self.next.text == "(" and self.next.kind == "mark"
+        special: dict[str, Callable[[], Any]] = {"array": self.typed_array, "dtype": self.dtype}
+        if called and token.text in special:
+            self.at += 1
+            return special[token.text]()
+        if called and token.text in NESTED:
+            return self.nested(token.text)
+        if called or token.text in KEYWORDS:
+            raise self.fail(f"{token.text!r} is no value", token)
+        return Size.symbol(token.text)
+
+    def tuple(self) -> Any:
+        """``(a, b)``, ``(a,)``, ``()``; without a comma, just the value."""
+        found: list[Any] = []
+        comma = False
+        while not self.accept(")"):
+            found.append(self.value())
+            comma = self.accept(",")
+            if not comma and self.next.text != ")":
+                raise self.fail(f"expected ',' or ')', got {self.shown()}")
+        return found[0] if len(found) == 1 and not comma else tuple(found)
+
+    def dict(self) -> Any:
+        """A dict, after its brace."""
+        found: dict[Any, Any] = {}
+        while not self.accept("}"):
+            key = self.next
+            name = self.value()
+            self.expect(":")
+            try:
+                found[name] = self.value()
+            except TypeError:
+                raise self.fail(f"{name!r} cannot be the key of a dict", key) from None
+            if self.next.text != "}":
+                self.expect(",")
+        return found
+
+    def typed_array(self) -> Any:
+        """An array, after ``array(``."""
+        token = self.next
+        dtype, shape = self.type("")
+        self.expect(",")
+        found = self.array(dtype, shape, token)
+        self.expect(")")
+        return found
+
+    def dtype(self) -> Any:
+        """A dtype, after ``dtype(``."""
+        token = self.next
+        try:
+            found = dtype_of(self.name())
+        except DTypeError as error:
+            raise self.fail(str(error), token) from None
+        self.expect(")")
+        return found
+
+    def nested(self, tag: str) -> Any:
+        """``tag(key=value, …) { statements }``."""
+        token = self.next
+        self.expect("(")
+        given: dict[str, Any] = {}
+        while not self.accept(")"):
+            key = self.name()
+            self.expect("=")
+            given[key] = self.value()
+            if self.next.text != ")":
+                self.expect(",")
+        self.expect("{")
+        inner = self.graph()
+        self.expect("}")
+        try:
+            return NESTED[tag].make(inner, given)
+        except PasskitError as error:
+            error.add_note(f"at line {token.line}, column {token.column} of the text")
+            raise

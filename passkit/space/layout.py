@@ -1,0 +1,358 @@
+"""Layouts: the iteration space of a group, and where each of its values lives in it.
+
+A value is FULL (one for each point), ROW (one for each point of the kept axes: what a reduction
+leaves) or INLINE (computed where it is read, at any index).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Set
+from functools import lru_cache
+
+from passkit.ast import Chunks, Var
+from passkit.ast.index import Sum, common_refinement, ravel
+from passkit.ast.walk import variables
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.space.reads import Index, reads_of
+from passkit.space.space import (
+    Axis,
+    Folding,
+    Infeasible,
+    Role,
+    Space,
+    axes_of,
+    folding_of,
+    is_free,
+    reduce_of,
+    scan_of,
+)
+from passkit.space.unroll import SMALL, spelled_out
+from passkit.values import dtype as dt
+from passkit.values.size import Extent, Shape, numel
+
+
+def _refined(
+    shape: Shape, reduced: tuple[int, ...] | None, shapes: list[Shape]
+) -> tuple[Axis, ...]:
+    """Axes of ``shape``, cut finer where other shapes of the group have dimensions of their own."""
+    finer = common_refinement([shape, *shapes])
+    if finer is None or not finer:
+        return axes_of(shape, reduced)
+    parts = list(finer)
+    flags: list[int] = []
+    for k in range(len(shape) - 1, -1, -1):
+        product: Extent = 1
+        while product != shape[k]:
+            product = parts.pop() * product
+            if reduced is not None and k in reduced:
+                flags.append(len(parts))
+    return axes_of(finer, None if reduced is None else tuple(flags))
+
+
+class Layout:
+    """A group's space and the role of every node in it.
+
+    ``cut`` is the shape that all its reductions fold in the same ``chunks``, if they do;
+    ``reverse`` says which way its scans run, if it has any.
+    """
+
+    def __init__(
+        self, graph: Graph, space: Space, cut: Shape | None = None, chunks: Chunks | None = None
+    ) -> None:
+        self.graph, self.space = graph, space
+        self.cut, self.chunks = cut, chunks
+        self.reverse: bool | None = None
+        self.roles: dict[Node, Role] = {}
+        self.demands: dict[Node, dict[Index, Role]] = {}
+        self.accesses: list[Sum] = []
+        self.input_reads: dict[Node, list[Sum]] = {}
+        self.pinned: set[Var] = set()
+        self._linear: dict[tuple[Index, Shape], Sum] = {}
+
+    def linear(self, index: Index, shape: Shape) -> Sum:
+        """The row-major linear index, found once: chains of elementwise values share theirs."""
+        found = self._linear.get((index, shape))
+        if found is None:
+            found = self._linear[index, shape] = ravel(index, shape, self.space.extents)
+        return found
+
+    def reads(self, node: Node, index: Index) -> list[tuple[Entry, Index]]:
+        """The entries that ``node`` reads for its element at ``index``, and where."""
+        found = reduce_of(node)
+        if found is not None:
+            entry = node.inputs[0]
+            return [(entry, self.space.index(Role.FULL, known_shape(entry)))]
+        if scan_of(node) is not None:
+            return [(node.inputs[0], index)]
+        found_at = reads_of(node, index, self.space.extents)
+        self.pinned |= found_at.pinned
+        return [(node.inputs[k], i) for k, i in found_at.at]
+
+    def role_at(self, entry: Entry, index: Index) -> Role:
+        """Whether this read meets the value at the current point, or row, or elsewhere.
+
+        What a reduction leaves is a row even where every row has one point.
+        """
+        shape = known_shape(entry)
+        total = numel(shape)
+        linear = self.linear(index, shape)
+        full = total == self.space.size and linear == self.space.full
+        if full and reduce_of(entry.node) is None:
+            return Role.FULL
+        if self.space.reduced and total == self.space.rows and linear == self.space.row:
+            return Role.ROW
+        return Role.INLINE
+
+
+@lru_cache(maxsize=256)
+def lay_out(graph: Graph) -> Layout | Infeasible:
+    """Where every value of a group lives, or why the group has no common space.
+
+    Small folds are spelled out where nothing but what they leave is wanted, so that the space has
+    no axis of theirs: the layout is then of a graph without reductions. Kept for the passes that
+    ask again about the same graph; not to be changed.
+    """
+    spelled = spelled_out(graph)
+    if spelled is None:
+        return _laid_out(graph, None)
+    plain, found = _laid_out(graph, None), _laid_out(spelled, None)
+    if isinstance(found, Infeasible) or not _is_better(found, plain):
+        return plain
+    return found
+
+
+Boundary = Callable[[Space], list[Sum]]
+"""More accesses, which keep axes apart that the group alone would join."""
+
+
+def lay_apart(graph: Graph, apart: Boundary) -> Layout | Infeasible:
+    """The same for a part of a stitched kernel, with axes that a boundary goes through apart."""
+    return _laid_out(graph, apart)
+
+
+def _is_better(found: Layout, other: Layout | Infeasible) -> bool:
+    """Whether a layout of small folds computes each once, and no worse across the lanes."""
+    for node, at in found.demands.items():
+        if node.op is SMALL and any(role is not Role.FULL for role in at.values()):
+            return False
+    if isinstance(other, Infeasible) or not other.space.axes[-1].reduced:
+        return True
+    lane = found.space.axes[-1].var
+    return all(
+        a.coefficient(lane) in (0, 1, 2, -1)
+        and all(isinstance(x, Var) or lane not in set(variables(x)) for x, _ in a.terms)
+        for a in found.accesses
+    )
+
+
+def _laid_out(graph: Graph, apart: Boundary | None) -> Layout | Infeasible:
+    """The layout of a group as it is."""
+    if apart is None and all(folding_of(n) is None for n in graph.nodes):
+        anchor = largest_of(graph.outputs)
+        if _is_flat(graph, anchor):
+            return _flat(graph, anchor)
+    found = _spread(graph)
+    if isinstance(found, Infeasible):
+        return found
+    layout, accesses, pinned = found
+    more = accesses if apart is None else [*accesses, *apart(layout.space)]
+    merged = merge_axes(layout.space, more, pinned)
+    return layout if len(merged.axes) == len(layout.space.axes) else _joined(graph, merged.axes)
+
+
+@lru_cache(maxsize=256)
+def _spread(graph: Graph) -> tuple[Layout, list[Sum], frozenset[Var]] | Infeasible:
+    """The layout with all axes apart, how it reads its inputs, and axes that must stay."""
+    folds = [(n, f) for n in graph.nodes if (f := folding_of(n)) is not None]
+    if folds:
+        first, found = folds[0]
+        layout = spread_over(known_shape(first.inputs[0]), found, graph)
+    else:
+        layout = spread_over(largest_of(graph.outputs), None, graph)
+    problem = _demand(layout)
+    layout.pinned |= _inside(layout.accesses)
+    return problem or (layout, list(layout.accesses), frozenset(layout.pinned))
+
+
+def spread_over(anchor: Shape, folding: Folding | None, graph: Graph) -> Layout:
+    """The layout of a group, still empty, over one shape with all axes apart."""
+    nodes = (n for n in graph.nodes if not is_free(n))
+    space = space_over(anchor, folding, others_of(anchor, nodes))
+    chunks = None if folding is None else folding.chunks
+    return Layout(graph, space, anchor if chunks else None, chunks)
+
+
+def others_of(anchor: Shape, nodes: Iterable[Node]) -> list[Shape]:
+    """The other shapes that values of as many elements have, each once."""
+    total = numel(anchor)
+    return list(
+        dict.fromkeys(
+            s
+            for n in nodes
+            for e in n.entries
+            if (s := known_shape(e)) != anchor and numel(s) == total
+        )
+    )
+
+
+def space_over(anchor: Shape, folding: Folding | None, others: list[Shape]) -> Space:
+    """The space of a shape with all axes apart, cut finer where ``others`` need it."""
+    reduced = None if folding is None else folding.axes
+    if folding is not None and folding.chunks is not None:
+        return Space(axes_of(anchor, reduced, folding.chunks))
+    return Space(_refined(anchor, reduced, others))
+
+
+@lru_cache(maxsize=1024)
+def _joined(graph: Graph, axes: tuple[Axis, ...]) -> Layout | Infeasible:
+    """The layout with these axes, some of which are joined."""
+    found = _spread(graph)
+    assert not isinstance(found, Infeasible)
+    layout = Layout(graph, Space(axes), found[0].cut, found[0].chunks)
+    return _demand(layout) or layout
+
+
+def _is_flat(graph: Graph, shape: Shape) -> bool:
+    """Whether every value has one shape, or one element, so that one axis serves all."""
+    return all(
+        (s := known_shape(e)) == shape or (is_free(n) and numel(s) == 1)
+        for n in graph.nodes
+        for e in n.entries
+    ) and not any(n.op is not None and n.op.has_attr("FElement") for n in graph.nodes)
+
+
+def _flat(graph: Graph, shape: Shape) -> Layout:
+    layout = Layout(graph, Space((Axis(Var("i0", dt.int64), numel(shape)),)))
+    index = layout.space.index(Role.FULL, shape)
+    for node in graph.nodes:
+        if not is_free(node):
+            layout.roles[node] = Role.FULL
+            layout.demands[node] = {index: Role.FULL}
+        elif node.is_variable:
+            same = known_shape(node.entries[0]) == shape
+            layout.input_reads[node] = [layout.space.full if same else Sum(())]
+    return layout
+
+
+def largest_of(outputs: Iterable[Entry]) -> Shape:
+    """The shape of the largest output, the first of several; a size not known is large."""
+    shapes = [known_shape(e) for e in outputs]
+    known = [(numel(s), s) for s in shapes]
+    return max(known, key=lambda t: t[0] if isinstance(t[0], int) else 1 << 62)[1]
+
+
+def _demand(layout: Layout) -> Infeasible | None:
+    """Walk from what must be stored or folded to what that reads, users before producers."""
+    space, graph = layout.space, layout.graph
+    wanted = layout.demands
+    for entry in graph.outputs:
+        if is_free(entry.node):
+            return Infeasible("pass_through", "an output that is an input", entry.node)
+        role = output_role(layout, entry)
+        if role is None:
+            return Infeasible(
+                "shape",
+                f"{entry.name} has {numel(known_shape(entry))} elements, the group's space "
+                f"{space.size}",
+                entry.node,
+            )
+        wanted.setdefault(entry.node, {})[space.index(role, known_shape(entry))] = role
+    for node in reversed(graph.nodes):
+        if is_free(node):
+            continue
+        at = wanted.get(node, {})
+        folding = folding_of(node)
+        if folding is not None:
+            problem = check_fold(layout, node, folding, at)
+            if problem is not None:
+                return problem
+        for index, role in at.items():
+            layout.roles[node] = layout.roles.get(node, role) | role
+            for entry, where in layout.reads(node, index):
+                if is_free(entry.node):
+                    if entry.node.is_variable:
+                        shape = known_shape(entry)
+                        access = layout.linear(where, shape)
+                        layout.accesses.append(access)
+                        layout.input_reads.setdefault(entry.node, []).append(access)
+                else:
+                    met = layout.role_at(entry, where)
+                    if folding is not None and met is not Role.FULL:
+                        return Infeasible("twice", f"{node.label} reduces what was reduced", node)
+                    wanted.setdefault(entry.node, {})[where] = met
+    return None
+
+
+def output_role(layout: Layout, entry: Entry) -> Role | None:
+    """How an output lies in the space; None where it does not."""
+    total = numel(known_shape(entry))
+    if reduce_of(entry.node) is not None or total != layout.space.size:
+        return Role.ROW if layout.space.reduced and total == layout.space.rows else None
+    return Role.FULL
+
+
+def check_fold(
+    layout: Layout, node: Node, found: Folding, at: dict[Index, Role]
+) -> Infeasible | None:
+    """Why a fold that is read ``at`` some indices does not fit the space, if so."""
+    space, scan = layout.space, scan_of(node)
+    own = Role.ROW if scan is None else Role.FULL
+    if any(role is not own for role in at.values()):
+        where = "row" if scan is None else "point"
+        return Infeasible("index", f"{node.label} is read at another {where} than its own", node)
+    if scan is not None:
+        if layout.reverse not in (None, scan.reverse):
+            return Infeasible("order", f"{node.label} runs against another scan", node)
+        layout.reverse = scan.reverse
+    shape = known_shape(node.inputs[0])
+    if numel(shape) != space.size:
+        return Infeasible("space", f"{node.label} reduces {shape}, not the group's space", node)
+    if found.chunks != layout.chunks or (layout.cut is not None and shape != layout.cut):
+        return Infeasible("axes", f"{node.label} folds other chunks than its group", node)
+    if not space.folds(space.index(Role.FULL, shape), found.axes):
+        return Infeasible("axes", f"{node.label} reduces other axes than its group", node)
+    return None
+
+
+def _inside(accesses: list[Sum]) -> set[Var]:
+    """The variables that accesses divide, or step through otherwise than evenly."""
+    atoms = (atom for access in accesses for atom, _ in access.terms if not isinstance(atom, Var))
+    return {v for atom in atoms for v in variables(atom)}
+
+
+def merge_axes(space: Space, accesses: list[Sum], pinned: Set[Var]) -> Space:
+    """The space with neighbouring axes joined where every access steps through both as one.
+
+    ``pinned`` axes are used as values, are divided, or say where data is looked up; they stay.
+    """
+    pinned = pinned | _inside(accesses)
+    groups: list[list[Axis]] = []
+    for axis in space.axes:
+        last = groups[-1][-1] if groups else None
+        if (
+            last is not None
+            and last.reduced == axis.reduced
+            and axis.chunk is None
+            and not last.counting
+            and axis.var not in pinned
+            and last.var not in pinned
+            and all(
+                a.coefficient(last.var) == a.coefficient(axis.var) * axis.extent for a in accesses
+            )
+        ):
+            groups[-1].append(axis)
+        else:
+            groups.append([axis])
+    return Space(
+        tuple(
+            Axis(
+                Var(f"i{k}", dt.int64),
+                numel(a.extent for a in g),
+                g[0].reduced,
+                None if g[0].chunk is None else numel(a.steps for a in g),
+                g[0].counting,
+            )
+            for k, g in enumerate(groups)
+        )
+    )

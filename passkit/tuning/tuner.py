@@ -1,0 +1,379 @@
+"""The tuner: compile, list what is unmeasured, measure it, write the library; again until stable.
+
+Source: the schedule tuning of FusionStitching (2018) and the kernel tuning of its Algorithm 3
+(2019). Each record is on disk as soon as its group is measured, so whatever ends the tuner, the
+next one goes on from there.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from time import monotonic
+from typing import Any
+
+from attrs import evolve, frozen
+
+from passkit.errors import CompilerError, FeedError, SettingError, nearest
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry
+from passkit.library.store import add, snapshot
+from passkit.passes.context import PassContext, current
+from passkit.passes.hints import within
+from passkit.plan.evaluator import Evaluator, Record, Sizes, ranked
+from passkit.plan.planner import plan_group
+from passkit.plan.schedule import Schedule, Source
+from passkit.program.planning import planned
+from passkit.runtime.feeds import bind_sizes
+from passkit.runtime.native.compiler import INSTALL_HINT, find_compiler
+from passkit.templating.naming import template_of
+from passkit.tuning.measure import Answer, Clock, measure
+from passkit.tuning.wanted import Job, jobs, sizes_of
+from passkit.tuning.workers import DeadError, HungError, Workers
+
+BUDGET = 8
+"""Templates of a group that are measured, the most promising by the model."""
+MOST_ROUNDS = 8
+"""How often a graph is compiled anew at most; it is stable after two as a rule."""
+LIMIT, EACH = 60.0, 20.0
+"""Seconds after which a measurement counts as hung: in all, and more for each template."""
+GRACE = 5.0
+"""Seconds after that in which an executor may say so itself."""
+
+Report = Callable[[str, int, int], None]
+"""``report(what, done, total)``: what is measured next, and how many groups of a round are done."""
+
+
+@frozen
+class Tuned:
+    """A group after tuning: its usual template and the one that it has now, with their seconds.
+
+    Seconds are 0 where nothing was measured. ``faults`` are those of templates, by their texts.
+    """
+
+    name: str
+    operators: str
+    usual: str
+    template: str
+    before: float
+    after: float
+    measured: int
+    faults: Mapping[str, str]
+
+    @property
+    def gain(self) -> float:
+        """How many times longer the usual template takes; 1 where it is the one that was taken."""
+        return self.before / self.after if self.before and self.after else 1.0
+
+
+@frozen
+class Tuning:
+    """What a tuner did: groups in the order of the plan, counts, and remarks on what went wrong.
+
+    ``measured`` are the measurements of this run: templates of groups at some sizes.
+    """
+
+    groups: tuple[Tuned, ...]
+    measured: int
+    rounds: int
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def changed(self) -> int:
+        """Groups that have another template than the usual one."""
+        return sum(g.template != g.usual for g in self.groups)
+
+
+def tune(
+    graph: Graph | Entry | Sequence[Entry],
+    *,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    executor: Executor | None = None,
+    clock: Clock | None = None,
+    budget: int = BUDGET,
+    at_once: int = 1,
+    again: bool = False,
+    operators: bool = False,
+    report: Report | None = None,
+    **options: Any,
+) -> Tuning:
+    """Measure the templates of a graph's groups on this machine; later compilations know them.
+
+    ``shapes`` of inputs give numbers to unknown sizes. Kernels run in processes of their own, or
+    wherever ``executor`` runs functions, ``at_once`` at a time; ``clock`` is one of your own, which
+    such an executor must be able to take along. Of each group the ``budget`` most promising
+    templates are measured, those that are not yet, or all of them ``again``; with ``operators``
+    each operator by itself, too, so that what fusing gains is known. ``report`` is told how far it
+    is. ``options`` are those of `PassContext`; the target must be "cpu".
+
+    Raises: SettingError for options that do not fit; FeedError for shapes of no input;
+    CompilerError without a compiler; CacheError when the library cannot be written.
+    """
+    if not isinstance(graph, Graph):
+        graph = Graph(graph)
+    context = (current() or PassContext()).with_options(**options)
+    _check(context, executor, clock, budget, at_once)
+    pool = _Pool(executor, clock)
+    limits = budget, at_once, again, operators
+    try:
+        sizes = _sizes(graph, shapes or {})
+        return _Tuner(graph, context, sizes, limits, pool, report or (lambda *_: None)).run()
+    finally:
+        pool.close()
+
+
+def _check(
+    context: PassContext, executor: Executor | None, clock: Clock | None, budget: int, at_once: int
+) -> None:
+    if context.target.name != "cpu":
+        raise SettingError(
+            f"tune measures kernels of target 'cpu', got {context.target.name!r}; leave it out"
+        )
+    if context.evaluator is not None:
+        raise SettingError(
+            f"tune asks what was measured on this machine, got evaluator="
+            f"{context.evaluator!r}; leave it out"
+        )
+    if clock is not None and executor is None:
+        raise SettingError(
+            f"a worker process has the clock on the wall, not {clock!r}; give an executor that "
+            f"runs functions in this process, such as ThreadPoolExecutor(1)"
+        )
+    for name, value in (("budget", budget), ("at_once", at_once)):
+        if type(value) is not int or value < 1:
+            raise SettingError(f"tune needs {name} of at least 1, got {value!r}")
+    if find_compiler() is None:
+        raise CompilerError(f"tune compiles kernels, and no C++ compiler was found; {INSTALL_HINT}")
+
+
+def _sizes(graph: Graph, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
+    """The numbers of unknown sizes. Raises: FeedError for a shape of no input."""
+    declared = {graph.names[n]: n.entries[0].shape for n in graph.inputs}
+    for name in shapes:
+        if name not in declared:
+            raise FeedError(f"shapes: there is no input {name!r}; {nearest(name, declared)}")
+    return bind_sizes((name, declared[name], tuple(s)) for name, s in shapes.items())
+
+
+@frozen
+class _Task:
+    """Templates of a job that are measured together, and how often that has failed.
+
+    One that is ``sure`` measures again what was the quickest of many, by a process of its own: so
+    that it was no luck, nor where its arrays happened to lie.
+    """
+
+    job: Job
+    templates: tuple[str, ...]
+    failed: int = 0
+    sure: bool = False
+
+
+class _Tuner:
+    """One graph under one context, and what was done so far."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        context: PassContext,
+        sizes: Mapping[str, int],
+        limits: tuple[int, int, bool, bool],
+        pool: _Pool,
+        report: Report,
+    ) -> None:
+        self.graph, self.context, self.sizes = graph, context, sizes
+        self.budget, self.at_once, self.again, self.operators = limits
+        self.pool, self.report = pool, report
+        self.measured = 0
+        self.refused: set[tuple[str, Sizes]] = set()
+        self.remarks: list[str] = []
+
+    def run(self) -> Tuning:
+        """Rounds until nothing is unmeasured."""
+        rounds = 0
+        while rounds < MOST_ROUNDS:
+            left = [*self.wanted(self.again and rounds == 0)]
+            if not left:
+                break
+            rounds += 1
+            self.measure(left)
+        evaluator = snapshot().evaluator
+        groups = (g for p in self.plans(evaluator) for g in _tuned(p, evaluator, self.sizes))
+        return Tuning(tuple(groups), self.measured, rounds, tuple(self.remarks))
+
+    def wanted(self, again: bool) -> Iterator[Job]:
+        """What is not measured: of the plan all groups, of operators by themselves the usual way.
+
+        What cannot be measured is not tried again.
+        """
+        evaluator = snapshot().evaluator
+        options = {"target": "cpu", "numerics": self.context.numerics}
+        seen = set(self.refused)
+        for fusion in (None, "none") if self.operators else (None,):
+            budget = self.budget if fusion is None else 1
+            for plan in self.plans(evaluator, fusion):
+                for job in jobs(plan, evaluator, self.sizes, budget, options, again):
+                    if (job.group.key, job.sizes) not in seen:
+                        seen.add((job.group.key, job.sizes))
+                        yield job
+
+    def plans(self, evaluator: Evaluator, fusion: str | None = None) -> Iterator[Graph]:
+        """The graph as it is planned now, and those that operators such as loops hold."""
+        todo = deque([(self.graph, self.context.with_options(evaluator=evaluator, fusion=fusion))])
+        while todo:
+            graph, context = todo.popleft()
+            with context:
+                plan = planned(graph, "SchedulePlan")
+            yield plan
+            for node in plan.nodes:
+                for inner in (v for v in node.params.values() if isinstance(v, Graph)):
+                    hints = within(inner, context)
+                    todo.append((inner, context.with_options(templates={}, **hints)))
+
+    def measure(self, found: Sequence[Job]) -> None:
+        """Measure what is missing; what a task finds is written when it ends."""
+        add([record for job in found for record in job.by_model()])
+        todo = deque(_Task(job, job.request.templates) for job in found)
+        flights: dict[Future[str], tuple[_Task, float]] = {}
+        while todo or flights:
+            self.report_on(found, [*todo, *(task for task, _ in flights.values())])
+            while todo and len(flights) < self.at_once:
+                task = todo.popleft()
+                request = evolve(task.job.request, templates=task.templates).text()
+                limit = LIMIT + EACH * len(task.templates)
+                future = self.pool.submit(request, limit, anew=task.sure and not flights)
+                flights[future] = task, monotonic() + limit + GRACE
+            due = min(due for _, due in flights.values())
+            done, _ = wait(flights, max(0.0, due - monotonic()), FIRST_COMPLETED)
+            late = [f for f, (_, due) in flights.items() if due <= monotonic()]
+            for future in done or late:
+                task, _ = flights.pop(future)
+                todo.extendleft(reversed(self.ended(task, future)))
+        self.report_on(found, [])
+
+    def report_on(self, found: Sequence[Job], tasks: Sequence[_Task]) -> None:
+        """Tell how many groups are done, and which is next."""
+        waiting = dict.fromkeys(task.job for task in tasks)
+        now = next((j.operators for j in found if j in waiting), "")
+        self.report(now, len(found) - len(waiting), len(found))
+
+    def ended(self, task: _Task, future: Future[str]) -> list[_Task]:
+        """Write what a task found; what has to be tried again is returned."""
+        try:
+            answer = Answer.read(future.result(timeout=0))
+        except HungError:
+            return self.failed(task, "hung")
+        except DeadError:
+            return self.failed(task, "crashed")
+        except TimeoutError:
+            self.remarks.append(self.pool.give_up("an executor gave no answer in time"))
+            return self.failed(task, "hung")
+        except BrokenExecutor as error:
+            self.remarks.append(self.pool.give_up(f"the pool of an executor broke: {error}"))
+            return self.failed(task, "crashed")
+        except Exception as error:  # noqa: BLE001, RUF100  (of whatever the executor has run)
+            self.refused.add((task.job.group.key, task.job.sizes))
+            self.remarks.append(f"{task.job.operators}: not measured: {error}")
+            return []
+        self.keep(task.job, answer, count=not task.sure)
+        if task.sure or not answer.beside:
+            return []
+        usual = task.templates[0]
+        known = snapshot().evaluator.known(task.job.group, task.job.sizes)
+        best = ranked(usual, [known])[0]
+        if best == usual or best not in answer.samples:
+            return []
+        return [_Task(task.job, (usual, best), sure=True)]
+
+    def failed(self, task: _Task, fault: str) -> list[_Task]:
+        """Smaller tasks, to find the template that it was; that one is marked.
+
+        The usual template is first tried alone, then each other one beside it, and by itself if the
+        usual one is at fault. All of them twice: something else may have ended it.
+        """
+        usual, *others = task.templates
+        job = task.job
+        known = snapshot().evaluator.known(job.group, job.sizes).get(usual)
+        tried = known is not None and known.source is Source.MEASURED
+        if len(others) > 1 or (others and not tried):
+            pairs = [_Task(job, (usual, t)) for t in others]
+            return pairs if tried else [_Task(job, (usual,)), *pairs]
+        if others and known is not None and known.fault:
+            return [_Task(job, tuple(others))]
+        if not task.failed:
+            return [evolve(task, failed=1)]
+        self.remarks.append(f"{job.operators}: {task.templates[-1]} {fault}")
+        self.keep(job, Answer({}, {task.templates[-1]: fault}))
+        return []
+
+    def keep(self, job: Job, answer: Answer, count: bool = True) -> None:
+        """Write the records of an answer."""
+        texts = [*dict.fromkeys([*answer.samples, *answer.faults])]
+        records: list[Record] = [job.record(t, answer) for t in texts]
+        self.measured += len(records) if count else 0
+        add(records)
+
+
+class _Pool:
+    """Who measures: the executor that was given, else worker processes."""
+
+    def __init__(self, executor: Executor | None, clock: Clock | None) -> None:
+        self.workers: Workers | None = Workers() if executor is None else None
+        self.executor = executor
+        self.clock = clock
+
+    def submit(self, request: str, limit: float, anew: bool = False) -> Future[str]:
+        """Measure what a request says, in so many seconds at most where that can be ended.
+
+        Where that is possible, by a process that has measured nothing before.
+        """
+        if self.workers is not None:
+            if anew:
+                self.workers.renew()
+            self.workers.limit = limit
+            return self.workers.submit(measure, request)
+        assert self.executor is not None
+        if self.clock is None:
+            return self.executor.submit(measure, request)
+        return self.executor.submit(measure, request, self.clock)
+
+    def give_up(self, why: str) -> str:
+        """Take worker processes from now on; a remark that says so.
+
+        Raises: SettingError where they cannot have the clock.
+        """
+        if self.clock is not None:
+            raise SettingError(f"{why}, and worker processes cannot have the clock {self.clock!r}")
+        if self.workers is None:
+            self.workers = Workers()
+        return f"{why}; what was left was measured by worker processes"
+
+    def close(self) -> None:
+        """End the worker processes."""
+        if self.workers is not None:
+            self.workers.shutdown(wait=False)
+
+
+def _tuned(
+    plan: Graph, evaluator: Evaluator, sizes: Mapping[str, int]
+) -> Iterable[Tuned]:
+    """What the groups of a plan have become."""
+    target = plan.attrs["options"]["target"]
+    for node, group in plan.attrs["subgraph"].items():
+        known = evaluator.known(group, sizes_of(group, sizes))
+        default = plan_group(group, target)
+        assert isinstance(default, Schedule)
+        usual = str(template_of(group, default, target))
+        now = str(template_of(group, plan.attrs["schedule"][node], target))
+        before, after = (known[t].seconds if t in known else 0.0 for t in (usual, now))
+        yield Tuned(
+            name=plan.names[node],
+            operators=", ".join(n.label for n in group.ops),
+            usual=usual,
+            template=now,
+            before=before,
+            after=after,
+            measured=sum(r.source is Source.MEASURED for r in known.values()),
+            faults={t: r.fault for t, r in known.items() if r.fault},
+        )

@@ -1,0 +1,98 @@
+"""Kernel expressions: typed trees that Python's operators build."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from passkit import ast
+from passkit.ast import Binary, Call, Cast, Const, Load, Select, SizeOf, Unary, Var
+from passkit.ast.walk import children
+from passkit.errors import DTypeError
+from passkit.values import dtype as dt
+from passkit.values.size import Size
+
+x, i = Var("x", dt.float32), Var("i", dt.int64)
+
+
+def test_operators_build_trees() -> None:
+    """Each operator is a node of its own, numbers are literals of the other side's dtype."""
+    one = ast.const(1, dt.float32)
+
+    assert x + 1 == Binary("+", x, one, dt.float32)
+    assert 1 - x == Binary("-", one, x, dt.float32)
+    assert (x < 1).dtype is dt.bool_
+    assert -x == Unary("-", x, dt.float32)
+    assert abs(x) == Call("abs", (x,), dt.float32)
+    assert x**2 == Call("pow", (x, ast.const(2, dt.float32)), dt.float32)
+    assert 2**x == Call("pow", (ast.const(2, dt.float32), x), dt.float32)
+    assert ~(x >= 1) == Unary("~", Binary(">=", x, one, dt.bool_), dt.bool_)
+
+
+def test_every_operator() -> None:
+    """All of Python's operators that kernels have."""
+    made = [x * 2, 2 * x, x / 2, 2 / x, 2 + x, x - 2, x <= 2, x > 2]
+    whole = [i // 2, i % 2, i & 1, i | 1, i ^ 1]
+
+    symbols = [m.op for m in made if isinstance(m, Binary)]
+    assert symbols == ["*", "*", "/", "/", "+", "-", "<=", ">"]
+    assert [m.op for m in whole if isinstance(m, Binary)] == ["//", "%", "&", "|", "^"]
+
+
+@pytest.mark.parametrize("value", [1e-8, 1e-7, 1e20, 0.1, -0.0, np.inf, np.nan])
+def test_literals_keep_their_bits(value: float) -> None:
+    """A literal is its bytes: -0.0 is not 0.0, and NaN equals itself."""
+    made = ast.const(value, dt.float32)
+
+    assert made.value.tobytes() == np.float32(value).tobytes()
+    assert ast.is_const(made, value)
+    assert ast.const(value, dt.float32) == made
+    assert ast.const(0.0, dt.float32) != ast.const(-0.0, dt.float32)
+
+
+def test_functions() -> None:
+    """Every dialect function has a builder of its name."""
+    for name, count in ast.FUNCTIONS.items():
+        build: Callable[..., Any] = getattr(ast, name)
+        assert build(*[x] * count) == Call(name, (x,) * count, dt.float32)
+
+
+def test_casts_choices_and_sizes() -> None:
+    """A cast to the same dtype is none; extents are expressions; children are the operands."""
+    n = Size.symbol("n")
+
+    assert ast.cast(x, "float32") is x
+    assert ast.cast(x, int) == Cast(x, dt.int64)
+    assert ast.where(x > 0, x, 0) == Select(x > 0, x, ast.const(0, dt.float32), dt.float32)
+    assert ast.size_of(n) == SizeOf(n)
+    assert children(ast.where(x > 0, x, 1)) == (x > 0, x, ast.const(1, dt.float32))
+    assert [children(e) for e in (x, -x, ast.exp(x), Load("b", i, dt.float32))] == [
+        (), (x,), (x,), (i,)
+    ]
+    assert isinstance(ast.lift(2, dt.int8), Const)
+
+
+def truth(e: Any) -> bool:
+    """The truth value of an expression."""
+    return bool(e)
+
+
+BAD: list[tuple[Callable[[], Any], str]] = [
+    (lambda: truth(x > 0), r"an expression \(Binary of bool\) has no truth value before the kerne"),
+    (lambda: x + i, r"'\+' needs two operands of one dtype, got float32 and int64; write ast.cast"),
+    (lambda: i + 0.5, r"'\+' of int64 and 0.5 would be float64; write ast.cast\(x, 'float64'\)"),
+    (lambda: i / 2, "'/' needs floats, got int64; cast first"),
+    (lambda: ast.where(x, x, x), "the condition of where must be bool, got float32"),
+    (lambda: ast.exp(2.0), "'exp' needs an expression, got 2.0"),
+    (lambda: ast.maximum(1, 2), "'maximum' needs an expression, got 1 and 2"),
+]
+
+
+@pytest.mark.parametrize("build, message", BAD)
+def test_what_is_refused(build: Callable[[], Any], message: str) -> None:
+    """Dtypes that do not meet are refused with the cast that is needed."""
+    with pytest.raises(DTypeError, match=message):
+        build()

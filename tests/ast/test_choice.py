@@ -1,0 +1,47 @@
+"""Choices that are settled: arms that are never taken leave, and no other."""
+
+from __future__ import annotations
+
+import pytest
+
+from passkit.ast import Expr, Var, const, size_of, where
+from passkit.ast.choice import by_extents, settled
+from passkit.values import dtype as dt
+
+A, B = Var("i", dt.int64), Var("j", dt.int64)
+X, Y = Var("x", dt.float32), Var("y", dt.float32)
+KNOWN = by_extents({"i": 8, "j": 4})
+
+
+@pytest.mark.parametrize(
+    ("test", "outcome"),
+    [
+        (size_of(8) > A, True),
+        (size_of(7) > A, None),
+        (size_of(0) <= A, True),
+        (A - size_of(1) >= size_of(0), None),
+        (size_of(8) <= A, False),
+        (A * size_of(2) + size_of(1) < size_of(16), True),
+        (size_of(-3) <= A - B, True),
+        (size_of(-3) > A - B, False),
+        (size_of(7) > A - B, None),
+        (Var("k", dt.int64) >= size_of(0), None),
+    ],
+)
+def test_extents_settle_comparisons(test: Expr, outcome: bool | None) -> None:
+    """Where every value below the extents compares alike."""
+    assert KNOWN(test) is outcome
+    wanted = {True: X, False: Y, None: where(test, X, Y)}[outcome]
+    assert settled(where(test, X, Y), KNOWN) == wanted
+
+
+def test_parts_of_conditions_leave() -> None:
+    """What holds in any case is no part of a condition; what never holds decides it."""
+    open_, holds, fails = size_of(5) > A, size_of(8) > A, size_of(8) <= A
+
+    assert settled(where(holds & open_, X, Y), KNOWN) == where(open_, X, Y)
+    assert settled(where(open_ & fails, X, Y), KNOWN) == Y
+    assert settled(where(open_ | holds, X, Y), KNOWN) == X
+    assert settled(where(fails | open_, X, Y), KNOWN) == where(open_, X, Y)
+    assert settled(where(~holds, X, Y), KNOWN) == Y
+    assert settled(const(1, dt.int64), KNOWN) == const(1, dt.int64)

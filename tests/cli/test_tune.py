@@ -1,0 +1,66 @@
+"""``passkit tune``: what it measured, what changed, and what does it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from passkit.cli import main, tune
+from passkit.errors import SettingError
+from passkit.tuning.tuner import Tuned, Tuning
+
+Capture = pytest.CaptureFixture[str]
+THREADS = "concurrent.futures:ThreadPoolExecutor"
+
+
+def answer(capsys: Capture, *arguments: str, code: int = 0) -> Any:
+    """What the command prints as JSON."""
+    assert main(["tune", *arguments, "--json"]) == code
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_model(capsys: Capture, tmp_path: Path, fresh_cache: Path) -> None:
+    """Its kernels at the sizes given; a second run measures nothing."""
+    model = tmp_path / "m.txt"
+    model.write_text("x: f32[n, 40]; return abs(x), reduce_max(x, axis=0)")
+    given = [str(model), "--shape", "x=6,40", "--executor", THREADS, "--budget", "2"]
+    first = answer(capsys, *given)
+    assert main(["tune", *given]) == 0
+    text = capsys.readouterr().out
+
+    (name, *_) = (g["operators"] for g in first["groups"])
+    assert name == "abs" and first["measured"] >= 4 and first["rounds"] == 1
+    assert all(g["seconds"] > 0 and g["faults"] == {} for g in first["groups"])
+    assert "0 templates measured; " in text and f"of {len(first['groups'])} kernels" in text
+
+
+def test_what_is_told() -> None:
+    """Seconds before and after, the gain, the template, and what went wrong."""
+    other = Tuned("s", "sub, exp", "a[GRID];", "b[GRID];", 2e-6, 1e-6, 3, {"c[GRID];": "crashed"})
+    same = Tuned("t", "neg", "a[GRID];", "a[GRID];", 0.0, 0.0, 0, {})
+    text = tune.describe(Tuning((other, same), 3, 1, ("c[GRID]; crashed",)))
+
+    assert "2 µs" in text and "2.00" in text and "b[GRID];" in text and "as before" in text
+    assert text.endswith(
+        "remark: c[GRID]; crashed\n3 templates measured; 1 of 2 kernels have another"
+    )
+
+
+def test_executors_that_are_none(capsys: Capture, tmp_path: Path) -> None:
+    """Each is told what is needed."""
+    model = tmp_path / "m.txt"
+    model.write_text("x: f32[4]; return abs(x)")
+    for name, said in (
+        ("nowhere:Pool", "cannot be made: No module named 'nowhere'"),
+        ("concurrent.futures:Nobody", "cannot be made: module 'concurrent.futures' has no"),
+        ("os:getcwd", "needs MODULE:NAME of what makes an Executor, got 'os:getcwd', which makes"),
+        ("os", "needs MODULE:NAME of what makes an Executor, got 'os'"),
+    ):
+        with pytest.raises(SettingError, match=re.escape(said)), tune.executor_of(name):
+            pass
+        found = answer(capsys, str(model), "--executor", name, code=1)
+        assert found["kind"] == "SettingError" and said in found["error"]

@@ -1,0 +1,412 @@
+"""Rows of the surface: variables, scopes, sessions, training, checkpoints and summaries."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from passkit.frontends import tinyflow as tf
+from tests.frontends.tinyflow.surface import Also, Refused, Row, lazy, values
+
+VARIABLE = {
+    "trainable": False,
+    "collections": ["variables", "mine"],
+    "validate_shape": Refused(False),
+    "caching_device": Refused("/cpu:0"),
+    "constraint": lambda v: v * 0.5,
+    "use_resource": Refused(True),
+    "synchronization": Refused(1),
+    "aggregation": Refused(1),
+}
+SCOPED = {
+    "initializer": tf.ones_initializer(),
+    "regularizer": tf.nn.l2_loss,
+    "caching_device": Refused("/cpu:0"),
+    "partitioner": Refused(min),
+    "custom_getter": Refused(min),
+    "dtype": tf.float64,
+    "use_resource": Refused(True),
+    "constraint": lambda v: v * 0.5,
+}
+
+
+def _collections():
+    held = tf.get_default_graph().collections
+    return {k: [getattr(v, "name", v) for v in vs] for k, vs in held.items()}
+
+
+def _variable(f, *args, **k):
+    made = f(*args, **k)
+    found = [repr(made), _collections()]
+    if made.dtype.is_float:
+        step = tf.train.GradientDescentOptimizer(0.1).minimize(made * made, var_list=[made])
+        found.append(values(step))
+    return [*found, values(made)]
+
+
+def _scope(f, **k):
+    """What happens in a scope: names of tensors and of variables, which are shared or not."""
+    with f(**k) as given:
+        inside = tf.add(1.0, 2.0).name
+        made = tf.get_variable("w", [2])
+    return [str(given), inside, _variable(lambda: made)]
+
+
+def _name_scope(f, **k):
+    with f(**k) as given:
+        return [given, tf.constant(1.0).name]
+
+
+def _elsewhere(f, see, **k):
+    """A scope that finds its graph by the tensors in ``values``."""
+    other = tf.Graph()
+    with other.as_default():
+        tensor = tf.constant(1.0)
+    if k.get("values"):
+        k["values"] = [tensor]
+    with f(**k):
+        return [see(), tf.get_default_graph() is other]
+
+
+def _device(f, device_name_or_function):
+    with f(device_name_or_function):
+        return tf.constant(1.0).device
+
+
+def _session(f, target="", graph=None, config=None):
+    given = None if graph is None else tf.Graph()
+    made = f(target, given, config)
+    made.close()
+    return [made.options, made.check_numerics, made.graph is tf.get_default_graph()]
+
+
+def _run(f, fetches, **k):
+    x = tf.placeholder(tf.float32, [], "x")
+    feeds = {x: k.pop("feed_dict", 1.0)}
+    with tf.Session(target="interpret") as session:
+        return f(session, x * 2 if fetches == 2 else x * 3, feeds, **k)
+
+
+def _eval(f, feed_dict=2.0, session=None):
+    x = tf.placeholder(tf.float32, [], "x")
+    v = tf.Variable(1.0)
+    with tf.Session(target="interpret") as one, tf.Session(target="interpret") as two:
+        one.run(v.assign(5.0))
+        two.run(v.assign(7.0))
+        return f(x * v, {x: feed_dict}, one if session else None)
+
+
+def _written(f, **k):
+    """What an assignment gives, and what the variable holds afterwards."""
+    v = tf.Variable([1.0, 2.0], name="v")
+    other = tf.Variable([7.0, 8.0], name="other")
+    target = {"v": v, "other": other}[k.pop("ref", "v")]
+    return [f"{r}" for r in [f(target, **k)]] + [values([f(target, **k), v, other])]
+
+
+def _optimizer(f, **k):
+    """Three steps of a rule on a row of numbers, and what it keeps."""
+    w = tf.Variable([1.0, -2.0, 3.0], name="w")
+    rule = f(**k)
+    step = rule.minimize(tf.reduce_sum(w * w * w))
+    with tf.Session(target="interpret") as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(3):
+            session.run(step)
+        return [step.name, *(a.tobytes() for a in session.run(tf.global_variables()))]
+
+
+def _minimized(method):
+    def see(f, **k):
+        w, u = tf.Variable([1.0, 2.0], name="w"), tf.Variable([3.0, 4.0], name="u")
+        losses = {"one": w * w * u, "two": w * w * u * 3.0}
+        rule = tf.train.GradientDescentOptimizer(0.5)
+        if "loss" in k:
+            k["loss"] = losses[k["loss"]]
+        if "var_list" in k:
+            k["var_list"] = [w]
+        if "global_step" in k:
+            k["global_step"] = tf.Variable(0, False, name="step")
+        if "grads_and_vars" in k:
+            k["grads_and_vars"] = [(tf.constant([k["grads_and_vars"]] * 2), w)]
+        found = f(rule, **k)
+        if method == "compute_gradients":
+            return [[v.name for _, v in found], values([g for g, _ in found])]
+        return [found.name, values(found)]
+
+    return see
+
+
+def _saver(f, **k):
+    """The files that two savings leave, and what a restoration brings back."""
+    a, b = tf.Variable([1.0, 2.0], name="a"), tf.Variable(3.0, name="b")
+    if k.get("var_list") == "a":
+        k["var_list"] = {"renamed": a}
+    if k.get("var_list") == "none":
+        k["var_list"] = []
+    with TemporaryDirectory() as folder, tf.Session(target="interpret") as session:
+        session.run(tf.global_variables_initializer())
+        saver = f(**k)
+        if k.get("allow_empty"):
+            return len(saver.variables)
+        for step in (1, 2, 3):
+            if k.get("keep_checkpoint_every_n_hours") == 0:
+                time.sleep(0.001)
+            path = saver.save(session, f"{folder}/m", step)
+        found = [sorted(p.name for p in Path(folder).glob("m*")), sorted(np.load(f"{path}.npz"))]
+        if k.get("reshape"):
+            with tf.Graph().as_default(), tf.Session(target="interpret") as other:
+                tf.Variable([[0.0], [0.0]], name="a"), tf.Variable([0.0], name="b")
+                f(reshape=True).restore(other, path)
+                found.append("restored")
+        return [*found, b.name]
+
+
+def _saved(f, **k):
+    v = tf.Variable(1.0, name="v")
+    one, other = tf.Session(target="interpret"), tf.Session(target="interpret")
+    one.run(v.assign(5.0)), other.run(v.assign(6.0))
+    session = other if k.pop("sess") == "other" else one
+    with TemporaryDirectory() as folder:
+        path = f(tf.train.Saver(), session, f"{folder}/{k.pop('save_path')}", **k)
+        names = sorted(p.name for p in Path(folder).iterdir())
+        return [names, path.removeprefix(folder), np.load(f"{path}.npz")["v"].item()]
+
+
+def _restored(f, sess, save_path):
+    v = tf.Variable(1.0, name="v")
+    with TemporaryDirectory() as folder, tf.Session(target="interpret") as one:
+        for value in (5.0, 6.0):
+            one.run(v.assign(value))
+            tf.train.Saver().save(one, f"{folder}/m{value:.0f}")
+        with tf.Session(target="interpret") as two:
+            one.run(v.assign(0.0)), two.run(v.assign(0.0))
+            f(tf.train.Saver(), two if sess == "two" else one, f"{folder}/{save_path}")
+            return one.run(v), two.run(v)
+
+
+def _latest(f, checkpoint_dir, **k):
+    v = tf.Variable(1.0, name="v")
+    with TemporaryDirectory() as folder, tf.Session(target="interpret") as session:
+        session.run(v.assign(5.0))
+        tf.train.Saver().save(session, f"{folder}/m")
+        tf.train.Saver().save(session, f"{folder}/n", latest_filename="other")
+        found = f(f"{folder}/{checkpoint_dir}", **k)
+        return found and Path(found).name
+
+
+def _summary(f, **k):
+    made = f(**k)
+    found = [made.name, _collections()]
+    with tf.Session(target="interpret") as session:
+        return [*found, session.run(made)]
+
+
+def _merged(f, **k):
+    first = tf.summary.scalar("one", 1.0)
+    with tf.name_scope("deep"):
+        second = tf.summary.scalar("two", 2.0, collections=["mine"] if "key" in k else None)
+    if "inputs" in k:
+        k["inputs"] = [first, second][: k["inputs"]]
+    return _summary(f, **k)
+
+
+def _writer(f, **k):
+    with TemporaryDirectory() as folder:
+        if "graph" in k:
+            tf.Variable(1.0)
+            k["graph"] = tf.get_default_graph()
+        writer = f(f"{folder}/{k.pop('logdir')}", **k)
+        for step in range(2):
+            writer.add_summary(b"", step)
+        size = writer.path.stat().st_size  # what has reached the disk by now
+        ends = writer.path.name.rpartition(".")[2] if "filename_suffix" in k else ""
+        writer.close()
+        return [size, ends, writer.path.parent.name, writer.path.stat().st_size]
+
+
+def _added(method):
+    def see(f, **k):
+        with TemporaryDirectory() as folder, tf.summary.FileWriter(folder) as writer:
+            if k.get("graph") in ("plain", "other"):
+                tf.Variable(1.0, name=k["graph"])
+                k["graph"] = tf.get_default_graph()
+            writer.flush()
+            start = writer.path.stat().st_size
+            f(writer, **k)
+            writer.flush()
+            data = writer.path.read_bytes()[start + 12 + 9 :]  # after the length and wall time
+            return data[:-4]
+
+    return see
+
+
+SIMPLE = lazy(lambda: tf.constant(2.0))
+RULE = {"learning_rate": 0.2, "use_locking": Refused(True)}
+STEP = {"gate_gradients": Refused(0), "aggregation_method": Refused(1),
+        "colocate_gradients_with_ops": Refused(True)}
+
+ROWS = {
+    "Variable": Row(
+        {"initial_value": [1.0, 2.0]},
+        {**VARIABLE, "initial_value": [3.0, 4.0], "variable_def": Refused(1),
+         "dtype": tf.float64, "expected_shape": Refused([3]), "import_scope": Refused("a"),
+         "shape": Refused([3])},
+        lambda f, **k: _variable(f, **k)),
+    "get_variable": Row(
+        {"name": "w", "shape": [2]},
+        {**VARIABLE, "name": "given", "shape": [3], "dtype": tf.float64,
+         "initializer": tf.ones_initializer(), "regularizer": tf.nn.l2_loss,
+         "partitioner": Refused(min), "custom_getter": Refused(min)},
+        lambda f, **k: _variable(f, **k)),
+    "name_scope": Row(
+        {"name": "a"}, {"name": "b", "default_name": Also("c", {"name": None}),
+                        "values": Also([1], {})},
+        lambda f, **k: [_elsewhere(f, lambda: tf.constant(1.0).name, **k)]),
+    "variable_scope": Row(
+        {"name_or_scope": "a"},
+        {**SCOPED, "name_or_scope": "b", "default_name": Also("c", {"name_or_scope": None}),
+         "values": [1], "reuse": Refused(True), "auxiliary_name_scope": False},
+        lambda f, **k: (_elsewhere(f, lambda: 1, **k) if "values" in k else _scope(f, **k))),
+    "device": Row({"device_name_or_function": "/cpu:0"}, {"device_name_or_function": "/gpu:0"},
+                  _device),
+    "Session": Row({}, {"target": "interpret", "graph": 1, "config": tf.ConfigProto("blocks")},
+                   _session),
+    "InteractiveSession": Row(
+        {}, {"target": "interpret", "graph": 1, "config": tf.ConfigProto("blocks")}, _session),
+    "global_variables_initializer": Row({}, {}, lambda f: _inits(f)),
+    "initialize_all_variables": Row({}, {}, lambda f: _inits(f)),
+    "variables_initializer": Row(
+        {"var_list": lazy(lambda: [tf.Variable(1.0, name="a")])},
+        {"var_list": lazy(lambda: [tf.Variable(1.0, name="b")])},
+        lambda f, var_list, **k: [f(var_list, **k).name, [v.name for v in var_list]]),
+    "trainable_variables": Row({}, {"scope": "s"}, lambda f, **k: _listed(f, **k)),
+    "global_variables": Row({}, {"scope": "s"}, lambda f, **k: _listed(f, **k)),
+    "get_collection": Row({"key": "variables"}, {"key": "trainable_variables", "scope": "s"},
+                          lambda f, **k: _listed(f, **k)),
+    "add_to_collection": Row({"name": "a", "value": 1}, {"name": "b", "value": 2},
+                             lambda f, **k: [f(**k), _collections()]),
+    "group": Row({"*": 1}, {"inputs": Also(None, {"*": 2}), "kwargs": Also(None, {"name": "n"})},
+                 lambda f, **k: _grouped(f, **k)),
+    "tuple": Row({"tensors": lazy(lambda: [tf.constant(1.0)])},
+                 {"tensors": lazy(lambda: [tf.constant(2.0)]),
+                  "control_inputs": lazy(lambda: [tf.Variable(3.0).assign(4.0)])}),
+    "no_op": Row({}, {}, lambda f, **k: f(**k).name),
+    "control_dependencies": Row({"control_inputs": None}, {"control_inputs": 1},
+                                lambda f, control_inputs: _controlled(f, control_inputs)),
+    "assign": Row({"value": [5.0, 6.0]},
+                  {"ref": "other", "value": [7.0, 6.0], "validate_shape": Refused(False),
+                   "use_locking": Refused(True)}, _written),
+    "assign_add": Row({"value": [5.0, 6.0]}, {"ref": "other", "value": [7.0, 6.0],
+                                              "use_locking": Refused(True)}, _written),
+    "assign_sub": Row({"value": [5.0, 6.0]}, {"ref": "other", "value": [7.0, 6.0],
+                                              "use_locking": Refused(True)}, _written),
+    "Variable.assign": Row({"value": [5.0, 6.0]},
+                           {"value": [7.0, 6.0], "use_locking": Refused(True),
+                            "read_value": False}, _written),
+    "Variable.assign_add": Row({"delta": [5.0, 6.0]},
+                               {"delta": [7.0, 6.0], "use_locking": Refused(True),
+                                "read_value": False}, _written),
+    "reset_default_graph": Row({}, {}, lambda f: 1),
+    "get_default_graph": Row({}, {}, lambda f: 1),
+    "get_default_session": Row({}, {}, lambda f: f() is None),
+    "set_random_seed": Row({"seed": 1}, {"seed": 2},
+                           lambda f, seed: [f(seed), values(tf.random_normal([2]))]),
+    "Session.run": Row({"fetches": 2}, {"fetches": 3, "feed_dict": 4.0, "options": Refused(1),
+                                        "run_metadata": Refused(1)}, _run),
+    "Tensor.eval": Row({}, {"feed_dict": 3.0, "session": True}, _eval),
+    "train.GradientDescentOptimizer": Row({"learning_rate": 0.1}, RULE, _optimizer),
+    "train.MomentumOptimizer": Row(
+        {"learning_rate": 0.1, "momentum": 0.9},
+        {**RULE, "momentum": 0.5, "use_nesterov": True}, _optimizer),
+    "train.AdagradOptimizer": Row(
+        {"learning_rate": 0.1}, {**RULE, "initial_accumulator_value": 0.5}, _optimizer),
+    "train.RMSPropOptimizer": Row(
+        {"learning_rate": 0.1},
+        {**RULE, "decay": 0.5, "momentum": 0.5, "epsilon": 0.1, "centered": True}, _optimizer),
+    "train.AdamOptimizer": Row(
+        {}, {**RULE, "beta1": 0.5, "beta2": 0.9, "epsilon": 0.1,
+             "use_own_namescope_for_non_slot_vars": Refused(True)}, _optimizer),
+    "train.Optimizer.minimize": Row(
+        {"loss": "one"}, {**STEP, "loss": "two", "global_step": 1, "var_list": 1,
+                          "grad_loss": np.array([2.0, 1.0], np.float32)}, _minimized("minimize")),
+    "train.Optimizer.compute_gradients": Row(
+        {"loss": "one"}, {**STEP, "loss": "two", "var_list": 1,
+                          "grad_loss": np.array([2.0, 1.0], np.float32)},
+        _minimized("compute_gradients")),
+    "train.Optimizer.apply_gradients": Row(
+        {"grads_and_vars": 1.0}, {"grads_and_vars": 2.0, "global_step": 1,
+                                  "skip_gradients_aggregation": Refused(True)},
+        _minimized("apply_gradients")),
+    "train.Saver": Row(
+        {}, {"var_list": "a", "reshape": True, "sharded": Refused(True), "max_to_keep": 2,
+             "keep_checkpoint_every_n_hours": Also(0, {"max_to_keep": 1}), "name": Refused("s"),
+             "restore_sequentially": Refused(True), "saver_def": Refused(1), "builder": Refused(1),
+             "defer_build": Refused(True), "allow_empty": Also(True, {"var_list": "none"}),
+             "write_version": Refused(1), "pad_step_number": True,
+             "save_relative_paths": Refused(True), "filename": Refused("f")}, _saver),
+    "train.Saver.save": Row(
+        {"sess": "one", "save_path": "m"},
+        {"sess": "other", "save_path": "n", "global_step": 7, "latest_filename": "last",
+         "meta_graph_suffix": Refused("x"), "write_meta_graph": Refused(False),
+         "write_state": False, "strip_default_attrs": Refused(True),
+         "save_debug_info": Refused(True)}, _saved),
+    "train.Saver.restore": Row({"sess": "one", "save_path": "m5"},
+                               {"sess": "two", "save_path": "m6"}, _restored),
+    "train.latest_checkpoint": Row({"checkpoint_dir": "."},
+                                   {"checkpoint_dir": "none", "latest_filename": "other"},
+                                   _latest),
+    "train.exponential_decay": Row(
+        {"learning_rate": 0.1, "global_step": 15, "decay_steps": 10, "decay_rate": 0.5},
+        {"learning_rate": 0.2, "global_step": 16, "decay_steps": 20, "decay_rate": 0.7,
+         "staircase": True}),
+    "train.get_or_create_global_step": Row(
+        {}, {"graph": 1},
+        lambda f, **k: [f(graph=tf.Graph() if k else None).graph is tf.get_default_graph()]),
+    "summary.scalar": Row({"name": "a", "tensor": SIMPLE},
+                          {"name": "b", "tensor": 3.0, "collections": ["x"], "family": "f"},
+                          _summary),
+    "summary.histogram": Row({"name": "a", "values": SIMPLE},
+                             {"name": "b", "values": [3.0], "collections": ["x"],
+                              "family": "f"}, _summary),
+    "summary.merge": Row({"inputs": 1}, {"inputs": 2,
+                                         "collections": ["x"]}, _merged),
+    "summary.merge_all": Row({}, {"key": "mine", "scope": "deep"}, _merged),
+    "summary.FileWriter": Row(
+        {"logdir": "a"}, {"logdir": "b", "graph": 1, "max_queue": 1, "flush_secs": 0,
+                          "graph_def": Refused(1), "filename_suffix": ".x",
+                          "session": Refused(1)}, _writer),
+    "summary.FileWriter.add_summary": Row({"summary": b""}, {"summary": Refused(1),
+                                                             "global_step": 3}, _added("s")),
+    "summary.FileWriter.add_graph": Row({"graph": "plain"},
+                                        {"graph": "other", "global_step": 3,
+                                         "graph_def": Refused(1)}, _added("g")),
+}
+
+
+def _inits(f):
+    v = tf.Variable(4.0)
+    with tf.Session(target="interpret") as session:
+        return [session.run(f()), session.run(v)]
+
+
+def _listed(f, **k):
+    tf.Variable(1.0, name="a"), tf.Variable(1.0, False, name="b"), tf.Variable(1.0, name="s/c")
+    return [v.name for v in f(**k)]
+
+
+def _grouped(f, **k):
+    count, v = k.pop("*"), tf.Variable(1.0)
+    step = f(*[v.assign_add(1.0) for _ in range(count)], **k)
+    return [step.name, values(step)]
+
+
+def _controlled(f, control_inputs):
+    v = tf.Variable(1.0)
+    write = v.assign(5.0)
+    with f(None if control_inputs is None else [write]):
+        after = tf.identity(v)
+    return values(after)

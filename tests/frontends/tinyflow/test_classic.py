@@ -1,0 +1,92 @@
+"""TinyFlow's own programs, with its defects mended."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from passkit.errors import ShapeError
+from passkit.frontends import tinyflow as tf
+
+
+@pytest.fixture(autouse=True)
+def _own_graph():
+    """Each test has a graph of its own, with a seed."""
+    with tf.Graph().as_default():
+        tf.set_random_seed(2)
+        yield
+
+
+def lenet(x):
+    """A small LeNet, as TinyFlow's example has it."""
+    conv = tf.nn.convolution_layer(x, 4, [1, 3, 3, 1], no_bias=False, data_format="NCHW",
+                                   name="conv1")
+    pool = tf.nn.max_pool(tf.tanh(conv), [1, 1, 2, 2], [1, 1, 2, 2], "VALID", "NCHW")
+    hidden = tf.tanh(tf.nn.linear(tf.nn.flatten_layer(pool), 8, False, name="fc1"))
+    return tf.nn.linear(hidden, 3, name="fc2")
+
+
+def test_a_program_of_tinyflow_trains():
+    """Weights are made by layers, found by infer_variable_shapes, and assigned; Adam learns."""
+    x = tf.placeholder(tf.float32, [None, 1, 8, 8])
+    label = tf.placeholder(tf.float32, [None])
+    net = lenet(x)
+    loss = tf.nn.mean_sparse_softmax_cross_entropy_with_logits(net, label)
+    step = tf.train.AdamOptimizer(0.01, epsilon=1e-4).minimize(loss)
+    found = list(tf.infer_variable_shapes(net, {x: [10, 1, 8, 8]}))
+    draws = [tf.assign(v, tf.normal(shape, 0.1)) for v, _, shape in found]
+
+    assert [(n, s) for _, n, s in found] == [
+        ("conv1_weight", [3, 3, 1, 4]), ("conv1_bias", [4]), ("fc1_weight", [8, 36]),
+        ("fc1_bias", [8]), ("fc2_weight", [3, 8]),
+    ]
+    rng = np.random.default_rng(0)
+    images = rng.normal(size=(12, 1, 8, 8)).astype(np.float32)
+    with tf.Session(target="interpret") as session:
+        session.run(tf.initialize_all_variables())
+        session.run(draws)
+        losses = [session.run([loss, step], {x: images, label: np.arange(12) % 3})[0]
+                  for _ in range(40)]
+    assert losses[-1] < 0.5 * losses[0]
+
+
+def test_softmax_regression_by_hand():
+    """The minimum of TinyFlow's examples: gradients and assign; the same as NumPy's."""
+    x, y = tf.placeholder(tf.float32, [None, 5]), tf.placeholder(tf.float32, [None, 3])
+    w = tf.Variable(tf.zeros([5, 3]))
+    out = tf.nn.softmax(tf.matmul(x, w))
+    loss = tf.reduce_mean(-tf.reduce_sum(y * tf.log(out), reduction_indices=[1]))
+    step = tf.assign(w, w - 0.5 * tf.gradients(loss, [w])[0])
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(size=(9, 5)), np.eye(3)[rng.integers(0, 3, 9)]
+    with tf.Session("interpret") as session:
+        session.run(tf.initialize_all_variables())
+        found = [session.run(step, {x: a, y: b}) for _ in range(3)][-1]
+
+    wanted = np.zeros((5, 3))
+    for _ in range(3):
+        e = np.exp(a @ wanted)
+        wanted -= 0.5 * a.T @ (e / e.sum(1, keepdims=True) - b) / 9
+    np.testing.assert_allclose(found, wanted, atol=1e-6)
+
+
+def test_what_tinyflow_left_to_chance_is_refused():
+    """Weights of unknown shape, and shapes that no feed could have."""
+    x = tf.placeholder(tf.float32, [2, None], name="x")
+    with pytest.raises(ShapeError, match="'linear_weight' needs inputs of known length, got <tf"):
+        tf.nn.linear(x, 3)
+    with pytest.raises(ShapeError, match=r"fits <tf.Tensor 'x:0'.*got \[3, 4\]"):
+        next(tf.infer_variable_shapes(x, {x: [3, 4]}))
+
+
+def test_optimizers_of_one_name_have_their_own_slots():
+    """Two Adams of one name do not share what they keep."""
+    w = tf.Variable([1.0, 2.0])
+    steps = [tf.train.AdamOptimizer(0.1, name="Adam").minimize(w * w) for _ in range(2)]
+
+    names = [v.name for v in tf.global_variables()]
+    assert len(set(names)) == len(names) == 9
+    with tf.Session("interpret") as session:
+        session.run(tf.global_variables_initializer())
+        session.run(steps)
+        assert (session.run(w) < [1.0, 2.0]).all()

@@ -1,0 +1,113 @@
+"""Checkpoints and event files: what is in them, and what is wrong with one."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pytest
+
+from passkit.errors import FeedError, GraphError
+from passkit.frontends import tinyflow as tf
+from passkit.frontends.tf_graphdef.crc32c import crc32c, masked
+from passkit.frontends.tf_graphdef.proto import GraphDef
+from passkit.frontends.tinyflow.summary.messages import Event
+
+
+@pytest.fixture(autouse=True)
+def _own_graph():
+    """Each test has a graph of its own."""
+    with tf.Graph().as_default():
+        yield
+
+
+def session():
+    """A session without kernels."""
+    return tf.Session(target="interpret")
+
+
+def test_a_checkpoint_brings_back_all_variables(tmp_path):
+    """In another session, by the path of the newest; a name may be that of an argument of NumPy."""
+    v = tf.Variable([1.0, 2.0], name="file")
+    step = tf.train.MomentumOptimizer(0.1, 0.9).minimize(tf.reduce_sum(v * v))
+    saver = tf.train.Saver()
+    with session() as s:
+        s.run(tf.global_variables_initializer())
+        s.run(step)
+        path = saver.save(s, tmp_path / "deep" / "model", 3)
+        after = [s.run(step), s.run(tf.global_variables())]
+    with session() as s:
+        saver.restore(s, tf.train.latest_checkpoint(str(tmp_path / "deep")))
+
+        assert path == str(tmp_path / "deep" / "model-3")
+        found = [s.run(step), s.run(tf.global_variables())]
+    assert [a.tolist() for a in found[1]] == [a.tolist() for a in after[1]]
+
+
+def test_what_is_wrong_with_a_checkpoint_is_named(tmp_path):
+    """A missing file or variable, another shape, a variable without a value; nothing is changed."""
+    a, b = tf.Variable([1.0, 2.0], name="a"), tf.Variable(3.0, name="b")
+    path = str(tmp_path / "m")
+    with session() as s:
+        with pytest.raises(FeedError, match="variable 'a:0' has no value to save"):
+            tf.train.Saver([a]).save(s, path)
+        s.run(tf.global_variables_initializer())
+        tf.train.Saver([a]).save(s, path)
+        with pytest.raises(FeedError, match="there is no checkpoint '.*nowhere.npz'"):
+            tf.train.Saver([a]).restore(s, tmp_path / "nowhere")
+        with pytest.raises(FeedError, match="m.npz has no variable 'b'"):
+            tf.train.Saver({"a": a, "b": b}).restore(s, path)
+        with pytest.raises(FeedError, match=r"'a' needs float32\[\], and .* has float32\[2\]"):
+            tf.train.Saver({"a": b}).restore(s, path)
+
+        assert s.run([a, b])[1] == 3
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["checkpoint", "m.npz"]
+
+
+def events(path):
+    """The events of a file, whose checksums hold."""
+    data, found = path.read_bytes(), []
+    while data:
+        (length,) = struct.unpack("<Q", data[:8])
+        assert struct.unpack("<I", data[8:12])[0] == masked(crc32c(data[:8]))
+        body, data = data[12 : 12 + length], data[12 + length :]
+        assert struct.unpack("<I", data[:4])[0] == masked(crc32c(body))
+        found.append(Event.FromString(body))
+        data = data[4:]
+    return found
+
+
+def test_event_files_hold_scalars_histograms_and_the_graph(tmp_path):
+    """Each as TensorBoard reads it, at its step."""
+    v = tf.Variable([1.0, -2.0, 0.0, 1.0], name="v")
+    tf.summary.scalar("loss", tf.reduce_sum(v * v, name="squares"))
+    tf.summary.histogram("values", v)
+    merged = tf.summary.merge_all()
+    with session() as s, tf.summary.FileWriter(tmp_path, graph=tf.get_default_graph()) as writer:
+        s.run(tf.global_variables_initializer())
+        writer.add_summary(s.run(merged), 7)
+    first, drawn, last = events(writer.path)
+
+    assert first.file_version == "brain.Event:2"
+    assert {n.name for n in GraphDef.FromString(drawn.graph_def).node} >= {"v", "squares"}
+    assert last.step == 7
+    scalar, histogram = last.summary.value
+    assert (scalar.tag, scalar.simple_value) == ("loss", 6)
+    histo = histogram.histo
+    assert (histo.min, histo.max, histo.num, histo.sum, histo.sum_squares) == (-2, 1, 4, 0, 6)
+    assert sum(histo.bucket) == 4
+    for low, high, count in zip(histo.bucket_limit, histo.bucket_limit[1:], histo.bucket[1:],
+                                strict=False):
+        assert count == sum(low <= x < high for x in (1, -2, 0, 1))
+
+
+def test_what_is_wrong_with_a_summary_is_named(tmp_path):
+    """Tensors instead of bytes, a closed writer, a histogram of what is not finite."""
+    bad = tf.summary.histogram("h", [np.nan, np.inf])
+    with session() as s, tf.summary.FileWriter(tmp_path) as writer:
+        with pytest.raises(FeedError, match="needs the bytes .* got <tf.Tensor 'h:0'"):
+            writer.add_summary(bad)
+        with pytest.raises(GraphError, match="histogram 'h' needs finite numbers, got 2 others"):
+            s.run(bad)
+    with pytest.raises(FeedError, match=r"writer of .*tfevents.* is closed"):
+        writer.add_summary(b"")

@@ -1,0 +1,159 @@
+"""What cannot be built says why, with the value that was found and the way out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from passkit.errors import PasskitError
+from passkit.frontends import tinyflow as tf
+
+X = np.ones((2, 3), np.float32)
+IMAGE = np.ones((1, 4, 4, 2), np.float32)
+
+
+@pytest.fixture(autouse=True)
+def _own_graph():
+    """Each test has a graph of its own."""
+    with tf.Graph().as_default():
+        yield
+
+
+def free(*shape, dtype="float32"):
+    """A placeholder called x."""
+    return tf.placeholder(dtype, shape, name="x")
+
+
+def scoped(reuse, *args, **kwargs):
+    """A variable wanted in a scope."""
+    with tf.variable_scope("", reuse=reuse):
+        return tf.get_variable(*args, **kwargs)
+
+
+def made(name="w", **kwargs):
+    """A variable of two numbers."""
+    return tf.Variable([1.0, 2.0], name=name, **kwargs)
+
+
+def shared(*args, **kwargs):
+    """A variable wanted again."""
+    tf.get_variable("w", [2])
+    return scoped(*args, **kwargs)
+
+
+ARRAYS = [
+    (lambda: tf.unstack(X, 5), r"unstack along axis 0 of \(2, 3\) needs .* num=5, got 2"),
+    (lambda: tf.unstack(free(None, 3)), "needs a known length, got x.0"),
+    (lambda: tf.split(X, 2, 1), "split needs a length that 2 divides, got 3 along axis 1"),
+    (lambda: tf.split(X, [1, 1], 1), r"sizes that add up to 3, got \[1, 1\]"),
+    (lambda: tf.pad(X, [[0, 0], [0, 0]], "WRAP"), "as mode, got 'WRAP'"),
+    (lambda: tf.einsum("ij->i", X, axis=1), "einsum takes the keyword name, got 'axis'"),
+    (lambda: tf.gradients(tf.constant(1.0), [3]), "by tensors and variables, got 3 in xs"),
+    (lambda: tf.random_uniform([2], dtype=tf.int32), "random_uniform of int32 needs maxval"),
+    (lambda: tf.where(X > 0), "where needs x and y, got neither"),
+    (lambda: tf.where(X > 0, X), "where needs x and y, got one of them"),
+    (lambda: tf.add_n([X, X[0]]), r"tensors of one shape, got \(2, 3\) and \(3,\)"),
+    (lambda: tf.reduce_sum(X, 0, reduction_indices=1), "reduction_indices, .* got both: 0 and 1"),
+    (lambda: tf.zeros([2.5]), r"zeros needs ints, .* got 2\.5"),
+    (lambda: tf.reshape(X, [tf.placeholder(tf.int32, [])]), "reshape needs ints, .* got <tf"),
+    (lambda: tf.placeholder_with_default(X, [3, 2]), r"default of shape \(3, 2\), got \(2, 3\)"),
+    (lambda: tf.placeholder_with_default(X, [None, 3]), r"needs a known shape, got \(\?, 3\)"),
+    (lambda: tf.constant([1, 2, 3], shape=[2]), r"at most 2 numbers for shape \(2,\), got 3"),
+    (lambda: tf.constant([1, 2], shape=[3], verify_shape=True), r"needs shape \(3,\), got \(2,\)"),
+    (lambda: tf.linspace(0.0, 1.0, 3, axis=1), "linspace of numbers has axis 0 only, got 1"),
+    (lambda: free(None, 3).set_shape([2, 4]), r"fits \(\?, 3\), got \(2, 4\)"),
+    (lambda: list(free(2)), "x:0 cannot be iterated before a run"),
+    (lambda: bool(free(2)), "x:0 has no value before a run; tf.where"),
+    (lambda: np.asarray(free(2)), "x:0 has no value before it runs; session.run"),
+    (lambda: tf.constant("text", name="t") + 1, "t:0 is text, which only session.run can fetch"),
+    (lambda: tf.convert_to_tensor(free(2), tf.int32), "x:0 needs to be int32 here, got float32"),
+    (lambda: tf.control_dependencies([3]), "an operation or a tensor is needed here, got 3"),
+    (lambda: tf.group(nam="x"), "group takes the keyword name, got 'nam'"),
+    (lambda: tf.device(lambda op: "/cpu:0").__enter__(), "got the function <function"),
+    (lambda: tf.nn.__getattr__("__path"), "tf.nn has no attribute '__path'"),
+]
+VARIABLES = [
+    (lambda: made(expected_shape=[3]), r"'w' needs an initial value of expected_shape \(3,\), got"),
+    (lambda: tf.Variable(free(None), name="v"), r"'v' needs an initial value of known .* \(\?,\)"),
+    (lambda: tf.assign(free(2), X), "assign needs a variable to write, got <tf.Tensor 'x:0'"),
+    (lambda: made().assign(X), r"needs a value of shape \(2,\) for 'w:0', got \(2, 3\)"),
+    (lambda: made().assign(tf.constant([1, 2])), "needs a value of float32 for 'w:0', got int32"),
+    (lambda: scoped(True, "w", [2]), "variable 'w' is to be reused and there is none"),
+    (lambda: shared(False, "w", [2]), "variable 'w' exists already; to share it"),
+    (lambda: shared(True, "w", [3]), r"'w' is shared with shape \(2,\), and \(3,\) is wanted"),
+    (lambda: tf.get_variable("w"), "variable 'w' needs a shape, got None"),
+    (lambda: tf.get_variable("w", [2], initializer=X), r"'w' needs a shape or .* got both: \[2\]"),
+    (lambda: tf.variance_scaling_initializer(mode="fan"), "fan_avg as mode, got 'fan'"),
+    (lambda: tf.train.AdamOptimizer().minimize(tf.constant(1.0)), "Adam needs variables to train"),
+    (lambda: tf.train.AdamOptimizer().minimize(tf.constant(1.0), var_list=[made()]),
+     "depends on none of them: w:0"),
+    (lambda: tf.train.AdagradOptimizer(0.1, -1.0), "accumulator_value above 0, got -1.0"),
+    (lambda: tf.summary.scalar("s", X), "summary.scalar 's' needs a scalar, got <tf.Tensor"),
+]
+NETWORKS = [
+    (lambda: tf.layers.dense(free(2, None), 3), "dense needs inputs of known .* axis -1, got <tf"),
+    (lambda: tf.layers.flatten(IMAGE, data_format="NCHW"), "as data_format, got 'NCHW'"),
+    (lambda: tf.nn.conv2d(IMAGE, X, [2, 1, 1, 1], "SAME"), r"as strides, .* got \[2, 1, 1, 1\]"),
+    (lambda: tf.nn.conv2d(IMAGE, X, 1, "FULL"), "'SAME' or 'VALID' as padding, got 'FULL'"),
+    (lambda: tf.nn.conv2d(IMAGE, X, 1, [[1, 1]]), r"four pairs as padding, got \[\[1, 1\]\]"),
+    (lambda: tf.nn.bias_add(X, X[0], "NWHC"), "as data_format, got 'NWHC'"),
+    (lambda: tf.nn.softmax_cross_entropy_with_logits(X, X, dim=0, axis=1), "got both: 1 and 0"),
+    (lambda: tf.nn.softmax_cross_entropy_with_logits(logits=X), "by name, got no labels"),
+    (lambda: tf.nn.sparse_softmax_cross_entropy_with_logits([1]), "by name, got no logits"),
+    (lambda: tf.nn.top_k(X, sorted=False), "got sorted=False"),
+    (lambda: tf.nn.dynamic_rnn(tf.nn.rnn_cell.GRUCell(2), free(2, None, 3)),
+     "known number of steps, got <tf.Tensor 'x:0'"),
+    (lambda: tf.nn.rnn_cell.GRUCell(2)(free(2, None), X[:, :2]), "gru_cell needs .* got <tf"),
+    (lambda: tf.nn.rnn_cell.MultiRNNCell([]), "needs cells, .* got 0 and"),
+    (lambda: tf.nn.dropout(X), "rate or keep_prob, 1 - rate, got neither"),
+    (lambda: tf.nn.dropout(X, 0.5, rate=0.5), "got both: 0.5 and 0.5"),
+    (lambda: tf.nn.dropout(X, rate=1.0), "a rate from 0 to below 1, got 1.0"),
+    (lambda: tf.nn.embedding_lookup([X, X], [0]), "takes one table as params, got 2"),
+    (lambda: tf.nn.moments(X, [0], shift=1.0), "moments takes no shift, got 1.0"),
+    (lambda: tf.nn.log_uniform_candidate_sampler([[1]], 2, 3, True, 9), "num_true=2 .* got 1"),
+    (lambda: tf.nn.log_uniform_candidate_sampler([[1]], 1, 499, True, 500),
+     "a sample of 499 of 500 classes"),
+]
+
+
+@pytest.mark.parametrize("case", range(len(ARRAYS)))
+def test_arrays(case):
+    """Shapes and values that do not fit are named."""
+    build, wanted = ARRAYS[case]
+
+    with pytest.raises(Exception, match=wanted) as caught:
+        build()
+    assert isinstance(caught.value, (PasskitError, AttributeError))
+
+
+@pytest.mark.parametrize("case", range(len(VARIABLES)))
+def test_variables(case):
+    """Variables, scopes and optimizers that cannot be are named."""
+    build, wanted = VARIABLES[case]
+
+    with pytest.raises(PasskitError, match=wanted):
+        build()
+
+
+@pytest.mark.parametrize("case", range(len(NETWORKS)))
+def test_networks(case):
+    """Layers, losses and cells that cannot be are named."""
+    build, wanted = NETWORKS[case]
+
+    with pytest.raises(PasskitError, match=wanted):
+        build()
+
+
+def test_arguments_without_a_value():
+    """What needs one of two arguments, or any, says so."""
+    for build, wanted in (
+        (lambda: tf.Variable(), "Variable needs an initial_value"),
+        (lambda: tf.expand_dims(X), "expand_dims needs an axis"),
+        (lambda: tf.sequence_mask([1]), "sequence_mask needs maxlen"),
+        (lambda: tf.variable_scope(None), "needs a name or a default_name"),
+        (lambda: tf.nn.static_rnn(tf.nn.rnn_cell.GRUCell(2), []), "at least one step"),
+        (lambda: tf.nn.static_rnn(tf.nn.rnn_cell.GRUCell(2), [X]), "initial_state or its dtype"),
+        (lambda: tf.train.Saver(), "Saver needs variables to save"),
+    ):
+        with pytest.raises(PasskitError, match=wanted):
+            build()

@@ -1,0 +1,327 @@
+"""Sessions: what a run reads, writes, compiles and refuses."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from passkit.errors import FeedError, GraphError, SettingError
+from passkit.frontends import tinyflow as tf
+
+
+@pytest.fixture(autouse=True)
+def _own_graph():
+    """Each test has a graph of its own, with a seed."""
+    with tf.Graph().as_default():
+        tf.set_random_seed(7)
+        yield
+
+
+def session(**options):
+    """A session without kernels."""
+    return tf.Session(target="interpret", **options)
+
+
+def test_reads_are_before_writes_they_do_not_wait_for():
+    """Whatever the order of fetches, operators see the old value, and the variable the new one."""
+    v = tf.Variable(1.0, name="v")
+    double, write = v * 2, v.assign(5.0)
+    with tf.control_dependencies([write]):
+        late = v * 2
+    with session() as s:
+        s.run(tf.global_variables_initializer())
+
+        assert s.run([double, write, v, late]) == [2, 5, 5, 10]
+        s.run(v.initializer)
+        assert s.run([v, late, double]) == [5, 10, 2]
+        s.run(v.initializer)
+        assert s.run([double, v]) == [2, 1]
+
+
+def test_writes_of_one_run_add_up():
+    """assign_add adds to what the last write of the run left; a write runs once."""
+    v = tf.Variable(1.0)
+    add, more = v.assign_add(2.0), v.assign_sub(0.5)
+    with session() as s:
+        s.run(tf.global_variables_initializer())
+
+        assert s.run([add, more, v, add]) == [3, 2.5, 2.5, 3]
+        assert s.run(tf.group(add, more)) is None
+        assert v.eval() == 4
+
+
+def test_all_gradients_are_of_the_old_values():
+    """A step of two variables that read each other is NumPy's simultaneous one."""
+    a, b = tf.Variable([1.0, 2.0], name="a"), tf.Variable([3.0, -1.0], name="b")
+    loss = tf.reduce_sum(a * b * b)
+    step = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+    with session() as s:
+        s.run(tf.global_variables_initializer())
+        x, y = np.array([1.0, 2.0]), np.array([3.0, -1.0])
+        for _ in range(3):
+            value = s.run([step, loss])[1]
+            np.testing.assert_allclose(value, (x * y * y).sum(), rtol=1e-5)
+            x, y = x - 0.1 * y * y, y - 0.1 * 2 * x * y
+
+        np.testing.assert_allclose(s.run([a, b]), [x, y], rtol=1e-5)
+
+
+def test_a_step_of_a_table_changes_the_rows_looked_up():
+    """Rows that come twice, through two look-ups, add up; the others are not computed."""
+    table = tf.Variable(np.arange(20, dtype=np.float32).reshape(10, 2))
+    rows = tf.nn.embedding_lookup(table, [3, 1, 3]) * tf.nn.embedding_lookup(table, [1, 1, 4])
+    rate = tf.placeholder(tf.float32, [])
+    found = []
+    for learning_rate in (0.5, rate):
+        step = tf.train.GradientDescentOptimizer(learning_rate).minimize(tf.reduce_sum(rows))
+        with session() as s:
+            s.run(table.initializer)
+            s.run(step, {rate: 0.5})
+            found.append(s.run(table))
+            ops = [n.op.name for n in s.executable(step, {rate: 0.5}).graph.nodes if n.op]
+
+    wanted, first = np.arange(20.0).reshape(10, 2), np.arange(20.0).reshape(10, 2)
+    for a, b in ((3, 1), (1, 1), (3, 4)):
+        wanted[a] -= 0.5 * first[b]
+        wanted[b] -= 0.5 * first[a]
+    assert ops.count("index_add") == 2 and "sub" not in ops
+    np.testing.assert_array_equal(found, [wanted, wanted])
+
+
+def test_batch_normalization_in_a_step():
+    """The idiom of update operations: statistics move in the step, which sees the batch."""
+    x = tf.placeholder(tf.float32, [None, 2])
+    training = tf.placeholder(tf.bool, [])
+    out = tf.layers.batch_normalization(x, momentum=0.5, training=training, name="bn")
+    with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
+        step = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(out * out))
+    data = np.array([[1, 2], [3, 8]], np.float32)
+    with session() as s:
+        s.run(tf.global_variables_initializer())
+        s.run(step, {x: data, training: True})
+        moving = {v.name: s.run(v).tolist() for v in tf.global_variables()[2:]}
+        later = s.run(out, {x: data, training: False})
+
+    assert moving == {"bn/moving_mean:0": [1, 2.5], "bn/moving_variance:0": [1, 5]}
+    gamma = 1 - 0.1 * 2 * 2  # d sum(out^2) / d gamma is twice the number of examples
+    wanted = (data - [1, 2.5]) / np.sqrt(np.array([1, 5]) + 1e-3) * gamma
+    np.testing.assert_allclose(later, wanted, atol=2e-3)
+
+
+def test_older_and_newer_addresses():
+    """tf.contrib and tf.math have what stands elsewhere."""
+    assert tf.contrib.rnn.BasicLSTMCell is tf.nn.rnn_cell.BasicLSTMCell
+    assert tf.contrib.rnn.static_rnn is tf.nn.static_rnn
+    assert tf.math.exp is tf.exp and tf.math.reduce_sum is tf.reduce_sum
+
+
+def test_interpreted_variables_stay_where_they_are():
+    """What was fetched before does not change, and the address is the same."""
+    v = tf.Variable([1.0, 2.0])
+    add = v.assign_add([1.0, 1.0])
+    with session() as s:
+        s.run(v.initializer)
+        place, before = s.address(v), s.run(v)
+        s.run(add)
+
+        assert s.run(v).tolist() == [2, 3] and before.tolist() == [1, 2]
+        assert s.address(v) == place
+        with pytest.raises(GraphError, match="<tf.Operation 'Variable/Assign'> is not compiled"):
+            s.executable(v.initializer)
+
+
+def test_fetches_keep_their_structure():
+    """Lists, tuples, dicts and named tuples, one in another; names of variables; text."""
+    v = tf.Variable(2.0, name="v")
+    pair = tf.nn.rnn_cell.LSTMStateTuple(v + 1, [v * 3])
+    with session() as s:
+        s.run(v.initializer)
+
+        assert s.run({"a": (v, pair), "b": "v:0"}) == {"a": (2, (3, [6])), "b": 2}
+        assert type(s.run(pair)) is tf.nn.rnn_cell.LSTMStateTuple
+        assert s.run(tf.constant("hello")) == b"hello"
+
+
+def test_any_tensor_may_be_fed():
+    """What is fed is not computed, nor what only it needs: not even its placeholders."""
+    x = tf.placeholder(tf.float32, [None, 2], name="x")
+    v = tf.Variable(1.0)
+    hidden = x * v.assign_add(1.0)
+    out = hidden + 1
+    default = tf.placeholder_with_default(np.float32(4), [])
+    with session() as s:
+        s.run(v.initializer)
+
+        assert s.run(out, {hidden: [[1, 2]]}).tolist() == [[2, 3]]
+        assert s.run([v, default, default + 1]) == [1, 4, 5]
+        assert s.run([default, default + 1], {default: 7}) == [7, 8]
+
+
+def test_shapes_are_computed_before_a_run():
+    """tf.shape and arithmetic on it make shapes of free sizes."""
+    x = tf.placeholder(tf.float32, [None, 6], name="x")
+    rows = tf.shape(x)[0]
+    halves = tf.reshape(x, [rows * 2, 3])
+    index = tf.range(0, rows) * 2 + 1
+    picked = tf.gather(halves, index)
+    with session() as s:
+        feeds = {x: np.arange(12).reshape(2, 6)}
+        found = s.run([picked, rows, tf.shape(halves), tf.size(x)], feeds)
+
+    assert found[0].tolist() == [[3, 4, 5], [9, 10, 11]]
+    assert [np.array(f).tolist() for f in found[1:]] == [2, [4, 3], 12]
+    assert picked.shape.as_list() == [None, 3]
+    assert halves.get_shape()[1] == 3
+    with pytest.raises(ValueError, match="known only in a run"):
+        int(x.shape[0])
+
+
+def test_draws_repeat_in_another_session():
+    """A seed gives each session the same draws, each run others, and operators their own."""
+    a, b = tf.random_normal([4]), tf.random_normal([4])
+    with session() as s, session() as t:
+        first, second = s.run([a, b]), s.run([a, b])
+        again = t.run([a, b])
+
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, second)
+    assert not np.array_equal(first[0], first[1])
+
+
+def test_a_run_without_a_shape_serves_each():
+    """A placeholder of unknown rank takes any; its gradient only that of a number."""
+    x = tf.placeholder(tf.float32, name="x")
+    w = tf.Variable(2.0)
+    out = x * w
+    step = tf.train.GradientDescentOptimizer(0.5).minimize(tf.reduce_sum(out))
+    with session() as s:
+        s.run(w.initializer)
+
+        assert s.run(out, {x: 3}) == 6
+        assert s.run(out, {x: [[1, 2]]}).tolist() == [[2, 4]]
+        s.run(step, {x: 3})
+        assert s.run(w) == 0.5
+        with pytest.raises(FeedError, match=r"'x:0' needs a feed of shape \(\), got \(2,\)"):
+            s.run(step, {x: [1, 2]})
+
+
+def test_what_is_wrong_with_a_feed_is_named():
+    """Missing, unknown, misshapen and mistyped feeds, and variables without values."""
+    x = tf.placeholder(tf.int32, [None, 3], name="images")
+    v = tf.Variable([1.0], name="weights")
+    with tf.Graph().as_default():
+        foreign = tf.constant(1.0, name="other")
+    good = np.zeros((2, 3))
+    with session() as s:
+        for fetch, feeds, wanted in (
+            (x + 1, {}, "placeholder 'images' needs a value in feed_dict, got none"),
+            (x + 1, {x: good[0]}, r"'images:0' needs a feed of shape \(\?, 3\), got \(3,\)"),
+            (x + 1, {x: good + 0.5}, "'images:0' needs a feed of int32, got float64"),
+            (x + 1, {x: [[1, 2, 3], [4]]}, "'images:0' needs an array of int32"),
+            (x + 1, {x: x}, "'images:0' needs numbers as a feed, got <tf.Tensor 'images:0'"),
+            (x + 1, {"images": good}, "feed_dict needs placeholders .* got 'images'"),
+            (x + 1, {foreign: 1}, "feed_dict has <tf.Tensor 'other:0'.*not an element"),
+            (x + 1, {v: [1]}, "feed_dict has the variable 'weights:0'"),
+            (v + 1, {}, "variable 'weights' has no value in this session"),
+            (foreign, {}, "<tf.Tensor 'other:0'.*not an element of this session's graph"),
+            ([3], {}, "session.run needs tensors and operations to fetch, got 3"),
+            ("weight:0", {}, r"finds variables by name, got 'weight:0'; did you mean 'weights:0'"),
+        ):
+            with pytest.raises(FeedError, match=wanted):
+                s.run(fetch, feeds)
+        assert s.run(x + 1, {x: good}).tolist() == [[1, 1, 1]] * 2
+
+
+def test_what_is_wrong_with_a_session_is_named():
+    """Closed, without a default, with an unknown configuration, or on another device."""
+    with tf.device("/gpu:0"):
+        far = tf.add(1.0, 2.0, name="far")
+    with session() as s, pytest.raises(SettingError, match="'far:0' was placed on '/gpu:0'"):
+        s.run(far)
+    with pytest.raises(GraphError, match="this session is closed"):
+        s.run(far)
+    with pytest.raises(GraphError, match="tensor 'far:0' needs a session"):
+        far.eval()
+    with pytest.raises(SettingError, match="'gpu', or|or 'gpu fusion' as config, got 'fpga'"):
+        tf.Session(config="fpga")
+    with pytest.raises(GraphError, match=r"outside of every .* got 1 around it"):
+        tf.reset_default_graph()
+    assert tf.Session("gpu fusion").options == {"target": "cuda", "fusion": "stitch"}
+    assert far.device == "/gpu:0"
+
+
+def test_the_first_number_that_is_not_finite_is_found():
+    """The operator is named, and the variables are what they were."""
+    x = tf.placeholder(tf.float32, [2], name="x")
+    w = tf.Variable([1.0, 1.0], name="w")
+    loss = tf.reduce_sum(tf.log(x * w, name="entropy"))
+    step = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+    with session(check_numerics=True) as s:
+        s.run(w.initializer)
+        s.run([step, loss], {x: [1, 2]})
+        before = s.run(w)
+        with pytest.raises(tf.NumericsError, match="log 'entropy' made 1 NaN of finite numbers"):
+            s.run([step, loss], {x: [1, -2]})
+        with pytest.raises(tf.NumericsError, match="the feed of 'x' holds numbers"):
+            s.run(loss, {x: [1, np.nan]})
+
+        assert np.array_equal(s.run(w), before)
+    checked = tf.check_numerics(tf.log(x), "look here", name="checked")
+    with session() as s, pytest.raises(tf.NumericsError, match="checked: look here: 1 infinite"):
+        s.run(checked + 1, {x: [0, 1]})
+
+
+def test_an_interactive_session_is_the_default():
+    """Until it is closed."""
+    s = tf.InteractiveSession("interpret")
+
+    assert tf.add(1.0, 2.0).eval() == 3
+    assert tf.get_default_session() is s
+    s.close()
+    assert tf.get_default_session() is None
+
+
+def trained(steps=12):
+    """The variables after some steps of a network with dropout on the CPU, and what is known."""
+    x = tf.placeholder(tf.float32, [None, 8], name="x")
+    hidden = tf.layers.dense(x, 16, tf.nn.relu)
+    out = tf.layers.dense(tf.nn.dropout(hidden, 0.9), 1)
+    loss = tf.reduce_mean(tf.square(out - tf.reduce_sum(x, 1, keepdims=True)))
+    step = tf.train.AdamOptimizer(0.01).minimize(loss)
+    return x, loss, step, steps
+
+
+def losses(graph, made):
+    """The losses of a session of its own."""
+    x, loss, step, steps = made
+    data = np.random.default_rng(0).normal(size=(steps, 32, 8)).astype(np.float32)
+    with tf.Session(graph=graph) as s:
+        s.run(tf.global_variables_initializer())
+        first = [s.address(v) for v in tf.global_variables()]
+        found = [s.run([step, loss], {x: rows})[1] for rows in data]
+        assert [s.address(v) for v in tf.global_variables()] == first
+        exe = s.executable([step, loss], {x: data[0]})
+        assert exe.stats["native_calls"] == steps
+    return found
+
+
+def test_two_threads_with_two_sessions_equal_one_alone():
+    """Native runs of one graph in two threads; variables stay where they are in memory."""
+    graph = tf.get_default_graph()
+    made = trained()
+    alone = losses(graph, made)
+    both = [None, None]
+
+    def work(k):
+        both[k] = losses(graph, made)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in (0, 1)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+
+    assert both == [alone, alone]
+    assert alone[-1] < alone[0]

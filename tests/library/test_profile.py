@@ -1,0 +1,87 @@
+"""Profiles: what was measured of the CPU, where it is kept, and what plans by it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+
+import passkit as pk
+from passkit.cli import doctor, main
+from passkit.errors import CacheError
+from passkit.library import store
+from passkit.library.device import device
+from passkit.library.profile import Profile, calibrated, digest, profile, write
+from passkit.plan.target import cpu, target_of
+from passkit.program import plans
+from passkit.tuning import calibration
+
+ONE = Profile(((1 << 17, 8e10), (1 << 27, 5e9)), 1e-8, 3e-7, ((1 << 15, 1e-9), (1 << 25, 9e-8)))
+
+
+def test_it_comes_back_and_plans_go_by_it(fresh_cache: Path) -> None:
+    """For the CPU by its name only; a plan on disk is another one then."""
+    graph = pk.Graph([pk.ops.exp(pk.var("x", (3,)))])
+    key = plans.plan_key(graph, {})
+    assert profile() is None and digest() == "" and calibrated(cpu()) is cpu()
+    write(ONE)
+
+    assert profile() == ONE
+    target = pk.PassContext().target
+    assert (target.curve, target.launch, target.meeting) == (ONE.curve, 1e-8, 3e-7)
+    assert pk.PassContext(target="cpu").target == target
+    assert target.moving(1 << 27) == pytest.approx((1 << 27) / 5e9)
+    assert pk.PassContext(target=cpu()).target == cpu()
+    assert pk.PassContext(target="blocks").target == target_of("blocks")
+    assert plans.plan_key(graph, {}) != key
+    before = pk.ApplyPasses(graph, ["Fusion", "SchedulePlan"], target=cpu())
+    after = pk.ApplyPasses(graph, ["Fusion", "SchedulePlan"])
+    (usual,), (now,) = (g.attrs["schedule"].values() for g in (before, after))
+    assert now == evolve(usual, seconds=now.seconds)
+    assert store.content().nbytes == store.clear() > 0 and profile() is None
+
+
+def test_what_is_no_profile(fresh_cache: Path) -> None:
+    """Torn, foreign and stale files, and numbers that mean nothing."""
+    write(ONE)
+    (path,) = (fresh_cache / "tuned").glob("*.json")
+    good = json.loads(path.read_text())
+    bad = [
+        {"device": "another"}, {"format": 0}, {"curve": []}, {"curve": [[2, 1.0], [1, 1.0]]},
+        {"launch": "x"}, {"curve": [[1, 0.0]]}, {"curve": [[float("inf"), 1.0]]},
+        {"meeting": -1.0}, {"launch": float("inf")}, {"latency": [[1]]},
+    ]  # fmt: skip
+    for text in ["", "[]", "{", path.read_text()[:-9], *(json.dumps(good | b) for b in bad)]:
+        path.write_text(text)
+        assert profile() is None, text
+    write(ONE)
+    fresh_cache.chmod(0o777)
+    with pytest.raises(CacheError, match=f"{fresh_cache} has mode 0777: others may write"):
+        profile()
+
+
+def test_it_is_measured(
+    fresh_cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The doctor measures when asked, and tells whether somebody did; here of small sizes."""
+    monkeypatch.setattr(calibration, "SIZES", (1 << 14, 1 << 15))
+    monkeypatch.setattr(calibration, "LEAST", 0)
+    monkeypatch.setattr("passkit.program.copying.SIZES", (1 << 12, 1 << 14))
+    monkeypatch.setattr(doctor, "CHECKS", (doctor.check_profile, doctor.check_cpu))
+    calibration.copy_speed.cache_clear()
+    assert main(["doctor"]) == 0
+    assert "numbers as shipped" in capsys.readouterr().out
+    assert main(["doctor", "--calibrate", "--json"]) == 0
+    calibration.copy_speed.cache_clear()
+    (told, _) = json.loads(capsys.readouterr().out)
+
+    assert told["works"] and "GB/s in the caches" in told["found"]
+    found = profile()
+    assert found is not None and found.meeting > 0 < found.launch < 1e-4
+    assert [n for n, _ in found.curve] == [1 << 13, 1 << 15]
+    assert found.curve[0][1] >= found.curve[1][1] > 1e8
+    assert [n for n, _ in found.latency] == [1 << 14, 1 << 15]
+    assert os.listdir(fresh_cache / "tuned").count(f"{device()}.json") == 1

@@ -1,0 +1,192 @@
+"""Selection: what fusion="stitch" makes of greedy's groups, and what it says about the rest."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+import passkit as pk
+from passkit.passes.context import PassContext
+from passkit.passes.fusion.board import Board
+from passkit.passes.fusion.contract import contract
+from passkit.passes.fusion.explore import Explorer
+from passkit.passes.fusion.greedy import greedy
+from passkit.passes.fusion.scores import Scorer, modelled
+from passkit.passes.fusion.select import selected
+from passkit.plan.group import Group
+from passkit.plan.target import Target, cpu
+from passkit.program.planning import LADDER
+from passkit.selection.exact import exact
+from passkit.selection.greedy import beam
+from passkit.selection.greedy import greedy as by_gain
+from passkit.selection.problem import problem_of
+from passkit.values.units import seconds_text
+from tests.planned import agrees, feeds_of
+from tests.selection.test_selection import best
+
+o = pk.ops
+BEFORE = LADDER[: LADDER.index("Fusion")]
+SOFTMAX = "mul add reduce_max sub exp reduce_sum div"
+
+
+def attention(heads: int, rows: int, width: int) -> pk.Graph:
+    """By primitives, with a mask."""
+    q, k, v = (pk.var(n, (heads, rows, width)) for n in "qkv")
+    s = o.matmul(q, k, transpose_b=True) * width**-0.5 + pk.var("mask", (rows, rows))
+    e = o.exp(s - o.reduce_max(s, axis=-1, keepdims=True))
+    return pk.Graph([o.matmul(e / o.reduce_sum(e, axis=-1, keepdims=True), v)])
+
+
+def fused(graph: pk.Graph, **options: Any) -> pk.Graph:
+    """The graph after Fusion."""
+    return pk.ApplyPasses(graph, [*BEFORE, "Fusion"], **options)
+
+
+def analysed(graph: pk.Graph) -> pk.Graph:
+    """The graph as Fusion gets it."""
+    return pk.ApplyPasses(graph, [*BEFORE, "Complete", "InferShape", "InferType"])
+
+
+def kernels(graph: pk.Graph) -> list[str]:
+    """The operators of each group."""
+    return [" ".join(n.op.name for n in g.ops) for g in graph.attrs["subgraph"].values()]
+
+
+def test_attention_is_one_kernel_by_itself() -> None:
+    """Greedy leaves both products to a library; the selection takes them in, and it is right."""
+    graph = attention(64, 94, 32)
+    exe = pk.compile(graph)
+    chosen = exe.graph.attrs["selection"]
+    feeds = feeds_of(graph, np.random.default_rng(0))
+
+    assert kernels(exe.graph) == [f"matmul {SOFTMAX} matmul"] and len(exe.steps) == 1
+    assert (chosen.chosen, chosen.units, chosen.gap) == (1, 3, 0) and chosen.pool > 1
+    assert chosen.after < 0.9 * chosen.before
+    agrees(graph, feeds, exe(feeds))
+
+
+def test_what_is_small_is_left_to_the_library() -> None:
+    """The same of seventeen rows: one kernel would take longer, and the explanation says so."""
+    found = fused(attention(4, 17, 32))
+    (d,) = pk.explain(found).why("matmul", "mul")
+
+    assert kernels(found) == [SOFTMAX] and found.attrs["selection"].chosen == 0
+    assert (d.code, d.fused) == ("negative_score", False)
+    assert d.data["gain"] < 0 and seconds_text(-d.data["gain"]) in d.reason
+    assert d.way_out == "keep_together=[['matmul', 'mul']]"
+
+
+def masked(rows: int) -> pk.Graph:
+    """A softmax with a mask: rows of 17 do not fold side by side once a mask is read with them."""
+    x = pk.var("x", (rows, 17, 17)) * 0.3 + pk.var("mask", (17, 17))
+    e = o.exp(x - o.reduce_max(x, axis=-1, keepdims=True))
+    return pk.Graph([e / o.reduce_sum(e, axis=-1, keepdims=True)])
+
+
+def test_groups_come_apart_that_take_longer_together() -> None:
+    """Not where that saves little, or the caller wants it otherwise; and edges say so."""
+    found = fused(masked(64))
+    (d,) = {d.code: d for d in pk.explain(found).apart}.values()
+    named = [n for n in found.nodes if n.op is not None and n.op.name == "fused"]
+
+    assert sorted(kernels(found)) == ["mul add", SOFTMAX.removeprefix("mul add ")]
+    assert len(named) == 2
+    assert (d.producer, d.code) == ("add", "negative_score") and d.data["gain"] < 0
+    assert f"takes {seconds_text(-d.data['gain'])} more than" in d.reason
+    assert d.way_out == f"keep_together=[['add', {d.consumer!r}]]"
+    for graph, options in ((masked(2), {}), (masked(64), {"keep_together": [["add", "sub"]]})):
+        assert kernels(fused(graph, **options)) == [SOFTMAX]
+
+
+@pytest.mark.parametrize("options, wanted", [
+    ({"fuel": 0}, []),
+    ({"keep_apart": [["div", "matmul_1"]]}, [SOFTMAX]),
+    ({"no_fuse": ["matmul"]}, [f"{SOFTMAX} matmul"]),
+    ({"no_fuse": ["matmul", "matmul_1"]}, [SOFTMAX]),
+    ({"keep_together": [["mul", "div"]]}, [SOFTMAX]),
+])
+def test_hints_and_fuel(options: dict[str, Any], wanted: list[str]) -> None:
+    """What the caller wants apart stays apart; without fuel nothing is joined."""
+    made = kernels(fused(attention(64, 94, 32), **options))
+
+    assert [k for k in made if " " in k] == wanted
+
+
+def test_other_strategies_select_nothing() -> None:
+    """Nor do devices, which the model does not know."""
+    graph = attention(64, 94, 32)
+
+    assert fused(graph, fusion="deep").attrs["selection"] is None
+    assert fused(graph, target="cuda").attrs["selection"] is None
+
+
+SLOW = evolve(cpu(), launch=1e-4, bandwidth=1e6, meeting=0.0)
+"""A machine on which kernels begin, and memory moves, so slowly that all fusions pay."""
+
+
+def priced(seed: int) -> Any:
+    """An evaluator that thinks of each group what it likes."""
+
+    def seconds(group: Group, target: Target) -> float:
+        draw = random.Random(f"{seed} {group.key}")
+        return modelled(group, target) * draw.choice((0.3, 1.0, 3.0))
+
+    return seconds
+
+
+def layers(seed: int) -> pk.Graph:
+    """Products with something between, some of which are results, or are read again."""
+    draw = random.Random(seed)
+    values = [pk.var("x", (32, 16))]
+    for k in range(5):
+        y = o.matmul(values[-1], pk.var(f"w{k}", (16, 16)))
+        values.append(o.tanh(y + draw.choice(values)) if draw.random() < 0.8 else y)
+    return pk.Graph([values[-1], *draw.sample(values[1:-1], 1)])
+
+
+def test_never_slower_than_the_start_whoever_tells_the_seconds() -> None:
+    """Evaluators that like some kernels and not others: selections are as good as any.
+
+    They are exact, no worse than greedy ones and beams; graphs are contracted without cycles; and
+    what lost says to whom.
+    """
+    joined = crossing = strict = 0
+    lost = []
+    for seed in range(6):
+        graph = analysed(layers(seed))
+        with PassContext(target=SLOW) as context:
+            start = greedy(graph, context)
+            board = Board(graph, start, context)
+            explorer = Explorer(board, Scorer(SLOW, priced(seed), 200))
+            problem = problem_of(board.needs, explorer.run())
+            found, other = exact(problem, 12), max(by_gain(problem).gain, beam(problem).gain)
+            made, chosen = selected(graph, start, context, priced(seed))
+
+        assert chosen is not None and chosen.after <= chosen.before
+        assert other <= found.gain + 1e-12
+        if len(problem.patterns) <= 10:
+            assert found.gain == pytest.approx(best(problem))
+        contract(graph, made)
+        joined += chosen.chosen
+        crossing += found.rows > 0
+        strict += by_gain(problem).gain < found.gain - 1e-12
+        lost += [d for d in made.log if d.code == "lost_in_ilp"]
+
+    assert joined > 5 and crossing > 3 and strict > 0
+    for d in lost[:3]:
+        assert d.data["winner"] in d.reason and d.data["winner_gain"] > 0 and not d.fused
+        assert seconds_text(d.data["gain"]) in d.reason
+    assert lost
+
+
+def test_plans_do_not_depend_on_names() -> None:
+    """The same graph under other names has the same kernels."""
+    one, other = (fused(attention(64, 94, 32)) for _ in range(2))
+
+    assert [g.key for g in one.attrs["subgraph"].values()] == [
+        g.key for g in other.attrs["subgraph"].values()
+    ]

@@ -1,0 +1,199 @@
+"""What groups fall into, how tiles are shared out, and schedules of several parts."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from attrs import evolve
+
+import passkit as pk
+from passkit.ast.stage import Place
+from passkit.errors import CodeGenError
+from passkit.lowering import lower
+from passkit.plan.group import FUSED, Group, Kind, fused_node
+from passkit.plan.packing import FEWEST, SHARES, SHORTEST, aim_of, bundles, parts_of, points_of_tile
+from passkit.plan.planner import inplace_pairs, plan_group
+from passkit.plan.schedule import Schedule
+from passkit.plan.target import cpu
+from passkit.program.planning import planned
+from passkit.sharing.shared import largest, plan_shared
+from passkit.space.space import Infeasible
+from passkit.space.tiling import Composition
+from passkit.values.size import Size
+
+MIXED = (
+    "x: f32[40, 300]; y: f64[7, 1000]; z: f16[100, 33]; w: f32[300, 400]; v: f32[10]; u: f32[20]; "
+    "return reduce_sum(x, axis=1), reduce_sum(y, axis=1), reduce_sum(z, axis=1), "
+    "reduce_sum(w, axis=0), exp(v), exp(u)"
+)
+
+
+MANY = "; ".join([*(f"x{k}: f32[9]" for k in range(5)), "return "]) + ", ".join(
+    f"exp(x{k})" for k in range(5))
+
+
+def group_of(text: str) -> Group:
+    """The graph in text as a group."""
+    return Group(planned(pk.parse(text), "Expand"), Kind.PACKED)
+
+
+def schedule_of(group: Group) -> Schedule:
+    """A group's schedule on this machine."""
+    plan = plan_group(group, cpu())
+    assert isinstance(plan, Schedule)
+    return plan
+
+
+@pytest.mark.parametrize("text, outputs", [
+    ("x: f32[9]; y: f32[8]; return exp(x), exp(y)", [(0,), (1,)]),
+    ("x: f32[9]; e = exp(x); return neg(e), sin(e)", [(0, 1)]),
+    ("x: f32[9]; y: f32[8]; a = exp(x); return a, exp(y), neg(a)", [(0, 2), (1,)]),
+    ("x: f32[9]; c: f32[]; y: f32[8]; return mul(x, c), mul(y, c)", [(0,), (1,)]),
+    # One space: what reads the same is one loop, and so are a few arrays; many are not.
+    ("x: f32[9]; y: f32[8]; return exp(x), exp(y), neg(x)", [(0, 2), (1,)]),
+    ("x: f32[9]; y: f32[9]; return exp(x), neg(y)", [(0, 1)]),
+    (MANY, [(0, 1, 2, 3), (4,)]),
+    ("x: f32[9, 8]; return exp(x), reduce_sum(x, axis=1), reduce_sum(x, axis=0)", [(0, 1), (2,)]),
+    ("x: f32[n, 4]; y: f32[m, 4]; return exp(x), exp(y)", [(0,), (1,)]),
+])
+def test_parts(text: str, outputs: list[tuple[int, ...]]) -> None:
+    """Operators that no edge joins are parts, unless one loop serves both."""
+    parts = group_of(text).parts
+
+    assert [p.outputs for p in parts] == outputs
+    graph = group_of(text).graph
+    for part in parts_of(graph):
+        assert [graph.inputs[k] for k in part.inputs] == list(part.graph.inputs)
+        assert [graph.outputs[k] for k in part.outputs] == list(part.graph.outputs)
+
+
+def test_schedules_of_parts() -> None:
+    """Each part is planned as if alone; times add up; short ones share a tile."""
+    group = group_of(MIXED)
+    plan = schedule_of(group)
+    alone = [schedule_of(Group(p.graph, Kind.ELEMWISE)) for p in group.parts]
+
+    assert plan.composition is Composition.PACKED and str(plan).startswith("packed[row[")
+    assert plan.seconds == sum(p.seconds for p in alone)
+    assert [p.composition for p in plan.parts] == [p.composition for p in alone]
+    assert [p.stages for p in plan.parts] == [p.stages for p in alone]
+    assert sorted(k for ks in plan.share for k in ks) == list(range(6)) and (4, 5) in plan.share
+    assert hash(plan) == hash(schedule_of(group_of(MIXED)))
+
+
+def test_scratch_of_parts_overlaps() -> None:
+    """A kernel has as much scratch as the part that needs most, each from the beginning."""
+    group = group_of(MIXED)
+    plan = schedule_of(group)
+    shared = plan_shared(group, plan)
+    ast, _ = lower(group, plan, shared)
+    needs = [p.nbytes for p in shared.parts]
+
+    assert shared.nbytes == max(needs) > 0 and needs.count(0) >= 4  # type: ignore[type-var]
+    assert [b.offset for b in ast.scratch if b.place is Place.SHARED].count(0) == 2
+
+
+def test_spans() -> None:
+    """Tiles are numbered one behind the other; each tile belongs to somebody."""
+    group = group_of("x: f32[n]; y: f32[m, 9]; z: f32[k, 700]; return exp(x), exp(transpose(y)), "
+                     "reduce_sum(z, axis=1)")
+    plan = schedule_of(group)
+    ast, tiles = lower(group, plan, plan_shared(group, plan))
+    spans = [p.span for p in ast.phases[0].parts if p.span is not None]
+
+    assert len(spans) == 3 and isinstance(tiles, Size) and tiles.symbols == {"n", "m", "k"}
+    assert all(a[1] == b[0] for a, b in pairwise(spans))
+    assert plan.share == ((0,), (1,), (2,)) and plan.seconds == 0.0
+
+
+def test_a_part_without_a_space() -> None:
+    """A group is infeasible when one of its parts is."""
+    group = group_of("x: f32[9, 8]; y: f32[4]; return reduce_sum(exp(reduce_sum(x, axis=1))), y")
+
+    assert isinstance(plan_group(group, cpu()), Infeasible)
+
+
+def test_a_stitched_part() -> None:
+    """Where one part would be stitched, all are; nothing of it is overwritten."""
+    group = group_of("x: f32[64, 30]; w: f32[30, 20]; y: f32[64, 20]; "
+                     "return exp(matmul(x, w)), exp(y)")
+    plan = plan_group(group, cpu())
+    node = fused_node(group, tuple(n.entries[0] for n in group.inputs), "both")
+
+    assert len(group.parts) == 2 and isinstance(plan, Schedule)
+    assert plan.composition is Composition.STITCHED and not plan.parts
+    assert inplace_pairs(node) == []
+
+
+def test_schedules_of_other_groups() -> None:
+    """A schedule is for the group that it was made for."""
+    group, other = group_of(MIXED), group_of("x: f32[9]; y: f32[8]; return exp(x), exp(y)")
+    plan = schedule_of(group)
+    with pytest.raises(CodeGenError, match="has 2 parts, its schedule 6 and its scratch 6; run"):
+        lower(other, plan, plan_shared(group, plan))
+
+
+def test_in_place() -> None:
+    """A part overwrites what it alone reads, at the points where it writes."""
+    text = ("x: f32[9]; y: f32[8]; z: f32[8, 8]; c: f32[1]; a = mul(x, c); b = exp(y); "
+            "d = add(z, y); e = reduce_sum(z, axis=0); return a, b, d, e")
+    names = ["a", "b", "d", "e"]
+    graph = planned(pk.parse(text), "Fusion", keep_together=[names])
+    (node,) = [n for n in graph.nodes if n.op is FUSED]
+    feeds = [e.node.name for e in node.inputs]
+    pairs = {(feeds[i], o) for i, o in inplace_pairs(node)}
+
+    assert ("x", 0) in pairs and ("c", 0) not in pairs
+    assert not {name for name, _ in pairs} & {"y", "z"}
+
+
+def test_tiles_take_as_long_as_others() -> None:
+    """A share of all the work, but not so short that its loop counts, and not over the usual."""
+    assert aim_of([1.0, 0.0]) == 0.0
+    assert aim_of([3.2e-3, 3.2e-3]) == 6.4e-3 / SHARES
+    assert aim_of([1e-6, 1e-7]) == SHORTEST
+    assert points_of_tile(1e-9, 1.0, 8192) == 8192
+    assert points_of_tile(1e-9, 1e-6, 8192) == 512
+    assert points_of_tile(1e-6, 1e-6, 8192) == FEWEST
+
+
+def test_bundles() -> None:
+    """Small parts share tiles, behind those of their own; none takes longer than it should."""
+    assert bundles([1.0, 5.0, 2.0, 1.0, 2.0], [True, False, True, True, True], 4.0) == [
+        [1], [0, 2, 3], [4]]
+    assert bundles([1.0, 1.0], [False, False], 0.0) == [[0], [1]]
+
+
+def test_the_larger_size() -> None:
+    """What is larger for certain, else room for both."""
+    n, m = Size.symbol("n"), Size.symbol("m")
+
+    assert (largest(3, 5), largest(n + 2, n), largest(n, n * 3)) == (5, n + 2, n * 3)
+    assert largest(n, m) == n + m
+
+
+def test_tiles_of_small_packs() -> None:
+    """Parts of a pack are cut so fine that threads can share them."""
+    group = group_of("x: f32[20000]; y: f32[30000]; return exp(x), sin(y)")
+    plan = schedule_of(group)
+    widths = {p.width for p in plan.parts}
+    wide = plan_group(group, evolve(cpu(), lanes=1))
+
+    assert all(isinstance(w, int) and FEWEST <= w < cpu().tile for w in widths)
+    assert isinstance(wide, Schedule) and {p.width for p in wide.parts} == {cpu().tile}
+
+
+def test_sums_of_nothing() -> None:
+    """A part may have results, but no points."""
+    group = group_of("x: f32[0, 9]; y: f32[50, 90]; return reduce_sum(x, axis=0), exp(y)")
+    plan = schedule_of(group)
+
+    assert len(plan.parts) == 2 and 0 in [p.space.size for p in plan.parts]
+
+
+def test_turned_and_straight_are_loops_of_their_own() -> None:
+    """Equal numbers of elements are no common space: positions of one would be divided."""
+    graph = pk.parse("x: f32[80, 70]; return exp(transpose(x)), neg(reverse(x, axis=1))")
+
+    assert len(parts_of(graph)) == 2

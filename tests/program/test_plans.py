@@ -1,0 +1,220 @@
+"""Plans on disk: a new process runs what another one planned, and nothing that is not the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.graph.infer import code_dtype_rule
+from passkit.graph.node import Node
+from passkit.program import plans
+from passkit.values import dtype
+from passkit.values.size import Quotient, Size
+from tests.raised import ROOT
+
+PROGRAM = """
+import json, sys, hashlib, numpy as np
+known = set(sys.modules)  # an editable installation imports some itself
+import passkit as pk
+{before}
+text = '''{graph}'''
+if text.startswith("pk.Graph"):
+    graph = eval(text)
+elif text:
+    graph = pk.parse(text)
+else:
+    x = pk.var("x", ("n", 40))
+    graph = pk.Graph([x * (pk.ops.erf(x / 2**0.5) + 1) / 2])
+exe = pk.compile(graph)
+feeds = {feeds}
+outs = exe(feeds)
+light = "passkit.passes" not in sys.modules
+heavy = [m for m in ("attrs", "pathlib", "subprocess", "tempfile", "passkit.ast")
+         if m in sys.modules and m not in known]
+print(json.dumps({{"light": light, "heavy": heavy, "bits": [o.tobytes().hex() for o in outs],
+                  "compiled": exe.stats["compiled"], "kernels": len(exe.kernels),
+                  "rows": len(exe.profile(runs=1, copies=False).rows)}}))
+"""
+GELU = {"graph": "", "feeds": '{"x": np.linspace(-3, 3, 120, dtype=np.float32).reshape(3, 40)}'}
+MODEL = {
+    "graph": """x: f32[n, 8]; w: f32[8, 8]; h = matmul(tanh(x), w); m = reduce_max(h, axis=1)
+    y = exp(sub(h, expand_dims(m, axis=1))); return y, x, m""",
+    "feeds": """{"x": np.linspace(-1, 1, 24, dtype=np.float32).reshape(3, 8),
+    "w": np.linspace(1, 2, 64, dtype=np.float32).reshape(8, 8)}""",
+}
+
+WEIGHTS = {
+    "graph": """pk.Graph([pk.ops.matmul(pk.var("x", ("n", 160)),
+    pk.constant(np.sin(np.arange(25600, dtype=np.float32)).reshape((160, 160), order="F")))])""",
+    "feeds": """{"x": np.linspace(-1, 1, 480, dtype=np.float32).reshape(3, 160)}""",
+}
+"""More of them than a plan writes down."""
+
+FOLDED = WEIGHTS | {"graph": WEIGHTS["graph"].replace("constant(", "ops.exp(")}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A cache of its own."""
+    return tmp_path / "cache"
+
+
+def run(folder: Path, program: dict[str, str], before: str = "", **more: str) -> dict[str, Any]:
+    """What the program says in a new process."""
+    environ = os.environ | {"PASSKIT_CACHE_DIR": str(folder), "PYTHONPATH": str(ROOT)} | more
+    text = PROGRAM.format(before=before, **program)
+    done = subprocess.run([sys.executable, "-c", text], env=environ, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def plan_files(folder: Path) -> list[Path]:
+    """The plans in a cache."""
+    return sorted((folder / "plans").glob("*.plan"))
+
+
+@pytest.mark.parametrize("program", [GELU, MODEL, WEIGHTS], ids=["gelu", "model", "weights"])
+def test_a_new_process_plans_nothing(folder: Path, program: dict[str, str]) -> None:
+    """It has the same bits, plans only when the plan is looked at, and needs no compiler."""
+    first = run(folder, program)
+    second = run(folder, program, PASSKIT_CXX="/nonexistent", PYTHONHASHSEED="7")
+
+    assert (first["light"], second["light"]) == (False, True)
+    assert second["bits"] == first["bits"]
+    assert second["kernels"] == first["kernels"] >= (program is not WEIGHTS)
+    assert second["rows"] == first["rows"] >= 1
+    assert second["compiled"] == 0
+    assert program is not GELU or second["heavy"] == []
+
+
+def test_large_constants_that_planning_made_are_in_no_plan(folder: Path) -> None:
+    """It would be a file for each model of the size of the model."""
+    first = run(folder, FOLDED)
+    assert plan_files(folder) == []
+    assert run(folder, FOLDED)["bits"] == first["bits"] != run(folder, WEIGHTS)["bits"]
+
+
+DAMAGES = (lambda b: b[:-20], lambda b: b[:80] + b"9" + b[81:], lambda b: b"")
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_torn_plan_is_no_plan(folder: Path, damage: Any) -> None:
+    """It is made again, and replaced."""
+    bits = run(folder, GELU)["bits"]
+    (plan,) = plan_files(folder)
+    plan.write_bytes(damage(plan.read_bytes()))
+    again = run(folder, GELU)
+    assert (again["light"], again["bits"], again["compiled"]) == (False, bits, 0)
+    assert run(folder, GELU)["light"]
+
+
+def test_a_plan_without_its_kernels_is_no_plan(folder: Path) -> None:
+    """Kernels that were thrown away are compiled again."""
+    bits = run(folder, GELU)["bits"]
+    for path in (folder / "libraries").iterdir():
+        path.unlink()
+    again = run(folder, GELU)
+    assert (again["light"], again["bits"], again["compiled"]) == (False, bits, 1)
+
+
+def test_operators_of_the_users_own_are_planned(folder: Path) -> None:
+    """What a function of the user's does is not in the key, so such graphs have none."""
+    run(folder, GELU)
+    changed = """pk.get_op("erf").set_attr("FCodeGen", lambda node, x: x * 0.0, plevel=11)"""
+    other = run(folder, GELU, changed)
+    assert not other["light"]
+    assert other["bits"] != run(folder, GELU)["bits"]
+
+
+TUNED = """
+from passkit.plan.evaluator import Record
+from passkit.library import store
+from passkit.plan.schedule import Source
+usual, *_, other = pk.templates(GRAPH)[0].others
+(group,) = pk.ApplyPasses(GRAPH, ["Expand", "Fusion"]).attrs["subgraph"].values()
+store.add([Record(group.key, str(other.template), (), Source.MEASURED, (1e-9,))])
+""".replace("GRAPH", "pk.parse('x: f32[640, 40]; return erf(x)')")
+
+
+def test_what_was_measured_has_its_own_plan(folder: Path) -> None:
+    """A plan is a function of it, too, and is found again without reading a record."""
+    feeds = "{'x': np.linspace(-3, 3, 25600, dtype=np.float32).reshape(640, 40)}"
+    program = {"graph": "x: f32[640, 40]; return erf(x)", "feeds": feeds}
+    first = run(folder, program)
+    tuned = run(folder, program, TUNED)
+    third = run(folder, program)
+    assert not tuned["light"] and len(plan_files(folder)) == 2
+    assert third["light"] and third["bits"] == tuned["bits"] == first["bits"]
+    assert len({p.read_bytes()[64:] for p in plan_files(folder)}) == 2
+
+
+def test_what_has_no_key() -> None:
+    """Other targets, objects as options and annotated graphs."""
+    graph = pk.Graph([pk.ops.exp(pk.var("x", (3,)))])
+    assert plans.plan_key(graph, {"fusion": None}) == plans.plan_key(graph, {})
+    assert plans.plan_key(graph, {"fusion": "none"}) not in (None, plans.plan_key(graph, {}))
+    assert plans.plan_key(graph, {"target": "interpret"}) is None
+    assert plans.plan_key(graph, {"no_fuse": ["exp"]}) is None
+    assert plans.plan_key(pk.ApplyPasses(graph, "InferShape"), {}) is None
+
+
+def test_sizes_survive() -> None:
+    """Sizes, sums and quotients are read as they were written."""
+    n, m = Size.symbol("n"), Size.symbol("m")
+    value = (3, n, n * m + 1, (n + 2) // 3, "text", (n // m, ()))
+    assert plans._read(json.loads(json.dumps(plans._plain(value)))) == value
+    assert isinstance(plans._read(plans._plain(Quotient(n, 2))), Quotient)
+
+
+def test_a_dtype_and_an_executable_say_what_they_are_not() -> None:
+    """A DType does not change; an executable has no attribute that nobody defined."""
+    with pytest.raises(AttributeError, match="a DType is immutable; cannot set 'name'"):
+        dtype.float32.name = "other"
+    exe = pk.compile(pk.Graph([pk.ops.exp(pk.var("x", (3,)))]), target="interpret")
+    with pytest.raises(AttributeError, match="'Executable' object has no attribute 'kernel'"):
+        exe.kernel  # type: ignore[attr-defined]  # noqa: B018
+
+
+@pytest.mark.parametrize("name", [n for n in pk.list_ops() if not n.startswith("test_")])
+def test_the_dtype_that_code_has_is_the_one_inferred(name: str) -> None:
+    """Operators whose result type stands in a table have the type of their code."""
+    op = pk.get_op(name)
+    if not op.has_attr("FCodeGen") or op.num_inputs < 1:
+        return
+    for d in (dtype.bool_, dtype.int32, dtype.uint8, dtype.float32, dtype.float64):
+        shapes = [pk.var(f"x{k}", (2,), d) for k in range(op.num_inputs)]
+        try:
+            node = op(*shapes).node
+        except pk.PasskitError:
+            continue  # an operator need not take every type
+        assert isinstance(node, Node)
+        assert node.entries[0].dtype is code_dtype_rule(node, *(e.dtype for e in node.inputs))
+
+
+def test_constants_and_state_are_in_a_plan(folder: Path) -> None:
+    """Values that the graph holds, and variables by their names."""
+    program = {
+        "graph": "",
+        "feeds": "dict(x=np.ones((2, 3), np.float32))",
+    }
+    before = """
+c = pk.constant(np.arange(3, dtype=np.float32))
+s = pk.state("s", np.full((2, 3), 2, np.float32))
+made = pk.Graph([pk.var("x", (2, 3)) * c + s])
+class Made:
+    parse = None
+pk.Graph, Graph = (lambda outputs: made), pk.Graph
+"""
+    first, second = run(folder, program, before), run(folder, program, before)
+    assert (first["light"], second["light"]) == (False, True)
+    assert second["bits"] == first["bits"]
+    assert np.frombuffer(bytes.fromhex(first["bits"][0]), np.float32).tolist() == [2, 3, 4, 2, 3, 4]

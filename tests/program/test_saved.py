@@ -1,0 +1,115 @@
+"""Executables on disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.errors import CacheError, ModelError
+from passkit.library import store
+from passkit.plan.evaluator import Record
+from passkit.plan.schedule import Source
+from passkit.plan.target import cpu
+from passkit.templating.naming import template_of
+
+TEXT = """state w: f32[3] = [1, 2, 3]; x: f32[n, 3]; y = erf(mul(x, w))
+s = assign(w, add(w, 1)) after(y); return y, s"""
+
+
+def saved(folder: Path) -> tuple[Any, Any]:
+    """An executable after one call, saved; and what it gives next."""
+    exe = pk.compile(pk.parse(TEXT), fusion="nnvm")
+    x = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
+    exe(x=x)
+    exe.save(folder)
+    return x, exe(x=x)[0]
+
+
+def test_it_comes_back(tmp_path: Path) -> None:
+    """Graph, options and state are those it had."""
+    x, wanted = saved(tmp_path)
+    exe = pk.load(tmp_path)
+
+    assert exe.context.fusion == "nnvm"
+    assert exe.state["w"].tolist() == [2, 3, 4]
+    assert exe(x=x)[0].tobytes() == wanted.tobytes()
+
+
+def test_hints_come_back(tmp_path: Path) -> None:
+    """What the caller wanted together or apart is so again, and a pass that was left out."""
+    x = pk.var("x", ("n", 64))
+    total = pk.ops.reduce_sum(pk.ops.exp(x))
+    y, z = x / total, pk.ops.tanh(x) + 1.0
+    hints: Any = {"keep_together": [[total, y]], "no_fuse": [z], "disabled": ["SplitReduce"]}
+    exe = pk.compile(pk.Graph([y, z]), **hints)
+    exe.save(tmp_path)
+    again = pk.load(tmp_path)
+
+    assert [k.key for k in again.kernels] == [k.key for k in exe.kernels]
+    assert len(exe.kernels) == 3 and again.stats["compiled"] == 0
+    assert again.context.disabled == ("SplitReduce",)
+    values = np.ones((5, 64), np.float32)
+    for one, other in zip(again(x=values), exe(x=values), strict=True):
+        assert one.tobytes() == other.tobytes()
+
+
+def test_what_was_measured_comes_along(tmp_path: Path, fresh_cache: Path) -> None:
+    """It is planned as it was saved, whatever is known of kernels where it is loaded."""
+    graph = pk.parse("x: f32[512, 64]; return softmax(x)")
+    (ranked,) = pk.templates(graph)
+    best = str(ranked.others[0].template)
+    (group,) = pk.ApplyPasses(graph, ["Expand", "Fusion"]).attrs["subgraph"].values()
+    store.add([Record(group.key, best, (), Source.MEASURED, (1e-6,))])
+    pk.compile(graph).save(tmp_path)
+    store.clear()
+
+    (plan,) = pk.load(tmp_path).graph.attrs["schedule"].values()
+    assert plan.source is Source.MEASURED
+    assert str(template_of(group, plan, cpu())) == best != ranked.template
+
+
+def test_another_machine_without_a_compiler(tmp_path: Path) -> None:
+    """A process with an empty cache and no compiler loads it: equal bits, nothing compiled."""
+    x, wanted = saved(tmp_path / "exe")
+    np.save(tmp_path / "x.npy", x)
+    program = ("import numpy as np, passkit as pk, sys, warnings; warnings.simplefilter('error')\n"
+               "exe = pk.load(sys.argv[1]); y = exe(x=np.load(sys.argv[2]))[0]\n"
+               "print(exe.stats['compiled'], exe.stats['target'], y.tobytes().hex())")
+    (tmp_path / "cache").mkdir(mode=0o700)
+    env = {**os.environ, "PASSKIT_CACHE_DIR": str(tmp_path / "cache"),
+           "PASSKIT_CXX": "/nonexistent"}
+    said = subprocess.run([sys.executable, "-c", program, str(tmp_path / "exe"),
+                           str(tmp_path / "x.npy")], env=env, capture_output=True, text=True)
+
+    assert said.stdout.split() == ["0", "cpu", wanted.tobytes().hex()], said.stderr
+
+
+def test_folders_that_hold_none(tmp_path: Path) -> None:
+    """Another folder, damaged options and another version are told."""
+    with pytest.raises(ModelError, match=r"holds no saved executable \(.*options.json.*\); exe.sa"):
+        pk.load(tmp_path)
+    (tmp_path / "options.json").write_text("{")
+    with pytest.raises(ModelError, match="holds no saved executable .Expecting property name"):
+        pk.load(tmp_path)
+    saved(tmp_path)
+    options = json.loads((tmp_path / "options.json").read_text())
+    (tmp_path / "options.json").write_text(json.dumps({**options, "format": 0}))
+    with pytest.raises(ModelError, match=f"{tmp_path} was saved by another version of passkit"):
+        pk.load(tmp_path)
+
+
+def test_machine_code_that_others_may_write_is_refused(tmp_path: Path) -> None:
+    """A folder whose kernels anybody could have changed is not trusted."""
+    saved(tmp_path)
+    (tmp_path / "cache").chmod(0o777)
+
+    with pytest.raises(CacheError, match=f"{tmp_path}/cache"):
+        pk.load(tmp_path)

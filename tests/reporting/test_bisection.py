@@ -1,0 +1,132 @@
+"""Bisection finds a miscompile that was put there, its kernel, and what shows it elsewhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+import passkit as pk
+from passkit.cli import main
+from passkit.errors import SettingError
+from passkit.passes import rtcgen
+from passkit.reporting.bisection import bisect
+from passkit.runtime.native.build import KernelText
+
+TEXT = (
+    "x: f32[n, 16]; w: f32[16, 16]; a = exp(mul(x, 0.1)); h = matmul(a, w); "
+    "t = tanh(h); e = exp(t); s = add(e, x); return reduce_sum(s, axis=1)"
+)
+
+
+@pytest.fixture
+def miscompiled(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str, str], None]]:
+    """Let kernels that have a text in them be compiled with another text changed."""
+    right = rtcgen.kernel_text
+
+    def plant(where: str, old: str, new: str) -> None:
+        def wrong(kernel: Any) -> KernelText:
+            source = kernel.source
+            if where in source and old in source:
+                kernel = evolve(kernel, source=source.replace(old, new))
+            return right(kernel)
+
+        monkeypatch.setattr(rtcgen, "kernel_text", wrong)
+
+    yield plant
+
+
+def feeds(graph: pk.Graph) -> dict[str, Any]:
+    """Small numbers for TEXT."""
+    rng = np.random.default_rng(0)
+    return {"x": rng.random((8, 16), "float32"), "w": rng.random((16, 16), "float32")}
+
+
+def test_nothing_wrong_is_nothing_found() -> None:
+    """Where results agree, there is no culprit."""
+    graph = pk.parse(TEXT)
+
+    assert bisect(graph, feeds(graph)) is None
+
+
+def test_a_bad_fusion_is_found(miscompiled: Callable[[str, str, str], None]) -> None:
+    """Only the kernel with tanh and exp together is wrong: what joined the two is named."""
+    miscompiled("tanh(", "exp(", "expm1(")
+    graph = pk.parse(TEXT)
+    found = bisect(graph, feeds(graph))
+
+    assert found is not None and found.culprit is not None
+    assert found.decision == "fuse e"
+    assert 0 < found.fuel <= found.decisions
+    assert set(found.culprit.operators) == {"t", "e"}
+    assert found.culprit.kernel is not None
+    assert "tanh(" in found.culprit.kernel.source
+    assert "too much" in found.error and "in y0 against the interpreter" in found.culprit.error
+
+
+def test_a_bad_operator_is_found(miscompiled: Callable[[str, str, str], None]) -> None:
+    """A kernel that is wrong without any fusion is found by running each alone."""
+    miscompiled("tanh(", "tanh(", "sin(")
+    graph = pk.parse(TEXT)
+    found = bisect(graph, feeds(graph))
+
+    assert found is not None and found.culprit is not None
+    assert (found.fuel, found.decision) == (0, "")
+    assert found.culprit.operators == ("t",)
+
+
+def test_a_kernel_that_does_not_compile(miscompiled: Callable[[str, str, str], None]) -> None:
+    """The compiler's refusal counts as wrong, and its text is told."""
+    miscompiled("tanh(", "exp(", "no_such_function(")
+    graph = pk.parse(TEXT)
+    found = bisect(graph, feeds(graph))
+
+    assert found is not None and found.culprit is None
+    assert found.decision == "fuse e"
+    assert "CompilerError" in found.error and "no_such_function" in found.error
+
+
+def test_the_command(
+    miscompiled: Callable[[str, str, str], None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It prints decision, kernel and what to send; the folder shows the fault by itself."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m.txt").write_text(TEXT)
+    assert main(["bisect", "m.txt"]) == 0
+    assert "gives what the interpreter gives" in capsys.readouterr().out
+
+    miscompiled("tanh(", "exp(", "expm1(")
+    assert main(["bisect", "m.txt"]) == 1
+    out = capsys.readouterr().out
+    assert "'fuse e', is the first that makes results wrong" in out
+    assert 'extern "C" void' in out and "PassContext(fuel=" in out
+    assert "passkit run m.culprit/culprit.json --compare" in out
+    assert (tmp_path / "m.culprit/kernel.cpp").exists()
+
+    assert main(["bisect", "m.txt", "--json", "--save", "there"]) == 1
+    data = json.loads(capsys.readouterr().out)
+    assert data["culprit"]["operators"] == ["t", "e"]
+    assert data["culprit"]["saved"] == "there"
+
+    # The same fault shows in the folder, and is gone once it is mended.
+    assert main(["run", "there/culprit.json", "--compare"]) == 1
+    assert "against stored results, too much" in capsys.readouterr().out
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "there/culprit.json", "--compare"]) == 0
+
+
+def test_fuel_is_bisects_own() -> None:
+    """It cannot be limited from outside."""
+    graph = pk.parse(TEXT)
+
+    with pytest.raises(SettingError, match=r"leave out fuel=3"):
+        bisect(graph, feeds(graph), fuel=3)

@@ -1,0 +1,150 @@
+"""Exhibits: the reference page is what planning finds, and little of it is left to NumPy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import passkit as pk
+from passkit.cli import page
+from passkit.errors import RegistryError
+from passkit.graph.op import FExample, Op, get_op
+from passkit.reporting import exhibit
+from passkit.reporting.exhibit import Exhibit, Way
+from passkit.values.dtype import dtype_of
+from tests.ops.specimens import SPECIMENS, Specimen
+from tests.raised import ROOT
+
+ROWS = ROOT / "ops/examples.py"
+PAGE = ROOT / "docs/operators.md"
+OPERATORS = {op.name: op for ops in page.library().values() for op in ops}
+
+
+def inputs_of(specimen: Specimen) -> tuple[list[str], Mapping[str, Any]]:
+    """The first call of a specimen, as ops/examples.py writes inputs: T is the dtype at hand."""
+    dtypes = specimen.dtypes()
+    dtype = next((d for d in dtypes if d.name == "float32"), dtypes[0])
+    trial = specimen.drawn(dtype)[0]
+    others = {d.name: specimen.drawn(d)[0].feeds[0] for d in dtypes}
+    arrays = next((f for f in trial.feeds if all(a.size for a in f)), trial.feeds[0])
+    inputs = []
+    for k, a in enumerate(arrays):
+        follows = len(others) > 1 and all(f[k].dtype == n for n, f in others.items())
+        shape = ",".join(map(str, a.shape))
+        inputs.append(f"{'T' if follows else dtype_of(a.dtype).name}[{shape}]")
+    return inputs, trial.params
+
+
+def row(name: str, inputs: Sequence[str], params: Mapping[str, Any]) -> str:
+    """A line of ops/examples.py."""
+    more = "".join(f", {k}={v!r}" for k, v in params.items())
+    return f'example("{name}", "{" ".join(inputs)}"{more})'.replace("'", '"')
+
+
+def fits(op: Op) -> bool:
+    """Whether an operator has an example, or variables of one dtype are one, as in its specimen."""
+    try:
+        shown = any(exhibit.example(op, dtype_of(d)) is not None for d in exhibit.DTYPES)
+    except RegistryError:
+        return False
+    if op.name in FExample.rows or op.name not in SPECIMENS:
+        return shown
+    specimen = SPECIMENS[op.name][0]
+    alike = len(specimen.dtypes()) < 2 or all(i.startswith("T") for i in inputs_of(specimen)[0])
+    return shown and alike
+
+
+def test_every_operator_has_an_example(request: pytest.FixtureRequest) -> None:
+    """With --update-golden missing rows are made from the specimens' first calls."""
+    for file in sorted((ROOT / "tests/ops").glob("specimen_*.py")):
+        import_module(f"tests.ops.{file.stem}")
+    missing = [n for n, op in OPERATORS.items() if not fits(op)]
+    if missing and request.config.getoption("--update-golden"):
+        text = ROWS.read_text()
+        start = text.index("\nexample(") + 1
+        rows = re.findall(r"^example\(.*?\)$", text[start:], re.M | re.S)
+        made = {n: row(n, *inputs_of(SPECIMENS[n][0])) for n in missing if n in SPECIMENS}
+        ROWS.write_text(text[:start] + "\n".join(sorted([*rows, *made.values()])) + "\n")
+        pytest.fail(f"rows were written for {', '.join(made)}; format the file, and run again")
+
+    assert not missing, f"no example fits {missing}; see ops/examples.py"
+    assert not [n for n in FExample.rows if n not in pk.list_ops(aliases=True)]
+
+
+@cache
+def shown() -> dict[str, Exhibit]:
+    """The exhibits of the library."""
+    return {name: exhibit.exhibit(op) for name, op in OPERATORS.items()}
+
+
+def test_the_page_is_fresh(golden: Callable[[Path, str], None]) -> None:
+    """docs/operators.md says what is; --update-golden writes it."""
+    golden(PAGE, page.page(lambda op: shown()[op.name]))
+
+
+ORDER = "an order is found by comparing elements as data tells, not by an index map: NumPy sorts"
+LAPACK = "matrices are taken apart by LAPACK, through NumPy"
+IN_NUMPY = {
+    **dict.fromkeys(("sort", "argsort", "top_k", "unique"), ORDER),
+    **dict.fromkeys(("median", "quantile", "random_permutation", "shuffle"), f"it sorts; {ORDER}"),
+    **dict.fromkeys(("cholesky", "det", "eigh", "eigvalsh", "expm", "inv", "lstsq"), LAPACK),
+    **dict.fromkeys(("matrix_rank", "matrix_solve", "matrix_triangular_solve", "pinv"), LAPACK),
+    **dict.fromkeys(("qr", "slogdet", "solve", "svd", "svdvals", "triangular_solve"), LAPACK),
+    "complex": "no kernel has complex numbers",
+    "bitcast": "a kernel has values, and not their bytes",
+}
+"""Operators of which NumPy may run some dtypes, and why no kernel does."""
+
+REAL = [d for d in exhibit.DTYPES if not d.startswith("complex")]
+
+
+def test_kernels_run_what_they_can() -> None:
+    """No operator with a real dtype is left to NumPy, but for those that say why."""
+    left = {
+        name: dtypes
+        for name, found in shown().items()
+        if (dtypes := [d for d in REAL if found.ways.get(d) is Way.NUMPY])
+    }
+    wrong = {n: d for n, d in left.items() if n not in IN_NUMPY}
+
+    assert not wrong, wrong
+    assert set(IN_NUMPY) <= set(left), "kernels run some of these now"
+
+
+def test_ways_are_told_apart() -> None:
+    """What is fused, run by a library, by NumPy or in a kernel of its own is found by planning."""
+    alone = pk.register_op("test_exhibit_numpy", num_inputs=1)
+    alone.set_attr("FCompute", lambda node, x: x)
+    alone.set_attr("FInferShape", lambda node, shape: shape)
+    ways = {
+        name: exhibit.exhibit(get_op(name)).ways["float32"]
+        for name in ("add", "matmul", "test_exhibit_numpy", "gru_cell")
+    }
+
+    assert ways == {"add": Way.FUSED, "matmul": Way.LIBRARY, "test_exhibit_numpy": Way.NUMPY,
+                    "gru_cell": Way.LIBRARY}
+    assert exhibit.signature(get_op("softmax")) == "softmax(x, axis=-1)"
+    assert exhibit.exhibit(get_op("add")).gradient in ("rule", "derived")
+
+
+def test_what_cannot_be_shown() -> None:
+    """An example that fails, or fits no dtype, says whose it is."""
+    picky = pk.register_op("test_exhibit_picky", num_inputs=1)
+
+    def refuse(node: Any, dtype: Any) -> Any:
+        raise pk.DTypeError("no dtype will do")
+
+    picky.set_attr("FCodeGen", lambda node, x: x).set_attr("FInferType", refuse)
+    picky.set_attr("TOpPattern", pk.OpPattern.ELEMWISE)
+    with pytest.raises(RegistryError, match="no example of test_exhibit_picky fits"):
+        exhibit.exhibit(picky)
+    many = pk.register_op("test_exhibit_many", num_inputs=1, params={"k": 1})
+    many.set_attr("FExample", lambda dtype: ([], {}))
+    with pytest.raises(RegistryError, match="the example of test_exhibit_many fails: .* takes 1"):
+        exhibit.exhibit(many)

@@ -1,0 +1,101 @@
+"""What notebooks show: pictures and tables that stand alone, with names of any kind as text."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.plan.group import Decision
+from passkit.reasons.explanation import Explanation
+from passkit.runtime.profile import Profile, Row
+from passkit.viz import renderers
+
+NAME = "<script>alert(1)</script>"
+
+
+class Tags(HTMLParser):
+    """The elements of a piece of HTML, and its text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        """Note an element."""
+        self.tags.add(tag)
+
+    def handle_data(self, data: str) -> None:
+        """Note a text."""
+        self.text += data
+
+
+@pytest.fixture(scope="module")
+def run() -> pk.Executable:
+    """A kernel, called once."""
+    x = pk.var(NAME, ("n", 8))
+    made = pk.compile(pk.Graph([pk.ops.exp(pk.ops.tanh(x), name=NAME + "y")]))
+    made({NAME: np.ones((4, 8), np.float32)})
+    return made
+
+
+def bundle(shown: Any) -> dict[str, str]:
+    """What a notebook asks for."""
+    found: dict[str, str] = shown._repr_mimebundle_()
+    assert found["text/plain"]
+    return found
+
+
+def test_a_graph_is_a_picture(run: pk.Executable) -> None:
+    """Planned or not, it is an SVG that a parser takes; so is a drawing."""
+    for shown in (run.source_graph, run.graph, pk.viz.plan(run.graph)):
+        root = ElementTree.fromstring(bundle(shown)["image/svg+xml"])
+        texts = {t.text for t in root.iter("{http://www.w3.org/2000/svg}text")}
+
+        assert root.tag == "{http://www.w3.org/2000/svg}svg"
+        assert any("tanh" in (t or "") for t in texts)
+        assert not list(root.iter("{http://www.w3.org/2000/svg}script"))
+
+
+def test_a_picture_needs_no_renderer(run: pk.Executable, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without one it is laid out simply."""
+    monkeypatch.setattr(renderers, "renderers", lambda: iter(()))
+
+    assert "laid out simply" in bundle(run.graph)["image/svg+xml"]
+
+
+def test_an_executable_tells_what_it_runs(run: pk.Executable) -> None:
+    """Inputs, kernels with their texts, and bytes; names stay text."""
+    shown = Tags(bundle(run)["text/html"])
+
+    assert "script" not in shown.tags
+    assert f"{NAME}: float32[n, 8]" in shown.text
+    assert run.kernels[0].source in shown.text
+    assert "256 B; 512 B unfused" in shown.text
+
+
+def test_a_kernel_is_its_text(run: pk.Executable) -> None:
+    """With the operators in it."""
+    found = bundle(run.kernels[0])
+
+    assert found["text/plain"] == run.kernels[0].source
+    assert Tags(found["text/html"]).text.startswith(f"{run.kernels[0].name}: tanh")
+
+
+def test_explanations_and_profiles_are_tables() -> None:
+    """What is apart comes first; long tables tell how many rows are left out."""
+    log = [Decision("a", "b", True, "fused", "one space")] * 300
+    told = Explanation((*log, Decision(NAME, "d", False, "opaque", "a library", {"n": 1})))
+    shown = Tags(bundle(told)["text/html"])
+    times = Tags(bundle(Profile((Row("launch k", 2e-6, 2048, "k", copying=1e-6),)))["text/html"])
+
+    assert {"table", "tr", "td"} <= shown.tags and "script" not in shown.tags
+    assert shown.text.index(NAME) < shown.text.index("one space")
+    assert "and 101 rows more" in shown.text
+    assert "launch k12 µs100.0 %2 KiB50 %" in times.text

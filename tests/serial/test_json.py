@@ -1,0 +1,247 @@
+"""JSON in NNVM's layout: the same bytes after a round trip, and no trust in what is read."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.plan.group import Group, Kind, fused_node
+from passkit.values.dtype import dtype_of
+from passkit.values.size import Size
+
+
+def sample() -> pk.Graph:
+    """A graph with an input, a state variable, parameters, a constant and a control dependence."""
+    return pk.parse("""x: f32[?, 4]; state w: f32[4] = [1, 2, 3, 4]
+        a = assign(w, c); c: f32[4] = [0, -0.0, inf, nan]
+        s = softmax(x, axis=0) after(a); y = add(s, w); return y, a""".replace(
+            "a = assign(w, c); c: f32[4] = [0, -0.0, inf, nan]",
+            "c: f32[4] = [0, -0.0, inf, nan]; a = assign(w, c)"))
+
+
+def round_trip(graph: pk.Graph) -> dict[str, Any]:
+    """The JSON of a graph, as data; it reads back as the same bytes and key."""
+    text = pk.to_json(graph)
+    again = pk.from_json(text)
+    assert pk.to_json(again) == text
+    assert again.key == graph.key
+    return dict(json.loads(text))
+
+
+def test_the_layout() -> None:
+    """Nodes in post-order, variables as op null, rows of entries, heads with versions."""
+    data = round_trip(sample())
+
+    assert [n["op"] for n in data["nodes"]] == [
+        "null", "null", "constant", "assign", "softmax", "add"
+    ]
+    assert data["arg_nodes"] == [0, 1]
+    assert data["node_row_ptr"] == [0, 1, 2, 3, 4, 5, 6]
+    assert data["heads"] == [[5, 0, 0], [3, 0, 0]]
+    assert data["nodes"][4]["control_deps"] == [3]
+    assert data["nodes"][5]["inputs"] == [[4, 0, 0], [1, 0, 1]]
+    assert data["nodes"][4]["attrs"] == {"axis": 0}
+
+
+def test_names_stay() -> None:
+    """Hostile names and nodes without one come back as they were."""
+    x = pk.var('a"\n;', (2,))
+    again = pk.from_json(pk.to_json(pk.Graph([pk.ops.exp(x)])))
+
+    assert [n.name for n in again.nodes] == ['a"\n;', ""]
+
+
+def test_nnvm_files() -> None:
+    """NNVM's own JSON is read: attr and param, entries of two, parameters as strings."""
+    data = {
+        "nodes": [
+            {"op": "null", "name": "x", "inputs": []},
+            {"op": "reduce_sum", "name": "s", "attr": {"axis": "(0, 1)", "keepdims": "True"},
+             "inputs": [[0, 0]]},
+            {"op": "softmax", "name": "t", "param": {"axis": "-1"}, "inputs": [[1, 0, 0]]},
+            {"op": "reduce_max", "name": "m", "attrs": {"axis": "None"}, "inputs": [[2, 0]],
+             "control_deps": [1]},
+        ],
+        "arg_nodes": [0], "heads": [[3, 0]], "attrs": {"version": ["str", "0.1.0"]},
+    }
+    graph = pk.from_json(json.dumps(data))
+
+    assert [dict(n.params) for n in graph.nodes[1:]] == [
+        {"axis": (0, 1), "keepdims": True}, {"axis": -1}, {"axis": None, "keepdims": False}
+    ]
+    assert graph.nodes[3].control == (graph.nodes[1],)
+    assert graph.inputs[0].params == {"shape": None, "dtype": None}
+    assert graph.attrs == {"version": "0.1.0"}
+
+
+def test_parameters_of_every_kind() -> None:
+    """Sizes, arrays, floats that JSON lacks, dicts, and None."""
+    op = pk.register_op("test_json_params", num_inputs=0, params=dict.fromkeys("abcdefg"))
+    op.set_attr("FInferShape", lambda node: ())
+    n = Size.symbol("n")
+    x = op(a=(n + 1) // 2 * 3 - n, b=np.arange(3.0), c=float("-inf"), d={1: "a", "k": ()},
+           e=("x", 1.0, 1, True), f=dtype_of("float16"))
+    round_trip(pk.Graph([x]))
+    params = pk.from_json(pk.to_json(pk.Graph([x]))).nodes[0].params
+
+    assert params["a"] == (n + 1) // 2 * 3 - n
+    assert params["d"] == {1: "a", "k": ()}
+    assert [type(v) for v in params["e"]] == [str, float, int, bool]
+
+
+def test_fused_nodes_and_updates() -> None:
+    """Groups are stored as graphs inside of the parameter; updates beside the heads."""
+    v, state = pk.var("v", (4,)), pk.state("w", np.zeros(4))
+    group = Group(pk.Graph([pk.ops.exp(v)]), Kind.REDUCTION)
+    group.origin[group.graph.nodes[1]] = "e"
+    node = fused_node(group, (pk.var("x", (4,)),), "f")
+    other = pk.ops.cast(node.entries[0], "float64")
+    data = round_trip(pk.Graph(node.entries, [(state.node, other)]))
+
+    assert data["updates"] == [[3, [2, 0, 0]]]
+    assert data["nodes"][1]["attrs"]["body"]["with"]["dict"][0] == ["kind", "reduction"]
+
+
+def test_annotations_that_json_has() -> None:
+    """Numbers, strings and lists of them are kept, everything else is left out."""
+    graph = sample().with_attrs(a=1, b="two", c=(1, 2), d=["x"], e=object(), f=float("nan"), g=True)
+    again = pk.from_json(pk.to_json(graph))
+
+    assert again.attrs == {"a": 1, "b": "two", "c": (1, 2), "d": ("x",), "g": True}
+
+
+def test_what_has_no_json() -> None:
+    """A parameter that cannot be stored is named."""
+    op = pk.register_op("test_json_opaque", num_inputs=0, params={"f": None})
+    op.set_attr("FInferShape", lambda node: ())
+
+    with pytest.raises(pk.GraphError, match="test_json_opaque 'n': f is a builtin_function_or_met"):
+        pk.to_json(pk.Graph([op(f=len, name="n")]))
+
+
+def broken(change: Callable[[Any], Any]) -> str:
+    """The sample with something changed."""
+    data = json.loads(pk.to_json(sample()))
+    return json.dumps(change(data) or data)
+
+
+def put(*path: Any) -> Callable[[Any], Any]:
+    """A change that sets the value at a path: keys, then the value."""
+
+    def change(data: Any) -> None:
+        *keys, last, value = path
+        for key in keys:
+            data = data[key]
+        data[last] = value
+
+    return change
+
+
+BAD: list[tuple[Callable[[Any], Any], str]] = [
+    (lambda d: [1], r"the top must be an object, got \[1\]"),
+    (lambda d: d.pop("nodes") and None, r"the top lacks the key 'nodes'; it has \['arg_nodes'"),
+    (put("nodes", {}), r"nodes must be a list, got {}"),
+    (put("heads", [3]), r"heads\[0\] must be \[node, index, version\], got 3"),
+    (put("heads", 0, 0, 99), r"heads\[0\] must be an int from 0 to 5, got 99"),
+    (put("heads", 0, 0, -1), r"heads\[0\] must be an int from 0 to 5, got -1"),
+    (put("heads", 0, 1, 1), r"the index in heads\[0\] must be an int from 0 to 0, got 1"),
+    (put("heads", 0, 2, "v"), r"the version in heads\[0\] must be an int .* got 'v'"),
+    (put("nodes", 0, "op", 3), r"nodes\[0\].op must be a str, got 3"),
+    (put("nodes", 4, "op", "sofmax"), r"nodes\[4\] 's': operator 'sofmax' .* 'softmax'"),
+    (put("nodes", 4, "inputs", [[4, 0, 0]]), r"nodes\[4\].inputs\[0\] must be an int from 0 to 3"),
+    (put("nodes", 4, "inputs", []), r"nodes\[4\] 's' has 0 inputs; softmax takes 1"),
+    (put("nodes", 4, "control_deps", [True]), r"control_deps\[0\] must be an int .* got True"),
+    (put("nodes", 4, "attrs", {"axes": 0}), r"nodes\[4\].attrs.axes is no parameter of softmax; d"),
+    (put("nodes", 5, "attrs", {"k": 0}), r"nodes\[5\].attrs.k is no parameter of add; it takes no"),
+    (put("nodes", 2, "attrs", {}), r"nodes\[2\].attrs lacks the parameter 'value' of constant"),
+    (put("nodes", 2, "attrs", "value", 3), r"nodes\[2\].attrs.value must be an array, got 3"),
+    (put("nodes", 2, "attrs", "value", "shape", [10**9]), "must have 4000000000 bytes for float32"),
+    (put("nodes", 2, "attrs", "value", "shape", [-4]), r"value.shape must be ints >= 0, got \(-4,"),
+    (put("nodes", 2, "attrs", "value", "array", "!" * 24), r"value.array is not base64"),
+    (put("nodes", 2, "attrs", "value", "array", "A" * 23 + "="), "value.array must have 16 bytes,"),
+    (put("nodes", 0, "attrs", "shap", 1), r"attrs.shap is no attribute of a variable; did .*'shap"),
+    (put("nodes", 0, "attrs", "shape", [-1]), r"attrs.shape must be extents >= 0, got \(-1,\)"),
+    (put("nodes", 0, "attrs", "dtype", "f"), r"attrs.dtype must be a dtype, got 'f'"),
+    (put("nodes", 1, "attrs", "initial", 3), r"attrs.initial must be an array of the variable's s"),
+    (put("nodes", 0, "attrs", "shape", {"size": 3.5}), r"shape.size must be \[\[int, \[symbol"),
+    (put("nodes", 0, "attrs", "shape", {"size": [[1, [3]]]}), "has 3, which is no symbol or quoti"),
+    (put("nodes", 0, "attrs", "shape", {"size": [[1, [[2, 0]]]]}), "shape.size divides 2 by zero"),
+    (put("nodes", 0, "attrs", "shape", {"float": "1"}), "float must be inf, -inf or nan, got '1'"),
+    (put("nodes", 0, "attrs", "shape", {"odd": 1}), r"shape is of no known kind, got {'odd': 1}"),
+    (put("nodes", 0, "attrs", "shape", {"dict": [1]}), r"shape.dict must be pairs, got \[1\]"),
+    (put("nodes", 0, "attrs", "shape", {"group": {}}), r"shape.group lacks the key 'nodes'"),
+    (put("nodes", 0, "attrs", "shape", {"group": {"nodes": [], "heads": []}, "with": 1}),
+     "shape.with must be a dict, got 1"),
+    (put("updates", [1]), r"updates\[0\] must be \[node, entry\], got 1"),
+    (put("updates", [[0, [0, 0]]]), r"updates\[0\] must write a state variable, got variable 'x'"),
+    (put("attrs", {"k": 1}), r"attrs.k must be \[type, value\], got 1"),
+]
+
+
+@pytest.mark.parametrize("change, message", BAD)
+def test_what_is_refused(change: Callable[[Any], Any], message: str) -> None:
+    """What is missing, malformed or out of range is named by its key."""
+    with pytest.raises(pk.ParseError, match=message):
+        pk.from_json(broken(change))
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("", "this is not JSON: Expecting value"),
+        ("{", "this is not JSON: Expecting property name"),
+        ("[" * 100_000, "this is not JSON: maximum recursion depth"),
+        ('{"nodes": ' + "9" * 10_000 + "}", "this is not JSON: Exceeds the limit"),
+    ],
+)
+def test_what_is_no_json(text: str, message: str) -> None:
+    """Text that is no JSON, or nested beyond reason, is refused."""
+    with pytest.raises(pk.ParseError, match=message):
+        pk.from_json(text)
+
+
+def nest(depth: int, wrap: Callable[[Any], Any], inner: Any) -> Any:
+    """A value wrapped many times."""
+    for _ in range(depth):
+        inner = wrap(inner)
+    return inner
+
+
+def test_depth_is_limited() -> None:
+    """Values, sizes and graphs may not be nested for ever."""
+    deep: list[tuple[Any, str]] = [
+        (nest(40, lambda v: [v], 1), "nested more than 32 values deep"),
+        ({"size": nest(40, lambda v: [[1, [[v, 2]]]], 1)}, "nested more than 32 sizes deep"),
+        (nest(40, lambda v: {"group": {"heads": [], "nodes": [
+            {"op": "null", "name": "x", "attrs": {"shape": v}, "inputs": []}]}}, 1),
+         r"shape.group is nested more than 32 graphs deep"),
+    ]
+    for value, message in deep:
+        with pytest.raises(pk.ParseError, match=message):
+            pk.from_json(broken(put("nodes", 0, "attrs", "shape", value)))
+
+
+def test_errors_of_operators_have_the_key() -> None:
+    """What an operator refuses keeps its type, with the place as a note."""
+    with pytest.raises(pk.ShapeError, match="axis 7 is out of range") as caught:
+        pk.from_json(broken(put("nodes", 4, "attrs", {"axis": 7})))
+
+    assert caught.value.__notes__ == ["in nodes[4]"]
+
+
+def test_mutations_never_crash() -> None:
+    """Two thousand damaged files give a graph or a PasskitError, and nothing else."""
+    text = pk.to_json(sample())
+    for seed in range(2000):
+        rng = random.Random(seed)
+        at, n = rng.randrange(len(text)), rng.choice([1, 1, 2, 8])
+        piece = rng.choice(["", "0", "null", "[]", "{}", '"x"', "-1", "1e9", ",", text[:20]])
+        with suppress(pk.PasskitError):
+            pk.from_json(text[:at] + piece + text[at + n :])

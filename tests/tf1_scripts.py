@@ -1,0 +1,175 @@
+"""Real scripts of TensorFlow 1 on tinyflow: each runs for 50 steps, and has a row.
+
+    python -m tests.tf1_scripts CHECKOUT [NAME …]
+
+CHECKOUT is a copy of https://github.com/aymericdamien/TensorFlow-Examples. Of each script only the
+lines that `REWRITES` names are changed: imports, loaders of data, and how long it trains. Images
+are drawn at random around ten patterns, words by their rank.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import random
+import re
+import subprocess
+import sys
+import time
+import types
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+STEPS = 50
+REWRITES = (
+    (r"^import tensorflow as tf$", "from passkit.frontends import tinyflow as tf"),
+    (r"^from tensorflow\.contrib import rnn$", "rnn = tf.contrib.rnn"),
+    (r"^from tensorflow\.examples\S* import input_data$", "from tests.tf1_scripts import mnist"),
+    (r"^mnist = input_data\..*$", "mnist = mnist()"),
+    (r"^import matplotlib\.pyplot as plt$", "from tests.tf1_scripts import plt"),
+    (r"^from scipy\.stats import norm$", "from statistics import NormalDist"),
+    (r"norm\.ppf\((.*?)\)\)", r"np.vectorize(NormalDist().inv_cdf)(\1))"),
+    (r"^data_path = 'text8\.zip'$", "from tests.tf1_scripts import text8; data_path = text8()"),
+    (r"\.lower\(\)\.split\(\)$", ".decode().lower().split()"),
+    (r"^(num_steps|training_steps) = \d+$", rf"\1 = {STEPS}"),
+    (r"^training_epochs = \d+$", "training_epochs = 2"),
+    (r"^(eval_step|display_step) = \d+$", r"\1 = 25"),
+    (r"for epoch in range\(\d\):", "for epoch in range(2):"),
+    (r"\"/tmp/", '"tmp/'),
+    (r"'/tmp/", "'tmp/"),
+    (r"newshape=", "shape="),
+    (r"\bxrange\b", "range"),
+)
+"""What is changed: a pattern of a line, and what stands there instead."""
+
+SCRIPTS = (
+    *("helloworld", "basic_operations", "linear_regression", "logistic_regression"),
+    *("nearest_neighbor", "word2vec", "multilayer_perceptron", "neural_network_raw"),
+    *("convolutional_network_raw", "recurrent_network", "bidirectional_rnn", "dynamic_rnn"),
+    *("autoencoder", "variational_autoencoder", "gan", "dcgan", "save_restore_model"),
+    *("tensorboard_basic", "tensorboard_advanced"),
+)
+
+
+class Images:
+    """Images of ten classes and their labels, handed out in batches."""
+
+    def __init__(self, count: int, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        patterns = np.random.default_rng(1).random((10, 784)) > 0.6
+        classes = rng.integers(0, 10, count)
+        noise = rng.random((count, 784)) * 0.4
+        self.images = np.clip(patterns[classes] * 0.6 + noise, 0, 1).astype(np.float32)
+        self.labels = np.eye(10)[classes]
+        self.num_examples, self._next = count, 0
+
+    def next_batch(self, size: int) -> tuple[Any, Any]:
+        """The next images and labels, from the start again at the end."""
+        at = (self._next + np.arange(size)) % self.num_examples
+        self._next += size
+        return self.images[at], self.labels[at]
+
+
+def mnist() -> Any:
+    """A stand-in for the data set of that name: 2,500 images to train by, 1,000 to test."""
+    return types.SimpleNamespace(train=Images(2500, 2), test=Images(1000, 3))
+
+
+def text8() -> str:
+    """A zip file of 200,000 words, in the folder that the script runs in."""
+    rng = np.random.default_rng(4)
+    known = ["five", "of", "going", "hardware", "american", "britain"]
+    words = np.array(known + [f"w{k}" for k in range(4000)])
+    ranks = np.minimum(np.exp(rng.random(200_000) * np.log(len(words))) - 1, len(words) - 1)
+    with zipfile.ZipFile("words.zip", "w") as file:
+        file.writestr("text8", " ".join(words[ranks.astype(int)]))
+    return "words.zip"
+
+
+class _Anything:
+    """What is drawn on, and draws nothing."""
+
+    def __getattr__(self, name: str) -> _Anything:
+        return self
+
+    def __call__(self, *args: Any, **kwargs: Any) -> _Anything:
+        return self
+
+    def __getitem__(self, key: Any) -> _Anything:
+        return self
+
+    def __iter__(self) -> Iterator[_Anything]:
+        return iter((self, self))
+
+
+plt = _Anything()
+
+
+def rewritten(source: str) -> str:
+    """A script with the lines of `REWRITES` changed."""
+    lines = source.replace("\r\n", "\n").split("\n")
+    for pattern, replacement in REWRITES:
+        lines = [re.sub(pattern, replacement, line) for line in lines]
+    return "\n".join(lines)
+
+
+def source_of(checkout: Path, name: str) -> str:
+    """A script's text, from a checkout or a bare copy of its history."""
+    found = sorted(checkout.glob(f"tensorflow_v1/examples/*/{name}.py"))
+    if found:
+        return found[0].read_text()
+    git = ["git", "-C", str(checkout)]
+    listed = subprocess.run(
+        [*git, "ls-tree", "-r", "--name-only", "HEAD", "tensorflow_v1/examples"],
+        capture_output=True, text=True, check=True,
+    ).stdout.split("\n")
+    path = next(p for p in listed if p.endswith(f"/{name}.py"))
+    shown = subprocess.run(
+        [*git, "show", f"HEAD:{path}"], capture_output=True, text=True, check=True
+    )
+    return shown.stdout
+
+
+def run(text: str, name: str) -> tuple[float, str]:
+    """Seconds and the last line that a script prints, run in a folder of its own."""
+    from passkit.frontends import tinyflow as tf
+
+    tf.reset_default_graph()
+    tf.set_random_seed(1)
+    np.random.seed(1)
+    random.seed(1)
+    out = io.StringIO()
+    begin = time.perf_counter()
+    with TemporaryDirectory() as folder, contextlib.chdir(folder):
+        Path("tmp").mkdir()
+        with contextlib.redirect_stdout(out):
+            exec(compile(text, f"{name}.py", "exec"), {"__name__": "__main__"})
+    said = [line for line in out.getvalue().splitlines() if line.strip()]
+    return time.perf_counter() - begin, said[-1].strip() if said else ""
+
+
+def main(arguments: list[str]) -> int:
+    """Run the scripts, print a row each; the exit status tells whether all ran."""
+    checkout, names = Path(arguments[0]), arguments[1:] or SCRIPTS
+    failed = 0
+    for name in names:
+        text = rewritten(source_of(checkout, name))
+        try:
+            seconds, last = run(text, name)
+            print(f"{name:28} ran     {seconds:6.1f} s  {last[:80]}", flush=True)
+        except Exception as error:
+            failed += 1
+            print(f"{name:28} FAILED           {type(error).__name__}: {error}", flush=True)
+            if len(names) == 1:
+                raise
+    print(f"{len(names) - failed} of {len(names)} scripts ran")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,264 @@
+"""The tuner: it takes what is quickest, measures nothing twice, and outlives what it measures."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Executor, Future
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.errors import CompilerError, FeedError, SettingError
+from passkit.library import store
+from passkit.runtime.loop import STATE, while_loop
+from passkit.tuning.measure import Request
+from passkit.tuning.tuner import Tuning, tune
+from passkit.tuning.workers import DeadError, HungError, Workers
+from tests.raised import ROOT
+
+SOFTMAX = "x: f32[512, 64]; return softmax(x)"
+ALL = 24
+
+
+class Inline(Executor):
+    """Runs functions where they are submitted; ``answers`` may do it instead."""
+
+    def __init__(self, answers: Callable[[Request], Exception | None] = lambda r: None) -> None:
+        self.answers = answers
+        self.requests: list[Request] = []
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Call it now."""
+        self.requests.append(Request.read(args[0]))
+        future: Future[Any] = Future()
+        error = self.answers(self.requests[-1])
+        if error is not None:
+            future.set_exception(error)
+            return future
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as raised:
+            future.set_exception(raised)
+        return future
+
+
+def favour(favourite: str) -> Any:
+    """A clock on which one template takes half as long as the others."""
+
+    def clock(run: Any, times: int, template: str) -> float:
+        run()
+        return 1e-6 if template == favourite else 2e-6
+
+    return clock
+
+
+@pytest.fixture
+def softmax() -> pk.Graph:
+    """One group with nine templates of two kinds."""
+    return pk.parse(SOFTMAX)
+
+
+@pytest.fixture
+def short() -> pk.Graph:
+    """A graph whose kernels are soon compiled."""
+    return pk.parse("x: f32[64, 40]; return abs(x)")
+
+
+def texts_of(graph: pk.Graph) -> list[str]:
+    """All templates of its only group."""
+    (found,) = pk.templates(graph, evaluator="model")
+    return [found.template, *(str(v.template) for v in found.others)]
+
+
+def test_every_favourite_is_taken(fresh_cache: Path) -> None:
+    """The one that the clock favours, whichever it is; results are the same bit for bit."""
+    graph = pk.parse("x: f32[999, 301]; return reduce_sum(exp(x), axis=1)")
+    feeds = {"x": np.random.default_rng(1).standard_normal((999, 301)).astype(np.float32)}
+    (right,) = pk.compile(graph, evaluator="model")(feeds)
+    texts = texts_of(graph)
+    assert len(texts) == 5
+    for favourite in texts:
+        store.clear()
+        executor = Inline()
+        found = pk.tune(graph, executor=executor, clock=favour(favourite), budget=ALL)
+        (group,) = found.groups
+
+        assert (group.template, found.measured, found.rounds) == (favourite, len(texts), 1)
+        assert (group.gain, group.faults) == (1.0 if favourite == texts[0] else 2.0, {})
+        (shown,) = pk.templates(graph)
+        assert shown.template == favourite and "measured as the quickest" in shown.why
+        (after,) = pk.compile(graph)(feeds)
+        assert after.tobytes() == right.tobytes()
+        again = pk.tune(graph, executor=executor, clock=favour(favourite), budget=ALL)
+        assert (again.measured, again.rounds) == (0, 0)
+        assert len(executor.requests) == 1 + (favourite != texts[0])
+    assert found.changed == 1
+
+
+def test_a_budget(softmax: pk.Graph, fresh_cache: Path) -> None:
+    """The most promising are measured, others are noted by the model, and measured later."""
+    texts = texts_of(softmax)
+    executor = Inline()
+    first = pk.tune(softmax, executor=executor, clock=favour(texts[1]), budget=3)
+    assert (first.measured, first.groups[0].template) == (3, texts[1])
+    assert {r.template for r in store.snapshot().records() if not r.samples} == {*texts[3:]}
+    pk.tune(softmax, executor=executor, clock=favour(texts[4]), budget=5)
+    assert executor.requests[1].templates == (texts[0], texts[1])  # so that it was no luck
+    assert executor.requests[2].templates == (texts[0], texts[1], texts[3], texts[4])
+    (shown,) = pk.templates(softmax)
+    assert shown.template == texts[4]
+    again = pk.tune(softmax, executor=executor, clock=favour(texts[2]), budget=5, again=True)
+    assert again.measured == 5 and executor.requests[4].templates == tuple(texts[:5])
+
+
+def test_a_crash_marks_the_template(softmax: pk.Graph, fresh_cache: Path) -> None:
+    """Not the run, nor the others; the usual one may be it, too, or one may hang."""
+    texts = texts_of(softmax)[:4]
+    for bad, error in ((texts[0], DeadError("x")), (texts[2], HungError("x"))):
+        store.clear()
+        executor = Inline(lambda r, bad=bad, error=error: error if bad in r.templates else None)
+        found = pk.tune(softmax, executor=executor, clock=favour(texts[3]), budget=4)
+        fault = "crashed" if bad is texts[0] else "hung"
+
+        assert found.groups[0].faults == {bad: fault}
+        assert found.groups[0].template == texts[3]
+        assert f"{bad} {fault}" in found.remarks[0]
+        assert pk.tune(softmax, executor=executor, clock=favour(texts[3]), budget=4).measured == 0
+
+
+def test_a_crash_that_does_not_come_again(softmax: pk.Graph, fresh_cache: Path) -> None:
+    """Such as a process that somebody ended: everything is measured after all."""
+    left = [DeadError("x"), DeadError("y")]
+    executor = Inline(lambda r: left.pop() if left else None)
+    found = pk.tune(softmax, executor=executor, clock=favour(""), budget=3)
+
+    assert (found.groups[0].faults, found.groups[0].measured) == ({}, 3)
+    assert found.remarks == ()
+
+
+def test_other_bits_are_not_taken(fresh_cache: Path) -> None:
+    """Rows of 96 have sums of other bits with a row at a time, so those templates are not taken."""
+    graph = pk.parse("x: f32[64, 96]; m = reduce_mean(x, axis=1, keepdims=true); return sub(x, m)")
+    (ranked,) = pk.templates(graph, evaluator="model")
+    rows = [str(v.template) for v in ranked.others if v.schedule.composition.value == "row"]
+    assert rows
+    found = pk.tune(graph, executor=Inline(), clock=favour(rows[0]), budget=ALL)
+
+    assert found.groups[0].faults == dict.fromkeys(rows, "other bits")
+    assert found.groups[0].template == ranked.template
+
+
+def test_unknown_sizes(fresh_cache: Path) -> None:
+    """They are measured at the sizes given and at larger ones, and folds keep their order."""
+    graph = pk.parse("x: f32[n, 96]; return sub(x, reduce_mean(x, axis=1, keepdims=true))")
+    executor = Inline()
+    found = pk.tune(graph, executor=executor, clock=favour(""), shapes={"x": (5, 96)})
+
+    assert [r.shapes for r in executor.requests] == [((5, 96),), ((160, 96),)]
+    assert found.groups[0].faults == {} and found.groups[0].before == 2e-6
+    with pytest.raises(FeedError, match="there is no input 'y'; known: x"):
+        tune(graph, shapes={"y": (1,)})
+
+
+def test_loops_and_single_operators(fresh_cache: Path) -> None:
+    """What a loop holds is tuned with the graph around it; operators count by themselves."""
+    inside = pk.var(f"{STATE}0", (64, 40))
+    condition = pk.Graph([pk.ops.reduce_max(inside) < 9.0])
+    body = pk.Graph([pk.ops.abs(inside * 2.0 + 1.0)])
+    (y,) = while_loop(condition, body, [pk.var("x", (64, 40))], [], "loop")
+    executor = Inline()
+    graph = pk.Graph([pk.ops.abs(y + 1.0)])
+    found = pk.tune(graph, executor=executor, clock=favour(""), budget=1, operators=True)
+
+    names = [g.operators for g in found.groups]
+    assert names == ["add, abs", "reduce_max, less", "mul, add, abs"]
+    assert found.rounds == 1 and found.measured == len(executor.requests)
+    known = {r.operators for r in store.snapshot().records()}
+    assert {"less", "abs", "mul", "add"} <= known
+    assert pk.tune(graph, executor=executor, budget=1, clock=favour("")).measured == 0
+
+
+def test_a_pool_that_breaks(short: pk.Graph, fresh_cache: Path) -> None:
+    """The rest is measured by worker processes; a clock of one's own cannot come along."""
+    executor = Inline(lambda r: BrokenExecutor("ended abruptly"))
+    found = pk.tune(short, executor=executor, budget=1)
+
+    assert found.measured == 1 and found.groups[0].before > 0
+    assert "the pool of an executor broke: ended abruptly" in found.remarks[0]
+    with pytest.raises(SettingError, match="ended abruptly, and worker processes cannot have the"):
+        pk.tune(short, executor=executor, clock=favour(""), budget=2)
+    refused = Inline(lambda r: ValueError("no such operator here"))
+    left = pk.tune(short, executor=refused, budget=2)
+    assert left.measured == 0 and "not measured: no such operator here" in left.remarks[0]
+
+
+def test_what_does_not_fit(softmax: pk.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Options that mean nothing, and a machine that compiles nothing."""
+    with pytest.raises(SettingError, match="kernels of target 'cpu', got 'cuda'"):
+        tune(softmax, target="cuda")
+    with pytest.raises(SettingError, match="asks what was measured .* got evaluator=<passkit"):
+        tune(softmax, evaluator="model")
+    with pytest.raises(SettingError, match="has the clock on the wall, not <function"):
+        tune(softmax, clock=favour(""))
+    for option in ("budget", "at_once"):
+        with pytest.raises(SettingError, match=f"needs {option} of at least 1, got 0"):
+            tune(softmax, **{option: 0})
+    monkeypatch.setenv("PASSKIT_CXX", "/nonexistent/c++")
+    with pytest.raises(CompilerError, match="no C\\+\\+ compiler was found; install"):
+        tune(softmax)
+
+
+def test_a_worker_that_is_killed(short: pk.Graph, fresh_cache: Path) -> None:
+    """By `kill -9` while it measures: all templates are measured in the end, none is marked."""
+    workers = Workers()
+    killed: list[int] = []
+
+    def kill() -> None:
+        while not workers.pids:
+            time.sleep(0.01)
+        time.sleep(0.3)
+        killed.extend(workers.pids)
+        os.kill(killed[0], signal.SIGKILL)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    try:
+        found = pk.tune(short, executor=workers, budget=2)
+    finally:
+        thread.join()
+        workers.shutdown(wait=False)
+
+    assert killed and workers.pids == []
+    assert (found.groups[0].measured, found.groups[0].faults) == (2, {})
+    assert all(r.seconds > 0 for r in store.snapshot().records() if r.samples)
+
+
+def test_a_tuner_that_is_killed(tmp_path: Path, fresh_cache: Path) -> None:
+    """By `kill -9` after its first record: that one is there, and the next tuner goes on."""
+    model = tmp_path / "model.txt"
+    model.write_text("""x: f32[64, 40]; y: f32[90]
+        return abs(x), reduce_max(x, axis=0), neg(y), reduce_min(y, axis=0)""")
+    command = [sys.executable, "-m", "passkit", "tune", str(model), "--budget", "1"]
+    command += ["--fusion", "none"]
+    environ = os.environ | {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL) as tuner:
+        while not store.snapshot().records() and tuner.poll() is None:
+            time.sleep(0.005)
+        tuner.kill()
+    before = store.snapshot().records()
+    executor = Inline()
+    found = tune(pk.parse(model.read_text()), executor=executor, budget=1, fusion="none")
+
+    assert 1 <= len(before) <= len(found.groups) == 4
+    assert {r.group for r in before if r.samples} <= {r.group for r in store.snapshot().records()}
+    assert len(executor.requests) == found.measured == 4 - sum(bool(r.samples) for r in before)
+    assert isinstance(found, Tuning)

@@ -1,0 +1,83 @@
+"""Element types: one object each, NumPy's promotion, weak Python numbers."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from passkit.errors import DTypeError
+from passkit.values import dtype as dt
+from passkit.values.dtype import dtype_of, promote, weak_scalar
+
+
+@pytest.mark.parametrize("what", [
+    "float32", "f32", np.float32, np.dtype("float32"), dt.float32, np.dtype(">f4"),
+])
+def test_one_object_for_each(what: Any) -> None:
+    """Names, short names, NumPy's types and dtypes all mean the same object."""
+    assert dtype_of(what) is dt.float32
+
+
+def test_python_types_and_bfloat16() -> None:
+    """bool, int, float and complex have their NumPy meaning; bfloat16 is made on demand."""
+    assert [dtype_of(t).name for t in (bool, int, float, complex)] == [
+        "bool", "int64", "float64", "complex128"
+    ]
+    b = dtype_of("bf16")
+    assert (b.nbytes, b.kind, b.is_float) == (2, "f", True)
+    assert all(dtype_of(what) is b for what in ("bfloat16", "bf16", b.numpy, b.numpy.type))
+
+
+@pytest.mark.parametrize("what", ["float31", "f4,f4", "int64()", object, np.dtype("U3")])
+def test_what_is_no_element_type(what: Any) -> None:
+    """Other things are refused with the nearest name, and are never evaluated."""
+    with pytest.raises(DTypeError, match=r"is not an element type of passkit; (did|known)"):
+        dtype_of(what)
+
+
+def test_promotion_is_numpys() -> None:
+    """Two dtypes meet where NumPy's do."""
+    assert promote(dt.int32, dt.float32) is dt.float64
+    assert promote(dt.bool_, dt.int8) is dt.int8
+    assert promote(dt.uint8, dt.int8) is dt.int16
+
+
+def test_bfloat16_promotes_as_float16_does() -> None:
+    """With integers of more bits it widens as float16; the two together are float32."""
+    b, floats = dtype_of("bfloat16"), (dt.float32, dt.float64)
+    assert promote(b, dt.float16) is promote(dt.float16, b) is dt.float32
+    assert [promote(f, b) for f in floats] == list(floats)
+    for other in (dt.bool_, dt.int8, dt.uint8):
+        assert promote(b, other) is promote(other, b) is b
+    for other in (dt.int16, dt.uint16, dt.int32, dt.uint32, dt.int64, dt.uint64, dt.complex64):
+        assert promote(b, other) is promote(other, b) is promote(dt.float16, other)
+    assert [weak_scalar(v, b) for v in (True, 2, 0.5)] == [b, b, b]
+    assert weak_scalar(1j, b) is dt.complex64
+    assert weak_scalar(np.float32(1), b) is dt.float32
+
+
+@pytest.mark.parametrize("value, like, wanted", [
+    (1, dt.float16, dt.float16), (1.5, dt.float32, dt.float32), (0.5, dt.int32, dt.float64),
+    (True, dt.int8, dt.int8), (2, dt.bool_, dt.int64), (np.float64(1), dt.float32, dt.float64),
+    (np.int32(1), dt.float32, dt.float64), (1j, dt.float32, dt.complex64),
+])
+def test_weak_numbers(value: Any, like: dt.DType, wanted: dt.DType) -> None:
+    """A Python number keeps the array's dtype unless it is of a higher kind."""
+    assert weak_scalar(value, like) is wanted
+
+
+def test_numbers_that_do_not_fit() -> None:
+    """An int beyond the dtype, and what is no number, are refused."""
+    with pytest.raises(DTypeError, match="300 does not fit uint8; cast the array to a wider type"):
+        weak_scalar(300, dt.uint8)
+    with pytest.raises(DTypeError, match="an Entry, a number or an array, got str"):
+        weak_scalar("1", dt.uint8)
+
+
+def test_dtypes_travel() -> None:
+    """A dtype pickles to itself."""
+    assert pickle.loads(pickle.dumps(dt.int8)) is dt.int8
+    assert str(dt.int8) == "int8" and dt.int8.is_integer

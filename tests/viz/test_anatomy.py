@@ -1,0 +1,320 @@
+"""How kernels are made, as pictures and pages tell it: parts, stages, and what a tile owns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+import passkit as pk
+from passkit.plan.target import Target
+from passkit.program.planning import planned
+from passkit.reporting.facts import facts
+from passkit.values.size import evaluate
+from passkit.viz.anatomy import Anatomy
+from passkit.viz.plan import AGAIN
+from passkit.viz.scene import Scene
+from passkit.viz.sight import Sight
+from passkit.viz.sizes import size_text
+from tests.passes.test_pack import adam
+from tests.random_stitches import random_stitch
+from tests.test_stitched import PROGRAMS, attention, figure1, softmax_of, together
+
+SMALL = Target("cpu", "cxx", lanes=16, scratch=32768)
+"""A machine whose scratch has no room for all of a head."""
+
+
+def anatomy(graph: pk.Graph, last: str = "SharedMemPlan", **options: Any) -> Anatomy:
+    """How the only kernel of a graph is made."""
+    graph = planned(graph, last, **options)
+    (node,) = graph.attrs["subgraph"]
+    made = Sight(graph, {}).anatomy(node)
+    assert made is not None
+    return made
+
+
+def stitched(outputs: list[Any], **options: Any) -> Anatomy:
+    """The same of all operators as one kernel."""
+    graph, names = together(outputs)
+    return anatomy(graph, keep_together=names, **options)
+
+
+def updates(sizes: list[int]) -> Anatomy:
+    """The same of a step of Adam for tensors of these sizes."""
+    return stitched(list(adam(sizes)[0].outputs))
+
+
+def test_a_moved_result() -> None:
+    """Heads put side by side lie where a tile's fall; what is read through is in no part."""
+    x = pk.var("x", (2, 16, 3, 4))
+    q = pk.ops.transpose(x, (0, 2, 1, 3))
+    y = pk.ops.transpose(pk.ops.exp(q @ pk.ops.transpose(q, (0, 1, 3, 2))) @ q, (0, 2, 1, 3))
+    made = stitched([y], target=evolve(SMALL, scratch=2048))
+    value = made.parts()[-1].leaves[0]
+
+    assert (value.owned, value.place, value.nbytes) == ("what it moves", "memory", "")
+    assert set(made.crossing()) <= {n for body in made.bodies for n in body}
+
+
+def test_parts_of_attention() -> None:
+    """A product, a softmax, a product: what each leaves, where, and how much of it a tile has."""
+    made = stitched(attention(211), target=SMALL)
+    scores, softmax, result = made.parts()
+    chunk = made.schedule.stitching.parts[0].results[0]  # type: ignore[union-attr]
+    region = made.schedule.stitching.region(chunk)  # type: ignore[union-attr]
+    window = region.chunk
+
+    assert [p.kind for p in made.parts()] == ["gemm", "reduction", "gemm"]
+    assert [p.composition for p in made.parts()] == ["", "short", ""]
+    assert [p.operators for p in (scores, result)] == [("matmul",), ("matmul_1",)]
+    assert softmax.operators[-1] == "div" and "exp" in softmax.operators
+    (value,) = scores.leaves
+    assert (value.type, value.place) == ("f32[3, 211, 211]", "scratch")
+    assert value.owned == f"[1 of 3, {window} of 211, 211]"
+    assert value.nbytes == f"{region.size * 4 / 1024:.3g} KiB"
+    (value,) = result.leaves
+    assert (value.name, value.place) == ("matmul_1", "memory")
+    assert value.owned == f"[1 of 3, {window} of 211, 8]"
+    assert any(s.startswith("stage 0: folds reduce_max") for s in softmax.stages)
+    assert any("folds reduce_sum" in s for s in softmax.stages)
+    assert any("stores div" in s for s in softmax.stages)
+    assert made.composition == "stitched, 3 parts" and not scores.stages
+
+
+def test_values_that_are_results_as_well() -> None:
+    """What other parts read and the caller gets lies in both places."""
+    x, w = pk.var("x", (40, 24)), pk.var("w", (24, 6))
+    y = softmax_of(x)
+    first, _ = stitched([y, pk.ops.tanh(y) @ w]).parts()
+    places = {v.name: v.place for v in first.leaves}
+
+    assert places["div"] == "memory" and places["tanh"] == "scratch"
+    four = {v.name: v.place for p in stitched(figure1(30)).parts() for v in p.leaves}
+    assert sorted(four.values()).count("memory") == 4
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
+def test_tiles_and_scratch_are_those_of_the_kernel(program: Any) -> None:
+    """What is told is what is run."""
+    graph, names = together(program(33))
+    graph = planned(graph, "CodeGen", keep_together=names)
+    (node,) = graph.attrs["subgraph"]
+    made, kernel = Sight(graph, {}).anatomy(node), graph.attrs["kernel"][node]
+
+    assert made is not None and made.tiles == kernel.grid
+    assert made.shared.nbytes == kernel.shared_nbytes
+    assert bool(made.scratch) == bool(kernel.shared_nbytes)
+    assert all(p.operators and p.leaves for p in made.parts())
+
+
+def test_parts_of_random_groups() -> None:
+    """Whatever the parts are, each has a name for all that it keeps, folds and stores."""
+    found = 0
+    for seed in range(40):
+        graph, names = random_stitch(seed)
+        graph = planned(graph, "CodeGen", keep_together=names)
+        for node, kernel in graph.attrs["kernel"].items():
+            made = Sight(graph, {}).anatomy(node)
+            assert made is not None and made.tiles == kernel.grid
+            parts = made.parts()
+            found += len(parts)
+            assert all(not p.composition or p.stages for p in parts)
+            for part in parts:
+                assert all(bool(v.owned) == bool(v.place) for v in part.leaves)
+                assert all(bool(v.owned) != bool(part.tiles) for v in part.leaves)
+    assert found > 60
+
+
+def test_packed_parts_have_tiles_of_their_own() -> None:
+    """Their sum is the kernel's, and small ones share one."""
+    made = updates([3000000, 70, 900000, 50, 60])
+    parts = made.parts()
+    counts = {numbers: parts[numbers[0]].tiles for numbers in made.schedule.share}
+
+    assert made.composition == "packed, 5 parts" and not made.scratch
+    assert [p.leaves[0].type for p in parts] == [
+        "f32[3000000]", "f32[70]", "f32[900000]", "f32[50]", "f32[60]"
+    ]  # fmt: skip
+    assert {p.composition for p in parts} == {"thread"}
+    assert len(parts[1].leaves) == 3 and not any(v.owned for v in parts[1].leaves)
+    assert len(parts[1].operators) == 12 and parts[1].operators[-1] in parts[1].stages[0]
+    assert parts[1].tiles == "1, with parts 3, 4" and parts[3].tiles == "1, with parts 1, 4"
+    assert sum(int(text.partition(",")[0]) for text in counts.values()) == made.tiles
+
+
+def test_many_parts_of_one_tile() -> None:
+    """A row of numbers is told by its ends."""
+    made = updates([10 + k for k in range(9)])
+
+    assert made.parts()[0].tiles == "1, with parts 1 to 8"
+
+
+def test_unknown_sizes() -> None:
+    """They stand as they are until they are known; then they are numbers."""
+    n = pk.var("x", ("n", 24, 16))
+    y = softmax_of(pk.ops.matmul(n, n, transpose_b=True)) @ n
+    graph, names = together([y])
+    run = pk.compile(graph, keep_together=names)
+    (node,) = run.graph.attrs["subgraph"]
+    made = Sight(run.graph, {}).anatomy(node)
+    assert made is not None
+    (told,) = facts(run, None, {})
+    (known,) = facts(run, None, {"n": 7})
+
+    assert made.lines()[1].startswith(f"{size_text(made.tiles)} tiles · ")
+    assert evaluate(made.tiles, {"n": 7}) > 1
+    (value,) = made.parts()[0].leaves
+    assert value.owned == "[2 of n, 24, 24]" and value.type == "f32[n, 24, 24]"
+    assert told["parts"][0]["leaves"][0]["owned"] == value.owned
+    assert known["parts"][0]["leaves"][0]["owned"] == "[2 of 7, 24, 24]"
+    assert known["parts"][0]["leaves"][0]["type"] == "f32[7, 24, 24]"
+    assert dict(known["told"])["tiles"] == str(evaluate(made.tiles, {"n": 7}))
+
+
+def test_stages_of_one_space() -> None:
+    """Each says what it folds, keeps, computes and stores, by the names of the model."""
+    made = anatomy(pk.Graph([pk.ops.softmax(pk.var("x", (8, 1000)), name="probabilities")]))
+    lines = made.stages()
+
+    assert made.composition == f"row, {len(lines)} stages" and not made.parts()
+    assert lines[0].startswith("stage 0: folds ") and lines[-1].endswith("stores probabilities")
+    assert any("keeps" in line and "in the place of probabilities" in line for line in lines)
+    made = anatomy(pk.Graph([pk.ops.softmax(pk.var("x", (4096, 40)))]))
+    assert any("in scratch" in line for line in made.stages()) and made.scratch.endswith("B")
+    made = anatomy(pk.Graph([pk.var("x", (1 << 24,)) + 1.0]))
+    assert made.stages()[-1] == "past the caches: add"
+
+
+def test_a_picture_tells_it() -> None:
+    """In two lines of the frame of a group, or of the box that stands for one."""
+    graph, names = together(attention(94))
+    graph = planned(graph, "SharedMemPlan", keep_together=names)
+    made = anatomy(graph)
+    frame = next(f for f in pk.viz.plan(graph).scene.frames.values())
+    box = next(iter(pk.viz.plan(graph, detail=False).scene.boxes.values()))
+
+    assert made.lines() == (
+        "stitched, 3 parts", f"{made.tiles} tiles · {made.scratch} of scratch"
+    )
+    assert set(made.lines()) <= set(frame.label.split("\n")) & set(box.lines)
+    assert "100 %" in pk.viz.plan(graph, profile={"matmul_1": 1e-3}).scene.frames["g0"].label
+    made = anatomy(pk.Graph([pk.ops.exp(pk.var("x", (8,)))]))
+    assert made.lines() == ("thread, 1 stage", "1 tile")
+
+
+def test_a_picture_shows_parts() -> None:
+    """A frame for each, in that of the kernel; what crosses them says what a tile has of it."""
+    graph, names = together(attention(94))
+    graph = planned(graph, "SharedMemPlan", keep_together=names)
+    made, scene = anatomy(graph), pk.viz.plan(graph).scene
+    inner = [f for f in scene.frames.values() if f.parent == "g0"]
+    ways = tiles_told(scene)
+    homes = {b.frame: b.lines for b in scene.boxes.values() if b.frame}
+
+    labels = [f.label for f in inner]
+    assert labels == ["part 0 · gemm", "part 1 · reduction, short", "part 2 · gemm"]
+    assert set(homes) == {f.key for f in inner}
+    assert ways == {f"a tile: {v.owned}" for p in made.parts() for v in p.leaves[:1]} - {
+        f"a tile: {made.parts()[2].leaves[0].owned}"
+    }
+    graph, names = together(list(adam([70000, 90])[0].outputs))
+    scene = pk.viz.plan(planned(graph, "SharedMemPlan", keep_together=names)).scene
+    first, second = (f.label for f in scene.frames.values() if f.parent == "g0")
+    assert first.startswith("part 0 · elementwise, thread\ntiles: ") and second.endswith(": 1")
+    assert not tiles_told(scene)
+
+
+def tiles_told(scene: Scene) -> set[str]:
+    """What arrows say that a tile has."""
+    return {line for a in scene.arrows for line in a.lines if line.startswith("a tile: ")}
+
+
+def test_what_phases_compute_again_stands_in_each() -> None:
+    """So that every arrow from phase to phase is a value in memory, and what is read is seen."""
+    x = pk.var("x", (4096, 256))
+    d = x - pk.ops.reduce_mean(x, axis=0)
+    variance = pk.ops.reduce_mean(d * d, axis=0)
+    graph, names = together([softmax_of(d * pk.ops.rsqrt(variance + 1e-5))])
+    scene = pk.viz.plan(planned(graph, "SharedMemPlan", keep_together=names)).scene
+    again = [b for b in scene.boxes.values() if AGAIN in b.lines]
+    frames = {key: b.frame for key, b in scene.boxes.items()}
+    crossing = [a for a in scene.arrows if frames[a.tail] != frames[a.head]]
+
+    assert [b.lines for b in again] == [("sub", AGAIN)]
+    assert "x" in {scene.boxes[a.tail].lines[0] for a in scene.arrows if a.head == again[0].key}
+    assert len(crossing) >= 7 and all(a.kind == "memory" and len(a.lines) == 2 for a in crossing)
+    assert all(a.kind == "inner" and len(a.lines) == 1 for a in scene.arrows if a not in crossing)
+    lines = {b.lines for b in scene.boxes.values()}
+    assert ("reduce_mean", "join of reduce_mean(axis=0)") in lines
+    assert ("reduce_mean_part", "partial of reduce_mean(axis=0)", "128 at a time") in lines
+
+
+def test_what_is_read_twice_has_one_arrow() -> None:
+    """It says how often."""
+    x = pk.var("x", (8, 4))
+    y = pk.ops.tanh(x)
+    scene = pk.viz.plan(planned(pk.Graph([y * y + x * x]), "SharedMemPlan")).scene
+    told = sorted(a.lines for a in scene.arrows)
+
+    assert told.count(("f32[8, 4] ×2",)) == 1 and told.count(("f32[8, 4] ×2", "128 B")) == 1
+    assert len({(a.tail, a.head) for a in scene.arrows}) == len(scene.arrows)
+
+
+def test_long_calls_take_several_lines() -> None:
+    """No line of a box is much wider than others."""
+    x = pk.var("x", (30, 40, 50, 60))
+    y = pk.ops.slice(x, begin=(1, 2, 3, 4), size=(10, 20, 30, 40))
+    scene = pk.viz.plan(planned(pk.Graph([pk.ops.tanh(y)]), "SharedMemPlan")).scene
+    (lines,) = [b.lines for b in scene.boxes.values() if b.lines[0].startswith("slice")]
+
+    assert lines == ("slice(", "begin=(1, 2, 3, 4), size=(10, 20, 30, 40))")
+
+
+def test_a_picture_of_phases_shows_what_goes_through_memory() -> None:
+    """The means that a barrier waits for are dark; what each phase computes for itself is grey."""
+    x = pk.var("x", (20011, 37))
+    mean = pk.ops.reduce_mean(x, axis=0)
+    distance = x - mean
+    y = distance / pk.ops.reduce_max(pk.ops.abs(distance), axis=1, keepdims=True)
+    graph = planned(pk.Graph([y]), "SharedMemPlan", keep_together=[[mean, y]])
+    scene = pk.viz.plan(graph).scene
+    frames = [f.label for f in scene.frames.values() if f.parent == "g0"]
+    ways = {(scene.boxes[a.tail].lines[0], scene.boxes[a.head].lines[0]): a.kind
+            for a in scene.arrows}
+
+    assert all(label.startswith("phase ") for label in frames) and len(frames) == 3
+    assert ways["reduce_mean_part", "reduce_mean"] == ways["reduce_mean", "sub"] == "memory"
+    assert ways["sub", "abs"] == "inner"
+
+
+def test_a_plan_that_is_not_made_yet_is_not_told() -> None:
+    """After Fusion alone there is nothing to say of stages."""
+    graph, names = together(attention(94))
+    scene = pk.viz.plan(planned(graph, "Fusion", keep_together=names)).scene
+
+    assert [f.label.count("\n") for f in scene.frames.values()] == [0]
+
+
+def test_kernels_that_operators_bring_along() -> None:
+    """They have tiles, and no plan to tell of."""
+    x, at = pk.var("x", (1, 1, 100, 8)), pk.var("at", (1, 20), "int64")
+    rows = pk.ops.scatter_rows(x, at, pk.var("rows", (1, 1, 20, 8)))
+    run = pk.compile(pk.Graph([rows, pk.ops.exp(x)]))
+    told = next(f for f in facts(run, None, {}) if "kernel" in f)
+
+    assert [name for name, _ in told["told"]] == ["tiles"] and told["parts"] == []
+    assert told["kind"] == "own" and "own kernel" in pk.viz.plan(run.graph).source
+    assert run.kernels and np.isfinite(float(dict(told["told"])["tiles"]))
+
+
+def test_pages_tell_calls_in_one_line() -> None:
+    """Also of halves of reductions, which take two lines in pictures."""
+    x = pk.var("x", (4096, 256))
+    exe = pk.compile(pk.Graph([pk.ops.reduce_mean(x, axis=0)]), target="blocks")
+    calls = [c["call"] for step in facts(exe, None, {}) for c in step["operators"]]
+
+    assert calls == [
+        "partial of reduce_mean(axis=0), 128 at a time", "join of reduce_mean(axis=0)"
+    ]
