@@ -12,7 +12,7 @@ from passkit.runtime.device.pool import Pool
 from passkit.runtime.device.queue import Done, Queue
 from passkit.runtime.device.resident import Resident
 from passkit.runtime.program import Ref
-from passkit.values.size import Extent, numel
+from passkit.values.size import Extent
 
 Place = tuple[str, int]
 
@@ -39,7 +39,8 @@ class Memory:
 
     ``cells`` are those that the caller brings: inputs, constants, results; what is at ``results``
     is wanted on the host at the end. ``slots`` are the bytes of the arena's, ``number`` evaluates
-    sizes. ``launched`` and ``moved`` are the events of kernels and of transfers.
+    sizes, ``nbytes`` says how many bytes a value has. ``launched`` and ``moved`` are the events of
+    kernels and of transfers.
     """
 
     def __init__(
@@ -50,7 +51,9 @@ class Memory:
         results: Sequence[Place],
         slots: Sequence[int],
         number: Callable[[Extent], int],
+        nbytes: Callable[[Ref], int],
     ) -> None:
+        self.nbytes = nbytes
         self.pool, self.slots, self.number = pool, slots, number
         self.queue: Any = queue  # steps of a device know which one it is
         self.cells, self.results = dict(cells), results
@@ -105,10 +108,6 @@ class Memory:
         """Let a cell have a buffer."""
         if cell.buffer is None:
             cell.buffer = self.pool.take(cell.most)
-
-    def nbytes(self, ref: Ref) -> int:
-        """The bytes of a value."""
-        return self.number(numel(ref.shape)) * ref.dtype.nbytes
 
     def array(self, ref: Ref, write: bool = False) -> Any:
         """What is at a place as an array, waited for; or an array to write to."""

@@ -14,7 +14,7 @@ from passkit.runtime.device.memory import Cell, Memory, Place
 from passkit.runtime.device.pool import Pool
 from passkit.runtime.device.queue import Queue
 from passkit.runtime.device.resident import Resident
-from passkit.runtime.program import Alias, Copy, Launch, Library, Program, Python, Step
+from passkit.runtime.program import Alias, Copy, Launch, Library, Program, Python, Ref, Step
 from passkit.runtime.state import State
 from passkit.values.size import Extent, Shape, evaluate
 
@@ -53,6 +53,7 @@ class BoundProgram(ABC):
         self, program: Program, table: DeviceTable, sizes: Mapping[str, int]
     ) -> None:
         self.program, self.table, self.sizes = program, table, dict(sizes)
+        self._nbytes: dict[int, int] = {}
         self.slots = [max(map(self.number, slot)) for slot in program.slots]
         self.results = [(d.numpy, self.shape(s)) for d, s in program.outputs]
         self.actions = [self.action(step) for step in program.steps]
@@ -89,7 +90,17 @@ class BoundProgram(ABC):
         cells.update({("input", k): cell_of(a) for k, a in enumerate(inputs)})
         results = {("output", k): cell_of(a, filled=False) for k, a in enumerate(outputs)}
         results.update({p: cell_of(a) for p, a in table.states.items()})
-        return Memory(table.pool, queue, cells | results, list(results), self.slots, self.number)
+        wanted = list(results)
+        return Memory(
+            *(table.pool, queue, cells | results, wanted, self.slots, self.number, self.nbytes)
+        )
+
+    def nbytes(self, ref: Ref) -> int:
+        """The bytes of a value: of each ref of the program, which lives as long, found once."""
+        known = self._nbytes.get(id(ref))
+        if known is None:
+            known = self._nbytes[id(ref)] = self.number(ref.nbytes)
+        return known
 
     def action(self, step: Step) -> Action | None:
         """What a step does."""
