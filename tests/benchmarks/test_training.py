@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import sys
 import tracemalloc
 from collections.abc import Iterator
@@ -24,7 +25,7 @@ def _path(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The modules of benchmarks/ as its scripts see them."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     yield
-    for name in [n for n in sys.modules if n.split(".")[0] == "training"]:
+    for name in [n for n in sys.modules if n.split(".")[0] in ("training", "shows")]:
         del sys.modules[name]
 
 
@@ -158,3 +159,18 @@ def test_stand_ins_of_applications(rng: Any) -> None:
         feeds = {n.name: np.zeros(n.params["shape"], "int64") if n.params["dtype"].name == "int64"
                  else rng.standard_normal(n.params["shape"], "float32") for n in graph.inputs}
         assert all(np.isfinite(out).all() for out in pk.interpret(graph, feeds))
+
+
+def test_the_table_of_promises(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ratios are of TensorFlow's operators, kept for every program, over our launches."""
+    from shows import training as table
+
+    kept = json.loads(table.OPERATORS.read_text())["programs"]
+    names = [p.name for p in programs()]
+    assert list(kept) == list(table.PAPER) == names
+    assert all(row["total"] == sum(row["operators"].values()) for row in kept.values())
+    row = {"composite": 46, "none": 40, "xla": 20, "stitch": 10}
+    monkeypatch.setattr(table, "kernels", lambda: {"logistic": row})
+    assert not table.ratio("logistic").met and "46/10 = 4.6" in table.ratio("logistic").found
+    row["stitch"] = 9
+    assert table.ratio("logistic").met
