@@ -285,7 +285,7 @@ def clip_by_global_norm(
     full = named(name, "clip_by_global_norm")
     clipped = [
         None if t is None else wrapped(
-            get_op("scale_by_global_norm")(read(t), norm.entry, clip_norm=float(clip_norm)),
+            get_op("scale_by_global_norm")(norm.entry, read(t), clip_norm=float(clip_norm)),
             full, index=k,
         )
         for k, t in enumerate(t_list)

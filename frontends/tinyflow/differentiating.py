@@ -13,13 +13,12 @@ from passkit.frontends.tinyflow.tensors import Tensor, read, wrapped
 from passkit.frontends.tinyflow.variables import Variable
 from passkit.graph import adjoint
 from passkit.graph import graph as core
-from passkit.graph.node import Entry, var
+from passkit.graph.node import CONSTANT, Entry, var
+from passkit.ops.rules import make
 
-STOPS = "tf.stop_gradient says where none flows"
 ALL_AT_ONCE = "a run is one program, in which all gradients are of the old values"
 
 
-@refuses(STOPS, "stop_gradients")
 @refuses(ALL_AT_ONCE, "colocate_gradients_with_ops", "gate_gradients", "aggregation_method")
 def gradients(
     ys: Any,
@@ -34,17 +33,16 @@ def gradients(
 ) -> list[Tensor | None]:
     """The gradients of the sum of ``ys`` by each of ``xs``, weighed by ``grad_ys``.
 
-    None, or zeros with ``unconnected_gradients="zero"``, for an x that no y depends on.
+    None, or zeros with ``unconnected_gradients="zero"``, for an x that no y depends on. Nothing
+    flows through ``stop_gradients``, though it may end in them.
     """
     tops, leaves = _list(ys), _list(xs)
     weights = None if grad_ys is None else [None if g is None else read(g) for g in _list(grad_ys)]
     for x in leaves:
         if not isinstance(x, Tensor):
             raise DTypeError(f"gradients are by tensors and variables, got {x!r} in xs")
-    heads, bottoms = _ranked(
-        [read(y) for y in tops],
-        [x.state if isinstance(x, Variable) else x.entry for x in leaves],
-    )
+    stops = [_leaf(x) for x in _list([] if stop_gradients is None else stop_gradients)]
+    heads, bottoms = _cut([read(y) for y in tops], [_leaf(x) for x in leaves], stops)
     found = adjoint.gradients(heads, bottoms, weights, unconnected=unconnected_gradients)
     with name_scope(name) as prefix:
         return [
@@ -53,19 +51,32 @@ def gradients(
         ]
 
 
-def _ranked(ys: list[Entry], xs: list[Entry]) -> tuple[list[Entry], list[Entry]]:
-    """Ends of a graph in which placeholders of unknown rank are numbers.
+def _leaf(x: Tensor) -> Entry:
+    """What a gradient is by: a variable itself, or a tensor."""
+    return x.state if isinstance(x, Variable) else x.entry
 
-    A run that feeds one something else, and needs a gradient, is refused.
+
+def _cut(
+    ys: list[Entry], xs: list[Entry], stops: Sequence[Entry]
+) -> tuple[list[Entry], list[Entry]]:
+    """Ends of a graph in which placeholders of unknown rank are numbers, and nothing passes stops.
+
+    A run that feeds such a placeholder something else, and needs a gradient, is refused.
     """
     graph = core.Graph([*ys, *xs])
-    open_ = [n.entries[0] for n in graph.inputs if n.entries[0].shape is None]
-    if not open_:
-        return ys, xs
     numbers = get_default_graph().scalars
-    for e in open_:
-        numbers.setdefault(e, var(e.node.name, (), e.dtype))
-    outputs = graph.replace({e: numbers[e] for e in open_}).outputs
+    changed: dict[Entry, Entry] = {}
+    for node in graph.inputs:
+        e = node.entries[0]
+        if e.shape is None:
+            changed[e] = numbers.setdefault(e, var(node.name, (), e.dtype))
+    # A constant of one element is a number to the rules, which have no gradient by it.
+    changed.update((x, make("identity", x)) for x in xs if x.node.op is CONSTANT)
+    inside = {e for n in graph.nodes for e in n.entries}
+    changed.update((e, make("stop_gradient", e)) for e in stops if e in inside)
+    if not changed:
+        return ys, xs
+    outputs = graph.replace(changed).outputs
     return list(outputs[: len(ys)]), list(outputs[len(ys) :])
 
 

@@ -90,6 +90,22 @@ def test_a_step_of_a_table_changes_the_rows_looked_up():
     np.testing.assert_array_equal(found, [wanted, wanted])
 
 
+def test_nothing_flows_through_stops():
+    """Gradients end in stops, and go round them."""
+    a, w = tf.constant(2.0), tf.Variable(3.0)
+    b = a * w
+    out = b * b + a * w
+    cases = ([], [b], [w], [a, b])
+    found = [tf.gradients(out, [a, b, w], stop_gradients=stops) for stops in cases]
+    with session() as s:
+        s.run(w.initializer)
+
+        assert s.run(found[0]) == [3 * 12 + 3, 12, 2 * 12 + 2]
+        assert s.run(found[1]) == [3, 12, 2]
+        assert s.run(found[2]) == [3 * 12 + 3, 12, 2 * 12 + 2]
+        assert s.run(found[3]) == [3, 12, 2]
+
+
 def test_batch_normalization_in_a_step():
     """The idiom of update operations: statistics move in the step, which sees the batch."""
     x = tf.placeholder(tf.float32, [None, 2])

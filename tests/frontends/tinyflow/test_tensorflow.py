@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from passkit.frontends import tinyflow as tf
+from tests.frontends.tinyflow.calls import calls, leaves
+from tests.frontends.tinyflow.surface import find
 
 WANTED = np.load(Path(__file__).with_name("fixtures") / "tensorflow.npz")
 CELLS = {"lstm": tf.nn.rnn_cell.BasicLSTMCell, "gru": tf.nn.rnn_cell.GRUCell}
@@ -109,3 +111,22 @@ def test_three_steps_of_a_rule(name):
             session.run(step)
 
         np.testing.assert_allclose(session.run(w), WANTED[f"rule_{name}"], rtol=2e-6)
+
+
+def test_calls_of_the_surface_give_what_tensorflow_gives():
+    """Values, shapes and dtypes of every call that needs no draw."""
+    wanted = np.load(Path(__file__).with_name("fixtures") / "surface.npz")
+    places, fetches = [], []
+    for name, argument, arguments in calls():
+        if f"{name}|{argument}|0" in wanted:
+            positional = arguments.pop("*", ())
+            made = leaves(find(name)(*positional, **arguments))
+            places += [f"{name}|{argument}|{k}" for k in range(len(made))]
+            fetches += made
+    found = dict(zip(places, run(fetches), strict=True))
+
+    assert found.keys() == set(wanted.files)
+    assert len(found) > 400
+    for key, value in found.items():
+        assert (value.dtype, value.shape) == (wanted[key].dtype, wanted[key].shape), key
+        np.testing.assert_allclose(value, wanted[key], rtol=1e-4, atol=1e-5, err_msg=key)
