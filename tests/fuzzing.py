@@ -81,27 +81,28 @@ def check_all(
 ) -> tuple[list[Failure], np.ndarray]:
     """The failures of cases, compiled together; and how many elements were compared how."""
     cases, failures, compared = list(cases), [], np.zeros(3, np.int64)
-    planned = {}
+    planned = []
     for case in cases:
         try:
-            planned[case.seed] = pk.ApplyPasses(case.graph, PLAN, **options(case, target))
+            planned.append(pk.ApplyPasses(case.graph, PLAN, **options(case, target)))
         except Exception as error:  # noqa: BLE001, RUF100
             failures.append(Failure(case, said(error)))
-    together(planned.values())
+    together(planned)
+    failed = {f.case.seed for f in failures}
     by = check_opencl if target is opencl_of else check
     for case in cases:
-        if case.seed not in planned:
+        if case.seed in failed:
             continue
-        what = by(case, compared, planned[case.seed])
+        what = by(case, compared)
         if what is not None:
             failures.append(Failure(case, what))
     return failures, compared
 
 
-def check(case: Case, compared: Any = None, planned: pk.Graph | None = None) -> str | None:
-    """What is wrong with a case, or None; ``planned`` is its graph, if it need not be planned."""
+def check(case: Case, compared: Any = None) -> str | None:
+    """What is wrong with a case, or None."""
     try:
-        _check(case, compared, planned)
+        _check(case, compared)
     except UnequalError as found:
         return str(found)
     except Exception as error:  # noqa: BLE001, RUF100
@@ -114,20 +115,16 @@ def check_blocks(case: Case) -> str | None:
     return _elsewhere(case, blocks_of, None)
 
 
-def check_opencl(
-    case: Case, compared: Any = None, planned: pk.Graph | None = None
-) -> str | None:
+def check_opencl(case: Case, compared: Any = None) -> str | None:
     """What is wrong with a case on an OpenCL device, or None; a warning is wrong too."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        return _elsewhere(case, opencl_of, compared, planned)
+        return _elsewhere(case, opencl_of, compared)
 
 
-def _elsewhere(
-    case: Case, target: Targets, compared: Any, planned: pk.Graph | None = None
-) -> str | None:
+def _elsewhere(case: Case, target: Targets, compared: Any) -> str | None:
     try:
-        exe = pk.compile(planned or case.graph, **options(case, target))
+        exe = pk.compile(case.graph, **options(case, target))
         for where, feeds, found, before in runs(exe, case, compared):
             if target is opencl_of:
                 _must_be_opencls(exe)
@@ -155,8 +152,8 @@ def said(error: BaseException) -> str:
     return f"{type(error).__name__}: {error} ({last.filename}:{last.lineno})"
 
 
-def _check(case: Case, compared: Any, planned: pk.Graph | None) -> None:
-    exe = pk.compile(planned or case.graph, **options(case))
+def _check(case: Case, compared: Any) -> None:
+    exe = pk.compile(case.graph, **options(case))
     for where, feeds, found, before in runs(exe, case, compared):
         after = {n: v.copy() for n, v in exe.state.arrays.items()}
         for how, again in _variants(exe, feeds, found, before):
