@@ -7,7 +7,7 @@ import argparse
 from passkit.cli.answer import Answer
 from passkit.cli.model import add_model_arguments, load
 from passkit.program.compiler import explain
-from passkit.statistics import statistics
+from passkit.reporting.statistics import statistics
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
