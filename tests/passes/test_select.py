@@ -102,6 +102,27 @@ def test_groups_come_apart_that_take_longer_together() -> None:
         assert kernels(fused(graph, **options)) == [SOFTMAX]
 
 
+def refused() -> list[tuple[str, pk.Graph]]:
+    """Codes, and graphs in which a kernel would save memory and yet had better not be."""
+    q, k = pk.var("q", (64, 94, 32)), pk.var("k", (64, 32, 94))
+    p = pk.state("p", np.zeros((64, 94, 94), "float32"))
+    x = pk.var("x", (4, 16, 256, 256))
+    return [
+        ("alias_hazard", pk.Graph([o.assign(p, p - o.matmul(q, k) * 0.1)])),
+        ("scan", pk.Graph([o.matmul(o.cumsum(q * 2.0, axis=1), k)])),
+        ("turned", pk.Graph([o.exp(o.transpose(o.exp(x) + 1, axes=(0, 1, 3, 2))) + 1])),
+    ]
+
+
+@pytest.mark.parametrize("code, graph", refused())
+def test_what_had_better_not_be_one(code: str, graph: pk.Graph) -> None:
+    """State is updated in place, scans and what is turned have kernels of their own."""
+    found = fused(graph)
+
+    assert code in {d.code for d in pk.explain(found).apart}
+    assert found.attrs["selection"].chosen == 0
+
+
 @pytest.mark.parametrize("options, wanted", [
     ({"fuel": 0}, []),
     ({"keep_apart": [["div", "matmul_1"]]}, [SOFTMAX]),

@@ -24,11 +24,11 @@ that it takes to begin with a matrix. Measured: OpenBLAS on Zen 4."""
 POINTS, MOVED = 0.42, 0.25
 """What the work of kernels takes in truth, as a part of what schedules are compared by: with
 folds, and of points alone. Measured: the median of 500 kernels of networks on Zen 4, one thread."""
-FAR, MEMORY = 4 << 20, 1.25
+FAR, MEMORY = 8 << 20, 1.25
 """Bytes from which on operands come from memory, and how much faster they are than the target says.
 """
-CACHES = ((1 << 20, 8.0), (FAR, 2.0), (1 << 62, 1.0))
-"""Up to how many bytes a library finds its operands so much faster: in a core's own cache, in that
+CACHES = ((1 << 20, 8.0), (4 << 20, 2.0), (1 << 62, 1.0))
+"""Below how many bytes a library finds its operands so much faster: in a core's own cache, in that
 of all, in memory."""
 MATRIX = 6e-8
 """Seconds that a kernel takes to begin with a matrix."""
@@ -73,7 +73,7 @@ def _matrices(node: Node) -> int:
 def _from_memory(group: Group, target: Target) -> float:
     """Seconds until what is too much for caches has been read and written."""
     nbytes = least_bytes(group.graph)
-    return nbytes / (MEMORY * target.bandwidth) if nbytes > FAR else 0.0
+    return nbytes / (MEMORY * target.bandwidth) if nbytes >= FAR else 0.0
 
 
 def product_of(group: Group) -> Contract | None:
@@ -96,7 +96,7 @@ def library_seconds(group: Group, product: Contract, target: Target) -> float:
     calls = 1 if len(known_shape(node.inputs[1])) == 2 else matrices
     wide = -(-columns // COLUMNS) * COLUMNS
     nbytes = least_bytes(group.graph)
-    moved = nbytes / (target.bandwidth * next(f for most, f in CACHES if nbytes <= most))
+    moved = nbytes / (target.bandwidth * next(f for most, f in CACHES if nbytes < most))
     return matrices * rows * wide * steps / LIBRARY + calls * CALL + moved
 
 
