@@ -2,10 +2,11 @@
 
     python benchmarks/tuning.py [NAME …] [--budget 8] [--keep] [--json FILE]
 
-The kernels are those of `best_template.py`. Each is tuned in worker processes, then both are called
-in turns, on inputs that tuning has not seen. One line a kernel: the ratio, both times, how many
-templates were measured in how many seconds, and whether the bits are the same. The library is one
-of its own and is thrown away; with --keep it is the user's, and what it has is not measured again.
+The kernels are those of `best_template.py`, by which the model was fitted, and as many others. Each
+is tuned in worker processes, then both are called in turns, on inputs that tuning has not seen. One
+line a kernel: the ratio, both times, how many templates were measured in how many seconds, and
+whether the bits are the same. The library is one of its own and is thrown away; with --keep it is
+the user's, and what it has is not measured again.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from math import exp, log
 from pathlib import Path
 from time import perf_counter
@@ -26,9 +28,56 @@ from attrs import asdict, frozen
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-from best_template import KERNELS, in_turns  # noqa: E402  (after the path)
+from best_template import (  # noqa: E402  (after the path)
+    KERNELS,
+    Shape,
+    attention,
+    in_turns,
+    layer_norm,
+)
 
 import passkit as pk  # noqa: E402  (after the path)
+from passkit.node import Entry  # noqa: E402
+
+o = pk.ops
+
+
+def normed(x: Entry, axes: tuple[int, ...]) -> Entry:
+    """Values less their means along axes, over their deviations."""
+    d = x - o.reduce_mean(x, axis=axes, keepdims=True)
+    return d / o.sqrt(o.reduce_mean(d * d, axis=axes, keepdims=True) + 1e-5)
+
+
+OTHERS: Mapping[str, tuple[Callable[..., Entry], Sequence[Shape]]] = {
+    "row sums 8x200000": (lambda x: o.reduce_sum(x * x, axis=1), [(8, 200000)]),
+    "row sums 100000x3": (lambda x: o.reduce_sum(o.exp(x), axis=1), [(100000, 3)]),
+    "less maxima 3000x700": (
+        lambda x: x - o.reduce_max(x, axis=1, keepdims=True), [(3000, 700)],
+    ),
+    "column sums 65536x8": (lambda x: o.reduce_sum(o.exp(x), axis=0), [(65536, 8)]),
+    "middle sums 32x500x64": (lambda x: o.reduce_sum(x * x, axis=1), [(32, 500, 64)]),
+    "middle softmax 16x300x200": (lambda x: o.softmax(x, axis=1), [(16, 300, 200)]),
+    "batch norm 32x28x28x64": (lambda x: normed(x, (0, 1, 2)), [(32, 28, 28, 64)]),
+    "group norm 64x49x96": (lambda x: normed(x, (1, 2)), [(64, 49, 96)]),
+    "running sums 512x2000": (lambda x: o.cumsum(x, axis=1), [(512, 2000)]),
+    "transpose 60x70x80": (lambda x: o.transpose(x, axes=(2, 1, 0)) * 2.0, [(60, 70, 80)]),
+    "transpose 300x5000": (lambda x: o.exp(o.transpose(x)), [(300, 5000)]),
+    "transpose 30000x20": (lambda x: o.transpose(x) + 1.0, [(30000, 20)]),
+    "heads 32x128x8x64": (
+        lambda x: o.transpose(x, axes=(0, 2, 1, 3)) * 0.5, [(32, 128, 8, 64)],
+    ),
+    "gate 50000": (lambda x: o.tanh(x) * o.sigmoid(x), [(50000,)]),
+    "layer norm 20000x24": (layer_norm, [(20000, 24)]),
+    "layer norm 2000x300": (layer_norm, [(2000, 300)]),
+    "log softmax 256x10000": (
+        lambda x: x - o.log(o.reduce_sum(o.exp(x), axis=1, keepdims=True)), [(256, 10000)],
+    ),
+    "attention 8x128x64": (attention, [(8, 128, 64)] * 3),
+    "attention 200x24x16": (attention, [(200, 24, 16)] * 3),
+    "attention 4x300x40": (attention, [(4, 300, 40)] * 3),
+    "attention 16x512x64, 77 keys": (attention, [(16, 512, 64), (16, 77, 64), (16, 77, 64)]),
+}  # fmt: skip
+"""Kernels that nothing of the model was fitted by."""
 
 
 @frozen
@@ -60,7 +109,7 @@ class Row:
 
 def row_of(name: str, budget: int) -> Row:
     """Tune a kernel, and measure what that gained."""
-    function, shapes = KERNELS[name]
+    function, shapes = {**KERNELS, **OTHERS}[name]
     inputs = [pk.var(f"x{k}", shape) for k, shape in enumerate(shapes)]
     graph = pk.Graph([function(*inputs)])
     together = [[n for node, n in graph.names.items() if node.op is not None]]
@@ -94,7 +143,7 @@ def main() -> int:
         if not args.keep:
             os.environ["PASSKIT_CACHE_DIR"] = folder
         rows = []
-        for name in KERNELS:
+        for name in (*KERNELS, *OTHERS):
             if not args.names or any(word in name for word in args.names):
                 rows.append(row_of(name, args.budget))
                 print(rows[-1], flush=True)
