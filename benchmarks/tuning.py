@@ -6,7 +6,8 @@ The kernels are those of `best_template.py`, by which the model was fitted, and 
 is tuned in worker processes, then both are called in turns, on inputs that tuning has not seen. One
 line a kernel: the ratio, both times, how many templates were measured in how many seconds, and
 whether the bits are the same. The library is one of its own and is thrown away; with --keep it is
-the user's, and what it has is not measured again.
+the user's, and what it has is not measured again. With --backwards the template that the model
+likes least counts as the usual one, and the tuner has to find the way back: what it gains then.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import exp, log
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from attrs import asdict, frozen
+from attrs import asdict, evolve, frozen
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
@@ -37,7 +38,11 @@ from best_template import (  # noqa: E402  (after the path)
 )
 
 import passkit as pk  # noqa: E402  (after the path)
+from passkit.evaluator import Evaluator, ranked  # noqa: E402
 from passkit.node import Entry  # noqa: E402
+from passkit.planning import planned  # noqa: E402
+from passkit.tuning.measure import Answer, measure  # noqa: E402
+from passkit.tuning.wanted import jobs  # noqa: E402
 
 o = pk.ops
 
@@ -131,22 +136,69 @@ def row_of(name: str, budget: int) -> Row:
     return Row(name, untuned, tuned, *counts, seconds, before == after, faults)
 
 
+@frozen
+class Way:
+    """A kernel tuned backwards: how many templates, the place of the taken one, and its gain."""
+
+    name: str
+    count: int
+    place: int
+    gain: float
+
+    def __str__(self) -> str:
+        return f"{self.gain:5.2f}  {self.name}: number {self.place + 1} of {self.count} is taken"
+
+
+def way_back(name: str, budget: int) -> Iterator[Way]:
+    """Measure a kernel's templates as if the last were the usual one; none where it has but one."""
+    function, shapes = {**KERNELS, **OTHERS}[name]
+    graph = pk.Graph([function(*(pk.var(f"x{k}", s) for k, s in enumerate(shapes)))])
+    plan = planned(graph, "SchedulePlan", evaluator="model")
+    options = {"target": "cpu", "numerics": "strict"}
+    for job in jobs(plan, Evaluator(), {}, budget, options):
+        own = job.request.templates
+        if len(own) > 1:
+            turned = evolve(job.request, templates=own[::-1])
+            answer = Answer.read(measure(turned.text()))
+            records = {t: job.record(t, answer) for t in answer.samples}
+            taken = ranked(own[-1], [records])[0]
+            share = records[taken].share or float("nan")  # the worst by the model does not run
+            yield Way(f"{name}: {job.name}", len(own), own.index(taken), 1 / share)
+
+
+def _backwards(names: Sequence[str], budget: int) -> int:
+    gains = []
+    for name in names:
+        for way in way_back(name, budget):
+            print(way, flush=True)
+            gains += [way.gain] if way.gain > 0 else []
+    print(f"geometric mean of the gains {exp(sum(map(log, gains)) / len(gains)):.2f}")
+    return 0
+
+
 def main() -> int:
     """Measure and print; 1 where a tuned kernel has other bits, or is slower than 1.1 times."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("names", nargs="*", help="kernels whose names contain one of these")
     parser.add_argument("--budget", type=int, default=8, help="templates of a kernel (8)")
     parser.add_argument("--keep", action="store_true", help="use the user's library")
+    parser.add_argument("--backwards", action="store_true", help="begin with the worst")
     parser.add_argument("--json", type=Path, help="write the rows to a file")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if not args.keep:
             os.environ["PASSKIT_CACHE_DIR"] = folder
         rows = []
-        for name in (*KERNELS, *OTHERS):
-            if not args.names or any(word in name for word in args.names):
-                rows.append(row_of(name, args.budget))
-                print(rows[-1], flush=True)
+        names = [
+            name
+            for name in (*KERNELS, *OTHERS)
+            if not args.names or any(word in name for word in args.names)
+        ]
+        if args.backwards:
+            return _backwards(names, args.budget)
+        for name in names:
+            rows.append(row_of(name, args.budget))
+            print(rows[-1], flush=True)
     if args.json:
         data = [asdict(r) | {"gain": r.gain} for r in rows]
         args.json.write_text(json.dumps(data, indent=1) + "\n")
