@@ -2,10 +2,12 @@
 
     python benchmarks/tuning.py [NAME …] [--budget 8] [--keep] [--json FILE]
 
-The kernels are those of `best_template.py`. Each is tuned in worker processes, then both are called
-in turns, on inputs that tuning has not seen. One line a kernel: the ratio, both times, how many
-templates were measured in how many seconds, and whether the bits are the same. The library is one
-of its own and is thrown away; with --keep it is the user's, and what it has is not measured again.
+The kernels are those of `best_template.py`, by which the model was fitted, and as many others. Each
+is tuned in worker processes, then both are called in turns, on inputs that tuning has not seen. One
+line a kernel: the ratio, both times, how many templates were measured in how many seconds, and
+whether the bits are the same. The library is one of its own and is thrown away; with --keep it is
+the user's, and what it has is not measured again. With --backwards the template that the model
+likes least counts as the usual one, and the tuner has to find the way back: what it gains then.
 """
 
 from __future__ import annotations
@@ -15,20 +17,72 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import exp, log
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from attrs import asdict, frozen
+from attrs import asdict, evolve, frozen
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-from best_template import KERNELS, in_turns  # noqa: E402  (after the path)
+from best_template import (  # noqa: E402  (after the path)
+    KERNELS,
+    Shape,
+    attention,
+    in_turns,
+    layer_norm,
+)
 
 import passkit as pk  # noqa: E402  (after the path)
+from passkit.graph.node import Entry  # noqa: E402
+from passkit.plan.evaluator import Evaluator, ranked  # noqa: E402
+from passkit.program.planning import planned  # noqa: E402
+from passkit.tuning.measure import Answer, measure  # noqa: E402
+from passkit.tuning.wanted import jobs  # noqa: E402
+
+o = pk.ops
+
+
+def normed(x: Entry, axes: tuple[int, ...]) -> Entry:
+    """Values less their means along axes, over their deviations."""
+    d = x - o.reduce_mean(x, axis=axes, keepdims=True)
+    return d / o.sqrt(o.reduce_mean(d * d, axis=axes, keepdims=True) + 1e-5)
+
+
+OTHERS: Mapping[str, tuple[Callable[..., Entry], Sequence[Shape]]] = {
+    "row sums 8x200000": (lambda x: o.reduce_sum(x * x, axis=1), [(8, 200000)]),
+    "row sums 100000x3": (lambda x: o.reduce_sum(o.exp(x), axis=1), [(100000, 3)]),
+    "less maxima 3000x700": (
+        lambda x: x - o.reduce_max(x, axis=1, keepdims=True), [(3000, 700)],
+    ),
+    "column sums 65536x8": (lambda x: o.reduce_sum(o.exp(x), axis=0), [(65536, 8)]),
+    "middle sums 32x500x64": (lambda x: o.reduce_sum(x * x, axis=1), [(32, 500, 64)]),
+    "middle softmax 16x300x200": (lambda x: o.softmax(x, axis=1), [(16, 300, 200)]),
+    "batch norm 32x28x28x64": (lambda x: normed(x, (0, 1, 2)), [(32, 28, 28, 64)]),
+    "group norm 64x49x96": (lambda x: normed(x, (1, 2)), [(64, 49, 96)]),
+    "running sums 512x2000": (lambda x: o.cumsum(x, axis=1), [(512, 2000)]),
+    "transpose 60x70x80": (lambda x: o.transpose(x, axes=(2, 1, 0)) * 2.0, [(60, 70, 80)]),
+    "transpose 300x5000": (lambda x: o.exp(o.transpose(x)), [(300, 5000)]),
+    "transpose 30000x20": (lambda x: o.transpose(x) + 1.0, [(30000, 20)]),
+    "heads 32x128x8x64": (
+        lambda x: o.transpose(x, axes=(0, 2, 1, 3)) * 0.5, [(32, 128, 8, 64)],
+    ),
+    "gate 50000": (lambda x: o.tanh(x) * o.sigmoid(x), [(50000,)]),
+    "layer norm 20000x24": (layer_norm, [(20000, 24)]),
+    "layer norm 2000x300": (layer_norm, [(2000, 300)]),
+    "log softmax 256x10000": (
+        lambda x: x - o.log(o.reduce_sum(o.exp(x), axis=1, keepdims=True)), [(256, 10000)],
+    ),
+    "attention 8x128x64": (attention, [(8, 128, 64)] * 3),
+    "attention 200x24x16": (attention, [(200, 24, 16)] * 3),
+    "attention 4x300x40": (attention, [(4, 300, 40)] * 3),
+    "attention 16x512x64, 77 keys": (attention, [(16, 512, 64), (16, 77, 64), (16, 77, 64)]),
+}  # fmt: skip
+"""Kernels that nothing of the model was fitted by."""
 
 
 @frozen
@@ -60,7 +114,7 @@ class Row:
 
 def row_of(name: str, budget: int) -> Row:
     """Tune a kernel, and measure what that gained."""
-    function, shapes = KERNELS[name]
+    function, shapes = {**KERNELS, **OTHERS}[name]
     inputs = [pk.var(f"x{k}", shape) for k, shape in enumerate(shapes)]
     graph = pk.Graph([function(*inputs)])
     together = [[n for node, n in graph.names.items() if node.op is not None]]
@@ -82,22 +136,69 @@ def row_of(name: str, budget: int) -> Row:
     return Row(name, untuned, tuned, *counts, seconds, before == after, faults)
 
 
+@frozen
+class Way:
+    """A kernel tuned backwards: how many templates, the place of the taken one, and its gain."""
+
+    name: str
+    count: int
+    place: int
+    gain: float
+
+    def __str__(self) -> str:
+        return f"{self.gain:5.2f}  {self.name}: number {self.place + 1} of {self.count} is taken"
+
+
+def way_back(name: str, budget: int) -> Iterator[Way]:
+    """Measure a kernel's templates as if the last were the usual one; none where it has but one."""
+    function, shapes = {**KERNELS, **OTHERS}[name]
+    graph = pk.Graph([function(*(pk.var(f"x{k}", s) for k, s in enumerate(shapes)))])
+    plan = planned(graph, "SchedulePlan", evaluator="model")
+    options = {"target": "cpu", "numerics": "strict"}
+    for job in jobs(plan, Evaluator(), {}, budget, options):
+        own = job.request.templates
+        if len(own) > 1:
+            turned = evolve(job.request, templates=own[::-1])
+            answer = Answer.read(measure(turned.text()))
+            records = {t: job.record(t, answer) for t in answer.samples}
+            taken = ranked(own[-1], [records])[0]
+            share = records[taken].share or float("nan")  # the worst by the model does not run
+            yield Way(f"{name}: {job.name}", len(own), own.index(taken), 1 / share)
+
+
+def _backwards(names: Sequence[str], budget: int) -> int:
+    gains = []
+    for name in names:
+        for way in way_back(name, budget):
+            print(way, flush=True)
+            gains += [way.gain] if way.gain > 0 else []
+    print(f"geometric mean of the gains {exp(sum(map(log, gains)) / len(gains)):.2f}")
+    return 0
+
+
 def main() -> int:
     """Measure and print; 1 where a tuned kernel has other bits, or is slower than 1.1 times."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("names", nargs="*", help="kernels whose names contain one of these")
     parser.add_argument("--budget", type=int, default=8, help="templates of a kernel (8)")
     parser.add_argument("--keep", action="store_true", help="use the user's library")
+    parser.add_argument("--backwards", action="store_true", help="begin with the worst")
     parser.add_argument("--json", type=Path, help="write the rows to a file")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if not args.keep:
             os.environ["PASSKIT_CACHE_DIR"] = folder
         rows = []
-        for name in KERNELS:
-            if not args.names or any(word in name for word in args.names):
-                rows.append(row_of(name, args.budget))
-                print(rows[-1], flush=True)
+        names = [
+            name
+            for name in (*KERNELS, *OTHERS)
+            if not args.names or any(word in name for word in args.names)
+        ]
+        if args.backwards:
+            return _backwards(names, args.budget)
+        for name in names:
+            rows.append(row_of(name, args.budget))
+            print(rows[-1], flush=True)
     if args.json:
         data = [asdict(r) | {"gain": r.gain} for r in rows]
         args.json.write_text(json.dumps(data, indent=1) + "\n")

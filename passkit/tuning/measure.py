@@ -36,9 +36,10 @@ FEW, SOME, ROUNDS = 5, 12, 52
 second number on, only the first one and the best."""
 SLOWER = 1.25
 """How many times the best one's seconds a template may take to stay in."""
-LEAST, LONG = 5e-5, 4e-3
-"""Seconds that a sample takes at least, and between the last two; a short kernel runs several times
-in it. What else the machine does comes and goes, and so the last two are long at it."""
+LEAST, LONG, TURNS = 5e-5, 4e-3, 31
+"""Seconds that a sample takes at least; a short kernel runs several times in it. Between the last
+two a round goes on for `LONG` seconds, in so many turns at most, of which the median counts: what
+else the machine does comes and goes, and hits some of them."""
 SETS, MOST_SETS, ROOM = 3, 16, 64 << 20
 """Sets of inputs that are fed in turns, those whose bits are compared, and the bytes of all."""
 ENOUGH = 4096
@@ -200,7 +201,7 @@ def _in_turns(
 ) -> dict[str, tuple[float, ...]]:
     """Samples of each, taken in rounds; what is clearly slower leaves after a few of them."""
     calls = {t: [_call(run, feeds) for feeds in sets] for t, run in runs.items()}
-    times = {t: _times(own, LEAST) for t, own in calls.items()}
+    times = {t: _times(own) for t, own in calls.items()}
     samples: dict[str, list[float]] = {t: [] for t in runs}
     racing = list(runs)
     for turn in range(ROUNDS):
@@ -208,10 +209,16 @@ def _in_turns(
             racing = _left(racing, samples, 2 if turn == SOME else len(racing))
         if not racing or (turn >= FEW and len(racing) < 2):
             break
-        if turn == SOME:
-            times = {t: _times(calls[t], LONG) for t in racing}
-        for t in racing[turn % len(racing) :] + racing[: turn % len(racing)]:
-            samples[t].append(clock(calls[t][turn % len(sets)], times[t], t))
+        again = 1
+        if turn >= SOME:
+            each = max(times[t] * min(samples[t]) for t in racing)
+            again = max(1, min(TURNS, int(LONG / max(each, LEAST))))
+        own: dict[str, list[float]] = {t: [] for t in racing}
+        for _ in range(again):
+            for t in racing[turn % len(racing) :] + racing[: turn % len(racing)]:
+                own[t].append(clock(calls[t][turn % len(sets)], times[t], t))
+        for t, found in own.items():
+            samples[t].append(median(found))
     return {t: tuple(found) for t, found in samples.items()}
 
 
@@ -233,14 +240,14 @@ def _call(run: Executable, feeds: Mapping[str, Any]) -> Callable[[], object]:
     return lambda: positional(*arrays)
 
 
-def _times(calls: Sequence[Callable[[], object]], least: float) -> int:
-    """How often a sample runs to take so long; what runs first is slow, and counts for nothing."""
+def _times(calls: Sequence[Callable[[], object]]) -> int:
+    """How often a sample runs; what runs first is slow, and counts for nothing."""
     calls[0]()
     begin = perf_counter()
     for call in calls:
         call()
     each = (perf_counter() - begin) / len(calls)
-    return max(1, min(2000, int(least / max(each, 1e-9))))
+    return max(1, min(1000, int(LEAST / max(each, 1e-9))))
 
 
 def _said(error: PasskitError) -> str:
