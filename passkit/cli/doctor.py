@@ -221,21 +221,17 @@ def check_nvrtc() -> Check:
 def check_cuda_library() -> Check:
     """What asks the CUDA driver: PyCUDA, and for graphs and grid barriers cuda-bindings."""
 
-    def find() -> str:
-        from passkit.runtime.cuda.device import MODULES, find_library
+    from passkit.runtime.cuda.device import MODULES, find_library
 
-        found, missing = [], []
-        for name in MODULES:
-            try:
-                find_library(name)
-                found.append(f"{name} {version(name)}{OFFERS[name]}")
-            except (ImportError, PackageNotFoundError) as error:
-                missing.append(f"no {name} ({str(error).splitlines()[0]})")
-        if not found:
-            raise RuntimeError("; ".join(missing))
-        return "; ".join([*found, *missing])
-
-    return _attempt("cuda library", "pip install 'passkit[cuda]'", find)
+    found, missing = [], []
+    for name in MODULES:
+        try:
+            find_library(name)
+            found.append(f"{name} {version(name)}{OFFERS[name]}")
+        except (ImportError, PackageNotFoundError) as error:
+            missing.append(f"no {name} ({str(error).splitlines()[0]})")
+    text = "; ".join([*found, *missing])
+    return Check("cuda library", bool(found), text, "pip install 'passkit[cuda]'")
 
 
 OFFERS = {"PyCUDA": ": launches, memory, events", "cuda-bindings": ": these, graphs, grid barriers"}

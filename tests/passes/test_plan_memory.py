@@ -105,13 +105,18 @@ def test_a_broadcast_input_is_not_overwritten() -> None:
     assert len(found.slots) == 2 and found.inplace == {}
 
 
-def test_equal_bytes_are_not_enough() -> None:
-    """A row of doubles has the bytes of two rows of floats, but is read twice."""
+def of_two_dtypes() -> pk.Graph:
+    """Floats, and a row of doubles with as many bytes, which is broadcast to them."""
     op = pk.register_op("test_mixed", num_inputs=2)
     op.set_attr("FCodeGen", lambda node, a, b: a)
     op.set_attr("TOpPattern", pk.OpPattern.BROADCAST)
     a, b = ops.exp(pk.var("a", (2, 4))), ops.exp(pk.var("b", (1, 4), "float64"))
-    found = plan(pk.Graph([ops.neg(op(a, b)), ops.neg(a)]))
+    return pk.Graph([ops.neg(op(a, b)), ops.neg(a)])
+
+
+def test_equal_bytes_are_not_enough() -> None:
+    """A row of doubles has the bytes of two rows of floats, but is read twice."""
+    found = plan(of_two_dtypes())
 
     assert found.inplace == {}
 
@@ -299,7 +304,5 @@ def test_any_pair_in_place_is_found(
 ) -> None:
     """A planner that writes over broadcast inputs is caught, too."""
     monkeypatch.setattr(plan_memory._Planner, "alike", lambda self, a, b: True)
-    op = pk.register_op("test_mixed", num_inputs=2)
-    a, b = ops.exp(pk.var("a", (2, 4))), ops.exp(pk.var("b", (1, 4), "float64"))
     with pytest.raises(pk.PassError, match="over its input exp, .* 8 elements of float32 over 4"):
-        plan(pk.Graph([ops.neg(op(a, b)), ops.neg(a)]))
+        plan(of_two_dtypes())
