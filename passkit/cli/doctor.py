@@ -220,7 +220,6 @@ def check_nvrtc() -> Check:
 
 def check_cuda_library() -> Check:
     """What asks the CUDA driver: PyCUDA, and for graphs and grid barriers cuda-bindings."""
-
     from passkit.runtime.cuda.device import MODULES, find_library
 
     found, missing = [], []

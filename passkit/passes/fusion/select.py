@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from attrs import evolve
 
 from passkit.graph.graph import Graph
+from passkit.graph.node import CONSTANT
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.board import Board
 from passkit.passes.fusion.chosen import Chosen, Verdicts, recorded
@@ -39,10 +40,10 @@ def selected(
 ) -> tuple[Partition, Chosen | None]:
     """The partition with groups joined, with each other and with products, where that pays.
 
-    Beside it what was chosen from what; None where nothing could be chosen, as the model does not
-    know the target.
+    Beside it what was chosen from what; None where nothing could be chosen: there is but one
+    operator, or the model does not know the target.
     """
-    if context.target.lanes == 1:
+    if context.target.lanes == 1 or sum(n.op not in (None, CONSTANT) for n in graph.nodes) < 2:
         return partition, None
     board = Board(graph, partition, context)
     scorer = Scorer(context.target, seconds, min(BUDGET, SOME + EACH * len(board.of)))

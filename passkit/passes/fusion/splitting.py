@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from passkit.graph.node import Node
+from passkit.graph.op import OpPattern
 from passkit.passes.fusion.board import Board
 from passkit.passes.fusion.contract import group_of
 from passkit.passes.fusion.scores import Scorer
 
 SHARE, LEAST = 0.35, 1e-6
-"""What must be saved at least: of the time of a group, and in seconds. Less the model does not tell:
-softmax over few rows takes as long in one kernel as in two."""
+"""What must be saved at least: of the time of a group, and in seconds.
+
+Less the model does not tell: softmax over few rows takes as long in one kernel as in two.
+"""
 
 Bodies = list[list[Node]]
 
@@ -28,13 +31,18 @@ def split(board: Board, scorer: Scorer) -> dict[int, Bodies]:
     for k, unit in enumerate(board.list):
         if scorer.left < kept:
             break
-        if unit.open and not unit.silent and not unit.clones and len(unit.nodes) > 1:
+        if unit.open and not unit.silent and not unit.clones and _may_differ(unit.nodes):
             whole = scorer.cost(board.group([k]))
             if isinstance(whole, float) and whole > 2 * LEAST:
                 bodies = _best(board, scorer, unit.nodes, whole)
                 if bodies is not None:
                     found[k] = bodies
     return found
+
+
+def _may_differ(nodes: Sequence[Node]) -> bool:
+    """Whether operators may take longer together: not in one pass, point by point."""
+    return len(nodes) > 1 and any(n.op and n.op.pattern > OpPattern.BROADCAST for n in nodes)
 
 
 def _best(board: Board, scorer: Scorer, nodes: Sequence[Node], whole: float) -> Bodies | None:
