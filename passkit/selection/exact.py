@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from passkit.selection.cycles import cycles
 from passkit.selection.greedy import greedy, selection
@@ -21,6 +21,8 @@ ROUNDS = 50
 """How often cycles are cut before patterns of small gain are given up for them."""
 MOST = 100
 """Patterns of one program at most."""
+SMALL = 2000
+"""Operators up to which a selection that may not be the best is held against a greedy one."""
 TIE = 1e-7
 """What an operator less to launch counts beside the largest gain, where gains are equal."""
 
@@ -40,7 +42,12 @@ def exact(problem: Problem, few: int = 0) -> Selection:
             break
         run.rounds = k + 1
         run.cut(found)
-    return run.selection()
+    chosen = run.selection()
+    if chosen.gap > TIE and len(problem.needs) <= SMALL:
+        other = greedy(problem)
+        if other.gain > chosen.gain:
+            return evolve(chosen, chosen=other.chosen, gain=other.gain, solver=other.solver)
+    return chosen
 
 
 @define(eq=False)
