@@ -26,6 +26,7 @@ from tests.test_random_stitches import agree
 from tests.test_stitched import softmax_of, together
 from tests.together import compiled
 
+pytestmark = pytest.mark.usefixtures("quick_kernels")
 o = pk.ops
 Program = Callable[[int, int], list[Any]]
 EXTENTS = ((1, 1), (2, 5), (7, 1), (17, 13), (53, 37), (101, 64))

@@ -10,6 +10,7 @@ import pytest
 import passkit as pk
 from passkit.errors import FeedError, PasskitError, ShapeError
 
+pytestmark = pytest.mark.usefixtures("quick_kernels")
 Sizes = dict[str, int]
 
 

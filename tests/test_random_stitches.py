@@ -17,6 +17,7 @@ from passkit.stitching import costs, plan
 from tests.random_stitches import random_stitch
 from tests.together import prebuilt
 
+pytestmark = pytest.mark.usefixtures("quick_kernels")
 o = pk.ops
 MENDED = (40, 89, 107, 145, 334, 346, 1096, 1939)
 """Seeds that have found a fault."""
@@ -37,7 +38,7 @@ def agree(graph: pk.Graph, exe: Executable) -> None:
         np.testing.assert_allclose(np.asarray(found), np.asarray(want), rtol=0, atol=1e-4 * most)
 
 
-@pytest.mark.parametrize("first", range(0, 120, 30))
+@pytest.mark.parametrize("first", range(0, 60, 30))
 def test_block_by_block(first: int) -> None:
     """Every load has a value, no two threads or tiles meet in one place, the results are right."""
     for seed in range(first, first + 30):

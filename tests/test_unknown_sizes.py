@@ -17,6 +17,7 @@ from passkit.values.size import substitute
 from tests.test_stitched import softmax_of, together
 from tests.together import prebuilt
 
+pytestmark = pytest.mark.usefixtures("quick_kernels")
 o = pk.ops
 Dim = int | str | None
 Program = Callable[[Any, Any], list[Any]]

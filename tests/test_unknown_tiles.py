@@ -25,6 +25,7 @@ from tests.test_agreed import PROGRAMS as AGREED
 from tests.test_stitched import PROGRAMS, attention, softmax_of, together
 from tests.together import compiled
 
+pytestmark = pytest.mark.usefixtures("quick_kernels")
 o = pk.ops
 EXTENTS = 1, 17, 128, 1000
 STITCHED = [p for p in PROGRAMS if p.__name__ in {

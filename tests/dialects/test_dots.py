@@ -24,6 +24,7 @@ from tests.dialects.test_cuda import needs_compiler, said
 from tests.dialects.test_prelude import FLAGS, MACHINES, OTHERS
 from tests.fences import fenced
 
+pytestmark = pytest.mark.usefixtures("quick_kernels")
 SIZES = ("m", "n", "k", "c_down", "c_along", "a_down", "a_along", "b_down", "b_along")
 EXTENTS = [0, 1, 3, 4, 5, 7, 8, 12, 15, 16, 17, 33, 94, 96, 97, 150]
 TYPES = [dt.float32, dt.float64, dt.int32, dt.int8, dt.float16,

@@ -36,6 +36,7 @@ from tests.teams import team_of
 from tests.test_stitched import softmax_of, together
 from tests.together import prebuilt
 
+pytestmark = pytest.mark.usefixtures("quick_kernels")
 o = pk.ops
 Program = Callable[[], list[Any]]
 

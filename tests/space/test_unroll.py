@@ -21,6 +21,7 @@ from passkit.values.dtype import dtype_of, float32
 from tests.teams import team_of
 from tests.together import compiled
 
+pytestmark = pytest.mark.usefixtures("quick_kernels")
 CASES: list[tuple[str, tuple[int, ...], dict[str, Any]]] = [
     (pool, shape, {"window": window, **where})
     for pool in ("max_pool2d", "avg_pool2d")

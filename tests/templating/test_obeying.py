@@ -98,10 +98,10 @@ def test_single_lanes_have_no_blocks_of_two_axes() -> None:
 
 def cases() -> Iterator[tuple[Group, Target]]:
     """Groups of random graphs, for vectors and for single lanes."""
-    for seed in range(60):
+    for seed in range(40):
         for group in groups(random_case(seed).graph):
             yield group, evolve(cpu(), tile=256, lanes=1 if seed % 3 == 0 else 16)
-    for seed in range(30):
+    for seed in range(20):
         graph, names = random_stitch(seed)
         for group in groups(graph, keep_together=names):
             yield group, cpu()
