@@ -21,7 +21,7 @@ from passkit.passes.fusion.chosen import Chosen, Verdicts, recorded
 from passkit.passes.fusion.explore import Explorer
 from passkit.passes.fusion.partition import Partition
 from passkit.passes.fusion.scores import Scorer, Seconds, modelled
-from passkit.passes.fusion.splitting import Bodies, split
+from passkit.passes.fusion.splitting import Bodies, may_differ, split
 from passkit.selection.exact import exact
 from passkit.selection.problem import Pattern, Problem, Selection, problem_of
 from passkit.space.space import Infeasible
@@ -40,10 +40,10 @@ def selected(
 ) -> tuple[Partition, Chosen | None]:
     """The partition with groups joined, with each other and with products, where that pays.
 
-    Beside it what was chosen from what; None where nothing could be chosen: there is but one
-    operator, or the model does not know the target.
+    Beside it what was chosen from what; None where nothing could be chosen: one kernel goes through
+    all operators point by point, or the model does not know the target.
     """
-    if context.target.lanes == 1 or sum(n.op not in (None, CONSTANT) for n in graph.nodes) < 2:
+    if context.target.lanes == 1 or _is_settled(graph, partition):
         return partition, None
     board = Board(graph, partition, context)
     scorer = Scorer(context.target, seconds, min(BUDGET, SOME + EACH * len(board.of)))
@@ -67,6 +67,13 @@ def selected(
     log = list(Verdicts(board, explorer, patterns).settled(partition.log))
     chosen = recorded(board, explorer, problem, found, patterns, after)
     return evolve(made, log=log), chosen
+
+
+def _is_settled(graph: Graph, partition: Partition) -> bool:
+    """Whether all operators are in one group, which had better not come apart."""
+    nodes = [n for n in graph.nodes if n.op not in (None, CONSTANT)]
+    grouped = sum(map(len, partition.groups))
+    return len(partition.groups) == 1 and grouped == len(nodes) and not may_differ(nodes)
 
 
 def _may_split(board: Board, k: int) -> bool:

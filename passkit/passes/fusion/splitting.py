@@ -31,7 +31,7 @@ def split(board: Board, scorer: Scorer) -> dict[int, Bodies]:
     for k, unit in enumerate(board.list):
         if scorer.left < kept:
             break
-        if unit.open and not unit.silent and not unit.clones and _may_differ(unit.nodes):
+        if unit.open and not unit.silent and not unit.clones and may_differ(unit.nodes):
             whole = scorer.cost(board.group([k]))
             if isinstance(whole, float) and whole > 2 * LEAST:
                 bodies = _best(board, scorer, unit.nodes, whole)
@@ -40,7 +40,7 @@ def split(board: Board, scorer: Scorer) -> dict[int, Bodies]:
     return found
 
 
-def _may_differ(nodes: Sequence[Node]) -> bool:
+def may_differ(nodes: Sequence[Node]) -> bool:
     """Whether operators may take longer together: not in one pass, point by point."""
     return len(nodes) > 1 and any(n.op and n.op.pattern > OpPattern.BROADCAST for n in nodes)
 
