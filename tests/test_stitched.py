@@ -299,6 +299,17 @@ def test_what_lies_between_comes_along(rng: np.random.Generator) -> None:
     agree(graph, exe, feeds_of(graph, rng))
 
 
+def test_a_product_of_a_constant_stays_apart(rng: np.random.Generator) -> None:
+    """A value that is only known as a number has no address that a product could read."""
+    graph = pk.parse("""x: f32[1, 4]; c: f32[] = 1; ones = broadcast_to(c, shape=(2, 1))
+        m = matmul(ones, x); return exp(m)""")
+    exe = pk.compile(graph, keep_together=[["ones", "m", "exp"]])
+    feeds = feeds_of(graph, rng)
+
+    assert len(exe.kernels) == 1
+    np.testing.assert_allclose(exe(feeds)[0], pk.interpret(graph, feeds)[0], rtol=1e-6)
+
+
 def test_a_schedule_is_for_its_group() -> None:
     """Parts that another group has are refused."""
     plans = []

@@ -153,9 +153,15 @@ def stitch(
 
 
 def _refused(graph: Graph) -> Infeasible | None:
+    fixed: set[Node] = set()
     for n in graph.nodes:
-        if n.op is not None and FContract.get(n.op.name) is not None and contract_of(n) is None:
-            return Infeasible("library", f"a library computes {n.label}", n)
+        if n.op is not None and FContract.get(n.op.name) is not None:
+            if contract_of(n) is None:
+                return Infeasible("library", f"a library computes {n.label}", n)
+            if any(e.node in fixed for e in n.inputs):
+                return Infeasible("library", f"{n.label} reads a constant, which has no address", n)
+        if n.op is not None and all(e.node in fixed for e in n.inputs):
+            fixed.add(n)
     if any(is_free(e.node) for e in graph.outputs):
         return Infeasible("pass_through", "an output that is an input")
     return None

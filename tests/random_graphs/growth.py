@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 import zlib
 from collections.abc import Callable, Iterable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,8 @@ from tests.random_graphs.registry import chosen, turn_of
 from tests.random_graphs.specimen import drawn
 
 UNFIT = (ShapeError, DTypeError, FeedError)
+MOST = 1 << 22
+"""Elements of an input at most, in any run."""
 """What operands that do not fit an operator raise, by their dtypes, shapes or values."""
 
 
@@ -232,10 +235,17 @@ class Growth:
         if self.chance(0.35):
             for k in range(rank):
                 if self.chance(0.5):
+                    known = shape[k]
                     self.open(shape, k)
+                    if self.largest(shape) > MOST:  # the same name for several axes
+                        shape[k] = known
         base = tuple(shape)
         for _ in range(self.rng.randint(1, 3)):
             self.fresh(base if self.chance(0.7) else self.narrowed(base), self.dtype())
+
+    def largest(self, shape: list[Extent]) -> int:
+        """The elements of a shape, in the run that has most."""
+        return max(prod(self.number(n, k) for n in shape) for k in range(len(self.runs)))
 
     def open(self, shape: list[Extent], axis: int) -> None:
         """Make an extent unknown: it is what it was in the first run, and another in the next."""
