@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 from attrs import define, field, frozen
 
 from passkit.errors import GraphError
+from passkit.frontends.tinyflow.innermost import Innermost
 from passkit.graph.node import Entry, Node, var
 
 if TYPE_CHECKING:
@@ -140,36 +141,25 @@ class Graph:
     @contextmanager
     def as_default(self) -> Iterator[Graph]:
         """Within it, in this thread, operators are made in this graph."""
-        stack = _stack()
-        stack.append(self)
-        try:
+        with _defaults.within(self):
             yield self
-        finally:
-            stack.remove(self)
 
 
-_local = threading.local()
+_defaults: Innermost[Graph] = Innermost()
 _root = [Graph()]
-
-
-def _stack() -> list[Graph]:
-    if not hasattr(_local, "stack"):
-        _local.stack = []
-    return _local.stack  # type: ignore[no-any-return]
 
 
 def get_default_graph() -> Graph:
     """The graph that operators are made in: that of the innermost ``with g.as_default()``."""
-    stack = _stack()
-    return stack[-1] if stack else _root[0]
+    return _defaults.last or _root[0]
 
 
 def reset_default_graph() -> None:
     """Begin with an empty graph. Raises: GraphError within ``with g.as_default()``."""
-    if _stack():
+    if _defaults.items:
         raise GraphError(
             "reset_default_graph needs to stand outside of every `with graph.as_default()`, got "
-            f"{len(_stack())} around it; leave them first"
+            f"{len(_defaults.items)} around it; leave them first"
         )
     _root[0] = Graph()
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+
+from attrs import frozen
 
 from passkit.errors import SettingError, ShapeError
 from passkit.frontends.tinyflow import arrays
@@ -49,6 +51,31 @@ def _known(where: str, x: Tensor, axis: int) -> int:
     return n
 
 
+@frozen
+class _Own:
+    """How a layer makes one of its variables."""
+
+    initializer: Any
+    regularizer: Any = None
+    constraint: Any = None
+    trainable: bool = True
+
+    def variable(self, name: str, shape: Sequence[int], dtype: Any) -> Variable:
+        """The variable: made, or found again where the scope is used again."""
+        return get_variable(
+            name, shape, dtype, self.initializer, self.regularizer, self.trainable,
+            constraint=self.constraint,
+        )  # fmt: skip
+
+
+def _with_bias(out: Tensor, own: _Own | None, count: int, layout: str = "NHWC") -> Tensor:
+    """``out`` and a number for each channel, if the layer has them."""
+    if own is None:
+        return out
+    bias = own.variable("bias", [count], out.dtype)
+    return convolutions.bias_add(out, bias, layout)
+
+
 def dense(
     inputs: Any,
     units: int,
@@ -68,18 +95,12 @@ def dense(
     """activation(inputs @ kernel + bias), over the last axis of inputs."""
     x = convert_to_tensor(inputs)
     width = _known("dense", x, -1)
+    weights = _Own(kernel_initializer, kernel_regularizer, kernel_constraint, trainable)
+    biases = _Own(bias_initializer, bias_regularizer, bias_constraint, trainable)
     with variable_scope(name, "dense", reuse=reuse):
-        kernel = get_variable(
-            "kernel", [width, int(units)], x.dtype, kernel_initializer, kernel_regularizer,
-            trainable, constraint=kernel_constraint,
-        )
+        kernel = weights.variable("kernel", [width, int(units)], x.dtype)
         out = arrays.matmul(_rows(x), kernel)
-        if use_bias:
-            bias = get_variable(
-                "bias", [int(units)], x.dtype, bias_initializer, bias_regularizer, trainable,
-                constraint=bias_constraint,
-            )
-            out = out + bias
+        out = _with_bias(out, biases if use_bias else None, int(units))
         sizes = known_shape(x.entry)
         if len(sizes) != 2:
             out = arrays.reshape(out, [*sizes[:-1], int(units)])
@@ -116,20 +137,14 @@ def conv2d(
     x, layout = convert_to_tensor(inputs), _layout("conv2d", data_format)
     channels = _known("conv2d", x, 1 if layout == "NCHW" else 3)
     window = convolutions.spatial("conv2d", "kernel_size", kernel_size, layout)
+    weights = _Own(kernel_initializer, kernel_regularizer, kernel_constraint, trainable)
+    biases = _Own(bias_initializer, bias_regularizer, bias_constraint, trainable)
     with variable_scope(name, "conv2d", reuse=reuse):
-        kernel = get_variable(
-            "kernel", [*window, channels, int(filters)], x.dtype, kernel_initializer,
-            kernel_regularizer, trainable, constraint=kernel_constraint,
-        )
+        kernel = weights.variable("kernel", [*window, channels, int(filters)], x.dtype)
         out = convolutions.conv2d(
             x, kernel, strides, padding, data_format=layout, dilations=dilation_rate
         )
-        if use_bias:
-            bias = get_variable(
-                "bias", [int(filters)], x.dtype, bias_initializer, bias_regularizer, trainable,
-                constraint=bias_constraint,
-            )
-            out = convolutions.bias_add(out, bias, layout)
+        out = _with_bias(out, biases if use_bias else None, int(filters), layout)
         return _ended(out, activation, activity_regularizer)
 
 
@@ -164,20 +179,14 @@ def conv2d_transpose(
         _grown(known_shape(x.entry)[a], s, k, convolutions.padded(where, padding))
         for a, s, k in zip(places, stride, window, strict=True)
     ]
+    weights = _Own(kernel_initializer, kernel_regularizer, kernel_constraint, trainable)
+    biases = _Own(bias_initializer, bias_regularizer, bias_constraint, trainable)
     with variable_scope(name, where, reuse=reuse):
-        kernel = get_variable(
-            "kernel", [*window, int(filters), channels], x.dtype, kernel_initializer,
-            kernel_regularizer, trainable, constraint=kernel_constraint,
-        )
+        kernel = weights.variable("kernel", [*window, int(filters), channels], x.dtype)
         out = convolutions.conv2d_transpose(
             x, kernel, sizes, stride, padding, data_format=layout
         )
-        if use_bias:
-            bias = get_variable(
-                "bias", [int(filters)], x.dtype, bias_initializer, bias_regularizer, trainable,
-                constraint=bias_constraint,
-            )
-            out = convolutions.bias_add(out, bias, layout)
+        out = _with_bias(out, biases if use_bias else None, int(filters), layout)
         return _ended(out, activation, activity_regularizer)
 
 
@@ -283,39 +292,44 @@ def batch_normalization(
     place = axis % rank
     around = tuple(k for k in range(rank) if k != place)
     with variable_scope(name, "batch_normalization", reuse=reuse):
-
-        def own(what: str, initial: Any, weigh: Any, trained: bool, keep: Any) -> Variable:
-            return get_variable(
-                what, [channels], x.dtype, initial, weigh, trained, constraint=keep
-            )
-
-        first = (gamma_initializer, gamma_regularizer, trainable, gamma_constraint)
-        gamma = own("gamma", *first) if scale else None
-        last = (beta_initializer, beta_regularizer, trainable, beta_constraint)
-        beta = own("beta", *last) if center else None
-        running = (
-            own("moving_mean", moving_mean_initializer, None, False, None),
-            own("moving_variance", moving_variance_initializer, None, False, None),
+        own = {
+            "gamma": _Own(gamma_initializer, gamma_regularizer, gamma_constraint, trainable),
+            "beta": _Own(beta_initializer, beta_regularizer, beta_constraint, trainable),
+            "moving_mean": _Own(moving_mean_initializer, trainable=False),
+            "moving_variance": _Own(moving_variance_initializer, trainable=False),
+        }
+        left_out = {"gamma": not scale, "beta": not center}
+        gamma, beta, *running = (
+            None if left_out.get(what) else rule.variable(what, [channels], x.dtype)
+            for what, rule in own.items()
         )
-        statistics: Any = running
-        if isinstance(training, Tensor) or training:
-            batch = moments(x, list(around))
-            _moved(running, batch, x, around, momentum, training)
-            statistics = batch if not isinstance(training, Tensor) else tuple(
-                wrapped(make("where", training.entry, b.entry, r.entry), r._name)
-                for b, r in zip(batch, running, strict=True)
-            )
-        shape = [channels if k == place else 1 for k in range(rank)]
+        shape = tuple(channels if k == place else 1 for k in range(rank))
 
         def spread(t: Any) -> Any:
-            return None if t is None else make("reshape", read(t), shape=tuple(shape))
+            return None if t is None else make("reshape", read(t), shape=shape)
 
-        mean, variance = map(spread, statistics)
+        mean, variance = map(spread, _statistics(x, around, running, momentum, training))
         factor = make("rsqrt", variance + float(epsilon))
         factor = factor if gamma is None else factor * spread(gamma)
         out = (x.entry - mean) * factor
         out = out if beta is None else out + spread(beta)
         return wrapped(out, get_default_graph().unique("batchnorm"))
+
+
+def _statistics(
+    x: Tensor, around: tuple[int, ...], running: Any, momentum: float, training: Any
+) -> Any:
+    """Mean and variance: those so far, or while ``training`` those of the batch."""
+    if not isinstance(training, Tensor) and not training:
+        return running
+    batch = moments(x, list(around))
+    _moved(running, batch, x, around, momentum, training)
+    if not isinstance(training, Tensor):
+        return batch
+    return [
+        wrapped(make("where", training.entry, b.entry, r.entry), r._name)
+        for b, r in zip(batch, running, strict=True)
+    ]
 
 
 def _moved(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +11,7 @@ from attrs import define, evolve, field
 from passkit.errors import GraphError, SettingError, ShapeError, nearest
 from passkit.frontends.tinyflow.graphs import GraphKeys, get_default_graph
 from passkit.frontends.tinyflow.initializers import glorot_uniform_initializer, zeros_initializer
+from passkit.frontends.tinyflow.innermost import Innermost
 from passkit.frontends.tinyflow.refusals import refuses
 from passkit.frontends.tinyflow.shapes import extents_of, shown
 from passkit.frontends.tinyflow.tensors import Operation, Tensor
@@ -53,19 +53,13 @@ class VariableScope:
         return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, self.name)
 
 
-_local = threading.local()
-
-
-def _scopes() -> list[tuple[Any, VariableScope]]:
-    if not hasattr(_local, "scopes"):
-        _local.scopes = []
-    return _local.scopes  # type: ignore[no-any-return]
+_scopes: Innermost[tuple[Any, VariableScope]] = Innermost()
 
 
 def get_variable_scope() -> VariableScope:
     """The scope in force."""
     graph = get_default_graph()
-    found = next((scope for owner, scope in reversed(_scopes()) if owner is graph), None)
+    found = next((scope for owner, scope in reversed(_scopes.items) if owner is graph), None)
     return found or VariableScope()
 
 
@@ -140,11 +134,11 @@ class variable_scope:  # noqa: N801 – TensorFlow's name
         self._inner.append((graph.as_default(), graph.scoped(prefix)))
         for context in self._inner[-1]:
             context.__enter__()
-        _scopes().append((graph, scope))
+        _scopes.items.append((graph, scope))
         return scope
 
     def __exit__(self, *error: Any) -> None:
-        _scopes().pop()
+        _scopes.items.pop()
         for context in reversed(self._inner.pop()):
             context.__exit__(*error)
 

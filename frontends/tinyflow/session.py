@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -15,6 +14,7 @@ from passkit.frontends.tinyflow.checking import find_culprit, look
 from passkit.frontends.tinyflow.feeding import Feed, feeds_of, is_open, key_of
 from passkit.frontends.tinyflow.graphs import Graph, get_default_graph
 from passkit.frontends.tinyflow.hosting import is_hosted, on_host
+from passkit.frontends.tinyflow.innermost import Innermost
 from passkit.frontends.tinyflow.refusals import refuses
 from passkit.frontends.tinyflow.running import Pure, pure
 from passkit.frontends.tinyflow.structure import Structure, flattened
@@ -244,12 +244,8 @@ class Session:
     @contextmanager
     def as_default(self) -> Iterator[Session]:
         """Within it, in this thread, tensor.eval() and operation.run() use this session."""
-        stack = _stack()
-        stack.append(self)
-        try:
+        with _defaults.within(self):
             yield self
-        finally:
-            stack.remove(self)
 
     def close(self) -> None:
         """Forget compiled runs and values."""
@@ -281,13 +277,12 @@ class InteractiveSession(Session):
         **options: Any,
     ) -> None:
         super().__init__(target, graph, config, **options)
-        _stack().append(self)
+        _defaults.items.append(self)
 
     def close(self) -> None:
         """Close it; it is no longer the default."""
         super().close()
-        if self in _stack():
-            _stack().remove(self)
+        _defaults.drop(self)
 
 
 def _config(target: str, config: ConfigProto | str | None) -> ConfigProto:
@@ -313,17 +308,10 @@ def _positional(executable: Any, names: list[str]) -> Callable[..., Any]:
     return lambda *arrays: executable(dict(zip(names, arrays, strict=True)))
 
 
-_local = threading.local()
-
-
-def _stack() -> list[Session]:
-    if not hasattr(_local, "stack"):
-        _local.stack = []
-    return _local.stack  # type: ignore[no-any-return]
+_defaults: Innermost[Session] = Innermost()
 
 
 def get_default_session() -> Session | None:
     """The innermost session of this thread, or None."""
-    stack = _stack()
-    return stack[-1] if stack else None
+    return _defaults.last
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import namedtuple
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,8 +21,30 @@ sigmoid = elementwise.FUNCTIONS["sigmoid"]
 tanh = elementwise.FUNCTIONS["tanh"]
 
 
-class RNNCell:
-    """What cells have in common: variables that the first call makes and later ones share."""
+class RNNCell(ABC):
+    """What all cells have: the lengths of their parts, and a step from a state to the next."""
+
+    @property
+    @abstractmethod
+    def state_size(self) -> Any:
+        """The lengths of the state's parts."""
+
+    @property
+    @abstractmethod
+    def output_size(self) -> int:
+        """The length of the output."""
+
+    @abstractmethod
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Tensor, Any]:
+        """The output and the next state, for inputs (examples, length)."""
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+        """A state of zeros for so many examples."""
+        return _mapped(lambda n: sources.zeros([batch_size, n], dtype), self.state_size)
+
+
+class LayerCell(RNNCell):
+    """A cell with variables, which the first call makes and later ones share."""
 
     default = "rnn_cell"
 
@@ -30,20 +53,6 @@ class RNNCell:
         self.dtype = None if dtype is None else as_dtype(dtype)
         self._scope: Any = None
 
-    @property
-    def state_size(self) -> Any:
-        """The lengths of the state's parts."""
-        raise NotImplementedError
-
-    @property
-    def output_size(self) -> int:
-        """The length of the output."""
-        raise NotImplementedError
-
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """A state of zeros for so many examples."""
-        return _mapped(lambda n: sources.zeros([batch_size, n], dtype), self.state_size)
-
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Tensor, Any]:
         """The output and the next state, for inputs (examples, length)."""
         x = convert_to_tensor(inputs)
@@ -51,21 +60,34 @@ class RNNCell:
             raise ShapeError(
                 f"{self.name} needs inputs (examples, length) of known length, got {x!r}"
             )
+        if not _fits(state, self.state_size):
+            raise ShapeError(
+                f"{self.name} needs a state of the parts {self.state_size!r}, got {state!r}; "
+                f"cell.zero_state(batch_size, dtype) makes the first"
+            )
         again = self._scope is not None
         given = self._scope if again else (scope or self.name)
         with variable_scope(given, reuse=True if again else self.reuse) as found:
             self._scope = found
             return self.step(x, state)
 
+    @abstractmethod
     def step(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
         """The rule itself."""
-        raise NotImplementedError
 
     def weights(
         self, name: str, shape: Sequence[int], dtype: Any, initializer: Any = None
     ) -> Tensor:
         """A variable of the cell."""
         return get_variable(name, shape, self.dtype or dtype, initializer)
+
+
+def _fits(state: Any, sizes: Any) -> bool:
+    """Whether a state has the parts that a cell works on."""
+    if not isinstance(sizes, tuple):
+        return state is not None and not isinstance(state, tuple)
+    parts = isinstance(state, (tuple, list)) and len(state) == len(sizes)
+    return parts and all(map(_fits, state, sizes))
 
 
 def _mapped(function: Callable[[Any], Any], nest: Any) -> Any:
@@ -76,7 +98,7 @@ def _mapped(function: Callable[[Any], Any], nest: Any) -> Any:
     return function(nest)
 
 
-class BasicRNNCell(RNNCell):
+class BasicRNNCell(LayerCell):
     """activation([x, h] @ kernel + bias). Source: Elman, Finding Structure in Time."""
 
     default = "basic_rnn_cell"
@@ -108,7 +130,7 @@ class BasicRNNCell(RNNCell):
         return h, h
 
 
-class BasicLSTMCell(RNNCell):
+class BasicLSTMCell(LayerCell):
     """c' = c sigmoid(f + forget_bias) + sigmoid(i) tanh(j); h' = tanh(c') sigmoid(o).
 
     i, j, f, o are the parts of [x, h] @ kernel + bias. Source: Zaremba and others, Recurrent Neural
@@ -155,7 +177,7 @@ class BasicLSTMCell(RNNCell):
         return out, LSTMStateTuple(new, out) if self.tuples else arrays.concat([new, out], 1)
 
 
-class GRUCell(RNNCell):
+class GRUCell(LayerCell):
     """h' = u h + (1 - u) activation([x, r h] @ kernel + bias), with gates r and u.
 
     Source: Cho and others, Learning Phrase Representations using RNN Encoder-Decoder.
@@ -199,7 +221,7 @@ class GRUCell(RNNCell):
         return h, h
 
 
-class MultiRNNCell(RNNCell):
+class MultiRNNCell(LayerCell):
     """Cells one above the other: the output of each is the input of the next."""
 
     default = "multi_rnn_cell"
@@ -236,8 +258,6 @@ class MultiRNNCell(RNNCell):
 class DropoutWrapper(RNNCell):
     """A cell with dropout on its inputs, outputs and state; probabilities are of keeping."""
 
-    default = "dropout_wrapper"
-
     def __init__(
         self,
         cell: RNNCell,
@@ -246,7 +266,6 @@ class DropoutWrapper(RNNCell):
         state_keep_prob: Any = 1.0,
         seed: int | None = None,
     ) -> None:
-        super().__init__(None, None, None)
         self.cell, self.seed = cell, seed
         self.keep = input_keep_prob, output_keep_prob, state_keep_prob
 

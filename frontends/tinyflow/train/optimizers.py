@@ -5,6 +5,7 @@ Rules are formulas of tensors; all updates of a step are one program, and fuse.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,7 +26,7 @@ square: Callable[..., Tensor] = elementwise.FUNCTIONS["square"]
 IN_ORDER = "a session writes variables in the order of its program"
 
 
-class Optimizer:
+class Optimizer(ABC):
     """What optimizers have in common. A new one overrides `update`, and may override `begin`."""
 
     def __init__(self, name: str) -> None:
@@ -111,11 +112,11 @@ class Optimizer:
         """What the rule needs once a step, such as the learning rate."""
         return None
 
+    @abstractmethod
     def update(
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
         """The new value of a variable, and the writes of its slots. The rule itself."""
-        raise NotImplementedError
 
     def finish(self) -> list[Any]:
         """What is written once a step, after the rule."""

@@ -105,6 +105,8 @@ NETWORKS = [
      "known number of steps, got <tf.Tensor 'x:0'"),
     (lambda: tf.nn.rnn_cell.GRUCell(2)(free(2, None), X[:, :2]), "gru_cell needs .* got <tf"),
     (lambda: tf.nn.rnn_cell.MultiRNNCell([]), "needs cells, .* got 0 and"),
+    (lambda: tf.nn.rnn_cell.BasicLSTMCell(2)(X, None), "LSTMStateTuple.c=2, h=2., got None"),
+    (lambda: tf.nn.rnn_cell.BasicLSTMCell(2)(X, X), "basic_lstm_cell needs a state .* got array"),
     (lambda: tf.nn.dropout(X), "rate or keep_prob, 1 - rate, got neither"),
     (lambda: tf.nn.dropout(X, 0.5, rate=0.5), "got both: 0.5 and 0.5"),
     (lambda: tf.nn.dropout(X, rate=1.0), "a rate from 0 to below 1, got 1.0"),

@@ -106,6 +106,31 @@ def test_nothing_flows_through_stops():
         assert s.run(found[3]) == [3, 12, 2]
 
 
+def test_dropout_around_a_cell():
+    """Inputs, outputs and state are kept by their own probabilities; kept ones grow."""
+    x = np.ones((2, 400), np.float32)
+
+    def run(**keep):
+        with tf.variable_scope("shared", reuse=tf.AUTO_REUSE):
+            cell = tf.nn.rnn_cell.BasicRNNCell(300, activation=lambda v: v, name="cell")
+            wrapped = tf.nn.rnn_cell.DropoutWrapper(cell, seed=3, **keep)
+            outs = wrapped(x, wrapped.zero_state(2, tf.float32))
+        assert (wrapped.state_size, wrapped.output_size) == (300, 300)
+        with session() as s:
+            s.run(tf.global_variables_initializer())
+            return s.run(outs)
+
+    out, state = run()
+    fewer, whole = run(output_keep_prob=0.5)
+    other, _ = run(input_keep_prob=0.5)
+    _, part = run(state_keep_prob=0.5)
+
+    assert np.array_equal(out, state) and np.array_equal(whole, state)
+    kept = fewer != 0
+    assert 0.4 < kept.mean() < 0.6 and np.allclose(fewer[kept], 2 * out[kept])
+    assert 0.4 < (part != 0).mean() < 0.6 and not np.allclose(other, out)
+
+
 def test_batch_normalization_in_a_step():
     """The idiom of update operations: statistics move in the step, which sees the batch."""
     x = tf.placeholder(tf.float32, [None, 2])
@@ -287,6 +312,20 @@ def test_the_first_number_that_is_not_finite_is_found():
     checked = tf.check_numerics(tf.log(x), "look here", name="checked")
     with session() as s, pytest.raises(tf.NumericsError, match="checked: look here: 1 infinite"):
         s.run(checked + 1, {x: [0, 1]})
+
+
+def test_blocks_inside_each_other_may_be_of_one_graph():
+    """Leaving the inner block of a graph leaves the one between as the default."""
+    outer, between = tf.Graph(), tf.Graph()
+    with outer.as_default(), between.as_default():
+        with outer.as_default():
+            assert tf.get_default_graph() is outer
+        assert tf.get_default_graph() is between
+    first, second = tf.Session(), tf.Session()
+    with first.as_default(), second.as_default():
+        with first.as_default():
+            pass
+        assert tf.get_default_session() is second
 
 
 def test_an_interactive_session_is_the_default():
