@@ -14,7 +14,7 @@ from passkit.errors import FeedError, ModelError, SettingError, nearest
 from passkit.frontends import tf_graphdef
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node
-from passkit.passes.context import FUSIONS
+from passkit.passes.options import FUSIONS
 from passkit.serial import json
 from passkit.serial.parser import parse
 from passkit.values.size import Size, evaluate, symbols_of

@@ -2,7 +2,8 @@
 
 from passkit.passes.apply import ApplyPasses
 from passkit.passes.base import Pass, find_pass, list_passes, register_pass
-from passkit.passes.context import PassContext, Timing
+from passkit.passes.context import PassContext
+from passkit.passes.timing import Timing
 
 __all__ = [
     "ApplyPasses",

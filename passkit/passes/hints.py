@@ -12,7 +12,8 @@ from typing import Any
 from passkit.errors import SettingError, nearest
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
-from passkit.passes.context import NodeName, PassContext
+from passkit.passes.context import PassContext
+from passkit.passes.options import NodeName
 
 GROUPS, ALONE = ("keep_together", "keep_apart"), "no_fuse"
 HINTED = "hinted"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from passkit.passes.context import Timing
+from passkit.passes.timing import Timing
 from passkit.runtime.profile import Profile, Row
 
 RUNS, COMPILING = 1, 2

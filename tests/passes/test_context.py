@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import passkit as pk
-from passkit.passes.context import PassContext, Timing, current
+from passkit.passes.context import PassContext, current
+from passkit.passes.timing import Timing
 from passkit.plan.target import cpu
 
 

@@ -94,7 +94,7 @@ class Verdicts:
         if home is not None and home is self.home.get(another):
             gain = seconds_text(home.gain)
             reason = f"one kernel saves {gain}"
-            return Decision(*ends, True, "fused", reason, {"gain": home.gain})
+            return Decision(*ends, True, "fused", reason, {"gain": _told(home.gain)})
         both = [t for t in self.tried.get(one, ()) if another in t.members]
         if not both:
             return d
@@ -103,7 +103,7 @@ class Verdicts:
         if best.why is not None:
             reason = f"{name} are no kernel: {best.why.reason}"
             return Decision(*ends, False, best.why.code, reason, best.why.data)
-        data: dict[str, object] = {"gain": best.gain, "apart": best.apart}
+        data: dict[str, object] = {"gain": _told(best.gain), "apart": _told(best.apart)}
         way_out = f"keep_together=[[{d.producer!r}, {d.consumer!r}]]"
         if not best.pays:
             apart = seconds_text(best.apart)
@@ -114,7 +114,7 @@ class Verdicts:
             return Decision(*ends, False, "negative_score", reason, data, way_out)
         won = [p for p in self.chosen if not p.members.isdisjoint(best.members)]
         winners = "; ".join(self._called(p.members) for p in won) or "nothing, as fuel is used up"
-        data |= {"winner": winners, "winner_gain": sum(p.gain for p in won)}
+        data |= {"winner": winners, "winner_gain": _told(sum(p.gain for p in won))}
         reason = (
             f"one kernel of {name} would save {seconds_text(best.gain)}, but others were chosen: "
             f"{winners}"
@@ -126,3 +126,8 @@ class Verdicts:
         names = [self.board.graph.names[n] for n in self.board.nodes(members)[0]]
         more = len(names) - FEW
         return ", ".join(names[:FEW]) + (f" and {more} more" if more > 0 else "")
+
+
+def _told(seconds: float) -> float:
+    """Seconds with the digits that a model has."""
+    return float(f"{seconds:.3g}")

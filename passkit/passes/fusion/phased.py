@@ -17,7 +17,8 @@ from passkit.ast import Chunks
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.lowering.loops import tiles_of
-from passkit.passes.context import PassContext, name_of
+from passkit.passes.context import PassContext
+from passkit.passes.options import name_of
 from passkit.passes.split_reduce import chunks_of
 from passkit.plan.closing import reads_of_part
 from passkit.plan.costs import model_seconds

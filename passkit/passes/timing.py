@@ -1,0 +1,36 @@
+"""Timing: the seconds that passes take, inside each other."""
+
+from __future__ import annotations
+
+from attrs import define, field
+
+
+@define(eq=False)
+class Timing:
+    """Seconds spent in a pass and in what it called, as a tree."""
+
+    name: str
+    seconds: float = 0.0
+    children: list[Timing] = field(factory=list)
+    start: float = 0.0
+    """When it began, by `perf_counter`."""
+
+    @property
+    def self_seconds(self) -> float:
+        """Seconds not spent in children."""
+        return self.seconds - sum(c.seconds for c in self.children)
+
+    def __str__(self) -> str:
+        rows: list[tuple[str, Timing]] = []
+        stack = [("", self)]
+        while stack:
+            indent, timing = stack.pop()
+            rows.append((indent + timing.name, timing))
+            stack += [(indent + "  ", c) for c in reversed(timing.children)]
+        width = max(len(name) for name, _ in rows)
+        total = self.seconds or 1.0
+        return "\n".join(
+            f"{name:<{width}}  {t.seconds * 1e3:10.3f} ms  self {t.self_seconds * 1e3:10.3f} ms  "
+            f"{100 * t.seconds / total:5.1f} %"
+            for name, t in rows
+        )
