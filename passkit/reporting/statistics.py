@@ -29,6 +29,10 @@ SIZES = ((1, 1), (2, 4), (5, 16), (17, 64), (65, 0))
 """Classes of kernels by their operators, from and to; the last has no end."""
 
 
+UNKNOWN = "unknown, as some sizes are; give them by --shape"
+"""What stands for numbers that hang on sizes."""
+
+
 @frozen
 class Statistics:
     """A plan in numbers: ``kernels`` by strategy, where calls of libraries count as well.
@@ -36,7 +40,7 @@ class Statistics:
     ``operators`` are those of each kernel, ``kinds`` count kernels by what dominates them;
     ``seconds`` are the model's of kernels and of libraries, ``scratch`` has for each kernel that
     needs some the bytes of a tile: requested, allocated, and the kernel's seconds. What depends on
-    unknown sizes counts as 0.
+    unknown sizes counts as 0; so many kernels are ``unsized``.
     """
 
     operators: tuple[int, ...]
@@ -45,6 +49,7 @@ class Statistics:
     kinds: Mapping[str, int]
     seconds: tuple[float, float]
     scratch: tuple[tuple[int, int, float], ...]
+    unsized: int = 0
 
     def rows(self) -> dict[str, Any]:
         """The numbers by name, as JSON can hold them."""
@@ -64,6 +69,7 @@ class Statistics:
             },
             "operators_at_most": max(self.operators, default=0),
             "kinds": dict(self.kinds),
+            "unsized": self.unsized,
             "seconds": own + library,
             "memory_bound": _over(own, own + library),
             "scratch_kernels": _over(len(self.scratch), len(self.operators)),
@@ -84,15 +90,20 @@ class Statistics:
             f"a tile, {bytes_text(r['scratch_most'])} at most; "
             f"{r['scratch_shared']:.2f} allocated of what is requested"
         )
+        sized = [
+            ("time by the model", seconds_text(r["seconds"])),
+            ("outside of libraries", percent_text(r["memory_bound"])),
+            ("scratch", shared if self.scratch else "none"),
+        ]
+        if self.unsized:
+            sized = [(name, UNKNOWN) for name, _ in sized]
         return table(("", ""), [
             ("operators", f"{r['operators']}, {r['library_calls']} of them by libraries"),
             ("kernels, library calls", counts),
             ("compression", ratios),
             ("operators of a kernel", f"{sizes}; {r['operators_at_most']} at most"),
             ("kinds of kernels", ", ".join(f"{n} {kind}" for kind, n in r["kinds"].items())),
-            ("time by the model", seconds_text(r["seconds"])),
-            ("outside of libraries", percent_text(r["memory_bound"])),
-            ("scratch", shared if self.scratch else "none"),
+            *sized,
         ])  # fmt: skip
 
 
@@ -119,6 +130,7 @@ def statistics(graph: Graph, **options: Any) -> Statistics:
         kinds=dict(sorted(Counter(g.kind.value for g in groups.values()).items())),
         seconds=(sum(times.values()), calls),
         scratch=tuple(scratch),
+        unsized=sum(bool(symbols_of(k.sizes)) for k in found.attrs["kernel"].values()),
     )
 
 

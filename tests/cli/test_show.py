@@ -134,6 +134,14 @@ def test_statistics_of_a_plan(capsys: Capture, tmp_path: Path) -> None:
     assert rows["memory_bound"] == 1.0 and rows["scratch_kernels"] == 1.0
     assert 0 < rows["scratch_shared"] <= 1 and rows["scratch_most"] > 94 * 4
     assert "7 with none, 6 with xla, 1 with stitch" in text
+    assert rows["unsized"] == 0 and "unknown" not in text
+
+
+def test_statistics_of_unknown_sizes(capsys: Capture) -> None:
+    """What nobody can know is not called none, and the way to know it is said."""
+    assert printed(capsys, "explain", DIGITS, "--statistics").count("give them by --shape") == 3
+    sized = printed(capsys, "explain", DIGITS, "--statistics", "--shape", "x=32,8,8")
+    assert "unknown" not in sized and "0 ns" not in sized
 
 
 def test_explain_an_unknown_edge(capsys: Capture) -> None:
