@@ -6,6 +6,7 @@ A known extent is a plain ``int``; `Size` stands only for what is not known befo
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple, TypeAlias, Union
 
@@ -42,9 +43,10 @@ class Size:
     terms: tuple[tuple[Monomial, int], ...]
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
-        self.terms = tuple(
-            sorted(((m, c) for m, c in terms.items() if c), key=lambda t: [str(a) for a in t[0]])
-        )
+        kept = [(m, c) for m, c in terms.items() if c]
+        if len(kept) > 1:
+            kept.sort(key=_written)
+        self.terms = tuple(kept)
         self._hash = hash(self.terms)
 
     @staticmethod
@@ -82,7 +84,7 @@ class Size:
         total: dict[Monomial, int] = {}
         for m, c in self.terms:
             for k, d in _terms(other):
-                key = tuple(sorted((*m, *k), key=str))
+                key = _product(m, k)
                 total[key] = total.get(key, 0) + c * d
         return Size._make(total)
 
@@ -136,6 +138,21 @@ class Size:
                 else:
                     found |= symbols_of((atom.numerator, atom.denominator))
         return frozenset(found)
+
+
+def _written(term: tuple[Monomial, int]) -> tuple[str, ...]:
+    """What terms are sorted by."""
+    return _names(term[0])
+
+
+@lru_cache(maxsize=1 << 14)
+def _names(monomial: Monomial) -> tuple[str, ...]:
+    return tuple([str(a) for a in monomial])
+
+
+@lru_cache(maxsize=1 << 14)
+def _product(a: Monomial, b: Monomial) -> Monomial:
+    return tuple(sorted((*a, *b), key=str)) if a and b else a or b
 
 
 def _terms(size: Extent) -> Iterable[tuple[Monomial, int]]:
@@ -286,10 +303,12 @@ def at_least(a: Extent, b: Extent) -> bool:
     """
     if isinstance(a, int) and isinstance(b, int):
         return a >= b
-    difference = a - b
-    if isinstance(difference, int):
-        return difference >= 0
-    return _is_positive(difference) or _is_positive(_divided(difference))
+    return _is_natural(a - b)
+
+
+@lru_cache(maxsize=1 << 14)
+def _is_natural(size: Extent) -> bool:
+    return _is_positive(size) or _is_positive(_divided(size))
 
 
 def _divided(size: Extent) -> Extent:
