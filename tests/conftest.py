@@ -52,9 +52,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run the test that asks what the others raised last, and only after all of them."""
+    """Run the slow tests first, so that no worker waits for one at the end of a whole run.
+
+    The test that asks what the others raised comes last, and only after all of them.
+    """
     closing = [i for i in items if i.get_closest_marker("closing")]
-    others = [i for i in items if i not in closing]
+    others = [i for i in items if not i.get_closest_marker("closing")]
+    others.sort(key=lambda i: i.get_closest_marker("slow") is None)
     whole = not config.getoption("keyword") and {Path(a).resolve() for a in config.args} <= {
         ROOT,
         ROOT / "tests",

@@ -101,7 +101,7 @@ def planted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_planted_bug_is_found(planted: None) -> None:
     """Off by one in CodeGen: found within a few graphs, and shown by its seed and a small graph."""
     failures, _ = check_all(random_case(seed) for seed in range(1000, 1010))
-    shown = minimised(failures[0], 20)
+    shown = minimised(failures[0], 3)
 
     assert f"seed {failures[0].case.seed}," in str(shown)
     assert len(shown.case.graph.nodes) <= len(failures[0].case.graph.nodes)
