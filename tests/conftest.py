@@ -28,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--update-golden", action="store_true", help="write golden files and the README's blocks"
     )
     parser.addoption(
-        "--every-dtype", action="store_true", help="compile operators in every dtype, not in two"
+        "--every-dtype", action="store_true", help="compile every case of an operator, not a few"
     )
 
 

@@ -48,15 +48,15 @@ def agrees(graph: pk.Graph, exe: Any) -> int:
     return max((len(k.phases) for k in exe.kernels), default=0)
 
 
-@pytest.mark.parametrize("first", range(0, 60, 30))
+@pytest.mark.parametrize("first", range(0, 40, 20))
 def test_block_by_block(first: int) -> None:
     """Every load has a value, no two tiles of a phase meet in one place, the results are right."""
     target, phases = evolve(target_of("blocks"), **SMALL), []
-    for seed in range(first, first + 30):
+    for seed in range(first, first + 20):
         graph, names = random_phases(seed)
         phases.append(agrees(graph, pk.compile(graph, target=target, keep_together=names)))
 
-    assert sum(n > 1 for n in phases) > 8 and max(phases) > 2
+    assert sum(n > 1 for n in phases) > 5 and max(phases) > 2
 
 
 @pytest.mark.parametrize("dialect, lanes", [("cxx", 16), ("opencl", 1)])

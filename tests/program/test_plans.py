@@ -16,6 +16,8 @@ import passkit as pk
 from passkit.graph.infer import code_dtype_rule
 from passkit.graph.node import Node
 from passkit.program import plans
+from passkit.runtime.native import launcher
+from passkit.runtime.native.cache import KernelCache, open_cache
 from passkit.values import dtype
 from passkit.values.size import Quotient, Size
 from tests.raised import ROOT
@@ -63,8 +65,11 @@ FOLDED = WEIGHTS | {"graph": WEIGHTS["graph"].replace("constant(", "ops.exp(")}
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A cache of its own."""
-    return tmp_path / "cache"
+    """A cache of its own, with nothing but the launcher, which takes a second to compile."""
+    own = tmp_path / "cache"
+    launcher.launcher()
+    assert open_cache().copy_to(KernelCache(own), [launcher.cache_key()]) == 1
+    return own
 
 
 def run(folder: Path, program: dict[str, str], before: str = "", **more: str) -> dict[str, Any]:
