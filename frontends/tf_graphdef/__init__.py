@@ -7,13 +7,25 @@
 """
 
 from os import PathLike
+from typing import TYPE_CHECKING, Any
 
 from passkit.frontends.tf_graphdef import rows as _rows  # noqa: F401  (enters the operators)
 from passkit.frontends.tf_graphdef import structures as _structures  # noqa: F401  (so does this)
 from passkit.frontends.tf_graphdef.importer import load
 from passkit.graph.graph import Graph
 
-__all__ = ["load", "save"]
+if TYPE_CHECKING:
+    from passkit.frontends.tf_graphdef.training.session import Session
+
+__all__ = ["Session", "load", "save"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Session":  # who only loads does not pay for it
+        from passkit.frontends.tf_graphdef.training.session import Session
+
+        return Session
+    raise AttributeError(f"passkit.frontends.tf_graphdef has no {name!r}; it has {__all__}")
 
 
 def save(graph: Graph, path: str | PathLike[str] | None = None) -> bytes:

@@ -129,7 +129,7 @@ def _number(body: Body, budget: Budget) -> None:
     budget.take(_INDEX_NBYTES * count, f"an index of the {count:,} nodes of {body.where}")
     body.is_read = bytearray(count)
     for number, node in enumerate(body.nodes):
-        if not _NAME.match(node.name):
+        if not is_name(node.name):
             raise ModelError(
                 f"node {number} of {body.where} is called {short(node.name)}; a name needs "
                 f"letters, digits and _ . / > - only"
@@ -197,6 +197,11 @@ def _inner_reference(text: str) -> tuple[str, int, str]:
     rest, index = _reference(text)
     name, colon, result = rest.rpartition(":")
     return (name, index, result) if colon else (rest, index, "")
+
+
+def is_name(text: str) -> bool:
+    """Whether TensorFlow allows a node to be called so."""
+    return bool(_NAME.match(text))
 
 
 def reference(text: str) -> tuple[str, int]:

@@ -15,8 +15,9 @@ from passkit.errors import ModelError, PasskitError, nearest
 from passkit.frontends.tf_graphdef.body import Body, Ref, graph_body, reference
 from passkit.frontends.tf_graphdef.inputs import input_makers
 from passkit.frontends.tf_graphdef.library import Library
+from passkit.frontends.tf_graphdef.missing import refuse_missing
 from passkit.frontends.tf_graphdef.model import Model
-from passkit.frontends.tf_graphdef.opaque import Opaque
+from passkit.frontends.tf_graphdef.opaque import Anything, Opaque
 from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.restoring import Restorer
 from passkit.frontends.tf_graphdef.scope import (
@@ -27,13 +28,16 @@ from passkit.frontends.tf_graphdef.scope import (
     names_behind,
 )
 from passkit.frontends.tf_graphdef.source import Source, read_model
-from passkit.frontends.tf_graphdef.table import TABLE
+from passkit.frontends.tf_graphdef.value import Value
 from passkit.graph.graph import Graph
+from passkit.graph.node import Entry, var
 from passkit.values.lazy import Lazy
 
 if TYPE_CHECKING:
     from passkit.frontends.tf_graphdef import host
+    from passkit.frontends.tf_graphdef.training import tracing
 else:
+    tracing = Lazy("passkit.frontends.tf_graphdef.training.tracing")
     host = Lazy("passkit.frontends.tf_graphdef.host")  # few models need it
 
 Dims: TypeAlias = Sequence[int | str | None]
@@ -49,6 +53,7 @@ def load(
     tags: Sequence[str] = ("serve",),
     max_rounds: int = 1000,
     allow_host_ops: Mapping[str, Callable[..., Any]] | None = None,
+    targets: Iterable[str] | None = None,
 ) -> Graph:
     """The graph of a TensorFlow model.
 
@@ -64,11 +69,23 @@ def load(
     ``max_rounds`` bounds how far a loop is unrolled.
     ``allow_host_ops`` gives NumPy functions for operators that passkit does not have. A function
     takes the arrays; keyword-only parameters take attributes of the node.
+    ``targets`` names nodes to run for what they do, such as a train op: then variables are state
+    of the graph, what is assigned is its updates, and draws are made from the input
+    ``run_number``, of which each run needs another. No targets, ``()``, evaluate. `Session` does
+    that for all runs of a model.
 
     Raises: ModelError on anything that is damaged, hostile or not supported.
     """
     model = read_model(source, max_nbytes, signature, tags)
     body = graph_body(model.graph, model.where, model.budget)
+    hosts = host.host_ops(allow_host_ops) if allow_host_ops else {}
+    if targets is not None:
+        heads = () if outputs is None else _outputs(model, body, outputs)
+        number = var("run_number", (), "int64")
+        makers = input_makers(model, body, shapes or {})
+        trainer = tracing.Trainer(model, body, number, makers, max_rounds, hosts)
+        run = trainer.trace(heads, [node_number(model, body, t) for t in targets])
+        return Graph(_entries(model, heads, run.results), run.updates)
     wanted = _outputs(model, body, outputs)
     library = Library(model.graph.library.function, model.where, model.budget)
     most = MOST_CALLED + len(body.nodes)
@@ -78,7 +95,7 @@ def load(
         library,
         Work(most, most, max_rounds),
         Restorer(model, body, library).value,
-        host.host_ops(allow_host_ops) if allow_host_ops else {},
+        hosts,
         input_makers(model, body, shapes or {}),
     )
     for name, variable in model.bound.items():
@@ -87,19 +104,31 @@ def load(
     try:
         found = scope.run([ref for _, ref in wanted])
     except PasskitError:
-        _refuse_missing(program)
+        refuse_missing(program)
         raise
-    _refuse_missing(program)
+    refuse_missing(program)
+    return Graph(_entries(model, wanted, found))
+
+
+def _entries(
+    model: Model, wanted: Sequence[tuple[str, Ref]], found: Sequence[Anything]
+) -> list[Entry]:
+    """Results under their names. Raises: ModelError for what is no array."""
     entries = []
     for (name, _), value in zip(wanted, found, strict=True):
-        if isinstance(value, Opaque):
-            raise ModelError(
-                f"{model.where} cannot return {short(name)}: it is {value.what}, and an array is "
-                f"needed; outputs= chooses others"
-            )
-        entry = value.entry
+        entry = array_of(model, name, value).entry
         entries.append(entry if entry.node.name == name else ops.identity(entry, name=name))
-    return Graph(entries)
+    return entries
+
+
+def array_of(model: Model, name: str, value: Anything) -> Value:
+    """A result that is an array. Raises: ModelError for what is none."""
+    if isinstance(value, Opaque):
+        raise ModelError(
+            f"{model.where} cannot return {short(name)}: it is {value.what}, and an array is "
+            f"needed; outputs= chooses others"
+        )
+    return value
 
 
 def _outputs(
@@ -138,28 +167,16 @@ def _outputs(
 
 def _output(model: Model, body: Body, called: str | None, text: str) -> tuple[str, Ref]:
     name, index = reference(text)
+    return called or name, (node_number(model, body, name, text), index)
+
+
+def node_number(model: Model, body: Body, name: str, text: str | None = None) -> int:
+    """The number of a node. Raises: ModelError for an unknown name."""
     if name not in body.numbers:
         known = [*model.outputs, *body.numbers]
+        what = "to run" if text is None else "to return"
         raise ModelError(
-            f"{model.where} has no node {short(text)} to return; {nearest(name[:200], known)}"
+            f"{model.where} has no node {short(text or name)} {what}; "
+            f"{nearest(name[:200], known)}"
         )
-    return called or name, (body.numbers[name], index)
-
-
-def _refuse_missing(program: Program) -> None:
-    """Raise a ModelError that names all operators that are not supported, if there are any."""
-    found = program.missing
-    if not found:
-        return
-    shown = []
-    for op, places in sorted(found.items())[:50]:
-        names = list(places.values())
-        some = ", ".join(short(n) for n in names[:3]) + (", …" if len(names) > 3 else "")
-        shown.append(f"{short(op)[1:-1]} × {len(names)} ({some})")
-    more = f"; and {len(found) - 50} more operators" if len(found) > 50 else ""
-    total = sum(map(len, found.values()))
-    raise ModelError(
-        f"{program.where} has {total} node(s) of {len(found)} operator(s) that are not supported: "
-        f"{'; '.join(shown)}{more}. allow_host_ops= can give NumPy functions for them, and "
-        f"outputs= ask for results before them; docs/tf_ops.md lists the {len(TABLE)} that are"
-    ) from None
+    return body.numbers[name]

@@ -20,14 +20,38 @@ ASSIGNS = frozenset(
 )
 """Operators that change a variable: they count even where only an order leads to them."""
 
+APPLIES = frozenset(
+    f"{kind}Apply{rule}"
+    for kind in ("", "Resource")
+    for rule in (
+        *("GradientDescent", "Momentum", "Adagrad", "AdagradV2", "RMSProp", "CenteredRMSProp"),
+        *("Adam", "AdaMax", "Adadelta", "Ftrl", "FtrlV2"),
+    )
+) | {"ResourceApplyKerasMomentum"}
+"""Operators that change a variable by its gradient."""
+
+SCATTERS = frozenset(
+    f"{kind}Scatter{how}" for kind in ("", "Resource") for how in ("Add", "Sub", "Update")
+)
+"""Operators that change rows of a variable."""
+
 _ENTRY_NBYTES = 300
 
 
 class Library:
-    """The functions of a model. Raises: ModelError when two have one name."""
+    """The functions of a model. Raises: ModelError when two have one name.
 
-    def __init__(self, functions: Any, where: str, budget: Budget) -> None:
-        self.where, self.budget = where, budget
+    ``changing`` are the operators that change variables.
+    """
+
+    def __init__(
+        self,
+        functions: Any,
+        where: str,
+        budget: Budget,
+        changing: frozenset[str] = ASSIGNS,
+    ) -> None:
+        self.where, self.budget, self.changing = where, budget, changing
         budget.take(_ENTRY_NBYTES * len(functions), f"the {len(functions):,} functions of {where}")
         self.functions: dict[str, Any] = {}
         for function in functions:
@@ -54,7 +78,9 @@ class Library:
 
     def changes(self, node: Any) -> bool:
         """Whether a node assigns to a variable, itself or in a function it calls."""
-        return node.op in ASSIGNS or (bool(self._effects) and self._calls(node, self._effects))
+        if node.op in self.changing:
+            return True
+        return bool(self._effects) and self._calls(node, self._effects)
 
     def _calls(self, node: Any, names: set[str]) -> bool:
         if node.op in names:
@@ -73,7 +99,7 @@ class Library:
         found = {
             name
             for name, function in self.functions.items()
-            if any(node.op in ASSIGNS for node in function.node_def)
+            if any(node.op in self.changing for node in function.node_def)
         }
         users: dict[str, set[str]] = {}
         if found:

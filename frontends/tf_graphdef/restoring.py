@@ -35,7 +35,8 @@ class Restorer:
             raise ModelError(
                 f"{model.where} reads the variable {short(variable.name)}, and has no values of "
                 f"variables; load the SavedModel folder it comes from, or freeze it: "
-                f"convert_variables_to_constants_v2(function).graph.as_graph_def()"
+                f"convert_variables_to_constants_v2(function).graph.as_graph_def(); "
+                f"tf_graphdef.Session or targets= train it"
             )
         key = variable.key or self._restored().get(variable.name) or model.checkpoint.find(variable)
         if key is None:

@@ -19,6 +19,7 @@ from passkit.frontends.tf_graphdef.opaque import Anything, Dead, Handle, Missing
 from passkit.frontends.tf_graphdef.proto import Budget, NodeDef, called, short
 from passkit.frontends.tf_graphdef.table import NODE_NBYTES, TABLE, build
 from passkit.frontends.tf_graphdef.value import Call, Value
+from passkit.graph.node import Entry
 
 if TYPE_CHECKING:
     from passkit.frontends.tf_graphdef.host import HostOp
@@ -67,6 +68,12 @@ class Program:
     variables: dict[str, Variable] = field(factory=dict)
     missing: dict[str, dict[tuple[str, str], str]] = field(factory=dict)
     """The operators that are not supported, and the nodes that have them, each once."""
+    structures: Mapping[str, Structure] = field(factory=lambda: STRUCTURE)
+    """What works on more than arrays."""
+    run_number: Entry | None = None
+    """In a model that is trained, what draws differ by from run to run."""
+    is_set: Callable[[Variable], Value] | None = None
+    """In a session, whether a variable had a value when a run began."""
 
 
 @define(eq=False)
@@ -109,10 +116,13 @@ class Scope:
             )
         return found[index]
 
-    def run(self, heads: Sequence[Ref], kind: tuple[Any, ...] = ()) -> list[Anything]:
+    def run(
+        self, heads: Sequence[Ref], kind: tuple[Any, ...] = (), targets: int = 0
+    ) -> list[Anything]:
         """The results at ``heads``, computing what they need.
 
-        Runs of one ``kind`` have values for the same nodes when they begin.
+        Runs of one ``kind`` have values for the same nodes when they begin. The last ``targets``
+        are run for what they do, and need no results.
         """
         found = self.body.orders.get(kind)
         if found is None:
@@ -120,7 +130,7 @@ class Scope:
             if kind:
                 self.body.orders[kind] = found
         self.compute(found)
-        return [self.result(ref) for ref in heads]
+        return [self.result(ref) for ref in heads[: len(heads) - targets]]
 
     def _order(self, heads: Sequence[int]) -> list[int]:
         """The nodes to compute: what the heads need, and what changes variables before that."""
@@ -154,7 +164,7 @@ class Scope:
         if self.inside:
             node = self._bound(node)
         name = self.prefix + node.name
-        if node.op not in STRUCTURE and node.op not in program.library:
+        if node.op not in program.structures and node.op not in program.library:
             name = self.names.get((number, 0), name)
         call = Call(node, name, program.budget)
         reads = () if node.op in EXITS else self.body.inputs[number]  # a loop is gone round there
@@ -187,7 +197,7 @@ class Scope:
         op = call.node.op
         if not self.inside and site.number in program.inputs:
             return (program.inputs[site.number](call, inputs),)
-        structure = STRUCTURE.get(op)
+        structure = program.structures.get(op)
         if structure is not None:
             return structure(site, inputs)
         if any(isinstance(x, Dead) for x in inputs):
@@ -343,12 +353,15 @@ Structure = Callable[[Site, Sequence[Anything]], Sequence[Anything]]
 STRUCTURE: dict[str, Structure] = {}
 """What each operator does that works on more than arrays."""
 
+TRAINING: dict[str, Structure] = {}
+"""The same for operators of models that are trained: draws, and updates of variables."""
 
-def structure(*names: str) -> Callable[[Structure], Structure]:
-    """Enter a function into `STRUCTURE`, for one or more TensorFlow operators."""
+
+def structure(*names: str, trains: bool = False) -> Callable[[Structure], Structure]:
+    """Enter a function into `STRUCTURE` or `TRAINING`, for one or more TensorFlow operators."""
 
     def enter(function: Structure) -> Structure:
-        STRUCTURE.update(dict.fromkeys(names, function))
+        (TRAINING if trains else STRUCTURE).update(dict.fromkeys(names, function))
         return function
 
     return enter

@@ -145,7 +145,7 @@ def pure(
     updates = [(v, e) for (v, _), e in zip(updates, values, strict=True)]
     whole = core.Graph(heads[: len(outputs)], updates)
     said = tuple(f"{n.name}: {graph.checks[n]}" for n in checked)
-    return Pure(whole, _read(whole), tuple(v.name for v in walk.latest), said)
+    return Pure(whole, read_by(whole), tuple(v.name for v in walk.latest), said)
 
 
 def _sized(heads: Sequence[Entry], feeds: Iterable[Entry]) -> list[Entry]:
@@ -165,7 +165,7 @@ def _sized(heads: Sequence[Entry], feeds: Iterable[Entry]) -> list[Entry]:
     return [get_op("sized_by")(heads[0], *homes), *heads[1:]]
 
 
-def _read(graph: core.Graph) -> tuple[str, ...]:
+def read_by(graph: core.Graph) -> tuple[str, ...]:
     """The variables whose values are needed."""
     found = dict.fromkeys(e.node.name for n in graph.nodes for e in n.inputs if is_state(e))
     found.update(dict.fromkeys(e.node.name for e in graph.heads if is_state(e)))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from passkit.frontends.tinyflow.hosting import is_hosted, on_host
 from passkit.frontends.tinyflow.innermost import Innermost
 from passkit.frontends.tinyflow.refusals import refuses
 from passkit.frontends.tinyflow.running import Pure, pure
-from passkit.frontends.tinyflow.structure import Structure, flattened
+from passkit.frontends.tinyflow.structure import Structure, element_of, flattened
 from passkit.frontends.tinyflow.tensors import HostTensor, Operation
 from passkit.frontends.tinyflow.variables import Variable
 from passkit.graph.node import Entry
@@ -44,6 +45,16 @@ class ConfigProto:
     fusion: str | None = None
     numerics: str | None = None
     check_numerics: bool = False
+
+
+@frozen(eq=False)
+class Traced:
+    """What a run computes: how it is fed, and what each leaf of its fetches is of the results."""
+
+    pure: Pure
+    feeds: Sequence[Feed]
+    places: tuple[Callable[[Any], Any], ...]
+    structure: Structure
 
 
 @frozen(eq=False)
@@ -149,15 +160,10 @@ class Session:
         return plan
 
     def _planned(self, fetches: Any, feeds: Mapping[Any, Any]) -> _Plan:
-        structure = flattened(fetches, self.graph)
-        found = [f for k, v in feeds.items() for f in feeds_of(k, self.graph, v)]
-        entries: list[Entry | Variable] = []
-        places = [self._place(leaf, entries) for leaf in structure.leaves]
-        targets = [n for t in structure.leaves if isinstance(t, Operation) for n in t.nodes]
-        fed = {f.entry: f.input for f in found}
-        run = pure(self.graph, entries, targets, fed)
+        traced = self._traced(fetches, feeds)
+        run = traced.pure
         self._check_devices(run)
-        inputs = self._inputs(run, found)
+        inputs = self._inputs(run, traced.feeds)
         executable = None
         if is_hosted(run, self.graph.run_number.node):
             call = on_host(run.graph, self.state)
@@ -165,7 +171,17 @@ class Session:
             executable = compile(run.graph, state=self.state, **self.options)
             call = _positional(executable, [n.name for n in run.graph.inputs])
         counts = any(n is self.graph.run_number.node for n in run.graph.inputs)
-        return _Plan(call, executable, run, inputs, tuple(places), structure, counts)
+        return _Plan(call, executable, run, inputs, traced.places, traced.structure, counts)
+
+    def _traced(self, fetches: Any, feeds: Mapping[Any, Any]) -> Traced:
+        """What a run of these fetches and feeds computes."""
+        structure = flattened(fetches, partial(element_of, self.graph))
+        found = [f for k, v in feeds.items() for f in feeds_of(k, self.graph, v)]
+        entries: list[Entry | Variable] = []
+        places = [self._place(leaf, entries) for leaf in structure.leaves]
+        targets = [n for t in structure.leaves if isinstance(t, Operation) for n in t.nodes]
+        run = pure(self.graph, entries, targets, {f.entry: f.input for f in found})
+        return Traced(run, found, tuple(places), structure)
 
     def _place(self, leaf: Any, entries: list[Entry | Variable]) -> Callable[[Any], Any]:
         """What a fetch is of the results; ``entries`` are added to."""
@@ -175,11 +191,10 @@ class Session:
             places = [self._place(s, entries) for s in leaf.sources]
             function = leaf.function
             return lambda outs: function(*(p(outs) for p in places))
-        k = len(entries)
         entries.append(leaf if isinstance(leaf, Variable) else leaf.entry)
-        return lambda outs: outs[k] if outs[k].ndim else outs[k][()]
+        return result(len(entries) - 1)
 
-    def _inputs(self, run: Pure, found: list[Feed]) -> tuple[Feed, ...]:
+    def _inputs(self, run: Pure, found: Sequence[Feed]) -> tuple[Feed, ...]:
         """How each input of the run is fed, in its order. Raises: FeedError for a missing one."""
         by_input = {f.input.node: f for f in found}
         out = []
@@ -299,6 +314,11 @@ def _config(target: str, config: ConfigProto | str | None) -> ConfigProto:
     return found if not target else ConfigProto(
         target, found.fusion, found.numerics, found.check_numerics
     )
+
+
+def result(k: int) -> Callable[[Any], Any]:
+    """What fetches the result of a number; one without axes as a NumPy scalar."""
+    return lambda outs: outs[k] if outs[k].ndim else outs[k][()]
 
 
 def _positional(executable: Any, names: list[str]) -> Callable[..., Any]:

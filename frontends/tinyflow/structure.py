@@ -20,33 +20,30 @@ class Structure:
     rebuilt: Callable[[list[Any]], Any]
 
 
-def flattened(fetches: Any, graph: Graph) -> Structure:
+def flattened(fetches: Any, element: Callable[[Any], Any]) -> Structure:
     """The leaves of ``fetches``.
 
-    Raises: FeedError for what cannot be fetched, or belongs to another graph.
+    ``element`` gives what a fetch is that is no list, tuple or dict; None where it is nothing.
+    Raises: FeedError for what cannot be fetched.
     """
     leaves: list[Any] = []
-    build = _builder(fetches, leaves, graph)
+    build = _builder(fetches, leaves, element)
     return Structure(tuple(leaves), build)
 
 
-def _builder(fetch: Any, leaves: list[Any], graph: Graph) -> Callable[[list[Any]], Any]:
-    if isinstance(fetch, str):
-        fetch = _by_name(fetch, graph)
-    if isinstance(fetch, (Tensor, Operation)):
-        if fetch.graph is not graph:
-            raise FeedError(
-                f"{fetch!r} is not an element of this session's graph; make the session with "
-                f"graph=, or within `with graph.as_default()`"
-            )
+def _builder(
+    fetch: Any, leaves: list[Any], element: Callable[[Any], Any]
+) -> Callable[[list[Any]], Any]:
+    found = element(fetch)
+    if found is not None:
         k = len(leaves)
-        leaves.append(fetch)
+        leaves.append(found)
         return lambda values: values[k]
     if isinstance(fetch, Mapping):
-        parts = {name: _builder(f, leaves, graph) for name, f in fetch.items()}
+        parts = {name: _builder(f, leaves, element) for name, f in fetch.items()}
         return lambda values: {name: p(values) for name, p in parts.items()}
     if isinstance(fetch, Sequence):
-        inner = [_builder(f, leaves, graph) for f in fetch]
+        inner = [_builder(f, leaves, element) for f in fetch]
         kind: Any = type(fetch)
         make = kind._make if hasattr(kind, "_make") else kind
         return lambda values: make([p(values) for p in inner])
@@ -54,6 +51,22 @@ def _builder(fetch: Any, leaves: list[Any], graph: Graph) -> Callable[[list[Any]
         f"session.run needs tensors and operations to fetch, got {fetch!r}; in lists, tuples or "
         f"dicts"
     )
+
+
+def element_of(graph: Graph, fetch: Any) -> Any:
+    """The tensor or operation of a graph that a fetch is; a variable may be told by its name.
+
+    Raises: FeedError for an unknown name, and for what belongs to another graph.
+    """
+    found = _by_name(fetch, graph) if isinstance(fetch, str) else fetch
+    if not isinstance(found, (Tensor, Operation)):
+        return None
+    if found.graph is not graph:
+        raise FeedError(
+            f"{found!r} is not an element of this session's graph; make the session with "
+            f"graph=, or within `with graph.as_default()`"
+        )
+    return found
 
 
 def _by_name(name: str, graph: Graph) -> Any:

@@ -94,7 +94,11 @@ def _shape(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
 
 @structure("VarIsInitializedOp", "IsVariableInitialized")
 def _is_initialized(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
-    """A model that is loaded has its variables."""
+    """A model that is loaded has its variables; in a session each run finds out."""
+    if site.program.is_set is not None and inputs and isinstance(inputs[0], Handle):
+        variable = inputs[0].variable
+        if variable.value is None:
+            return (site.program.is_set(variable),)
     return (Value(site.call.name, dtype_of("bool"), known=np.array(True)),)
 
 
@@ -102,12 +106,17 @@ def _is_initialized(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything
 def _assign(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
     site.needs(inputs, 2)
     if isinstance(inputs[0], Handle) and isinstance(inputs[1], Saved):
+        if site.program.run_number is not None:
+            raise ModelError(
+                f"{site.where} restores the variable {short(inputs[0].variable.name)} from a "
+                f"checkpoint; state.load of an .npz file does that here"
+            )
         inputs[0].variable.key = inputs[1].key
         return (inputs[0],)
     if (found := unreachable(site, inputs)) is not None:
         return found
     variable = variable_of(site, inputs[0])
-    variable.value = _fitting(site, variable, site.value(inputs[1]))
+    variable.value = fitting(site, variable, site.value(inputs[1]))
     return (inputs[0],)
 
 
@@ -120,15 +129,20 @@ def _assign_by(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
     op = "add" if "Add" in site.call.node.op else "sub"
     old, change = read(site.program, variable), site.value(inputs[1])
     new = value_of(make(op, old.entry, change.entry))
-    variable.value = _fitting(site, variable, new)
+    variable.value = fitting(site, variable, new)
     return (inputs[0],)
 
 
-def _fitting(site: Site, variable: Variable, value: Value) -> Value:
-    if value.dtype != variable.dtype:
+def fitting(site: Site, variable: Variable, value: Value) -> Value:
+    """A value for a variable. Raises: ModelError for one of another type or shape."""
+    wanted, found = variable.shape, value.shape
+    fits = wanted is None or found is None or len(wanted) == len(found)
+    for n, m in zip(wanted or (), found or (), strict=False):
+        fits = fits and (n == m or not isinstance(m, int))
+    if value.dtype != variable.dtype or not fits:
         raise ModelError(
             f"{site.where} assigns {value.dtype}{show_shape(value.shape)} to the variable "
-            f"{short(variable.name)}, which is {variable.dtype}"
+            f"{short(variable.name)}, which is {variable.dtype}{show_shape(wanted)}"
         )
     return value
 

@@ -1,0 +1,1 @@
+"""Models that are trained: variables are state of the graph, and train ops are its updates."""

@@ -1,0 +1,263 @@
+"""Training graphs that TensorFlow 1 wrote load and train as it trained them."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.errors import FeedError, ModelError
+from passkit.frontends import tf_graphdef
+from passkit.frontends.tf_graphdef.proto import message
+from tests.frontends.tf_graphdef.models import const, model, node, placeholder
+from tests.frontends.tf_graphdef.reference.training import STEPS, Trained, stored
+
+AttrValue = message("AttrValue")
+COMPILED = ("perceptron",)
+"""The others run in NumPy, which costs no compiler; operators' kernels have tests of their own."""
+
+
+@cache
+def fixtures() -> dict[str, Trained]:
+    """All models."""
+    return stored()
+
+
+def begun(name: str, **options: Any) -> tuple[tf_graphdef.Session, dict[str, Any]]:
+    """A session with TensorFlow's initial values, and its feeds."""
+    found = fixtures()[name]
+    session = tf_graphdef.Session(found.model, **options)
+    session.run("init")
+    assert set(session.state.arrays) == set(found.before)
+    for variable, value in found.before.items():
+        session.state[variable] = value
+    return session, {f"{k}:0": v for k, v in found.feeds.items()}
+
+
+NAMES = ("lenet", "lenet_ref", "perceptron", "logistic", "rules", "rules_ref")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_three_steps_give_tensorflows_losses_and_variables(name: str) -> None:
+    """Losses, and every variable with its slots, are what TensorFlow had."""
+    found = fixtures()[name]
+    session, feeds = begun(name, target="cpu" if name in COMPILED else "interpret")
+
+    losses = [session.run(["loss:0", "train"], feeds)[0] for _ in range(STEPS)]
+
+    np.testing.assert_allclose(losses, found.losses, rtol=2e-5)
+    for variable, value in found.after.items():
+        assert not np.array_equal(value, found.before[variable]), variable
+        np.testing.assert_allclose(
+            session.state[variable], value, rtol=2e-4, atol=2e-6, err_msg=variable
+        )
+
+
+def test_the_file_has_these_models() -> None:
+    """No model of the fixtures goes without a test."""
+    assert set(fixtures()) == set(NAMES)
+
+
+def test_a_train_op_is_an_executable_on_shared_state() -> None:
+    """The same by `load`: a step and an evaluation for batches of any size, on one state."""
+    found = fixtures()["logistic"]
+    shapes = {"x": ("n", 6), "y": ("n",)}
+    step, loss = (
+        tf_graphdef.load(found.model, ["loss:0"], shapes, targets=t) for t in (["train"], ())
+    )
+    state = pk.State.of(step)
+    for name, value in found.before.items():
+        state[name] = value
+    train, evaluate = (pk.compile(g, state=state, target="interpret") for g in (step, loss))
+
+    losses = [train(found.feeds)[0] for _ in range(STEPS)]
+
+    np.testing.assert_allclose(losses, found.losses, rtol=2e-5)
+    np.testing.assert_allclose(state["w"], found.after["w"], rtol=2e-4)
+    half = {k: v[:8] for k, v in found.feeds.items()}
+    assert np.isfinite(evaluate(half)[0])
+    np.testing.assert_array_equal(state["w"], pk.State(state.arrays)["w"])
+
+
+def test_reads_come_before_or_after_writes_as_edges_say() -> None:
+    """Whatever is fetched first: a read sees the writes that it comes after, and no others."""
+    session, feeds = begun("perceptron", target="interpret")
+
+    first = session.run(["train", "sooner:0", "later:0", "global_step:0"], feeds)
+    again = session.run({"later": "later:0", "sooner": ("sooner:0", "train")}, feeds)
+
+    assert first == [None, 0, 10, 1]
+    assert again == {"later": 20, "sooner": (10, None)}
+
+
+def _variable(name: str, *shape: int, op: str = "VarHandleOp", **attrs: Any) -> Any:
+    return node(op, name, dtype=np.dtype("float32"), shape=shape, **attrs)
+
+
+def test_draws_writes_and_questions_of_a_session() -> None:
+    """Draws differ from run to run and repeat in another session; additions all count."""
+    graph = model(
+        const("shape", [3]),
+        const("one", 1.0),
+        const("low", 2),
+        const("high", 5),
+        node("RandomUniform", "u", "shape", dtype=np.dtype("float32"), seed=1),
+        node("RandomUniformInt", "k", "shape", "low", "high", Tout=np.dtype("int32")),
+        node("RandomShuffle", "s", "shuffled"),
+        const("shuffled", np.arange(50, dtype="int32")),
+        _variable("w", op="VariableV2"),
+        node("Assign", "init", "w", "one"),
+        node("AssignAdd", "up", "w", "one"),
+        node("AssignAdd", "up2", "w", "one"),
+        _variable("h"),
+        node("AssignVariableOp", "set", "h", "one"),
+        node("VarIsInitializedOp", "is_set", "h"),
+        node("VarIsInitializedOp", "is_set_after", "h", "^set"),
+        node("NoOp", "both", "^up", "^up2"),
+        node("Assert", "never", "one", "^u"),
+        node("NoOp", "guarded", "^never", "^up"),
+    )
+    one, other = (tf_graphdef.Session(graph, target="interpret") for _ in range(2))
+    names = ["u:0", "k:0", "s:0"]
+    first, second, repeated = one.run(names), one.run(names), other.run(names)
+
+    for a, b, c in zip(first, second, repeated, strict=True):
+        np.testing.assert_array_equal(a, c)
+        assert not np.array_equal(a, b)
+    assert set(first[1]) <= {2, 3, 4} and sorted(first[2]) == list(range(50))
+    assert one.run(["is_set:0", "set"]) == [False, None]
+    assert one.run(["is_set:0", "is_set_after:0"]) == [True, True]
+    assert one.run("init:0") == 1
+    assert one.run(["both", "w:0", "up:0"])[1] == 3
+    assert one.run(["guarded", "w:0"])[1] == 4
+    assert one.run("w:0", {"one:0": np.float32(9)}) == 4
+
+
+def _refused(*nodes: Any) -> Any:
+    return model(
+        const("one", 1.0),
+        const("two", [1.0, 2.0]),
+        const("ints", [1, 2]),
+        const("text", 3),
+        _variable("w", 2),
+        _variable("small", 3),
+        *nodes,
+    )
+
+
+ADAM = ("one", "one", "one", "one", "one", "one", "two")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        (
+            [node("ResourceApplyAdam", "t", "w", "w", "small", *ADAM)],
+            r"changes 'w', float32\(2,\), with 'small', float32\(3,\)",
+        ),
+        (
+            [node("ResourceApplyGradientDescent", "t", "w", "one", "one")],
+            r"needs float32\(2,\) as delta for the variable 'w', got float32\(\)",
+        ),
+        (
+            [node("ResourceApplyGradientDescent", "t", "w", "text", "two")],
+            r"needs float32\(\) as alpha for the variable 'w', got int32\(\)",
+        ),
+        (
+            [node("ResourceApplyGradientDescent", "t", "two", "one", "two")],
+            "needs the handle of a variable, and 'two' is an array",
+        ),
+        (
+            [node("ResourceApplyFtrl", "t", "w", "w", "w", "two", *["one"] * 4,
+                  multiply_linear_by_lr=True)],
+            "ResourceApplyFtrl 't' has multiply_linear_by_lr = True",
+        ),
+        (
+            [node("ResourceScatterAdd", "t", "w", "two", "two")],
+            "integers and rows of float32 for the variable 'w', got float32 and float32",
+        ),
+        (
+            [node("AssignVariableOp", "t", "w", "one")],
+            r"assigns float32\(\) to the variable 'w', which is float32\(2,\)",
+        ),
+        (
+            [_variable("v", None), node("ReadVariableOp", "t", "v")],
+            "the variable 'v' needs a known shape to be trained",
+        ),
+        (
+            [_variable("v", 2, shared_name="a/../?"), node("AssignVariableOp", "t", "v", "two")],
+            r"the variable 'a/\.\./\?' needs a name of letters",
+        ),
+        (
+            [_variable("v", 1 << 20, 1 << 12), node("ReadVariableOp", "t", "v")],
+            "the variable 'v' .*17,179,869,184 bytes",
+        ),
+        (
+            [const("names", np.array(3)), node("NoOp", "t", "^u"), node("NoOp", "u", "^t")],
+            "'u' reads '(t|u)', which depends on it: a cycle",
+        ),
+        (
+            [node("AssignAddVariableOp", "t", "w", "two", "^u"), node("NoOp", "u", "^t")],
+            "'u' reads 't', which depends on it: a cycle",
+        ),
+        ([node("Frobnicate", "f"), node("AssignVariableOp", "t", "w", "f")], "Frobnicate × 1"),
+    ],
+)
+def test_what_does_not_fit_is_named(nodes: list[Any], message: str) -> None:
+    """Wrong types and shapes, unknown variables, cycles and operators are told by name."""
+    session = tf_graphdef.Session(_refused(*nodes), target="interpret")
+
+    with pytest.raises(ModelError, match=message):
+        session.run("t" if nodes[-1].op != "ReadVariableOp" else "t:0")
+
+
+def test_feeds_and_fetches_that_do_not_fit_are_named() -> None:
+    """Unknown names, wrong shapes, missing feeds, and variables without a value."""
+    graph = model(
+        placeholder("x", None, 2),
+        _variable("w", 2, op="VariableV2"),
+        node("Mul", "y", "x", "w"),
+        node("VarHandleOp", "h", dtype=np.dtype("float32"), shape=(2,)),
+    )
+    session = tf_graphdef.Session(graph, target="interpret")
+    x = np.ones((1, 2), "f")
+
+    with pytest.raises(FeedError, match="variable 'w' has no value in this session"):
+        session.run("y:0", {"x:0": x})
+    with pytest.raises(FeedError, match="placeholder 'x' needs a value in feed_dict"):
+        session.run("y:0")
+    with pytest.raises(FeedError, match=r"'x' needs a feed of shape \(\?, 2\), got \(3,\)"):
+        session.run("y:0", {"x:0": np.ones(3, "f")})
+    with pytest.raises(FeedError, match="got 'z:0'; known: x"):
+        session.run("y:0", {"z:0": x})
+    with pytest.raises(FeedError, match="as keys, got 7"):
+        session.run("y:0", {7: x})
+    with pytest.raises(FeedError, match="tensors and operations to fetch, got 7"):
+        session.run(7)
+    with pytest.raises(ModelError, match="has no node 'trains' to run"):
+        session.run("trains")
+    with pytest.raises(ModelError, match="cannot return 'h': it is a handle of a variable"):
+        session.run("h:0")
+    with pytest.raises(AttributeError, match="tf_graphdef has no 'Sessions'"):
+        tf_graphdef.Sessions  # noqa: B018
+    drawn = model(const("n", [3]), node("RandomUniform", "u", "n", dtype=np.dtype("float32")))
+    with pytest.raises(ModelError, match=r"RandomUniform × 1 \('u'\).*targets= loads a model"):
+        tf_graphdef.load(drawn, "u")
+    with pytest.raises(ModelError, match="reads the variable 'w'.*targets= train it"):
+        tf_graphdef.load(fixtures()["logistic"].model, "loss")
+
+
+def test_restoring_from_a_checkpoint_is_refused() -> None:
+    """A graph's own restoring needs TensorFlow's files; `.npz` files are this session's."""
+    text = {"dtype": 7, "tensor_shape": {"dim": [{"size": 1}]}, "string_val": [b"w"]}
+    names = node("Const", "names")
+    names.attr["value"].CopyFrom(AttrValue(tensor=text))
+    names.attr["dtype"].type = 7
+    restored = node("RestoreV2", "restored", "names", "names", "names")
+    graph = model(names, restored, _variable("w", 1), node("Assign", "put", "w", "restored"))
+
+    with pytest.raises(ModelError, match="restores the variable 'w' from a checkpoint"):
+        tf_graphdef.Session(graph).run("put")
