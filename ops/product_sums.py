@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,8 @@ import numpy as np
 from passkit.errors import ShapeError
 from passkit.graph.infer import agree
 from passkit.graph.node import Entry, Node
-from passkit.graph.op import OpPattern, register_op
-from passkit.ops.linalg import matmul, matmul_gradient
+from passkit.graph.op import OpPattern, get_op, register_op
+from passkit.ops.linalg import LIBRARIES, matmul, matmul_gradient
 from passkit.ops.rules import shapes_text, takes
 from passkit.values.size import Shape
 
@@ -67,6 +68,17 @@ def _gradient(node: Node, dy: Entry) -> list[Entry]:
     return found
 
 
+def _expanded(node: Node, *operands: Entry) -> Entry | None:
+    """Products that are added, for floats of which no library has products."""
+    dtype = operands[0].dtype
+    if dtype is None or dtype.name in LIBRARIES:
+        return None
+    products = [matmul(a, b, **node.params) for a, b in _pairs(node, operands)]
+    total: Entry = reduce(get_op("add"), products)
+    return total
+
+
+matmul_sum.set_attr("FExpand", _expanded)
 matmul_sum.set_attr("FInferShape", _shape)
 matmul_sum.set_attr("FInferType", takes("f"))
 matmul_sum.set_attr("FCompute", _compute)

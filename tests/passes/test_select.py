@@ -18,6 +18,7 @@ from passkit.passes.fusion.greedy import greedy
 from passkit.passes.fusion.scores import Scorer, modelled
 from passkit.passes.fusion.select import selected
 from passkit.plan.group import Group
+from passkit.plan.planner import plan_group
 from passkit.plan.target import Target, cpu
 from passkit.program.planning import LADDER
 from passkit.selection.exact import exact
@@ -135,6 +136,27 @@ def test_hints_and_fuel(options: dict[str, Any], wanted: list[str]) -> None:
     made = kernels(fused(attention(64, 94, 32), **options))
 
     assert [k for k in made if " " in k] == wanted
+
+
+def test_what_a_cell_leaves_is_put_side_by_side_where_it_is_made() -> None:
+    """A concatenation behind a recurrent cell is no kernel of its own, and the results stay."""
+    x, w = pk.var("x", (64, 3, 16)), pk.var("w", (80, 64))
+    h = pk.var("h", (64, 64))
+    for t in range(3):
+        h = o.tanh(o.matmul(o.concat(x[:, t], h, axis=1), w)) * o.sigmoid(h)
+    graph = pk.Graph([h])
+    found = kernels(fused(graph))
+
+    assert sum("tanh" in k for k in found) == 3 and len(found) == 4
+    assert sum("tanh" in k and "concat" in k for k in found) == 2
+    joined = next(
+        g for g in fused(graph).attrs["subgraph"].values()
+        if {"tanh", "concat"} <= {n.op.name for n in g.ops}
+    )
+    plan = plan_group(joined, cpu())
+    assert plan.stitching is not None and modelled(joined, cpu()) < 0.3 * plan.seconds
+    feeds = feeds_of(graph, np.random.default_rng(0))
+    agrees(graph, feeds, pk.compile(graph)(feeds), rtol=1e-4)
 
 
 def test_other_strategies_select_nothing() -> None:
