@@ -216,7 +216,7 @@ class _Packing:
             for node in nodes[1:]:
                 if self._spend(node):
                     kept = kept.with_(self._alone(node))
-            self._keep(kept, self.graph.names)
+            self._keep(kept, {n: _name(n) for n in kept.nodes})
 
     # Packs.
 
@@ -300,6 +300,9 @@ class _Packing:
                     made = old.replaced([copies[e] for e in old.inputs], ())
                     copies.update(zip(old.entries, made.entries, strict=True))
                     origin |= {made: body.origin[old]} if old in body.origin else {}
+            # What is only waited for is in no graph, but people may ask where it went.
+            alive = set(body.graph.nodes)
+            origin |= {n: name for n, name in body.origin.items() if n not in alive}
             outputs += [copies[e] for e in body.graph.outputs]
         group = Group(Graph(outputs), Kind.PACKED, origin)
         control = dict.fromkeys(moved[c] for n in home.nodes for c in n.control)
@@ -316,6 +319,12 @@ SIZES, LARGEST = 6, 4
 
 def _body(node: Node) -> Group:
     return node.params["body"]  # type: ignore[no-any-return]
+
+
+def _name(node: Node) -> str:
+    """What people know a kernel by: the operator of its first result."""
+    body = _body(node)
+    return body.called(body.graph.outputs[0].node)
 
 
 def heights(graph: Graph, unit: Mapping[Node, Node]) -> dict[Node, int] | None:
