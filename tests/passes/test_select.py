@@ -182,7 +182,7 @@ def test_a_clock_overrules_the_model() -> None:
     usual = [measured(g, 1.0) for found in others for g in found.values()]
 
     assert apart and usual
-    for factor, count in ((0.9, 1), (1.1, 1), (5.0, 0)):
+    for factor, count in ((0.8, 1), (1.0, 1), (5.0, 0)):
         evaluator = Evaluator([*usual, measured(joined, factor)])
         found = fused(graph, evaluator=evaluator).attrs["subgraph"].values()
         assert sum(g.key == joined.key for g in found) == count
