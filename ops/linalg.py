@@ -105,7 +105,7 @@ def _product(a: Entry, b: Entry, flip_a: bool, flip_b: bool) -> Entry:
     return make("matmul", a, b, transpose_a=flip_a, transpose_b=flip_b)
 
 
-def _matmul_gradient(node: Node, dy: Entry) -> list[Entry]:
+def matmul_gradient(node: Node, dy: Entry) -> list[Entry]:
     """By the left operand ``dy bᵀ``, by the right one ``aᵀ dy``; batches that broadcast add up."""
     (a, b), flip_a, flip_b = node.inputs, node.params["transpose_a"], node.params["transpose_b"]
     da = _product(b, dy, flip_b, True) if flip_a else _product(dy, b, False, not flip_b)
@@ -121,7 +121,24 @@ def _rows(x: Entry) -> Entry:
     return make("reshape", x, shape=(numel(shape[:-1]), shape[-1]))
 
 
-matmul.set_attr("FGradient", _matmul_gradient)
+matmul.set_attr("FGradient", matmul_gradient)
+
+LIBRARIES = ("float32", "float64")
+"""The dtypes of which libraries have products."""
+
+
+def _summed(nodes: Sequence[Node]) -> Entry | None:
+    """The sum of products as one operator; None where no library serves them all alike."""
+    first = nodes[0]
+    for node in nodes:
+        dtype = node.entries[0].dtype
+        plain = all(len(known_shape(e)) == 2 for e in node.inputs)
+        if not plain or node.params != first.params or dtype is None or dtype.name not in LIBRARIES:
+            return None
+    return make("matmul_sum", *(e for n in nodes for e in n.inputs), **first.params)
+
+
+matmul.set_attr("FSum", _summed)
 
 linear = register_op(
     "linear",

@@ -10,10 +10,10 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.graph.node import known_shape
-from passkit.plan.target import target_of
+from passkit.plan.target import Target, target_of
 from passkit.program.executable import Executable
 from passkit.sharing.sharing import Sharing, share
-from passkit.stitching import costs, plan
+from passkit.stitching import plan
 from tests.random_stitches import random_stitch
 from tests.together import prebuilt
 
@@ -23,6 +23,12 @@ MENDED = (40, 89, 107, 145, 334, 346, 1096, 1939)
 """Seeds that have found a fault."""
 SHRUNK = (10, 22, 47, 78, 98, 136, 1059, 1094, 1105, 1111)
 """Seeds of groups in which a value can be given up."""
+
+
+def eager(name: str) -> Target:
+    """A target whose tiles cost nothing: kernels have as many as there may be."""
+    target = target_of(name)
+    return evolve(target, rates=evolve(target.rates, tile=0.0))
 
 
 def agree(graph: pk.Graph, exe: Executable) -> None:
@@ -46,12 +52,11 @@ def test_block_by_block(first: int) -> None:
         agree(graph, pk.compile(graph, target="blocks", keep_together=names))
 
 
-def test_seeds_that_found_faults(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_seeds_that_found_faults() -> None:
     """As many tiles as there may be, since those have found the most."""
-    monkeypatch.setattr(costs, "TURN", 0.0)
     for seed in MENDED:
         graph, names = random_stitch(seed)
-        agree(graph, pk.compile(graph, target="blocks", keep_together=names))
+        agree(graph, pk.compile(graph, target=eager("blocks"), keep_together=names))
 
 
 def test_where_rows_lie_close(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,7 +72,6 @@ def test_where_arrays_are_given_up(
     dialect: str, lanes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Little scratch: parts compute again what others had, for the CPU and as on a GPU."""
-    monkeypatch.setattr(costs, "TURN", 0.0)
     given_up = []
 
     def noted(*args: Any) -> Any:
@@ -79,17 +83,16 @@ def test_where_arrays_are_given_up(
     for seed in SHRUNK:
         graph, names = random_stitch(seed)
         for limit in (256, 1024, 4096):
-            target = evolve(target_of("blocks"), scratch=limit, lanes=lanes, dialect=dialect)
+            target = evolve(eager("blocks"), scratch=limit, lanes=lanes, dialect=dialect)
             agree(graph, pk.compile(graph, target=target, keep_together=names))
 
     assert len(given_up) >= 5
 
 
-def test_native(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_native() -> None:
     """The same text compiled."""
-    monkeypatch.setattr(costs, "TURN", 0.0)
     made = [random_stitch(seed) for seed in (*MENDED, *range(200, 214))]
-    options = [{"keep_together": names} for _, names in made]
+    options = [{"keep_together": names, "target": eager("cpu")} for _, names in made]
     ready = prebuilt([graph for graph, _ in made], options)
     for (graph, _), fused, own in zip(made, ready, options, strict=True):
         agree(graph, pk.compile(fused, **own))

@@ -40,6 +40,7 @@ FScan = declare("FScan", _function, "(node) -> Scan(axis, identity, combine): fo
 FContract = declare("FContract", _function, "(node) -> Contract(batch, m, n, k)")
 FExample = declare("FExample", _function, "(dtype) -> (inputs, params): a call that shows it")
 FExpand = declare("FExpand", _function, "(node, *x) -> entries by which it runs, or None")
+FSum = declare("FSum", _function, "(nodes) -> Entry or None: the sum of their results as one node")
 FSimplify = declare("FSimplify", _function, "(node) -> Entry or None: exact algebra")
 FCompute = declare("FCompute", _function, "(node, *arrays) -> array or tuple, in NumPy")
 FRun = declare(

@@ -1,23 +1,27 @@
-"""The model's seconds of schedules of one group, to hold them against each other.
+"""The model's seconds of kernels and of libraries' products, from the numbers of a target.
 
-`Schedule.seconds` is what the work takes, whoever does it; here come the tiles and rows that have
-to begin and end, lanes that stand idle, and threads that have nothing left to do.
+`Schedule.seconds` is what the work takes, whoever does it. `model_seconds` adds tiles and rows that
+have to begin and end, lanes that stand idle, and threads that have nothing left to do: by that
+schedules of one group are held against each other. `kernel_seconds` holds groups against each
+other: what is too much in all schedules of a group counts there, and is corrected by `Rates`.
 """
 
 from __future__ import annotations
 
+from passkit.ast.folds import Contract
+from passkit.graph.node import Node, known_shape
 from passkit.lowering.loops import Loops, tiles_of
 from passkit.plan.group import Group
 from passkit.plan.phases import alone
-from passkit.plan.schedule import Schedule
+from passkit.plan.schedule import PartPlan, Schedule, Stitching, is_expensive, least_bytes
 from passkit.plan.target import Target
 from passkit.space.layout import Layout, lay_out
+from passkit.space.orderly import are_orderly
+from passkit.space.space import folding_of, is_free
 from passkit.space.tiling import Composition
 from passkit.stitching.costs import imbalance, row_seconds
+from passkit.stitching.cutting import contract_of
 from passkit.values.size import numel
-
-TILE = 4e-8
-"""Seconds that a tile takes besides its work."""
 
 
 def model_seconds(group: Group, schedule: Schedule, target: Target) -> float:
@@ -34,13 +38,121 @@ def model_seconds(group: Group, schedule: Schedule, target: Target) -> float:
     if not schedule.seconds or not isinstance(tiles, int) or not tiles:
         return 0.0
     work = schedule.seconds * _idle(schedule, target)
-    total = work + tiles * TILE + _between(schedule)
+    total = work + tiles * target.rates.tile + _between(schedule, target)
     return total * imbalance(tiles) if total >= target.parallel else total
 
 
-def work_seconds(schedule: Schedule) -> float:
-    """Seconds of the work of a kernel of one space and of its rows, whoever does it."""
-    return schedule.seconds + _between(schedule)
+def kernel_seconds(group: Group, plan: Schedule, target: Target) -> float:
+    """Seconds of one thread for a kernel beside other kernels, 0 where sizes are unknown."""
+    rates = target.rates
+    raw = model_seconds(group, plan, target)
+    if not raw or plan.parts:
+        return rates.folds * raw
+    if plan.stitching is None:
+        rate = rates.points if plan.composition is Composition.THREAD else rates.folds
+        work = rate * (plan.seconds + _between(plan, target)) * _crowded(group, target)
+    elif _is_plain(group, plan.stitching):
+        return _stitched_seconds(group, plan, target)
+    else:
+        own = sum(p.schedule.seconds for p in plan.stitching.parts if p.schedule is not None)
+        work = plan.seconds - (1 - rates.folds) * min(own, plan.seconds)
+        work += sum(matrices_of(n) for n in group.ops) * rates.matrix
+        return work + rates.memory * _from_memory(group, target)
+    return max(work, _from_memory(group, target))
+
+
+def _stitched_seconds(group: Group, plan: Schedule, target: Target) -> float:
+    """Of a stitched kernel without products: its operations, or what it moves, as of any kernel.
+
+    What its parts pass on stays in a core's first cache. Too few tiles leave threads without work.
+    """
+    assert plan.stitching is not None
+    rates, parts, tiles = target.rates, plan.stitching.parts, plan.stitching.tiles
+    if not isinstance(tiles, int) or not tiles:
+        return 0.0
+    work = sum(_part_seconds(group, p, plan.stitching, target) for p in parts)
+    folds = any(_folds(group, p) for p in parts)
+    moved = (rates.folds if folds else rates.points) * target.moving(least_bytes(group.graph))
+    total = max(work, moved, _from_memory(group, target)) + tiles * len(parts) * rates.part
+    return total * max(1.0, FEW / tiles) if total >= target.parallel else total
+
+
+def _part_seconds(group: Group, part: PartPlan, stitching: Stitching, target: Target) -> float:
+    """Of a part of a stitched kernel: as a kernel, but for memory; as often as tiles compute it."""
+    assert part.schedule is not None
+    again = 1.0
+    for k in part.results:
+        region, whole = stitching.region(k), numel(known_shape(group.graph.nodes[k].entries[0]))
+        if region is not None and isinstance(whole, int) and whole:
+            points = numel(region.length(j) for j in range(len(region.shape))) * stitching.tiles
+            again = max(again, points / whole if isinstance(points, int) else 1.0)
+    if _folds(group, part):
+        own = part.schedule.seconds + _between(part.schedule, target)
+        return again * target.rates.folds * own
+    points = numel(a.extent for a in part.schedule.axes)
+    nodes = [n for k in part.nodes if not is_free(n := group.graph.nodes[k])]
+    each = sum(target.expensive if is_expensive(n) else target.light for n in nodes)
+    each *= _idle(part.schedule, target)
+    return again * target.rates.points * each * points if isinstance(points, int) else 0.0
+
+
+FEW = 4
+"""Tiles that are enough for a few threads."""
+
+
+def _is_plain(group: Group, stitching: Stitching) -> bool:
+    """Whether parts have no products, and read as they write."""
+    return all(p.schedule is not None for p in stitching.parts) and are_orderly(group.ops)
+
+
+def _folds(group: Group, part: PartPlan) -> bool:
+    return any(folding_of(group.graph.nodes[k]) is not None for k in part.nodes)
+
+
+def _crowded(group: Group, target: Target) -> float:
+    """How much longer a loop takes that walks through many arrays at a time."""
+    found = [*(n.entries[0] for n in group.graph.inputs), *group.graph.outputs]
+    large = sum(numel(known_shape(e)) not in (0, 1) for e in found)
+    return 1.0 + target.rates.stream * max(0, large - target.rates.streams)
+
+
+def product_of(group: Group) -> Contract | None:
+    """The product of matrices that a group is, if it is one of a library."""
+    return contract_of(group.ops[0]) if len(group.ops) == 1 else None
+
+
+def library_seconds(group: Group, product: Contract, target: Target) -> float:
+    """Seconds that a library takes for a product of matrices, 0 where sizes are unknown.
+
+    Where all have the same right operand, they are one.
+    """
+    node, rates = group.ops[0], target.rates
+    rows, columns, steps = (
+        n if isinstance(n, int) else 0 for n in (product.m, product.n, product.k)
+    )
+    matrices = matrices_of(node)
+    if not matrices * steps:
+        return 0.0
+    calls = 1 if len(known_shape(node.inputs[1])) == 2 else matrices
+    wide = -(-columns // rates.columns) * rates.columns
+    nbytes = least_bytes(group.graph)
+    moved = nbytes / (target.bandwidth * next(f for most, f in rates.caches if nbytes < most))
+    return matrices * rows * wide * steps / rates.library + calls * rates.call + moved
+
+
+def matrices_of(node: Node) -> int:
+    """How many matrices a product makes; none where sizes are unknown."""
+    found = contract_of(node)
+    if found is None:
+        return 0
+    points, each = numel(known_shape(node.entries[0])), found.m * found.n
+    return points // each if isinstance(points, int) and isinstance(each, int) and each else 0
+
+
+def _from_memory(group: Group, target: Target) -> float:
+    """Seconds until what is too much for caches has been read and written."""
+    nbytes, rates = least_bytes(group.graph), target.rates
+    return nbytes / (rates.memory * target.bandwidth) if nbytes >= rates.far else 0.0
 
 
 def _lanes(schedule: Schedule) -> tuple[int, int]:
@@ -63,6 +175,6 @@ def _idle(schedule: Schedule, target: Target) -> float:
     return -(-length // target.lanes) * target.lanes / length
 
 
-def _between(schedule: Schedule) -> float:
+def _between(schedule: Schedule, target: Target) -> float:
     """Seconds between the passes of a kernel over its rows, and at the ends of their folds."""
-    return _lanes(schedule)[0] * row_seconds(schedule, schedule.space.axes[-1].reduced)
+    return _lanes(schedule)[0] * row_seconds(schedule, schedule.space.axes[-1].reduced, target)

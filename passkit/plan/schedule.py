@@ -9,8 +9,8 @@ from attrs import evolve, field, frozen
 
 from passkit.ast.stage import Place
 from passkit.graph.graph import Graph
-from passkit.graph.node import Node, known_shape
-from passkit.graph.op import OpPattern, TOpCost
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.op import FElement, OpPattern, TOpCost
 from passkit.plan.target import Target
 from passkit.space.layout import Layout
 from passkit.space.space import Axis, Role, Space, is_free, reduce_of
@@ -299,11 +299,22 @@ def estimate(layout: Layout, target: Target, points: int | None = None) -> float
 
 
 def least_bytes(graph: Graph) -> int:
-    """Bytes that a group must read and write at least, where sizes are known."""
-    entries = [n.entries[0] for n in graph.inputs] + list(graph.outputs)
-    total = 0
-    for e in entries:
-        size = numel(known_shape(e))
-        assert e.dtype is not None
-        total += size * e.dtype.nbytes if isinstance(size, int) else 0
+    """Bytes that a group must read and write at least, where sizes are known.
+
+    Of an input that is only gathered from, or sliced, that is no more than what is made of it.
+    """
+    total = sum(_nbytes(e) for e in graph.outputs)
+    for node in graph.inputs:
+        entry = node.entries[0]
+        users = graph.users.get(entry, ())
+        moved = [e for n in users if n.op and FElement.get(n.op.name) for e in n.entries]
+        whole = _nbytes(entry)
+        total += min(whole, sum(map(_nbytes, moved))) if len(moved) == len(users) > 0 else whole
     return total
+
+
+def _nbytes(entry: Entry) -> int:
+    """The bytes of a value, 0 where its size is unknown."""
+    size = numel(known_shape(entry))
+    assert entry.dtype is not None
+    return size * entry.dtype.nbytes if isinstance(size, int) else 0

@@ -9,6 +9,7 @@ from pathlib import Path
 from attrs import evolve, frozen
 
 from passkit.errors import SettingError, nearest
+from passkit.plan.rates import ZEN4, Rates
 
 DEVICES = ("opencl", "cuda")
 KIB = 1 << 10
@@ -25,8 +26,9 @@ class Target:
     ``parallel`` the seconds of serial work above which threads pay; ``stream_bytes`` the bytes of
     results from which on they go past the caches. Kernels of at most ``packed`` seconds may be
     packed, if at most ``packed_bytes`` were made for them and ``max_arguments`` are enough: where
-    that saves ``worth`` seconds, ``meeting`` being what threads lose at the end of a kernel.
-    Where it was measured, ``curve`` has bytes moved and bytes a second, in place of ``bandwidth``.
+    that saves ``worth`` seconds, or one thread soon does it all, ``meeting`` being what threads
+    lose at the end of a kernel. Where it was measured, ``curve`` has bytes moved and bytes a
+    second, in place of ``bandwidth``. ``rates`` say what the work of kernels and libraries takes.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Target:
     block: int = 256
     grows: bool = False
     curve: tuple[tuple[int, float], ...] = ()
+    rates: Rates = ZEN4
 
     def moving(self, nbytes: int) -> float:
         """The seconds in which one thread moves so many bytes: by the curve, if there is one.

@@ -15,6 +15,7 @@ LADDER = (
     "Functionalize",
     "Expand",
     "Simplify",
+    "SumProducts",
     "SplitReduce",
     "Fusion",
     "SchedulePlan",

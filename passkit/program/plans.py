@@ -149,7 +149,7 @@ def keep(
             return
         if row is not None and row[0] == "launch":
             row = ("launch", digests[step.kernel.key], *row[2:])  # type: ignore[union-attr]
-        elif row is not None and row[0] == "gemm":
+        elif row is not None and row[0] in ("gemm", "gemm_sum"):
             row = (*row[:2], None, None, *row[4:])
         elif row is not None and row[0] == "convolution":
             row = (row[0], units.setdefault("convolution", _unit()), *row[2:])
@@ -210,13 +210,13 @@ def _linked(row: Any, entries: Mapping[str, int]) -> Any:
     """A row with addresses in the place of names."""
     if row[0] == "launch":
         return ("launch", entries[row[1]], *row[2:])
-    if row[0] == "gemm":
+    if row[0] in ("gemm", "gemm_sum"):
         from passkit.runtime.native.blas import blas  # looks for a library
 
         library = blas()
         function = library.sgemm if row[1] == "gemm_f32" else library.dgemm
-        flags = (*row[10][:2], library.ilp64)
-        return (*row[:2], launcher.builtin(row[1]), function, *row[4:10], flags)
+        entry = launcher.builtin(row[1] if row[0] == "gemm" else f"{row[1]}_sum")
+        return (*row[:2], entry, function, *row[4:-1], (*row[-1][:2], library.ilp64))
     if row[0] == "convolution":
         return (row[0], entries[row[1]], *row[2:])
     return row

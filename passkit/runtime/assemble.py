@@ -137,6 +137,8 @@ class _Assembly:
             return Launch(rtc.kernel, rtc.entry, refs)
         if TLibraryCall.get(node.op.name) == "gemm" and self.dtype(node) in GEMM:
             return self.gemm(node)
+        if TLibraryCall.get(node.op.name) == "gemm_sum" and self.dtype(node) in GEMM:
+            return self.gemm_sum(node)
         if TLibraryCall.get(node.op.name) == "convolution" and self.dtype(node) in GEMM:
             return self.convolution(node)
         return Python(
@@ -167,6 +169,22 @@ class _Assembly:
         row = ("gemm", name, builtin(name), function, places, *batches, m, n, k, flags)
         what = f"({numel(contract.batch)}, {m}, {k}) x ({k}, {n})"
         return Library(library.name, what, refs, row, 2 * numel(contract.batch) * m * n * k)
+
+    def gemm_sum(self, node: Node) -> Library:
+        """A sum of products of matrices, which BLAS adds up in place."""
+        library = blas()
+        flips = node.params["transpose_a"], node.params["transpose_b"]
+        m, n = self.graph.shape(node.entries[0])
+        steps = [self.graph.shape(e)[0 if flips[0] else 1] for e in node.inputs[::2]]
+        name = GEMM[self.dtype(node)]
+        function = library.sgemm if name == "gemm_f32" else library.dgemm
+        refs = (*map(self.ref, node.inputs), self.ref(node.entries[0]))
+        flags = (*map(int, flips), library.ilp64)
+        places = [r.place for r in refs]
+        row = ("gemm_sum", name, builtin(f"{name}_sum"), function, places, m, n, steps, flags)
+        total = sum(steps[1:], steps[0])
+        what = f"{len(steps)} products, ({m}, {total}) x ({total}, {n}) in all"
+        return Library(library.name, what, refs, row, 2 * m * n * total)
 
     def convolution(self, node: Node) -> Library:
         """A convolution for oneDNN, or for BLAS by its windows."""

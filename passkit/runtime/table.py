@@ -2,7 +2,8 @@
 
 A row is ``("launch", entry, grid, scratch, seconds, points, weight, refs, sizes)``, where a kernel
 of several phases has for each a pair of tiles and seconds as its grid; or ``("gemm", name, entry,
-function, refs, batch of a, batch of b, m, n, k, flags)``, ``("convolution", entry, bytes of an
+function, refs, batch of a, batch of b, m, n, k, flags)``, ``("gemm_sum", name, entry, function,
+refs, m, n, k of each pair, flags)``, ``("convolution", entry, bytes of an
 element, refs, the numbers of a `Convolution`, constant, stream bytes)``, ``("python", function,
 views, views)``, ``("copy", ref, ref, nbytes)``, or None where there is nothing to do. A ref is a
 kind ("input", "output", "arena", "constant") and an index; a view is a ref, NumPy's number of a
@@ -224,6 +225,27 @@ class _Binder:
             made.append(("launch", entry, tiles, parallel, [("address", function), *moved], sizes))
         return made
 
+    def gemm_sum(
+        self, name: str, entry: int, function: int, refs: Sequence[Row], m: Extent, n: Extent,
+        steps: Sequence[Extent], flags: tuple[int, int, int],
+    ) -> Row | None:  # fmt: skip
+        """One launch: each tile of the result takes all pairs, one after the other."""
+        m, n = self.number(m), self.number(n)
+        ks = [self.number(k) for k in steps]
+        if m * n == 0:
+            return None
+        trans_a, trans_b, ilp64 = flags
+        rows, columns = blocks_of(m, n)
+        tiles = -(-m // rows) * -(-n // columns)
+        seconds = 2e-11 * m * n * max(sum(ks), 1)
+        self.spent += seconds
+        pairs = [(k, m if trans_a else k, k if trans_b else n) for k in ks]
+        own = (x for pair in pairs for x in pair)
+        sizes = (m, n, trans_a, trans_b, len(ks), rows, columns, ilp64, *own)
+        parallel = tiles > 1 and seconds > self.table.parallel
+        operands = [("address", function), *map(self.ref, refs)]
+        return "launch", entry, tiles, parallel, operands, sizes
+
     def python(self, function: Callable[..., Any], reads: Any, writes: Any) -> Row:
         views = [self.view(v) for v in reads], [self.view(v) for v in writes]
         return "python", partial(function, self.sizes), *views
@@ -296,6 +318,20 @@ def batch_axes(
                 axes.append((n, *steps))
         size_a, size_b, size_c = size_a * n_a, size_b * n_b, size_c * n
     return axes[::-1] or [(1, 0, 0, 0)]
+
+
+def blocks_of(m: int, n: int) -> tuple[int, int]:
+    """Rows and columns of the tiles of a sum of products, by its shape alone.
+
+    About `BLOCKS` that are alike, none so thin that a BLAS kernel would be slow.
+    """
+    down = max(1, min(BLOCKS, m // 64))
+    across = max(1, min(-(-BLOCKS // down), n // 128))
+    return -(-m // (8 * down)) * 8, -(-n // (16 * across)) * 16
+
+
+BLOCKS = 4
+"""Tiles of a sum of products: more had to lay out the same operands again. Measured on Zen 4."""
 
 
 def _beyond(ref: Row, nbytes: int) -> Row:

@@ -105,7 +105,7 @@ class Bound:
             room = max(room, own, key=guessed)
         if guessed(room) > self.target.scratch:
             return _too_much(room, self.target.scratch)
-        return tile_seconds(seconds, tiles, len(self.parts), room)
+        return tile_seconds(seconds, tiles, len(self.parts), room, self.target)
 
 
 def _too_much(need: Extent, limit: int) -> Infeasible:

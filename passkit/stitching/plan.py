@@ -298,7 +298,7 @@ class _Plan:
         assert isinstance(split, Split)
         self.best = Schedule(
             *(Composition.STITCHED, (), split, None, (), ()),
-            seconds=tile_seconds(seconds, tiles, len(parts), scratch),
+            seconds=tile_seconds(seconds, tiles, len(parts), scratch, self.target),
             stitching=stitching,
         )
         return arrays
@@ -386,4 +386,4 @@ class _Plan:
         if isinstance(plans, Infeasible):
             return plans
         plan = self.choose(values, regions, plans)
-        return PartPlan(nodes, results, plan), laid, part_seconds(laid, plan, tiles)
+        return PartPlan(nodes, results, plan), laid, part_seconds(laid, plan, tiles, self.target)

@@ -282,16 +282,24 @@ ALIGN = 64
 """Every slot of an arena starts at a multiple of this: a cache line, a vector."""
 
 
+PAGE, APART = 4096, 320
+"""From how many bytes on slots keep a distance from the next one, and how many bytes."""
+
+
 def laid_out(
     slots: Iterable[Iterable[Extent]], values: Mapping[str, int]
 ) -> tuple[tuple[int, ...], int]:
-    """The offset of each slot and the bytes of all; a slot is as large as what it must hold."""
+    """The offset of each slot and the bytes of all; a slot is as large as what it must hold.
+
+    Behind a large one some lines stay free: arrays that a loop walks through side by side would
+    else often lie a power of two apart, and drive each other out of a cache's few ways.
+    """
     offsets: list[int] = []
     end = 0
     for slot in slots:
         offsets.append(end)
         most = max(evaluate(nbytes, values) for nbytes in slot)
-        end += -(-most // ALIGN) * ALIGN
+        end += -(-most // ALIGN) * ALIGN + (APART if most >= PAGE else 0)
     return tuple(offsets), end
 
 

@@ -32,6 +32,18 @@ calls(
     slack=8,
 )
 calls(
+    "matmul_sum",
+    lambda *x, transpose_a=False, transpose_b=False: sum(
+        matmul(a, b, transpose_a, transpose_b) for a, b in zip(x[::2], x[1::2], strict=True)
+    ),
+    [
+        call((5, 7), (7, 3), (5, 2), (2, 3)),
+        call((7, 5), (7, 3), (0, 5), (0, 3), (1, 5), (1, 3), transpose_a=True),
+        call((70, 30), (140, 30), transpose_b=True),
+    ],
+    slack=8,
+)
+calls(
     "linear",
     lambda x, w, b, num_hidden=None: x @ w.T + b,
     [call((4, 3), (5, 3), (5,)), call((2, 4, 3), (5, 3), (5,))],

@@ -139,7 +139,7 @@ def test_unknown_sizes() -> None:
 @pytest.mark.parametrize("names", [["a", "b"], ["b", "a"]])
 def test_what_is_kept_together(names: list[str]) -> None:
     """Kernels of any shapes are packed where the caller says so, and the log has it."""
-    text = "x: f32[8]; y: f64[9, 4]; a = exp(x); b = reduce_sum(y, axis=1); return a, b"
+    text = "x: f32[8000]; y: f64[9000, 4]; a = exp(x); b = reduce_sum(y, axis=1); return a, b"
     one, another = names[:2]
 
     assert packs(text) == [] and len(packs(text, keep_together=[names])) == 1
@@ -206,15 +206,15 @@ def small_kernels(count: int, size: int, dtype: str = "f32") -> str:
 
 @pytest.mark.parametrize("text, target, count", [
     (small_kernels(20, 3000), cpu(), 1),
-    (small_kernels(20, 10), cpu(), 0),  # no work for threads
-    (small_kernels(2, 3000), cpu(), 0),
-    (small_kernels(20, 3000), evolve(cpu(), worth=1.0), 0),
+    (small_kernels(20, 10), cpu(), 1),  # one thread runs them in one tile
+    (small_kernels(2, 9000), cpu(), 0),
+    (small_kernels(20, 20000), evolve(cpu(), worth=1.0), 0),
     (small_kernels(40, 3000), evolve(cpu(), max_arguments=160), 2),
     (small_kernels(3, 10), "cuda", 1),
     (small_kernels(100, 10), "opencl", 7),
 ])
 def test_where_it_pays(text: str, target: Target | str, count: int) -> None:
-    """Kernels are packed that are worth threads together, or where a launch costs much."""
+    """Kernels are packed that are worth threads together, soon done, or save dear launches."""
     assert len(packs(text, target=target)) == count
     assert packs(text, target=target, fusion="nnvm") == packs(text, target=target, fusion="none")
 

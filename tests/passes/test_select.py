@@ -17,13 +17,18 @@ from passkit.passes.fusion.explore import Explorer
 from passkit.passes.fusion.greedy import greedy
 from passkit.passes.fusion.scores import Scorer, modelled
 from passkit.passes.fusion.select import selected
+from passkit.plan.costs import model_seconds
+from passkit.plan.evaluator import Evaluator, Record
 from passkit.plan.group import Group
+from passkit.plan.planner import plan_group
+from passkit.plan.schedule import Source
 from passkit.plan.target import Target, cpu
 from passkit.program.planning import LADDER
 from passkit.selection.exact import exact
 from passkit.selection.greedy import beam
 from passkit.selection.greedy import greedy as by_gain
 from passkit.selection.problem import problem_of
+from passkit.templating.naming import template_of
 from passkit.values.units import seconds_text
 from tests.planned import agrees, feeds_of
 from tests.selection.test_selection import best
@@ -135,6 +140,53 @@ def test_hints_and_fuel(options: dict[str, Any], wanted: list[str]) -> None:
     made = kernels(fused(attention(64, 94, 32), **options))
 
     assert [k for k in made if " " in k] == wanted
+
+
+def test_what_a_cell_leaves_is_put_side_by_side_where_it_is_made() -> None:
+    """A concatenation behind a recurrent cell is no kernel of its own, and the results stay."""
+    x, w = pk.var("x", (64, 3, 16)), pk.var("w", (80, 64))
+    h = pk.var("h", (64, 64))
+    for t in range(3):
+        h = o.tanh(o.matmul(o.concat(x[:, t], h, axis=1), w)) * o.sigmoid(h)
+    graph = pk.Graph([h])
+    found = kernels(fused(graph))
+
+    assert sum("tanh" in k for k in found) == 3 and len(found) == 4
+    assert sum("tanh" in k and "concat" in k for k in found) == 2
+    joined = next(
+        g for g in fused(graph).attrs["subgraph"].values()
+        if {"tanh", "concat"} <= {n.op.name for n in g.ops}
+    )
+    plan = plan_group(joined, cpu())
+    assert plan.stitching is not None and modelled(joined, cpu()) < 0.3 * plan.seconds
+    feeds = feeds_of(graph, np.random.default_rng(0))
+    agrees(graph, feeds, pk.compile(graph)(feeds), rtol=1e-4)
+
+
+def measured(group: Group, factor: float) -> Record:
+    """A record of a clock by which a group takes so many times what the model says."""
+    plan = plan_group(group, cpu())
+    model = model_seconds(group, plan, cpu())
+    text = str(template_of(group, plan, cpu()))
+    samples = (factor * model,) * 5
+    return Record(group.key, text, (), Source.MEASURED, samples, model)
+
+
+def test_a_clock_overrules_the_model() -> None:
+    """A pattern that measurements call slow is not chosen, one that they call quick still is."""
+    graph = attention(64, 94, 32)
+    (joined,) = fused(graph).attrs["subgraph"].values()
+    apart = [*fused(graph, evaluator="model", keep_apart=[["matmul", "matmul_1"]])
+             .attrs["subgraph"].values()]
+    others = [fused(attention(64, n, 32)).attrs["subgraph"] for n in (90, 88, 86)]
+    usual = [measured(g, 1.0) for found in others for g in found.values()]
+
+    assert apart and usual
+    for factor, count in ((0.8, 1), (1.0, 1), (5.0, 0)):
+        evaluator = Evaluator([*usual, measured(joined, factor)])
+        found = fused(graph, evaluator=evaluator).attrs["subgraph"].values()
+        assert sum(g.key == joined.key for g in found) == count
+        assert joined.key in evaluator.asked
 
 
 def test_other_strategies_select_nothing() -> None:

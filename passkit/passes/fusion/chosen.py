@@ -80,7 +80,7 @@ class Verdicts:
         """Decisions about edges, those of the selection in the place of what was said before."""
         for d in log:
             one, another = (self._unit(name) for name in (d.producer, d.consumer))
-            if d.fused or one is None or another is None or one == another:
+            if d.fused or d.code == "fuel" or one is None or another is None or one == another:
                 yield d
             else:
                 yield self._decided(d, one, another)

@@ -186,17 +186,37 @@ class _Packing:
         Kernels too short for threads would have had one; what they take from caches is sooner done
         than the model says.
         """
+        if len(made.nodes) > 1 and self._saved(made, seconds) > self.target.worth:
+            self._take(made.nodes)
+        else:
+            self._take(self._soon_done(made, seconds))
+
+    def _saved(self, made: _Pack, seconds: Mapping[Node, float]) -> float:
         taken = [seconds[n] for n in made.nodes]
         saved = (len(taken) - 1) * self.target.launch
         if sum(taken) > 2 * self.target.parallel:
             short = [s for s in taken if s <= self.target.parallel]
             saved += (len(taken) - len(short)) * self.target.meeting + sum(short) / CACHED
-        if len(taken) > 1 and saved > self.target.worth:
-            kept = self._alone(made.nodes[0])
-            for node in made.nodes[1:]:
+        return saved
+
+    def _soon_done(self, made: _Pack, seconds: Mapping[Node, float]) -> list[Node]:
+        """Kernels that one thread runs one after the other: as one they only lose launches."""
+        found, total = list[Node](), 0.0
+        for node in sorted(made.nodes, key=lambda n: seconds[n]):
+            total += seconds[node]
+            if total > self.target.parallel:
+                break
+            found.append(node)
+        return found if self.target.lanes > 1 else []
+
+    def _take(self, nodes: Sequence[Node]) -> None:
+        """Pack kernels as far as there is fuel."""
+        if len(nodes) > 1:
+            kept = self._alone(nodes[0])
+            for node in nodes[1:]:
                 if self._spend(node):
                     kept = kept.with_(self._alone(node))
-            self._keep(kept, self.graph.names)
+            self._keep(kept, {n: _name(n) for n in kept.nodes})
 
     # Packs.
 
@@ -280,6 +300,9 @@ class _Packing:
                     made = old.replaced([copies[e] for e in old.inputs], ())
                     copies.update(zip(old.entries, made.entries, strict=True))
                     origin |= {made: body.origin[old]} if old in body.origin else {}
+            # What is only waited for is in no graph, but people may ask where it went.
+            alive = set(body.graph.nodes)
+            origin |= {n: name for n, name in body.origin.items() if n not in alive}
             outputs += [copies[e] for e in body.graph.outputs]
         group = Group(Graph(outputs), Kind.PACKED, origin)
         control = dict.fromkeys(moved[c] for n in home.nodes for c in n.control)
@@ -296,6 +319,12 @@ SIZES, LARGEST = 6, 4
 
 def _body(node: Node) -> Group:
     return node.params["body"]  # type: ignore[no-any-return]
+
+
+def _name(node: Node) -> str:
+    """What people know a kernel by: the operator of its first result."""
+    body = _body(node)
+    return body.called(body.graph.outputs[0].node)
 
 
 def heights(graph: Graph, unit: Mapping[Node, Node]) -> dict[Node, int] | None:

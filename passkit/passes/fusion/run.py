@@ -5,7 +5,7 @@ from __future__ import annotations
 from passkit.graph.graph import Annotation, Graph
 from passkit.passes import hints
 from passkit.passes.base import register_pass
-from passkit.passes.context import PassContext
+from passkit.passes.context import PassContext, evaluator_of
 from passkit.passes.fusion.basic import basic
 from passkit.passes.fusion.contract import contract
 from passkit.passes.fusion.deep import deep
@@ -14,6 +14,7 @@ from passkit.passes.fusion.greedy import greedy
 from passkit.passes.fusion.pack import pack
 from passkit.passes.fusion.pairwise import pairwise, singles
 from passkit.passes.fusion.phased import with_phases
+from passkit.passes.fusion.pricing import priced
 from passkit.passes.fusion.select import selected
 from passkit.passes.fusion.stitched import with_stitched
 from passkit.passes.fusion.views import without_views
@@ -48,7 +49,8 @@ def fusion(graph: Graph, context: PassContext) -> Graph:
         partition = with_stitched(graph, partition, context)
     chosen = None
     if context.fusion == "stitch":
-        partition, chosen = selected(graph, partition, context)
+        seconds = priced(evaluator_of(context), context.target)
+        partition, chosen = selected(graph, partition, context, seconds)
     partition = without_views(graph, partition)
     fused, log = contract(graph, partition), partition.log
     if context.keep_together:

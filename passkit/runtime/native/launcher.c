@@ -299,11 +299,16 @@ static PyType_Spec program_spec = {
 
 COLD static PyObject *builtin(PyObject *module, PyObject *name) {
     const char *text = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
-    if (text && !strcmp(text, "gemm_f32")) return PyLong_FromVoidPtr((void *)gemm_f32);
-    if (text && !strcmp(text, "gemm_f64")) return PyLong_FromVoidPtr((void *)gemm_f64);
+    static const struct {
+        const char *name;
+        Kernel entry;
+    } known[] = {{"gemm_f32", gemm_f32}, {"gemm_f64", gemm_f64},
+                 {"gemm_f32_sum", gemm_f32_sum}, {"gemm_f64_sum", gemm_f64_sum}};
+    for (size_t k = 0; text && k < sizeof known / sizeof *known; k++)
+        if (!strcmp(text, known[k].name)) return PyLong_FromVoidPtr((void *)known[k].entry);
     if (!PyErr_Occurred())
-        PyErr_Format(PyExc_LookupError, "there is no built-in kernel %R; there are 'gemm_f32' and "
-                     "'gemm_f64'", name);
+        PyErr_Format(PyExc_LookupError, "there is no built-in kernel %R; there are 'gemm_f32', "
+                     "'gemm_f64', 'gemm_f32_sum' and 'gemm_f64_sum'", name);
     return NULL;
 }
 

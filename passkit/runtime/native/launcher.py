@@ -107,7 +107,7 @@ def find_symbol(handle: int, name: str) -> int:
 
 
 def builtin(name: str) -> int:
-    """The address of a kernel that the launcher brings: "gemm_f32" or "gemm_f64"."""
+    """The address of a kernel that the launcher brings: "gemm_f32", "gemm_f64_sum", …."""
     address: int = launcher().builtin(name)
     return address
 

@@ -1,0 +1,51 @@
+"""Prices of groups for the selection: measured where the library has them, else the model's.
+
+What was measured are seconds of launches on all threads, the model's are of one. Here all are of
+launches on the model's scale: the seconds of a kernel that was measured are the model's, times by
+how much more it took than measured kernels usually do; those of one that was not, and that threads
+would share, are divided by what threads gain in measured ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from statistics import median
+from typing import Any
+
+from passkit.passes.fusion.scores import Seconds, modelled
+from passkit.plan.costs import model_seconds, product_of
+from passkit.plan.evaluator import Evaluator, Record
+from passkit.plan.group import Group
+from passkit.plan.schedule import Source
+from passkit.plan.target import Target
+from passkit.space.space import Infeasible
+
+
+def priced(evaluator: Any, target: Target) -> Seconds:
+    """What tells the seconds of groups: the model, corrected by an evaluator that has records."""
+    if not isinstance(evaluator, Evaluator):
+        return modelled
+    rows = [r for r in evaluator.records if r.measured and r.model and r.seconds]
+    if not rows:
+        return modelled
+    shared = [r for r in rows if r.model > target.parallel]
+    alone = [r for r in rows if r.model <= target.parallel]
+    scale = _ratio(alone if alone and shared else rows)
+    gained = max(1.0, scale / _ratio(shared)) if alone and shared else 1.0
+
+    def seconds(group: Group, target: Target) -> float:
+        usual = modelled(group, target)
+        if product_of(group) is None:
+            plan = evaluator.choose(group, target)
+            found = evaluator.estimate(group, target)
+            if found.source is Source.MEASURED and not isinstance(plan, Infeasible):
+                model = model_seconds(group, plan, target)
+                return usual * found.seconds / (model * scale) if model else usual
+        return usual / gained if usual > target.parallel else usual
+
+    return seconds
+
+
+def _ratio(rows: Iterable[Record]) -> float:
+    """The median of what was measured over what the model said."""
+    return median(r.seconds / r.model for r in rows)

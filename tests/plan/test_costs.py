@@ -1,0 +1,55 @@
+"""Costs of kernels beside other kernels: what as one would take longer, or not."""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+import passkit as pk
+from passkit.graph.node import Entry
+from passkit.passes.fusion.scores import modelled
+from passkit.plan.closing import kind_of
+from passkit.plan.group import Group
+from passkit.plan.planner import plan_group
+from passkit.plan.schedule import least_bytes
+from passkit.plan.target import cpu
+from passkit.space.space import Infeasible, is_free
+
+o = pk.ops
+CPU = cpu()
+
+
+def group_of(outputs: list[Entry]) -> Group:
+    """All of it as one group, whatever Fusion would say."""
+    graph = pk.ApplyPasses(pk.Graph(outputs), ["Expand", "Simplify", "Complete"])
+    body = [n for n in graph.nodes if not is_free(n)]
+    return Group(graph, kind_of(body), {n: graph.names[n] for n in body})
+
+
+def test_rates_are_the_targets() -> None:
+    """A machine whose points take twice as long has kernels of points that do."""
+    one = group_of([o.exp(pk.var("x", (300, 64)))])
+    slow = evolve(CPU, rates=evolve(CPU.rates, points=2 * CPU.rates.points, far=1 << 60))
+
+    assert modelled(one, slow) == 2 * modelled(one, CPU)
+
+
+def test_few_tiles_leave_threads_without_work() -> None:
+    """A long kernel whose rows are folded down its columns has one tile: that is no gain."""
+    x = pk.var("x", (4000, 64))
+    y = o.reduce_sum(x * 2, axis=1)
+    one, both = group_of([y]), group_of([y, o.reduce_sum(o.exp(y - 1), axis=0)])
+    plan = plan_group(both, CPU)
+    assert not isinstance(plan, Infeasible) and plan.stitching is not None
+    assert plan.stitching.tiles == 1
+
+    assert modelled(both, CPU) > 3 * modelled(one, CPU)
+
+
+def test_what_is_gathered_is_all_that_is_read() -> None:
+    """Of a large table, or of a value that is sliced; not of one that is read as well."""
+    table, i = pk.var("t", (10_000, 8)), pk.var("i", (5,), "int64")
+    rows = o.gather(table, i)
+
+    assert least_bytes(pk.Graph([o.exp(rows)])) == 5 * 8 * 4 + 5 * 8 + 5 * 8 * 4
+    whole = pk.Graph([o.exp(rows), o.exp(table)])
+    assert least_bytes(whole) == 10_000 * 8 * 4 * 2 + 5 * 8 + 5 * 8 * 4
