@@ -175,9 +175,10 @@ class BundleTemplates:
 
     ``whole`` is how many bundles there are of the lanes called {name}, ``first`` where one begins,
     {name}_first; ``each`` a loop over its elements, {name}_k, which ``unroll`` announces,
-    ``element`` the number of one; ``rest`` where the lanes begin that are in none. An ``array``
-    {name} is ``load``-ed from {at} and ``store``-d there, which is ``aligned``, or ``load_any``
-    and ``store_any`` ask whether it is.
+    ``element`` the number of one, ``within`` a test that it is before {stop}; ``rest`` where the
+    lanes begin that are in none. An ``array`` {name} is ``load``-ed from {at} and ``store``-d
+    there, which is ``aligned``, or ``load_any`` and ``store_any`` ask whether it is; ``load_some``
+    and ``store_some`` also where only {left} elements are there.
     """
 
     whole: str
@@ -185,11 +186,14 @@ class BundleTemplates:
     array: str
     load: str
     load_any: str
+    load_some: str
     store: str
     store_any: str
+    store_some: str
     unroll: str
     each: str
     element: str
+    within: str
     rest: str
     aligned: str
 

@@ -59,8 +59,9 @@ class Bundle:
 class Bundles:
     """A loop over lanes whose lanes have ``count`` elements each, and its statements for one.
 
-    Where ``by_size``, which lane has which element depends on sizes alone, not on addresses: those
-    in ``even`` must be multiples of the count.
+    Where ``by_size``, which lane has which element depends on sizes alone, not on addresses, and is
+    the same in every tile: those in ``even`` must be multiples of the count. Where tiles end
+    anywhere they are ``ragged``, and the last bundle may have fewer.
     """
 
     body: Body = field(repr=False)
@@ -70,6 +71,14 @@ class Bundles:
     statements: tuple[Statement, ...] = field(repr=False)
     by_size: bool
     even: tuple[Expr, ...] = ()
+
+    @property
+    def ragged(self) -> bool:
+        """Whether the last bundle may have fewer elements than the others."""
+        sizes = self.body.scalars.sizes
+        return self.by_size and not all(
+            isinstance(x, Const) or is_size(x, sizes) for x in (self.loop.start, self.loop.stop)
+        )
 
     @property
     def templates(self) -> BundleTemplates:
@@ -82,7 +91,9 @@ class Bundles:
         body, t = self.body, self.templates
         name, count = self.loop.var.name, self.count
         start, stop = self._ends()
-        whole = f"{stop} / {count}" if start == "0" else f"({stop} - {start}) / {count}"
+        most = stop if start == "0" else f"{stop} - {start}"
+        most += f" + {count - 1}" * self.ragged
+        whole = f"{most} / {count}" if most == stop else f"({most}) / {count}"
         body.scope()
         body.line(t.whole.format(name=name, value=self._tested(whole)))
         body.open(body.lane.format(var=f"{name}_bundle", start="0", stop=f"{name}_bundles"))
@@ -93,34 +104,45 @@ class Bundles:
             kind = body.dialect.type_of(b.dtype)
             body.line(t.array.format(type=kind, name=b.name, count=count))
             if b.loaded:
-                template = t.load_any if self.by_size else t.load
-                body.line(template.format(name=b.name, at=self._at(b)))
+                body.line(self._access(b, (t.load, t.load_any, t.load_some)))
         body.line(t.unroll)
         body.open(t.each.format(name=name, count=count))
         body.line(t.element.format(name=name))
+        if self.ragged:
+            body.open(t.within.format(name=name, stop=stop))
 
     def close(self) -> Loop:
         """End the loop; the one for the lanes that are left, whose scope is still open."""
         body, t = self.body, self.templates
+        if self.ragged:
+            body.close()
         body.close()
         for b in self.found:
             if b.stored:
-                template = t.store_any if self.by_size else t.store
-                body.line(template.format(name=b.name, at=self._at(b)))
+                body.line(self._access(b, (t.store, t.store_any, t.store_some)))
         body.close()
-        start, _ = self._ends()
+        start, stop = self._ends()
         name = self.loop.var.name
         left = f"{name}_bundles * {self.count}"
+        value = left if start == "0" else f"{start} + {left}"
+        if self.ragged:
+            value = f"{name}_bundles ? {stop} : {start}"
+        body.line(t.rest.format(name=name, value=value))
         rest = Var(f"{name}_rest", dt.int64)
-        body.line(t.rest.format(name=name, value=left if start == "0" else f"{start} + {left}"))
         return evolve(self.loop, start=rest)
 
     def _ends(self) -> tuple[str, str]:
         start, stop = (self.body.scalars.expr(x, ATOM) for x in (self.loop.start, self.loop.stop))
         return start, stop
 
-    def _at(self, b: Bundle) -> str:
+    def _access(self, b: Bundle, templates: tuple[str, str, str]) -> str:
+        """What loads or stores a bundle: at its address, at any, or at any and as many as are."""
         first = Var(f"{self.loop.var.name}_first", dt.int64)
+        at = self._at(b, first)
+        template = templates[self.by_size + self.ragged]
+        return template.format(name=b.name, at=at, left=f"{self._ends()[1]} - {first.name}")
+
+    def _at(self, b: Bundle, first: Var) -> str:
         return self.body.scalars.address(b.buffer, replaced(b.index, {self.loop.var.name: first}))
 
     def _tested(self, whole: str) -> str:
@@ -267,11 +289,11 @@ def _moved(s: Statement, places: dict[Place, str], element: Var) -> Statement:
 def even_in(
     loop: Loop, found: Iterable[Bundle], count: int, sizes: Container[str]
 ) -> list[Expr] | None:
-    """What must be multiples of ``count`` for bundles of all rows alike: sizes, and a row's ends.
+    """Which sizes must be multiples of ``count`` for bundles of all rows alike.
 
     None where one is known to be none, or more than sizes decides.
     """
-    even = dict.fromkeys(x for x in (loop.start, loop.stop) if not isinstance(x, Const))
+    even = dict.fromkeys(x for x in (loop.start, loop.stop) if is_size(x, sizes))
     known = [int(x.value) for x in (loop.start, loop.stop) if isinstance(x, Const)]
     for b in found:
         total = normal(b.index, {})
@@ -279,13 +301,16 @@ def even_in(
         for atom, c in total.terms:
             if atom in (loop.var, loop.start) or (isinstance(c, int) and c % count == 0):
                 continue
-            factors: list[Expr] = [
-                f for f in _factors(atom) if isinstance(f, Var) and f.name in sizes
-            ]
+            factors = [f for f in _factors(atom) if is_size(f, sizes)]
             if not factors:
                 return None
             even[reduce(lambda a, b: Binary("*", a, b, dt.int64), factors)] = None
     return None if any(n % count for n in known) else list(even)
+
+
+def is_size(x: Expr, sizes: Container[str]) -> bool:
+    """Whether a number is an argument of the kernel, the same in all tiles."""
+    return isinstance(x, Var) and x.name in sizes
 
 
 def _factors(x: Expr) -> Iterator[Expr]:

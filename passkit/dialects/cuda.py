@@ -123,12 +123,29 @@ template <int N, class T> PK_FN void take_any(T (&to)[N], const T *from) {
     for (int k = 0; k < N; ++k) to[k] = from[k];
   }
 }
+template <int N, class T> PK_FN void take_some(T (&to)[N], const T *from, int64_t left) {
+  if (left >= N) {
+    take_any(to, from);
+  } else {
+    #pragma unroll
+    for (int k = 0; k < N; ++k) to[k] = k < left ? from[k] : T();
+  }
+}
 template <int N, class T> PK_FN void put_any(T *to, const T (&from)[N]) {
   if (aligned<N>(to)) {
     put(to, from);
   } else {
     #pragma unroll
     for (int k = 0; k < N; ++k) to[k] = from[k];
+  }
+}
+template <int N, class T> PK_FN void put_some(T *to, const T (&from)[N], int64_t left) {
+  if (left >= N) {
+    put_any(to, from);
+  } else {
+    #pragma unroll
+    for (int k = 0; k < N; ++k)
+      if (k < left) to[k] = from[k];
   }
 }
 
@@ -231,11 +248,14 @@ BUNDLES = BundleTemplates(
     array="__align__(16) {type} {name}[{count}];",
     load="take({name}, {at});",
     load_any="take_any({name}, {at});",
+    load_some="take_some({name}, {at}, {left});",
     store="put({at}, {name});",
     store_any="put_any({at}, {name});",
+    store_some="put_some({at}, {name}, {left});",
     unroll="#pragma unroll",
     each="for (int {name}_k = 0; {name}_k < {count}; ++{name}_k)",
     element="const int64_t {name} = {name}_first + {name}_k;",
+    within="if ({name} < {stop})",
     rest="const int64_t {name}_rest = {value};",
     aligned="aligned<{count}>({at})",
 )

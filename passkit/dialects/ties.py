@@ -6,15 +6,16 @@ lane in all of them, in all turns of the loops around them, or there are none.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence, Set
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 
 from attrs import frozen
 
 from passkit.ast import Expr
-from passkit.ast.stage import Dot, Fold, Level, Loop, Phase, Stage, Store
+from passkit.ast.stage import Buffer, Dot, Fold, KernelAST, Level, Loop, Phase, Stage, Store
 from passkit.ast.tidy import expressions
 from passkit.ast.walk import loads
 from passkit.dialects.bundles import Bundle, Tie, count_of, even_in, found_in, plain_of
+from passkit.values.size import Extent, at_least
 
 FREE, APART = None, Tie(0, ())
 """A loop that may have bundles of its own; one that has none."""
@@ -41,17 +42,19 @@ class _Touched:
         stage = self.stage
         if isinstance(stage, Dot):
             return frozenset()
-        kept = {s.buffer for s in stage.body if isinstance(s, Fold) and s.buffer is not None}
+        if any(isinstance(s, Fold) and s.buffer is not None for s in stage.body):
+            return self.written
         serial = any(x.level is Level.THREAD for x in stage.loops)
-        return frozenset(kept) | (self.read & self.written if serial else frozenset())
+        return self.read & self.written if serial else frozenset()
 
 
-def ties_of(phase: Phase, sizes: Container[str], aliased: Set[str]) -> list[Tie | None]:
-    """The tie of each stage of a phase, in order.
+def ties_of(phase: Phase, ast: KernelAST, aliased: Set[str]) -> list[Tie | None]:
+    """The tie of each stage of a phase of a kernel, in order.
 
-    Buffers that are ``aliased`` have each other's bytes; ``sizes`` are the kernel's arguments.
+    Buffers that are ``aliased`` have each other's bytes, as has scratch that lies in one place.
     """
-    stages = [_touched(s, aliased) for s in phase.stages]
+    names = {**_places(ast.scratch), **dict.fromkeys(aliased, "")}
+    stages, sizes = [_touched(s, names) for s in phase.stages], ast.sizes
     ties: list[Tie | None] = [FREE] * len(stages)
     for span in _intervals(phase):
         for together in _meeting([(k, stages[k]) for k in span]):
@@ -61,7 +64,29 @@ def ties_of(phase: Phase, sizes: Container[str], aliased: Set[str]) -> list[Tie 
     return ties
 
 
-def _touched(stage: Stage | Dot, aliased: Set[str]) -> _Touched:
+def _places(scratch: Iterable[Buffer]) -> dict[str, str]:
+    """A name for the bytes of each scratch array: that of one which has some of them too."""
+    found: list[tuple[str, Extent, Extent]] = []
+    names: dict[str, str] = {}
+    for b in scratch:
+        if b.offset is None:
+            continue
+        end = b.offset + b.extent * b.dtype.nbytes
+        meets = [n for n, first, last in found if not _apart(first, last, b.offset, end)]
+        found.append((b.name, b.offset, end))
+        names[b.name] = names[meets[0]] if meets else b.name
+        joined = {names[n] for n in meets}
+        names = {n: names[b.name] if x in joined else x for n, x in names.items()}
+    return names
+
+
+def _apart(first: Extent, last: Extent, begin: Extent, end: Extent) -> bool:
+    """Whether two ranges of bytes surely have none in common."""
+    return at_least(begin - last, 0) or at_least(first - end, 0)
+
+
+def _touched(stage: Stage | Dot, places: Mapping[str, str]) -> _Touched:
+    """A stage with what it reads and writes, by the names of their bytes."""
     if isinstance(stage, Dot):
         read, written = {stage.a.buffer, stage.b.buffer}, {stage.c.buffer}
     else:
@@ -69,8 +94,8 @@ def _touched(stage: Stage | Dot, aliased: Set[str]) -> _Touched:
         read = {x.buffer for s in statements for e in expressions(s) for x in loads(e)}
         stores = [s.buffer for s in statements if isinstance(s, (Store, Fold))]
         written = {b for b in stores if b is not None}
-    names = ({"" if b in aliased else b for b in found} for found in (read, written))
-    return _Touched(stage, *map(frozenset, names))
+    names = (frozenset(places.get(b, b) for b in found) for found in (read, written))
+    return _Touched(stage, *names)
 
 
 def _intervals(phase: Phase) -> Iterator[list[int]]:

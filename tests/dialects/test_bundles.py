@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 from attrs import evolve
 
-from passkit.dialects import CUDA, printer
+from passkit.ast.stage import Buffer, Place
+from passkit.dialects import CUDA, printer, ties
 from passkit.plan.kernel import Kernel
+from passkit.values import dtype as dt
+from passkit.values.size import Size
 from tests.emulator import Driver, EmulatedError, Figures
 from tests.planned import plan
 
@@ -97,7 +100,7 @@ def test_an_access_that_is_not_aligned_is_found() -> None:
 def test_lanes_that_meet(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stages that hand over elements agree on who has which; without ties they do not."""
     kernel = kernel_of("columns")
-    assert "(low | high | n0) % 4 == 0" in kernel.source
+    assert "n0 % 4 == 0 ? (high - low + 3) / 4 : 0" in kernel.source
     found, wanted = run(Driver(Figures(2, 64, 2)), kernel, "columns", 63)
     np.testing.assert_allclose(found, wanted, rtol=2e-6, atol=1e-5)
 
@@ -120,3 +123,34 @@ def test_what_is_loaded_one_by_one(text: str) -> None:
     """Rows known to be few, and elements that do not follow each other."""
     for kernel in plan(text, target="cuda").attrs["kernel"].values():
         assert "take" not in kernel.source
+
+
+def test_scratch_of_packed_parts() -> None:
+    """Parts whose scratch lies in one place go round without a wait: lanes have the same of it."""
+    text = (
+        "x: f64[9, 5, 3]; y: f64[4, 5, 8]; one = reduce_sum(x, axis=1); "
+        "two = reduce_min(y, axis=1); return one, two"
+    )
+    made = plan(text, target="cuda", keep_together=[["one", "two"]])
+    (kernel,) = made.attrs["kernel"].values()
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((9, 5, 3)), rng.standard_normal((4, 5, 8))
+    found = [np.full((9, 3), 7.0), np.full((4, 8), 7.0)]
+    assert [b.offset for b in kernel.ast.scratch] == [0, 0]
+    Driver(Figures(2, 64, 2)).launch(kernel, {}, [x, y], found)
+
+    np.testing.assert_allclose(found[0], x.sum(1), rtol=1e-14)
+    assert np.array_equal(found[1], y.min(1))
+
+
+def test_scratch_that_meets() -> None:
+    """Ranges of bytes that may overlap have one name; those that surely do not keep their own."""
+    n = Size.symbol("n")
+    ranges = {"a": (0, 8), "b": (32, 8), "c": (48, n), "d": (n * 8 + 64, 4), "e": (None, 4)}
+    buffers = [
+        Buffer(name, dt.float32, Place.SHARED, extent, offset=offset)
+        for name, (offset, extent) in ranges.items()
+    ]
+
+    names = ties._places(buffers)
+    assert names["b"] == names["c"] and len({names[x] for x in "abd"}) == 3 and "e" not in names

@@ -62,59 +62,65 @@ extern "C" __global__ void packed(const float *__restrict__ x0, const float *__r
       const int64_t low = tile * 512;
       const int64_t high = low + 512 < n5 ? low + 512 : n5;
       {
-        const int64_t i1_bundles = (low | high | n5) % 2 == 0 ? (high - low) / 2 : 0;
+        const int64_t i1_bundles = n5 % 2 == 0 ? (high - low + 1) / 2 : 0;
         for (int64_t i1_bundle = 0 + threadIdx.y * blockDim.x + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x * blockDim.y) {
           const int64_t i1_first = low + i1_bundle * 2;
           __align__(16) double s0_bundle[2];
           #pragma unroll
           for (int i1_k = 0; i1_k < 2; ++i1_k) {
             const int64_t i1 = i1_first + i1_k;
-            s0_bundle[i1_k] = 0.0;
+            if (i1 < high) {
+              s0_bundle[i1_k] = 0.0;
+            }
           }
-          put_any(s0 + i1_first - low, s0_bundle);
+          put_some(s0 + i1_first - low, s0_bundle, high - i1_first);
         }
-        const int64_t i1_rest = low + i1_bundles * 2;
+        const int64_t i1_rest = i1_bundles ? high : low;
         for (int64_t i1 = i1_rest + threadIdx.y * blockDim.x + threadIdx.x; i1 < high; i1 += blockDim.x * blockDim.y) {
           s0[i1 - low] = 0.0;
         }
       }
       for (int64_t i0 = 0; i0 < n6; ++i0) {
         {
-          const int64_t i1_bundles = (low | high | n5) % 2 == 0 ? (high - low) / 2 : 0;
+          const int64_t i1_bundles = n5 % 2 == 0 ? (high - low + 1) / 2 : 0;
           for (int64_t i1_bundle = 0 + threadIdx.y * blockDim.x + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x * blockDim.y) {
             const int64_t i1_first = low + i1_bundle * 2;
             __align__(16) double s0_bundle[2];
-            take_any(s0_bundle, s0 + i1_first - low);
+            take_some(s0_bundle, s0 + i1_first - low, high - i1_first);
             __align__(16) double x2_bundle[2];
-            take_any(x2_bundle, x2 + i1_first + i0 * n5);
+            take_some(x2_bundle, x2 + i1_first + i0 * n5, high - i1_first);
             #pragma unroll
             for (int i1_k = 0; i1_k < 2; ++i1_k) {
               const int64_t i1 = i1_first + i1_k;
-              s0_bundle[i1_k] = s0_bundle[i1_k] + x2_bundle[i1_k];
+              if (i1 < high) {
+                s0_bundle[i1_k] = s0_bundle[i1_k] + x2_bundle[i1_k];
+              }
             }
-            put_any(s0 + i1_first - low, s0_bundle);
+            put_some(s0 + i1_first - low, s0_bundle, high - i1_first);
           }
-          const int64_t i1_rest = low + i1_bundles * 2;
+          const int64_t i1_rest = i1_bundles ? high : low;
           for (int64_t i1 = i1_rest + threadIdx.y * blockDim.x + threadIdx.x; i1 < high; i1 += blockDim.x * blockDim.y) {
             s0[i1 - low] = s0[i1 - low] + x2[i1 + i0 * n5];
           }
         }
       }
       {
-        const int64_t i1_bundles = (low | high | n5) % 2 == 0 ? (high - low) / 2 : 0;
+        const int64_t i1_bundles = n5 % 2 == 0 ? (high - low + 1) / 2 : 0;
         for (int64_t i1_bundle = 0 + threadIdx.y * blockDim.x + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x * blockDim.y) {
           const int64_t i1_first = low + i1_bundle * 2;
           __align__(16) double s0_bundle[2];
-          take_any(s0_bundle, s0 + i1_first - low);
+          take_some(s0_bundle, s0 + i1_first - low, high - i1_first);
           __align__(16) double y2_bundle[2];
           #pragma unroll
           for (int i1_k = 0; i1_k < 2; ++i1_k) {
             const int64_t i1 = i1_first + i1_k;
-            y2_bundle[i1_k] = s0_bundle[i1_k];
+            if (i1 < high) {
+              y2_bundle[i1_k] = s0_bundle[i1_k];
+            }
           }
-          put_any(y2 + i1_first, y2_bundle);
+          put_some(y2 + i1_first, y2_bundle, high - i1_first);
         }
-        const int64_t i1_rest = low + i1_bundles * 2;
+        const int64_t i1_rest = i1_bundles ? high : low;
         for (int64_t i1 = i1_rest + threadIdx.y * blockDim.x + threadIdx.x; i1 < high; i1 += blockDim.x * blockDim.y) {
           y2[i1] = s0[i1 - low];
         }

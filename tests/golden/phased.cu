@@ -7,59 +7,65 @@ extern "C" __global__ void phased(const float *__restrict__ x0, float *__restric
     const int64_t low = tile * 300;
     const int64_t high = low + 300 < n0 ? low + 300 : n0;
     {
-      const int64_t i1_bundles = (low | high | n0) % 4 == 0 ? (high - low) / 4 : 0;
+      const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
       for (int64_t i1_bundle = 0 + threadIdx.y * blockDim.x + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x * blockDim.y) {
         const int64_t i1_first = low + i1_bundle * 4;
         __align__(16) float s0_bundle[4];
         #pragma unroll
         for (int i1_k = 0; i1_k < 4; ++i1_k) {
           const int64_t i1 = i1_first + i1_k;
-          s0_bundle[i1_k] = 0.0f;
+          if (i1 < high) {
+            s0_bundle[i1_k] = 0.0f;
+          }
         }
-        put_any(s0 + i1_first - low, s0_bundle);
+        put_some(s0 + i1_first - low, s0_bundle, high - i1_first);
       }
-      const int64_t i1_rest = low + i1_bundles * 4;
+      const int64_t i1_rest = i1_bundles ? high : low;
       for (int64_t i1 = i1_rest + threadIdx.y * blockDim.x + threadIdx.x; i1 < high; i1 += blockDim.x * blockDim.y) {
         s0[i1 - low] = 0.0f;
       }
     }
     for (int64_t i0 = 0; i0 < n1; ++i0) {
       {
-        const int64_t i1_bundles = (low | high | n0) % 4 == 0 ? (high - low) / 4 : 0;
+        const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
         for (int64_t i1_bundle = 0 + threadIdx.y * blockDim.x + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x * blockDim.y) {
           const int64_t i1_first = low + i1_bundle * 4;
           __align__(16) float s0_bundle[4];
-          take_any(s0_bundle, s0 + i1_first - low);
+          take_some(s0_bundle, s0 + i1_first - low, high - i1_first);
           __align__(16) float x0_bundle[4];
-          take_any(x0_bundle, x0 + i0 * n0 + i1_first);
+          take_some(x0_bundle, x0 + i0 * n0 + i1_first, high - i1_first);
           #pragma unroll
           for (int i1_k = 0; i1_k < 4; ++i1_k) {
             const int64_t i1 = i1_first + i1_k;
-            s0_bundle[i1_k] = s0_bundle[i1_k] + x0_bundle[i1_k];
+            if (i1 < high) {
+              s0_bundle[i1_k] = s0_bundle[i1_k] + x0_bundle[i1_k];
+            }
           }
-          put_any(s0 + i1_first - low, s0_bundle);
+          put_some(s0 + i1_first - low, s0_bundle, high - i1_first);
         }
-        const int64_t i1_rest = low + i1_bundles * 4;
+        const int64_t i1_rest = i1_bundles ? high : low;
         for (int64_t i1 = i1_rest + threadIdx.y * blockDim.x + threadIdx.x; i1 < high; i1 += blockDim.x * blockDim.y) {
           s0[i1 - low] = s0[i1 - low] + x0[i0 * n0 + i1];
         }
       }
     }
     {
-      const int64_t i1_bundles = (low | high | n0) % 4 == 0 ? (high - low) / 4 : 0;
+      const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
       for (int64_t i1_bundle = 0 + threadIdx.y * blockDim.x + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x * blockDim.y) {
         const int64_t i1_first = low + i1_bundle * 4;
         __align__(16) float s0_bundle[4];
-        take_any(s0_bundle, s0 + i1_first - low);
+        take_some(s0_bundle, s0 + i1_first - low, high - i1_first);
         __align__(16) float y1_bundle[4];
         #pragma unroll
         for (int i1_k = 0; i1_k < 4; ++i1_k) {
           const int64_t i1 = i1_first + i1_k;
-          y1_bundle[i1_k] = s0_bundle[i1_k] / convert<float>(n1);
+          if (i1 < high) {
+            y1_bundle[i1_k] = s0_bundle[i1_k] / convert<float>(n1);
+          }
         }
-        put_any(y1 + i1_first, y1_bundle);
+        put_some(y1 + i1_first, y1_bundle, high - i1_first);
       }
-      const int64_t i1_rest = low + i1_bundles * 4;
+      const int64_t i1_rest = i1_bundles ? high : low;
       for (int64_t i1 = i1_rest + threadIdx.y * blockDim.x + threadIdx.x; i1 < high; i1 += blockDim.x * blockDim.y) {
         y1[i1] = s0[i1 - low] / convert<float>(n1);
       }

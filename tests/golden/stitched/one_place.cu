@@ -8,18 +8,18 @@ extern "C" __global__ void one_place(const float *__restrict__ x0, float *__rest
     for (int64_t row = tile * 4 + threadIdx.y; row < row_end; row += blockDim.y) {
       __syncwarp();
       {
-        const int64_t col_bundles = aligned<4>(x0 + row * 64 + 0) && aligned<4>(s0) ? 64 / 4 : 0;
+        const int64_t col_bundles = 64 / 4;
         for (int64_t col_bundle = 0 + threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
           const int64_t col_first = col_bundle * 4;
           __align__(16) float x0_bundle[4];
-          take(x0_bundle, x0 + row * 64 + col_first);
+          take_any(x0_bundle, x0 + row * 64 + col_first);
           __align__(16) float s0_bundle[4];
           #pragma unroll
           for (int col_k = 0; col_k < 4; ++col_k) {
             const int64_t col = col_first + col_k;
             s0_bundle[col_k] = x0_bundle[col_k];
           }
-          put(s0 + col_first, s0_bundle);
+          put_any(s0 + col_first, s0_bundle);
         }
         const int64_t col_rest = col_bundles * 4;
         for (int64_t col = col_rest + threadIdx.x; col < 64; col += blockDim.x) {
@@ -64,7 +64,7 @@ extern "C" __global__ void one_place(const float *__restrict__ x0, float *__rest
       }
       __syncwarp();
       {
-        const int64_t col_bundles = aligned<4>(y0 + row * 64 + 0) ? 64 / 4 : 0;
+        const int64_t col_bundles = 64 / 4;
         for (int64_t col_bundle = 0 + threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
           const int64_t col_first = col_bundle * 4;
           __align__(16) float y0_bundle[4];
@@ -73,7 +73,7 @@ extern "C" __global__ void one_place(const float *__restrict__ x0, float *__rest
             const int64_t col = col_first + col_k;
             y0_bundle[col_k] = s2[63 - col];
           }
-          put(y0 + row * 64 + col_first, y0_bundle);
+          put_any(y0 + row * 64 + col_first, y0_bundle);
         }
         const int64_t col_rest = col_bundles * 4;
         for (int64_t col = col_rest + threadIdx.x; col < 64; col += blockDim.x) {
