@@ -19,12 +19,14 @@ from attrs import define, frozen
 
 from passkit.dialects import CUDA
 from passkit.plan.target import KIB, MIB
-from passkit.runtime.cuda import build
+from passkit.runtime.cuda import build, cublaslt, cudnn
 from passkit.runtime.cuda import device as devices
 from passkit.runtime.cuda.driver import Driver, Facts, Limits, Task, Used, failed
 from passkit.runtime.cuda.nvrtc import Image, Nvrtc, RefusedError
+from passkit.runtime.cuda.shared import CUBLASLT, CUDNN, Shared
 from tests.emulator.compiling import compiled
 from tests.emulator.driver import EmulatedError, launch
+from tests.emulator.libraries import FakeLibraries
 
 SIGNATURE = re.compile(r'extern "C" __global__ void (\w+)\((.*)\) \{')
 ITEMS = {"float": 4, "double": 8, "bool": 1, "int64_t": 8, "uint64_t": 8, "int32_t": 4,
@@ -102,6 +104,7 @@ class FakeDriver(Driver):
         self.functions: list[Function] = []
         self.time = 0.0
         self.local = local()
+        self.libraries = FakeLibraries(self)
 
     def noted(self, call: str, what: Any = None) -> None:
         """Record a call, or let it fail. The context has to be this thread's."""
@@ -298,12 +301,19 @@ class FakeDriver(Driver):
 
 
 @contextmanager
-def faked(driver: FakeDriver | None = None, compiler: Nvrtc | None = None) -> Iterator[FakeDriver]:
-    """Inside, target "cuda" runs on a fake driver."""
+def faked(
+    driver: FakeDriver | None = None,
+    compiler: Nvrtc | None = None,
+    absent: tuple[Shared, ...] = (CUBLASLT, CUDNN),
+) -> Iterator[FakeDriver]:
+    """Inside, target "cuda" runs on a fake driver, with fake libraries but for ``absent`` ones."""
     driver, compiler = driver or FakeDriver(), compiler or FakeNvrtc()
+    driver.libraries = FakeLibraries(driver, absent)
     with driver.current():
         made = devices.Device(driver, devices.Queue(driver, driver.stream()))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(devices, "_device", lambda: made)
         patch.setattr(build, "nvrtc", lambda: compiler)
+        for module in (cublaslt, cudnn):
+            patch.setattr(module, "opened", driver.libraries.opened)
         yield driver

@@ -43,7 +43,7 @@ class DeviceProgram:
         self.guard = Lock()
         self.native_calls = self.copies = 0
         self.moved = (0, 0)
-        self.counts: dict[str, int] = {}
+        self.counts: dict[str, Any] = {}
 
     def __call__(self, feeds: Any = None, /, *, out: Any = None, **named: Any) -> list[Any]:
         """Run on arrays. Raises: FeedError for feeds or results that do not fit."""
