@@ -34,7 +34,7 @@ def model_seconds(group: Group, schedule: Schedule, target: Target) -> float:
     if not schedule.seconds or not isinstance(tiles, int) or not tiles:
         return 0.0
     work = schedule.seconds * _idle(schedule, target)
-    total = work + tiles * TILE + _between(schedule)
+    total = work + target.overhead * (tiles * TILE + _between(schedule))
     return total * imbalance(tiles) if total >= target.parallel else total
 
 

@@ -27,6 +27,8 @@ class Target:
     packed, if at most ``packed_bytes`` were made for them and ``max_arguments`` are enough: where
     that saves ``worth`` seconds, ``meeting`` being what threads lose at the end of a kernel.
     Where it was measured, ``curve`` has bytes moved and bytes a second, in place of ``bandwidth``.
+    What tiles and rows take besides their work counts ``overhead`` times: little where many of them
+    run at a time.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Target:
     block: int = 256
     grows: bool = False
     curve: tuple[tuple[int, float], ...] = ()
+    overhead: float = 1.0
 
     def moving(self, nbytes: int) -> float:
         """The seconds in which one thread moves so many bytes: by the curve, if there is one.
@@ -118,6 +121,9 @@ def _stream_bytes(second: int) -> int:
 
 @cache
 def _targets() -> dict[str, Target]:
+    from passkit.plan.gpus import SHIPPED  # it makes targets of these
+
+    cuda = Target("cuda", "cuda", 1, 48 * KIB, max_arguments=256)
     return {
         "cpu": cpu(),
         "interpret": evolve(cpu(), name="interpret"),
@@ -125,9 +131,7 @@ def _targets() -> dict[str, Target]:
         "opencl": Target(
             *("opencl", "opencl", 1, 32 * KIB), launch=1e-5, max_arguments=128
         ),
-        "cuda": Target(
-            *("cuda", "cuda", 1, 48 * KIB), launch=8e-6, bandwidth=3e12, max_arguments=256
-        ),
+        "cuda": SHIPPED["H100"].numbers(cuda),
     }
 
 

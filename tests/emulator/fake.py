@@ -85,7 +85,10 @@ class Fault:
 
 
 class FakeDriver(Driver):
-    """A device of two processors, each of which holds two blocks."""
+    """A device of two processors, each of which holds two blocks.
+
+    Its clock goes by events, and by what a byte of a copy and a launch are said to take.
+    """
 
     name = "a fake"
 
@@ -102,7 +105,7 @@ class FakeDriver(Driver):
         self.memory: dict[int, Any] = {}
         self.streams: dict[int, list[Callable[[], None]]] = {}
         self.functions: list[Function] = []
-        self.time = 0.0
+        self.time = self.seconds_a_byte = self.seconds_a_launch = 0.0
         self.local = local()
         self.libraries = FakeLibraries(self)
 
@@ -229,6 +232,7 @@ class FakeDriver(Driver):
     def copy(self, to: int, source: int, nbytes: int, stream: int) -> None:
         """Copy on the device."""
         self.noted("copy", (to, source, nbytes, stream))
+        self.time += self.seconds_a_byte * nbytes
         self.later(stream, lambda: np.copyto(self.at(to, nbytes), self.at(source, nbytes)))
 
     def fill(self, address: int, byte: int, nbytes: int, stream: int) -> None:
@@ -257,6 +261,7 @@ class FakeDriver(Driver):
     def launch(self, task: Task, stream: int) -> None:
         """Run a kernel when somebody waits."""
         self.noted("launch", task)
+        self.time += self.seconds_a_launch
         self.later(stream, lambda: self.execute(task))
 
     def execute(self, task: Task) -> None:

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary, finalize
 from passkit.errors import DeviceError
 from passkit.plan.kernel import Kernel
 from passkit.runtime.cuda.build import DeviceKernel
-from passkit.runtime.cuda.device import Device, device
+from passkit.runtime.cuda.device import Device, device, gpu
 from passkit.runtime.cuda.driver import DriverError, RoomError, Task, Trouble
 from passkit.runtime.cuda.figures import USUAL, WARP, Figures, figures, numbers_of
 from passkit.runtime.cuda.library import counted, on_device
@@ -101,6 +101,10 @@ class Start:
         self.entry: DeviceKernel = step.entry
         self.numbers = tuple(numbers_of(step.kernel, bound.sizes))
         self.figures = self._figures()
+        own, device = self.figures, bound.device
+        shared = own.shared + self.entry.used.shared
+        filled = gpu(device.facts).occupancy(self.entry.used.registers, shared, own.threads)
+        bound.table.counts.setdefault("occupancy", {})[self.kernel.name] = filled
 
     @property
     def kernel(self) -> Kernel:
