@@ -22,10 +22,13 @@ onnx_python = sys.executable
 
 @frozen
 class Figure:
-    """What was measured: as text, whether it is enough, and the numbers behind it."""
+    """What was measured: as text, whether it is enough, and the numbers behind it.
+
+    ``met`` is None where nothing here can tell, which the text says by name.
+    """
 
     found: str
-    met: bool
+    met: bool | None
     data: Any = None
 
 
@@ -90,14 +93,14 @@ def as_json(rows: Iterable[Row]) -> list[dict[str, Any]]:
     return [asdict(row) for row in rows]
 
 
-def tests(*paths: str, only: str = "", timeout: float = 1800.0) -> Figure:
-    """Run tests by path, and by `pytest -k`; met when all are there and pass."""
+def tests(*paths: str, only: str = "", mark: str = "", timeout: float = 1800.0) -> Figure:
+    """Run tests by path, and by `pytest -k` and `-m`; met when all are there and pass."""
     absent = [p for p in paths if not (ROOT / p.partition("::")[0]).exists()]
     if absent:
         return Figure(f"not there: {', '.join(absent)}", False)
     command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-n", "auto"]
     command += ["-p", "no:cacheprovider"]
-    command += [*paths, *(("-k", only) if only else ())]
+    command += [*paths, *(("-k", only) if only else ()), *(("-m", mark) if mark else ())]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=timeout)
     lines = done.stdout.strip().splitlines() or done.stderr.strip().splitlines() or ["no output"]
     return Figure(lines[-1].strip("= "), done.returncode == 0, lines[-30:])

@@ -40,13 +40,15 @@ class Check:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Whether to measure."""
     parser.add_argument("--calibrate", action="store_true",
-                        help="measure this CPU first; later plans go by its numbers")  # fmt: skip
+                        help="measure this CPU, and a CUDA device, first; later plans go by their "
+                             "numbers")  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> Answer:
     """Try everything; 0 while programs can run at all."""
     if options.calibrate:
         write(calibrate())
+        calibrate_gpus()
     checks = [check() for check in CHECKS]
     rows = [
         (c.name, "yes" if c.works else "no", c.found, "" if c.works else c.way_out) for c in checks
@@ -54,6 +56,19 @@ def run(options: argparse.Namespace) -> Answer:
     works = {c.name: c.works for c in checks}
     text = table(("what", "works", "found", "to get it"), rows)
     return Answer([asdict(c) for c in checks], text, 0 if works["cpu"] or works["interpret"] else 1)
+
+
+def calibrate_gpus() -> None:
+    """Measure the CUDA device, if there is one."""
+    from passkit.library import gpu
+    from passkit.runtime.cuda.device import device, named
+    from passkit.tuning.gpu_calibration import calibrate_gpu
+
+    try:
+        own = device()
+    except PasskitError:
+        return
+    gpu.write(named(own.facts), calibrate_gpu(own))
 
 
 def _attempt(name: str, way_out: str, find: Callable[[], str]) -> Check:
@@ -242,9 +257,25 @@ def check_cuda() -> Check:
     def find() -> str:
         from passkit.runtime.cuda.device import described  # few machines have one
 
-        return f"{described()}; {_trial('cuda')}"
+        return f"{described()}; {_gpu_profile()}; {_trial('cuda')}"
 
     return _attempt("cuda", "NVIDIA's driver and pip install 'passkit[cuda]'", find)
+
+
+def _gpu_profile() -> str:
+    """Which numbers plans for the CUDA device go by."""
+    from passkit.library.gpu import measured
+    from passkit.runtime.cuda.device import device, gpu, named
+
+    facts = device().facts
+    found = measured(named(facts))
+    if found is None:
+        return f"planned by the numbers shipped for {gpu(facts).name}, of data sheets"
+    (_, fast), *_, (_, slow) = found.curve
+    return (
+        f"measured: copies of {fast / 1e9:.4g} to {slow / 1e9:.4g} GB/s, a launch "
+        f"{seconds_text(found.launch)}"
+    )
 
 
 CHECKS = (

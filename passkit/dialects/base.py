@@ -170,6 +170,35 @@ class PhaseTemplates:
 
 
 @frozen(kw_only=True)
+class BundleTemplates:
+    """Spellings for elements that follow each other and that one lane takes, {count} at a time.
+
+    ``whole`` is how many bundles there are of the lanes called {name}, ``first`` where one begins,
+    {name}_first; ``each`` a loop over its elements, {name}_k, which ``unroll`` announces,
+    ``element`` the number of one, ``within`` a test that it is before {stop}; ``rest`` where the
+    lanes begin that are in none. An ``array`` {name} is ``load``-ed from {at} and ``store``-d
+    there, which is ``aligned``, or ``load_any`` and ``store_any`` ask whether it is; ``load_some``
+    and ``store_some`` also where only {left} elements are there.
+    """
+
+    whole: str
+    first: str
+    array: str
+    load: str
+    load_any: str
+    load_some: str
+    store: str
+    store_any: str
+    store_some: str
+    unroll: str
+    each: str
+    element: str
+    within: str
+    rest: str
+    aligned: str
+
+
+@frozen(kw_only=True)
 class Dialect:
     """The spellings of one language; `passkit.dialects.printer` does the printing.
 
@@ -191,9 +220,9 @@ class Dialect:
     Where a language leaves open what signed integers do that overflow, ``wraps`` asks for functions
     in the place of operators: wrapped_add, wrapped_sub and wrapped_mul.
     ``unpack`` and ``unpack_size``, if given, fetch arguments in front of the body; ``fence`` ends a
-    kernel that streams. With ``parts`` the parts of packed kernels are functions; ``phases``
-    are for kernels of several. ``calls`` maps function names to spellings; where a language has
-    one for each float type, use "exp/float32".
+    kernel that streams. With ``bundles`` a lane has several elements, with ``parts`` the parts of
+    packed kernels are functions; ``phases`` are for kernels of several. ``calls`` maps function
+    names to spellings; where a language has one for each float type, use "exp/float32".
     """
 
     name: str
@@ -234,6 +263,7 @@ class Dialect:
     scalars: Mapping[str, str] = field(factory=lambda: dict(SCALARS))
     calls: Mapping[str, str] = field(factory=dict)
     vectors: Vectors | None = None
+    bundles: BundleTemplates | None = None
     product: str = ""
     parts: PartTemplates | None = None
     phases: PhaseTemplates | None = None

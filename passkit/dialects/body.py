@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Set
+from typing import TYPE_CHECKING
 
 from passkit.ast import Var
 from passkit.ast.stage import Buffer, Let, Loop, Statement, Store
 from passkit.dialects.expressions import Scalars
 from passkit.values import dtype as dt
+
+if TYPE_CHECKING:
+    from passkit.dialects.bundles import Tie
 
 INDENT = "  "
 
@@ -19,7 +23,8 @@ class Body:
     ``dtypes`` are those of the kernel's buffers. ``num_divisors`` have a name so far; ``streams``
     says whether a store went past the caches, ``by_row`` whether what follows is inside a loop over
     a tile's rows, which ``has_rows`` says are somewhere in the kernel; ``rereads`` whether the
-    kernel reads its own results, ``aliased`` which buffers have the place of another.
+    kernel reads its own results, ``aliased`` which buffers have the place of another; ``tie`` what
+    bundles the lanes of a stage have, if it is not up to them.
     """
 
     def __init__(
@@ -37,6 +42,7 @@ class Body:
         self.depth = 0
         self.num_divisors = 0
         self.streams = self.by_row = False
+        self.tie: Tie | None = None
 
     @property
     def lane(self) -> str:

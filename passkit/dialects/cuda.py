@@ -9,6 +9,7 @@ from passkit.ast import FUNCTIONS
 from passkit.dialects.base import (
     NARROW_CASTS,
     SCALARS,
+    BundleTemplates,
     Dialect,
     PhaseTemplates,
     register_dialect,
@@ -92,6 +93,60 @@ PK_FN void wait_of_grid(uint32_t *gate) {
     __threadfence();
   }
   __syncthreads();
+}
+
+// Elements that follow each other, by accesses of 16 bytes, or of all of them where those are less.
+template <int nbytes> struct word_of { typedef uint4 type; };
+template <> struct word_of<8> { typedef uint2 type; };
+template <> struct word_of<4> { typedef uint32_t type; };
+template <> struct word_of<2> { typedef uint16_t type; };
+template <int N, class T> PK_FN bool aligned(const T *at) {
+  return (uint64_t)at % sizeof(typename word_of<N * sizeof(T)>::type) == 0;
+}
+template <int N, class T> PK_FN void take(T (&to)[N], const T *from) {
+  typedef typename word_of<N * sizeof(T)>::type word;
+  #pragma unroll
+  for (int k = 0; k < int(N * sizeof(T) / sizeof(word)); ++k)
+    ((word *)to)[k] = ((const word *)from)[k];
+}
+template <int N, class T> PK_FN void put(T *to, const T (&from)[N]) {
+  typedef typename word_of<N * sizeof(T)>::type word;
+  #pragma unroll
+  for (int k = 0; k < int(N * sizeof(T) / sizeof(word)); ++k)
+    ((word *)to)[k] = ((const word *)from)[k];
+}
+template <int N, class T> PK_FN void take_any(T (&to)[N], const T *from) {
+  if (aligned<N>(from)) {
+    take(to, from);
+  } else {
+    #pragma unroll
+    for (int k = 0; k < N; ++k) to[k] = from[k];
+  }
+}
+template <int N, class T> PK_FN void take_some(T (&to)[N], const T *from, int64_t left) {
+  if (left >= N) {
+    take_any(to, from);
+  } else {
+    #pragma unroll
+    for (int k = 0; k < N; ++k) to[k] = k < left ? from[k] : T();
+  }
+}
+template <int N, class T> PK_FN void put_any(T *to, const T (&from)[N]) {
+  if (aligned<N>(to)) {
+    put(to, from);
+  } else {
+    #pragma unroll
+    for (int k = 0; k < N; ++k) to[k] = from[k];
+  }
+}
+template <int N, class T> PK_FN void put_some(T *to, const T (&from)[N], int64_t left) {
+  if (left >= N) {
+    put_any(to, from);
+  } else {
+    #pragma unroll
+    for (int k = 0; k < N; ++k)
+      if (k < left) to[k] = from[k];
+  }
 }
 
 // NaN propagates.
@@ -187,6 +242,24 @@ for (unsigned w = 1; w < blockDim.x * blockDim.y / 32; ++w) {{
 }}
 __syncthreads();"""
 
+BUNDLES = BundleTemplates(
+    whole="const int64_t {name}_bundles = {value};",
+    first="const int64_t {name}_first = {at};",
+    array="__align__(16) {type} {name}[{count}];",
+    load="take({name}, {at});",
+    load_any="take_any({name}, {at});",
+    load_some="take_some({name}, {at}, {left});",
+    store="put({at}, {name});",
+    store_any="put_any({at}, {name});",
+    store_some="put_some({at}, {name}, {left});",
+    unroll="#pragma unroll",
+    each="for (int {name}_k = 0; {name}_k < {count}; ++{name}_k)",
+    element="const int64_t {name} = {name}_first + {name}_k;",
+    within="if ({name} < {stop})",
+    rest="const int64_t {name}_rest = {value};",
+    aligned="aligned<{count}>({at})",
+)
+
 CUDA = register_dialect(
     Dialect(
         name="cuda",
@@ -219,6 +292,7 @@ CUDA = register_dialect(
         ),
         wait="__syncthreads();",
         wait_of_row="__syncwarp();",
+        bundles=BUNDLES,
         cast="convert<{type}>({value})",
         casts=NARROW_CASTS,
         rounded="rounded_{short}({value})",

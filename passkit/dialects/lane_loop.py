@@ -11,6 +11,7 @@ from passkit.ast.index import expression, normal
 from passkit.ast.stage import Fold, Let, Level, Loop, Prefetch, Running, Stage, Statement, Store
 from passkit.ast.walk import variables, walk
 from passkit.dialects.body import Body
+from passkit.dialects.bundles import bundles_of
 from passkit.dialects.lanes import LANES, MASK, NUMBERED, Lanes, turns, varying
 from passkit.dialects.pairs import Pairs
 from passkit.dialects.rows import Rows
@@ -68,10 +69,17 @@ class LaneLoop:
             else:
                 inside.append(s)
         front = len(self.body.lines)
-        self._open(inside)
+        bundles = bundles_of(self.loop, inside, self.body)
+        if bundles is not None:
+            bundles.open()
+            for s in bundles.statements:
+                self._statement(s)
+        self._open(inside, None if bundles is None else bundles.close())
         for s in inside:
             self._statement(s)
         self._close(front)
+        if bundles is not None:
+            self.body.close()
 
     def open_block(self, statements: Iterable[Statement]) -> None:
         """Begin lanes of one vector at a time, with other loops inside."""
@@ -94,12 +102,13 @@ class LaneLoop:
         else:
             self._statement(s)
 
-    def _open(self, inside: Iterable[Statement]) -> None:
+    def _open(self, inside: Iterable[Statement], rest: Loop | None = None) -> None:
+        loop = rest or self.loop
         self.body.open(
             self.template.format(
-                var=self.loop.var.name,
-                start=self.scalars.expr(self.loop.start),
-                stop=self.scalars.expr(self.loop.stop),
+                var=loop.var.name,
+                start=self.scalars.expr(loop.start),
+                stop=self.scalars.expr(loop.stop),
                 lanes=self.width,
                 at=self._streamed(inside),
             )

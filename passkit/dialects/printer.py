@@ -6,7 +6,7 @@ Here stands the kernel around its stages: arguments, scratch, phases and their l
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from itertools import groupby
 
 from attrs import evolve
@@ -17,12 +17,14 @@ from passkit.ast.tidy import expressions
 from passkit.ast.walk import walk
 from passkit.dialects.base import Dialect, PartTemplates, PhaseTemplates
 from passkit.dialects.body import Body
+from passkit.dialects.bundles import Tie
 from passkit.dialects.expressions import Scalars
 from passkit.dialects.lanes import LANES
 from passkit.dialects.odometer import Digit, digits_of, print_start, print_step
 from passkit.dialects.phases import by_phase, passed_on
 from passkit.dialects.separate import is_packed, separated
 from passkit.dialects.stages import print_stage
+from passkit.dialects.ties import ties_of
 from passkit.errors import CodeGenError
 from passkit.sharing.shared import ALIGN
 from passkit.values.dtype import int64
@@ -115,6 +117,7 @@ class _Printer:
     ) -> None:
         self.ast, self.dialect = ast, dialect
         self.aliased = aliased if dialect.aliased else frozenset[str]()
+        self.ties: Iterator[Tie | None] = iter(())
         self.registers = [b for b in ast.scratch if b.place is Place.LANES]
         self.shared = [b for b in ast.scratch if b.place is Place.SHARED]
         names = frozenset(b.name for b in self.registers)
@@ -195,6 +198,8 @@ class _Printer:
             self.body.line(template.format(total=_total(arrays), **values))
 
     def _phase(self, phase: Phase) -> None:
+        if self.dialect.bundles is not None:
+            self.ties = iter(ties_of(phase, self.ast, self.aliased))
         if phase.parts[0].span is not None:
             self._packed(phase)
             return
@@ -246,6 +251,7 @@ class _Printer:
             self._array(b)
         self.body.by_row = rows is not None
         for stage in part.stages:
+            self.body.tie = next(self.ties, None)
             print_stage(stage, self.body)
         self.body.by_row = False
         if rows is not None:

@@ -97,19 +97,20 @@ def _read(path: str, *facts: int) -> tuple[Profile | None, str]:
         known = found["format"] == FORMAT and found["device"] == device()
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None, ""
-    good = known and _is_sound(made.curve) and _is_sound(made.latency)
-    if not good or not _are_positive(made.launch, made.meeting):
+    good = known and is_sound(made.curve) and is_sound(made.latency)
+    if not good or not are_positive(made.launch, made.meeting):
         return None, ""
     return made, sha256(data).hexdigest()
 
 
-def _is_sound(points: Points) -> bool:
+def is_sound(points: Points) -> bool:
     """Whether there are any, with ever more bytes."""
     rising = all(a < b for (a, _), (b, _) in pairwise(points))
-    return bool(points) and rising and all(_are_positive(*p) for p in points)
+    return bool(points) and rising and all(are_positive(*p) for p in points)
 
 
-def _are_positive(*values: float) -> bool:
+def are_positive(*values: float) -> bool:
+    """Whether all are numbers above 0."""
     return all(isfinite(v) and v > 0 for v in values)
 
 

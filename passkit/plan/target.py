@@ -121,6 +121,9 @@ def _stream_bytes(second: int) -> int:
 
 @cache
 def _targets() -> dict[str, Target]:
+    from passkit.plan.gpus import SHIPPED  # it makes targets of these
+
+    cuda = Target("cuda", "cuda", 1, 48 * KIB, max_arguments=256)
     return {
         "cpu": cpu(),
         "interpret": evolve(cpu(), name="interpret"),
@@ -128,9 +131,7 @@ def _targets() -> dict[str, Target]:
         "opencl": Target(
             *("opencl", "opencl", 1, 32 * KIB), launch=1e-5, max_arguments=128
         ),
-        "cuda": Target(
-            *("cuda", "cuda", 1, 48 * KIB), launch=8e-6, bandwidth=3e12, max_arguments=256
-        ),
+        "cuda": SHIPPED["H100"].numbers(cuda),
     }
 
 

@@ -182,7 +182,8 @@ class Executable:
         if device is not None:
             from passkit.runtime.device.front import DeviceProgram
 
-            self._run: Any = DeviceProgram(specs, self._bind, device.said, device.find, lock)
+            found = device.said, device.find, lock, device.make
+            self._run: Any = DeviceProgram(specs, self._bind, *found)
         else:
             self._run = make_program(specs, len(self.outputs), self._bind, lock)
         self.run_positional = self._run.run_positional

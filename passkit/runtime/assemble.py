@@ -20,6 +20,7 @@ from passkit.runtime.program import (
     Copy,
     Launch,
     Library,
+    Product,
     Program,
     Python,
     Ref,
@@ -31,6 +32,8 @@ from passkit.values.dtype import DType
 from passkit.values.size import Extent, Shape, numel, symbols_of
 
 GEMM = {"float32": "gemm_f32", "float64": "gemm_f64"}
+HALVES = ("float16", "bfloat16")
+"""What only libraries of CUDA devices multiply; elsewhere NumPy does."""
 
 
 class Input(NamedTuple):
@@ -135,18 +138,26 @@ class _Assembly:
         if rtc is not None and rtc.entry is not None:
             refs = (*map(self.ref, node.inputs), *map(self.ref, node.entries))
             return Launch(rtc.kernel, rtc.entry, refs)
-        if TLibraryCall.get(node.op.name) == "gemm" and self.dtype(node) in GEMM:
+        if TLibraryCall.get(node.op.name) == "gemm" and self.multiplies(self.dtype(node)):
             return self.gemm(node)
         if TLibraryCall.get(node.op.name) == "gemm_sum" and self.dtype(node) in GEMM:
             return self.gemm_sum(node)
         if TLibraryCall.get(node.op.name) == "convolution" and self.dtype(node) in GEMM:
             return self.convolution(node)
+        return self.python(node)
+
+    def python(self, node: Node) -> Python:
+        """What NumPy computes."""
         return Python(
             node.label,
             python_function(node, self.nested),
             tuple(map(self.ref, node.inputs)),
             tuple(map(self.ref, node.entries)),
         )
+
+    def multiplies(self, dtype: str) -> bool:
+        """Whether a library may have products of a dtype."""
+        return dtype in GEMM or (dtype in HALVES and self.target.device == "cuda")
 
     def dtype(self, node: Node) -> str:
         return self.graph.dtype(node.entries[0]).name
@@ -156,19 +167,26 @@ class _Assembly:
         assert node.op is not None
         contract = FContract.get(node.op.name)(node)
         rank = len(contract.batch)
-        batches = [
-            (1,) * (rank + 2 - len(s)) + s[:-2] for s in (self.graph.shape(e) for e in node.inputs)
-        ]
+        batch_a, batch_b = (
+            (1,) * (rank + 2 - len(s)) + s[:-2] for s in map(self.graph.shape, node.inputs)
+        )
         m, n, k = contract.m, contract.n, contract.k
+        flags = contract.transpose_a, contract.transpose_b
+        product = Product(batch_a, batch_b, m, n, k, *flags)
+        refs = (*map(self.ref, node.inputs), self.ref(node.entries[0]))
+        what = f"({numel(contract.batch)}, {m}, {k}) x ({k}, {n})"
+        flops = 2 * numel(contract.batch) * m * n * k
+        if self.dtype(node) in HALVES:
+            own = self.python(node)
+            views = [r.view for r in refs]
+            called = "python", own.function, views[:2], views[2:]
+            return Library("numpy", what, refs, called, flops, product)
         library = blas()
         name = GEMM[self.dtype(node)]
         function = library.sgemm if name == "gemm_f32" else library.dgemm
-        refs = (*map(self.ref, node.inputs), self.ref(node.entries[0]))
-        flags = (int(contract.transpose_a), int(contract.transpose_b), library.ilp64)
-        places = [r.place for r in refs]
-        row = ("gemm", name, builtin(name), function, places, *batches, m, n, k, flags)
-        what = f"({numel(contract.batch)}, {m}, {k}) x ({k}, {n})"
-        return Library(library.name, what, refs, row, 2 * numel(contract.batch) * m * n * k)
+        places, ints = [r.place for r in refs], (*map(int, flags), library.ilp64)
+        row = ("gemm", name, builtin(name), function, places, batch_a, batch_b, m, n, k, ints)
+        return Library(library.name, what, refs, row, flops, product)
 
     def gemm_sum(self, node: Node) -> Library:
         """A sum of products of matrices, which BLAS adds up in place."""
@@ -203,7 +221,7 @@ class _Assembly:
         what = f"{(c.batch, *c.size, c.channels)} -> {c.filters}"
         turns = numel(c.window) * (c.channels // c.groups)
         flops = 2 * c.batch * numel(c.result) * c.filters * turns
-        return Library("convolution", what, refs, row, flops)
+        return Library("convolution", what, refs, row, flops, c)
 
 
 def python_function(

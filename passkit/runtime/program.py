@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from attrs import field, frozen
 
+from passkit.ast.folds import Convolution
 from passkit.plan.kernel import Kernel
 from passkit.plan.target import Target
 from passkit.runtime.table import Row, Table
@@ -71,11 +72,28 @@ class Launch:
 
 
 @frozen
+class Product:
+    """Products of matrices, (m, k) x (k, n), of batches that are broadcast against each other.
+
+    Operands lie by rows; one that is transposed has its two last dimensions the other way round.
+    """
+
+    batch_a: Shape
+    batch_b: Shape
+    m: Extent
+    n: Extent
+    k: Extent
+    transpose_a: bool
+    transpose_b: bool
+
+
+@frozen
 class Library:
     """Run a routine of a library: products of matrices, or a convolution.
 
     ``what`` says of which sizes, ``row`` is the step as a `Table` has it; the result comes last.
-    ``flops`` are the multiplications and additions of floats that it takes.
+    ``flops`` are the multiplications and additions of floats that it takes, ``contract`` is what a
+    library of a device may do in its place.
     """
 
     routine: str
@@ -83,6 +101,7 @@ class Library:
     refs: tuple[Ref, ...]
     row: Row = field(repr=False)
     flops: Extent = 0
+    contract: Product | Convolution | None = field(default=None, repr=False)
 
     @property
     def reads(self) -> tuple[Ref, ...]:

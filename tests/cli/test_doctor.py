@@ -111,7 +111,8 @@ def test_a_cuda_device() -> None:
         check = doctor.check_cuda()
         assert check.works and check.found == (
             "Fake (sm_90, a fake): CUDA 13.0, 64 MiB of memory, 2 multiprocessors, 227 KiB of "
-            "shared memory for a block, graphs, grid barriers; ran 1 kernel"
+            "shared memory for a block, graphs, grid barriers; "
+            "planned by the numbers shipped for Fake, of data sheets; ran 1 kernel"
         )
         driver.graphs = False
         assert "no graphs, no grid barriers" in doctor.check_cuda().found

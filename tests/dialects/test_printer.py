@@ -46,7 +46,7 @@ PROGRAMS = {
     "gelu": "x: f32[n]; return gelu(x)",
 }
 GOLDENS = PROGRAMS | {
-    "center_f16": "x: f16[n, 300]; return sub(x, reduce_mean(x, axis=1, keepdims=true))",
+    "center_f16": "x: f16[n, 304]; return sub(x, reduce_mean(x, axis=1, keepdims=true))",
     "scale_bf16": "x: bf16[n]; y: u8[n]; return add(mul(x, 3), cast(y, dtype=dtype(bf16)))",
     "packed": "x: f32[300]; y: f32[m, 300]; z: f64[150, n]; w: f32[200]; g: f32[100]; "
     "one = add(x, 1); two = reduce_sum(y, axis=1); three = reduce_sum(z, axis=0); "

@@ -19,12 +19,14 @@ from attrs import define, frozen
 
 from passkit.dialects import CUDA
 from passkit.plan.target import KIB, MIB
-from passkit.runtime.cuda import build
+from passkit.runtime.cuda import build, cublaslt, cudnn
 from passkit.runtime.cuda import device as devices
 from passkit.runtime.cuda.driver import Driver, Facts, Limits, Task, Used, failed
 from passkit.runtime.cuda.nvrtc import Image, Nvrtc, RefusedError
+from passkit.runtime.cuda.shared import CUBLASLT, CUDNN, Shared
 from tests.emulator.compiling import compiled
 from tests.emulator.driver import EmulatedError, launch
+from tests.emulator.libraries import FakeLibraries
 
 SIGNATURE = re.compile(r'extern "C" __global__ void (\w+)\((.*)\) \{')
 ITEMS = {"float": 4, "double": 8, "bool": 1, "int64_t": 8, "uint64_t": 8, "int32_t": 4,
@@ -83,7 +85,10 @@ class Fault:
 
 
 class FakeDriver(Driver):
-    """A device of two processors, each of which holds two blocks."""
+    """A device of two processors, each of which holds two blocks.
+
+    Its clock goes by events, and by what a byte of a copy and a launch are said to take.
+    """
 
     name = "a fake"
 
@@ -100,8 +105,9 @@ class FakeDriver(Driver):
         self.memory: dict[int, Any] = {}
         self.streams: dict[int, list[Callable[[], None]]] = {}
         self.functions: list[Function] = []
-        self.time = 0.0
+        self.time = self.seconds_a_byte = self.seconds_a_launch = 0.0
         self.local = local()
+        self.libraries = FakeLibraries(self)
 
     def noted(self, call: str, what: Any = None) -> None:
         """Record a call, or let it fail. The context has to be this thread's."""
@@ -226,6 +232,7 @@ class FakeDriver(Driver):
     def copy(self, to: int, source: int, nbytes: int, stream: int) -> None:
         """Copy on the device."""
         self.noted("copy", (to, source, nbytes, stream))
+        self.time += self.seconds_a_byte * nbytes
         self.later(stream, lambda: np.copyto(self.at(to, nbytes), self.at(source, nbytes)))
 
     def fill(self, address: int, byte: int, nbytes: int, stream: int) -> None:
@@ -254,6 +261,7 @@ class FakeDriver(Driver):
     def launch(self, task: Task, stream: int) -> None:
         """Run a kernel when somebody waits."""
         self.noted("launch", task)
+        self.time += self.seconds_a_launch
         self.later(stream, lambda: self.execute(task))
 
     def execute(self, task: Task) -> None:
@@ -298,12 +306,19 @@ class FakeDriver(Driver):
 
 
 @contextmanager
-def faked(driver: FakeDriver | None = None, compiler: Nvrtc | None = None) -> Iterator[FakeDriver]:
-    """Inside, target "cuda" runs on a fake driver."""
+def faked(
+    driver: FakeDriver | None = None,
+    compiler: Nvrtc | None = None,
+    absent: tuple[Shared, ...] = (CUBLASLT, CUDNN),
+) -> Iterator[FakeDriver]:
+    """Inside, target "cuda" runs on a fake driver, with fake libraries but for ``absent`` ones."""
     driver, compiler = driver or FakeDriver(), compiler or FakeNvrtc()
+    driver.libraries = FakeLibraries(driver, absent)
     with driver.current():
         made = devices.Device(driver, devices.Queue(driver, driver.stream()))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(devices, "_device", lambda: made)
         patch.setattr(build, "nvrtc", lambda: compiler)
+        for module in (cublaslt, cudnn):
+            patch.setattr(module, "opened", driver.libraries.opened)
         yield driver

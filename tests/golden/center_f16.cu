@@ -3,9 +3,24 @@ extern "C" __global__ void center_f16(const uint16_t *__restrict__ x0, uint16_t 
     const int64_t i0_end = tile * n1 + n1 < n0 ? tile * n1 + n1 : n0;
     for (int64_t i0 = tile * n1 + threadIdx.y; i0 < i0_end; i0 += blockDim.y) {
       float reduce_mean_1_lanes = 0.0f;
-      for (int64_t i1 = 0 + threadIdx.x; i1 < n2; i1 += blockDim.x) {
-        const float reduce_mean_1_term = widen_f16(x0[i0 * n2 + i1]);
-        reduce_mean_1_lanes = reduce_mean_1_lanes + reduce_mean_1_term;
+      {
+        const int64_t i1_bundles = n2 % 8 == 0 ? n2 / 8 : 0;
+        for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+          const int64_t i1_first = i1_bundle * 8;
+          __align__(16) uint16_t x0_bundle[8];
+          take_any(x0_bundle, x0 + i0 * n2 + i1_first);
+          #pragma unroll
+          for (int i1_k = 0; i1_k < 8; ++i1_k) {
+            const int64_t i1 = i1_first + i1_k;
+            const float reduce_mean_1_term = widen_f16(x0_bundle[i1_k]);
+            reduce_mean_1_lanes = reduce_mean_1_lanes + reduce_mean_1_term;
+          }
+        }
+        const int64_t i1_rest = i1_bundles * 8;
+        for (int64_t i1 = i1_rest + threadIdx.x; i1 < n2; i1 += blockDim.x) {
+          const float reduce_mean_1_term = widen_f16(x0[i0 * n2 + i1]);
+          reduce_mean_1_lanes = reduce_mean_1_lanes + reduce_mean_1_term;
+        }
       }
       float reduce_mean_1 = reduce_mean_1_lanes;
       for (int o = 16; o; o >>= 1) {
@@ -14,8 +29,24 @@ extern "C" __global__ void center_f16(const uint16_t *__restrict__ x0, uint16_t 
         reduce_mean_1 = a + b;
       }
       const float reduce_mean_1_row = rounded_f16(reduce_mean_1 / convert<float>(n2));
-      for (int64_t i1 = 0 + threadIdx.x; i1 < n2; i1 += blockDim.x) {
-        y0[i0 * n2 + i1] = narrow_f16(widen_f16(x0[i0 * n2 + i1]) - reduce_mean_1_row);
+      {
+        const int64_t i1_bundles = aligned<8>(x0 + i0 * n2 + 0) && aligned<8>(y0 + i0 * n2 + 0) ? n2 / 8 : 0;
+        for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+          const int64_t i1_first = i1_bundle * 8;
+          __align__(16) uint16_t x0_bundle[8];
+          take(x0_bundle, x0 + i0 * n2 + i1_first);
+          __align__(16) uint16_t y0_bundle[8];
+          #pragma unroll
+          for (int i1_k = 0; i1_k < 8; ++i1_k) {
+            const int64_t i1 = i1_first + i1_k;
+            y0_bundle[i1_k] = narrow_f16(widen_f16(x0_bundle[i1_k]) - reduce_mean_1_row);
+          }
+          put(y0 + i0 * n2 + i1_first, y0_bundle);
+        }
+        const int64_t i1_rest = i1_bundles * 8;
+        for (int64_t i1 = i1_rest + threadIdx.x; i1 < n2; i1 += blockDim.x) {
+          y0[i0 * n2 + i1] = narrow_f16(widen_f16(x0[i0 * n2 + i1]) - reduce_mean_1_row);
+        }
       }
     }
   }

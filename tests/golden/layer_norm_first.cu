@@ -7,35 +7,167 @@ extern "C" __global__ void layer_norm_first(const float *__restrict__ x0, const 
   for (int64_t tile = blockIdx.x; tile < n2; tile += gridDim.x) {
     const int64_t low = tile * 512;
     const int64_t high = low + 512 < n0 ? low + 512 : n0;
-    for (int64_t i1 = low + threadIdx.x; i1 < high; i1 += blockDim.x) {
-      s0[i1 - low] = 0.0f;
-    }
-    for (int64_t i0 = 0; i0 < n1; ++i0) {
-      for (int64_t i1 = low + threadIdx.x; i1 < high; i1 += blockDim.x) {
-        s0[i1 - low] = s0[i1 - low] + x0[i1 + i0 * n0];
+    {
+      const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
+      for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+        const int64_t i1_first = low + i1_bundle * 4;
+        __align__(16) float s0_bundle[4];
+        #pragma unroll
+        for (int i1_k = 0; i1_k < 4; ++i1_k) {
+          const int64_t i1 = i1_first + i1_k;
+          if (i1 < high) {
+            s0_bundle[i1_k] = 0.0f;
+          }
+        }
+        put_some(s0 + i1_first - low, s0_bundle, high - i1_first);
+      }
+      const int64_t i1_rest = i1_bundles ? high : low;
+      for (int64_t i1 = i1_rest + threadIdx.x; i1 < high; i1 += blockDim.x) {
+        s0[i1 - low] = 0.0f;
       }
     }
-    for (int64_t i1 = low + threadIdx.x; i1 < high; i1 += blockDim.x) {
-      s1[i1 - low] = s0[i1 - low] / convert<float>(n1);
-    }
-    for (int64_t i1 = low + threadIdx.x; i1 < high; i1 += blockDim.x) {
-      s2[i1 - low] = 0.0f;
-    }
     for (int64_t i0 = 0; i0 < n1; ++i0) {
-      for (int64_t i1 = low + threadIdx.x; i1 < high; i1 += blockDim.x) {
-        const float sub_1 = x0[i1 + i0 * n0] - s1[i1 - low];
-        s2[i1 - low] = s2[i1 - low] + sub_1 * sub_1;
+      {
+        const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
+        for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+          const int64_t i1_first = low + i1_bundle * 4;
+          __align__(16) float s0_bundle[4];
+          take_some(s0_bundle, s0 + i1_first - low, high - i1_first);
+          __align__(16) float x0_bundle[4];
+          take_some(x0_bundle, x0 + i1_first + i0 * n0, high - i1_first);
+          #pragma unroll
+          for (int i1_k = 0; i1_k < 4; ++i1_k) {
+            const int64_t i1 = i1_first + i1_k;
+            if (i1 < high) {
+              s0_bundle[i1_k] = s0_bundle[i1_k] + x0_bundle[i1_k];
+            }
+          }
+          put_some(s0 + i1_first - low, s0_bundle, high - i1_first);
+        }
+        const int64_t i1_rest = i1_bundles ? high : low;
+        for (int64_t i1 = i1_rest + threadIdx.x; i1 < high; i1 += blockDim.x) {
+          s0[i1 - low] = s0[i1 - low] + x0[i1 + i0 * n0];
+        }
       }
     }
-    for (int64_t i1 = low + threadIdx.x; i1 < high; i1 += blockDim.x) {
-      s3[i1 - low] = rsqrtf(s2[i1 - low] / convert<float>(n1) + 0.00001f);
+    {
+      const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
+      for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+        const int64_t i1_first = low + i1_bundle * 4;
+        __align__(16) float s0_bundle[4];
+        take_some(s0_bundle, s0 + i1_first - low, high - i1_first);
+        __align__(16) float s1_bundle[4];
+        #pragma unroll
+        for (int i1_k = 0; i1_k < 4; ++i1_k) {
+          const int64_t i1 = i1_first + i1_k;
+          if (i1 < high) {
+            s1_bundle[i1_k] = s0_bundle[i1_k] / convert<float>(n1);
+          }
+        }
+        put_some(s1 + i1_first - low, s1_bundle, high - i1_first);
+      }
+      const int64_t i1_rest = i1_bundles ? high : low;
+      for (int64_t i1 = i1_rest + threadIdx.x; i1 < high; i1 += blockDim.x) {
+        s1[i1 - low] = s0[i1 - low] / convert<float>(n1);
+      }
+    }
+    {
+      const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
+      for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+        const int64_t i1_first = low + i1_bundle * 4;
+        __align__(16) float s2_bundle[4];
+        #pragma unroll
+        for (int i1_k = 0; i1_k < 4; ++i1_k) {
+          const int64_t i1 = i1_first + i1_k;
+          if (i1 < high) {
+            s2_bundle[i1_k] = 0.0f;
+          }
+        }
+        put_some(s2 + i1_first - low, s2_bundle, high - i1_first);
+      }
+      const int64_t i1_rest = i1_bundles ? high : low;
+      for (int64_t i1 = i1_rest + threadIdx.x; i1 < high; i1 += blockDim.x) {
+        s2[i1 - low] = 0.0f;
+      }
+    }
+    for (int64_t i0 = 0; i0 < n1; ++i0) {
+      {
+        const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
+        for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+          const int64_t i1_first = low + i1_bundle * 4;
+          __align__(16) float x0_bundle[4];
+          take_some(x0_bundle, x0 + i1_first + i0 * n0, high - i1_first);
+          __align__(16) float s1_bundle[4];
+          take_some(s1_bundle, s1 + i1_first - low, high - i1_first);
+          __align__(16) float s2_bundle[4];
+          take_some(s2_bundle, s2 + i1_first - low, high - i1_first);
+          #pragma unroll
+          for (int i1_k = 0; i1_k < 4; ++i1_k) {
+            const int64_t i1 = i1_first + i1_k;
+            if (i1 < high) {
+              const float sub_1 = x0_bundle[i1_k] - s1_bundle[i1_k];
+              s2_bundle[i1_k] = s2_bundle[i1_k] + sub_1 * sub_1;
+            }
+          }
+          put_some(s2 + i1_first - low, s2_bundle, high - i1_first);
+        }
+        const int64_t i1_rest = i1_bundles ? high : low;
+        for (int64_t i1 = i1_rest + threadIdx.x; i1 < high; i1 += blockDim.x) {
+          const float sub_1 = x0[i1 + i0 * n0] - s1[i1 - low];
+          s2[i1 - low] = s2[i1 - low] + sub_1 * sub_1;
+        }
+      }
+    }
+    {
+      const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
+      for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+        const int64_t i1_first = low + i1_bundle * 4;
+        __align__(16) float s2_bundle[4];
+        take_some(s2_bundle, s2 + i1_first - low, high - i1_first);
+        __align__(16) float s3_bundle[4];
+        #pragma unroll
+        for (int i1_k = 0; i1_k < 4; ++i1_k) {
+          const int64_t i1 = i1_first + i1_k;
+          if (i1 < high) {
+            s3_bundle[i1_k] = rsqrtf(s2_bundle[i1_k] / convert<float>(n1) + 0.00001f);
+          }
+        }
+        put_some(s3 + i1_first - low, s3_bundle, high - i1_first);
+      }
+      const int64_t i1_rest = i1_bundles ? high : low;
+      for (int64_t i1 = i1_rest + threadIdx.x; i1 < high; i1 += blockDim.x) {
+        s3[i1 - low] = rsqrtf(s2[i1 - low] / convert<float>(n1) + 0.00001f);
+      }
     }
     for (int64_t i0 = 0; i0 < n1; ++i0) {
       const float x1_5 = x1[i0];
       const float x2_7 = x2[i0];
-      for (int64_t i1 = low + threadIdx.x; i1 < high; i1 += blockDim.x) {
-        const float mul_2 = (x0[i1 + i0 * n0] - s1[i1 - low]) * s3[i1 - low];
-        y0[i1 + i0 * n0] = mul_2 * x1_5 + x2_7;
+      {
+        const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
+        for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+          const int64_t i1_first = low + i1_bundle * 4;
+          __align__(16) float x0_bundle[4];
+          take_some(x0_bundle, x0 + i1_first + i0 * n0, high - i1_first);
+          __align__(16) float s1_bundle[4];
+          take_some(s1_bundle, s1 + i1_first - low, high - i1_first);
+          __align__(16) float s3_bundle[4];
+          take_some(s3_bundle, s3 + i1_first - low, high - i1_first);
+          __align__(16) float y0_bundle[4];
+          #pragma unroll
+          for (int i1_k = 0; i1_k < 4; ++i1_k) {
+            const int64_t i1 = i1_first + i1_k;
+            if (i1 < high) {
+              const float mul_2 = (x0_bundle[i1_k] - s1_bundle[i1_k]) * s3_bundle[i1_k];
+              y0_bundle[i1_k] = mul_2 * x1_5 + x2_7;
+            }
+          }
+          put_some(y0 + i1_first + i0 * n0, y0_bundle, high - i1_first);
+        }
+        const int64_t i1_rest = i1_bundles ? high : low;
+        for (int64_t i1 = i1_rest + threadIdx.x; i1 < high; i1 += blockDim.x) {
+          const float mul_2 = (x0[i1 + i0 * n0] - s1[i1 - low]) * s3[i1 - low];
+          y0[i1 + i0 * n0] = mul_2 * x1_5 + x2_7;
+        }
       }
     }
   }

@@ -3,9 +3,24 @@ extern "C" __global__ void layer_norm_last(const float *__restrict__ x0, const f
     const int64_t i0_end = tile * n1 + n1 < n0 ? tile * n1 + n1 : n0;
     for (int64_t i0 = tile * n1 + threadIdx.y; i0 < i0_end; i0 += blockDim.y) {
       float reduce_mean_1_lanes = 0.0f;
-      for (int64_t i1 = 0 + threadIdx.x; i1 < n2; i1 += blockDim.x) {
-        const float reduce_mean_1_term = x0[i0 * n2 + i1];
-        reduce_mean_1_lanes = reduce_mean_1_lanes + reduce_mean_1_term;
+      {
+        const int64_t i1_bundles = n2 % 4 == 0 ? n2 / 4 : 0;
+        for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+          const int64_t i1_first = i1_bundle * 4;
+          __align__(16) float x0_bundle[4];
+          take_any(x0_bundle, x0 + i0 * n2 + i1_first);
+          #pragma unroll
+          for (int i1_k = 0; i1_k < 4; ++i1_k) {
+            const int64_t i1 = i1_first + i1_k;
+            const float reduce_mean_1_term = x0_bundle[i1_k];
+            reduce_mean_1_lanes = reduce_mean_1_lanes + reduce_mean_1_term;
+          }
+        }
+        const int64_t i1_rest = i1_bundles * 4;
+        for (int64_t i1 = i1_rest + threadIdx.x; i1 < n2; i1 += blockDim.x) {
+          const float reduce_mean_1_term = x0[i0 * n2 + i1];
+          reduce_mean_1_lanes = reduce_mean_1_lanes + reduce_mean_1_term;
+        }
       }
       float reduce_mean_1 = reduce_mean_1_lanes;
       for (int o = 16; o; o >>= 1) {
@@ -15,10 +30,26 @@ extern "C" __global__ void layer_norm_last(const float *__restrict__ x0, const f
       }
       const float reduce_mean_1_row = reduce_mean_1 / convert<float>(n2);
       float reduce_mean_2_lanes = 0.0f;
-      for (int64_t i1 = 0 + threadIdx.x; i1 < n2; i1 += blockDim.x) {
-        const float sub_1 = x0[i0 * n2 + i1] - reduce_mean_1_row;
-        const float reduce_mean_2_term = sub_1 * sub_1;
-        reduce_mean_2_lanes = reduce_mean_2_lanes + reduce_mean_2_term;
+      {
+        const int64_t i1_bundles = n2 % 4 == 0 ? n2 / 4 : 0;
+        for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+          const int64_t i1_first = i1_bundle * 4;
+          __align__(16) float x0_bundle[4];
+          take_any(x0_bundle, x0 + i0 * n2 + i1_first);
+          #pragma unroll
+          for (int i1_k = 0; i1_k < 4; ++i1_k) {
+            const int64_t i1 = i1_first + i1_k;
+            const float sub_1 = x0_bundle[i1_k] - reduce_mean_1_row;
+            const float reduce_mean_2_term = sub_1 * sub_1;
+            reduce_mean_2_lanes = reduce_mean_2_lanes + reduce_mean_2_term;
+          }
+        }
+        const int64_t i1_rest = i1_bundles * 4;
+        for (int64_t i1 = i1_rest + threadIdx.x; i1 < n2; i1 += blockDim.x) {
+          const float sub_1 = x0[i0 * n2 + i1] - reduce_mean_1_row;
+          const float reduce_mean_2_term = sub_1 * sub_1;
+          reduce_mean_2_lanes = reduce_mean_2_lanes + reduce_mean_2_term;
+        }
       }
       float reduce_mean_2 = reduce_mean_2_lanes;
       for (int o = 16; o; o >>= 1) {
@@ -29,9 +60,30 @@ extern "C" __global__ void layer_norm_last(const float *__restrict__ x0, const f
       const float reduce_mean_2_row = reduce_mean_2 / convert<float>(n2);
       const float add_1 = reduce_mean_2_row + 0.00001f;
       const float rsqrt_1 = rsqrtf(add_1);
-      for (int64_t i1 = 0 + threadIdx.x; i1 < n2; i1 += blockDim.x) {
-        const float mul_3 = (x0[i0 * n2 + i1] - reduce_mean_1_row) * rsqrt_1 * x1[i1];
-        y0[i0 * n2 + i1] = mul_3 + x2[i1];
+      {
+        const int64_t i1_bundles = aligned<4>(x0 + i0 * n2 + 0) && aligned<4>(x1) && aligned<4>(x2) && aligned<4>(y0 + i0 * n2 + 0) ? n2 / 4 : 0;
+        for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+          const int64_t i1_first = i1_bundle * 4;
+          __align__(16) float x0_bundle[4];
+          take(x0_bundle, x0 + i0 * n2 + i1_first);
+          __align__(16) float x1_bundle[4];
+          take(x1_bundle, x1 + i1_first);
+          __align__(16) float x2_bundle[4];
+          take(x2_bundle, x2 + i1_first);
+          __align__(16) float y0_bundle[4];
+          #pragma unroll
+          for (int i1_k = 0; i1_k < 4; ++i1_k) {
+            const int64_t i1 = i1_first + i1_k;
+            const float mul_3 = (x0_bundle[i1_k] - reduce_mean_1_row) * rsqrt_1 * x1_bundle[i1_k];
+            y0_bundle[i1_k] = mul_3 + x2_bundle[i1_k];
+          }
+          put(y0 + i0 * n2 + i1_first, y0_bundle);
+        }
+        const int64_t i1_rest = i1_bundles * 4;
+        for (int64_t i1 = i1_rest + threadIdx.x; i1 < n2; i1 += blockDim.x) {
+          const float mul_3 = (x0[i0 * n2 + i1] - reduce_mean_1_row) * rsqrt_1 * x1[i1];
+          y0[i0 * n2 + i1] = mul_3 + x2[i1];
+        }
       }
     }
   }

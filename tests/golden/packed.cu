@@ -6,17 +6,48 @@ extern "C" __global__ void packed(const float *__restrict__ x0, const float *__r
       const int64_t tile = block;
       const int64_t low = tile * 8192;
       const int64_t high = low + 8192 < n0 ? low + 8192 : n0;
-      for (int64_t i0 = low + threadIdx.y * blockDim.x + threadIdx.x; i0 < high; i0 += blockDim.x * blockDim.y) {
-        y0[i0] = x0[i0] + 1.0f;
+      {
+        const int64_t i0_bundles = aligned<4>(x0 + low) && aligned<4>(y0 + low) ? (high - low) / 4 : 0;
+        for (int64_t i0_bundle = 0 + threadIdx.y * blockDim.x + threadIdx.x; i0_bundle < i0_bundles; i0_bundle += blockDim.x * blockDim.y) {
+          const int64_t i0_first = low + i0_bundle * 4;
+          __align__(16) float x0_bundle[4];
+          take(x0_bundle, x0 + i0_first);
+          __align__(16) float y0_bundle[4];
+          #pragma unroll
+          for (int i0_k = 0; i0_k < 4; ++i0_k) {
+            const int64_t i0 = i0_first + i0_k;
+            y0_bundle[i0_k] = x0_bundle[i0_k] + 1.0f;
+          }
+          put(y0 + i0_first, y0_bundle);
+        }
+        const int64_t i0_rest = low + i0_bundles * 4;
+        for (int64_t i0 = i0_rest + threadIdx.y * blockDim.x + threadIdx.x; i0 < high; i0 += blockDim.x * blockDim.y) {
+          y0[i0] = x0[i0] + 1.0f;
+        }
       }
     } else if (block < n4) {
       const int64_t tile = block - n1;
       const int64_t i0_end = tile * n3 + n3 < n2 ? tile * n3 + n3 : n2;
       for (int64_t i0 = tile * n3 + threadIdx.y; i0 < i0_end; i0 += blockDim.y) {
         float reduce_sum_1_lanes = 0.0f;
-        for (int64_t i1 = 0 + threadIdx.x; i1 < n0; i1 += blockDim.x) {
-          const float reduce_sum_1_term = x1[i0 * n0 + i1];
-          reduce_sum_1_lanes = reduce_sum_1_lanes + reduce_sum_1_term;
+        {
+          const int64_t i1_bundles = n0 % 4 == 0 ? n0 / 4 : 0;
+          for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+            const int64_t i1_first = i1_bundle * 4;
+            __align__(16) float x1_bundle[4];
+            take_any(x1_bundle, x1 + i0 * n0 + i1_first);
+            #pragma unroll
+            for (int i1_k = 0; i1_k < 4; ++i1_k) {
+              const int64_t i1 = i1_first + i1_k;
+              const float reduce_sum_1_term = x1_bundle[i1_k];
+              reduce_sum_1_lanes = reduce_sum_1_lanes + reduce_sum_1_term;
+            }
+          }
+          const int64_t i1_rest = i1_bundles * 4;
+          for (int64_t i1 = i1_rest + threadIdx.x; i1 < n0; i1 += blockDim.x) {
+            const float reduce_sum_1_term = x1[i0 * n0 + i1];
+            reduce_sum_1_lanes = reduce_sum_1_lanes + reduce_sum_1_term;
+          }
         }
         float reduce_sum_1 = reduce_sum_1_lanes;
         for (int o = 16; o; o >>= 1) {
@@ -30,31 +61,117 @@ extern "C" __global__ void packed(const float *__restrict__ x0, const float *__r
       const int64_t tile = block - n4;
       const int64_t low = tile * 512;
       const int64_t high = low + 512 < n5 ? low + 512 : n5;
-      for (int64_t i1 = low + threadIdx.y * blockDim.x + threadIdx.x; i1 < high; i1 += blockDim.x * blockDim.y) {
-        s0[i1 - low] = 0.0;
-      }
-      for (int64_t i0 = 0; i0 < n6; ++i0) {
-        for (int64_t i1 = low + threadIdx.y * blockDim.x + threadIdx.x; i1 < high; i1 += blockDim.x * blockDim.y) {
-          s0[i1 - low] = s0[i1 - low] + x2[i1 + i0 * n5];
+      {
+        const int64_t i1_bundles = n5 % 2 == 0 ? (high - low + 1) / 2 : 0;
+        for (int64_t i1_bundle = 0 + threadIdx.y * blockDim.x + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x * blockDim.y) {
+          const int64_t i1_first = low + i1_bundle * 2;
+          __align__(16) double s0_bundle[2];
+          #pragma unroll
+          for (int i1_k = 0; i1_k < 2; ++i1_k) {
+            const int64_t i1 = i1_first + i1_k;
+            if (i1 < high) {
+              s0_bundle[i1_k] = 0.0;
+            }
+          }
+          put_some(s0 + i1_first - low, s0_bundle, high - i1_first);
+        }
+        const int64_t i1_rest = i1_bundles ? high : low;
+        for (int64_t i1 = i1_rest + threadIdx.y * blockDim.x + threadIdx.x; i1 < high; i1 += blockDim.x * blockDim.y) {
+          s0[i1 - low] = 0.0;
         }
       }
-      for (int64_t i1 = low + threadIdx.y * blockDim.x + threadIdx.x; i1 < high; i1 += blockDim.x * blockDim.y) {
-        y2[i1] = s0[i1 - low];
+      for (int64_t i0 = 0; i0 < n6; ++i0) {
+        {
+          const int64_t i1_bundles = n5 % 2 == 0 ? (high - low + 1) / 2 : 0;
+          for (int64_t i1_bundle = 0 + threadIdx.y * blockDim.x + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x * blockDim.y) {
+            const int64_t i1_first = low + i1_bundle * 2;
+            __align__(16) double s0_bundle[2];
+            take_some(s0_bundle, s0 + i1_first - low, high - i1_first);
+            __align__(16) double x2_bundle[2];
+            take_some(x2_bundle, x2 + i1_first + i0 * n5, high - i1_first);
+            #pragma unroll
+            for (int i1_k = 0; i1_k < 2; ++i1_k) {
+              const int64_t i1 = i1_first + i1_k;
+              if (i1 < high) {
+                s0_bundle[i1_k] = s0_bundle[i1_k] + x2_bundle[i1_k];
+              }
+            }
+            put_some(s0 + i1_first - low, s0_bundle, high - i1_first);
+          }
+          const int64_t i1_rest = i1_bundles ? high : low;
+          for (int64_t i1 = i1_rest + threadIdx.y * blockDim.x + threadIdx.x; i1 < high; i1 += blockDim.x * blockDim.y) {
+            s0[i1 - low] = s0[i1 - low] + x2[i1 + i0 * n5];
+          }
+        }
+      }
+      {
+        const int64_t i1_bundles = n5 % 2 == 0 ? (high - low + 1) / 2 : 0;
+        for (int64_t i1_bundle = 0 + threadIdx.y * blockDim.x + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x * blockDim.y) {
+          const int64_t i1_first = low + i1_bundle * 2;
+          __align__(16) double s0_bundle[2];
+          take_some(s0_bundle, s0 + i1_first - low, high - i1_first);
+          __align__(16) double y2_bundle[2];
+          #pragma unroll
+          for (int i1_k = 0; i1_k < 2; ++i1_k) {
+            const int64_t i1 = i1_first + i1_k;
+            if (i1 < high) {
+              y2_bundle[i1_k] = s0_bundle[i1_k];
+            }
+          }
+          put_some(y2 + i1_first, y2_bundle, high - i1_first);
+        }
+        const int64_t i1_rest = i1_bundles ? high : low;
+        for (int64_t i1 = i1_rest + threadIdx.y * blockDim.x + threadIdx.x; i1 < high; i1 += blockDim.x * blockDim.y) {
+          y2[i1] = s0[i1 - low];
+        }
       }
     } else if (block < n9) {
       const int64_t tile = block - n7;
       const int64_t low = tile * 8192;
       const int64_t high = low + 8192 < n8 ? low + 8192 : n8;
-      for (int64_t i0 = low + threadIdx.y * blockDim.x + threadIdx.x; i0 < high; i0 += blockDim.x * blockDim.y) {
-        y3[i0] = x3[i0] + 1.0f;
+      {
+        const int64_t i0_bundles = aligned<4>(x3 + low) && aligned<4>(y3 + low) ? (high - low) / 4 : 0;
+        for (int64_t i0_bundle = 0 + threadIdx.y * blockDim.x + threadIdx.x; i0_bundle < i0_bundles; i0_bundle += blockDim.x * blockDim.y) {
+          const int64_t i0_first = low + i0_bundle * 4;
+          __align__(16) float x3_bundle[4];
+          take(x3_bundle, x3 + i0_first);
+          __align__(16) float y3_bundle[4];
+          #pragma unroll
+          for (int i0_k = 0; i0_k < 4; ++i0_k) {
+            const int64_t i0 = i0_first + i0_k;
+            y3_bundle[i0_k] = x3_bundle[i0_k] + 1.0f;
+          }
+          put(y3 + i0_first, y3_bundle);
+        }
+        const int64_t i0_rest = low + i0_bundles * 4;
+        for (int64_t i0 = i0_rest + threadIdx.y * blockDim.x + threadIdx.x; i0 < high; i0 += blockDim.x * blockDim.y) {
+          y3[i0] = x3[i0] + 1.0f;
+        }
       }
     } else {
       const int64_t tile = block - n9;
       const int64_t low = tile * 8192;
       const int64_t high = low + 8192 < n10 ? low + 8192 : n10;
-      for (int64_t i0 = low + threadIdx.y * blockDim.x + threadIdx.x; i0 < high; i0 += blockDim.x * blockDim.y) {
-        const float x0_0 = x4[i0];
-        y4[i0] = x0_0 - expf(x0_0);
+      {
+        const int64_t i0_bundles = aligned<4>(x4 + low) && aligned<4>(y4 + low) ? (high - low) / 4 : 0;
+        for (int64_t i0_bundle = 0 + threadIdx.y * blockDim.x + threadIdx.x; i0_bundle < i0_bundles; i0_bundle += blockDim.x * blockDim.y) {
+          const int64_t i0_first = low + i0_bundle * 4;
+          __align__(16) float x4_bundle[4];
+          take(x4_bundle, x4 + i0_first);
+          __align__(16) float y4_bundle[4];
+          #pragma unroll
+          for (int i0_k = 0; i0_k < 4; ++i0_k) {
+            const int64_t i0 = i0_first + i0_k;
+            const float x0_0 = x4_bundle[i0_k];
+            y4_bundle[i0_k] = x0_0 - expf(x0_0);
+          }
+          put(y4 + i0_first, y4_bundle);
+        }
+        const int64_t i0_rest = low + i0_bundles * 4;
+        for (int64_t i0 = i0_rest + threadIdx.y * blockDim.x + threadIdx.x; i0 < high; i0 += blockDim.x * blockDim.y) {
+          const float x0_0 = x4[i0];
+          y4[i0] = x0_0 - expf(x0_0);
+        }
       }
     }
   }

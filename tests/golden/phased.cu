@@ -6,16 +6,69 @@ extern "C" __global__ void phased(const float *__restrict__ x0, float *__restric
   for (int64_t tile = blockIdx.x; tile < n2; tile += gridDim.x) {
     const int64_t low = tile * 300;
     const int64_t high = low + 300 < n0 ? low + 300 : n0;
-    for (int64_t i1 = low + threadIdx.y * blockDim.x + threadIdx.x; i1 < high; i1 += blockDim.x * blockDim.y) {
-      s0[i1 - low] = 0.0f;
-    }
-    for (int64_t i0 = 0; i0 < n1; ++i0) {
-      for (int64_t i1 = low + threadIdx.y * blockDim.x + threadIdx.x; i1 < high; i1 += blockDim.x * blockDim.y) {
-        s0[i1 - low] = s0[i1 - low] + x0[i0 * n0 + i1];
+    {
+      const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
+      for (int64_t i1_bundle = 0 + threadIdx.y * blockDim.x + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x * blockDim.y) {
+        const int64_t i1_first = low + i1_bundle * 4;
+        __align__(16) float s0_bundle[4];
+        #pragma unroll
+        for (int i1_k = 0; i1_k < 4; ++i1_k) {
+          const int64_t i1 = i1_first + i1_k;
+          if (i1 < high) {
+            s0_bundle[i1_k] = 0.0f;
+          }
+        }
+        put_some(s0 + i1_first - low, s0_bundle, high - i1_first);
+      }
+      const int64_t i1_rest = i1_bundles ? high : low;
+      for (int64_t i1 = i1_rest + threadIdx.y * blockDim.x + threadIdx.x; i1 < high; i1 += blockDim.x * blockDim.y) {
+        s0[i1 - low] = 0.0f;
       }
     }
-    for (int64_t i1 = low + threadIdx.y * blockDim.x + threadIdx.x; i1 < high; i1 += blockDim.x * blockDim.y) {
-      y1[i1] = s0[i1 - low] / convert<float>(n1);
+    for (int64_t i0 = 0; i0 < n1; ++i0) {
+      {
+        const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
+        for (int64_t i1_bundle = 0 + threadIdx.y * blockDim.x + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x * blockDim.y) {
+          const int64_t i1_first = low + i1_bundle * 4;
+          __align__(16) float s0_bundle[4];
+          take_some(s0_bundle, s0 + i1_first - low, high - i1_first);
+          __align__(16) float x0_bundle[4];
+          take_some(x0_bundle, x0 + i0 * n0 + i1_first, high - i1_first);
+          #pragma unroll
+          for (int i1_k = 0; i1_k < 4; ++i1_k) {
+            const int64_t i1 = i1_first + i1_k;
+            if (i1 < high) {
+              s0_bundle[i1_k] = s0_bundle[i1_k] + x0_bundle[i1_k];
+            }
+          }
+          put_some(s0 + i1_first - low, s0_bundle, high - i1_first);
+        }
+        const int64_t i1_rest = i1_bundles ? high : low;
+        for (int64_t i1 = i1_rest + threadIdx.y * blockDim.x + threadIdx.x; i1 < high; i1 += blockDim.x * blockDim.y) {
+          s0[i1 - low] = s0[i1 - low] + x0[i0 * n0 + i1];
+        }
+      }
+    }
+    {
+      const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
+      for (int64_t i1_bundle = 0 + threadIdx.y * blockDim.x + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x * blockDim.y) {
+        const int64_t i1_first = low + i1_bundle * 4;
+        __align__(16) float s0_bundle[4];
+        take_some(s0_bundle, s0 + i1_first - low, high - i1_first);
+        __align__(16) float y1_bundle[4];
+        #pragma unroll
+        for (int i1_k = 0; i1_k < 4; ++i1_k) {
+          const int64_t i1 = i1_first + i1_k;
+          if (i1 < high) {
+            y1_bundle[i1_k] = s0_bundle[i1_k] / convert<float>(n1);
+          }
+        }
+        put_some(y1 + i1_first, y1_bundle, high - i1_first);
+      }
+      const int64_t i1_rest = i1_bundles ? high : low;
+      for (int64_t i1 = i1_rest + threadIdx.y * blockDim.x + threadIdx.x; i1 < high; i1 += blockDim.x * blockDim.y) {
+        y1[i1] = s0[i1 - low] / convert<float>(n1);
+      }
     }
   }
   wait_of_grid(&phased_gate);
@@ -23,9 +76,26 @@ extern "C" __global__ void phased(const float *__restrict__ x0, float *__restric
     const int64_t i0_end = tile * n3 + n3 < n1 ? tile * n3 + n3 : n1;
     for (int64_t i0 = tile * n3 + threadIdx.y; i0 < i0_end; i0 += blockDim.y) {
       float reduce_max_1_lanes = -__int_as_float(0x7f800000);
-      for (int64_t i1 = 0 + threadIdx.x; i1 < n0; i1 += blockDim.x) {
-        const float reduce_max_1_term = fabsf(x0[i0 * n0 + i1] - y1[i1]);
-        reduce_max_1_lanes = maximum(reduce_max_1_lanes, reduce_max_1_term);
+      {
+        const int64_t i1_bundles = n0 % 4 == 0 ? n0 / 4 : 0;
+        for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+          const int64_t i1_first = i1_bundle * 4;
+          __align__(16) float x0_bundle[4];
+          take_any(x0_bundle, x0 + i0 * n0 + i1_first);
+          __align__(16) float y1_bundle[4];
+          take_any(y1_bundle, y1 + i1_first);
+          #pragma unroll
+          for (int i1_k = 0; i1_k < 4; ++i1_k) {
+            const int64_t i1 = i1_first + i1_k;
+            const float reduce_max_1_term = fabsf(x0_bundle[i1_k] - y1_bundle[i1_k]);
+            reduce_max_1_lanes = maximum(reduce_max_1_lanes, reduce_max_1_term);
+          }
+        }
+        const int64_t i1_rest = i1_bundles * 4;
+        for (int64_t i1 = i1_rest + threadIdx.x; i1 < n0; i1 += blockDim.x) {
+          const float reduce_max_1_term = fabsf(x0[i0 * n0 + i1] - y1[i1]);
+          reduce_max_1_lanes = maximum(reduce_max_1_lanes, reduce_max_1_term);
+        }
       }
       float reduce_max_1 = reduce_max_1_lanes;
       for (int o = 16; o; o >>= 1) {
@@ -33,8 +103,26 @@ extern "C" __global__ void phased(const float *__restrict__ x0, float *__restric
         const float a = threadIdx.x & o ? other : reduce_max_1, b = threadIdx.x & o ? reduce_max_1 : other;
         reduce_max_1 = maximum(a, b);
       }
-      for (int64_t i1 = 0 + threadIdx.x; i1 < n0; i1 += blockDim.x) {
-        y0[i0 * n0 + i1] = (x0[i0 * n0 + i1] - y1[i1]) / reduce_max_1;
+      {
+        const int64_t i1_bundles = aligned<4>(x0 + i0 * n0 + 0) && aligned<4>(y1) && aligned<4>(y0 + i0 * n0 + 0) ? n0 / 4 : 0;
+        for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+          const int64_t i1_first = i1_bundle * 4;
+          __align__(16) float x0_bundle[4];
+          take(x0_bundle, x0 + i0 * n0 + i1_first);
+          __align__(16) float y1_bundle[4];
+          take(y1_bundle, y1 + i1_first);
+          __align__(16) float y0_bundle[4];
+          #pragma unroll
+          for (int i1_k = 0; i1_k < 4; ++i1_k) {
+            const int64_t i1 = i1_first + i1_k;
+            y0_bundle[i1_k] = (x0_bundle[i1_k] - y1_bundle[i1_k]) / reduce_max_1;
+          }
+          put(y0 + i0 * n0 + i1_first, y0_bundle);
+        }
+        const int64_t i1_rest = i1_bundles * 4;
+        for (int64_t i1 = i1_rest + threadIdx.x; i1 < n0; i1 += blockDim.x) {
+          y0[i0 * n0 + i1] = (x0[i0 * n0 + i1] - y1[i1]) / reduce_max_1;
+        }
       }
     }
   }

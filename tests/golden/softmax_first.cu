@@ -5,27 +5,122 @@ extern "C" __global__ void softmax_first(const float *__restrict__ x0, float *__
   for (int64_t tile = blockIdx.x; tile < n2; tile += gridDim.x) {
     const int64_t low = tile * 512;
     const int64_t high = low + 512 < n0 ? low + 512 : n0;
-    for (int64_t i1 = low + threadIdx.x; i1 < high; i1 += blockDim.x) {
-      s0[i1 - low] = -__int_as_float(0x7f800000);
-    }
-    for (int64_t i0 = 0; i0 < n1; ++i0) {
-      for (int64_t i1 = low + threadIdx.x; i1 < high; i1 += blockDim.x) {
-        s0[i1 - low] = maximum(s0[i1 - low], x0[i1 + i0 * n0]);
+    {
+      const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
+      for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+        const int64_t i1_first = low + i1_bundle * 4;
+        __align__(16) float s0_bundle[4];
+        #pragma unroll
+        for (int i1_k = 0; i1_k < 4; ++i1_k) {
+          const int64_t i1 = i1_first + i1_k;
+          if (i1 < high) {
+            s0_bundle[i1_k] = -__int_as_float(0x7f800000);
+          }
+        }
+        put_some(s0 + i1_first - low, s0_bundle, high - i1_first);
+      }
+      const int64_t i1_rest = i1_bundles ? high : low;
+      for (int64_t i1 = i1_rest + threadIdx.x; i1 < high; i1 += blockDim.x) {
+        s0[i1 - low] = -__int_as_float(0x7f800000);
       }
     }
-    for (int64_t i1 = low + threadIdx.x; i1 < high; i1 += blockDim.x) {
-      s1[i1 - low] = 0.0f;
-    }
     for (int64_t i0 = 0; i0 < n1; ++i0) {
-      for (int64_t i1 = low + threadIdx.x; i1 < high; i1 += blockDim.x) {
-        const float exp_1 = expf(x0[i1 + i0 * n0] - s0[i1 - low]);
-        s1[i1 - low] = s1[i1 - low] + exp_1;
-        y0[i1 + i0 * n0] = exp_1;
+      {
+        const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
+        for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+          const int64_t i1_first = low + i1_bundle * 4;
+          __align__(16) float s0_bundle[4];
+          take_some(s0_bundle, s0 + i1_first - low, high - i1_first);
+          __align__(16) float x0_bundle[4];
+          take_some(x0_bundle, x0 + i1_first + i0 * n0, high - i1_first);
+          #pragma unroll
+          for (int i1_k = 0; i1_k < 4; ++i1_k) {
+            const int64_t i1 = i1_first + i1_k;
+            if (i1 < high) {
+              s0_bundle[i1_k] = maximum(s0_bundle[i1_k], x0_bundle[i1_k]);
+            }
+          }
+          put_some(s0 + i1_first - low, s0_bundle, high - i1_first);
+        }
+        const int64_t i1_rest = i1_bundles ? high : low;
+        for (int64_t i1 = i1_rest + threadIdx.x; i1 < high; i1 += blockDim.x) {
+          s0[i1 - low] = maximum(s0[i1 - low], x0[i1 + i0 * n0]);
+        }
+      }
+    }
+    {
+      const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
+      for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+        const int64_t i1_first = low + i1_bundle * 4;
+        __align__(16) float s1_bundle[4];
+        #pragma unroll
+        for (int i1_k = 0; i1_k < 4; ++i1_k) {
+          const int64_t i1 = i1_first + i1_k;
+          if (i1 < high) {
+            s1_bundle[i1_k] = 0.0f;
+          }
+        }
+        put_some(s1 + i1_first - low, s1_bundle, high - i1_first);
+      }
+      const int64_t i1_rest = i1_bundles ? high : low;
+      for (int64_t i1 = i1_rest + threadIdx.x; i1 < high; i1 += blockDim.x) {
+        s1[i1 - low] = 0.0f;
       }
     }
     for (int64_t i0 = 0; i0 < n1; ++i0) {
-      for (int64_t i1 = low + threadIdx.x; i1 < high; i1 += blockDim.x) {
-        y0[i1 + i0 * n0] = y0[i1 + i0 * n0] / s1[i1 - low];
+      {
+        const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
+        for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+          const int64_t i1_first = low + i1_bundle * 4;
+          __align__(16) float x0_bundle[4];
+          take_some(x0_bundle, x0 + i1_first + i0 * n0, high - i1_first);
+          __align__(16) float s0_bundle[4];
+          take_some(s0_bundle, s0 + i1_first - low, high - i1_first);
+          __align__(16) float s1_bundle[4];
+          take_some(s1_bundle, s1 + i1_first - low, high - i1_first);
+          __align__(16) float y0_bundle[4];
+          #pragma unroll
+          for (int i1_k = 0; i1_k < 4; ++i1_k) {
+            const int64_t i1 = i1_first + i1_k;
+            if (i1 < high) {
+              const float exp_1 = expf(x0_bundle[i1_k] - s0_bundle[i1_k]);
+              s1_bundle[i1_k] = s1_bundle[i1_k] + exp_1;
+              y0_bundle[i1_k] = exp_1;
+            }
+          }
+          put_some(s1 + i1_first - low, s1_bundle, high - i1_first);
+          put_some(y0 + i1_first + i0 * n0, y0_bundle, high - i1_first);
+        }
+        const int64_t i1_rest = i1_bundles ? high : low;
+        for (int64_t i1 = i1_rest + threadIdx.x; i1 < high; i1 += blockDim.x) {
+          const float exp_1 = expf(x0[i1 + i0 * n0] - s0[i1 - low]);
+          s1[i1 - low] = s1[i1 - low] + exp_1;
+          y0[i1 + i0 * n0] = exp_1;
+        }
+      }
+    }
+    for (int64_t i0 = 0; i0 < n1; ++i0) {
+      {
+        const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
+        for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+          const int64_t i1_first = low + i1_bundle * 4;
+          __align__(16) float y0_bundle[4];
+          take_some(y0_bundle, y0 + i1_first + i0 * n0, high - i1_first);
+          __align__(16) float s1_bundle[4];
+          take_some(s1_bundle, s1 + i1_first - low, high - i1_first);
+          #pragma unroll
+          for (int i1_k = 0; i1_k < 4; ++i1_k) {
+            const int64_t i1 = i1_first + i1_k;
+            if (i1 < high) {
+              y0_bundle[i1_k] = y0_bundle[i1_k] / s1_bundle[i1_k];
+            }
+          }
+          put_some(y0 + i1_first + i0 * n0, y0_bundle, high - i1_first);
+        }
+        const int64_t i1_rest = i1_bundles ? high : low;
+        for (int64_t i1 = i1_rest + threadIdx.x; i1 < high; i1 += blockDim.x) {
+          y0[i1 + i0 * n0] = y0[i1 + i0 * n0] / s1[i1 - low];
+        }
       }
     }
   }

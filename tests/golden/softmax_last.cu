@@ -3,9 +3,24 @@ extern "C" __global__ void softmax_last(const float *__restrict__ x0, float *__r
     const int64_t i0_end = tile * n1 + n1 < n0 ? tile * n1 + n1 : n0;
     for (int64_t i0 = tile * n1 + threadIdx.y; i0 < i0_end; i0 += blockDim.y) {
       float reduce_max_1_lanes = -__int_as_float(0x7f800000);
-      for (int64_t i1 = 0 + threadIdx.x; i1 < n2; i1 += blockDim.x) {
-        const float reduce_max_1_term = x0[i0 * n2 + i1];
-        reduce_max_1_lanes = maximum(reduce_max_1_lanes, reduce_max_1_term);
+      {
+        const int64_t i1_bundles = n2 % 4 == 0 ? n2 / 4 : 0;
+        for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+          const int64_t i1_first = i1_bundle * 4;
+          __align__(16) float x0_bundle[4];
+          take_any(x0_bundle, x0 + i0 * n2 + i1_first);
+          #pragma unroll
+          for (int i1_k = 0; i1_k < 4; ++i1_k) {
+            const int64_t i1 = i1_first + i1_k;
+            const float reduce_max_1_term = x0_bundle[i1_k];
+            reduce_max_1_lanes = maximum(reduce_max_1_lanes, reduce_max_1_term);
+          }
+        }
+        const int64_t i1_rest = i1_bundles * 4;
+        for (int64_t i1 = i1_rest + threadIdx.x; i1 < n2; i1 += blockDim.x) {
+          const float reduce_max_1_term = x0[i0 * n2 + i1];
+          reduce_max_1_lanes = maximum(reduce_max_1_lanes, reduce_max_1_term);
+        }
       }
       float reduce_max_1 = reduce_max_1_lanes;
       for (int o = 16; o; o >>= 1) {
@@ -14,10 +29,28 @@ extern "C" __global__ void softmax_last(const float *__restrict__ x0, float *__r
         reduce_max_1 = maximum(a, b);
       }
       float reduce_sum_1_lanes = 0.0f;
-      for (int64_t i1 = 0 + threadIdx.x; i1 < n2; i1 += blockDim.x) {
-        const float exp_1 = expf(x0[i0 * n2 + i1] - reduce_max_1);
-        reduce_sum_1_lanes = reduce_sum_1_lanes + exp_1;
-        y0[i0 * n2 + i1] = exp_1;
+      {
+        const int64_t i1_bundles = n2 % 4 == 0 ? n2 / 4 : 0;
+        for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+          const int64_t i1_first = i1_bundle * 4;
+          __align__(16) float x0_bundle[4];
+          take_any(x0_bundle, x0 + i0 * n2 + i1_first);
+          __align__(16) float y0_bundle[4];
+          #pragma unroll
+          for (int i1_k = 0; i1_k < 4; ++i1_k) {
+            const int64_t i1 = i1_first + i1_k;
+            const float exp_1 = expf(x0_bundle[i1_k] - reduce_max_1);
+            reduce_sum_1_lanes = reduce_sum_1_lanes + exp_1;
+            y0_bundle[i1_k] = exp_1;
+          }
+          put_any(y0 + i0 * n2 + i1_first, y0_bundle);
+        }
+        const int64_t i1_rest = i1_bundles * 4;
+        for (int64_t i1 = i1_rest + threadIdx.x; i1 < n2; i1 += blockDim.x) {
+          const float exp_1 = expf(x0[i0 * n2 + i1] - reduce_max_1);
+          reduce_sum_1_lanes = reduce_sum_1_lanes + exp_1;
+          y0[i0 * n2 + i1] = exp_1;
+        }
       }
       float reduce_sum_1 = reduce_sum_1_lanes;
       for (int o = 16; o; o >>= 1) {
@@ -25,8 +58,23 @@ extern "C" __global__ void softmax_last(const float *__restrict__ x0, float *__r
         const float a = threadIdx.x & o ? other : reduce_sum_1, b = threadIdx.x & o ? reduce_sum_1 : other;
         reduce_sum_1 = a + b;
       }
-      for (int64_t i1 = 0 + threadIdx.x; i1 < n2; i1 += blockDim.x) {
-        y0[i0 * n2 + i1] = y0[i0 * n2 + i1] / reduce_sum_1;
+      {
+        const int64_t i1_bundles = n2 % 4 == 0 ? n2 / 4 : 0;
+        for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+          const int64_t i1_first = i1_bundle * 4;
+          __align__(16) float y0_bundle[4];
+          take_any(y0_bundle, y0 + i0 * n2 + i1_first);
+          #pragma unroll
+          for (int i1_k = 0; i1_k < 4; ++i1_k) {
+            const int64_t i1 = i1_first + i1_k;
+            y0_bundle[i1_k] = y0_bundle[i1_k] / reduce_sum_1;
+          }
+          put_any(y0 + i0 * n2 + i1_first, y0_bundle);
+        }
+        const int64_t i1_rest = i1_bundles * 4;
+        for (int64_t i1 = i1_rest + threadIdx.x; i1 < n2; i1 += blockDim.x) {
+          y0[i0 * n2 + i1] = y0[i0 * n2 + i1] / reduce_sum_1;
+        }
       }
     }
   }

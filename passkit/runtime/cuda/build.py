@@ -73,6 +73,14 @@ def build(kernels: Iterable[Kernel], device: Device, target: Target) -> dict[str
     }
 
 
+def image_of(name: str, source: str, device: Device) -> Image:
+    """The machine code of a text for a device. Raises: DeviceError, RefusedError."""
+    compiler = nvrtc()
+    architecture = architecture_for(device.facts.capability, compiler, str(device))
+    flags = f"--gpu-architecture={architecture}", *OPTIONS
+    return compiler.compile(unit_text(name, source), flags)
+
+
 def digest(kernel: Kernel, compiler: str, flags: Sequence[str]) -> str:
     """What a kernel's machine code depends on: its name in the cache."""
     parts = [str(FORMAT), compiler, *flags, program_text(kernel)]
@@ -81,7 +89,12 @@ def digest(kernel: Kernel, compiler: str, flags: Sequence[str]) -> str:
 
 def program_text(kernel: Kernel) -> str:
     """What is compiled: the preamble, then the kernel, whose lines are counted from its first."""
-    return f'#line 1 "preamble"\n{CUDA.preamble}\n#line 1 "{kernel.name}.cu"\n{kernel.source}'
+    return unit_text(kernel.name, kernel.source)
+
+
+def unit_text(name: str, source: str) -> str:
+    """A kernel's text behind the preamble."""
+    return f'#line 1 "preamble"\n{CUDA.preamble}\n#line 1 "{name}.cu"\n{source}'
 
 
 class _Builder:

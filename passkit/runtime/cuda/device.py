@@ -14,6 +14,8 @@ from typing import Any, NoReturn
 from attrs import define, evolve, field, frozen
 
 from passkit.errors import DeviceError, MissingDependencyError
+from passkit.library.gpu import measured
+from passkit.plan.gpus import Gpu, gpu_of
 from passkit.plan.target import KIB, Target, target_of
 from passkit.runtime.cuda.bindings import BindingsDriver
 from passkit.runtime.cuda.driver import Driver, DriverError, Facts, Limits, Trouble
@@ -225,7 +227,29 @@ def refused(name: str, error: DriverError) -> NoReturn:
 
 def settled(target: Target) -> Target:
     """The registered target as the device wants it; a target of the caller's own as it is."""
-    return fitted(target, device().limits) if target is target_of(target.name) else target
+    if target is not target_of(target.name):
+        return target
+    facts = device().facts
+    return fitted(profiled(target, facts), facts.limits)
+
+
+def profiled(target: Target, facts: Facts) -> Target:
+    """A target with a device's numbers: those shipped for it, and those measured on it.
+
+    Raises: CacheError when others may write to the cache folder.
+    """
+    found, known = measured(named(facts)), gpu(facts).numbers(target)
+    return known if found is None else evolve(known, curve=found.curve, launch=found.launch)
+
+
+def gpu(facts: Facts) -> Gpu:
+    """The profile that is shipped for a device, or for those of its kind."""
+    return gpu_of(facts.name, facts.capability, facts.limits.units)
+
+
+def named(facts: Facts) -> str:
+    """A device as what was measured of it is kept: its name, its kind and its driver's CUDA."""
+    return f"{facts.name}, {facts.architecture}, CUDA {'.'.join(map(str, facts.version))}"
 
 
 def fitted(target: Target, limits: Limits) -> Target:

@@ -7,6 +7,7 @@ from typing import Any
 
 from passkit.plan.kernel import Kernel
 from passkit.plan.target import Target
+from passkit.runtime.cuda.array import new_array
 from passkit.runtime.cuda.build import DeviceKernel, build
 from passkit.runtime.cuda.device import device, settled
 from passkit.runtime.cuda.resident import resident_of
@@ -22,4 +23,4 @@ def _said(kernels: Sequence[Kernel]) -> dict[str, Any]:
     return {"device": str(device()), "relaxed": ()}
 
 
-RUNTIME = Runtime(settled, _built, bound, _said, resident_of)
+RUNTIME = Runtime(settled, _built, bound, _said, resident_of, new_array)

@@ -1,6 +1,7 @@
-"""The CUDA array interface: how PyTorch, JAX, CuPy and Numba say where an array is.
+"""Arrays that PyTorch, JAX, CuPy and Numba have on the device, and where they are.
 
-Source: Numba's documentation, CUDA Array Interface (version 3).
+Source: Numba's documentation, CUDA Array Interface (version 3); else DLPack, by which who has the
+array lets our stream wait for it.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from passkit.runtime.cuda.device import device
+from passkit.runtime.device import dlpack
 from passkit.runtime.device.resident import Resident
 
 ATTRIBUTE = "__cuda_array_interface__"
@@ -20,7 +23,7 @@ def resident_of(value: Any) -> Resident | None:
         return None
     told = getattr(value, ATTRIBUTE, None)
     if told is None:
-        return None
+        return _handed_over(value)
     address, readonly = told["data"]
     dtype, shape = np.dtype(told["typestr"]), tuple(map(int, told["shape"]))
     strides = told.get("strides")
@@ -33,6 +36,32 @@ def resident_of(value: Any) -> Resident | None:
         writeable=not readonly,
         stream=told.get("stream"),
     )
+
+
+def _handed_over(value: Any) -> Resident | None:
+    """Where a value is that only DLPack tells of. Raises: DeviceError."""
+    where = getattr(value, "__dlpack_device__", None)
+    if where is None or where()[0] not in (dlpack.CUDA, dlpack.CUDA_MANAGED):
+        return None
+    own = device()
+    with own.used("taking an array"):
+        given = dlpack.taken(value.__dlpack__(stream=own.driver.handle(own.queue.stream)))
+    steps = given.strides and tuple(n * given.dtype.itemsize for n in given.strides)
+    return Resident(
+        owner=value,
+        address=given.address,
+        dtype=given.dtype,
+        shape=given.shape,
+        plain=steps is None or _follow(given.shape, steps, given.dtype.itemsize),
+        writeable=True,
+        held=given.held,
+    )
+
+
+def _follow(shape: tuple[int, ...], steps: tuple[int, ...], itemsize: int) -> bool:
+    """Whether elements follow each other; an axis of one element may have any step."""
+    own = _plain(shape, itemsize)
+    return 0 in shape or all(n == 1 or a == b for n, a, b in zip(shape, steps, own, strict=True))
 
 
 def _plain(shape: tuple[int, ...], step: int) -> tuple[int, ...]:

@@ -12,14 +12,16 @@ from weakref import WeakKeyDictionary, finalize
 from passkit.errors import DeviceError
 from passkit.plan.kernel import Kernel
 from passkit.runtime.cuda.build import DeviceKernel
-from passkit.runtime.cuda.device import Device, device
+from passkit.runtime.cuda.device import Device, device, gpu
 from passkit.runtime.cuda.driver import DriverError, RoomError, Task, Trouble
 from passkit.runtime.cuda.figures import USUAL, WARP, Figures, figures, numbers_of
+from passkit.runtime.cuda.library import counted, on_device
 from passkit.runtime.cuda.pool import pool_of
+from passkit.runtime.cuda.shared import MissingError
 from passkit.runtime.device.memory import Memory
 from passkit.runtime.device.resident import Resident
 from passkit.runtime.device.run import Action, BoundProgram, DeviceTable
-from passkit.runtime.program import Launch, Program
+from passkit.runtime.program import Launch, Library, Program, Python
 from passkit.runtime.state import State
 from passkit.values.units import bytes_text
 
@@ -46,9 +48,12 @@ class Bound(BoundProgram):
         self, program: Program, table: DeviceTable, sizes: Mapping[str, int]
     ) -> None:
         self.device: Device = table.device
+        self.host_steps = sum(isinstance(s, Python) for s in program.steps)
+        self.library_steps = 0
         with self.device.used("choosing figures of launches"):
             super().__init__(program, table, sizes)
         self.plan = list(_in_graphs(self))
+        table.counts |= {"host_steps": self.host_steps, "device_library_steps": self.library_steps}
 
     def memory(self, inputs: Sequence[Any], outputs: Sequence[Any], queue: Any) -> Memory:
         """The places of a call. What others have on the device, they may be writing still."""
@@ -68,6 +73,17 @@ class Bound(BoundProgram):
                     self.device.queue.finish()
                 raise
 
+    def library(self, step: Library) -> Action:
+        """Let a library of the device do it; where none does, the host's, which is counted."""
+        try:
+            found = on_device(step, self)
+        except MissingError as missing:
+            counted(missing, self.table.counts)
+            self.host_steps += 1
+            return super().library(step)
+        self.library_steps += 1
+        return found
+
     def launch(self, step: Launch) -> Start | None:
         """Enqueue a kernel; None where it has no tiles."""
         return Start(self, step) if self.number(step.kernel.grid) else None
@@ -85,6 +101,10 @@ class Start:
         self.entry: DeviceKernel = step.entry
         self.numbers = tuple(numbers_of(step.kernel, bound.sizes))
         self.figures = self._figures()
+        own, device = self.figures, bound.device
+        shared = own.shared + self.entry.used.shared
+        filled = gpu(device.facts).occupancy(self.entry.used.registers, shared, own.threads)
+        bound.table.counts.setdefault("occupancy", {})[self.kernel.name] = filled
 
     @property
     def kernel(self) -> Kernel:

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from passkit.plan.kernel import Kernel
-from passkit.runtime.device.resident import DeviceFeeds, Finder, Resident, check_out
+from passkit.runtime.device.resident import DeviceFeeds, Finder, Maker, Resident, check_out
 from passkit.runtime.device.run import BoundProgram
 from passkit.runtime.native.feeds import InputSpec, refuse_out
 
+ON_DEVICE = "device"
+"""In place of arrays for results: they stay on the device."""
 MOST_BOUNDS = 64
 """As many shapes are remembered as the launcher remembers."""
 
@@ -24,7 +26,8 @@ class DeviceProgram:
     """What runs an executable on a device; it takes what the launcher's programs take.
 
     ``bind`` is asked for a `BoundProgram` for shapes that fit the inputs; ``lock`` is held during
-    a run; ``said`` is what the device says of kernels, ``find`` finds arrays that are there.
+    a run; ``said`` is what the device says of kernels, ``find`` finds arrays that are there and
+    ``make`` makes one, which ``out="device"`` asks for.
     """
 
     def __init__(
@@ -34,8 +37,9 @@ class DeviceProgram:
         said: Callable[[Sequence[Kernel]], dict[str, Any]],
         find: Finder,
         lock: Any = None,
+        make: Maker | None = None,
     ) -> None:
-        self.said = said
+        self.said, self.make = said, make
         self.find, self.feeds = find, DeviceFeeds(tuple(inputs))
         self.feeds.find = find
         self.bind, self.lock = bind, lock or nullcontext()
@@ -43,7 +47,7 @@ class DeviceProgram:
         self.guard = Lock()
         self.native_calls = self.copies = 0
         self.moved = (0, 0)
-        self.counts: dict[str, int] = {}
+        self.counts: dict[str, Any] = {}
 
     def __call__(self, feeds: Any = None, /, *, out: Any = None, **named: Any) -> list[Any]:
         """Run on arrays. Raises: FeedError for feeds or results that do not fit."""
@@ -96,6 +100,8 @@ class DeviceProgram:
         """Arrays for the results: new ones, or those of ``out`` that are not None."""
         if out is None:
             return [np.empty(shape, dtype) for dtype, shape in results]
+        if isinstance(out, str) and out == ON_DEVICE and self.make is not None:
+            out = [self.make(dtype, shape) for dtype, shape in results]
         if not isinstance(out, (list, tuple)) or len(out) != len(results):
             refuse_out(out, -1, results, arrays)
         made: list[Any] = []

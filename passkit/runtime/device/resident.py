@@ -17,7 +17,8 @@ from passkit.runtime.native.feeds import Feeds, InputSpec
 class Resident:
     """An array on the device that belongs to ``owner``, at an address, which a kernel is given.
 
-    ``stream`` is that in which it was last written, None where nobody has to wait.
+    ``stream`` is that in which it was last written, None where nobody has to wait. Who has the
+    array keeps it while ``held`` lives.
     """
 
     owner: Any = field(repr=False)
@@ -27,6 +28,7 @@ class Resident:
     plain: bool
     writeable: bool
     stream: int | None = None
+    held: Any = field(default=None, repr=False)
     nbytes: int = field(init=False)
 
     @nbytes.default
@@ -47,6 +49,10 @@ class Resident:
 
 Finder = Callable[[Any], Resident | None]
 """What says whether a value is an array on the device."""
+
+
+Maker = Callable[[np.dtype[Any], tuple[int, ...]], Any]
+"""What makes an array on the device, of a dtype and a shape."""
 
 
 def nowhere(value: Any) -> None:

@@ -36,7 +36,7 @@ class DeviceTable:
 
     def __init__(self, program: Program, device: Any, pool: Pool, state: State) -> None:
         self.device, self.pool = device, pool
-        self.counts: dict[str, int] = {}
+        self.counts: dict[str, Any] = {}
         changing = {id(a) for a in state.arrays.values()}
         arrays = {("constant", k): a for k, a in enumerate(program.constants)}
         self.states = {p: a for p, a in arrays.items() if id(a) in changing}
@@ -112,17 +112,25 @@ class BoundProgram(ABC):
             case Library():
                 return self.library(step)
             case Python(_, function, reads, writes):
-
-                def call(memory: Memory) -> None:
-                    inputs = [memory.array(r) for r in reads]
-                    function(self.sizes, inputs, [memory.array(w, write=True) for w in writes])
-
-                return call
+                return self.on_host(function, reads, writes)
             case Copy(source, target):
                 return lambda memory: memory.move(source, target)
 
+    def on_host(
+        self, function: Callable[..., None], reads: Sequence[Ref], writes: Sequence[Ref]
+    ) -> Action:
+        """Call a function of the sizes, input arrays and result arrays."""
+
+        def call(memory: Memory) -> None:
+            inputs = [memory.array(r) for r in reads]
+            function(self.sizes, inputs, [memory.array(w, write=True) for w in writes])
+
+        return call
+
     def library(self, step: Library) -> Action:
         """Call the host's library."""
+        if step.row[0] == "python":
+            return self.on_host(step.row[1], step.reads, step.writes)
         table = self.table
         run, reads = host_routine(step, self.program, set(table.constants), self.sizes)
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from passkit.plan.kernel import Kernel
 from passkit.plan.target import Target
-from passkit.runtime.device.resident import Finder
+from passkit.runtime.device.resident import Finder, Maker
 from passkit.runtime.device.run import BoundProgram
 from passkit.runtime.program import Program
 from passkit.runtime.state import State
@@ -18,7 +18,8 @@ class Runtime(NamedTuple):
 
     ``settled`` is a target as the device wants it, ``build`` gives what runs each kernel by its
     key, ``bound`` a program for some sizes, ``said`` what `Executable.stats` has of kernels;
-    ``find`` finds arrays of other libraries that are on the device.
+    ``find`` finds arrays of other libraries that are on the device, ``make``, if given, makes one
+    there.
     """
 
     settled: Callable[[Target], Target]
@@ -26,6 +27,7 @@ class Runtime(NamedTuple):
     bound: Callable[[Program, Mapping[str, int], State], BoundProgram]
     said: Callable[[Sequence[Kernel]], dict[str, Any]]
     find: Finder
+    make: Maker | None = None
 
 
 def runtime_of(target: Target) -> Runtime:

@@ -30,7 +30,7 @@ class InputSpec(NamedTuple):
     shape: Dims
 
     def __str__(self) -> str:
-        return _type_text(self.dtype, self.shape)
+        return type_text(self.dtype, self.shape)
 
 
 def make_program(
@@ -99,7 +99,7 @@ class Feeds(NamedTuple):
             for axis, (need, size) in enumerate(zip(spec.shape, shape, strict=True)):
                 if isinstance(need, int) and need != size:
                     raise FeedError(
-                        f"input {spec.name!r} needs {spec}, got {_type_text(spec.dtype, shape)}; "
+                        f"input {spec.name!r} needs {spec}, got {type_text(spec.dtype, shape)}; "
                         f"axis {axis} must be {need}"
                     )
                 if isinstance(need, str):
@@ -107,7 +107,7 @@ class Feeds(NamedTuple):
                     if first != size:
                         raise FeedError(
                             f"input {spec.name!r} needs {spec}, got "
-                            f"{_type_text(spec.dtype, shape)}; {need} is {first} in {where!r}"
+                            f"{type_text(spec.dtype, shape)}; {need} is {first} in {where!r}"
                         )
 
 
@@ -118,11 +118,36 @@ def spec_array(spec: InputSpec, value: Any) -> Array:
     """
     if isinstance(value, _PYTHON) and not isinstance(value, np.generic):
         return _from_python(spec, value)
-    array = np.asarray(value)
+    array = _handed_over(spec, value) if _is_handed_over(value) else np.asarray(value)
     dtype = spec.dtype.newbyteorder(array.dtype.byteorder)
     if array.dtype != dtype or array.ndim != len(spec.shape):
         refuse(spec, value, array)
     return array
+
+
+HOST = (1, 3)
+"""DLPack's devices whose memory NumPy reads: the CPU's, also where a GPU reads it too."""
+
+
+def _is_handed_over(value: Any) -> bool:
+    """Whether only DLPack says where an array is."""
+    if isinstance(value, (np.ndarray, np.generic)) or not hasattr(value, "__dlpack__"):
+        return False
+    return not (hasattr(value, "__array__") or hasattr(value, "__array_interface__"))
+
+
+def _handed_over(spec: InputSpec, value: Any) -> Array:
+    """An array of another library, where it is. Raises: FeedError where NumPy cannot have it."""
+    try:
+        kind, number = value.__dlpack_device__()
+        if kind not in HOST:
+            raise BufferError(f"it lies on DLPack's device ({kind}, {number})")
+        return np.from_dlpack(value)
+    except (BufferError, RuntimeError, ValueError, TypeError, AttributeError) as error:
+        raise FeedError(
+            f"input {spec.name!r} needs {spec}, got {_found(value)} that NumPy cannot take by "
+            f"DLPack: {error}; copy it to the host"
+        ) from error
 
 
 def _from_python(spec: InputSpec, value: Any) -> Array:
@@ -170,7 +195,7 @@ def refuse_out(
             + (f" of {len(out)}" if isinstance(out, (list, tuple)) else "")
         )
     dtype, shape = outputs[index]
-    need, found = _type_text(dtype, shape), out[index]
+    need, found = type_text(dtype, shape), out[index]
     like = isinstance(found, np.ndarray) and found.dtype == dtype and found.shape == shape
     if like and any(np.shares_memory(found, other) for other in (*inputs, *out[:index])):
         raise FeedError(
@@ -187,16 +212,16 @@ def refuse_out(
 def _found(value: Any) -> str:
     """What a value is, as messages show it."""
     if isinstance(value, (np.ndarray, np.generic)):
-        return _type_text(value.dtype, value.shape)
+        return type_text(value.dtype, value.shape)
     if isinstance(value, _PYTHON):
         try:
             array = np.asarray(value)
         except ValueError:
             return f"a {type(value).__name__}"
-        return f"a {type(value).__name__} ({_type_text(array.dtype, array.shape)})"
+        return f"a {type(value).__name__} ({type_text(array.dtype, array.shape)})"
     return f"a {type(value).__name__}"
 
 
-def _type_text(dtype: np.dtype[Any], shape: Dims) -> str:
+def type_text(dtype: np.dtype[Any], shape: Dims) -> str:
     """An array's type: float32[?, 784]."""
     return f"{dtype}[{', '.join('?' if size is None else str(size) for size in shape)}]"

@@ -6,19 +6,66 @@ extern "C" __global__ void column_means(const float *__restrict__ x0, float *__r
     {
       const int64_t row_end = tile * 8 + 8 < n0 ? tile * 8 + 8 : n0;
       for (int64_t row = tile * 8 + threadIdx.y; row < row_end; row += blockDim.y) {
-        for (int64_t col = 0 + threadIdx.x; col < 64; col += blockDim.x) {
-          s0[(row - tile * 8) * 64 + col] = x0[row * 64 + col];
+        {
+          const int64_t col_bundles = 64 / 4;
+          for (int64_t col_bundle = 0 + threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
+            const int64_t col_first = col_bundle * 4;
+            __align__(16) float x0_bundle[4];
+            take_any(x0_bundle, x0 + row * 64 + col_first);
+            __align__(16) float s0_bundle[4];
+            #pragma unroll
+            for (int col_k = 0; col_k < 4; ++col_k) {
+              const int64_t col = col_first + col_k;
+              s0_bundle[col_k] = x0_bundle[col_k];
+            }
+            put_any(s0 + (row - tile * 8) * 64 + col_first, s0_bundle);
+          }
+          const int64_t col_rest = col_bundles * 4;
+          for (int64_t col = col_rest + threadIdx.x; col < 64; col += blockDim.x) {
+            s0[(row - tile * 8) * 64 + col] = x0[row * 64 + col];
+          }
         }
       }
     }
     {
       __syncthreads();
-      for (int64_t col = 0 + threadIdx.y * blockDim.x + threadIdx.x; col < 64; col += blockDim.x * blockDim.y) {
-        s1[col] = 0.0f;
+      {
+        const int64_t col_bundles = 64 / 4;
+        for (int64_t col_bundle = 0 + threadIdx.y * blockDim.x + threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x * blockDim.y) {
+          const int64_t col_first = col_bundle * 4;
+          __align__(16) float s1_bundle[4];
+          #pragma unroll
+          for (int col_k = 0; col_k < 4; ++col_k) {
+            const int64_t col = col_first + col_k;
+            s1_bundle[col_k] = 0.0f;
+          }
+          put_any(s1 + col_first, s1_bundle);
+        }
+        const int64_t col_rest = col_bundles * 4;
+        for (int64_t col = col_rest + threadIdx.y * blockDim.x + threadIdx.x; col < 64; col += blockDim.x * blockDim.y) {
+          s1[col] = 0.0f;
+        }
       }
       for (int64_t item = 0; item < 8; ++item) {
-        for (int64_t col = 0 + threadIdx.y * blockDim.x + threadIdx.x; col < 64; col += blockDim.x * blockDim.y) {
-          s1[col] = s1[col] + s0[item * 64 + col];
+        {
+          const int64_t col_bundles = 64 / 4;
+          for (int64_t col_bundle = 0 + threadIdx.y * blockDim.x + threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x * blockDim.y) {
+            const int64_t col_first = col_bundle * 4;
+            __align__(16) float s1_bundle[4];
+            take_any(s1_bundle, s1 + col_first);
+            __align__(16) float s0_bundle[4];
+            take_any(s0_bundle, s0 + item * 64 + col_first);
+            #pragma unroll
+            for (int col_k = 0; col_k < 4; ++col_k) {
+              const int64_t col = col_first + col_k;
+              s1_bundle[col_k] = s1_bundle[col_k] + s0_bundle[col_k];
+            }
+            put_any(s1 + col_first, s1_bundle);
+          }
+          const int64_t col_rest = col_bundles * 4;
+          for (int64_t col = col_rest + threadIdx.y * blockDim.x + threadIdx.x; col < 64; col += blockDim.x * blockDim.y) {
+            s1[col] = s1[col] + s0[item * 64 + col];
+          }
         }
       }
     }
@@ -26,8 +73,26 @@ extern "C" __global__ void column_means(const float *__restrict__ x0, float *__r
       __syncthreads();
       const int64_t row_end = tile * 8 + 8 < n0 ? tile * 8 + 8 : n0;
       for (int64_t row = tile * 8 + threadIdx.y; row < row_end; row += blockDim.y) {
-        for (int64_t col = 0 + threadIdx.x; col < 64; col += blockDim.x) {
-          y0[row * 64 + col] = s0[(row - tile * 8) * 64 + col] - s1[col] / 8.0f;
+        {
+          const int64_t col_bundles = 64 / 4;
+          for (int64_t col_bundle = 0 + threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
+            const int64_t col_first = col_bundle * 4;
+            __align__(16) float s0_bundle[4];
+            take_any(s0_bundle, s0 + (row - tile * 8) * 64 + col_first);
+            __align__(16) float s1_bundle[4];
+            take_any(s1_bundle, s1 + col_first);
+            __align__(16) float y0_bundle[4];
+            #pragma unroll
+            for (int col_k = 0; col_k < 4; ++col_k) {
+              const int64_t col = col_first + col_k;
+              y0_bundle[col_k] = s0_bundle[col_k] - s1_bundle[col_k] / 8.0f;
+            }
+            put_any(y0 + row * 64 + col_first, y0_bundle);
+          }
+          const int64_t col_rest = col_bundles * 4;
+          for (int64_t col = col_rest + threadIdx.x; col < 64; col += blockDim.x) {
+            y0[row * 64 + col] = s0[(row - tile * 8) * 64 + col] - s1[col] / 8.0f;
+          }
         }
       }
     }

@@ -7,9 +7,24 @@ extern "C" __global__ void short_rows(const float *__restrict__ x0, float *__res
     const int64_t last = tile * 32 + 32 < n0 ? tile * 32 + 32 : n0;
     for (int64_t row = first + threadIdx.y; row < last; row += blockDim.y) {
       float total_lanes = 0.0f;
-      for (int64_t col = 0 + threadIdx.x; col < n2; col += blockDim.x) {
-        const float total_term = x0[row * n2 + col];
-        total_lanes = total_lanes + total_term;
+      {
+        const int64_t col_bundles = n2 % 4 == 0 ? n2 / 4 : 0;
+        for (int64_t col_bundle = 0 + threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
+          const int64_t col_first = col_bundle * 4;
+          __align__(16) float x0_bundle[4];
+          take_any(x0_bundle, x0 + row * n2 + col_first);
+          #pragma unroll
+          for (int col_k = 0; col_k < 4; ++col_k) {
+            const int64_t col = col_first + col_k;
+            const float total_term = x0_bundle[col_k];
+            total_lanes = total_lanes + total_term;
+          }
+        }
+        const int64_t col_rest = col_bundles * 4;
+        for (int64_t col = col_rest + threadIdx.x; col < n2; col += blockDim.x) {
+          const float total_term = x0[row * n2 + col];
+          total_lanes = total_lanes + total_term;
+        }
       }
       float total = total_lanes;
       for (int o = 16; o; o >>= 1) {
@@ -20,13 +35,45 @@ extern "C" __global__ void short_rows(const float *__restrict__ x0, float *__res
       if (threadIdx.x == 0) s0[row - first] = total;
     }
     __syncthreads();
-    for (int64_t row = first + threadIdx.y * blockDim.x + threadIdx.x; row < last; row += blockDim.x * blockDim.y) {
-      s1[row - first] = 1.0f / s0[row - first];
+    {
+      const int64_t row_bundles = aligned<4>(s0 + first - first) && aligned<4>(s1 + first - first) ? (last - first) / 4 : 0;
+      for (int64_t row_bundle = 0 + threadIdx.y * blockDim.x + threadIdx.x; row_bundle < row_bundles; row_bundle += blockDim.x * blockDim.y) {
+        const int64_t row_first = first + row_bundle * 4;
+        __align__(16) float s0_bundle[4];
+        take(s0_bundle, s0 + row_first - first);
+        __align__(16) float s1_bundle[4];
+        #pragma unroll
+        for (int row_k = 0; row_k < 4; ++row_k) {
+          const int64_t row = row_first + row_k;
+          s1_bundle[row_k] = 1.0f / s0_bundle[row_k];
+        }
+        put(s1 + row_first - first, s1_bundle);
+      }
+      const int64_t row_rest = first + row_bundles * 4;
+      for (int64_t row = row_rest + threadIdx.y * blockDim.x + threadIdx.x; row < last; row += blockDim.x * blockDim.y) {
+        s1[row - first] = 1.0f / s0[row - first];
+      }
     }
     __syncthreads();
     for (int64_t row = first + threadIdx.y; row < last; row += blockDim.y) {
-      for (int64_t col = 0 + threadIdx.x; col < n2; col += blockDim.x) {
-        y0[row * n2 + col] = x0[row * n2 + col] * s1[row - first];
+      {
+        const int64_t col_bundles = aligned<4>(x0 + row * n2 + 0) && aligned<4>(y0 + row * n2 + 0) ? n2 / 4 : 0;
+        for (int64_t col_bundle = 0 + threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
+          const int64_t col_first = col_bundle * 4;
+          __align__(16) float x0_bundle[4];
+          take(x0_bundle, x0 + row * n2 + col_first);
+          __align__(16) float y0_bundle[4];
+          #pragma unroll
+          for (int col_k = 0; col_k < 4; ++col_k) {
+            const int64_t col = col_first + col_k;
+            y0_bundle[col_k] = x0_bundle[col_k] * s1[row - first];
+          }
+          put(y0 + row * n2 + col_first, y0_bundle);
+        }
+        const int64_t col_rest = col_bundles * 4;
+        for (int64_t col = col_rest + threadIdx.x; col < n2; col += blockDim.x) {
+          y0[row * n2 + col] = x0[row * n2 + col] * s1[row - first];
+        }
       }
     }
   }

@@ -7,9 +7,24 @@ extern "C" __global__ void softmax_dot(const float *__restrict__ x0, const float
       const int64_t row_end = tile * 8 + 8 < n0 ? tile * 8 + 8 : n0;
       for (int64_t row = tile * 8 + threadIdx.y; row < row_end; row += blockDim.y) {
         float most_lanes = -__int_as_float(0x7f800000);
-        for (int64_t col = 0 + threadIdx.x; col < 64; col += blockDim.x) {
-          const float most_term = x0[row * 64 + col];
-          most_lanes = maximum(most_lanes, most_term);
+        {
+          const int64_t col_bundles = 64 / 4;
+          for (int64_t col_bundle = 0 + threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
+            const int64_t col_first = col_bundle * 4;
+            __align__(16) float x0_bundle[4];
+            take_any(x0_bundle, x0 + row * 64 + col_first);
+            #pragma unroll
+            for (int col_k = 0; col_k < 4; ++col_k) {
+              const int64_t col = col_first + col_k;
+              const float most_term = x0_bundle[col_k];
+              most_lanes = maximum(most_lanes, most_term);
+            }
+          }
+          const int64_t col_rest = col_bundles * 4;
+          for (int64_t col = col_rest + threadIdx.x; col < 64; col += blockDim.x) {
+            const float most_term = x0[row * 64 + col];
+            most_lanes = maximum(most_lanes, most_term);
+          }
         }
         float most = most_lanes;
         for (int o = 16; o; o >>= 1) {
@@ -18,10 +33,28 @@ extern "C" __global__ void softmax_dot(const float *__restrict__ x0, const float
           most = maximum(a, b);
         }
         float total_lanes = 0.0f;
-        for (int64_t col = 0 + threadIdx.x; col < 64; col += blockDim.x) {
-          const float e = expf(x0[row * 64 + col] - most);
-          s0[(row - tile * 8) * 64 + col] = e;
-          total_lanes = total_lanes + e;
+        {
+          const int64_t col_bundles = 64 / 4;
+          for (int64_t col_bundle = 0 + threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
+            const int64_t col_first = col_bundle * 4;
+            __align__(16) float x0_bundle[4];
+            take_any(x0_bundle, x0 + row * 64 + col_first);
+            __align__(16) float s0_bundle[4];
+            #pragma unroll
+            for (int col_k = 0; col_k < 4; ++col_k) {
+              const int64_t col = col_first + col_k;
+              const float e = expf(x0_bundle[col_k] - most);
+              s0_bundle[col_k] = e;
+              total_lanes = total_lanes + e;
+            }
+            put_any(s0 + (row - tile * 8) * 64 + col_first, s0_bundle);
+          }
+          const int64_t col_rest = col_bundles * 4;
+          for (int64_t col = col_rest + threadIdx.x; col < 64; col += blockDim.x) {
+            const float e = expf(x0[row * 64 + col] - most);
+            s0[(row - tile * 8) * 64 + col] = e;
+            total_lanes = total_lanes + e;
+          }
         }
         float total = total_lanes;
         for (int o = 16; o; o >>= 1) {
@@ -29,8 +62,23 @@ extern "C" __global__ void softmax_dot(const float *__restrict__ x0, const float
           const float a = threadIdx.x & o ? other : total, b = threadIdx.x & o ? total : other;
           total = a + b;
         }
-        for (int64_t col = 0 + threadIdx.x; col < 64; col += blockDim.x) {
-          s0[(row - tile * 8) * 64 + col] = s0[(row - tile * 8) * 64 + col] / total;
+        {
+          const int64_t col_bundles = 64 / 4;
+          for (int64_t col_bundle = 0 + threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
+            const int64_t col_first = col_bundle * 4;
+            __align__(16) float s0_bundle[4];
+            take_any(s0_bundle, s0 + (row - tile * 8) * 64 + col_first);
+            #pragma unroll
+            for (int col_k = 0; col_k < 4; ++col_k) {
+              const int64_t col = col_first + col_k;
+              s0_bundle[col_k] = s0_bundle[col_k] / total;
+            }
+            put_any(s0 + (row - tile * 8) * 64 + col_first, s0_bundle);
+          }
+          const int64_t col_rest = col_bundles * 4;
+          for (int64_t col = col_rest + threadIdx.x; col < 64; col += blockDim.x) {
+            s0[(row - tile * 8) * 64 + col] = s0[(row - tile * 8) * 64 + col] / total;
+          }
         }
       }
     }
@@ -65,8 +113,24 @@ extern "C" __global__ void softmax_dot(const float *__restrict__ x0, const float
     }
     {
       __syncthreads();
-      for (int64_t item = 0 + threadIdx.y * blockDim.x + threadIdx.x; item < 128; item += blockDim.x * blockDim.y) {
-        y0[tile * 128 + item] = s1[item] * 2.0f;
+      {
+        const int64_t item_bundles = aligned<4>(s1) && aligned<4>(y0 + tile * 128 + 0) ? 128 / 4 : 0;
+        for (int64_t item_bundle = 0 + threadIdx.y * blockDim.x + threadIdx.x; item_bundle < item_bundles; item_bundle += blockDim.x * blockDim.y) {
+          const int64_t item_first = item_bundle * 4;
+          __align__(16) float s1_bundle[4];
+          take(s1_bundle, s1 + item_first);
+          __align__(16) float y0_bundle[4];
+          #pragma unroll
+          for (int item_k = 0; item_k < 4; ++item_k) {
+            const int64_t item = item_first + item_k;
+            y0_bundle[item_k] = s1_bundle[item_k] * 2.0f;
+          }
+          put(y0 + tile * 128 + item_first, y0_bundle);
+        }
+        const int64_t item_rest = item_bundles * 4;
+        for (int64_t item = item_rest + threadIdx.y * blockDim.x + threadIdx.x; item < 128; item += blockDim.x * blockDim.y) {
+          y0[tile * 128 + item] = s1[item] * 2.0f;
+        }
       }
     }
   }

@@ -5,16 +5,62 @@ extern "C" __global__ void turned_rows(const float *__restrict__ x0, float *__re
   for (int64_t tile = blockIdx.x; tile < n1; tile += gridDim.x) {
     const int64_t row_end = tile * 4 + 4 < n0 ? tile * 4 + 4 : n0;
     for (int64_t row = tile * 4 + threadIdx.y; row < row_end; row += blockDim.y) {
-      for (int64_t col = 0 + threadIdx.x; col < 64; col += blockDim.x) {
-        s0[col] = x0[row * 64 + col];
+      {
+        const int64_t col_bundles = 64 / 4;
+        for (int64_t col_bundle = 0 + threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
+          const int64_t col_first = col_bundle * 4;
+          __align__(16) float x0_bundle[4];
+          take_any(x0_bundle, x0 + row * 64 + col_first);
+          __align__(16) float s0_bundle[4];
+          #pragma unroll
+          for (int col_k = 0; col_k < 4; ++col_k) {
+            const int64_t col = col_first + col_k;
+            s0_bundle[col_k] = x0_bundle[col_k];
+          }
+          put_any(s0 + col_first, s0_bundle);
+        }
+        const int64_t col_rest = col_bundles * 4;
+        for (int64_t col = col_rest + threadIdx.x; col < 64; col += blockDim.x) {
+          s0[col] = x0[row * 64 + col];
+        }
       }
       __syncwarp();
-      for (int64_t col = 0 + threadIdx.x; col < 64; col += blockDim.x) {
-        s1[col] = s0[63 - col];
+      {
+        const int64_t col_bundles = aligned<4>(s1) ? 64 / 4 : 0;
+        for (int64_t col_bundle = 0 + threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
+          const int64_t col_first = col_bundle * 4;
+          __align__(16) float s1_bundle[4];
+          #pragma unroll
+          for (int col_k = 0; col_k < 4; ++col_k) {
+            const int64_t col = col_first + col_k;
+            s1_bundle[col_k] = s0[63 - col];
+          }
+          put(s1 + col_first, s1_bundle);
+        }
+        const int64_t col_rest = col_bundles * 4;
+        for (int64_t col = col_rest + threadIdx.x; col < 64; col += blockDim.x) {
+          s1[col] = s0[63 - col];
+        }
       }
       __syncwarp();
-      for (int64_t col = 0 + threadIdx.x; col < 64; col += blockDim.x) {
-        y0[row * 64 + col] = s1[63 - col] + s0[col];
+      {
+        const int64_t col_bundles = 64 / 4;
+        for (int64_t col_bundle = 0 + threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
+          const int64_t col_first = col_bundle * 4;
+          __align__(16) float s0_bundle[4];
+          take_any(s0_bundle, s0 + col_first);
+          __align__(16) float y0_bundle[4];
+          #pragma unroll
+          for (int col_k = 0; col_k < 4; ++col_k) {
+            const int64_t col = col_first + col_k;
+            y0_bundle[col_k] = s1[63 - col] + s0_bundle[col_k];
+          }
+          put_any(y0 + row * 64 + col_first, y0_bundle);
+        }
+        const int64_t col_rest = col_bundles * 4;
+        for (int64_t col = col_rest + threadIdx.x; col < 64; col += blockDim.x) {
+          y0[row * 64 + col] = s1[63 - col] + s0[col];
+        }
       }
     }
   }

@@ -3,9 +3,24 @@ extern "C" __global__ void whole_tile(const float *__restrict__ x0, float *__res
   float *const s0 = (float *)(scratch + 0);
   for (int64_t tile = blockIdx.x; tile < n1; tile += gridDim.x) {
     float most_lanes = -__int_as_float(0x7f800000);
-    for (int64_t item = 0 + threadIdx.x; item < 1000; item += blockDim.x) {
-      const float most_term = x0[tile * 1000 + item];
-      most_lanes = maximum(most_lanes, most_term);
+    {
+      const int64_t item_bundles = 1000 / 4;
+      for (int64_t item_bundle = 0 + threadIdx.x; item_bundle < item_bundles; item_bundle += blockDim.x) {
+        const int64_t item_first = item_bundle * 4;
+        __align__(16) float x0_bundle[4];
+        take_any(x0_bundle, x0 + tile * 1000 + item_first);
+        #pragma unroll
+        for (int item_k = 0; item_k < 4; ++item_k) {
+          const int64_t item = item_first + item_k;
+          const float most_term = x0_bundle[item_k];
+          most_lanes = maximum(most_lanes, most_term);
+        }
+      }
+      const int64_t item_rest = item_bundles * 4;
+      for (int64_t item = item_rest + threadIdx.x; item < 1000; item += blockDim.x) {
+        const float most_term = x0[tile * 1000 + item];
+        most_lanes = maximum(most_lanes, most_term);
+      }
     }
     __shared__ float most_all[32];
     const unsigned most_thread = threadIdx.y * blockDim.x + threadIdx.x;
@@ -26,8 +41,24 @@ extern "C" __global__ void whole_tile(const float *__restrict__ x0, float *__res
     __syncthreads();
     if (threadIdx.x + threadIdx.y == 0) s0[0] = most;
     __syncthreads();
-    for (int64_t item = 0 + threadIdx.x; item < 1000; item += blockDim.x) {
-      y0[tile * 1000 + item] = x0[tile * 1000 + item] / s0[0];
+    {
+      const int64_t item_bundles = aligned<4>(x0 + tile * 1000 + 0) && aligned<4>(y0 + tile * 1000 + 0) ? 1000 / 4 : 0;
+      for (int64_t item_bundle = 0 + threadIdx.x; item_bundle < item_bundles; item_bundle += blockDim.x) {
+        const int64_t item_first = item_bundle * 4;
+        __align__(16) float x0_bundle[4];
+        take(x0_bundle, x0 + tile * 1000 + item_first);
+        __align__(16) float y0_bundle[4];
+        #pragma unroll
+        for (int item_k = 0; item_k < 4; ++item_k) {
+          const int64_t item = item_first + item_k;
+          y0_bundle[item_k] = x0_bundle[item_k] / s0[0];
+        }
+        put(y0 + tile * 1000 + item_first, y0_bundle);
+      }
+      const int64_t item_rest = item_bundles * 4;
+      for (int64_t item = item_rest + threadIdx.x; item < 1000; item += blockDim.x) {
+        y0[tile * 1000 + item] = x0[tile * 1000 + item] / s0[0];
+      }
     }
   }
 }

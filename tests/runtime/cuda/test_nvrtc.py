@@ -129,6 +129,6 @@ def test_of_this_machine() -> None:
     assert image.code.startswith(b"\x7fELF")
     assert image.registers is not None and 8 < image.registers < 64 and image.spills == 0
     wrong = build.program_text(kernel).replace("erff(", "erg(")
-    (line,) = (k for k, x in enumerate(kernel.source.splitlines(), 1) if "erff(" in x)
+    line, *_ = (k for k, x in enumerate(kernel.source.splitlines(), 1) if "erff(" in x)
     with pytest.raises(RefusedError, match=rf'{kernel.name}.cu\({line}\): error: .*"erg"'):
         compiler.compile(wrong, SASS)

@@ -1,0 +1,133 @@
+"""The golden CUDA kernels as instructions: accesses of 16 bytes, local memory, registers of each.
+
+    python benchmarks/sass.py            # against tests/golden/sass.txt; 1 where one differs
+    python benchmarks/sass.py --write    # write that table
+
+By nvdisasm, of the wheel nvidia-cuda-nvdisasm or of a toolkit; no device. What NVRTC makes of a
+text depends on its version, which stands in the table's first line: by another one, only local
+memory counts, and that there are accesses of 16 bytes where the table has some.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import PackageNotFoundError, files
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+sys.path[:0] = [str(Path(__file__).resolve().parent)]
+
+import cubins  # noqa: E402  (after the path)
+
+TABLE = cubins.GOLDEN / "sass.txt"
+ARCHITECTURES = (80, 90)
+COUNTED = ("LDG.E.128", "STG.E.128", "LDG", "STG", "LDS.128", "STS.128")
+LOCAL = ("LDL", "STL")
+WHEEL, TOOLKIT = "nvidia-cuda-nvdisasm", "/usr/local/cuda/bin/nvdisasm"
+
+
+class NoDisassemblerError(Exception):
+    """There is no nvdisasm."""
+
+
+def nvdisasm() -> str:
+    """The program: of PATH, of NVIDIA's wheel, or of a toolkit. Raises: NoDisassemblerError."""
+    found = shutil.which("nvdisasm")
+    if found:
+        return found
+    try:
+        listed = [str(f.locate()) for f in files(WHEEL) or () if f.name == "nvdisasm"]
+    except PackageNotFoundError:
+        listed = []
+    for path in (*listed, TOOLKIT):
+        if os.access(path, os.X_OK):
+            return path
+    raise NoDisassemblerError(f"no nvdisasm on PATH, nor {TOOLKIT}; pip install {WHEEL}")
+
+
+def instructions(path: Path, architecture: int) -> tuple[int | None, str]:
+    """A kernel's registers, and its instructions as text."""
+    text = f"{cubins.CUDA.preamble}\n{path.read_text()}"
+    options = (f"--gpu-architecture=sm_{architecture}", *cubins.OPTIONS)
+    image = cubins.nvrtc().compile(text, options)
+    with NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(image.code)
+        file.flush()
+        done = subprocess.run((nvdisasm(), "-c", file.name), capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"nvdisasm on {path.stem}: {done.stderr.strip()}")
+    return image.registers, done.stdout
+
+
+def figures(path: Path, architecture: int) -> str:
+    """What a kernel's instructions are, as a line of the table."""
+    registers, text = instructions(path, architecture)
+    counts = [f"{count(text, word)} {word}" for word in (*COUNTED, *LOCAL)]
+    name = path.relative_to(cubins.GOLDEN).with_suffix("")
+    return f"sm_{architecture} {name}: {registers} registers, {', '.join(counts)}"
+
+
+def count(text: str, word: str) -> int:
+    """How many instructions begin with a word, whatever modifiers follow.
+
+    >>> count("LDG.E R1 ; LDG.E.128.CONSTANT R4 ; LDGSTS.E R2 ;", "LDG")
+    2
+    """
+    return len(re.findall(rf"\b{re.escape(word)}(?=[.\s])", text))
+
+
+def lines(architectures: Iterable[int], paths: Iterable[Path]) -> list[str]:
+    """Lines of the table, for some architectures and kernels."""
+    jobs = [(p, a) for a in architectures for p in paths]
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        return list(pool.map(lambda job: figures(*job), jobs))
+
+
+def numbers(line: str) -> dict[str, int]:
+    """The figures of a line of the table.
+
+    >>> numbers("sm_90 gelu: 31 registers, 1 LDG.E.128, 0 LDL")
+    {'registers': 31, 'LDG.E.128': 1, 'LDL': 0}
+    """
+    pairs = (x.split() for x in line.partition(": ")[2].split(", "))
+    return {word: int(n) for n, word in pairs}
+
+
+def differing(found: Iterable[str]) -> list[str]:
+    """What uses local memory or lost its wide accesses, and by the same compiler what is new."""
+    version, *known = TABLE.read_text().splitlines()
+    same = version == str(cubins.nvrtc())
+    before = {x.partition(": ")[0]: numbers(x) for x in known}
+
+    def wrong(line: str) -> bool:
+        own, old = numbers(line), before.get(line.partition(": ")[0], {})
+        lost = any(old.get(w, 0) > 0 == own[w] for w in COUNTED[:2])
+        return lost or any(own[w] for w in LOCAL) or (same and line not in known)
+
+    return [x for x in found if wrong(x)]
+
+
+def main() -> int:
+    """Compare or write."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    found = lines(ARCHITECTURES, cubins.kernels())
+    print("\n".join([str(cubins.nvrtc()), *found]))
+    if options.write:
+        TABLE.write_text("\n".join([str(cubins.nvrtc()), *found]) + "\n")
+        return 0
+    wrong = differing(found)
+    print(f"{len(found)} kernels, {len(wrong)} other than they were", *wrong, sep="\n")
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,190 @@
+"""Library steps on a CUDA device: products by cuBLASLt, convolutions by cuDNN."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from itertools import product
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from passkit.ast.folds import Convolution
+from passkit.runtime.cuda.cublaslt import ALIGNED, CublasLt, Multiply, Numbers
+from passkit.runtime.cuda.cudnn import Cudnn, filters_of
+from passkit.runtime.cuda.device import Device
+from passkit.runtime.cuda.driver import DriverError
+from passkit.runtime.cuda.shared import MissingError
+from passkit.runtime.device.memory import Memory
+from passkit.runtime.native.onednn import Geometry
+from passkit.runtime.program import Library, Product, Ref
+from passkit.runtime.table import batch_axes
+from passkit.values.size import Extent
+
+if TYPE_CHECKING:
+    from passkit.runtime.cuda.run import Bound
+
+Action = Callable[[Memory], None]
+Found = TypeVar("Found")
+
+
+@cache
+def cublaslt(device: Device) -> CublasLt | MissingError:
+    """The library on a device, or why there is none."""
+    return _tried(lambda: CublasLt(device.facts.capability[0]))
+
+
+@cache
+def cudnn(device: Device) -> Cudnn | MissingError:
+    """The library on a device, or why there is none."""
+    return _tried(Cudnn)
+
+
+def _tried(make: Callable[[], Found]) -> Found | MissingError:
+    try:
+        return make()
+    except MissingError as error:
+        return error
+    except DriverError as error:
+        return MissingError(f"a library of the device does not begin: {error}")
+
+
+def on_device(step: Library, bound: Bound) -> Action:
+    """What runs a step on the device, in its stream. Raises: MissingError where nothing does."""
+    if isinstance(step.contract, Product):
+        return _Products(step, step.contract, bound)
+    if step.contract is not None:
+        return _Convolution(step, step.contract, bound)
+    raise MissingError(f"no library of the device has {step.routine}")
+
+
+class _Enqueued:
+    """What a step enqueues: called with a call's memory."""
+
+    def __init__(self, step: Library, bound: Bound) -> None:
+        self.step, self.bound, self.device = step, bound, bound.device
+        self.dtype = step.writes[0].dtype
+
+    def __call__(self, memory: Memory) -> None:
+        """Bring operands where they are wanted, and enqueue."""
+        operands = [self.address(r, memory) for r in self.step.reads]
+        result = memory.written(self.step.writes[0]).address
+        memory.launched.append(memory.queue.did(self.enqueue, operands, result, memory))
+
+    def address(self, ref: Ref, memory: Memory) -> int:
+        """Where an operand is on the device."""
+        return int(memory.read(ref).address)
+
+    def enqueue(self, operands: list[int], result: int, memory: Memory, stream: Any) -> None:
+        """Let a stream do it."""
+        raise NotImplementedError
+
+    def room(self, nbytes: int, memory: Memory) -> Any:
+        """Memory for a while: whoever has it next comes behind in the stream."""
+        return memory.pool.take(nbytes) if nbytes else None
+
+
+class _Products(_Enqueued):
+    """Products of matrices; of a batch that is broadcast, those of each of its outer places."""
+
+    def __init__(self, step: Library, own: Product, bound: Bound) -> None:
+        super().__init__(step, bound)
+        library = cublaslt(bound.device)
+        if isinstance(library, MissingError):
+            raise library
+        m, n, k = (bound.number(x) for x in (own.m, own.n, own.k))
+        a, b = bound.shape(own.batch_a), bound.shape(own.batch_b)
+        *outer, (batch, *steps) = batch_axes(a, b, m * k, k * n, m * n)
+        one = not outer and steps[1] == 0 and steps[0] == m * k and not own.transpose_a
+        if one and batch > 1:  # one matrix on the right serves all rows at once
+            m, batch, steps = m * batch, 1, [0, 0, 0]
+        self.empty = m * n * batch * int(np.prod([x[0] for x in outer])) == 0
+        self.nbytes = 0 if k else bound.number(step.writes[0].nbytes)
+        flags = own.transpose_a, own.transpose_b
+        self.numbers = Numbers(self.dtype, m, n, k, *flags, batch, (steps[0], steps[1], steps[2]))
+        self.moves = [
+            [self.dtype.nbytes * sum(i * x[1 + w] for i, x in zip(at, outer, strict=True))
+             for w in range(3)]
+            for at in product(*(range(x[0]) for x in outer))
+        ]  # fmt: skip
+        self.library, self.known = library, dict[int, Multiply]()
+        if not self.empty and k:
+            self.multiply(ALIGNED)
+
+    def multiply(self, alignment: int) -> Multiply:
+        """What multiplies arrays at addresses of an alignment."""
+        if alignment not in self.known:
+            self.known[alignment] = self.library.prepared(self.numbers, alignment)
+        return self.known[alignment]
+
+    def enqueue(self, operands: list[int], result: int, memory: Memory, stream: Any) -> None:
+        """Multiply, or clear what sums of nothing are."""
+        driver = self.device.driver
+        if self.empty:
+            return
+        if not self.numbers.k:
+            driver.fill(result, 0, self.nbytes, stream)
+            return
+        a, b = operands
+        for move_a, move_b, move_c in self.moves:
+            places = a + move_a, b + move_b, result + move_c
+            even = all(p % ALIGNED == 0 for p in places)
+            with self.device.lock:
+                made = self.multiply(ALIGNED if even else self.dtype.nbytes)
+                held = self.room(made.workspace, memory)
+                where = 0 if held is None else held.address
+                made.enqueue(*places, where, driver.handle(stream))
+
+
+class _Convolution(_Enqueued):
+    """A convolution by constant filters, which are laid out once."""
+
+    def __init__(self, step: Library, own: Convolution, bound: Bound) -> None:
+        super().__init__(step, bound)
+        library = cudnn(bound.device)
+        if isinstance(library, MissingError):
+            raise library
+        filters = step.reads[1]
+        constant = filters.place in bound.table.constants
+        if not constant:
+            raise MissingError("cuDNN's filters lie in another order: they have to be constants")
+        self.geometry = Geometry(*(self.numbers(x) for x in own))
+        self.empty = min(self.geometry.batch, self.geometry.filters, *self.geometry.result) < 1
+        if not self.empty and self.geometry.channels < 1:
+            raise MissingError("cuDNN has no convolutions of no channels")
+        self.convolve = None if self.empty else library.prepared(self.geometry, self.dtype)
+        self.kept: Any = None
+
+    def numbers(self, x: Extent | tuple[Extent, ...]) -> Any:
+        """Sizes as numbers."""
+        return self.bound.shape(x) if isinstance(x, tuple) else self.bound.number(x)
+
+    def address(self, ref: Ref, memory: Memory) -> int:
+        """Where an operand is; filters are taken there once, in their order."""
+        if ref is not self.step.reads[1]:
+            return super().address(ref, memory)
+        if self.kept is None:
+            plain = self.bound.program.constants[ref.index]
+            array = filters_of(np.asarray(plain), self.geometry)
+            self.kept = memory.pool.take(array.nbytes)
+            memory.noted(memory.queue.upload(self.kept, array.reshape(-1).view(np.uint8))).wait()
+            memory.uploaded += array.nbytes
+        return int(self.kept.address)
+
+    def enqueue(self, operands: list[int], result: int, memory: Memory, stream: Any) -> None:
+        """Convolve."""
+        if self.convolve is None:
+            return
+        with self.device.lock:
+            held = self.room(self.convolve.workspace, memory)
+            where = 0 if held is None else held.address
+            source, filters = operands
+            number = self.device.driver.handle(stream)
+            self.convolve.enqueue(source, filters, result, where, number)
+
+
+def counted(missing: MissingError, counts: dict[str, Any]) -> None:
+    """Note that a step stays on the host, and why."""
+    reasons = counts.setdefault("on_host_because", ())
+    if str(missing) not in reasons:
+        counts["on_host_because"] = (*reasons, str(missing))

@@ -1,0 +1,59 @@
+"""The instructions of golden kernels: accesses of 16 bytes, and nothing in local memory."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FEW = ("gelu", "softmax_last")
+"""The others, and other architectures, by ``python benchmarks/sass.py``."""
+SPILLING = """extern "C" __global__ void spilling(const int *x, int *y, int n) {
+  int a[64];
+  for (int k = 0; k < 64; ++k) a[k] = x[k * threadIdx.x];
+  for (int k = 0; k < n; ++k) a[x[k] & 63] += a[x[k + 1] & 63];
+  y[threadIdx.x] = a[n & 63];
+}
+"""
+
+
+@pytest.fixture
+def sass(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The command, where NVRTC and nvdisasm are here."""
+    pytest.importorskip("cuda.bindings.nvrtc", reason="cuda-bindings is not installed")
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    found = importlib.import_module("sass")
+    try:
+        found.nvdisasm()
+    except found.NoDisassemblerError as error:
+        pytest.skip(str(error))
+    return found
+
+
+def test_sass(sass: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For sm_90; a kernel that uses local memory, or lost its wide accesses, is found."""
+    found = sass.lines([90], [p for p in sass.cubins.kernels() if p.stem in FEW])
+
+    assert len(found) == len(FEW) and sass.differing(found) == []
+    assert all(sass.numbers(x)["LDG.E.128"] and sass.numbers(x)["STG.E.128"] for x in found)
+    assert sass.differing([found[0].replace("1 LDG.E.128", "0 LDG.E.128")])
+    path = tmp_path / "spilling.cu"
+    path.write_text(SPILLING)
+    monkeypatch.setattr(sass.cubins, "GOLDEN", tmp_path)
+    (line,) = sass.lines([90], [path])
+    assert sass.numbers(line)["LDL"] and sass.differing([line]) == [line]
+
+
+def test_without_nvdisasm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is missing is named, with the command that installs it."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    sass = importlib.import_module("sass")
+    monkeypatch.setattr(sass.shutil, "which", lambda name: None)
+    monkeypatch.setattr(sass, "files", lambda name: ())
+    monkeypatch.setattr(sass, "TOOLKIT", "/nowhere/nvdisasm")
+
+    with pytest.raises(sass.NoDisassemblerError, match="pip install nvidia-cuda-nvdisasm"):
+        sass.nvdisasm()

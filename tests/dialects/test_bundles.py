@@ -1,0 +1,156 @@
+"""Bundles: elements of a lane by accesses of 16 bytes, wherever arrays lie."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+from passkit.ast.stage import Buffer, Place
+from passkit.dialects import CUDA, printer, ties
+from passkit.plan.kernel import Kernel
+from passkit.values import dtype as dt
+from passkit.values.size import Size
+from tests.emulator import Driver, EmulatedError, Figures
+from tests.planned import plan
+
+HALVES = "x: f16[n]; y: f32[n]; z: u8[n]; return add(add(cast(x, dtype=dtype(f32)), y), cast(z, "
+TEXTS = {
+    "scaled": "x: f32[n]; return mul(x, 3)",
+    "mixed": f"{HALVES}dtype=dtype(f32)))",
+    "folded": "x: f32[n, 100]; return reduce_sum(x, axis=1)",
+    "columns": "x: f32[100, n]; return reduce_sum(x, axis=0)",
+    "softmax": "x: f32[n, 200]; return softmax(x)",
+}
+
+
+def kernel_of(name: str) -> Kernel:
+    """The only kernel of one of those."""
+    (kernel,) = plan(TEXTS[name], target="cuda").attrs["kernel"].values()
+    return kernel  # type: ignore[no-any-return]
+
+
+def at(array: Any, offset: int) -> Any:
+    """The same array so many bytes behind an address of 16 bytes."""
+    raw = np.zeros(array.nbytes + 32, np.uint8)
+    start = -raw.ctypes.data % 16 + offset
+    made = raw[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    made[...] = array
+    return made
+
+
+def given(name: str, n: int) -> tuple[list[Any], Any]:
+    """Arrays for one of the kernels, and what it makes of them."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((n, 200 if name == "softmax" else 100)).astype(np.float32)
+    e = np.exp(x - x.max(1, keepdims=True))
+    flat, half = x[:, 0].copy(), x[:, 0].astype(np.float16)
+    bytes_ = rng.integers(0, 255, n).astype(np.uint8)
+    return {
+        "scaled": ([flat], flat * 3),
+        "mixed": ([half, flat, bytes_], half.astype(np.float32) + flat + bytes_),
+        "folded": ([x], x.sum(1)),
+        "columns": ([x.T.copy()], x.sum(1)),
+        "softmax": ([x], e / e.sum(1, keepdims=True)),
+    }[name]
+
+
+def run(driver: Driver, kernel: Kernel, name: str, n: int, offset: int = 0) -> Any:
+    """What a kernel gives of arrays that lie at an offset, next to what it is to give."""
+    inputs, wanted = given(name, n)
+    out = at(np.full_like(wanted, 77), offset)
+    driver.launch(kernel, {"n": n}, [at(a, offset * a.itemsize // 4) for a in inputs], [out])
+    return out, wanted
+
+
+def test_wherever_arrays_lie() -> None:
+    """Whole accesses, a rest, rows that are no multiple, arrays off their address: one result.
+
+    A fold has the same bits wherever its input lies.
+    """
+    driver, kernels = Driver(Figures(2, 64, 2)), {name: kernel_of(name) for name in TEXTS}
+    driver.prepare(kernels.values())
+    for name, kernel in kernels.items():
+        for n in (64, 37):
+            (aligned, wanted), (off, _) = (run(driver, kernel, name, n, k) for k in (0, 4))
+            np.testing.assert_allclose(aligned, wanted, rtol=2e-6, atol=1e-5)
+            assert np.array_equal(aligned, off), (name, n)
+
+
+def test_counts() -> None:
+    """A lane has 16 bytes of what is widest narrow: four floats, eight with halves among them."""
+    scaled, mixed = kernel_of("scaled").source, kernel_of("mixed").source
+
+    assert "float x0_bundle[4]" in scaled and "put(y0 + i0_first, y0_bundle)" in scaled
+    assert "uint16_t x0_bundle[8]" in mixed and "uint8_t x2_bundle[8]" in mixed
+    assert "take_any(" not in scaled and "take_any(" in kernel_of("folded").source
+
+
+def test_an_access_that_is_not_aligned_is_found() -> None:
+    """The emulator sees what a device would end with: bundles taken without asking."""
+    kernel = kernel_of("folded")
+    wrong = evolve(kernel, key="w", source=kernel.source.replace("take_any(", "take("))
+
+    with pytest.raises(EmulatedError, match="loads 16 bytes that are not aligned"):
+        run(Driver(Figures(2, 64, 2)), wrong, "folded", 8, 4)
+
+
+def test_lanes_that_meet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stages that hand over elements agree on who has which; without ties they do not."""
+    kernel = kernel_of("columns")
+    assert "n0 % 4 == 0 ? (high - low + 3) / 4 : 0" in kernel.source
+    found, wanted = run(Driver(Figures(2, 64, 2)), kernel, "columns", 63)
+    np.testing.assert_allclose(found, wanted, rtol=2e-6, atol=1e-5)
+
+    monkeypatch.setattr(printer, "ties_of", lambda phase, *_: [None] * len(phase.stages))
+    text = printer.print_kernel(kernel.ast, kernel.name, CUDA)
+    untied = evolve(kernel, key="untied", source=text)
+    with pytest.raises(EmulatedError, match="no wait stands between"):
+        run(Driver(Figures(2, 64, 2)), untied, "columns", 63)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x: f32[n, 9]; return reduce_sum(slice(x, begin=(0, 3), size=(-1, 2)), axis=1)",
+        "x: f32[n, 8]; return reduce_sum(x, axis=1)",
+        "x: f32[n, 70]; return slice(x, begin=(0, 0), size=(-1, 23), step=(1, 3))",
+    ],
+)
+def test_what_is_loaded_one_by_one(text: str) -> None:
+    """Rows known to be few, and elements that do not follow each other."""
+    for kernel in plan(text, target="cuda").attrs["kernel"].values():
+        assert "take" not in kernel.source
+
+
+def test_scratch_of_packed_parts() -> None:
+    """Parts whose scratch lies in one place go round without a wait: lanes have the same of it."""
+    text = (
+        "x: f64[9, 5, 3]; y: f64[4, 5, 8]; one = reduce_sum(x, axis=1); "
+        "two = reduce_min(y, axis=1); return one, two"
+    )
+    made = plan(text, target="cuda", keep_together=[["one", "two"]])
+    (kernel,) = made.attrs["kernel"].values()
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((9, 5, 3)), rng.standard_normal((4, 5, 8))
+    found = [np.full((9, 3), 7.0), np.full((4, 8), 7.0)]
+    assert [b.offset for b in kernel.ast.scratch] == [0, 0]
+    Driver(Figures(2, 64, 2)).launch(kernel, {}, [x, y], found)
+
+    np.testing.assert_allclose(found[0], x.sum(1), rtol=1e-14)
+    assert np.array_equal(found[1], y.min(1))
+
+
+def test_scratch_that_meets() -> None:
+    """Ranges of bytes that may overlap have one name; those that surely do not keep their own."""
+    n = Size.symbol("n")
+    ranges = {"a": (0, 8), "b": (32, 8), "c": (48, n), "d": (n * 8 + 64, 4), "e": (None, 4)}
+    buffers = [
+        Buffer(name, dt.float32, Place.SHARED, extent, offset=offset)
+        for name, (offset, extent) in ranges.items()
+    ]
+
+    names = ties._places(buffers)
+    assert names["b"] == names["c"] and len({names[x] for x in "abd"}) == 3 and "e" not in names

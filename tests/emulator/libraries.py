@@ -1,0 +1,308 @@
+"""cuBLASLt and cuDNN without a device: what is called is done in NumPy, from the descriptors alone.
+
+Arguments are those of the C functions. What a library would refuse, or do wrong, raises: extents
+that do not fit, leading dimensions, addresses off their promised alignment, too little workspace, a
+stream that is none.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections import Counter
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from passkit.runtime.cuda.cublaslt import KINDS, Compute, Describe, Epilogue, Layout, Prefer
+from passkit.runtime.cuda.cudnn import KINDS as DNN_KINDS
+from passkit.runtime.cuda.shared import CUBLASLT, CUDNN, MissingError, Shared
+from passkit.values import dtype as dt
+
+WORKSPACE = 1000
+DTYPES = {int(kind): dt.dtype_of(name).numpy for name, kind in KINDS.items()}
+DNN_DTYPES = {kind: dt.dtype_of(name).numpy for name, kind in DNN_KINDS.items()}
+
+
+class Objects:
+    """What a library has made, by address, each once given back."""
+
+    def __init__(self, driver: Any) -> None:
+        self.driver = driver
+        self.held: dict[int, dict[Any, Any]] = {}
+        self.made = 0
+        self.counts: Counter[str] = Counter()
+
+    def new(self, ref: Any, **values: Any) -> int:
+        """An object, whose address is put where ``ref`` points."""
+        self.made += 1
+        ref._obj.value = 0x1000 + self.made
+        self.held[ref._obj.value] = values
+        return 0
+
+    def drop(self, made: Any) -> int:
+        """Forget an object."""
+        del self.held[made.value]
+        return 0
+
+    def at(self, made: Any) -> dict[Any, Any]:
+        """An object."""
+        return self.held[made.value]
+
+    def set(self, made: Any, key: Any, ref: Any, size: Any) -> int:
+        """Set an attribute of as many bytes as it has."""
+        assert ctypes.sizeof(ref._obj) == size.value
+        self.at(made)[key.value] = ref._obj.value
+        return 0
+
+    def enqueued(self, name: str, stream: Any, workspace: Any, nbytes: int, what: Any) -> int:
+        """Do something when somebody waits for a stream."""
+        self.counts[name] += 1
+        assert stream.value in self.driver.streams, f"{name} in no stream"
+        if nbytes:
+            self.driver.at(workspace.value, nbytes)
+        self.driver.noted(name, stream.value)
+        self.driver.later(stream.value, what)
+        return 0
+
+
+class FakeLt(Objects):
+    """cuBLASLt."""
+
+    def __getattr__(self, name: str) -> Any:
+        for kind in ("MatmulDesc", "MatrixLayout", "MatmulPreference"):
+            if name == f"cublasLt{kind}SetAttribute":
+                return self.set
+            if name == f"cublasLt{kind}Destroy":
+                return self.drop
+        raise AttributeError(name)
+
+    def cublasLtCreate(self, handle: Any) -> int:  # noqa: N802
+        """A handle."""
+        return self.new(handle)
+
+    def cublasLtMatmulPreferenceCreate(self, made: Any) -> int:  # noqa: N802
+        """What an algorithm may need."""
+        return self.new(made)
+
+    def cublasLtMatmulDescCreate(self, made: Any, compute: Any, scale: Any) -> int:  # noqa: N802
+        """A product."""
+        double = compute.value == Compute.FLOAT64
+        assert scale.value == KINDS["float64" if double else "float32"]
+        scalar = ctypes.c_double if double else ctypes.c_float
+        start = {Describe.TRANSPOSE_A: 0, Describe.TRANSPOSE_B: 0, Describe.EPILOGUE: 1}
+        self.new(made)
+        self.at(made._obj).update({**start, "scalar": scalar})
+        return 0
+
+    def cublasLtMatrixLayoutCreate(  # noqa: N802
+        self, made: Any, kind: Any, rows: Any, columns: Any, leading: Any
+    ) -> int:
+        """A matrix by columns."""
+        assert leading.value >= rows.value > 0 and columns.value > 0
+        shape = kind.value, rows.value, columns.value, leading.value
+        self.new(made)
+        self.at(made._obj).update({"shape": shape, Layout.BATCH_COUNT: 1, Layout.BATCH_STRIDE: 0})
+        return 0
+
+    def cublasLtMatmulAlgoGetHeuristic(self, *arguments: Any) -> int:  # noqa: N802
+        """One way, unless it was told to know none."""
+        _, description, a, b, c, d, preference, wanted, found, count = arguments
+        self.check(description, a, b, c, d)
+        given = self.at(preference)
+        sides = (Prefer.ALIGNMENT_A, Prefer.ALIGNMENT_B, Prefer.ALIGNMENT_C, Prefer.ALIGNMENT_D)
+        assert given[Prefer.WORKSPACE] >= WORKSPACE and given[Prefer.REDUCTIONS] == 2
+        assert wanted.value >= 1
+        found._obj.workspace = WORKSPACE
+        found._obj.algorithm.data[0] = given[sides[0]]
+        assert all(given[s] == given[sides[0]] for s in sides)
+        count._obj.value = 0 if self.counts["unable"] else 1
+        return 0
+
+    def check(self, description: Any, *layouts: Any) -> tuple[int, int, int, int]:
+        """Rows, columns, depth and batch of a product whose matrices fit."""
+        own = self.at(description)
+        (kind, *a), (of_b, *b), (of_c, *c), (of_d, *d) = (self.at(x)["shape"] for x in layouts)
+        assert kind == of_b == of_c == of_d and c == d
+        double = kind == KINDS["float64"]
+        assert double == (own["scalar"] is ctypes.c_double)
+        m, k = (a[1], a[0]) if own[Describe.TRANSPOSE_A] else (a[0], a[1])
+        other, n = (b[1], b[0]) if own[Describe.TRANSPOSE_B] else (b[0], b[1])
+        assert k == other and c[:2] == [m, n], (a, b, c)
+        (batch,) = {self.at(x)[Layout.BATCH_COUNT] for x in layouts}
+        return m, n, k, batch
+
+    def cublasLtMatmul(self, *arguments: Any) -> int:  # noqa: N802
+        """Multiply when somebody waits."""
+        (_, description, one, a, of_a, b, of_b, zero, c, of_c, d, of_d, algorithm, workspace,
+         nbytes, stream) = arguments  # fmt: skip
+        own = dict(self.at(description))
+        assert isinstance(one._obj, own["scalar"]) and (one._obj.value, zero._obj.value) == (1, 0)
+        _, _, _, batch = self.check(description, of_a, of_b, of_c, of_d)
+        alignment = algorithm._obj.data[0]
+        assert all(x.value % alignment == 0 for x in (a, b, c, d)), "off their alignment"
+        assert c.value == d.value and nbytes.value >= WORKSPACE
+        sides = [(x.value, dict(self.at(y))) for x, y in ((a, of_a), (b, of_b), (d, of_d))]
+
+        def run() -> None:
+            for k in range(batch):
+                x, y, z = (self.matrix(at, layout, k) for at, layout in sides)
+                x = x.T if own[Describe.TRANSPOSE_A] else x
+                y = y.T if own[Describe.TRANSPOSE_B] else y
+                found = x.astype(np.float64) @ y.astype(np.float64)
+                if own[Describe.EPILOGUE] == Epilogue.BIAS:
+                    raw = self.driver.at(own[Describe.BIAS_POINTER], found.shape[0] * z.itemsize)
+                    found = found + raw.view(z.dtype).astype(np.float64)[:, None]
+                z[...] = found.astype(z.dtype)
+
+        return self.enqueued("cublasLtMatmul", stream, workspace, nbytes.value, run)
+
+    def matrix(self, address: int, layout: dict[Any, Any], number: int) -> Any:
+        """One of a batch, as it lies."""
+        kind, rows, columns, leading = layout["shape"]
+        dtype = DTYPES[kind]
+        address += number * layout[Layout.BATCH_STRIDE] * dtype.itemsize
+        count = (columns - 1) * leading + rows
+        flat = self.driver.at(address, count * dtype.itemsize).view(dtype)
+        steps = dtype.itemsize, leading * dtype.itemsize
+        return np.lib.stride_tricks.as_strided(flat, (rows, columns), steps)
+
+
+class FakeDnn(Objects):
+    """cuDNN's convolutions."""
+
+    def __getattr__(self, name: str) -> Any:
+        for kind in ("Tensor", "Filter", "Convolution"):
+            if name == f"cudnnCreate{kind}Descriptor":
+                return self.new
+            if name == f"cudnnDestroy{kind}Descriptor":
+                return self.drop
+        raise AttributeError(name)
+
+    def cudnnCreate(self, handle: Any) -> int:  # noqa: N802
+        """A handle."""
+        return self.new(handle)
+
+    def cudnnSetStream(self, handle: Any, stream: Any) -> int:  # noqa: N802
+        """Where things are enqueued."""
+        self.at(handle)["stream"] = stream
+        return 0
+
+    def cudnnSetTensorNdDescriptor(  # noqa: N802
+        self, made: Any, kind: Any, count: Any, dims: Any, steps: Any
+    ) -> int:
+        """An array: batch, channels, then the others, wherever they lie."""
+        assert count.value == len(dims) == len(steps) >= 4
+        self.at(made).update(kind=kind.value, dims=tuple(dims), steps=tuple(steps))
+        return 0
+
+    def cudnnSetFilterNdDescriptor(  # noqa: N802
+        self, made: Any, kind: Any, order: Any, count: Any, dims: Any
+    ) -> int:
+        """Filters, with channels last in memory."""
+        assert order.value == 1 and count.value == len(dims)
+        _, channels, *window = dims
+        steps, step = [], channels
+        for w in reversed(window):
+            steps.append(step)
+            step *= w
+        self.at(made).update(kind=kind.value, dims=tuple(dims), steps=(step, 1, *reversed(steps)))
+        return 0
+
+    def cudnnSetConvolutionNdDescriptor(  # noqa: N802
+        self, made: Any, count: Any, pads: Any, strides: Any, dilations: Any, mode: Any, kind: Any
+    ) -> int:
+        """How."""
+        assert count.value == len(pads) and mode.value == 1
+        own = {"pads": tuple(pads), "strides": tuple(strides), "dilations": tuple(dilations)}
+        self.at(made).update(kind=kind.value, groups=1, **own)
+        return 0
+
+    def cudnnSetConvolutionGroupCount(self, made: Any, count: Any) -> int:  # noqa: N802
+        """Groups of channels."""
+        self.at(made)["groups"] = count.value
+        return 0
+
+    def cudnnSetConvolutionMathType(self, made: Any, kind: Any) -> int:  # noqa: N802
+        """No conversion to TF32."""
+        assert kind.value == 3
+        return 0
+
+    def check(self, x: Any, w: Any, how: Any, y: Any) -> None:
+        """The extents of a result are those that cuDNN computes."""
+        source, filters, own, result = map(self.at, (x, w, how, y))
+        assert source["kind"] == filters["kind"] == result["kind"] == own["kind"]
+        batch, channels, *size = source["dims"]
+        count, part, *window = filters["dims"]
+        assert channels == part * own["groups"] and count % own["groups"] == 0
+        found = [
+            (n + 2 * p - (k - 1) * d - 1) // s + 1 for n, p, k, d, s in zip(
+                size, own["pads"], window, own["dilations"], own["strides"], strict=True)
+        ]  # fmt: skip
+        assert result["dims"] == (batch, count, *found), (result["dims"], found)
+
+    def cudnnGetConvolutionForwardAlgorithm_v7(self, *arguments: Any) -> int:  # noqa: N802
+        """Two ways, of which the first one's bits do not repeat."""
+        _, x, w, how, y, wanted, count, ways = arguments
+        self.check(x, w, how, y)
+        assert wanted.value == len(ways)
+        ways[0].algorithm, ways[0].determinism = 5, 0
+        ways[1].algorithm, ways[1].determinism, ways[1].memory = 1, 1, WORKSPACE
+        ways[0].math = ways[1].math = 3
+        count._obj.value = 1 if self.counts["unable"] else 2
+        return 0
+
+    def cudnnConvolutionForward(self, *arguments: Any) -> int:  # noqa: N802
+        """Convolve when somebody waits."""
+        handle, one, x, a, w, b, how, way, workspace, nbytes, zero, y, c = arguments
+        self.check(x, w, how, y)
+        assert (one._obj.value, zero._obj.value, way.value) == (1, 0, 1)
+        assert nbytes.value >= WORKSPACE
+        own = dict(self.at(how))
+        sides = [(p.value, dict(self.at(d))) for p, d in ((a, x), (b, w), (c, y))]
+
+        def run() -> None:
+            source, filters, result = (self.array(*s) for s in sides)
+            convolved(source, filters, result, own)
+
+        stream = self.at(handle)["stream"]
+        return self.enqueued("cudnnConvolutionForward", stream, workspace, nbytes.value, run)
+
+    def array(self, address: int, own: dict[str, Any]) -> Any:
+        """An array as its descriptor says."""
+        dtype = DNN_DTYPES[own["kind"]]
+        flat = self.driver.at(address, prod(own["dims"]) * dtype.itemsize).view(dtype)
+        steps = [s * dtype.itemsize for s in own["steps"]]
+        return np.lib.stride_tricks.as_strided(flat, own["dims"], steps)
+
+
+def convolved(source: Any, filters: Any, result: Any, own: dict[str, Any]) -> None:
+    """Fill a result: batch, channels, then places."""
+    pads = [(0, 0), (0, 0), *((p, p) for p in own["pads"])]
+    padded = np.pad(source.astype(np.float64), pads)
+    groups = own["groups"]
+    found = np.zeros(result.shape)
+    part, many = filters.shape[1], filters.shape[0] // groups
+    for at in product(*map(range, filters.shape[2:])):
+        steps = zip(at, own["dilations"], own["strides"], result.shape[2:], strict=True)
+        windows = [slice(k * d, k * d + (n - 1) * s + 1, s) for k, d, s, n in steps]
+        seen = padded[(slice(None), slice(None), *windows)]
+        for g in range(groups):
+            one = seen[:, g * part : (g + 1) * part]
+            weights = filters[(slice(g * many, (g + 1) * many), slice(None), *at)]
+            found[:, g * many : (g + 1) * many] += np.einsum("nc...,kc->nk...", one, weights)
+    result[...] = found
+
+
+class FakeLibraries:
+    """Both, for a driver; ``absent`` ones are not installed."""
+
+    def __init__(self, driver: Any, absent: tuple[Shared, ...] = ()) -> None:
+        self.lt, self.dnn, self.absent = FakeLt(driver), FakeDnn(driver), absent
+
+    def opened(self, library: Shared) -> Any:
+        """A library. Raises: MissingError."""
+        if library in self.absent:
+            raise MissingError(f"no {library.name}, pip install {library.wheels[0]} (absent)")
+        return {CUBLASLT: self.lt, CUDNN: self.dnn}[library]

@@ -1,0 +1,181 @@
+"""Arrays that are handed over where they are: by DLPack and the CUDA array interface, both ways."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.errors import FeedError
+from passkit.runtime.cuda.array import DeviceArray, new_array
+from passkit.runtime.cuda.device import device
+from passkit.runtime.cuda.pool import pool_of
+from passkit.runtime.cuda.resident import resident_of
+from passkit.runtime.device import dlpack
+from passkit.runtime.device.dlpack import CPU, CUDA, capsule_of, taken
+from passkit.values.dtype import dtype_of
+from tests.cuda import on_cuda
+from tests.emulator.fake import FakeDriver, faked
+from tests.planned import agrees
+
+o = pk.ops
+
+
+@pytest.fixture
+def machine() -> Iterator[FakeDriver]:
+    """A fake driver."""
+    with faked() as driver:
+        yield driver
+
+
+class Tensor:
+    """An array of a library that only has DLPack, filled in a stream of its own."""
+
+    def __init__(self, array: Any, where: tuple[int, int] = (CUDA, 0)) -> None:
+        self.driver, self.where, self.streams = device().driver, where, list[Any]()
+        self.like = array
+        with self.driver.current():
+            self.address = self.driver.allocate(array.nbytes)
+            self.stream = self.driver.stream()
+            self.driver.upload(self.address, array.reshape(-1).view(np.uint8), self.stream)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.where
+
+    def __dlpack__(self, *, stream: int | None = None) -> Any:
+        self.streams.append(stream)
+        if stream is not None:
+            self.driver.follow(stream, self.stream)
+        return capsule_of(self.address, self.like.dtype, self.like.shape, self.where, self)
+
+
+def normal(rng: Any, *shape: int) -> Any:
+    """Numbers of both signs."""
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+def test_inputs_by_dlpack(machine: FakeDriver, rng: Any) -> None:
+    """They are read where they are, behind what their library does; then it has them back."""
+    graph = pk.Graph([o.exp(pk.var("x", ("n", 40)))])
+    exe = on_cuda(graph)
+    for _ in range(3):
+        feed = normal(rng, 9, 40)
+        tensor = Tensor(feed)
+        agrees(graph, {"x": feed}, exe(x=tensor), rtol=1e-5)
+        assert tensor.streams == [device().queue.stream] and exe.stats["bytes_uploaded"] == 0
+    gc.collect()
+    assert not dlpack._given_away
+    with pytest.raises(FeedError, match=r"'x' needs float32\[n, 40\], got a float64\[9, 40\]"):
+        exe(x=Tensor(normal(rng, 9, 40).astype(np.float64)))
+
+
+def test_results_that_stay(machine: FakeDriver, rng: Any) -> None:
+    """One call's are the next one's inputs, and others take them by either interface."""
+    x = pk.var("x", ("n", 8))
+    first = pk.Graph([o.exp(x), o.cast(x, "bfloat16")])
+    second = pk.Graph([pk.var("y", ("n", 8)) * 2.0])
+    feed = normal(rng, 5, 8)
+    one, other = on_cuda(first), on_cuda(second)
+    made, half = one({"x": feed}, out="device")
+    assert one.stats["bytes_downloaded"] == 0 and isinstance(made, DeviceArray)
+    (found,) = other(y=made)
+    agrees(second, {"y": np.exp(feed)}, [found], rtol=1e-5)
+    assert other.stats["bytes_uploaded"] == 0
+
+    told = made.__cuda_array_interface__
+    assert told["shape"] == (5, 8) and told["typestr"] == "<f4" and told["stream"] is None
+    assert str(made).startswith("float32[5, 8] on Fake") and made.__dlpack_device__() == (CUDA, 0)
+    assert np.array_equal(np.asarray(made), made.numpy())
+    assert np.asarray(made, np.float64).dtype == np.float64
+    with pytest.raises(AttributeError, match="no bfloat16; use __dlpack__"):
+        half.__cuda_array_interface__  # noqa: B018
+    resident = resident_of(half)
+    assert resident is not None and resident.dtype == dtype_of("bfloat16").numpy
+    assert resident.address == half.buffer.address and resident.plain
+    given = taken(made.__dlpack__(stream=2, max_version=(1, 0), dl_device=(CUDA, 0), copy=False))
+    assert (given.address, given.shape, given.strides) == (told["data"][0], (5, 8), (8, 1))
+    address, busy = made.buffer.address, pool_of(device()).busy
+    del made, told, found
+    gc.collect()
+    assert address in busy, "who took the capsule has it still"
+    del given
+    gc.collect()
+    assert address not in busy
+
+
+def test_what_is_refused(machine: FakeDriver) -> None:
+    """A stream that says two things, a copy, another device, a capsule twice, another word."""
+    made = new_array(np.dtype("f4"), (0, 3))
+    assert made.numpy().shape == (0, 3) and made.__cuda_array_interface__["data"] == (0, False)
+    with pytest.raises(FeedError, match=r"__dlpack__ of float32\[0, 3\] on .* got stream=0, which"):
+        made.__dlpack__(stream=0)
+    for wrong in ({"copy": True}, {"dl_device": (CPU, 0)}):
+        with pytest.raises(BufferError, match=r"numpy\(\) copies it"):
+            made.__dlpack__(**wrong)  # type: ignore[arg-type]
+    capsule = made.__dlpack__()
+    taken(capsule)
+    with pytest.raises(ValueError, match="PyCapsule_GetPointer called with incorrect name"):
+        taken(capsule)
+    kind = dlpack.DataType(2, 32, 4)
+    with pytest.raises(ValueError, match="DLPack's type 2 of 32 bits x 4"):
+        dlpack._numpy_of(kind)
+    exe = on_cuda(pk.Graph([pk.var("x", (3,)) + 1.0]))
+    with pytest.raises(FeedError, match="out must be a list of 1 arrays or None, got a str"):
+        exe({"x": np.ones(3, np.float32)}, out="devise")
+
+
+def test_numpy_takes_our_capsules(rng: Any) -> None:
+    """What we say of an array is what NumPy reads; a capsule that nobody takes goes."""
+    for dtype in ("float32", "float16", "int64", "uint8", "bool", "complex64", "float64"):
+        array = np.ascontiguousarray(rng.integers(0, 2, (2, 3, 4)).astype(dtype))
+
+        class Ours:
+            like = array
+
+            def __dlpack_device__(self) -> tuple[int, int]:
+                return CPU, 0
+
+            def __dlpack__(self, **_: Any) -> Any:
+                x = self.like
+                return capsule_of(x.ctypes.data, x.dtype, x.shape, (CPU, 0), x)
+
+        found = np.from_dlpack(Ours())
+        assert np.array_equal(found, array) and np.shares_memory(found, array)
+        given = taken(array.__dlpack__())
+        assert (given.dtype, given.shape, given.address) == (
+            array.dtype, array.shape, array.ctypes.data
+        )  # fmt: skip
+        Ours().__dlpack__()
+        del found, given
+    gc.collect()
+    assert not dlpack._given_away
+
+
+class OnlyDlpack:
+    """An array on the host that NumPy knows only by DLPack."""
+
+    def __init__(self, array: Any, kind: int = CPU) -> None:
+        self.held, self.kind = array, kind
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.kind, 0
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self.held.__dlpack__()
+
+
+def test_on_the_host(rng: Any) -> None:
+    """Programs of every target take such arrays; results are handed over as NumPy's are."""
+    graph = pk.Graph([o.exp(pk.var("x", (4, 5)))])
+    exe = pk.compile(graph)
+    feed = normal(rng, 4, 5)
+    (found,) = exe(x=OnlyDlpack(feed))
+
+    agrees(graph, {"x": feed}, [np.from_dlpack(found)], rtol=1e-5)
+    with pytest.raises(FeedError, match=r"input 'x' needs float32\[4, 5\], got a OnlyDlpack that "
+                       r"NumPy cannot take by DLPack: it lies on DLPack's device \(2, 0\)"):
+        exe(x=OnlyDlpack(feed, CUDA))

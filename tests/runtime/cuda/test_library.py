@@ -1,0 +1,211 @@
+"""Products by cuBLASLt and convolutions by cuDNN, from their descriptors, in the one stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.runtime.cuda import cublaslt, cudnn
+from passkit.runtime.cuda.driver import DriverError
+from passkit.runtime.cuda.shared import CUBLASLT, CUDNN, MissingError, Shared, asked, opened
+from passkit.runtime.native.onednn import Geometry
+from passkit.values import dtype as dt
+from tests.cuda import on_cuda
+from tests.emulator.fake import FakeDriver, faked
+
+o = pk.ops
+
+
+@pytest.fixture
+def machine() -> Iterator[FakeDriver]:
+    """A fake driver with both libraries."""
+    with faked(absent=()) as driver:
+        yield driver
+
+
+def agrees(graph: pk.Graph, feeds: Any, found: Any, rtol: float) -> None:
+    """Results are near the interpreter's, by the largest element of each."""
+    for a, b in zip(found, pk.interpret(graph, feeds), strict=True):
+        assert a.shape == b.shape and a.dtype == b.dtype
+        if a.size:
+            a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
+            assert np.abs(a - b).max() <= rtol * max(1.0, np.abs(b).max())
+
+
+def normal(rng: Any, *shape: int, dtype: str = "float32") -> Any:
+    """Numbers of both signs."""
+    return rng.standard_normal(shape).astype(dt.dtype_of(dtype).numpy)
+
+
+def test_products(machine: FakeDriver, rng: Any) -> None:
+    """Transposes, batches, broadcast ones, nothing to sum and nothing at all, in one program."""
+    shapes = {
+        "a": ("n", 16), "b": (16, 8), "c": (8, 16), "d": (16, "n"), "e": (3, 5, 16),
+        "f": (3, 16, 4), "g": (2, 1, 4, 6), "h": (3, 6, 5), "i": (4, 0), "j": (0, 3), "v": (16,),
+    }  # fmt: skip
+    x = {k: pk.var(k, s) for k, s in shapes.items()}
+    pairs = [
+        o.matmul(x["a"], x["b"]), o.matmul(x["a"], o.matrix_transpose(x["c"])),
+        o.matmul(o.matrix_transpose(x["d"]), x["b"]), o.matmul(x["e"], x["f"]),
+        o.matmul(x["e"], x["b"]), o.matmul(x["g"], x["h"]), o.matmul(x["i"], x["j"]),
+        o.matvec(x["a"], x["v"]),
+    ]  # fmt: skip
+    graph = pk.Graph(pairs)
+    exe = pk.compile(graph, target="cuda")
+    for n in (7, 0):
+        feeds = {k: normal(rng, *(n if d == "n" else d for d in s)) for k, s in shapes.items()}
+        agrees(graph, feeds, exe(feeds), rtol=1e-5)
+
+    assert exe.stats["host_steps"] == 0 and "on_host_because" not in exe.stats
+    assert exe.stats["device_library_steps"] == exe.stats["library_calls"] >= 7
+    assert set(machine.calls("cublasLtMatmul")) == {machine.calls("finish")[-1]}
+    assert machine.libraries.lt.counts["cublasLtMatmul"] >= 7 + 2
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16"])
+def test_dtypes(dtype: str, machine: FakeDriver, rng: Any) -> None:
+    """Sums of 16-bit floats are in float32, and rounded once."""
+    graph = pk.Graph([o.matmul(pk.var("x", (9, 70), dtype), pk.var("w", (70, 5), dtype))])
+    exe = on_cuda(graph, host=("library",))
+    feeds = {"x": normal(rng, 9, 70, dtype=dtype), "w": normal(rng, 70, 5, dtype=dtype)}
+    agrees(graph, feeds, exe(feeds), rtol={"float64": 1e-13}.get(dtype, 1e-2))
+
+    assert exe.stats["host_steps"] == 0
+
+
+def test_nothing_moves_between(machine: FakeDriver, rng: Any) -> None:
+    """Kernels and products follow each other on the device, also when graphs are replayed."""
+    w, v = normal(rng, 16, 8), normal(rng, 8, 8)
+    y = o.matmul(o.exp(pk.var("x", ("n", 16))), w)
+    graph = pk.Graph([o.relu(o.matmul(o.tanh(y), v))])
+    exe = on_cuda(graph, host=("library",))
+    feeds = {"x": normal(rng, 30, 16)}
+    agrees(graph, feeds, exe(feeds), rtol=1e-4)
+    machine.log.clear()
+    agrees(graph, feeds, exe(feeds), rtol=1e-4)
+
+    names = [name for name, _ in machine.log if name not in ("allocate", "replay", "graph")]
+    ours = ["upload", "launch", "cublasLtMatmul", "launch", "cublasLtMatmul", "launch"]
+    assert names == [*ours, "download", "finish"]
+    moved = exe.stats["bytes_uploaded"], exe.stats["bytes_downloaded"]
+    assert moved == (30 * 16 * 4, 30 * 8 * 4)
+
+
+def test_convolutions(machine: FakeDriver, rng: Any) -> None:
+    """Strides, dilations, groups, one axis and three; filters are laid out and taken there once."""
+    w = {k: normal(rng, *s) for k, s in {
+        "plain": (3, 3, 4, 6), "grouped": (3, 2, 2, 6), "line": (3, 4, 5), "solid": (2, 2, 2, 4, 3),
+    }.items()}  # fmt: skip
+    x, line = pk.var("x", ("n", 9, 8, 4)), pk.var("l", (2, 11, 4))
+    solid = pk.var("s", (1, 4, 5, 6, 4))
+    graph = pk.Graph([
+        o.conv2d(x, w["plain"], padding="SAME"),
+        o.conv2d(o.exp(x), w["plain"], strides=(2, 2), padding="VALID"),
+        o.conv1d(line, w["line"], padding="VALID"), o.conv3d(solid, w["solid"], padding="VALID"),
+    ])  # fmt: skip
+    exe = pk.compile(graph, target="cuda")
+    feeds = {"x": normal(rng, 2, 9, 8, 4), "l": normal(rng, 2, 11, 4),
+             "s": normal(rng, 1, 4, 5, 6, 4)}  # fmt: skip
+    agrees(graph, feeds, exe(feeds), rtol=1e-4)
+    first = exe.stats["bytes_uploaded"]
+    agrees(graph, feeds, exe(feeds), rtol=1e-4)
+
+    assert exe.stats["host_steps"] == 0 and exe.stats["device_library_steps"] == 4
+    assert machine.libraries.dnn.counts["cudnnConvolutionForward"] == 8
+    assert first - exe.stats["bytes_uploaded"] >= sum(w[k].nbytes for k in ("plain", "line"))
+
+
+def test_what_stays_on_the_host(machine: FakeDriver, rng: Any) -> None:
+    """Filters that are no constants, padding at one end, and what a library has no way for."""
+    x, w = pk.var("x", (1, 6, 6, 2)), normal(rng, 3, 3, 2, 2)
+    graph = pk.Graph([
+        o.conv2d(x, pk.var("w", (3, 3, 2, 2)), padding="VALID"),
+        o.conv2d(x, w, strides=(2, 2), padding="SAME"),
+    ])  # fmt: skip
+    exe = pk.compile(graph, target="cuda")
+    feeds = {"x": normal(rng, 1, 6, 6, 2), "w": w}
+    agrees(graph, feeds, exe(feeds), rtol=1e-4)
+    reasons = " ".join(exe.stats["on_host_because"])
+    assert exe.stats["host_steps"] == 2 and exe.stats["device_library_steps"] == 0
+    assert "have to be constants" in reasons and "pads both ends alike" in reasons
+
+    machine.libraries.lt.counts["unable"] = machine.libraries.dnn.counts["unable"] = 1
+    product = pk.Graph([o.matmul(pk.var("x", (3, 4)), pk.var("y", (4, 5)))])
+    unable = pk.compile(product, target="cuda")
+    feeds = {"x": normal(rng, 3, 4), "y": normal(rng, 4, 5)}
+    agrees(product, feeds, unable(feeds), rtol=1e-5)
+    assert "cuBLASLt has no product for Numbers" in unable.stats["on_host_because"][0]
+    numbers = Geometry(1, (1, 6, 6), 2, 2, (1, 3, 3), (1, 4, 4), (1, 1, 1), (0, 0, 0), (1, 1, 1), 1)
+    with pytest.raises(MissingError, match=r"no convolution for .* whose bits repeat"):
+        cudnn.Cudnn().prepared(numbers, dt.float32)
+    with pytest.raises(MissingError, match="asked for float32 and float64, not for float16"):
+        cudnn.Cudnn().prepared(numbers, dt.float16)
+
+
+@pytest.mark.parametrize("absent", [CUBLASLT, CUDNN])
+def test_a_library_that_is_missing(absent: Shared, rng: Any) -> None:
+    """Its steps run on the host, and are counted with what installs it."""
+    w, filters = normal(rng, 8, 5), normal(rng, 3, 3, 2, 2)
+    x, image = pk.var("x", (4, 8)), pk.var("image", (1, 5, 5, 2))
+    graph = pk.Graph([o.matmul(x, w), o.conv2d(image, filters, padding="VALID")])
+    feeds = {"x": normal(rng, 4, 8), "image": normal(rng, 1, 5, 5, 2)}
+    with faked(absent=(absent,)):
+        exe = pk.compile(graph, target="cuda")
+        agrees(graph, feeds, exe(feeds), rtol=1e-4)
+
+        stats = exe.stats
+
+    assert (stats["host_steps"], stats["device_library_steps"]) == (1, 1)
+    assert stats["on_host_because"] == (
+        f"no {absent.name}, pip install {absent.wheels[0]} (absent)",
+    )
+
+
+def test_arrays_off_their_addresses(machine: FakeDriver, rng: Any) -> None:
+    """A product of arrays that begin anywhere is another way of the library; a bias is added."""
+    with machine.current():
+        library = cublaslt.CublasLt(9)
+        where = machine.allocate(4096)
+        stream = machine.stream()
+        x, y, bias = normal(rng, 3, 4), normal(rng, 4, 5), normal(rng, 5)
+        spots = [where + 4, where + 256, where + 512, where + 1024]
+        for at, array in zip(spots, (x, y, bias), strict=False):
+            machine.upload(at, array.reshape(-1).view(np.uint8), stream)
+        numbers = cublaslt.Numbers(dt.float32, 3, 4 + 1, 4, False, False,
+                                   epilogue=cublaslt.Epilogue.BIAS)  # fmt: skip
+        made = library.prepared(numbers, 4)
+        a, b, c = spots[0], spots[1], spots[3]
+        made.enqueue(a, b, c, where + 2048, stream, bias=spots[2])
+        found = np.empty(60, np.uint8)
+        machine.download(found, c, stream)
+        machine.finish(stream)
+        np.testing.assert_allclose(found.view(np.float32).reshape(3, 5), x @ y + bias, rtol=1e-5)
+        with pytest.raises(AssertionError, match="off their alignment"):
+            library.prepared(numbers, 16).enqueue(a, b, c, where + 2048, stream, bias=spots[2])
+        held = len(library.dll.held)
+        del made
+        assert len(library.dll.held) == held - 4
+
+
+def test_calls_that_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A status is an error of the driver; a library that does not begin is not there."""
+
+    class Broken:
+        def cublasLtCreate(self, handle: Any) -> int:  # noqa: N802
+            return 1
+
+    with pytest.raises(DriverError, match="cublasLtCreate: status 1"):
+        asked(Broken(), "cublasLtCreate", None)
+    with faked(absent=()):
+        monkeypatch.setattr(cublaslt, "opened", lambda library: Broken())
+        x = pk.var("x", (3, 4))
+        exe = pk.compile(pk.Graph([o.matmul(x, x, transpose_b=True)]), target="cuda")
+        exe(x=np.ones((3, 4), np.float32))
+        (reason,) = exe.stats["on_host_because"]
+    assert "does not begin: cublasLtCreate: status 1" in reason
+    with pytest.raises(MissingError, match="no none, pip install nothing-at-all"):
+        opened(Shared("none", ("libnone.so.77",), ("nothing-at-all",)))

@@ -1,0 +1,64 @@
+"""Calibration of a CUDA device by its events, and what plans make of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import passkit as pk
+from passkit.cli import doctor
+from passkit.library import gpu
+from passkit.plan.target import MIB, target_of
+from passkit.runtime.cuda.device import device, named, profiled, settled
+from passkit.tuning.gpu_calibration import calibrate_gpu
+from tests.emulator.fake import FakeDriver, faked
+
+
+def test_by_an_injected_clock(fresh_cache: Path) -> None:
+    """2 TB/s and 5 us a launch are found, kept, and planned by; what is torn is not."""
+    driver = FakeDriver()
+    driver.seconds_a_byte, driver.seconds_a_launch = 1e-12, 5e-6
+    with faked(driver):
+        facts = device().facts
+        shipped = profiled(target_of("cuda"), facts)
+        assert "shipped for Fake" in doctor._gpu_profile()
+        found = calibrate_gpu(device())
+        doctor.calibrate_gpus()
+        target = settled(target_of("cuda"))
+        assert "GB/s, a launch 5 us" in doctor._gpu_profile().replace("µs", "us")
+        own = gpu.measured(named(facts))
+
+    assert [n for n, _ in found.curve] == [2 * MIB, 4 * MIB, 8 * MIB, 16 * MIB, 32 * MIB]
+    assert [speed for _, speed in found.curve] == pytest.approx([2e12] * 5, rel=0.01)
+    assert found.launch == pytest.approx(5e-6, rel=1e-3)
+    assert own is not None and (target.curve, target.launch) == own
+    assert own.launch == pytest.approx(found.launch)
+    assert (shipped.curve, shipped.light) != (target.curve, 0) and shipped.light == target.light
+    (path,) = (fresh_cache / "tuned").glob("cuda-*.json")
+    good = path.read_text()
+    for torn in (good[:40], good.replace("Fake", "Other"), json.dumps({"format": 1})):
+        path.write_text(torn)
+        assert gpu.measured(named(facts)) is None
+
+
+def test_without_a_device(fresh_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is measured, and nothing is said."""
+
+    def none() -> None:
+        raise pk.PasskitError("no device")
+
+    monkeypatch.setattr("passkit.runtime.cuda.device.device", none)
+    doctor.calibrate_gpus()
+    assert not list(fresh_cache.rglob("cuda-*.json"))
+
+
+def test_occupancy_is_told() -> None:
+    """Of each kernel that was bound, by its registers, threads and shared memory."""
+    with faked():
+        exe = pk.compile(pk.Graph([pk.ops.exp(pk.var("x", (8,)))]), target="cuda")
+        exe(x=[1.0] * 8)
+        told = exe.stats["occupancy"]
+
+    assert told == {exe.kernels[0].name: 1.0}
