@@ -22,7 +22,7 @@ from passkit.plan.evaluator import Evaluator, Record
 from passkit.plan.group import Group
 from passkit.plan.planner import plan_group
 from passkit.plan.schedule import Source
-from passkit.plan.target import Target, cpu
+from passkit.plan.target import Target, cpu, target_of
 from passkit.program.planning import LADDER
 from passkit.selection.exact import exact
 from passkit.selection.greedy import beam
@@ -142,13 +142,18 @@ def test_hints_and_fuel(options: dict[str, Any], wanted: list[str]) -> None:
     assert [k for k in made if " " in k] == wanted
 
 
-def test_what_a_cell_leaves_is_put_side_by_side_where_it_is_made() -> None:
-    """A concatenation behind a recurrent cell is no kernel of its own, and the results stay."""
+def side_by_side() -> pk.Graph:
+    """Three steps of a recurrent network, whose product takes an input beside what was left."""
     x, w = pk.var("x", (64, 3, 16)), pk.var("w", (80, 64))
     h = pk.var("h", (64, 64))
     for t in range(3):
         h = o.tanh(o.matmul(o.concat(x[:, t], h, axis=1), w)) * o.sigmoid(h)
-    graph = pk.Graph([h])
+    return pk.Graph([h])
+
+
+def test_what_a_cell_leaves_is_put_side_by_side_where_it_is_made() -> None:
+    """A concatenation behind a recurrent cell is no kernel of its own, and the results stay."""
+    graph = side_by_side()
     found = kernels(fused(graph))
 
     assert sum("tanh" in k for k in found) == 3 and len(found) == 4
@@ -189,8 +194,24 @@ def test_a_clock_overrules_the_model() -> None:
         assert joined.key in evaluator.asked
 
 
+GPU = evolve(target_of("cuda"), light=1e-13, expensive=1e-12, costed=True)
+"""A GPU whose numbers are known."""
+
+
+def test_a_device_with_numbers_selects() -> None:
+    """Its products stay the library's; what stands between them is as few kernels as it can be."""
+    graph = side_by_side()
+    found = kernels(fused(graph, target=GPU))
+
+    assert len(found) == 4 and not any("matmul" in k for k in found)
+    assert len(kernels(fused(graph, target="cuda"))) > 4
+    blocks = evolve(GPU, name="blocks")
+    feeds = feeds_of(graph, np.random.default_rng(0))
+    agrees(graph, feeds, pk.compile(graph, target=blocks)(feeds), rtol=1e-4)
+
+
 def test_other_strategies_select_nothing() -> None:
-    """Nor do devices, which the model does not know."""
+    """Nor do devices whose numbers nobody knows."""
     graph = attention(64, 94, 32)
 
     assert fused(graph, fusion="deep").attrs["selection"] is None
