@@ -23,6 +23,7 @@ from passkit.plan.group import Group
 from passkit.plan.planner import plan_group
 from passkit.plan.schedule import Source
 from passkit.plan.target import Target, cpu, target_of
+from passkit.plan.typical import typical
 from passkit.program.planning import LADDER
 from passkit.selection.exact import exact
 from passkit.selection.greedy import beam
@@ -38,7 +39,7 @@ BEFORE = LADDER[: LADDER.index("Fusion")]
 SOFTMAX = "mul add reduce_max sub exp reduce_sum div"
 
 
-def attention(heads: int, rows: int, width: int) -> pk.Graph:
+def attention(heads: int | str, rows: int, width: int) -> pk.Graph:
     """By primitives, with a mask."""
     q, k, v = (pk.var(n, (heads, rows, width)) for n in "qkv")
     s = o.matmul(q, k, transpose_b=True) * width**-0.5 + pk.var("mask", (rows, rows))
@@ -166,6 +167,31 @@ def test_what_a_cell_leaves_is_put_side_by_side_where_it_is_made() -> None:
     assert plan.stitching is not None and modelled(joined, cpu()) < 0.3 * plan.seconds
     feeds = feeds_of(graph, np.random.default_rng(0))
     agrees(graph, feeds, pk.compile(graph)(feeds), rtol=1e-4)
+
+
+def test_unknown_sizes_are_chosen_by_typical_ones() -> None:
+    """Attention over an unknown batch is one kernel, right at every extent."""
+    graph = attention("n", 94, 32)
+    found = fused(graph)
+
+    assert len(kernels(found)) == 1 and found.attrs["selection"].chosen == 1
+    exe = pk.compile(graph)
+    for n in (1, 0, 7, 33):
+        feeds = feeds_of(graph, np.random.default_rng(n), n=n)
+        agrees(graph, feeds, exe(feeds), rtol=1e-4)
+
+
+def test_groups_at_typical_sizes() -> None:
+    """A group of unknown sizes has numbers, another is itself; some have no typical size."""
+    x = pk.var("x", ("n", 6))
+    (group,) = fused(pk.Graph([o.exp(x)])).attrs["subgraph"].values()
+    (known,) = fused(pk.Graph([o.exp(pk.var("x", (4, 6)))])).attrs["subgraph"].values()
+    odd = pk.parse("x: f32[n, 3]; y = reshape(x, shape=(-1, 5)); return exp(y)")
+    (never,) = fused(odd).attrs["subgraph"].values()
+    made = typical(group)
+
+    assert made is not None and made.graph.outputs[0].shape == (128, 6)
+    assert typical(known) is known and typical(never) is None
 
 
 def measured(group: Group, factor: float) -> Record:
