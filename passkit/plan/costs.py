@@ -74,7 +74,7 @@ def _stitched_seconds(group: Group, plan: Schedule, target: Target) -> float:
     folds = any(_folds(group, p) for p in parts)
     moved = (rates.folds if folds else rates.points) * target.moving(least_bytes(group.graph))
     total = max(work, moved, _from_memory(group, target)) + tiles * len(parts) * rates.part
-    return total * max(1.0, FEW / tiles) if total >= target.parallel else total
+    return total * max(1.0, rates.few / tiles) if total >= target.parallel else total
 
 
 def _part_seconds(group: Group, part: PartPlan, stitching: Stitching, target: Target) -> float:
@@ -94,10 +94,6 @@ def _part_seconds(group: Group, part: PartPlan, stitching: Stitching, target: Ta
     each = sum(target.expensive if is_expensive(n) else target.light for n in nodes)
     each *= _idle(part.schedule, target)
     return again * target.rates.points * each * points if isinstance(points, int) else 0.0
-
-
-FEW = 4
-"""Tiles that are enough for a few threads."""
 
 
 def _is_plain(group: Group, stitching: Stitching) -> bool:

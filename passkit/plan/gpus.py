@@ -13,7 +13,7 @@ from math import ceil
 
 from attrs import evolve, frozen
 
-from passkit.plan.rates import ZEN4, Rates
+from passkit.plan.rates import DEVICE, ZEN4, Rates
 from passkit.plan.target import KIB, MIB, Target
 
 REACHED = 0.92
@@ -76,15 +76,14 @@ class Gpu:
         """
         steps = self.units * self.lanes * self.clock
         each = {name: getattr(ZEN4, name) / at_once for name in OF_A_TILE}
-        return Rates(
+        return evolve(
+            DEVICE,
             library=steps,
             flops=steps,
             call=self.launch,
             caches=((self.cache // 2, self.cached / (REACHED * self.memory)), (1 << 62, 1.0)),
-            folds=1.0,
-            points=1.0,
-            memory=1.0,
             far=self.cache,
+            few=self.units,
             **each,
         )
 

@@ -22,7 +22,7 @@ class Rates:
     come from memory, ``memory`` times as fast as the target says. Each array beyond ``streams``
     that a loop walks through takes a share ``stream`` more, as registers and ways of caches run
     out. A tile takes ``tile`` seconds, and ``part`` for each part of it that has a loop of its
-    own; beginning with a matrix ``matrix``.
+    own; beginning with a matrix ``matrix``. Below ``few`` tiles a long kernel leaves threads idle.
 
     Products in kernels: ``flops`` steps a second from caches; ``chain`` seconds from one step of a
     sum to the next; ``copied`` and ``turned`` for an element of a right operand that is turned, one
@@ -40,6 +40,7 @@ class Rates:
     memory: float = 1.25
     streams: int = 8
     stream: float = 0.05
+    few: int = 4
     tile: float = 4e-8
     part: float = 3e-9
     matrix: float = 6e-8
@@ -56,3 +57,6 @@ class Rates:
 
 ZEN4 = Rates()
 """Measured on a Zen 4 guest, one thread: medians of 500 kernels of networks, and OpenBLAS."""
+DEVICE = Rates(folds=1.0, points=1.0, memory=1.0, streams=1 << 30, few=128, tile=0.0, part=0.0)
+"""Of a GPU, whose own numbers say what its work takes: tiles run side by side, and many at a time.
+"""

@@ -6,10 +6,10 @@ from functools import cache
 from math import exp, log
 from pathlib import Path
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from passkit.errors import SettingError, nearest
-from passkit.plan.rates import ZEN4, Rates
+from passkit.plan.rates import DEVICE, ZEN4, Rates
 
 DEVICES = ("opencl", "cuda")
 KIB = 1 << 10
@@ -29,6 +29,7 @@ class Target:
     that saves ``worth`` seconds, or one thread soon does it all, ``meeting`` being what threads
     lose at the end of a kernel. Where it was measured, ``curve`` has bytes moved and bytes a
     second, in place of ``bandwidth``. ``rates`` say what the work of kernels and libraries takes.
+    Groups are compared by these numbers where they are those of a machine: ``costed``.
     """
 
     name: str
@@ -55,7 +56,12 @@ class Target:
     block: int = 256
     grows: bool = False
     curve: tuple[tuple[int, float], ...] = ()
-    rates: Rates = ZEN4
+    costed: bool = True
+    rates: Rates = field()
+
+    @rates.default
+    def _rates(self) -> Rates:
+        return ZEN4 if self.lanes > 1 else DEVICE
 
     def moving(self, nbytes: int) -> float:
         """The seconds in which one thread moves so many bytes: by the curve, if there is one.
@@ -129,7 +135,7 @@ def _targets() -> dict[str, Target]:
         "interpret": evolve(cpu(), name="interpret"),
         "blocks": evolve(cpu(), name="blocks"),
         "opencl": Target(
-            *("opencl", "opencl", 1, 32 * KIB), launch=1e-5, max_arguments=128
+            *("opencl", "opencl", 1, 32 * KIB), launch=1e-5, max_arguments=128, costed=False
         ),
         "cuda": SHIPPED["H100"].numbers(cuda),
     }

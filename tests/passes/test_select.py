@@ -22,7 +22,8 @@ from passkit.plan.evaluator import Evaluator, Record
 from passkit.plan.group import Group
 from passkit.plan.planner import plan_group
 from passkit.plan.schedule import Source
-from passkit.plan.target import Target, cpu
+from passkit.plan.target import Target, cpu, target_of
+from passkit.plan.typical import typical
 from passkit.program.planning import LADDER
 from passkit.selection.exact import exact
 from passkit.selection.greedy import beam
@@ -38,7 +39,7 @@ BEFORE = LADDER[: LADDER.index("Fusion")]
 SOFTMAX = "mul add reduce_max sub exp reduce_sum div"
 
 
-def attention(heads: int, rows: int, width: int) -> pk.Graph:
+def attention(heads: int | str, rows: int, width: int) -> pk.Graph:
     """By primitives, with a mask."""
     q, k, v = (pk.var(n, (heads, rows, width)) for n in "qkv")
     s = o.matmul(q, k, transpose_b=True) * width**-0.5 + pk.var("mask", (rows, rows))
@@ -142,13 +143,18 @@ def test_hints_and_fuel(options: dict[str, Any], wanted: list[str]) -> None:
     assert [k for k in made if " " in k] == wanted
 
 
-def test_what_a_cell_leaves_is_put_side_by_side_where_it_is_made() -> None:
-    """A concatenation behind a recurrent cell is no kernel of its own, and the results stay."""
+def side_by_side() -> pk.Graph:
+    """Three steps of a recurrent network, whose product takes an input beside what was left."""
     x, w = pk.var("x", (64, 3, 16)), pk.var("w", (80, 64))
     h = pk.var("h", (64, 64))
     for t in range(3):
         h = o.tanh(o.matmul(o.concat(x[:, t], h, axis=1), w)) * o.sigmoid(h)
-    graph = pk.Graph([h])
+    return pk.Graph([h])
+
+
+def test_what_a_cell_leaves_is_put_side_by_side_where_it_is_made() -> None:
+    """A concatenation behind a recurrent cell is no kernel of its own, and the results stay."""
+    graph = side_by_side()
     found = kernels(fused(graph))
 
     assert sum("tanh" in k for k in found) == 3 and len(found) == 4
@@ -161,6 +167,31 @@ def test_what_a_cell_leaves_is_put_side_by_side_where_it_is_made() -> None:
     assert plan.stitching is not None and modelled(joined, cpu()) < 0.3 * plan.seconds
     feeds = feeds_of(graph, np.random.default_rng(0))
     agrees(graph, feeds, pk.compile(graph)(feeds), rtol=1e-4)
+
+
+def test_unknown_sizes_are_chosen_by_typical_ones() -> None:
+    """Attention over an unknown batch is one kernel, right at every extent."""
+    graph = attention("n", 94, 32)
+    found = fused(graph)
+
+    assert len(kernels(found)) == 1 and found.attrs["selection"].chosen == 1
+    exe = pk.compile(graph)
+    for n in (1, 0, 7, 33):
+        feeds = feeds_of(graph, np.random.default_rng(n), n=n)
+        agrees(graph, feeds, exe(feeds), rtol=1e-4)
+
+
+def test_groups_at_typical_sizes() -> None:
+    """A group of unknown sizes has numbers, another is itself; some have no typical size."""
+    x = pk.var("x", ("n", 6))
+    (group,) = fused(pk.Graph([o.exp(x)])).attrs["subgraph"].values()
+    (known,) = fused(pk.Graph([o.exp(pk.var("x", (4, 6)))])).attrs["subgraph"].values()
+    odd = pk.parse("x: f32[n, 3]; y = reshape(x, shape=(-1, 5)); return exp(y)")
+    (never,) = fused(odd).attrs["subgraph"].values()
+    made = typical(group)
+
+    assert made is not None and made.graph.outputs[0].shape == (128, 6)
+    assert typical(known) is known and typical(never) is None
 
 
 def measured(group: Group, factor: float) -> Record:
@@ -189,12 +220,28 @@ def test_a_clock_overrules_the_model() -> None:
         assert joined.key in evaluator.asked
 
 
+GPU = target_of("cuda")
+"""With the numbers of an H100."""
+
+
+def test_a_device_with_numbers_selects() -> None:
+    """Its products stay the library's; what stands between them is as few kernels as it can be."""
+    graph = side_by_side()
+    found = kernels(fused(graph, target=GPU))
+
+    assert len(found) == 4 and not any("matmul" in k for k in found)
+    assert len(kernels(fused(graph, target=evolve(GPU, costed=False)))) > 4
+    blocks = evolve(GPU, name="blocks")
+    feeds = feeds_of(graph, np.random.default_rng(0))
+    agrees(graph, feeds, pk.compile(graph, target=blocks)(feeds), rtol=1e-4)
+
+
 def test_other_strategies_select_nothing() -> None:
-    """Nor do devices, which the model does not know."""
+    """Nor do devices whose numbers nobody knows."""
     graph = attention(64, 94, 32)
 
     assert fused(graph, fusion="deep").attrs["selection"] is None
-    assert fused(graph, target="cuda").attrs["selection"] is None
+    assert fused(graph, target="opencl").attrs["selection"] is None
 
 
 SLOW = evolve(cpu(), launch=1e-4, bandwidth=1e6, meeting=0.0)

@@ -23,7 +23,9 @@ from passkit.plan.group import Group
 from passkit.selection.patterns import Kind
 from passkit.selection.units import Units
 from passkit.space.space import is_free
+from passkit.splits.split import guessed
 from passkit.stitching.cutting import contract_of
+from passkit.stitching.parts import USUAL
 from passkit.values.size import numel
 
 STEPS, BATCHED = 2_000_000, 2 * 512 * 512 * 128
@@ -149,8 +151,8 @@ class Board:
         return total
 
     def _nbytes(self, entry: Entry) -> int:
-        size = numel(self.graph.shape(entry))
-        return size * self.graph.dtype(entry).nbytes if isinstance(size, int) else 0
+        size = guessed(numel(self.graph.shape(entry)), USUAL)
+        return size * self.graph.dtype(entry).nbytes
 
     def group(self, units: Iterable[int]) -> Group:
         """The group that units would be."""

@@ -11,6 +11,7 @@ from passkit.plan.costs import kernel_seconds, library_seconds, product_of
 from passkit.plan.group import Group
 from passkit.plan.planner import plan_group
 from passkit.plan.target import Target
+from passkit.plan.typical import typical
 from passkit.space.space import Infeasible, scan_of
 from passkit.stitching.cutting import contract_of
 
@@ -65,7 +66,8 @@ class Scorer:
                 return plan
             if plan.stitching is not None and any(map(scan_of, group.ops)):
                 return Infeasible("scan", "scans have kernels of one iteration space")
-        seconds = self.seconds(group, self.target)
+        usual = typical(group)
+        seconds = 0.0 if usual is None else self.seconds(usual, self.target)
         return launched(seconds, self.target) if seconds else 0.0
 
 

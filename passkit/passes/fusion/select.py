@@ -41,9 +41,9 @@ def selected(
     """The partition with groups joined, with each other and with products, where that pays.
 
     Beside it what was chosen from what; None where nothing could be chosen: one kernel goes through
-    all operators point by point, or the model does not know the target.
+    all operators point by point, or the numbers of the target are no machine's.
     """
-    if context.target.lanes == 1 or _is_settled(graph, partition):
+    if not context.target.costed or _is_settled(graph, partition):
         return partition, None
     board = Board(graph, partition, context)
     scorer = Scorer(context.target, seconds, min(BUDGET, SOME + EACH * len(board.of)))
