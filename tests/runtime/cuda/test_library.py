@@ -77,6 +77,27 @@ def test_dtypes(dtype: str, machine: FakeDriver, rng: Any) -> None:
     assert exe.stats["host_steps"] == 0
 
 
+def test_epilogues(machine: FakeDriver, rng: Any) -> None:
+    """A vector is added by the library where nothing else needs the product; a relu is a kernel."""
+    x, w, b = pk.var("x", ("n", 16)), normal(rng, 16, 8), normal(rng, 8)
+    half = o.cast(x, "float16")
+    product = o.matmul(o.exp(x), w)
+    cases = {
+        1: [o.matmul(x, w) + b],
+        2: [o.matmul(o.tanh(x), w) + b, o.matmul(o.expand_dims(x, 0), w) + b],
+        0: [o.relu(o.matmul(x, w) + b), product + b, o.sort(product, axis=1),
+            o.matmul(half, w.astype(np.float16)) + b.astype(np.float16),
+            o.matmul(x, w) + normal(rng, 30, 8)],
+    }  # fmt: skip
+    for wanted, outputs in cases.items():
+        graph = pk.Graph(outputs)
+        exe = pk.compile(graph, target="cuda")
+        feeds = {"x": normal(rng, 30, 16)}
+        for _ in range(3):
+            agrees(graph, feeds, exe(feeds), rtol=1e-2 if wanted == 0 else 1e-5)
+        assert exe.stats["epilogues"] == wanted, outputs
+
+
 def test_nothing_moves_between(machine: FakeDriver, rng: Any) -> None:
     """Kernels and products follow each other on the device, also when graphs are replayed."""
     w, v = normal(rng, 16, 8), normal(rng, 8, 8)
