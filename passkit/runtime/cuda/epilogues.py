@@ -29,6 +29,8 @@ def join_biases(bound: Bound) -> int:
     for k, (product, kernel, bias) in _pairs(bound.program):
         if bound.actions[k] is None or bound.actions[k + 1] is None or k in bound.hosted:
             continue
+        if not isinstance(product.contract, Product) or not bound.number(product.contract.k):
+            continue  # a sum of nothing
         step = evolve(product, refs=(*product.reads, kernel.writes[0]))
         try:
             made = on_device(step, bound, bias)

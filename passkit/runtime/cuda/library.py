@@ -56,9 +56,8 @@ def on_device(step: Library, bound: Bound, bias: Ref | None = None) -> Action:
     """
     if isinstance(step.contract, Product):
         return _Products(step, step.contract, bound, bias)
-    if step.contract is not None:
-        return _Convolution(step, step.contract, bound)
-    raise MissingError(f"no library of the device has {step.routine}")
+    assert step.contract is not None
+    return _Convolution(step, step.contract, bound)
 
 
 class _Enqueued:
@@ -120,8 +119,6 @@ class _Products(_Enqueued):
             for at in product(*(range(x[0]) for x in outer))
         ]  # fmt: skip
         self.library, self.known = library, dict[int, Multiply]()
-        if bias is not None and (self.empty or not k):
-            raise MissingError("a sum of nothing has no epilogue")
         if not self.empty and k:
             self.multiply(ALIGNED)
 
@@ -169,8 +166,6 @@ class _Convolution(_Enqueued):
             raise MissingError("cuDNN's filters lie in another order: they have to be constants")
         self.geometry = Geometry(*(self.numbers(x) for x in own))
         self.empty = min(self.geometry.batch, self.geometry.filters, *self.geometry.result) < 1
-        if not self.empty and self.geometry.channels < 1:
-            raise MissingError("cuDNN has no convolutions of no channels")
         self.convolve = None if self.empty else library.prepared(self.geometry, self.dtype)
         self.kept: Any = None
 
