@@ -107,8 +107,10 @@ class FakeLt(Objects):
         return 0
 
     def cublasLtMatmulAlgoGetHeuristic(self, *arguments: Any) -> int:  # noqa: N802
-        """One way, unless it was told to know none."""
+        """One way, unless it was told to know none, or to fail."""
         _, description, a, b, c, d, preference, wanted, found, count = arguments
+        if self.counts["failing"]:
+            return 7
         self.check(description, a, b, c, d)
         given = self.at(preference)
         sides = (Prefer.ALIGNMENT_A, Prefer.ALIGNMENT_B, Prefer.ALIGNMENT_C, Prefer.ALIGNMENT_D)
@@ -245,6 +247,8 @@ class FakeDnn(Objects):
     def cudnnGetConvolutionForwardAlgorithm_v7(self, *arguments: Any) -> int:  # noqa: N802
         """Two ways, of which the first one's bits do not repeat."""
         _, x, w, how, y, wanted, count, ways = arguments
+        if self.counts["failing"]:
+            return 3000
         self.check(x, w, how, y)
         assert wanted.value == len(ways)
         ways[0].algorithm, ways[0].determinism = 5, 0

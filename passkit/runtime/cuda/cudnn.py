@@ -60,9 +60,9 @@ class Cudnn:
             raise MissingError(
                 f"cuDNN pads both ends alike: results of {found} in place of {wanted}"
             )
-        made = Convolve(self, c, dtype)
         ways, count = (Way * MOST)(), c_int(0)
         try:
+            made = Convolve(self, c, dtype)
             self("cudnnGetConvolutionForwardAlgorithm_v7", self.handle, *made.descriptors,
                  c_int(MOST), byref(count), ways)  # fmt: skip
         except DriverError as error:

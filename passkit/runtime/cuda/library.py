@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from passkit.ast.folds import Convolution
-from passkit.runtime.cuda.cublaslt import ALIGNED, CublasLt, Multiply, Numbers
+from passkit.runtime.cuda.cublaslt import ALIGNED, CublasLt, Epilogue, Multiply, Numbers
 from passkit.runtime.cuda.cudnn import Cudnn, filters_of
 from passkit.runtime.cuda.device import Device
 from passkit.runtime.cuda.driver import DriverError
@@ -49,13 +49,15 @@ def _tried(make: Callable[[], Found]) -> Found | MissingError:
         return MissingError(f"a library of the device does not begin: {error}")
 
 
-def on_device(step: Library, bound: Bound) -> Action:
-    """What runs a step on the device, in its stream. Raises: MissingError where nothing does."""
+def on_device(step: Library, bound: Bound, bias: Ref | None = None) -> Action:
+    """What runs a step on the device, in its stream; to products a ``bias`` may be added.
+
+    Raises: MissingError where nothing does.
+    """
     if isinstance(step.contract, Product):
-        return _Products(step, step.contract, bound)
-    if step.contract is not None:
-        return _Convolution(step, step.contract, bound)
-    raise MissingError(f"no library of the device has {step.routine}")
+        return _Products(step, step.contract, bound, bias)
+    assert step.contract is not None
+    return _Convolution(step, step.contract, bound)
 
 
 class _Enqueued:
@@ -67,9 +69,14 @@ class _Enqueued:
 
     def __call__(self, memory: Memory) -> None:
         """Bring operands where they are wanted, and enqueue."""
-        operands = [self.address(r, memory) for r in self.step.reads]
+        operands = [self.address(r, memory) for r in self.reads]
         result = memory.written(self.step.writes[0]).address
         memory.launched.append(memory.queue.did(self.enqueue, operands, result, memory))
+
+    @property
+    def reads(self) -> tuple[Ref, ...]:
+        """The operands."""
+        return self.step.reads
 
     def address(self, ref: Ref, memory: Memory) -> int:
         """Where an operand is on the device."""
@@ -87,8 +94,9 @@ class _Enqueued:
 class _Products(_Enqueued):
     """Products of matrices; of a batch that is broadcast, those of each of its outer places."""
 
-    def __init__(self, step: Library, own: Product, bound: Bound) -> None:
+    def __init__(self, step: Library, own: Product, bound: Bound, bias: Ref | None) -> None:
         super().__init__(step, bound)
+        self.bias = bias
         library = cublaslt(bound.device)
         if isinstance(library, MissingError):
             raise library
@@ -101,7 +109,10 @@ class _Products(_Enqueued):
         self.empty = m * n * batch * int(np.prod([x[0] for x in outer])) == 0
         self.nbytes = 0 if k else bound.number(step.writes[0].nbytes)
         flags = own.transpose_a, own.transpose_b
-        self.numbers = Numbers(self.dtype, m, n, k, *flags, batch, (steps[0], steps[1], steps[2]))
+        epilogue = Epilogue.NONE if bias is None else Epilogue.BIAS
+        self.numbers = Numbers(
+            self.dtype, m, n, k, *flags, batch, (steps[0], steps[1], steps[2]), epilogue
+        )
         self.moves = [
             [self.dtype.nbytes * sum(i * x[1 + w] for i, x in zip(at, outer, strict=True))
              for w in range(3)]
@@ -110,6 +121,11 @@ class _Products(_Enqueued):
         self.library, self.known = library, dict[int, Multiply]()
         if not self.empty and k:
             self.multiply(ALIGNED)
+
+    @property
+    def reads(self) -> tuple[Ref, ...]:
+        """The operands, and what is added to each row of the result."""
+        return self.step.reads if self.bias is None else (*self.step.reads, self.bias)
 
     def multiply(self, alignment: int) -> Multiply:
         """What multiplies arrays at addresses of an alignment."""
@@ -125,7 +141,7 @@ class _Products(_Enqueued):
         if not self.numbers.k:
             driver.fill(result, 0, self.nbytes, stream)
             return
-        a, b = operands
+        a, b, *biases = operands
         for move_a, move_b, move_c in self.moves:
             places = a + move_a, b + move_b, result + move_c
             even = all(p % ALIGNED == 0 for p in places)
@@ -133,7 +149,7 @@ class _Products(_Enqueued):
                 made = self.multiply(ALIGNED if even else self.dtype.nbytes)
                 held = self.room(made.workspace, memory)
                 where = 0 if held is None else held.address
-                made.enqueue(*places, where, driver.handle(stream))
+                made.enqueue(*places, where, driver.handle(stream), *biases)
 
 
 class _Convolution(_Enqueued):
@@ -150,8 +166,6 @@ class _Convolution(_Enqueued):
             raise MissingError("cuDNN's filters lie in another order: they have to be constants")
         self.geometry = Geometry(*(self.numbers(x) for x in own))
         self.empty = min(self.geometry.batch, self.geometry.filters, *self.geometry.result) < 1
-        if not self.empty and self.geometry.channels < 1:
-            raise MissingError("cuDNN has no convolutions of no channels")
         self.convolve = None if self.empty else library.prepared(self.geometry, self.dtype)
         self.kept: Any = None
 

@@ -14,6 +14,7 @@ from passkit.plan.kernel import Kernel
 from passkit.runtime.cuda.build import DeviceKernel
 from passkit.runtime.cuda.device import Device, device, gpu
 from passkit.runtime.cuda.driver import DriverError, RoomError, Task, Trouble
+from passkit.runtime.cuda.epilogues import join_biases
 from passkit.runtime.cuda.figures import USUAL, WARP, Figures, figures, numbers_of
 from passkit.runtime.cuda.library import counted, on_device
 from passkit.runtime.cuda.pool import pool_of
@@ -50,10 +51,16 @@ class Bound(BoundProgram):
         self.device: Device = table.device
         self.host_steps = sum(isinstance(s, Python) for s in program.steps)
         self.library_steps = 0
+        self.hosted: set[int] = set()
         with self.device.used("choosing figures of launches"):
             super().__init__(program, table, sizes)
+            epilogues = join_biases(self)
         self.plan = list(_in_graphs(self))
-        table.counts |= {"host_steps": self.host_steps, "device_library_steps": self.library_steps}
+        table.counts |= {
+            "host_steps": self.host_steps,
+            "device_library_steps": self.library_steps,
+            "epilogues": epilogues,
+        }
 
     def memory(self, inputs: Sequence[Any], outputs: Sequence[Any], queue: Any) -> Memory:
         """The places of a call. What others have on the device, they may be writing still."""
@@ -80,6 +87,7 @@ class Bound(BoundProgram):
         except MissingError as missing:
             counted(missing, self.table.counts)
             self.host_steps += 1
+            self.hosted.add(next(k for k, s in enumerate(self.program.steps) if s is step))
             return super().library(step)
         self.library_steps += 1
         return found

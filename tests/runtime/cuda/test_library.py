@@ -11,6 +11,7 @@ import pytest
 import passkit as pk
 from passkit.runtime.cuda import cublaslt, cudnn
 from passkit.runtime.cuda.driver import DriverError
+from passkit.runtime.cuda.library import on_device
 from passkit.runtime.cuda.shared import CUBLASLT, CUDNN, MissingError, Shared, asked, opened
 from passkit.runtime.native.onednn import Geometry
 from passkit.values import dtype as dt
@@ -77,6 +78,27 @@ def test_dtypes(dtype: str, machine: FakeDriver, rng: Any) -> None:
     assert exe.stats["host_steps"] == 0
 
 
+def test_epilogues(machine: FakeDriver, rng: Any) -> None:
+    """A vector is added by the library where nothing else needs the product; a relu is a kernel."""
+    x, w, b = pk.var("x", ("n", 16)), normal(rng, 16, 8), normal(rng, 8)
+    half = o.cast(x, "float16")
+    product = o.matmul(o.exp(x), w)
+    cases = {
+        1: [o.matmul(x, w) + b],
+        2: [o.matmul(o.tanh(x), w) + b, o.matmul(o.expand_dims(x, 0), w) + b],
+        0: [o.relu(o.matmul(x, w) + b), product + b, o.sort(product, axis=1),
+            o.matmul(half, w.astype(np.float16)) + b.astype(np.float16),
+            o.matmul(x, w) + normal(rng, 30, 8)],
+    }  # fmt: skip
+    for wanted, outputs in cases.items():
+        graph = pk.Graph(outputs)
+        exe = pk.compile(graph, target="cuda")
+        feeds = {"x": normal(rng, 30, 16)}
+        for _ in range(3):
+            agrees(graph, feeds, exe(feeds), rtol=1e-2 if wanted == 0 else 1e-5)
+        assert exe.stats["epilogues"] == wanted, outputs
+
+
 def test_nothing_moves_between(machine: FakeDriver, rng: Any) -> None:
     """Kernels and products follow each other on the device, also when graphs are replayed."""
     w, v = normal(rng, 16, 8), normal(rng, 8, 8)
@@ -130,6 +152,9 @@ def test_what_stays_on_the_host(machine: FakeDriver, rng: Any) -> None:
     feeds = {"x": normal(rng, 1, 6, 6, 2), "w": w}
     agrees(graph, feeds, exe(feeds), rtol=1e-4)
     reasons = " ".join(exe.stats["on_host_because"])
+    (bound,) = exe._run.bounds.values()
+    with pytest.raises(MissingError, match="another order: they have to be constants"):
+        on_device(exe.steps[0], bound)
     assert exe.stats["host_steps"] == 2 and exe.stats["device_library_steps"] == 0
     assert "have to be constants" in reasons and "pads both ends alike" in reasons
 
@@ -141,6 +166,19 @@ def test_what_stays_on_the_host(machine: FakeDriver, rng: Any) -> None:
     assert "cuBLASLt has no product for Numbers" in unable.stats["on_host_because"][0]
     numbers = Geometry(1, (1, 6, 6), 2, 2, (1, 3, 3), (1, 4, 4), (1, 1, 1), (0, 0, 0), (1, 1, 1), 1)
     with pytest.raises(MissingError, match=r"no convolution for .* whose bits repeat"):
+        cudnn.Cudnn().prepared(numbers, dt.float32)
+    padded = numbers._replace(result=(1, 6, 6))
+    with pytest.raises(MissingError, match=r"results of \(1, 4, 4\) in place of \(1, 6, 6\)"):
+        cudnn.Cudnn().prepared(padded, dt.float32)
+    with machine.current():
+        library = cublaslt.CublasLt(9)
+    plain = cublaslt.Numbers(dt.float32, 3, 5, 4, False, False)
+    with pytest.raises(MissingError, match=r"no product for Numbers\(dtype=float32, m=3"):
+        library.prepared(plain, 16)
+    machine.libraries.lt.counts["failing"] = machine.libraries.dnn.counts["failing"] = 1
+    with pytest.raises(MissingError, match="cublasLtMatmulAlgoGetHeuristic: status 7"):
+        library.prepared(plain, 16)
+    with pytest.raises(MissingError, match="ForwardAlgorithm_v7: status 3000"):
         cudnn.Cudnn().prepared(numbers, dt.float32)
     with pytest.raises(MissingError, match="asked for float32 and float64, not for float16"):
         cudnn.Cudnn().prepared(numbers, dt.float16)
