@@ -228,7 +228,7 @@ data = tf_graphdef.save(graph)  # or save(graph, "model.pb")
 * Where TensorFlow has no kernel for an element type, it is computed in a wider one, between casts.
 * State variables become constants of their initial values; a graph that assigns is refused.
 * Tensors and operations of tinyflow are written with their variables, so that TensorFlow 1 trains
-  them: `save({"loss": loss, "train": train, "init": init}, "model.pb")`. The command
+  them: `save({{"loss": loss, "train": train, "init": init}}, "model.pb")`. The command
   `python -m tests.frontends.tf_graphdef.reference.saved_training PYTHON` compares three steps.
 * All operators that cannot be written are named in one `ModelError`.
 
