@@ -1,10 +1,15 @@
 """Training steps: are they right, and how fast are they beside PyTorch and JAX.
 
     python benchmarks/train.py check [NAME …] [--small] [--target cpu] [--fusion stitch]
+    python benchmarks/train.py check [NAME …] --frontend [--small]
+    python benchmarks/train.py endure [NAME …] [--steps 10000]
     python benchmarks/train.py time [NAME …] [--only passkit,jax] [--rounds 5]
 
 ``check`` compares three steps with an independent NumPy rebuild and exits 1 where one is off by
-more than 1e-4. ``time`` prints a row for each program, and the geometric mean.
+more than 1e-4; with ``--frontend`` it compares the losses of the same program written with tinyflow
+with those of the benchmark's own graph. ``endure`` looks at memory, open files, caches and
+addresses after each tenth of many steps, and exits 1 where they grow. ``time`` prints
+a row for each program, and the geometric mean.
 """
 
 from __future__ import annotations
@@ -40,6 +45,9 @@ def check(options: argparse.Namespace) -> int:
     """Three steps of each beside the reference."""
     from training.agreement import errors
 
+    if options.frontend:
+        from training.in_tinyflow import errors
+
     bad = 0
     for program in chosen(options.names):
         found = errors(program, options.small, target=options.target, fusion=options.fusion)
@@ -47,6 +55,20 @@ def check(options: argparse.Namespace) -> int:
         bad += found[worst] > TOLERANCE
         print(f"{program.name:12} {len(found)} figures, the worst {found[worst]:.1e}: {worst}",
               flush=True)
+    return int(bad > 0)
+
+
+def endure(options: argparse.Namespace) -> int:
+    """What many steps of each leave behind."""
+    from training.endurance import endured, summary
+
+    bad = 0
+    for program in chosen(options.names):
+        found = endured(program, options.steps, options.small,
+                        target=options.target, fusion=options.fusion)
+        text, flat = summary(found)
+        bad += not flat
+        print(f"{program.name:12} {text}", flush=True)
     return int(bad > 0)
 
 
@@ -77,9 +99,11 @@ def measure(options: argparse.Namespace) -> int:
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
-    parser.add_argument("what", choices=["check", "time"])
+    parser.add_argument("what", choices=["check", "endure", "time"])
     parser.add_argument("names", nargs="*")
     parser.add_argument("--small", action="store_true")
+    parser.add_argument("--frontend", action="store_true", help="programs written with tinyflow")
+    parser.add_argument("--steps", type=int, default=10_000)
     parser.add_argument("--target", default="cpu")
     parser.add_argument("--fusion", default="stitch")
     parser.add_argument("--only", default="passkit,eager,compile,jax,scan")
@@ -88,7 +112,7 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    return check(options) if options.what == "check" else measure(options)
+    return {"check": check, "endure": endure, "time": measure}[options.what](options)
 
 
 if __name__ == "__main__":

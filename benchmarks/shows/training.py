@@ -31,6 +31,38 @@ def agreement() -> Figure:
     return Figure(f"worst {worst[name]:.1e}: {name}", worst[name] <= 1e-4, worst)
 
 
+def frontend() -> Figure:
+    """Losses of three steps written with tinyflow beside those of the benchmark's own graph."""
+    from training.in_tinyflow import errors
+    from training.micro import PROGRAMS
+    from training.networks import PROGRAMS as NETWORKS
+
+    worst = {p.name: max(errors(p, small=True).values()) for p in (*PROGRAMS, *NETWORKS)}
+    name = max(worst, key=lambda n: worst[n])
+    return Figure(f"{len(worst)} programs, worst {worst[name]:.1e}: {name}",
+                  worst[name] <= 1e-4, worst)
+
+
+def endurance() -> Figure:
+    """What 10,000 steps leave behind, in a process of its own."""
+    command = [sys.executable, str(ROOT / "benchmarks" / "train.py"), "endure", "perceptron"]
+    done = subprocess.run([*command, "--small"], cwd=ROOT, capture_output=True, text=True,
+                          check=False)
+    text = " ".join((done.stdout or done.stderr).split())
+    return Figure(text.removeprefix("perceptron "), done.returncode == 0)
+
+
+def alike() -> Figure:
+    """Training graphs and classic layers beside what TensorFlow gave: committed fixtures."""
+    return tests("tests/frontends/tf_graphdef/test_training.py",
+                 "tests/frontends/tinyflow/test_tensorflow.py")
+
+
+def sessions() -> Figure:
+    """Two threads with two sessions, and what is said of feeds, NaN and unset variables."""
+    return tests("tests/frontends/tinyflow/test_session.py")
+
+
 @cache
 def kernels() -> dict[str, dict[str, int]]:
     """Launches of a step by program and strategy; "composite" are TensorFlow's operators."""
@@ -161,6 +193,10 @@ def speed(*names: str) -> Figure:
 DEMANDS: tuple[Demand, ...] = (
     Demand("loss, gradients, updates of six programs, 3 steps: error <= 1e-4", agreement),
     Demand("tests of training steps pass", lambda: tests("tests/benchmarks/test_training.py")),
+    Demand("losses through tinyflow are those of the benchmarks' graphs: <= 1e-4", frontend),
+    Demand("dynamic_rnn, nce_loss, TensorFlow 1's training graphs: as TensorFlow's", alike),
+    Demand("10,000 steps: memory, descriptors, caches flat, addresses the same", endurance),
+    Demand("two threads with two sessions; NaN, feeds, unset variables are named", sessions),
     Demand("launches: stitch < xla < unfused on all six", ordered),
     Demand("launches: stitch < xla < unfused on four applications", applications, slow=True),
     *(Demand(f"TensorFlow's operators a launch, {name}: > {most}",

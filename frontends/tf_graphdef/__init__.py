@@ -28,8 +28,13 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"passkit.frontends.tf_graphdef has no {name!r}; it has {__all__}")
 
 
-def save(graph: Graph, path: str | PathLike[str] | None = None) -> bytes:
-    """Write ``graph`` as a frozen TensorFlow model; the bytes of its GraphDef.
+def save(graph: Any, path: str | PathLike[str] | None = None) -> bytes:
+    """Write ``graph`` as a TensorFlow model; the bytes of its GraphDef.
+
+    A `pk.Graph` is written frozen. Tensors and operations of tinyflow, such as the loss, the train
+    op and the initializer, are written with their variables, the writes of these and what orders
+    them: TensorFlow 1 and `Session` train it. A dict of them says what each is called; in a list
+    they keep the names that the program gave.
 
     A ``.pbtxt`` file gets the text form. Inputs and outputs keep their names, as far as TensorFlow
     allows them; a second result of one node is called ``name_1``. State variables are written as
@@ -40,4 +45,8 @@ def save(graph: Graph, path: str | PathLike[str] | None = None) -> bytes:
     """
     from passkit.frontends.tf_graphdef.export import save  # who only reads does not pay for it
 
-    return save(graph, path)
+    if isinstance(graph, Graph):
+        return save(graph, path)
+    from passkit.frontends.tf_graphdef.training.saving import save_program  # nor does who freezes
+
+    return save_program(graph, path)

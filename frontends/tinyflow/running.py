@@ -33,11 +33,13 @@ class Pure:
 
 Written = Mapping[Node, tuple[int, Entry]]
 """For a variable, the number of the last write that came before, and the value."""
-_NOTHING: Written = {}
+NOTHING: Written = {}
 
 
 @define(eq=False)
-class _Walk:
+class Walk:
+    """Goes through the nodes of a run in program order."""
+
     graph: Graph
     fed: Mapping[Entry, Entry]
     value: dict[Entry, Entry] = field(factory=dict)
@@ -58,7 +60,7 @@ class _Walk:
         """Take the next node in program order."""
         if any(e in self.fed for e in node.entries):
             self.value.update((e, self.fed[e]) for e in node.entries if e in self.fed)
-            self.before[node] = self.seen[node] = _NOTHING
+            self.before[node] = self.seen[node] = NOTHING
             if all(e in self.fed for e in node.entries):
                 return
         came = self.merged(node)
@@ -83,9 +85,9 @@ class _Walk:
 
     def merged(self, node: Node) -> Written:
         """The writes that come before a node."""
-        found = [w for n in core.before(node) if (w := self.before.get(n, _NOTHING))]
+        found = [w for n in core.before(node) if (w := self.before.get(n, NOTHING))]
         if not found:
-            return _NOTHING
+            return NOTHING
         if all(w is found[0] for w in found):
             return found[0]
         out = dict(found[0])
@@ -126,7 +128,7 @@ def pure(
 
     What is fed is not computed, nor what only it needs.
     """
-    walk = _Walk(graph, fed)
+    walk = Walk(graph, fed)
     ends = [f.state.node if isinstance(f, Variable) else f.node for f in fetches]
     order = core.post_order([*ends, *targets], walk.needs)
     for node in order:

@@ -5,6 +5,7 @@ A tensor is an entry of passkit's graph with a name; its shape and dtype are kno
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from passkit.errors import DTypeError, GraphError
 from passkit.frontends.tinyflow.graphs import Graph, get_default_graph
-from passkit.frontends.tinyflow.shapes import TensorShape, extents_of, shown
+from passkit.frontends.tinyflow.shapes import Dimension, TensorShape, extents_of, shown
 from passkit.frontends.tinyflow.types import as_dtype
 from passkit.graph.call import operate
 from passkit.graph.node import Entry, Node, constant, known_shape
@@ -293,6 +294,8 @@ def operand(value: Any, like: DType | None) -> Any:
         return value.entry
     if isinstance(value, (bool, int, float)) and not isinstance(value, np.generic):
         return value
+    if isinstance(value, Dimension):
+        return operator.index(value)
     if isinstance(value, Entry):
         return value
     if tensors_in(value):

@@ -82,6 +82,33 @@ def test_first_losses() -> None:
         assert found.dtype == np.float32
 
 
+def test_the_frontend_trains_as_the_benchmarks_graphs_do() -> None:
+    """Programs written with tinyflow have the losses of the graphs that are measured."""
+    from training.in_tinyflow import errors
+    from training.networks import PROGRAMS
+
+    by_name = {p.name: p for p in (*programs(), *PROGRAMS)}
+    found = {n: errors(by_name[n], small=True, target="interpret") for n in ("dyn-rnn", "lenet")}
+
+    assert max(error for row in found.values() for error in row.values()) <= 1e-5
+
+
+def test_what_grows_over_many_steps_is_seen() -> None:
+    """A short run stays flat; memory, files, plans and addresses that change are named."""
+    from attrs import evolve
+    from training.endurance import endured, summary
+
+    found = endured(programs()[0], steps=20, small=True, target="interpret")
+    text, flat = summary(found)
+    assert flat and "steps 2 to 20" in text and len(found) == 10
+
+    worse = evolve(found[-1], resident=found[-1].resident + (9 << 20), plans=7, addresses=(1,))
+    assert worse.grown(found[-1]) == [
+        "memory by 9216 KiB", f"plans from {found[-1].plans} to 7", "variables have moved"
+    ]
+    assert summary([found[0], worse])[1] is False
+
+
 def test_adam_moves_seven_floats() -> None:
     """Parameter, moments and gradient are read once and all but the gradient written, in place."""
     from training.traffic import floats_per_parameter

@@ -25,7 +25,11 @@ _LARGEST = (1 << 31) - 1
 
 def save(graph: Graph, path: str | PathLike[str] | None = None) -> bytes:
     """Write ``graph`` as a frozen TensorFlow model; its bytes. See `tf_graphdef.save`."""
-    made = graph_def(graph)
+    return written(graph_def(graph), path)
+
+
+def written(made: Any, path: str | PathLike[str] | None) -> bytes:
+    """The bytes of a GraphDef, written to a file if there is one."""
     nbytes = made.ByteSize()
     if nbytes > _LARGEST:
         raise ModelError(
@@ -43,7 +47,7 @@ def save(graph: Graph, path: str | PathLike[str] | None = None) -> bytes:
 def graph_def(graph: Graph) -> Any:
     """The GraphDef message that `save` writes."""
     opened = ApplyPasses(_checked(flatten(graph)), ["Functionalize", "Complete"])
-    return _Saving(opened).graph_def()
+    return Saving(opened).graph_def()
 
 
 def _checked(graph: Graph) -> Graph:
@@ -59,7 +63,7 @@ def _checked(graph: Graph) -> Graph:
     return graph
 
 
-class _Saving:
+class Saving:
     """One graph on its way: what each of its entries is called in TensorFlow."""
 
     def __init__(self, graph: Graph) -> None:

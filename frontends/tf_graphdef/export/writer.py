@@ -87,7 +87,7 @@ class Writer:
         for k in range(len(self.graph.node) - 1, -1, -1):
             node = self.graph.node[k]
             if node.name in needed:
-                needed.update(ref.partition(":")[0] for ref in node.input)
+                needed.update(ref.partition(":")[0].removeprefix("^") for ref in node.input)
             else:
                 dead.append(k)
         for k in dead:

@@ -11,8 +11,11 @@ import pytest
 import passkit as pk
 from passkit.errors import FeedError, ModelError
 from passkit.frontends import tf_graphdef
+from passkit.frontends import tinyflow as tf
 from passkit.frontends.tf_graphdef.proto import message
+from passkit.frontends.tinyflow.tensors import wrapped
 from tests.frontends.tf_graphdef.models import const, model, node, placeholder
+from tests.frontends.tf_graphdef.reference.saved_training import program
 from tests.frontends.tf_graphdef.reference.training import STEPS, Trained, stored
 
 AttrValue = message("AttrValue")
@@ -261,3 +264,62 @@ def test_restoring_from_a_checkpoint_is_refused() -> None:
 
     with pytest.raises(ModelError, match="restores the variable 'w' from a checkpoint"):
         tf_graphdef.Session(graph).run("put")
+
+
+def test_a_program_of_tinyflow_comes_back_and_trains_alike() -> None:
+    """Saved and loaded, three steps have equal losses, to the last bit in NumPy."""
+    with tf.Graph().as_default():
+        fetches, feeds = program(tf)
+        session = tf.Session(target="interpret")
+    saved = tf_graphdef.save(fetches)
+    again = tf_graphdef.Session(saved, target="interpret")
+    session.run(fetches["init"])
+    again.run("init")
+    assert set(again.state.arrays) == set(session.state.arrays)
+    for name, value in session.state.arrays.items():
+        again.state[name] = value
+    given = {fetches[k]: v for k, v in feeds.items()}
+    named = {f"{k}:0": v for k, v in feeds.items()}
+
+    for _ in range(STEPS):
+        loss, later, _ = session.run([fetches[k] for k in ("loss", "later", "train")], given)
+        assert again.run(["loss:0", "later:0", "train"], named) == [loss, later, None]
+    number = {"run_number:0": np.int64(session.runs)}
+    drawn = again.run("drawn:0", {**named, **number})
+    assert drawn == session.run(fetches["drawn"], given) != again.run("drawn:0", named)
+
+
+def test_additions_reads_and_orders_come_back() -> None:
+    """What adds to a variable still adds, twice if two do, and later reads see it."""
+    with tf.Graph().as_default():
+        v = tf.Variable(np.float32(1), name="v")
+        up, down = tf.assign_add(v, 2.0), tf.assign_sub(v, 0.5)
+        with tf.control_dependencies([up]):
+            after = v.read_value() * 10
+            reset = tf.assign(v, 7.0, name="reset")
+        both = tf.group(up, down)
+        fetches = {"v": v, "twice": v * 2, "after": after, "both": both, "put": reset}
+        data = tf_graphdef.save({**fetches, "init": v.initializer})
+    session = tf_graphdef.Session(data, target="interpret")
+    session.run("init")
+
+    assert session.run(["v/Read/ReadVariableOp:0", "both"]) == [1, None]
+    assert session.run(["after:0", "twice:0"]) == [45, 5]
+    session.run("put")
+    assert session.run("twice:0") == 14
+
+
+def test_what_cannot_be_saved_is_named() -> None:
+    """No graph, no operator of TensorFlow's, and tensors of two graphs."""
+    with tf.Graph().as_default():
+        one = tf.placeholder("int32", (2,), "one")
+        odd = wrapped(pk.ops.gcd(one.entry, one.entry), "odd")
+    with tf.Graph().as_default():
+        other = tf.placeholder("int32", (2,), "other")
+
+    with pytest.raises(ModelError, match="tensors and operations of tinyflow, got 7"):
+        tf_graphdef.save(7)
+    with pytest.raises(ModelError, match="'other.*is of another than .*'one"):
+        tf_graphdef.save([one, other])
+    with pytest.raises(ModelError, match="of 1 operator.*gcd × 1 .*'gcd'.*nothing"):
+        tf_graphdef.save([odd])

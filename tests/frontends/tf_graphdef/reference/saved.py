@@ -227,6 +227,9 @@ data = tf_graphdef.save(graph)  # or save(graph, "model.pb")
   reads (*gathers*). So operators that you register yourself can be saved.
 * Where TensorFlow has no kernel for an element type, it is computed in a wider one, between casts.
 * State variables become constants of their initial values; a graph that assigns is refused.
+* Tensors and operations of tinyflow are written with their variables, so that TensorFlow 1 trains
+  them: `save({{"loss": loss, "train": train, "init": init}}, "model.pb")`. The command
+  `python -m tests.frontends.tf_graphdef.reference.saved_training PYTHON` compares three steps.
 * All operators that cannot be written are named in one `ModelError`.
 
 TensorFlow {tensorflow} ran {models:,} models that passkit saved, made of the specimens of its own
