@@ -22,10 +22,13 @@ onnx_python = sys.executable
 
 @frozen
 class Figure:
-    """What was measured: as text, whether it is enough, and the numbers behind it."""
+    """What was measured: as text, whether it is enough, and the numbers behind it.
+
+    ``met`` is None for what another command measures, which the text names.
+    """
 
     found: str
-    met: bool
+    met: bool | None
     data: Any = None
 
 
