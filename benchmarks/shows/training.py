@@ -227,7 +227,7 @@ def unfused() -> Figure:
         found[batch] = slow / quick
     mean = math.exp(statistics.fmean(map(math.log, found.values())))
     text = ", ".join(f"{batch}: {value:.2f}" for batch, value in found.items())
-    return Figure(f"{mean:.2f}; batch {text}", mean >= 1.4, found)
+    return Figure(f"mean {mean:.2f}; batch {text}", min(found.values()) >= 1.4, found)
 
 
 DEMANDS: tuple[Demand, ...] = (
@@ -251,7 +251,7 @@ DEMANDS: tuple[Demand, ...] = (
     *(Demand(f"best of PyTorch and JAX / passkit >= 1.0 at batch 1 … 64: {name}",
              lambda name=name: by_batch(name), slow=True)  # type: ignore[misc]
       for name in FUSED),
-    Demand("LeNet's step: unfused passkit / passkit >= 1.4", unfused, slow=True),
+    Demand("LeNet's step: unfused passkit / passkit >= 1.4 at each batch", unfused, slow=True),
     Demand("each variable stays where it is for 1,000 steps, and no step allocates",
            lambda: tests("tests/benchmarks/test_training.py", only="state_stays")),
     Demand("19 scripts of TensorFlow-Examples run 50 steps each",
