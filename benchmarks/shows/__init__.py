@@ -24,7 +24,7 @@ onnx_python = sys.executable
 class Figure:
     """What was measured: as text, whether it is enough, and the numbers behind it.
 
-    ``met`` is None where nothing here can tell, which the text says by name.
+    ``met`` is None where nothing here can tell, or another command measures it: the text says so.
     """
 
     found: str

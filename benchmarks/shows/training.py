@@ -17,6 +17,7 @@ PAPER = {"logistic": 4.6, "word2vec": 4.9, "bi-rnn": 6.8, "dyn-rnn": 7.8, "perce
          "var-encoder": 1.9}
 """FusionStitching, Table 3: kernels of TensorFlow over those of FusionStitching."""
 OPERATORS = ROOT / "benchmarks" / "training" / "tensorflow_ops.json"
+BATCHES = (1, 8, 16, 32, 64)
 FUSED = {"lenet": 19, "resnet-1": 82, "resnet-2": 136, "resnet-3": 190, "resnet-5": 298}
 """NNVM-Fusion: fused operators of Adam, of four distinct kernels."""
 
@@ -163,11 +164,13 @@ def start_up() -> Figure:
 
 
 @cache
-def times(*names: str) -> dict[str, dict[str, float]]:
+def times(*names: str, batch: int = 0) -> dict[str, dict[str, float]]:
     """Seconds of steps by program and rival, from `train.py` in the peers' interpreter."""
-    report = ROOT / "benchmarks" / "results" / f"training-{'-'.join(names) or 'micro'}.json"
+    kind = "-".join([*names, *([str(batch)] if batch else [])]) or "micro"
+    report = ROOT / "benchmarks" / "results" / f"training-{kind}.json"
     begin = time.time()
     command = [shows.peers_python, str(ROOT / "benchmarks" / "train.py"), "time", *names]
+    command += ["--batch", str(batch)] if batch else []
     done = subprocess.run([*command, "--json", str(report)], capture_output=True, text=True,
                           cwd=ROOT, check=False)
     if not report.exists() or report.stat().st_mtime < begin:
@@ -190,6 +193,43 @@ def speed(*names: str) -> Figure:
     return Figure(f"{mean:.2f}: {text}", mean >= 1.4 and min(found.values()) >= 1.0, found)
 
 
+def by_batch(name: str) -> Figure:
+    """The best rival's time over passkit's at five batch sizes."""
+    from training.timing import speedup
+
+    found = {batch: speedup(times(name, batch=batch)[name]) for batch in BATCHES}
+    text = ", ".join(f"{batch}: {value:.2f}" for batch, value in found.items())
+    return Figure(text, min(found.values()) >= 1.0, found)
+
+
+def unfused() -> Figure:
+    """LeNet's step with every operator a kernel over that of the default, at five batch sizes."""
+    from attrs import evolve
+    from training.networks import PROGRAMS
+    from training.steps import training_step
+
+    import passkit as pk
+
+    found = {}
+    for batch in BATCHES:
+        program = evolve(PROGRAMS[0], sizes={"batch": batch})
+        drawn = program.drawn()
+        graph = training_step(program, drawn).graph
+        feeds = dict(drawn.feeds)
+        exes = [pk.compile(graph, fusion=fusion) for fusion in ("none", "stitch")]
+        seconds: list[list[float]] = [[], []]
+        for _ in range(25):
+            for exe, own in zip(exes, seconds, strict=True):
+                begin = time.perf_counter()
+                exe(feeds)
+                own.append(time.perf_counter() - begin)
+        slow, quick = map(statistics.median, seconds)
+        found[batch] = slow / quick
+    mean = math.exp(statistics.fmean(map(math.log, found.values())))
+    text = ", ".join(f"{batch}: {value:.2f}" for batch, value in found.items())
+    return Figure(f"mean {mean:.2f}; batch {text}", min(found.values()) >= 1.4, found)
+
+
 DEMANDS: tuple[Demand, ...] = (
     Demand("loss, gradients, updates of six programs, 3 steps: error <= 1e-4", agreement),
     Demand("tests of training steps pass", lambda: tests("tests/benchmarks/test_training.py")),
@@ -208,4 +248,16 @@ DEMANDS: tuple[Demand, ...] = (
     Demand("best of PyTorch and JAX / passkit >= 1.4, none < 1.0: micro", speed, slow=True),
     Demand("best of PyTorch and JAX / passkit >= 1.4, none < 1.0: transformer",
            lambda: speed("transformer"), slow=True),
+    *(Demand(f"best of PyTorch and JAX / passkit >= 1.0 at batch 1 … 64: {name}",
+             lambda name=name: by_batch(name), slow=True)  # type: ignore[misc]
+      for name in FUSED),
+    Demand("LeNet's step: unfused passkit / passkit >= 1.4 at each batch", unfused, slow=True),
+    Demand("each variable stays where it is for 1,000 steps, and no step allocates",
+           lambda: tests("tests/benchmarks/test_training.py", only="state_stays")),
+    Demand("19 scripts of TensorFlow-Examples run 50 steps each",
+           lambda: Figure("python -m tests.tf1_scripts CHECKOUT", None)),
+    Demand("TensorFlow trains what tinyflow saved to the same losses", lambda: Figure(
+        "python -m tests.frontends.tf_graphdef.reference.saved_training PYTHON", None)),
+    Demand("beside TensorFlow 2, graph and XLA",
+           lambda: Figure("no command: train.py time has PyTorch and JAX", None)),
 )  # fmt: skip

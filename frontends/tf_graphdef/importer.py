@@ -69,10 +69,9 @@ def load(
     ``max_rounds`` bounds how far a loop is unrolled.
     ``allow_host_ops`` gives NumPy functions for operators that passkit does not have. A function
     takes the arrays; keyword-only parameters take attributes of the node.
-    ``targets`` names nodes to run for what they do, such as a train op: then variables are state
-    of the graph, what is assigned is its updates, and draws are made from the input
-    ``run_number``, of which each run needs another. No targets, ``()``, evaluate. `Session` does
-    that for all runs of a model.
+    ``targets`` names nodes to run for what they do, such as a train op, or none, ``()``: variables
+    are state then, what is assigned is the graph's updates, and draws are made from the input
+    ``run_number``, of which each run needs another. `Session` does all that.
 
     Raises: ModelError on anything that is damaged, hostile or not supported.
     """
@@ -80,12 +79,10 @@ def load(
     body = graph_body(model.graph, model.where, model.budget)
     hosts = host.host_ops(allow_host_ops) if allow_host_ops else {}
     if targets is not None:
-        heads = () if outputs is None else _outputs(model, body, outputs)
-        number = var("run_number", (), "int64")
         makers = input_makers(model, body, shapes or {})
+        number = var("run_number", (), "int64")
         trainer = tracing.Trainer(model, body, number, makers, max_rounds, hosts)
-        run = trainer.trace(heads, [node_number(model, body, t) for t in targets])
-        return Graph(_entries(model, heads, run.results), run.updates)
+        return _trained(trainer, outputs, targets)
     wanted = _outputs(model, body, outputs)
     library = Library(model.graph.library.function, model.where, model.budget)
     most = MOST_CALLED + len(body.nodes)
@@ -98,8 +95,8 @@ def load(
         hosts,
         input_makers(model, body, shapes or {}),
     )
-    for name, variable in model.bound.items():
-        program.variables[f"{name}:bound"] = variable  # a colon is in no variable's name
+    # A colon is in no variable's name.
+    program.variables.update((f"{name}:bound", v) for name, v in model.bound.items())
     scope = Scope(program, body, names=names_behind(body, wanted))
     try:
         found = scope.run([ref for _, ref in wanted])
@@ -108,6 +105,16 @@ def load(
         raise
     refuse_missing(program)
     return Graph(_entries(model, wanted, found))
+
+
+def _trained(
+    trainer: tracing.Trainer, outputs: Iterable[str] | str | None, targets: Iterable[str]
+) -> Graph:
+    """The graph of a run: results, and updates of variables."""
+    model = trainer.model
+    heads = () if outputs is None else _outputs(model, trainer.body, outputs)
+    run = trainer.trace(heads, [node_number(model, trainer.body, t) for t in targets])
+    return Graph(_entries(model, heads, run.results), run.updates)
 
 
 def _entries(
