@@ -71,8 +71,11 @@ def _gradient(node: Node, dy: Entry) -> list[Entry]:
 def _expanded(node: Node, *operands: Entry) -> Entry | None:
     """Products that are added, for floats of which no library has products."""
     dtype = operands[0].dtype
-    if dtype is None or dtype.name in LIBRARIES:
-        return None
+    return None if dtype is None or dtype.name in LIBRARIES else added(node, *operands)
+
+
+def added(node: Node, *operands: Entry) -> Entry:
+    """The same sum by products and additions, each rounded."""
     products = [matmul(a, b, **node.params) for a, b in _pairs(node, operands)]
     total: Entry = reduce(get_op("add"), products)
     return total

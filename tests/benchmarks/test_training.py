@@ -93,7 +93,7 @@ def test_the_frontend_trains_as_the_benchmarks_graphs_do() -> None:
     assert max(error for row in found.values() for error in row.values()) <= 1e-5
 
 
-def test_what_grows_over_many_steps_is_seen() -> None:
+def test_what_grows_over_many_steps_is_seen(fresh_cache: Path) -> None:
     """A short run stays flat; memory, files, plans and addresses that change are named."""
     from attrs import evolve
     from training.endurance import endured, summary

@@ -15,7 +15,8 @@ import numpy as np
 from passkit.ast import Const, Expr, Load, Select, Var, size_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
-from passkit.graph.op import FCodeGen, FCompute, FContract, FElement, FExpand, FReduce, get_op
+from passkit.graph.op import FCodeGen, FCompute, FContract, FElement, FExpand, FReduce
+from passkit.ops.product_sums import added
 from passkit.runtime.interpret import array_shape, compute, concrete
 from passkit.space.reads import Reader, element
 from passkit.values.dtype import dtype_of, int64
@@ -149,13 +150,6 @@ def _only_moves(x: Expr) -> bool:
     return isinstance(x, (Load, Const)) or not x.dtype.is_float
 
 
-def _sum_of(terms: Sequence[Entry]) -> Entry:
-    total = terms[0]
-    for term in terms[1:]:
-        total = total + term
-    return total
-
-
 def _expanded(node: Node, inputs: Sequence[Value]) -> list[Value]:
     """A composite by its primitives."""
     variables = [
@@ -166,8 +160,7 @@ def _expanded(node: Node, inputs: Sequence[Value]) -> list[Value]:
     operands = [n.entries[0] for n in variables]
     made = own(node, *operands)
     if made is None:  # a library adds products up where they lie: rounded as often as these are
-        pairs = zip(operands[::2], operands[1::2], strict=True)
-        made = _sum_of([get_op("matmul")(a, b, **node.params) for a, b in pairs])
+        made = added(node, *operands)
     heads = [made] if isinstance(made, Entry) else list(made)
     values = {n.entries[0]: v for n, v in zip(variables, inputs, strict=True)}
     for inner in Graph(heads).nodes:

@@ -100,6 +100,8 @@ class Verdicts:
             return d
         best = max(both, key=lambda t: (t.pays, t.why is None, t.gain, -len(t.members)))
         name = self._called(best.members)
+        if best.why is not None and not (d.code == "opaque" or best.why.code == "turned"):
+            return d  # which is of these two; what a library computes only the selection has tried
         if best.why is not None:
             reason = f"{name} are no kernel: {best.why.reason}"
             return Decision(*ends, False, best.why.code, reason, best.why.data)

@@ -10,6 +10,7 @@ from passkit.frontends.tf_graphdef.export.kernels import computed_as
 from passkit.frontends.tf_graphdef.export.table import Call, Result, row
 from passkit.frontends.tf_graphdef.export.writer import INT32, Tensor
 from passkit.graph.op import get_op
+from passkit.ops.product_sums import added
 from passkit.ops.rules import make
 
 
@@ -23,6 +24,11 @@ def _matmul(call: Call, a: Tensor, b: Tensor) -> Result:
     if len(left) == len(right) == 2:
         return call.result("MatMul", a, b, transpose_a=flags[0], transpose_b=flags[1])
     return call.result("BatchMatMulV2", a, b, adj_x=flags[0], adj_y=flags[1])
+
+
+@row("matmul_sum")
+def _matmul_sum(call: Call, *operands: Tensor) -> Result:
+    return call.expanded(lambda *x: added(call.node, *x), *operands)
 
 
 def _with_vectors(call: Call, a: Tensor, b: Tensor) -> Result:
