@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from functools import cache
 
 import numpy as np
 import pytest
@@ -23,13 +24,14 @@ from tests.random_graphs.registry import NOT_DRAWN, PERIOD, chosen, standard_ops
 
 pytestmark = pytest.mark.usefixtures("quick_kernels")
 COUNT, BATCH = 300, 50
+made = cache(random_case)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, COUNT, BATCH))
 def test_random_graphs_equal_their_meaning(first: int) -> None:
     """Graphs of every kind: fused, interpreted, on 1, 2 and 4 threads, strided, into out=."""
-    cases = [random_case(seed) for seed in range(first, first + BATCH)]
+    cases = [made(seed) for seed in range(first, first + BATCH)]
 
     failures, (exact, near, anything) = check_all(cases)
 
@@ -50,7 +52,7 @@ def test_random_graphs_block_by_block() -> None:
 @pytest.mark.slow
 def test_random_graphs_are_of_every_kind() -> None:
     """No operator, dtype or form is missing among them."""
-    count = coverage([random_case(seed) for seed in range(COUNT)])
+    count = coverage([made(seed) for seed in range(COUNT)])
     print(table(count))
 
     assert [kind for kind in expected() if not count[kind]] == []
