@@ -251,9 +251,10 @@ class _Check:
             return Scope.NONE if alone and a.form == b.form else Scope.NEVER
         if a.form is None or a.form != b.form or not (a.lanes and b.lanes and a.told):
             return Scope.NEVER
-        loops = [LANE] if self._is_of_row(a) or not a.rows else [LANE, ROW]
+        own = self._is_of_row(a)  # each row has its own: no other row's threads meet it
+        loops = [LANE] if own or not a.rows else [LANE, ROW]
         if a.buffer != b.buffer:
-            loops = [*a.turns, *b.turns]
+            loops = [x for x in (*a.turns, *b.turns) if x != ROW or not own]
             if not self._is_same_place(a, b):
                 return Scope.NEVER
         if a.is_spread(*loops):

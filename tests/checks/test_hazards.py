@@ -136,6 +136,19 @@ def test_an_array_in_place_of_what_it_is_made_of(index: Any, fine: bool) -> None
     assert (said(ast) == []) == fine
 
 
+@pytest.mark.parametrize("of_row", [True, False])
+@pytest.mark.parametrize("index", [COL, number(7) - COL])
+def test_an_array_of_a_row_in_place_of_what_it_is_made_of(index: Any, of_row: bool) -> None:
+    """So may one of a row, as other rows have theirs; one that rows share may not."""
+    out = Stage("out", (lanes(COL, number(8)),), (Store("y0", ROW * 8 + COL, load("s1", COL)),))
+    stages = store("s0", COL), store("s1", COL, load("s0", index), "next"), out
+    arrays = (array("s0", 8, of_row=of_row, offset=0), array("s1", 8, of_row=of_row, offset=0))
+    found = said(kernel((rows_of_tile(4, stages),), 1, arrays))
+    wrong = "stage next writes s1, whose memory next reads in the same stage as s0"
+
+    assert (wrong in found) == (index is not COL or not of_row), found
+
+
 @pytest.mark.parametrize("shift", [0, 1])
 def test_what_a_row_has_joined_in_over_what_it_was_made_with(shift: int) -> None:
     """All threads of a row have read before the fold is stored; those of the next row have not.
