@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from passkit.errors import ScheduleError
 from passkit.graph.node import Entry, Node, known_shape
@@ -61,6 +61,14 @@ def _nests(
     group: Group, default: Schedule, target: Target, named: Sequence[str]
 ) -> Sequence[Nest]:
     """The values that a template with these names speaks of."""
+    if default.parts:
+        found = list[Nest]()
+        for names, part, plan in parts_with_names(group, default, value_names(group)):
+            outer = outer_names(part, names)
+            inner = [name for name, whole in outer.items() if whole in named]
+            nests = _nests(part, plan, target, inner)
+            found += [evolve(nest, name=outer[nest.name]) for nest in nests]
+        return found
     if default.stitching is None:
         return nests_of_group(group, default, target)
     return [*_cuts(group, named)[0].values.values()]

@@ -33,7 +33,7 @@ from passkit.values.size import evaluate, numel
 from tests.passes.test_schedule_plan import SOFTMAX
 from tests.random_graphs import random_case
 from tests.random_stitches import random_stitch
-from tests.template_cases import Subject, check, compile_together, overrides, subject
+from tests.template_cases import Subject, check, compile_together, overrides, subject, ways
 
 pytestmark = pytest.mark.usefixtures("quick_kernels")
 
@@ -272,6 +272,28 @@ def test_results_that_follow_what_they_move() -> None:
 def test_values_of_packed_parts_have_the_names_of_the_whole() -> None:
     """A stitched part of a packed kernel, two of whose values have one operator."""
     assert check(subject(744))[2] == []
+
+
+def test_phases_may_leave_out_what_they_compute_again() -> None:
+    """A template of phases need not name what a stitched one of them does not keep."""
+    graph = pk.parse(
+        "x: f32[33, 2, 33]; y: f32[33, 33, 2]; z: f32[33, 33, 33]; s = sub(x, x);"
+        "t = tanh(matmul(s, y)); u = tanh(matmul(s, z, transpose_b=true));"
+        "m = neg(reduce_max(u, axis=(0, 1, 2))); f = sigmoid(flip(s, axis=0));"
+        "return f, reshape(t, shape=(-1,)), transpose(t, axes=(0, 2, 1)), m, u"
+    )
+    names = [[graph.names[n] for n in graph.nodes if n.op is not None]]
+    found = ways(planned(graph, "Fusion", keep_together=names), keep_together=names)
+    (name, own), = found.items()
+    named = [{s.name for s in v.template.stages} for v in own]
+
+    assert any(others < named[0] for others in named)
+    for variant in own:
+        given = {name: variant.template}
+        plan = planned(graph, "CodeGen", keep_together=names, templates=given)
+        (schedule,) = plan.attrs["schedule"].values()
+        (group,) = plan.attrs["subgraph"].values()
+        assert template_of(group, schedule, cpu()) == variant.template
 
 
 @pytest.mark.slow
