@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from passkit import ops
 from passkit.errors import ModelError, PasskitError, nearest
 from passkit.frontends.tf_graphdef.body import Body, Ref, graph_body, reference
-from passkit.frontends.tf_graphdef.inputs import input_makers
+from passkit.frontends.tf_graphdef.inputs import Maker, input_makers
 from passkit.frontends.tf_graphdef.library import Library
 from passkit.frontends.tf_graphdef.missing import refuse_missing
 from passkit.frontends.tf_graphdef.model import Model
@@ -78,12 +78,23 @@ def load(
     model = read_model(source, max_nbytes, signature, tags)
     body = graph_body(model.graph, model.where, model.budget)
     hosts = host.host_ops(allow_host_ops) if allow_host_ops else {}
-    if targets is not None:
-        makers = input_makers(model, body, shapes or {})
-        number = var("run_number", (), "int64")
-        trainer = tracing.Trainer(model, body, number, makers, max_rounds, hosts)
-        return _trained(trainer, outputs, targets)
-    wanted = _outputs(model, body, outputs)
+    makers = input_makers(model, body, shapes or {})
+    if targets is None:
+        return _restored(model, body, _outputs(model, body, outputs), makers, max_rounds, hosts)
+    number = var("run_number", (), "int64")
+    trainer = tracing.Trainer(model, body, number, makers, max_rounds, hosts)
+    return _trained(trainer, outputs, targets)
+
+
+def _restored(
+    model: Model,
+    body: Body,
+    wanted: Sequence[tuple[str, Ref]],
+    makers: Mapping[int, Maker],
+    max_rounds: int,
+    hosts: Mapping[str, host.HostOp],
+) -> Graph:
+    """The graph of results, whose variables hold what a checkpoint has."""
     library = Library(model.graph.library.function, model.where, model.budget)
     most = MOST_CALLED + len(body.nodes)
     program = Program(
@@ -93,7 +104,7 @@ def load(
         Work(most, most, max_rounds),
         Restorer(model, body, library).value,
         hosts,
-        input_makers(model, body, shapes or {}),
+        makers,
     )
     # A colon is in no variable's name.
     program.variables.update((f"{name}:bound", v) for name, v in model.bound.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cache
 from itertools import product
@@ -60,7 +61,7 @@ def on_device(step: Library, bound: Bound, bias: Ref | None = None) -> Action:
     return _Convolution(step, step.contract, bound)
 
 
-class _Enqueued:
+class _Enqueued(ABC):
     """What a step enqueues: called with a call's memory."""
 
     def __init__(self, step: Library, bound: Bound) -> None:
@@ -82,9 +83,9 @@ class _Enqueued:
         """Where an operand is on the device."""
         return int(memory.read(ref).address)
 
+    @abstractmethod
     def enqueue(self, operands: list[int], result: int, memory: Memory, stream: Any) -> None:
         """Let a stream do it."""
-        raise NotImplementedError
 
     def room(self, nbytes: int, memory: Memory) -> Any:
         """Memory for a while: whoever has it next comes behind in the stream."""
