@@ -57,7 +57,8 @@ class Specimen:
     """An operator, what it means in NumPy, and how near a target must come.
 
     ``ulps`` count units in the last place of each element, ``slack`` units of eps times the
-    largest magnitude of a result; with neither, bits must be equal, the sign of zero too.
+    largest magnitude of a result, or ``of_inputs`` where that is more, as sums may cancel; with
+    neither, bits must be equal, the sign of zero too.
     """
 
     op: str
@@ -66,6 +67,7 @@ class Specimen:
     trials: Callable[[DType, np.random.Generator], list[Trial]] = field(repr=False)
     ulps: float = 0
     slack: float = 0
+    of_inputs: bool = False
 
     def drawn(self, dtype: DType) -> list[Trial]:
         """The trials for one dtype; the same each time."""
@@ -273,7 +275,9 @@ def _made(what: Any, rng: np.random.Generator, dtype: DType, draw: Draw) -> Arra
     return np.asarray(what(rng, dtype) if callable(what) else what)
 
 
-def mistakes(specimen: Specimen, where: str, found: Any, wanted: Any) -> Iterator[str]:
+def mistakes(
+    specimen: Specimen, where: str, found: Any, wanted: Any, arrays: Sequence[Any] = ()
+) -> Iterator[str]:
     """What is wrong with one result: its dtype, shape, or elements further off than allowed."""
     if found.dtype != wanted.dtype or found.shape != wanted.shape:
         yield f"{where}: {found.dtype}{found.shape}, not {wanted.dtype}{wanted.shape}"
@@ -287,7 +291,7 @@ def mistakes(specimen: Specimen, where: str, found: Any, wanted: Any) -> Iterato
         wide = np.complex128 if wanted.dtype.kind == "c" else np.float64
         a, b = found.astype(wide), wanted.astype(wide)
         with np.errstate(all="ignore"):
-            near = np.abs(a - b) <= _allowed(specimen, wanted)
+            near = np.abs(a - b) <= _allowed(specimen, wanted, arrays)
         off = ~(near | (a == b) | (np.isnan(a) & np.isnan(b)))
         if not (specimen.ulps or specimen.slack) and wide is np.float64:
             off |= (np.signbit(a) != np.signbit(b)) & ~np.isnan(b)
@@ -299,12 +303,20 @@ def mistakes(specimen: Specimen, where: str, found: Any, wanted: Any) -> Iterato
         )
 
 
-def _allowed(specimen: Specimen, wanted: Any) -> Any:
+def _allowed(specimen: Specimen, wanted: Any, arrays: Sequence[Any]) -> Any:
     import ml_dtypes
 
     eps = float(ml_dtypes.finfo(wanted.dtype).eps)
     least = float(ml_dtypes.finfo(wanted.dtype).smallest_subnormal)
     size = np.abs(wanted.astype(np.complex128 if wanted.dtype.kind == "c" else np.float64))
-    finite = size[np.isfinite(size)]
-    top = finite.max() if finite.size else 0.0
+    top = _largest(size)
+    if specimen.of_inputs:
+        floats = (a for a in arrays if a.dtype == wanted.dtype)
+        top = max([top, *(_largest(np.abs(a).astype(np.float64)) for a in floats)])
     return (specimen.ulps * size + specimen.slack * top) * eps + bool(specimen.ulps) * least
+
+
+def _largest(sizes: Any) -> float:
+    """The largest finite one; 0 where there is none."""
+    finite = sizes[np.isfinite(sizes)]
+    return float(finite.max()) if finite.size else 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 import passkit as pk
 from passkit.values.dtype import dtype_of
@@ -43,6 +44,11 @@ def test_what_is_allowed() -> None:
     assert [*mistakes(specimen(ulps=0.5), "", near, ONE)]
     assert not [*mistakes(specimen(slack=1), "", twice, small)]
     assert [*mistakes(specimen(ulps=1), "", twice, small)]
+    cancelled, off = small[:1], twice[:1]
+    assert [*mistakes(specimen(slack=1), "", off, cancelled, [ONE])]
+    summed = evolve(specimen(slack=1), of_inputs=True)
+    assert not [*mistakes(summed, "", off, cancelled, [ONE])]
+    assert [*mistakes(summed, "", off, cancelled, [cancelled])]
     assert not [*mistakes(specimen(), "", ONE * np.nan, ONE * np.nan)]
 
 
