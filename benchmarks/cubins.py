@@ -13,7 +13,7 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -61,15 +61,25 @@ def differing(found: Iterable[str]) -> list[str]:
 
 def main() -> int:
     """Compare or write."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    return compared(__doc__, TABLE, lambda: lines(ARCHITECTURES, kernels()), differing)
+
+
+def compared(
+    doc: str | None,
+    table: Path,
+    measure: Callable[[], Sequence[str]],
+    differs: Callable[[Sequence[str]], Sequence[str]],
+) -> int:
+    """The command of a table: print what is measured, and compare with the table or write it."""
+    parser = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
-    found = lines(ARCHITECTURES, kernels())
+    found = measure()
     print("\n".join([str(nvrtc()), *found]))
     if options.write:
-        TABLE.write_text("\n".join([str(nvrtc()), *found]) + "\n")
+        table.write_text("\n".join([str(nvrtc()), *found]) + "\n")
         return 0
-    wrong = differing(found)
+    wrong = differs(found)
     print(f"{len(found)} kernels, {len(wrong)} other than they were", *wrong, sep="\n")
     return int(bool(wrong))
 

@@ -10,7 +10,6 @@ memory counts, and that there are accesses of 16 bytes where the table has some.
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import shutil
@@ -116,17 +115,8 @@ def differing(found: Iterable[str]) -> list[str]:
 
 def main() -> int:
     """Compare or write."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--write", action="store_true")
-    options = parser.parse_args()
-    found = lines(ARCHITECTURES, cubins.kernels())
-    print("\n".join([str(cubins.nvrtc()), *found]))
-    if options.write:
-        TABLE.write_text("\n".join([str(cubins.nvrtc()), *found]) + "\n")
-        return 0
-    wrong = differing(found)
-    print(f"{len(found)} kernels, {len(wrong)} other than they were", *wrong, sep="\n")
-    return int(bool(wrong))
+    own = cubins.kernels()
+    return cubins.compared(__doc__, TABLE, lambda: lines(ARCHITECTURES, own), differing)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from attrs import define, field, frozen
 
 from passkit.frontends.tinyflow.graphs import Graph, Write
 from passkit.frontends.tinyflow.variables import Variable
+from passkit.frontends.tinyflow.writes import newest
 from passkit.graph import graph as core
 from passkit.graph.node import AS_READ, Entry, Node, is_state
 from passkit.graph.op import get_op
@@ -85,17 +86,7 @@ class Walk:
 
     def merged(self, node: Node) -> Written:
         """The writes that come before a node."""
-        found = [w for n in core.before(node) if (w := self.before.get(n, NOTHING))]
-        if not found:
-            return NOTHING
-        if all(w is found[0] for w in found):
-            return found[0]
-        out = dict(found[0])
-        for other in found[1:]:
-            for variable, (k, value) in other.items():
-                if variable not in out or out[variable][0] < k:
-                    out[variable] = (k, value)
-        return out
+        return newest(self.before.get(n, NOTHING) for n in core.before(node))
 
     def read(self, entry: Entry, came: Written) -> Entry:
         """What an entry stands for, read after these writes."""

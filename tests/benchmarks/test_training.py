@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import json
 import sys
 import tracemalloc
@@ -98,6 +99,7 @@ def test_what_grows_over_many_steps_is_seen(fresh_cache: Path) -> None:
     from attrs import evolve
     from training.endurance import endured, summary
 
+    gc.freeze()  # each look collects garbage, and what other tests have left takes a second
     found = endured(programs()[0], steps=20, small=True, target="interpret")
     text, flat = summary(found)
     assert flat and "steps 2 to 20" in text and len(found) == 10

@@ -15,6 +15,7 @@ from attrs import define, field
 from passkit.frontends.tf_graphdef.opaque import Anything, Handle, Variable
 from passkit.frontends.tf_graphdef.scope import Scope, read, restore_values, variable_values
 from passkit.frontends.tf_graphdef.value import Value
+from passkit.frontends.tinyflow.writes import newest
 
 Written = Mapping[Variable, tuple[int, Value | None]]
 """For a variable, the number of the last write that came before, and the value."""
@@ -75,17 +76,7 @@ class Run(Scope):
         return self._joined(number)
 
     def _joined(self, number: int) -> Written:
-        found = [w for k in self.body.before(number) if (w := self._after.get(k, _NOTHING))]
-        if not found:
-            return _NOTHING
-        if all(w is found[0] for w in found):
-            return found[0]
-        out = dict(found[0])
-        for other in found[1:]:
-            for variable, (k, value) in other.items():
-                if variable not in out or out[variable][0] < k:
-                    out[variable] = (k, value)
-        return out
+        return newest(self._after.get(k, _NOTHING) for k in self.body.before(number))
 
     def fetched(self, number: int, given: Anything) -> Anything:
         """What a result is to whoever fetches it: a reference to a variable is read.
