@@ -13,6 +13,7 @@ import os
 import sys
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -74,8 +75,12 @@ def _standard(graph: Graph) -> bool:
     return not others & (ours | {n.op.name for n in graph.nodes if n.op is not None})
 
 
+@lru_cache(maxsize=1)
 def _code() -> list[tuple[str, int, int]]:
-    """The files that passkit consists of, as their names, sizes and times tell."""
+    """The files that passkit consists of, as their names, sizes and times tell.
+
+    Read once: a file that changes later is not the code that this process runs.
+    """
     found = []
     folders = [_HERE, _OPS]
     while folders:

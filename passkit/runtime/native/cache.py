@@ -25,9 +25,15 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 DEFAULT_LIMIT = 1 << 29
+_KEPT = 7 / 8
+"""How full a folder may be after it was full, so that it is not looked through again at once."""
+_SHARE = 8
+"""A process takes this part of the room that it saw before it looks again: others write too."""
 _TOUCH_SECONDS = 3600.0
 AnyFolder = TypeVar("AnyFolder", str, "Path")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_room: dict[str, int] = {}
+"""The bytes that this process may yet write to a folder before it looks through it again."""
 
 
 class CacheInfo(NamedTuple):
@@ -200,11 +206,14 @@ class KernelCache:
         kept = self.libraries / f"{digest}.so"
         put_file(kept, data)
         self._verified[digest] = True
+        written = len(data)
         for key, symbol in symbols.items():
             entry = {"format": FORMAT, "key": key, "isa": instruction_set(), "symbol": symbol,
                      "compiler": fingerprint, "library": digest}  # fmt: skip
-            put_file(self.kernels / f"{key}.json", json.dumps(entry).encode())
-        self.shrink()
+            text = json.dumps(entry).encode()
+            put_file(self.kernels / f"{key}.json", text)
+            written += len(text)
+        self._hold(written)
         return kept
 
     def keep(self, library: Path, symbols: Mapping[str, str], fingerprint: str) -> Path:
@@ -251,12 +260,19 @@ class KernelCache:
         self._verified.clear()
         return freed
 
-    def shrink(self) -> None:
-        """Remove the kernels used longest ago until ``limit`` holds."""
+    def _hold(self, written: int) -> None:
+        """Keep to ``limit``; a folder of thousands of kernels is not looked through each time."""
+        _room[self.name] = _room.get(self.name, 0) - written
+        if _room[self.name] < 0:
+            _room[self.name] = (self.limit - self.shrink()) // _SHARE
+
+    def shrink(self) -> int:
+        """Remove the kernels used longest ago where ``limit`` is passed; the bytes that stay."""
         files = list(self._files())
-        excess = sum(facts.st_size for _, facts in files) - self.limit
-        if excess <= 0:
-            return
+        total = sum(facts.st_size for _, facts in files)
+        if total <= self.limit:
+            return total
+        excess = total - int(self.limit * _KEPT)
         users: dict[str, list[Path]] = {}
         used: dict[str, float] = {}
         for path, facts in files:
@@ -267,8 +283,10 @@ class KernelCache:
         for digest in sorted(used, key=used.__getitem__):
             if excess <= 0:
                 break
-            excess -= sum(sizes[path] for path in users[digest] if _remove(path))
+            freed = sum(sizes[path] for path in users[digest] if _remove(path))
+            excess, total = excess - freed, total - freed
             self._verified.pop(digest, None)
+        return total
 
     def _files(self) -> Iterator[tuple[Path, os.stat_result]]:
         for folder in ("kernels", "libraries", "plans"):

@@ -202,6 +202,25 @@ def test_the_least_recently_used_go_first(tmp_path: Path) -> None:
     assert cache.info().kernels == cache.info().libraries == len(left)
 
 
+def test_a_folder_with_room_is_not_looked_through_for_each_kernel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a process writes is counted; it looks again before the folder can be full."""
+    looks: list[int] = []
+    shrink = KernelCache.shrink
+    monkeypatch.setattr(KernelCache, "shrink", lambda self: looks.append(1) or shrink(self))
+
+    for k in range(40):
+        path = tmp_path / "next.so"
+        path.write_bytes(bytes([k]) * 1500)
+        cache = KernelCache(tmp_path / "c", limit=50_000)
+        cache.store(path, {f"{k}": "f"}, "gcc")
+        assert cache.info().nbytes <= 50_000
+
+    assert cache.find("39", "gcc") and cache.find("0", "gcc") is None
+    assert 5 < len(looks) < 30
+
+
 def test_files_that_vanish_are_no_trouble(
     tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
