@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from types import MappingProxyType
+from typing import Any
 
 from passkit.errors import PassError, RegistryError
 from passkit.graph import registry
@@ -69,6 +70,7 @@ class _Run:
         self.passes = passes
         self.done: list[str] = []
         self.dropped: dict[str, str] = {}
+        self.inherited: tuple[object, PassContext] = None, context
 
     def all(self, graph: Graph) -> Graph:
         """The graph after all passes; those that are disabled are skipped."""
@@ -127,10 +129,12 @@ class _Run:
 
     def bound(self, graph: Graph, each: Pass) -> PassContext:
         """The context for one pass: a planned graph keeps its target, and what nobody gave."""
-        recorded = graph.attrs.get("options")
+        recorded: Any = graph.attrs.get("options")
         if recorded is None:
             return self.context
-        context = self.context.inheriting(recorded)
+        if self.inherited[0] is not recorded:
+            self.inherited = recorded, self.context.inheriting(recorded)
+        context = self.inherited[1]
         if each.target_dependent and context.target != recorded["target"]:
             raise PassError(
                 f"{each.name} is to plan for target '{context.target.name}', and the graph is "
@@ -154,14 +158,14 @@ class _Run:
                 attrs.setdefault(name, before.attrs[name])
         if each.target_dependent:
             by = attrs["options"]["by"] if "options" in attrs else each.name
-            attrs["options"] = MappingProxyType(
-                {
-                    "target": context.target,
-                    "fusion": context.fusion,
-                    "numerics": context.numerics,
-                    "by": by,
-                }
-            )
+            options: dict[str, object] = {
+                "target": context.target,
+                "fusion": context.fusion,
+                "numerics": context.numerics,
+                "by": by,
+            }
+            if attrs.get("options") != options:  # the same object tells that nothing changed
+                attrs["options"] = MappingProxyType(options)
         for name in attrs:
             self.dropped.pop(name, None)
         return out.without_attrs().with_attrs(**attrs) if attrs != dict(out.attrs) else out

@@ -55,9 +55,14 @@ def test_interpreted(name: str) -> None:
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_compiled(part: int) -> None:
-    """So do the kernels; and the first example alone gives its own row of every result."""
-    cases = [of(name) for name in NAMES[part::PARTS]]
+@pytest.mark.usefixtures("quick_kernels")
+def test_compiled(part: int, request: pytest.FixtureRequest) -> None:
+    """So do the kernels; and the first example alone gives its own row of every result.
+
+    Every second network is compiled, or with --every-dtype each.
+    """
+    every = request.config.getoption("--every-dtype")
+    cases = [of(name) for name in NAMES[part :: PARTS if every else 2 * PARTS]]
     for case, exe in zip(cases, compiled([loaded(c) for c in cases]), strict=True):
         for got, want in zip(exe(dict(case.inputs)), case.outputs.values(), strict=True):
             assert error(got, want) <= TOLERANCE, case.name
