@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from passkit.dialects.bundles import Tie
 
 INDENT = "  "
+BEHIND = "{start} + "
+"""What a loop's template has in front of a thread's number."""
 
 
 class Body:
@@ -102,7 +104,13 @@ class Body:
             name = f"{loop.var.name}_end"
             self.line(f"const {kind} {name} = {stop} < {limit} ? {stop} : {limit};")
             stop = name
-        self.open(template.format(var=loop.var.name, start=start, stop=stop))
+        self.open_loop(template, var=loop.var.name, start=start, stop=stop)
+
+    def open_loop(self, template: str, start: str, **values: str | int) -> None:
+        """Begin a loop by its parts: from 0 on, a thread's first turn is that of its number."""
+        if start == "0":
+            template = template.replace(BEHIND, "")
+        self.open(template.format(start=start, **values))
 
     def statement(self, s: Statement) -> None:
         """A local or an assignment: the others are for lanes."""

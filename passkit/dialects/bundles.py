@@ -13,7 +13,7 @@ from functools import reduce
 from attrs import evolve, field, frozen
 
 from passkit.ast import Binary, Const, Expr, Load, Select, Var
-from passkit.ast.index import normal
+from passkit.ast.index import expression, normal
 from passkit.ast.stage import Fold, Let, Loop, Prefetch, Running, Statement, Store
 from passkit.ast.tidy import replace_children
 from passkit.ast.walk import children, variables
@@ -96,7 +96,7 @@ class Bundles:
         whole = f"{most} / {count}" if most == stop else f"({most}) / {count}"
         body.scope()
         body.line(t.whole.format(name=name, value=self._tested(whole)))
-        body.open(body.lane.format(var=f"{name}_bundle", start="0", stop=f"{name}_bundles"))
+        body.open_loop(body.lane, var=f"{name}_bundle", start="0", stop=f"{name}_bundles")
         first = f"{name}_bundle * {count}"
         body.line(t.first.format(name=name, at=first if start == "0" else f"{start} + {first}"))
         body.scalars.positions.add(f"{name}_first")
@@ -153,9 +153,8 @@ class Bundles:
             among = f"({' | '.join(texts)})" if texts[1:] else "".join(texts)
             return f"{among} % {self.count} == 0 ? {whole} : 0" if texts else whole
         begin = {self.loop.var.name: self.loop.start}
-        places = dict.fromkeys(
-            body.scalars.address(b.buffer, replaced(b.index, begin)) for b in self.found
-        )
+        indices = ((b.buffer, normal(replaced(b.index, begin), {})) for b in self.found)
+        places = dict.fromkeys(body.scalars.address(b, expression(i)) for b, i in indices)
         tests = (t.aligned.format(at=p, count=self.count) for p in places)
         return f"{' && '.join(tests)} ? {whole} : 0"
 

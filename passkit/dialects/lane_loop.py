@@ -104,14 +104,13 @@ class LaneLoop:
 
     def _open(self, inside: Iterable[Statement], rest: Loop | None = None) -> None:
         loop = rest or self.loop
-        self.body.open(
-            self.template.format(
-                var=loop.var.name,
-                start=self.scalars.expr(loop.start),
-                stop=self.scalars.expr(loop.stop),
-                lanes=self.width,
-                at=self._streamed(inside),
-            )
+        self.body.open_loop(
+            self.template,
+            var=loop.var.name,
+            start=self.scalars.expr(loop.start),
+            stop=self.scalars.expr(loop.stop),
+            lanes=self.width,
+            at=self._streamed(inside),
         )
 
     def _close(self, front: int) -> None:

@@ -3,7 +3,7 @@ __kernel void center_f16(__global const ushort *restrict x0, __global ushort *re
     const long i0_end = tile * n1 + n1 < n0 ? tile * n1 + n1 : n0;
     for (long i0 = tile * n1; i0 < i0_end; ++i0) {
       float reduce_mean_1_lanes = 0.0f;
-      for (long i1 = 0 + get_local_id(0); i1 < n2; i1 += get_local_size(0)) {
+      for (long i1 = get_local_id(0); i1 < n2; i1 += get_local_size(0)) {
         const float reduce_mean_1_term = widen_f16(x0[i0 * n2 + i1]);
         reduce_mean_1_lanes = reduce_mean_1_lanes + reduce_mean_1_term;
       }
@@ -21,7 +21,7 @@ __kernel void center_f16(__global const ushort *restrict x0, __global ushort *re
       const float reduce_mean_1 = reduce_mean_1_all[0];
       barrier(CLK_LOCAL_MEM_FENCE);
       const float reduce_mean_1_row = rounded_f16(reduce_mean_1 / (float)(n2));
-      for (long i1 = 0 + get_local_id(0); i1 < n2; i1 += get_local_size(0)) {
+      for (long i1 = get_local_id(0); i1 < n2; i1 += get_local_size(0)) {
         y0[i0 * n2 + i1] = narrow_f16(widen_f16(x0[i0 * n2 + i1]) - reduce_mean_1_row);
       }
     }

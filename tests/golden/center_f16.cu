@@ -5,7 +5,7 @@ extern "C" __global__ void center_f16(const uint16_t *__restrict__ x0, uint16_t 
       float reduce_mean_1_lanes = 0.0f;
       {
         const int64_t i1_bundles = n2 % 8 == 0 ? n2 / 8 : 0;
-        for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
           const int64_t i1_first = i1_bundle * 8;
           __align__(16) uint16_t x0_bundle[8];
           take_any(x0_bundle, x0 + i0 * n2 + i1_first);
@@ -30,8 +30,8 @@ extern "C" __global__ void center_f16(const uint16_t *__restrict__ x0, uint16_t 
       }
       const float reduce_mean_1_row = rounded_f16(reduce_mean_1 / convert<float>(n2));
       {
-        const int64_t i1_bundles = aligned<8>(x0 + i0 * n2 + 0) && aligned<8>(y0 + i0 * n2 + 0) ? n2 / 8 : 0;
-        for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+        const int64_t i1_bundles = aligned<8>(x0 + i0 * n2) && aligned<8>(y0 + i0 * n2) ? n2 / 8 : 0;
+        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
           const int64_t i1_first = i1_bundle * 8;
           __align__(16) uint16_t x0_bundle[8];
           take(x0_bundle, x0 + i0 * n2 + i1_first);

@@ -4,7 +4,7 @@ extern "C" __global__ void gelu(const float *__restrict__ x0, float *__restrict_
     const int64_t high = low + 8192 < n0 ? low + 8192 : n0;
     {
       const int64_t i0_bundles = aligned<4>(x0 + low) && aligned<4>(y0 + low) ? (high - low) / 4 : 0;
-      for (int64_t i0_bundle = 0 + threadIdx.x; i0_bundle < i0_bundles; i0_bundle += blockDim.x) {
+      for (int64_t i0_bundle = threadIdx.x; i0_bundle < i0_bundles; i0_bundle += blockDim.x) {
         const int64_t i0_first = low + i0_bundle * 4;
         __align__(16) float x0_bundle[4];
         take(x0_bundle, x0 + i0_first);

@@ -9,7 +9,7 @@ extern "C" __global__ void layer_norm_first(const float *__restrict__ x0, const 
     const int64_t high = low + 512 < n0 ? low + 512 : n0;
     {
       const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
-      for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+      for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
         const int64_t i1_first = low + i1_bundle * 4;
         __align__(16) float s0_bundle[4];
         #pragma unroll
@@ -29,7 +29,7 @@ extern "C" __global__ void layer_norm_first(const float *__restrict__ x0, const 
     for (int64_t i0 = 0; i0 < n1; ++i0) {
       {
         const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
-        for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
           const int64_t i1_first = low + i1_bundle * 4;
           __align__(16) float s0_bundle[4];
           take_some(s0_bundle, s0 + i1_first - low, high - i1_first);
@@ -52,7 +52,7 @@ extern "C" __global__ void layer_norm_first(const float *__restrict__ x0, const 
     }
     {
       const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
-      for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+      for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
         const int64_t i1_first = low + i1_bundle * 4;
         __align__(16) float s0_bundle[4];
         take_some(s0_bundle, s0 + i1_first - low, high - i1_first);
@@ -73,7 +73,7 @@ extern "C" __global__ void layer_norm_first(const float *__restrict__ x0, const 
     }
     {
       const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
-      for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+      for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
         const int64_t i1_first = low + i1_bundle * 4;
         __align__(16) float s2_bundle[4];
         #pragma unroll
@@ -93,7 +93,7 @@ extern "C" __global__ void layer_norm_first(const float *__restrict__ x0, const 
     for (int64_t i0 = 0; i0 < n1; ++i0) {
       {
         const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
-        for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
           const int64_t i1_first = low + i1_bundle * 4;
           __align__(16) float x0_bundle[4];
           take_some(x0_bundle, x0 + i1_first + i0 * n0, high - i1_first);
@@ -120,7 +120,7 @@ extern "C" __global__ void layer_norm_first(const float *__restrict__ x0, const 
     }
     {
       const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
-      for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+      for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
         const int64_t i1_first = low + i1_bundle * 4;
         __align__(16) float s2_bundle[4];
         take_some(s2_bundle, s2 + i1_first - low, high - i1_first);
@@ -144,7 +144,7 @@ extern "C" __global__ void layer_norm_first(const float *__restrict__ x0, const 
       const float x2_7 = x2[i0];
       {
         const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
-        for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
           const int64_t i1_first = low + i1_bundle * 4;
           __align__(16) float x0_bundle[4];
           take_some(x0_bundle, x0 + i1_first + i0 * n0, high - i1_first);

@@ -3,7 +3,7 @@ __kernel void layer_norm_last(__global const float *restrict x0, __global const 
     const long i0_end = tile * n1 + n1 < n0 ? tile * n1 + n1 : n0;
     for (long i0 = tile * n1; i0 < i0_end; ++i0) {
       float reduce_mean_1_lanes = 0.0f;
-      for (long i1 = 0 + get_local_id(0); i1 < n2; i1 += get_local_size(0)) {
+      for (long i1 = get_local_id(0); i1 < n2; i1 += get_local_size(0)) {
         const float reduce_mean_1_term = x0[i0 * n2 + i1];
         reduce_mean_1_lanes = reduce_mean_1_lanes + reduce_mean_1_term;
       }
@@ -22,7 +22,7 @@ __kernel void layer_norm_last(__global const float *restrict x0, __global const 
       barrier(CLK_LOCAL_MEM_FENCE);
       const float reduce_mean_1_row = reduce_mean_1 / (float)(n2);
       float reduce_mean_2_lanes = 0.0f;
-      for (long i1 = 0 + get_local_id(0); i1 < n2; i1 += get_local_size(0)) {
+      for (long i1 = get_local_id(0); i1 < n2; i1 += get_local_size(0)) {
         const float sub_1 = x0[i0 * n2 + i1] - reduce_mean_1_row;
         const float reduce_mean_2_term = sub_1 * sub_1;
         reduce_mean_2_lanes = reduce_mean_2_lanes + reduce_mean_2_term;
@@ -43,7 +43,7 @@ __kernel void layer_norm_last(__global const float *restrict x0, __global const 
       const float reduce_mean_2_row = reduce_mean_2 / (float)(n2);
       const float add_1 = reduce_mean_2_row + 0.00001f;
       const float rsqrt_1 = rsqrt(add_1);
-      for (long i1 = 0 + get_local_id(0); i1 < n2; i1 += get_local_size(0)) {
+      for (long i1 = get_local_id(0); i1 < n2; i1 += get_local_size(0)) {
         const float mul_3 = (x0[i0 * n2 + i1] - reduce_mean_1_row) * rsqrt_1 * x1[i1];
         y0[i0 * n2 + i1] = mul_3 + x2[i1];
       }

@@ -5,7 +5,7 @@ extern "C" __global__ void layer_norm_last(const float *__restrict__ x0, const f
       float reduce_mean_1_lanes = 0.0f;
       {
         const int64_t i1_bundles = n2 % 4 == 0 ? n2 / 4 : 0;
-        for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
           const int64_t i1_first = i1_bundle * 4;
           __align__(16) float x0_bundle[4];
           take_any(x0_bundle, x0 + i0 * n2 + i1_first);
@@ -32,7 +32,7 @@ extern "C" __global__ void layer_norm_last(const float *__restrict__ x0, const f
       float reduce_mean_2_lanes = 0.0f;
       {
         const int64_t i1_bundles = n2 % 4 == 0 ? n2 / 4 : 0;
-        for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
           const int64_t i1_first = i1_bundle * 4;
           __align__(16) float x0_bundle[4];
           take_any(x0_bundle, x0 + i0 * n2 + i1_first);
@@ -61,8 +61,8 @@ extern "C" __global__ void layer_norm_last(const float *__restrict__ x0, const f
       const float add_1 = reduce_mean_2_row + 0.00001f;
       const float rsqrt_1 = rsqrtf(add_1);
       {
-        const int64_t i1_bundles = aligned<4>(x0 + i0 * n2 + 0) && aligned<4>(x1) && aligned<4>(x2) && aligned<4>(y0 + i0 * n2 + 0) ? n2 / 4 : 0;
-        for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+        const int64_t i1_bundles = aligned<4>(x0 + i0 * n2) && aligned<4>(x1) && aligned<4>(x2) && aligned<4>(y0 + i0 * n2) ? n2 / 4 : 0;
+        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
           const int64_t i1_first = i1_bundle * 4;
           __align__(16) float x0_bundle[4];
           take(x0_bundle, x0 + i0 * n2 + i1_first);

@@ -13,7 +13,7 @@ __kernel void packed(__global const float *restrict x0, __global const float *re
       const long i0_end = tile * n3 + n3 < n2 ? tile * n3 + n3 : n2;
       for (long i0 = tile * n3; i0 < i0_end; ++i0) {
         float reduce_sum_1_lanes = 0.0f;
-        for (long i1 = 0 + get_local_id(0); i1 < n0; i1 += get_local_size(0)) {
+        for (long i1 = get_local_id(0); i1 < n0; i1 += get_local_size(0)) {
           const float reduce_sum_1_term = x1[i0 * n0 + i1];
           reduce_sum_1_lanes = reduce_sum_1_lanes + reduce_sum_1_term;
         }

@@ -8,7 +8,7 @@ extern "C" __global__ void packed(const float *__restrict__ x0, const float *__r
       const int64_t high = low + 8192 < n0 ? low + 8192 : n0;
       {
         const int64_t i0_bundles = aligned<4>(x0 + low) && aligned<4>(y0 + low) ? (high - low) / 4 : 0;
-        for (int64_t i0_bundle = 0 + threadIdx.y * blockDim.x + threadIdx.x; i0_bundle < i0_bundles; i0_bundle += blockDim.x * blockDim.y) {
+        for (int64_t i0_bundle = threadIdx.y * blockDim.x + threadIdx.x; i0_bundle < i0_bundles; i0_bundle += blockDim.x * blockDim.y) {
           const int64_t i0_first = low + i0_bundle * 4;
           __align__(16) float x0_bundle[4];
           take(x0_bundle, x0 + i0_first);
@@ -32,7 +32,7 @@ extern "C" __global__ void packed(const float *__restrict__ x0, const float *__r
         float reduce_sum_1_lanes = 0.0f;
         {
           const int64_t i1_bundles = n0 % 4 == 0 ? n0 / 4 : 0;
-          for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+          for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
             const int64_t i1_first = i1_bundle * 4;
             __align__(16) float x1_bundle[4];
             take_any(x1_bundle, x1 + i0 * n0 + i1_first);
@@ -63,7 +63,7 @@ extern "C" __global__ void packed(const float *__restrict__ x0, const float *__r
       const int64_t high = low + 512 < n5 ? low + 512 : n5;
       {
         const int64_t i1_bundles = n5 % 2 == 0 ? (high - low + 1) / 2 : 0;
-        for (int64_t i1_bundle = 0 + threadIdx.y * blockDim.x + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x * blockDim.y) {
+        for (int64_t i1_bundle = threadIdx.y * blockDim.x + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x * blockDim.y) {
           const int64_t i1_first = low + i1_bundle * 2;
           __align__(16) double s0_bundle[2];
           #pragma unroll
@@ -83,7 +83,7 @@ extern "C" __global__ void packed(const float *__restrict__ x0, const float *__r
       for (int64_t i0 = 0; i0 < n6; ++i0) {
         {
           const int64_t i1_bundles = n5 % 2 == 0 ? (high - low + 1) / 2 : 0;
-          for (int64_t i1_bundle = 0 + threadIdx.y * blockDim.x + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x * blockDim.y) {
+          for (int64_t i1_bundle = threadIdx.y * blockDim.x + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x * blockDim.y) {
             const int64_t i1_first = low + i1_bundle * 2;
             __align__(16) double s0_bundle[2];
             take_some(s0_bundle, s0 + i1_first - low, high - i1_first);
@@ -106,7 +106,7 @@ extern "C" __global__ void packed(const float *__restrict__ x0, const float *__r
       }
       {
         const int64_t i1_bundles = n5 % 2 == 0 ? (high - low + 1) / 2 : 0;
-        for (int64_t i1_bundle = 0 + threadIdx.y * blockDim.x + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x * blockDim.y) {
+        for (int64_t i1_bundle = threadIdx.y * blockDim.x + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x * blockDim.y) {
           const int64_t i1_first = low + i1_bundle * 2;
           __align__(16) double s0_bundle[2];
           take_some(s0_bundle, s0 + i1_first - low, high - i1_first);
@@ -131,7 +131,7 @@ extern "C" __global__ void packed(const float *__restrict__ x0, const float *__r
       const int64_t high = low + 8192 < n8 ? low + 8192 : n8;
       {
         const int64_t i0_bundles = aligned<4>(x3 + low) && aligned<4>(y3 + low) ? (high - low) / 4 : 0;
-        for (int64_t i0_bundle = 0 + threadIdx.y * blockDim.x + threadIdx.x; i0_bundle < i0_bundles; i0_bundle += blockDim.x * blockDim.y) {
+        for (int64_t i0_bundle = threadIdx.y * blockDim.x + threadIdx.x; i0_bundle < i0_bundles; i0_bundle += blockDim.x * blockDim.y) {
           const int64_t i0_first = low + i0_bundle * 4;
           __align__(16) float x3_bundle[4];
           take(x3_bundle, x3 + i0_first);
@@ -154,7 +154,7 @@ extern "C" __global__ void packed(const float *__restrict__ x0, const float *__r
       const int64_t high = low + 8192 < n10 ? low + 8192 : n10;
       {
         const int64_t i0_bundles = aligned<4>(x4 + low) && aligned<4>(y4 + low) ? (high - low) / 4 : 0;
-        for (int64_t i0_bundle = 0 + threadIdx.y * blockDim.x + threadIdx.x; i0_bundle < i0_bundles; i0_bundle += blockDim.x * blockDim.y) {
+        for (int64_t i0_bundle = threadIdx.y * blockDim.x + threadIdx.x; i0_bundle < i0_bundles; i0_bundle += blockDim.x * blockDim.y) {
           const int64_t i0_first = low + i0_bundle * 4;
           __align__(16) float x4_bundle[4];
           take(x4_bundle, x4 + i0_first);

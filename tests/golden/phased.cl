@@ -21,7 +21,7 @@ __kernel void phased_phase1(__global const float *restrict x0, __global float *r
     const long i0_end = tile * n3 + n3 < n1 ? tile * n3 + n3 : n1;
     for (long i0 = tile * n3; i0 < i0_end; ++i0) {
       float reduce_max_1_lanes = -INFINITY;
-      for (long i1 = 0 + get_local_id(0); i1 < n0; i1 += get_local_size(0)) {
+      for (long i1 = get_local_id(0); i1 < n0; i1 += get_local_size(0)) {
         const float reduce_max_1_term = fabs(x0[i0 * n0 + i1] - y1[i1]);
         reduce_max_1_lanes = maximum_float(reduce_max_1_lanes, reduce_max_1_term);
       }
@@ -38,7 +38,7 @@ __kernel void phased_phase1(__global const float *restrict x0, __global float *r
       barrier(CLK_LOCAL_MEM_FENCE);
       const float reduce_max_1 = reduce_max_1_all[0];
       barrier(CLK_LOCAL_MEM_FENCE);
-      for (long i1 = 0 + get_local_id(0); i1 < n0; i1 += get_local_size(0)) {
+      for (long i1 = get_local_id(0); i1 < n0; i1 += get_local_size(0)) {
         y0[i0 * n0 + i1] = (x0[i0 * n0 + i1] - y1[i1]) / reduce_max_1;
       }
     }

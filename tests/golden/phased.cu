@@ -8,7 +8,7 @@ extern "C" __global__ void phased(const float *__restrict__ x0, float *__restric
     const int64_t high = low + 300 < n0 ? low + 300 : n0;
     {
       const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
-      for (int64_t i1_bundle = 0 + threadIdx.y * blockDim.x + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x * blockDim.y) {
+      for (int64_t i1_bundle = threadIdx.y * blockDim.x + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x * blockDim.y) {
         const int64_t i1_first = low + i1_bundle * 4;
         __align__(16) float s0_bundle[4];
         #pragma unroll
@@ -28,7 +28,7 @@ extern "C" __global__ void phased(const float *__restrict__ x0, float *__restric
     for (int64_t i0 = 0; i0 < n1; ++i0) {
       {
         const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
-        for (int64_t i1_bundle = 0 + threadIdx.y * blockDim.x + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x * blockDim.y) {
+        for (int64_t i1_bundle = threadIdx.y * blockDim.x + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x * blockDim.y) {
           const int64_t i1_first = low + i1_bundle * 4;
           __align__(16) float s0_bundle[4];
           take_some(s0_bundle, s0 + i1_first - low, high - i1_first);
@@ -51,7 +51,7 @@ extern "C" __global__ void phased(const float *__restrict__ x0, float *__restric
     }
     {
       const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
-      for (int64_t i1_bundle = 0 + threadIdx.y * blockDim.x + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x * blockDim.y) {
+      for (int64_t i1_bundle = threadIdx.y * blockDim.x + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x * blockDim.y) {
         const int64_t i1_first = low + i1_bundle * 4;
         __align__(16) float s0_bundle[4];
         take_some(s0_bundle, s0 + i1_first - low, high - i1_first);
@@ -78,7 +78,7 @@ extern "C" __global__ void phased(const float *__restrict__ x0, float *__restric
       float reduce_max_1_lanes = -__int_as_float(0x7f800000);
       {
         const int64_t i1_bundles = n0 % 4 == 0 ? n0 / 4 : 0;
-        for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
           const int64_t i1_first = i1_bundle * 4;
           __align__(16) float x0_bundle[4];
           take_any(x0_bundle, x0 + i0 * n0 + i1_first);
@@ -104,8 +104,8 @@ extern "C" __global__ void phased(const float *__restrict__ x0, float *__restric
         reduce_max_1 = maximum(a, b);
       }
       {
-        const int64_t i1_bundles = aligned<4>(x0 + i0 * n0 + 0) && aligned<4>(y1) && aligned<4>(y0 + i0 * n0 + 0) ? n0 / 4 : 0;
-        for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+        const int64_t i1_bundles = aligned<4>(x0 + i0 * n0) && aligned<4>(y1) && aligned<4>(y0 + i0 * n0) ? n0 / 4 : 0;
+        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
           const int64_t i1_first = i1_bundle * 4;
           __align__(16) float x0_bundle[4];
           take(x0_bundle, x0 + i0 * n0 + i1_first);

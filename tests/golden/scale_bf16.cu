@@ -4,7 +4,7 @@ extern "C" __global__ void scale_bf16(const uint16_t *__restrict__ x0, const uin
     const int64_t high = low + 8192 < n0 ? low + 8192 : n0;
     {
       const int64_t i0_bundles = aligned<16>(x0 + low) && aligned<16>(x1 + low) && aligned<16>(y0 + low) ? (high - low) / 16 : 0;
-      for (int64_t i0_bundle = 0 + threadIdx.x; i0_bundle < i0_bundles; i0_bundle += blockDim.x) {
+      for (int64_t i0_bundle = threadIdx.x; i0_bundle < i0_bundles; i0_bundle += blockDim.x) {
         const int64_t i0_first = low + i0_bundle * 16;
         __align__(16) uint16_t x0_bundle[16];
         take(x0_bundle, x0 + i0_first);

@@ -7,7 +7,7 @@ extern "C" __global__ void softmax_first(const float *__restrict__ x0, float *__
     const int64_t high = low + 512 < n0 ? low + 512 : n0;
     {
       const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
-      for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+      for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
         const int64_t i1_first = low + i1_bundle * 4;
         __align__(16) float s0_bundle[4];
         #pragma unroll
@@ -27,7 +27,7 @@ extern "C" __global__ void softmax_first(const float *__restrict__ x0, float *__
     for (int64_t i0 = 0; i0 < n1; ++i0) {
       {
         const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
-        for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
           const int64_t i1_first = low + i1_bundle * 4;
           __align__(16) float s0_bundle[4];
           take_some(s0_bundle, s0 + i1_first - low, high - i1_first);
@@ -50,7 +50,7 @@ extern "C" __global__ void softmax_first(const float *__restrict__ x0, float *__
     }
     {
       const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
-      for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+      for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
         const int64_t i1_first = low + i1_bundle * 4;
         __align__(16) float s1_bundle[4];
         #pragma unroll
@@ -70,7 +70,7 @@ extern "C" __global__ void softmax_first(const float *__restrict__ x0, float *__
     for (int64_t i0 = 0; i0 < n1; ++i0) {
       {
         const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
-        for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
           const int64_t i1_first = low + i1_bundle * 4;
           __align__(16) float x0_bundle[4];
           take_some(x0_bundle, x0 + i1_first + i0 * n0, high - i1_first);
@@ -102,7 +102,7 @@ extern "C" __global__ void softmax_first(const float *__restrict__ x0, float *__
     for (int64_t i0 = 0; i0 < n1; ++i0) {
       {
         const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
-        for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
           const int64_t i1_first = low + i1_bundle * 4;
           __align__(16) float y0_bundle[4];
           take_some(y0_bundle, y0 + i1_first + i0 * n0, high - i1_first);

@@ -3,7 +3,7 @@ __kernel void softmax_last(__global const float *restrict x0, __global float *re
     const long i0_end = tile * n1 + n1 < n0 ? tile * n1 + n1 : n0;
     for (long i0 = tile * n1; i0 < i0_end; ++i0) {
       float reduce_max_1_lanes = -INFINITY;
-      for (long i1 = 0 + get_local_id(0); i1 < n2; i1 += get_local_size(0)) {
+      for (long i1 = get_local_id(0); i1 < n2; i1 += get_local_size(0)) {
         const float reduce_max_1_term = x0[i0 * n2 + i1];
         reduce_max_1_lanes = maximum_float(reduce_max_1_lanes, reduce_max_1_term);
       }
@@ -21,7 +21,7 @@ __kernel void softmax_last(__global const float *restrict x0, __global float *re
       const float reduce_max_1 = reduce_max_1_all[0];
       barrier(CLK_LOCAL_MEM_FENCE);
       float reduce_sum_1_lanes = 0.0f;
-      for (long i1 = 0 + get_local_id(0); i1 < n2; i1 += get_local_size(0)) {
+      for (long i1 = get_local_id(0); i1 < n2; i1 += get_local_size(0)) {
         const float exp_1 = exp(x0[i0 * n2 + i1] - reduce_max_1);
         reduce_sum_1_lanes = reduce_sum_1_lanes + exp_1;
         y0[i0 * n2 + i1] = exp_1;
@@ -39,7 +39,7 @@ __kernel void softmax_last(__global const float *restrict x0, __global float *re
       barrier(CLK_LOCAL_MEM_FENCE);
       const float reduce_sum_1 = reduce_sum_1_all[0];
       barrier(CLK_LOCAL_MEM_FENCE);
-      for (long i1 = 0 + get_local_id(0); i1 < n2; i1 += get_local_size(0)) {
+      for (long i1 = get_local_id(0); i1 < n2; i1 += get_local_size(0)) {
         y0[i0 * n2 + i1] = y0[i0 * n2 + i1] / reduce_sum_1;
       }
     }

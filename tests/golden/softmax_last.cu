@@ -5,7 +5,7 @@ extern "C" __global__ void softmax_last(const float *__restrict__ x0, float *__r
       float reduce_max_1_lanes = -__int_as_float(0x7f800000);
       {
         const int64_t i1_bundles = n2 % 4 == 0 ? n2 / 4 : 0;
-        for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
           const int64_t i1_first = i1_bundle * 4;
           __align__(16) float x0_bundle[4];
           take_any(x0_bundle, x0 + i0 * n2 + i1_first);
@@ -31,7 +31,7 @@ extern "C" __global__ void softmax_last(const float *__restrict__ x0, float *__r
       float reduce_sum_1_lanes = 0.0f;
       {
         const int64_t i1_bundles = n2 % 4 == 0 ? n2 / 4 : 0;
-        for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
           const int64_t i1_first = i1_bundle * 4;
           __align__(16) float x0_bundle[4];
           take_any(x0_bundle, x0 + i0 * n2 + i1_first);
@@ -60,7 +60,7 @@ extern "C" __global__ void softmax_last(const float *__restrict__ x0, float *__r
       }
       {
         const int64_t i1_bundles = n2 % 4 == 0 ? n2 / 4 : 0;
-        for (int64_t i1_bundle = 0 + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
+        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
           const int64_t i1_first = i1_bundle * 4;
           __align__(16) float y0_bundle[4];
           take_any(y0_bundle, y0 + i0 * n2 + i1_first);

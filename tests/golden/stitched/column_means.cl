@@ -5,18 +5,18 @@ __kernel void column_means(__global const float *restrict x0, __global float *re
     {
       const long row_end = tile * 8 + 8 < n0 ? tile * 8 + 8 : n0;
       for (long row = tile * 8; row < row_end; ++row) {
-        for (long col = 0 + get_local_id(0); col < 64; col += get_local_size(0)) {
+        for (long col = get_local_id(0); col < 64; col += get_local_size(0)) {
           s0[(row - tile * 8) * 64 + col] = x0[row * 64 + col];
         }
       }
     }
     {
       barrier(CLK_LOCAL_MEM_FENCE);
-      for (long col = 0 + get_local_id(0); col < 64; col += get_local_size(0)) {
+      for (long col = get_local_id(0); col < 64; col += get_local_size(0)) {
         s1[col] = 0.0f;
       }
       for (long item = 0; item < 8; ++item) {
-        for (long col = 0 + get_local_id(0); col < 64; col += get_local_size(0)) {
+        for (long col = get_local_id(0); col < 64; col += get_local_size(0)) {
           s1[col] = s1[col] + s0[item * 64 + col];
         }
       }
@@ -25,7 +25,7 @@ __kernel void column_means(__global const float *restrict x0, __global float *re
       barrier(CLK_LOCAL_MEM_FENCE);
       const long row_end = tile * 8 + 8 < n0 ? tile * 8 + 8 : n0;
       for (long row = tile * 8; row < row_end; ++row) {
-        for (long col = 0 + get_local_id(0); col < 64; col += get_local_size(0)) {
+        for (long col = get_local_id(0); col < 64; col += get_local_size(0)) {
           y0[row * 64 + col] = s0[(row - tile * 8) * 64 + col] - s1[col] / 8.0f;
         }
       }

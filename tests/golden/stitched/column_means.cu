@@ -8,7 +8,7 @@ extern "C" __global__ void column_means(const float *__restrict__ x0, float *__r
       for (int64_t row = tile * 8 + threadIdx.y; row < row_end; row += blockDim.y) {
         {
           const int64_t col_bundles = 64 / 4;
-          for (int64_t col_bundle = 0 + threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
+          for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
             const int64_t col_first = col_bundle * 4;
             __align__(16) float x0_bundle[4];
             take_any(x0_bundle, x0 + row * 64 + col_first);
@@ -31,7 +31,7 @@ extern "C" __global__ void column_means(const float *__restrict__ x0, float *__r
       __syncthreads();
       {
         const int64_t col_bundles = 64 / 4;
-        for (int64_t col_bundle = 0 + threadIdx.y * blockDim.x + threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x * blockDim.y) {
+        for (int64_t col_bundle = threadIdx.y * blockDim.x + threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x * blockDim.y) {
           const int64_t col_first = col_bundle * 4;
           __align__(16) float s1_bundle[4];
           #pragma unroll
@@ -49,7 +49,7 @@ extern "C" __global__ void column_means(const float *__restrict__ x0, float *__r
       for (int64_t item = 0; item < 8; ++item) {
         {
           const int64_t col_bundles = 64 / 4;
-          for (int64_t col_bundle = 0 + threadIdx.y * blockDim.x + threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x * blockDim.y) {
+          for (int64_t col_bundle = threadIdx.y * blockDim.x + threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x * blockDim.y) {
             const int64_t col_first = col_bundle * 4;
             __align__(16) float s1_bundle[4];
             take_any(s1_bundle, s1 + col_first);
@@ -75,7 +75,7 @@ extern "C" __global__ void column_means(const float *__restrict__ x0, float *__r
       for (int64_t row = tile * 8 + threadIdx.y; row < row_end; row += blockDim.y) {
         {
           const int64_t col_bundles = 64 / 4;
-          for (int64_t col_bundle = 0 + threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
+          for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
             const int64_t col_first = col_bundle * 4;
             __align__(16) float s0_bundle[4];
             take_any(s0_bundle, s0 + (row - tile * 8) * 64 + col_first);

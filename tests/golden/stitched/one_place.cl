@@ -6,19 +6,19 @@ __kernel void one_place(__global const float *restrict x0, __global float *restr
     const long row_end = tile * 4 + 4 < n0 ? tile * 4 + 4 : n0;
     for (long row = tile * 4; row < row_end; ++row) {
       barrier(CLK_LOCAL_MEM_FENCE);
-      for (long col = 0 + get_local_id(0); col < 64; col += get_local_size(0)) {
+      for (long col = get_local_id(0); col < 64; col += get_local_size(0)) {
         s0[col] = x0[row * 64 + col];
       }
       barrier(CLK_LOCAL_MEM_FENCE);
-      for (long col = 0 + get_local_id(0); col < 64; col += get_local_size(0)) {
+      for (long col = get_local_id(0); col < 64; col += get_local_size(0)) {
         s1[col] = s0[63 - col];
       }
       barrier(CLK_LOCAL_MEM_FENCE);
-      for (long col = 0 + get_local_id(0); col < 64; col += get_local_size(0)) {
+      for (long col = get_local_id(0); col < 64; col += get_local_size(0)) {
         s2[col] = s1[63 - col];
       }
       barrier(CLK_LOCAL_MEM_FENCE);
-      for (long col = 0 + get_local_id(0); col < 64; col += get_local_size(0)) {
+      for (long col = get_local_id(0); col < 64; col += get_local_size(0)) {
         y0[row * 64 + col] = s2[63 - col];
       }
     }

@@ -9,7 +9,7 @@ extern "C" __global__ void one_place(const float *__restrict__ x0, float *__rest
       __syncwarp();
       {
         const int64_t col_bundles = 64 / 4;
-        for (int64_t col_bundle = 0 + threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
+        for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
           const int64_t col_first = col_bundle * 4;
           __align__(16) float x0_bundle[4];
           take_any(x0_bundle, x0 + row * 64 + col_first);
@@ -29,7 +29,7 @@ extern "C" __global__ void one_place(const float *__restrict__ x0, float *__rest
       __syncwarp();
       {
         const int64_t col_bundles = aligned<4>(s1) ? 64 / 4 : 0;
-        for (int64_t col_bundle = 0 + threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
+        for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
           const int64_t col_first = col_bundle * 4;
           __align__(16) float s1_bundle[4];
           #pragma unroll
@@ -47,7 +47,7 @@ extern "C" __global__ void one_place(const float *__restrict__ x0, float *__rest
       __syncwarp();
       {
         const int64_t col_bundles = aligned<4>(s2) ? 64 / 4 : 0;
-        for (int64_t col_bundle = 0 + threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
+        for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
           const int64_t col_first = col_bundle * 4;
           __align__(16) float s2_bundle[4];
           #pragma unroll
@@ -65,7 +65,7 @@ extern "C" __global__ void one_place(const float *__restrict__ x0, float *__rest
       __syncwarp();
       {
         const int64_t col_bundles = 64 / 4;
-        for (int64_t col_bundle = 0 + threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
+        for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
           const int64_t col_first = col_bundle * 4;
           __align__(16) float y0_bundle[4];
           #pragma unroll

@@ -6,7 +6,7 @@ __kernel void short_rows(__global const float *restrict x0, __global float *rest
     const long last = tile * 32 + 32 < n0 ? tile * 32 + 32 : n0;
     for (long row = first; row < last; ++row) {
       float total_lanes = 0.0f;
-      for (long col = 0 + get_local_id(0); col < n2; col += get_local_size(0)) {
+      for (long col = get_local_id(0); col < n2; col += get_local_size(0)) {
         const float total_term = x0[row * n2 + col];
         total_lanes = total_lanes + total_term;
       }
@@ -31,7 +31,7 @@ __kernel void short_rows(__global const float *restrict x0, __global float *rest
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     for (long row = first; row < last; ++row) {
-      for (long col = 0 + get_local_id(0); col < n2; col += get_local_size(0)) {
+      for (long col = get_local_id(0); col < n2; col += get_local_size(0)) {
         y0[row * n2 + col] = x0[row * n2 + col] * s1[row - first];
       }
     }

@@ -9,7 +9,7 @@ extern "C" __global__ void short_rows(const float *__restrict__ x0, float *__res
       float total_lanes = 0.0f;
       {
         const int64_t col_bundles = n2 % 4 == 0 ? n2 / 4 : 0;
-        for (int64_t col_bundle = 0 + threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
+        for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
           const int64_t col_first = col_bundle * 4;
           __align__(16) float x0_bundle[4];
           take_any(x0_bundle, x0 + row * n2 + col_first);
@@ -36,8 +36,8 @@ extern "C" __global__ void short_rows(const float *__restrict__ x0, float *__res
     }
     __syncthreads();
     {
-      const int64_t row_bundles = aligned<4>(s0 + first - first) && aligned<4>(s1 + first - first) ? (last - first) / 4 : 0;
-      for (int64_t row_bundle = 0 + threadIdx.y * blockDim.x + threadIdx.x; row_bundle < row_bundles; row_bundle += blockDim.x * blockDim.y) {
+      const int64_t row_bundles = aligned<4>(s0) && aligned<4>(s1) ? (last - first) / 4 : 0;
+      for (int64_t row_bundle = threadIdx.y * blockDim.x + threadIdx.x; row_bundle < row_bundles; row_bundle += blockDim.x * blockDim.y) {
         const int64_t row_first = first + row_bundle * 4;
         __align__(16) float s0_bundle[4];
         take(s0_bundle, s0 + row_first - first);
@@ -57,8 +57,8 @@ extern "C" __global__ void short_rows(const float *__restrict__ x0, float *__res
     __syncthreads();
     for (int64_t row = first + threadIdx.y; row < last; row += blockDim.y) {
       {
-        const int64_t col_bundles = aligned<4>(x0 + row * n2 + 0) && aligned<4>(y0 + row * n2 + 0) ? n2 / 4 : 0;
-        for (int64_t col_bundle = 0 + threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
+        const int64_t col_bundles = aligned<4>(x0 + row * n2) && aligned<4>(y0 + row * n2) ? n2 / 4 : 0;
+        for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
           const int64_t col_first = col_bundle * 4;
           __align__(16) float x0_bundle[4];
           take(x0_bundle, x0 + row * n2 + col_first);

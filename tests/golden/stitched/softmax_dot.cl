@@ -6,7 +6,7 @@ __kernel void softmax_dot(__global const float *restrict x0, __global const floa
       const long row_end = tile * 8 + 8 < n0 ? tile * 8 + 8 : n0;
       for (long row = tile * 8; row < row_end; ++row) {
         float most_lanes = -INFINITY;
-        for (long col = 0 + get_local_id(0); col < 64; col += get_local_size(0)) {
+        for (long col = get_local_id(0); col < 64; col += get_local_size(0)) {
           const float most_term = x0[row * 64 + col];
           most_lanes = maximum_float(most_lanes, most_term);
         }
@@ -24,7 +24,7 @@ __kernel void softmax_dot(__global const float *restrict x0, __global const floa
         const float most = most_all[0];
         barrier(CLK_LOCAL_MEM_FENCE);
         float total_lanes = 0.0f;
-        for (long col = 0 + get_local_id(0); col < 64; col += get_local_size(0)) {
+        for (long col = get_local_id(0); col < 64; col += get_local_size(0)) {
           const float e = exp(x0[row * 64 + col] - most);
           s0[(row - tile * 8) * 64 + col] = e;
           total_lanes = total_lanes + e;
@@ -42,7 +42,7 @@ __kernel void softmax_dot(__global const float *restrict x0, __global const floa
         barrier(CLK_LOCAL_MEM_FENCE);
         const float total = total_all[0];
         barrier(CLK_LOCAL_MEM_FENCE);
-        for (long col = 0 + get_local_id(0); col < 64; col += get_local_size(0)) {
+        for (long col = get_local_id(0); col < 64; col += get_local_size(0)) {
           s0[(row - tile * 8) * 64 + col] = s0[(row - tile * 8) * 64 + col] / total;
         }
       }
@@ -50,7 +50,7 @@ __kernel void softmax_dot(__global const float *restrict x0, __global const floa
     {
       barrier(CLK_LOCAL_MEM_FENCE);
       {
-        for (long dot_block = 0 + get_local_id(0); dot_block < 4 * 8; dot_block += get_local_size(0)) {
+        for (long dot_block = get_local_id(0); dot_block < 4 * 8; dot_block += get_local_size(0)) {
           const long dot_i0 = dot_block / 8;
           const long dot_i1 = dot_i0 + 4;
           const long dot_j0 = dot_block % 8;
@@ -78,7 +78,7 @@ __kernel void softmax_dot(__global const float *restrict x0, __global const floa
     }
     {
       barrier(CLK_LOCAL_MEM_FENCE);
-      for (long item = 0 + get_local_id(0); item < 128; item += get_local_size(0)) {
+      for (long item = get_local_id(0); item < 128; item += get_local_size(0)) {
         y0[tile * 128 + item] = s1[item] * 2.0f;
       }
     }

@@ -9,7 +9,7 @@ extern "C" __global__ void softmax_dot(const float *__restrict__ x0, const float
         float most_lanes = -__int_as_float(0x7f800000);
         {
           const int64_t col_bundles = 64 / 4;
-          for (int64_t col_bundle = 0 + threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
+          for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
             const int64_t col_first = col_bundle * 4;
             __align__(16) float x0_bundle[4];
             take_any(x0_bundle, x0 + row * 64 + col_first);
@@ -35,7 +35,7 @@ extern "C" __global__ void softmax_dot(const float *__restrict__ x0, const float
         float total_lanes = 0.0f;
         {
           const int64_t col_bundles = 64 / 4;
-          for (int64_t col_bundle = 0 + threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
+          for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
             const int64_t col_first = col_bundle * 4;
             __align__(16) float x0_bundle[4];
             take_any(x0_bundle, x0 + row * 64 + col_first);
@@ -64,7 +64,7 @@ extern "C" __global__ void softmax_dot(const float *__restrict__ x0, const float
         }
         {
           const int64_t col_bundles = 64 / 4;
-          for (int64_t col_bundle = 0 + threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
+          for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
             const int64_t col_first = col_bundle * 4;
             __align__(16) float s0_bundle[4];
             take_any(s0_bundle, s0 + (row - tile * 8) * 64 + col_first);
@@ -85,7 +85,7 @@ extern "C" __global__ void softmax_dot(const float *__restrict__ x0, const float
     {
       __syncthreads();
       {
-        for (int64_t dot_block = 0 + threadIdx.y * blockDim.x + threadIdx.x; dot_block < 4 * 8; dot_block += blockDim.x * blockDim.y) {
+        for (int64_t dot_block = threadIdx.y * blockDim.x + threadIdx.x; dot_block < 4 * 8; dot_block += blockDim.x * blockDim.y) {
           const int64_t dot_i0 = dot_block / 8;
           const int64_t dot_i1 = dot_i0 + 4;
           const int64_t dot_j0 = dot_block % 8;
@@ -114,8 +114,8 @@ extern "C" __global__ void softmax_dot(const float *__restrict__ x0, const float
     {
       __syncthreads();
       {
-        const int64_t item_bundles = aligned<4>(s1) && aligned<4>(y0 + tile * 128 + 0) ? 128 / 4 : 0;
-        for (int64_t item_bundle = 0 + threadIdx.y * blockDim.x + threadIdx.x; item_bundle < item_bundles; item_bundle += blockDim.x * blockDim.y) {
+        const int64_t item_bundles = aligned<4>(s1) && aligned<4>(y0 + tile * 128) ? 128 / 4 : 0;
+        for (int64_t item_bundle = threadIdx.y * blockDim.x + threadIdx.x; item_bundle < item_bundles; item_bundle += blockDim.x * blockDim.y) {
           const int64_t item_first = item_bundle * 4;
           __align__(16) float s1_bundle[4];
           take(s1_bundle, s1 + item_first);

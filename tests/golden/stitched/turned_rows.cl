@@ -4,15 +4,15 @@ __kernel void turned_rows(__global const float *restrict x0, __global float *res
   for (long tile = get_group_id(0); tile < n1; tile += get_num_groups(0)) {
     const long row_end = tile * 4 + 4 < n0 ? tile * 4 + 4 : n0;
     for (long row = tile * 4; row < row_end; ++row) {
-      for (long col = 0 + get_local_id(0); col < 64; col += get_local_size(0)) {
+      for (long col = get_local_id(0); col < 64; col += get_local_size(0)) {
         s0[col] = x0[row * 64 + col];
       }
       barrier(CLK_LOCAL_MEM_FENCE);
-      for (long col = 0 + get_local_id(0); col < 64; col += get_local_size(0)) {
+      for (long col = get_local_id(0); col < 64; col += get_local_size(0)) {
         s1[col] = s0[63 - col];
       }
       barrier(CLK_LOCAL_MEM_FENCE);
-      for (long col = 0 + get_local_id(0); col < 64; col += get_local_size(0)) {
+      for (long col = get_local_id(0); col < 64; col += get_local_size(0)) {
         y0[row * 64 + col] = s1[63 - col] + s0[col];
       }
     }

@@ -7,7 +7,7 @@ extern "C" __global__ void turned_rows(const float *__restrict__ x0, float *__re
     for (int64_t row = tile * 4 + threadIdx.y; row < row_end; row += blockDim.y) {
       {
         const int64_t col_bundles = 64 / 4;
-        for (int64_t col_bundle = 0 + threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
+        for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
           const int64_t col_first = col_bundle * 4;
           __align__(16) float x0_bundle[4];
           take_any(x0_bundle, x0 + row * 64 + col_first);
@@ -27,7 +27,7 @@ extern "C" __global__ void turned_rows(const float *__restrict__ x0, float *__re
       __syncwarp();
       {
         const int64_t col_bundles = aligned<4>(s1) ? 64 / 4 : 0;
-        for (int64_t col_bundle = 0 + threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
+        for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
           const int64_t col_first = col_bundle * 4;
           __align__(16) float s1_bundle[4];
           #pragma unroll
@@ -45,7 +45,7 @@ extern "C" __global__ void turned_rows(const float *__restrict__ x0, float *__re
       __syncwarp();
       {
         const int64_t col_bundles = 64 / 4;
-        for (int64_t col_bundle = 0 + threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
+        for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
           const int64_t col_first = col_bundle * 4;
           __align__(16) float s0_bundle[4];
           take_any(s0_bundle, s0 + col_first);

@@ -2,7 +2,7 @@ __kernel void whole_tile(__global const float *restrict x0, __global float *rest
   __local float *const s0 = (__local float *)(scratch + 0);
   for (long tile = get_group_id(0); tile < n1; tile += get_num_groups(0)) {
     float most_lanes = -INFINITY;
-    for (long item = 0 + get_local_id(0); item < 1000; item += get_local_size(0)) {
+    for (long item = get_local_id(0); item < 1000; item += get_local_size(0)) {
       const float most_term = x0[tile * 1000 + item];
       most_lanes = maximum_float(most_lanes, most_term);
     }
@@ -22,7 +22,7 @@ __kernel void whole_tile(__global const float *restrict x0, __global float *rest
     barrier(CLK_LOCAL_MEM_FENCE);
     if (get_local_id(0) == 0) s0[0] = most;
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (long item = 0 + get_local_id(0); item < 1000; item += get_local_size(0)) {
+    for (long item = get_local_id(0); item < 1000; item += get_local_size(0)) {
       y0[tile * 1000 + item] = x0[tile * 1000 + item] / s0[0];
     }
   }

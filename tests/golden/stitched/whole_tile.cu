@@ -5,7 +5,7 @@ extern "C" __global__ void whole_tile(const float *__restrict__ x0, float *__res
     float most_lanes = -__int_as_float(0x7f800000);
     {
       const int64_t item_bundles = 1000 / 4;
-      for (int64_t item_bundle = 0 + threadIdx.x; item_bundle < item_bundles; item_bundle += blockDim.x) {
+      for (int64_t item_bundle = threadIdx.x; item_bundle < item_bundles; item_bundle += blockDim.x) {
         const int64_t item_first = item_bundle * 4;
         __align__(16) float x0_bundle[4];
         take_any(x0_bundle, x0 + tile * 1000 + item_first);
@@ -42,8 +42,8 @@ extern "C" __global__ void whole_tile(const float *__restrict__ x0, float *__res
     if (threadIdx.x + threadIdx.y == 0) s0[0] = most;
     __syncthreads();
     {
-      const int64_t item_bundles = aligned<4>(x0 + tile * 1000 + 0) && aligned<4>(y0 + tile * 1000 + 0) ? 1000 / 4 : 0;
-      for (int64_t item_bundle = 0 + threadIdx.x; item_bundle < item_bundles; item_bundle += blockDim.x) {
+      const int64_t item_bundles = aligned<4>(x0 + tile * 1000) && aligned<4>(y0 + tile * 1000) ? 1000 / 4 : 0;
+      for (int64_t item_bundle = threadIdx.x; item_bundle < item_bundles; item_bundle += blockDim.x) {
         const int64_t item_first = item_bundle * 4;
         __align__(16) float x0_bundle[4];
         take(x0_bundle, x0 + tile * 1000 + item_first);
