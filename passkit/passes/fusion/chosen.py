@@ -10,7 +10,7 @@ from passkit.passes.fusion.board import Board
 from passkit.passes.fusion.explore import Explorer, Tried
 from passkit.plan.group import Decision
 from passkit.selection.problem import Pattern, Problem, Selection
-from passkit.values.units import percent_text, seconds_text
+from passkit.values.units import bytes_text, percent_text, seconds_text
 
 FEW = 6
 """Operators of a pattern that are named at most."""
@@ -22,7 +22,7 @@ class Chosen:
 
     ``before`` and ``after`` are the seconds of all that runs, as far as anybody knows them; ``gap``
     is the share of what could be gained at most that was not. What so many of the patterns gain was
-    ``measured``.
+    ``measured``. ``peaks`` are the bytes of values between kernels at most, before and after.
     """
 
     operators: int
@@ -38,6 +38,7 @@ class Chosen:
     before: float
     after: float
     measured: int = 0
+    peaks: tuple[int, int] = (0, 0)
 
     def __str__(self) -> str:
         who = f" by {self.solver}" if self.solver else ""
@@ -47,6 +48,8 @@ class Chosen:
             f"cuts, gap {percent_text(self.gap)}); {seconds_text(self.before)} become "
             f"{seconds_text(self.after)} by the model"
             + (f", of which {self.measured} patterns were measured" if self.measured else "")
+            + f"; at most {bytes_text(self.peaks[0])} between kernels become "
+            + bytes_text(self.peaks[1])
         )
 
 
@@ -56,14 +59,15 @@ def recorded(
     problem: Problem,
     found: Selection,
     chosen: Sequence[Pattern],
-    after: float,
+    left: tuple[float, tuple[int, int]],
 ) -> Chosen:
-    """The selection in numbers."""
+    """The selection in numbers; ``left`` are the seconds afterwards, and both peaks of memory."""
+    after, peaks = left
     return Chosen(
         operators=len(board.of), units=len(board.list), tried=len(explorer.tried),
         pool=len(problem.patterns), rows=found.rows, cuts=found.cuts, rounds=found.rounds,
         solver=found.solver, gap=found.gap, chosen=len(chosen), before=sum(explorer.costs),
-        after=after, measured=sum(t.measured for t in explorer.tried.values()),
+        after=after, measured=sum(t.measured for t in explorer.tried.values()), peaks=peaks,
     )  # fmt: skip
 
 
@@ -109,6 +113,8 @@ class Verdicts:
             reason = f"{name} are no kernel: {best.why.reason}"
             return Decision(*ends, False, best.why.code, reason, best.why.data)
         data: dict[str, object] = {"gain": _told(best.gain), "apart": _told(best.apart)}
+        if best.grown:
+            data["peak_nbytes"] = best.grown
         way_out = f"keep_together=[[{d.producer!r}, {d.consumer!r}]]"
         if not best.pays:
             apart = seconds_text(best.apart)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from attrs import define, field, frozen
 
 from passkit.passes.fusion.board import Board
+from passkit.passes.fusion.memory import Memory, penalty
 from passkit.passes.fusion.scores import Scorer
 from passkit.plan.group import Group
 from passkit.plan.planner import plan_group
@@ -23,6 +24,7 @@ from passkit.selection.problem import Pattern
 from passkit.space.orderly import are_orderly
 from passkit.space.space import Infeasible
 from passkit.space.tiling import Composition
+from passkit.values.units import bytes_text
 
 SHARE, POINTS, LEAST = 0.15, 0.4, 1e-6
 """What a pattern gains at least: of what its units take a share, and one of those without products,
@@ -45,7 +47,8 @@ Members = frozenset[int]
 class Tried:
     """A set of units that was looked at: its gain in seconds, or why it is no kernel.
 
-    ``measured`` where the clock told the gain; ``hoped`` is what the model says then.
+    ``measured`` where the clock told the gain; ``hoped`` is what the model says then. The gain is
+    less by what counts for the bytes that the peak of memory has ``grown`` by.
     """
 
     members: Members
@@ -55,6 +58,7 @@ class Tried:
     why: Infeasible | None = None
     measured: bool = False
     hoped: float = 0.0
+    grown: int = 0
 
     @property
     def promise(self) -> float:
@@ -63,8 +67,9 @@ class Tried:
 
     @property
     def by(self) -> str:
-        """What is said behind a gain that was measured."""
-        return ", as measured" if self.measured else ""
+        """What is said behind a gain: that it was measured, or what memory counts in it."""
+        grown = f", with {bytes_text(self.grown)} more memory at the peak" if self.grown else ""
+        return (", as measured" if self.measured else "") + grown
 
     @property
     def pays(self) -> bool:
@@ -80,6 +85,11 @@ class Explorer:
     scorer: Scorer
     tried: dict[Members, Tried] = field(factory=dict)
     costs: list[float] = field(factory=list)
+    memory: Memory = field(init=False)
+
+    @memory.default
+    def _memory(self) -> Memory:
+        return Memory(self.board)
 
     def run(self) -> list[Pattern]:
         """The patterns that pay."""
@@ -155,13 +165,16 @@ class Explorer:
         refused = self._refused(group, members)
         if refused is not None and refused.code == "alias_hazard":
             return Tried(members, 0.0, apart, why=refused)
-        gain = apart - found if found else 0.0
+        grown = self.memory.growth(members)
+        lost = penalty(grown, self.scorer.target)
+        gain = apart - found - lost if found else 0.0
         measured = self.scorer.measured(group, apart)
         if measured is not None:
-            return Tried(members, apart - measured, apart, SURE, None, True, gain)
+            return Tried(members, apart - measured - lost, apart, SURE, None, True, gain, grown)
         if refused is not None:
             return Tried(members, 0.0, apart, why=refused, hoped=gain)
-        return Tried(members, gain, apart, self._least(group, apart, products))
+        least = self._least(group, apart, products)
+        return Tried(members, gain, apart, least, grown=grown)
 
     def _refused(self, group: Group, members: Members) -> Infeasible | None:
         """Why a group that has a plan had better not be one, whatever the model says."""

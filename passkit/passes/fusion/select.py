@@ -19,6 +19,7 @@ from passkit.passes.context import PassContext
 from passkit.passes.fusion.board import Board
 from passkit.passes.fusion.chosen import Chosen, Verdicts, recorded
 from passkit.passes.fusion.explore import Explorer
+from passkit.passes.fusion.memory import Memory, penalty
 from passkit.passes.fusion.partition import Partition
 from passkit.passes.fusion.scores import Compared, Scorer, Seconds, modelled
 from passkit.passes.fusion.splitting import Bodies, may_differ, split
@@ -87,15 +88,18 @@ def selected(
     patterns = _affordable(board, seen.problem, seen.found)
     made = partition
     before = after = float(sum(explorer.costs))
+    peaks = (explorer.memory.peak,) * 2
     if patterns:
         made = _joined(board, partition, patterns)
-        total = _total(Board(graph, made, context), explorer.scorer)
-        if total is None or total >= before:
+        other = Board(graph, made, context)
+        total, memory = _total(other, explorer.scorer), Memory(other)
+        lost = penalty(explorer.memory.beyond(memory.peak), context.target)
+        if total is None or total + lost >= before:
             patterns, made = [], partition
         else:
-            after = total
+            after, peaks = total, (peaks[0], memory.peak)
     log = list(Verdicts(board, explorer, patterns).settled(partition.log))
-    chosen = recorded(board, explorer, seen.problem, seen.found, patterns, after)
+    chosen = recorded(board, explorer, seen.problem, seen.found, patterns, (after, peaks))
     return evolve(made, log=log), chosen
 
 
