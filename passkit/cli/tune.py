@@ -12,7 +12,7 @@ from importlib import import_module
 from passkit.cli.answer import Answer
 from passkit.cli.model import add_feed_argument, add_model_arguments, load, model_feeds
 from passkit.errors import SettingError
-from passkit.tuning.tuner import BUDGET, Report, Tuned, Tuning, tune
+from passkit.tuning.tuner import BUDGET, RIVALS, Report, Tuned, Tuning, tune
 from passkit.values.units import seconds_text, table
 
 
@@ -22,6 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_feed_argument(parser)
     parser.add_argument("--budget", type=int, default=BUDGET, metavar="N",
                         help=f"templates of a kernel to measure; default: {BUDGET}")  # fmt: skip
+    parser.add_argument("--rivals", type=int, default=RIVALS, metavar="N",
+                        help="groups that were nearly chosen to measure beside what was; "
+                        f"default: {RIVALS}")  # fmt: skip
     parser.add_argument("--again", action="store_true",
                         help="measure what was measured before, too")  # fmt: skip
     parser.add_argument("--operators", action="store_true",
@@ -43,6 +46,7 @@ def run(options: argparse.Namespace) -> Answer:
             shapes={name: array.shape for name, array in feeds.items()},
             executor=executor,
             budget=options.budget,
+            rivals=options.rivals,
             at_once=options.at_once,
             again=options.again,
             operators=options.operators,

@@ -54,11 +54,23 @@ def kernel_seconds(group: Group, plan: Schedule, target: Target) -> float:
     elif _is_plain(group, plan.stitching):
         return _stitched_seconds(group, plan, target)
     else:
-        own = sum(p.schedule.seconds for p in plan.stitching.parts if p.schedule is not None)
-        work = plan.seconds - (1 - rates.folds) * min(own, plan.seconds)
-        work += sum(matrices_of(n) for n in group.ops) * rates.matrix
-        return work + rates.memory * _from_memory(group, target)
+        return _joined_seconds(group, plan, plan.stitching, target)
     return max(work, _from_memory(group, target))
+
+
+def _joined_seconds(
+    group: Group, plan: Schedule, stitching: Stitching, target: Target
+) -> float:
+    """Of a stitched kernel with products: what one thread takes, as of those that it stands for.
+
+    How evenly tiles are shared out is left out, as libraries' products and rows are in tiles too.
+    """
+    rates, tiles = target.rates, stitching.tiles
+    alone = plan.seconds / imbalance(tiles) if isinstance(tiles, int) and tiles else plan.seconds
+    own = sum(p.schedule.seconds for p in stitching.parts if p.schedule is not None)
+    work = alone - (1 - rates.folds) * min(own, alone)
+    work += sum(matrices_of(n) for n in group.ops) * rates.matrix
+    return work + rates.memory * _from_memory(group, target)
 
 
 def _stitched_seconds(group: Group, plan: Schedule, target: Target) -> float:

@@ -34,6 +34,9 @@ WINS = 0.75
 SURE = 40
 """Samples that tell enough of a template, however many the usual one has."""
 
+APART = "apart"
+"""What stands for a template in the record of a group's units, run as kernels of their own."""
+
 Sizes = tuple[tuple[str, int], ...]
 """The numbers that a group's unknown sizes had when it was measured, by their names."""
 
@@ -67,6 +70,30 @@ class Record:
     def measured(self) -> bool:
         """Whether its kernel was run, and may be."""
         return self.source is Source.MEASURED and bool(self.samples) and not self.fault
+
+    @property
+    def tells(self) -> bool:
+        """Whether it tells how much longer a kernel takes than the model says."""
+        return self.measured and self.template != APART and bool(self.model and self.seconds)
+
+    @property
+    def fused_share(self) -> float | None:
+        """Of a record of units `APART`: the seconds of the usual kernel of all over theirs.
+
+        None where the clock sees no difference: in both halves of the rounds, and in `WINS` of all,
+        the same one must be the quicker, and by `MARGIN` in the worse half.
+        """
+        if not self.measured or len(self.beside) != len(self.samples) or not all(self.samples):
+            return None
+        shares = [b / a for a, b in zip(self.samples, self.beside, strict=True)]
+        half = (len(shares) + 1) // 2
+        halves = median(shares[:half]), median(shares[-half:])
+        quicker = sum(s < 1.0 for s in shares)
+        if max(halves) < MARGIN and quicker >= WINS * len(shares):
+            return max(halves)
+        if min(halves) > 1 / MARGIN and len(shares) - quicker >= WINS * len(shares):
+            return min(halves)
+        return None
 
     @property
     def share(self) -> float | None:
@@ -210,6 +237,28 @@ class Evaluator:
                 return Estimate(record.seconds, Source.MEASURED)
         return Estimate(model_seconds(group, plan, target) * self.scale, Source.MODEL)
 
+    def fused_gain(self, group: Group, target: Target) -> float | None:
+        """Seconds that a group saves as one kernel, on the model's scale; None if nobody can say.
+
+        It was measured beside its units, and one of both was clearly the quicker.
+        """
+        record = self._found(group, target).get((), {}).get(APART)
+        share = None if record is None else record.fused_share
+        if record is None or share is None:
+            return None
+        return record.seconds * (1 - share) * self.slowness
+
+    @cached_property
+    def slowness(self) -> float:
+        """What the model says of units over what they took apart, the median of all."""
+        found = [r for r in self.records if r.template == APART and r.measured and r.model]
+        return median(r.model / r.seconds for r in found if r.seconds) if found else 1.0
+
+    @cached_property
+    def compares(self) -> bool:
+        """Whether units of any group were measured beside it."""
+        return any(r.template == APART for r in self.records)
+
     def seconds(
         self, group: Group, target: Target, template: str | Template | None = None
     ) -> float:
@@ -219,7 +268,7 @@ class Evaluator:
     @cached_property
     def scale(self) -> float:
         """What was measured over what the model said of it, the median of all; 1 without any."""
-        both = [r for r in self.records if r.measured and r.model and r.seconds]
+        both = [r for r in self.records if r.tells]
         return median(r.seconds / r.model for r in both) if both else 1.0
 
     def _found(self, group: Group, target: Target) -> dict[Sizes, dict[str, Record]]:
@@ -259,8 +308,9 @@ def ranked(usual: str, found: Sequence[Mapping[str, Record]]) -> list[str]:
     nor one that takes more than `NEVER` times as long at any of the sizes, or left the race early,
     before half of the usual one's rounds or `SURE`: of many with few samples one is quick by luck.
     """
-    tried = [by for by in found if any(r.measured for r in by.values())]
+    tried = [by for by in found if any(r.measured for t, r in by.items() if t != APART)]
     texts = {t for by in tried for t in by if all(t in o and o[t].measured for o in tried)}
+    texts.discard(APART)
     shares = {t: [_share(t, usual, by) for by in tried] for t in texts}
     scores = [Score(exp(sum(map(log, own)) / len(own)), t) for t, own in shares.items()]
     if usual in texts:

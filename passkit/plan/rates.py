@@ -28,6 +28,8 @@ class Rates:
     sum to the next; ``copied`` and ``turned`` for an element of a right operand that is turned, one
     by one or in squares. Rows: a ``sweep`` over one, the end of a ``fold``, an expensive value, a
     ``curve``. Scratch beyond ``near`` bytes takes ``second`` seconds a byte more.
+
+    Plans: a byte more at the peak of memory, from ``far`` on, counts as ``kept`` that are moved.
     """
 
     library: float = 5e10
@@ -53,6 +55,7 @@ class Rates:
     curve: float = 1e-8
     near: int = 32 << 10
     second: float = 5e-12
+    kept: float = 2.0
 
 
 ZEN4 = Rates()

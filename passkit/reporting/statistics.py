@@ -40,7 +40,8 @@ class Statistics:
     ``operators`` are those of each kernel, ``kinds`` count kernels by what dominates them;
     ``seconds`` are the model's of kernels and of libraries, ``scratch`` has for each kernel that
     needs some the bytes of a tile: requested, allocated, and the kernel's seconds. What depends on
-    unknown sizes counts as 0; so many kernels are ``unsized``.
+    unknown sizes counts as 0; so many kernels are ``unsized``. ``between`` are the bytes at most
+    that kernels leave for each other, by the selection; 0 where nothing was to be selected.
     """
 
     operators: tuple[int, ...]
@@ -50,6 +51,7 @@ class Statistics:
     seconds: tuple[float, float]
     scratch: tuple[tuple[int, int, float], ...]
     unsized: int = 0
+    between: int = 0
 
     def rows(self) -> dict[str, Any]:
         """The numbers by name, as JSON can hold them."""
@@ -76,6 +78,7 @@ class Statistics:
             "scratch_seconds": _over(taken, own),
             "scratch_bytes": _over(given, len(self.scratch)),
             "scratch_most": max((b for _, b, _ in self.scratch), default=0),
+            "between_nbytes": self.between,
             "scratch_shared": _over(given, asked),
         }
 
@@ -95,6 +98,8 @@ class Statistics:
             ("outside of libraries", percent_text(r["memory_bound"])),
             ("scratch", shared if self.scratch else "none"),
         ]
+        if self.between:
+            sized.append(("memory between kernels", f"{bytes_text(self.between)} at most"))
         if self.unsized:
             sized = [(name, UNKNOWN) for name, _ in sized]
         return table(("", ""), [
@@ -130,6 +135,7 @@ def statistics(graph: Graph, **options: Any) -> Statistics:
         kinds=dict(sorted(Counter(g.kind.value for g in groups.values()).items())),
         seconds=(sum(times.values()), calls),
         scratch=tuple(scratch),
+        between=chosen.peaks[1] if (chosen := found.attrs["selection"]) is not None else 0,
         unsized=sum(bool(symbols_of(k.sizes)) for k in found.attrs["kernel"].values()),
     )
 

@@ -20,9 +20,10 @@ from attrs import frozen
 
 import passkit.ops  # noqa: F401  (a group names operators)
 from passkit.errors import PasskitError
-from passkit.graph.graph import Graph
+from passkit.graph.graph import Annotation, Graph
 from passkit.passes.context import PassContext
 from passkit.passes.rtcgen import build_kernels
+from passkit.plan.evaluator import APART
 from passkit.plan.group import FUSED
 from passkit.program.compiler import compile
 from passkit.program.executable import Executable
@@ -62,19 +63,22 @@ def wall(run: Callable[[], object], times: int, template: str) -> float:
 class Request:
     """What to measure: a graph of one group as JSON, input shapes, and texts of templates.
 
-    The first template is the one whose bits count. ``options`` are those of `PassContext`.
+    The first template is the one whose bits count. ``options`` are those of `PassContext`. Where
+    `APART` is among the templates, ``apart`` is the graph of several groups that it stands for,
+    whose last bits may be others.
     """
 
     graph: str
     shapes: tuple[tuple[int, ...], ...]
     templates: tuple[str, ...]
     options: Mapping[str, Any]
+    apart: str = ""
 
     def text(self) -> str:
         """As JSON."""
         return json.dumps(
             {"graph": self.graph, "shapes": self.shapes, "templates": self.templates,
-             "options": dict(self.options)}
+             "options": dict(self.options), "apart": self.apart}
         )  # fmt: skip
 
     @staticmethod
@@ -82,7 +86,8 @@ class Request:
         """What `text` wrote."""
         data = json.loads(text)
         shapes = tuple(tuple(s) for s in data["shapes"])
-        return Request(data["graph"], shapes, tuple(data["templates"]), data["options"])
+        return Request(data["graph"], shapes, tuple(data["templates"]), data["options"],
+                       data["apart"])
 
 
 @frozen
@@ -133,7 +138,7 @@ def _measured(asked: Request, clock: Clock) -> Answer:
             continue
         if template == usual:
             wanted = bits
-        elif wanted is not None and bits != wanted:
+        elif wanted is not None and bits != wanted and template != APART:
             faults[template] = OTHER_BITS
     good = {t: run for t, run in runs.items() if t not in faults}
     samples = _in_turns(good, sets[:SETS], clock)
@@ -156,9 +161,13 @@ def _compiled(asked: Request) -> tuple[dict[str, Executable], dict[str, str]]:
     (name,) = (graph.names[n] for n in graph.nodes if n.op is FUSED)
     ready: dict[str, Graph] = {}
     faults: dict[str, str] = {}
-    for template in asked.templates:
+    ways = {
+        t: (_planned_apart(asked.apart), {}) if t == APART else (graph, {name: t})
+        for t in asked.templates
+    }
+    for template, (one, templates) in ways.items():
         try:
-            ready[template] = planned(graph, "CodeGen", templates={name: template})
+            ready[template] = planned(one, "CodeGen", templates=templates)
         except PasskitError as error:
             faults[template] = _said(error)
     kernels = [k for plan in ready.values() for k in plan.attrs["kernel"].values()]
@@ -168,7 +177,8 @@ def _compiled(asked: Request) -> tuple[dict[str, Executable], dict[str, str]]:
     runs: dict[str, Executable] = {}
     for template in ready:
         try:
-            runs[template] = compile(graph, templates={name: template})
+            one, templates = ways[template]
+            runs[template] = compile(one, templates=templates)
         except PasskitError as error:
             faults[template] = _said(error)
     return runs, faults
@@ -178,6 +188,15 @@ def _planned_as_one(text: str) -> Graph:
     """The graph of a group, which Fusion leaves as it is."""
     (node,) = (n for n in from_json(text).nodes if n.op is FUSED)
     return single(node, node.inputs)
+
+
+def _planned_apart(text: str) -> Graph:
+    """A graph of several groups, which Fusion leaves as it is."""
+    graph = from_json(text)
+    bodies = {n: n.params["body"] for n in graph.nodes if n.op is FUSED}
+    return graph.with_attrs(
+        subgraph=Annotation("subgraph", bodies), fusion_log=(), shape_guards=()
+    )
 
 
 def _inputs(asked: Request, runs: Mapping[str, Executable]) -> list[dict[str, Any]]:

@@ -19,25 +19,31 @@ from passkit.errors import CompilerError, FeedError, SettingError, nearest
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry
 from passkit.library.store import add, snapshot
+from passkit.passes.apply import ApplyPasses
 from passkit.passes.context import PassContext, current
+from passkit.passes.fusion.rivals import rivals
 from passkit.passes.hints import within
-from passkit.plan.evaluator import Evaluator, Record, Sizes, ranked
+from passkit.plan.evaluator import APART, Evaluator, Record, Sizes, ranked
 from passkit.plan.planner import plan_group
 from passkit.plan.schedule import Schedule, Source
-from passkit.program.planning import planned
+from passkit.program.planning import LADDER, planned
 from passkit.runtime.feeds import bind_sizes
 from passkit.runtime.native.compiler import INSTALL_HINT, find_compiler
 from passkit.templating.naming import template_of
-from passkit.tuning.measure import Answer, Clock, measure
-from passkit.tuning.wanted import Job, jobs, sizes_of
-from passkit.tuning.workers import DeadError, HungError, Workers
+from passkit.tuning.measure import Answer, Clock
+from passkit.tuning.pool import Pool
+from passkit.tuning.wanted import Job, jobs, rival_job, sizes_of
+from passkit.tuning.workers import DeadError, HungError
 
-BUDGET = 8
-"""Templates of a group that are measured, the most promising by the model."""
+BUDGET, RIVALS = 8, 4
+"""Templates of a group that are measured, the most promising by the model; and patterns that were
+not chosen, the nearest to it, each against its units."""
 MOST_ROUNDS = 8
 """How often a graph is compiled anew at most; it is stable after two as a rule."""
 LIMIT, EACH = 60.0, 20.0
 """Seconds after which a measurement counts as hung: in all, and more for each template."""
+LAST, ANALYSES = LADDER[LADDER.index("Fusion") - 1], ("Complete", "InferShape", "InferType")
+"""What a graph has been through when Fusion gets it."""
 GRACE = 5.0
 """Seconds after that in which an executor may say so itself."""
 
@@ -92,6 +98,7 @@ def tune(
     executor: Executor | None = None,
     clock: Clock | None = None,
     budget: int = BUDGET,
+    rivals: int = RIVALS,
     at_once: int = 1,
     again: bool = False,
     operators: bool = False,
@@ -104,8 +111,10 @@ def tune(
     wherever ``executor`` runs functions, ``at_once`` at a time; ``clock`` is one of your own, which
     such an executor must be able to take along. Of each group the ``budget`` most promising
     templates are measured, those that are not yet, or all of them ``again``; with ``operators``
-    each operator by itself, too, so that what fusing gains is known. ``report`` is told how far it
-    is. ``options`` are those of `PassContext`; the target must be "cpu".
+    each operator by itself, too, so that what fusing gains is known. Patterns with a stitched
+    kernel that were chosen, and as many as ``rivals`` that nearly were, are measured beside their
+    units, so that the next plan chooses by that. ``report`` is told how far it is. ``options`` are
+    those of `PassContext`; the target must be "cpu".
 
     Raises: SettingError for options that do not fit; FeedError for shapes of no input;
     CompilerError without a compiler; CacheError when the library cannot be written.
@@ -113,9 +122,11 @@ def tune(
     if not isinstance(graph, Graph):
         graph = Graph(graph)
     context = (current() or PassContext()).with_options(**options)
-    _check(context, executor, clock, budget, at_once)
-    pool = _Pool(executor, clock)
-    limits = budget, at_once, again, operators
+    _check(context, executor, clock, {"budget": budget, "at_once": at_once})
+    if type(rivals) is not int or rivals < 0:
+        raise SettingError(f"tune needs rivals of at least 0, got {rivals!r}")
+    pool = Pool(executor, clock)
+    limits = budget, rivals, at_once, again, operators
     try:
         sizes = _sizes(graph, shapes or {})
         return _Tuner(graph, context, sizes, limits, pool, report or (lambda *_: None)).run()
@@ -124,7 +135,7 @@ def tune(
 
 
 def _check(
-    context: PassContext, executor: Executor | None, clock: Clock | None, budget: int, at_once: int
+    context: PassContext, executor: Executor | None, clock: Clock | None, counts: Mapping[str, int]
 ) -> None:
     if context.target.name != "cpu":
         raise SettingError(
@@ -140,7 +151,7 @@ def _check(
             f"a worker process has the clock on the wall, not {clock!r}; give an executor that "
             f"runs functions in this process, such as ThreadPoolExecutor(1)"
         )
-    for name, value in (("budget", budget), ("at_once", at_once)):
+    for name, value in counts.items():
         if type(value) is not int or value < 1:
             raise SettingError(f"tune needs {name} of at least 1, got {value!r}")
     if find_compiler() is None:
@@ -178,15 +189,15 @@ class _Tuner:
         graph: Graph,
         context: PassContext,
         sizes: Mapping[str, int],
-        limits: tuple[int, int, bool, bool],
-        pool: _Pool,
+        limits: tuple[int, int, int, bool, bool],
+        pool: Pool,
         report: Report,
     ) -> None:
         self.graph, self.context, self.sizes = graph, context, sizes
-        self.budget, self.at_once, self.again, self.operators = limits
+        self.budget, self.rivals, self.at_once, self.again, self.operators = limits
         self.pool, self.report = pool, report
         self.measured = 0
-        self.refused: set[tuple[str, Sizes]] = set()
+        self.refused: set[tuple[str, Sizes, bool]] = set()
         self.remarks: list[str] = []
 
     def run(self) -> Tuning:
@@ -205,27 +216,49 @@ class _Tuner:
     def wanted(self, again: bool) -> Iterator[Job]:
         """What is not measured: of the plan all groups, of operators by themselves the usual way.
 
-        What cannot be measured is not tried again.
+        And of complex patterns how they do beside their units. What cannot be measured is not tried
+        again.
         """
+        seen = set(self.refused)
+        for job in self.all_jobs(again):
+            mark = job.group.key, job.sizes, bool(job.request.apart)
+            if mark not in seen:
+                seen.add(mark)
+                yield job
+
+    def all_jobs(self, again: bool) -> Iterator[Job]:
+        """The same, with what was refused, or met before."""
         evaluator = snapshot().evaluator
         options = {"target": "cpu", "numerics": self.context.numerics}
-        seen = set(self.refused)
         for fusion in (None, "none") if self.operators else (None,):
             budget = self.budget if fusion is None else 1
             for plan in self.plans(evaluator, fusion):
-                for job in jobs(plan, evaluator, self.sizes, budget, options, again):
-                    if (job.group.key, job.sizes) not in seen:
-                        seen.add((job.group.key, job.sizes))
-                        yield job
+                yield from jobs(plan, evaluator, self.sizes, budget, options, again)
+        if self.rivals and self.context.fusion == "stitch":
+            for graph, context in self.graphs(evaluator):
+                with context:
+                    before = ApplyPasses(planned(graph, LAST), ANALYSES)
+                    for rival in rivals(before, context, self.rivals):
+                        job = rival_job(rival, evaluator, context.target, options, again)
+                        if job is not None:
+                            yield job
 
     def plans(self, evaluator: Evaluator, fusion: str | None = None) -> Iterator[Graph]:
         """The graph as it is planned now, and those that operators such as loops hold."""
+        for graph, context in self.graphs(evaluator, fusion):
+            with context:
+                yield planned(graph, "SchedulePlan")
+
+    def graphs(
+        self, evaluator: Evaluator, fusion: str | None = None
+    ) -> Iterator[tuple[Graph, PassContext]]:
+        """The graph, and those inside that its plan still holds, with what they are planned by."""
         todo = deque([(self.graph, self.context.with_options(evaluator=evaluator, fusion=fusion))])
         while todo:
             graph, context = todo.popleft()
+            yield graph, context
             with context:
                 plan = planned(graph, "SchedulePlan")
-            yield plan
             for node in plan.nodes:
                 for inner in (v for v in node.params.values() if isinstance(v, Graph)):
                     hints = within(inner, context)
@@ -273,18 +306,28 @@ class _Tuner:
             self.remarks.append(self.pool.give_up(f"the pool of an executor broke: {error}"))
             return self.failed(task, "crashed")
         except Exception as error:  # noqa: BLE001, RUF100  (of whatever the executor has run)
-            self.refused.add((task.job.group.key, task.job.sizes))
-            self.remarks.append(f"{task.job.operators}: not measured: {error}")
+            job = task.job
+            self.refused.add((job.group.key, job.sizes, bool(job.request.apart)))
+            self.remarks.append(f"{job.operators}: not measured: {error}")
             return []
         self.keep(task.job, answer, count=not task.sure)
         if task.sure or not answer.beside:
             return []
         usual = task.templates[0]
         known = snapshot().evaluator.known(task.job.group, task.job.sizes)
+        if task.job.request.apart:
+            return self.doubted(task, known.get(APART))
         best = ranked(usual, [known])[0]
         if best == usual or best not in answer.samples:
             return []
         return [_Task(task.job, (usual, best), sure=True)]
+
+    def doubted(self, task: _Task, units: Record | None) -> list[_Task]:
+        """Once more, where a pattern did otherwise than the plan has it."""
+        share = None if units is None else units.fused_share
+        if share is None or (share < 1.0) == task.job.chosen:
+            return []
+        return [evolve(task, sure=True)]
 
     def failed(self, task: _Task, fault: str) -> list[_Task]:
         """Smaller tasks, to find the template that it was; that one is marked.
@@ -315,46 +358,6 @@ class _Tuner:
         add(records)
 
 
-class _Pool:
-    """Who measures: the executor that was given, else worker processes."""
-
-    def __init__(self, executor: Executor | None, clock: Clock | None) -> None:
-        self.workers: Workers | None = Workers() if executor is None else None
-        self.executor = executor
-        self.clock = clock
-
-    def submit(self, request: str, limit: float, anew: bool = False) -> Future[str]:
-        """Measure what a request says, in so many seconds at most where that can be ended.
-
-        Where that is possible, by a process that has measured nothing before.
-        """
-        if self.workers is not None:
-            if anew:
-                self.workers.renew()
-            self.workers.limit = limit
-            return self.workers.submit(measure, request)
-        assert self.executor is not None
-        if self.clock is None:
-            return self.executor.submit(measure, request)
-        return self.executor.submit(measure, request, self.clock)
-
-    def give_up(self, why: str) -> str:
-        """Take worker processes from now on; a remark that says so.
-
-        Raises: SettingError where they cannot have the clock.
-        """
-        if self.clock is not None:
-            raise SettingError(f"{why}, and worker processes cannot have the clock {self.clock!r}")
-        if self.workers is None:
-            self.workers = Workers()
-        return f"{why}; what was left was measured by worker processes"
-
-    def close(self) -> None:
-        """End the worker processes."""
-        if self.workers is not None:
-            self.workers.shutdown(wait=False)
-
-
 def _tuned(
     plan: Graph, evaluator: Evaluator, sizes: Mapping[str, int]
 ) -> Iterable[Tuned]:
@@ -374,6 +377,6 @@ def _tuned(
             template=now,
             before=before,
             after=after,
-            measured=sum(r.source is Source.MEASURED for r in known.values()),
-            faults={t: r.fault for t, r in known.items() if r.fault},
+            measured=sum(r.source is Source.MEASURED for t, r in known.items() if t != APART),
+            faults={t: r.fault for t, r in known.items() if r.fault and t != APART},
         )

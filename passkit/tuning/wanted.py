@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node, var
-from passkit.plan.evaluator import Evaluator, Record, Sizes
+from passkit.passes.fusion.rivals import Rival
+from passkit.plan.costs import model_seconds
+from passkit.plan.evaluator import APART, Evaluator, Record, Sizes
 from passkit.plan.group import Group, fused_node
+from passkit.plan.planner import plan_group
 from passkit.plan.schedule import Schedule, Source
 from passkit.plan.target import Target
 from passkit.plan.variants import Variant, variants
 from passkit.serial.json import to_json
+from passkit.templating.naming import template_of
 from passkit.tuning.measure import Answer, Request
 from passkit.values.size import evaluate, numel, symbols_of
 
@@ -23,7 +27,9 @@ from passkit.values.size import evaluate, numel, symbols_of
 class Job:
     """A group with the templates that are not measured at these sizes.
 
-    ``ways`` are those within the budget, the usual one first, and ``left`` those beyond it.
+    ``ways`` are those within the budget, the usual one first, and ``left`` those beyond it. Of a
+    rival the units run apart as well, ``apart`` seconds by the model; it is ``chosen`` if the plan
+    of now has it.
     """
 
     group: Group
@@ -33,11 +39,13 @@ class Job:
     request: Request
     ways: tuple[Variant, ...]
     left: tuple[Variant, ...]
+    apart: float = 0.0
+    chosen: bool = True
 
     def record(self, template: str, answer: Answer) -> Record:
         """What was measured of a template."""
         samples, fault = answer.samples.get(template, ()), answer.faults.get(template, "")
-        model = next((v.seconds for v in self.ways if str(v.template) == template), 0.0)
+        model = next((v.seconds for v in self.ways if str(v.template) == template), self.apart)
         return Record(
             *(self.group.key, template, self.sizes, Source.MEASURED, samples, model, fault),
             operators=self.operators,
@@ -98,6 +106,27 @@ def jobs(
                 ways[:budget],
                 tuple(v for v in ways[budget:] if str(v.template) not in known),
             )
+
+
+def rival_job(
+    rival: Rival, evaluator: Evaluator, target: Target, options: Mapping[str, str], again: bool
+) -> Job | None:
+    """A job that holds a pattern against its units; None where that was done."""
+    group = rival.group
+    if not again and _is_known(evaluator.known(group).get(APART)):
+        return None
+    plan = plan_group(group, target)
+    assert isinstance(plan, Schedule)
+    usual = Variant(template_of(group, plan, target), plan, model_seconds(group, plan, target))
+    variables = {n: _var(k, n) for k, n in enumerate(group.inputs)}
+    apart = rival.apart.rebuild(
+        lambda node, inputs: variables[node].node.entries if node in variables else None
+    )
+    request = _request(group, (), (str(usual.template), APART), options)
+    return Job(
+        group, rival.names[-1], ", ".join(n.label for n in group.ops), (),
+        evolve(request, apart=to_json(apart)), (usual,), (), rival.seconds, rival.chosen,
+    )  # fmt: skip
 
 
 UNKNOWN = 64

@@ -139,7 +139,7 @@ def test_statistics_of_a_plan(capsys: Capture, tmp_path: Path) -> None:
 
 def test_statistics_of_unknown_sizes(capsys: Capture) -> None:
     """What nobody can know is not called none, and the way to know it is said."""
-    assert printed(capsys, "explain", DIGITS, "--statistics").count("give them by --shape") == 3
+    assert printed(capsys, "explain", DIGITS, "--statistics").count("give them by --shape") == 4
     sized = printed(capsys, "explain", DIGITS, "--statistics", "--shape", "x=32,8,8")
     assert "unknown" not in sized and "0 ns" not in sized
 

@@ -25,12 +25,13 @@ from passkit.plan.schedule import Source
 from passkit.plan.target import Target, cpu, target_of
 from passkit.plan.typical import typical
 from passkit.program.planning import LADDER
+from passkit.reporting.statistics import statistics
 from passkit.selection.exact import exact
 from passkit.selection.greedy import beam
 from passkit.selection.greedy import greedy as by_gain
 from passkit.selection.problem import problem_of
 from passkit.templating.naming import template_of
-from passkit.values.units import seconds_text
+from passkit.values.units import bytes_text, seconds_text
 from tests.planned import agrees, feeds_of
 from tests.selection.test_selection import best
 
@@ -131,7 +132,7 @@ def test_what_had_better_not_be_one(code: str, graph: pk.Graph) -> None:
 
 @pytest.mark.parametrize("options, wanted", [
     ({"fuel": 0}, []),
-    ({"keep_apart": [["div", "matmul_1"]]}, [SOFTMAX]),
+    ({"keep_apart": [["div", "matmul_1"]]}, [f"matmul {SOFTMAX}"]),
     ({"no_fuse": ["matmul"]}, [f"{SOFTMAX} matmul"]),
     ({"no_fuse": ["matmul", "matmul_1"]}, [SOFTMAX]),
     ({"keep_together": [["mul", "div"]]}, [SOFTMAX]),
@@ -234,6 +235,46 @@ def test_a_device_with_numbers_selects() -> None:
     blocks = evolve(GPU, name="blocks")
     feeds = feeds_of(graph, np.random.default_rng(0))
     agrees(graph, feeds, pk.compile(graph, target=blocks)(feeds), rtol=1e-4)
+
+
+def kept(width: int) -> pk.Graph:
+    """A product of something wide, whose result waits for what is made of something as wide."""
+    x, z = pk.var("x", (8, 32, width)), pk.var("z", (8, 32, width))
+    y = o.matmul(o.cumsum(x, axis=1), pk.var("w", (8, width, 4)))
+    later = o.reduce_sum(o.cumsum(o.cumsum(z, axis=1), axis=2), axis=2, keepdims=True)
+    return pk.Graph([o.tanh(y + o.cumsum(later, axis=1))])
+
+
+def test_what_keeps_memory_is_worth_less() -> None:
+    """A kernel that saves time but needs what is wide for longer: bytes at the peak decide.
+
+    Those that caches have no room for. They are estimated as storage is planned; explanations and
+    the selection's numbers tell them.
+    """
+    slow = evolve(cpu(), launch=1e-4, bandwidth=2e8, meeting=0.0)
+    made, arenas, room = {}, {}, 300 << 10
+    for weight in (0.0, 2.0):
+        target = evolve(slow, rates=evolve(slow.rates, far=room, kept=weight))
+        made[weight] = fused(kept(256), target=target)
+        storage = pk.ApplyPasses(made[weight], "PlanMemory").attrs["storage"]
+        arenas[weight] = storage.bind({})[1]
+
+    free, dear = (made[w].attrs["selection"] for w in (0.0, 2.0))
+    assert (free.chosen, dear.chosen) == (1, 0)
+    assert "matmul add tanh" in kernels(made[0.0]) and "add tanh" in kernels(made[2.0])
+    assert free.peaks[0] == dear.peaks[0] == dear.peaks[1]
+    for (_, after), arena in ((free.peaks, arenas[0.0]), (dear.peaks, arenas[2.0])):
+        assert after == pytest.approx(arena, rel=0.02)
+    wide = 8 * 32 * 256 * 4
+    assert free.peaks[1] - free.peaks[0] == pytest.approx(wide, rel=0.05)
+    assert f"{bytes_text(free.peaks[0])} between kernels become {bytes_text(free.peaks[1])}" in str(
+        free
+    )
+    text = str(statistics(kept(256), target=target))
+    assert "memory between kernels" in text and bytes_text(dear.peaks[1]) in text
+    (d,) = pk.explain(made[2.0]).why("matmul", "add")
+    assert d.code == "negative_score" and d.data["peak_nbytes"] == free.peaks[1] - room
+    assert f"{bytes_text(d.data['peak_nbytes'])} more memory at the peak" in d.reason
 
 
 def test_other_strategies_select_nothing() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from attrs import evolve
 
 import passkit as pk
@@ -53,3 +54,19 @@ def test_what_is_gathered_is_all_that_is_read() -> None:
     assert least_bytes(pk.Graph([o.exp(rows)])) == 5 * 8 * 4 + 5 * 8 + 5 * 8 * 4
     whole = pk.Graph([o.exp(rows), o.exp(table)])
     assert least_bytes(whole) == 10_000 * 8 * 4 * 2 + 5 * 8 + 5 * 8 * 4
+
+
+def test_a_head_of_attention_takes_as_long_beside_few_as_beside_many() -> None:
+    """One thread's seconds are compared with those of libraries, whose tiles nobody counts."""
+    each = []
+    for heads in (16, 64):
+        q, k, v = (pk.var(n, (heads, 94, 32)) for n in "qkv")
+        s = o.matmul(q, k, transpose_b=True)
+        e = o.exp(s - o.reduce_max(s, axis=-1, keepdims=True))
+        found = group_of([o.matmul(e / o.reduce_sum(e, axis=-1, keepdims=True), v)])
+        plan = plan_group(found, CPU)
+        assert not isinstance(plan, Infeasible) and plan.stitching is not None
+        each.append((modelled(found, CPU) / heads, plan.seconds / heads))
+
+    (few, planned_few), (many, planned_many) = each
+    assert few == pytest.approx(many, rel=0.01) and planned_few > 1.02 * planned_many

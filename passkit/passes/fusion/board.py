@@ -147,10 +147,11 @@ class Board:
                 near = self.readers.get(e, set()) & inside
                 if near:
                     stays = e in self.heads or self.readers[e] - inside
-                    total += (len(near) + (not stays)) * self._nbytes(e)
+                    total += (len(near) + (not stays)) * self.nbytes(e)
         return total
 
-    def _nbytes(self, entry: Entry) -> int:
+    def nbytes(self, entry: Entry) -> int:
+        """The bytes of a value, with `USUAL` for unknown sizes."""
         size = guessed(numel(self.graph.shape(entry)), USUAL)
         return size * self.graph.dtype(entry).nbytes
 

@@ -10,7 +10,7 @@ from passkit.passes.fusion.board import Board
 from passkit.passes.fusion.explore import Explorer, Tried
 from passkit.plan.group import Decision
 from passkit.selection.problem import Pattern, Problem, Selection
-from passkit.values.units import percent_text, seconds_text
+from passkit.values.units import bytes_text, percent_text, seconds_text
 
 FEW = 6
 """Operators of a pattern that are named at most."""
@@ -21,7 +21,8 @@ class Chosen:
     """A selection in numbers: of how many patterns what was chosen, by whom, and what that saves.
 
     ``before`` and ``after`` are the seconds of all that runs, as far as anybody knows them; ``gap``
-    is the share of what could be gained at most that was not.
+    is the share of what could be gained at most that was not. What so many of the patterns gain was
+    ``measured``. ``peaks`` are the bytes of values between kernels at most, before and after.
     """
 
     operators: int
@@ -36,6 +37,8 @@ class Chosen:
     chosen: int
     before: float
     after: float
+    measured: int = 0
+    peaks: tuple[int, int] = (0, 0)
 
     def __str__(self) -> str:
         who = f" by {self.solver}" if self.solver else ""
@@ -44,6 +47,9 @@ class Chosen:
             f"{self.pool} of them pay, {self.chosen} chosen{who} ({self.rows} rows, {self.cuts} "
             f"cuts, gap {percent_text(self.gap)}); {seconds_text(self.before)} become "
             f"{seconds_text(self.after)} by the model"
+            + (f", of which {self.measured} patterns were measured" if self.measured else "")
+            + f"; at most {bytes_text(self.peaks[0])} between kernels become "
+            + bytes_text(self.peaks[1])
         )
 
 
@@ -53,14 +59,15 @@ def recorded(
     problem: Problem,
     found: Selection,
     chosen: Sequence[Pattern],
-    after: float,
+    left: tuple[float, tuple[int, int]],
 ) -> Chosen:
-    """The selection in numbers."""
+    """The selection in numbers; ``left`` are the seconds afterwards, and both peaks of memory."""
+    after, peaks = left
     return Chosen(
         operators=len(board.of), units=len(board.list), tried=len(explorer.tried),
         pool=len(problem.patterns), rows=found.rows, cuts=found.cuts, rounds=found.rounds,
         solver=found.solver, gap=found.gap, chosen=len(chosen), before=sum(explorer.costs),
-        after=after,
+        after=after, measured=sum(t.measured for t in explorer.tried.values()), peaks=peaks,
     )  # fmt: skip
 
 
@@ -68,7 +75,7 @@ class Verdicts:
     """What became of edges between units, where that was decided by what they would gain."""
 
     def __init__(self, board: Board, explorer: Explorer, chosen: Sequence[Pattern]) -> None:
-        self.board, self.chosen = board, chosen
+        self.board, self.explorer, self.chosen = board, explorer, chosen
         self.home = {k: p for p in chosen for k in p.members}
         self.tried: dict[int, list[Tried]] = {}
         for t in explorer.tried.values():
@@ -92,8 +99,8 @@ class Verdicts:
         ends = d.producer, d.consumer
         home = self.home.get(one)
         if home is not None and home is self.home.get(another):
-            gain = seconds_text(home.gain)
-            reason = f"one kernel saves {gain}"
+            by = self.explorer.tried[home.members].by
+            reason = f"one kernel saves {seconds_text(home.gain)}{by}"
             return Decision(*ends, True, "fused", reason, {"gain": _told(home.gain)})
         both = [t for t in self.tried.get(one, ()) if another in t.members]
         if not both:
@@ -106,20 +113,22 @@ class Verdicts:
             reason = f"{name} are no kernel: {best.why.reason}"
             return Decision(*ends, False, best.why.code, reason, best.why.data)
         data: dict[str, object] = {"gain": _told(best.gain), "apart": _told(best.apart)}
+        if best.grown:
+            data["peak_nbytes"] = best.grown
         way_out = f"keep_together=[[{d.producer!r}, {d.consumer!r}]]"
         if not best.pays:
             apart = seconds_text(best.apart)
             more = f"takes {seconds_text(-best.gain)} more than" if best.gain < 0 else (
                 f"saves only {seconds_text(best.gain)} of"
             )  # fmt: skip
-            reason = f"one kernel of {name} {more} the {apart} that they take apart"
+            reason = f"one kernel of {name} {more} the {apart} that they take apart{best.by}"
             return Decision(*ends, False, "negative_score", reason, data, way_out)
         won = [p for p in self.chosen if not p.members.isdisjoint(best.members)]
         winners = "; ".join(self._called(p.members) for p in won) or "nothing, as fuel is used up"
         data |= {"winner": winners, "winner_gain": _told(sum(p.gain for p in won))}
         reason = (
-            f"one kernel of {name} would save {seconds_text(best.gain)}, but others were chosen: "
-            f"{winners}"
+            f"one kernel of {name} would save {seconds_text(best.gain)}{best.by}, but others were "
+            f"chosen: {winners}"
         )
         return Decision(*ends, False, "lost_in_ilp", reason, data, way_out)
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from attrs import define, field, frozen
 
 from passkit.passes.fusion.board import Board
+from passkit.passes.fusion.memory import Memory, penalty
 from passkit.passes.fusion.scores import Scorer
 from passkit.plan.group import Group
 from passkit.plan.planner import plan_group
@@ -23,6 +24,7 @@ from passkit.selection.problem import Pattern
 from passkit.space.orderly import are_orderly
 from passkit.space.space import Infeasible
 from passkit.space.tiling import Composition
+from passkit.values.units import bytes_text
 
 SHARE, POINTS, LEAST = 0.15, 0.4, 1e-6
 """What a pattern gains at least: of what its units take a share, and one of those without products,
@@ -43,13 +45,31 @@ Members = frozenset[int]
 
 @frozen
 class Tried:
-    """A set of units that was looked at: its gain in seconds, or why it is no kernel."""
+    """A set of units that was looked at: its gain in seconds, or why it is no kernel.
+
+    ``measured`` where the clock told the gain; ``hoped`` is what the model says then. The gain is
+    less by what counts for the bytes that the peak of memory has ``grown`` by.
+    """
 
     members: Members
     gain: float
     apart: float = 0.0
     least: float = LEAST
     why: Infeasible | None = None
+    measured: bool = False
+    hoped: float = 0.0
+    grown: int = 0
+
+    @property
+    def promise(self) -> float:
+        """What it may gain: others are grown from it even if a clock was not in its favour."""
+        return max(self.gain, self.hoped)
+
+    @property
+    def by(self) -> str:
+        """What is said behind a gain: that it was measured, or what memory counts in it."""
+        grown = f", with {bytes_text(self.grown)} more memory at the peak" if self.grown else ""
+        return (", as measured" if self.measured else "") + grown
 
     @property
     def pays(self) -> bool:
@@ -65,6 +85,11 @@ class Explorer:
     scorer: Scorer
     tried: dict[Members, Tried] = field(factory=dict)
     costs: list[float] = field(factory=list)
+    memory: Memory = field(init=False)
+
+    @memory.default
+    def _memory(self) -> Memory:
+        return Memory(self.board)
 
     def run(self) -> list[Pattern]:
         """The patterns that pay."""
@@ -116,25 +141,40 @@ class Explorer:
             return None
         apart = sum(self.costs[k] for k in members)
         products = any(map(board.is_product, members))
-        if self.most(members) <= (max(LEAST, SHARE * apart) if products else SURE):
+        strict = products and self.scorer.compared is None
+        if self.most(members) <= (max(LEAST, SHARE * apart) if strict else SURE):
             return None
         own, copies = board.nodes(members)
         misfit = board.limits.all([*own, *copies])
         if len(own) > LARGEST or misfit is not None:
             return None
-        group = board.group(members)
+        made = self._tried(members, board.group(members), apart, products)
+        if made is not None:
+            self.tried[members] = made
+        return made
+
+    def _tried(
+        self, members: Members, group: Group, apart: float, products: bool
+    ) -> Tried | None:
+        """What a group gains over its units, which take ``apart``; None if nobody may ask."""
         found = self.scorer.cost(group)
-        if isinstance(found, float):
-            found = self._refused(group, members) or found
         if found is None:
             return None
         if isinstance(found, Infeasible):
-            made = Tried(members, 0.0, apart, why=found)
-        else:
-            least = self._least(group, apart, products)
-            made = Tried(members, apart - found if found else 0.0, apart, least)
-        self.tried[members] = made
-        return made
+            return Tried(members, 0.0, apart, why=found)
+        refused = self._refused(group, members)
+        if refused is not None and refused.code == "alias_hazard":
+            return Tried(members, 0.0, apart, why=refused)
+        grown = self.memory.growth(members)
+        lost = penalty(grown, self.scorer.target)
+        gain = apart - found - lost if found else 0.0
+        measured = self.scorer.measured(group, apart)
+        if measured is not None:
+            return Tried(members, apart - measured - lost, apart, SURE, None, True, gain, grown)
+        if refused is not None:
+            return Tried(members, 0.0, apart, why=refused, hoped=gain)
+        least = self._least(group, apart, products)
+        return Tried(members, gain, apart, least, grown=grown)
 
     def _refused(self, group: Group, members: Members) -> Infeasible | None:
         """Why a group that has a plan had better not be one, whatever the model says."""
@@ -163,9 +203,9 @@ class Explorer:
     def _grow(self) -> None:
         """Patterns of one unit more, from those that gain most on, as long as they gain more."""
         todo = [
-            (-t.gain, sorted(t.members))
+            (-t.promise, sorted(t.members))
             for t in self.tried.values()
-            if t.why is None and t.gain > -NEARLY * t.apart
+            if t.why is None and t.promise > -NEARLY * t.apart
         ]
         heapq.heapify(todo)
         while todo and self.scorer.left > 0:
@@ -176,8 +216,8 @@ class Explorer:
                 if grown in self.tried:
                     continue
                 found = self.look(grown)
-                if found is not None and found.why is None and found.gain > max(-gain, SURE):
-                    heapq.heappush(todo, (-found.gain, sorted(grown)))
+                if found is not None and found.why is None and found.promise > max(-gain, SURE):
+                    heapq.heappush(todo, (-found.promise, sorted(grown)))
 
     def _around(self, members: Members) -> list[int]:
         """The producers and consumers of units, those that take longest first."""

@@ -12,12 +12,13 @@ from collections.abc import Iterable
 from statistics import median
 from typing import Any
 
-from passkit.passes.fusion.scores import Seconds, modelled
+from passkit.passes.fusion.scores import Compared, Seconds, modelled
 from passkit.plan.costs import model_seconds, product_of
 from passkit.plan.evaluator import Evaluator, Record
 from passkit.plan.group import Group
 from passkit.plan.schedule import Source
 from passkit.plan.target import Target
+from passkit.plan.typical import typical
 from passkit.space.space import Infeasible
 
 
@@ -25,7 +26,7 @@ def priced(evaluator: Any, target: Target) -> Seconds:
     """What tells the seconds of groups: the model, corrected by an evaluator that has records."""
     if not isinstance(evaluator, Evaluator):
         return modelled
-    rows = [r for r in evaluator.records if r.measured and r.model and r.seconds]
+    rows = [r for r in evaluator.records if r.tells]
     if not rows:
         return modelled
     shared = [r for r in rows if r.model > target.parallel]
@@ -44,6 +45,19 @@ def priced(evaluator: Any, target: Target) -> Seconds:
         return usual / gained if usual > target.parallel else usual
 
     return seconds
+
+
+def comparing(evaluator: Any, target: Target) -> Compared | None:
+    """What tells how groups did beside their units, if an evaluator knows that of any."""
+    if not isinstance(evaluator, Evaluator) or not evaluator.compares:
+        return None
+    known = evaluator
+
+    def compared(group: Group) -> float | None:
+        usual = typical(group)
+        return None if usual is None else known.fused_gain(usual, target)
+
+    return compared
 
 
 def _ratio(rows: Iterable[Record]) -> float:

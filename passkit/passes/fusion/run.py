@@ -14,7 +14,7 @@ from passkit.passes.fusion.greedy import greedy
 from passkit.passes.fusion.pack import pack
 from passkit.passes.fusion.pairwise import pairwise, singles
 from passkit.passes.fusion.phased import with_phases
-from passkit.passes.fusion.pricing import priced
+from passkit.passes.fusion.pricing import comparing, priced
 from passkit.passes.fusion.select import selected
 from passkit.passes.fusion.stitched import with_stitched
 from passkit.passes.fusion.views import without_views
@@ -49,8 +49,9 @@ def fusion(graph: Graph, context: PassContext) -> Graph:
         partition = with_stitched(graph, partition, context)
     chosen = None
     if context.fusion == "stitch":
-        seconds = priced(evaluator_of(context), context.target)
-        partition, chosen = selected(graph, partition, context, seconds)
+        known, target = evaluator_of(context), context.target
+        prices = priced(known, target), comparing(known, target)
+        partition, chosen = selected(graph, partition, context, *prices)
     partition = without_views(graph, partition)
     fused, log = contract(graph, partition), partition.log
     if context.keep_together:

@@ -18,6 +18,11 @@ from passkit.stitching.cutting import contract_of
 Seconds = Callable[[Group, Target], float]
 """Seconds of one thread for a group that has a plan, or for a library's product; 0 if unknown."""
 
+Compared = Callable[[Group], float | None]
+"""Seconds that a group saves over its units, if both were measured and clearly differ."""
+LITTLE = 0.02
+"""What a group takes at least of what its units do, whatever it saved."""
+
 
 def modelled(group: Group, target: Target) -> float:
     """The seconds by the model, 0 where sizes are unknown."""
@@ -39,6 +44,7 @@ class Scorer:
     seconds: Seconds
     left: int
     known: dict[str, float | Infeasible] = field(factory=dict)
+    compared: Compared | None = None
 
     def cost(self, group: Group) -> float | Infeasible | None:
         """Seconds of a group with its launch; or why it is none, or None if nobody may ask.
@@ -58,6 +64,14 @@ class Scorer:
         if found is None:
             found = self.known[group.key] = self._cost(group)
         return found
+
+    def measured(self, group: Group, apart: float) -> float | None:
+        """Seconds of a group whose units take ``apart``, if both were measured; known from now."""
+        gain = None if self.compared is None else self.compared(group)
+        if gain is None:
+            return None
+        self.known[group.key] = seconds = max(apart - gain, LITTLE * apart)
+        return seconds
 
     def _cost(self, group: Group) -> float | Infeasible:
         if product_of(group) is None:

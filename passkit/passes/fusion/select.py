@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from passkit.graph.graph import Graph
 from passkit.graph.node import CONSTANT
@@ -19,8 +19,9 @@ from passkit.passes.context import PassContext
 from passkit.passes.fusion.board import Board
 from passkit.passes.fusion.chosen import Chosen, Verdicts, recorded
 from passkit.passes.fusion.explore import Explorer
+from passkit.passes.fusion.memory import Memory, penalty
 from passkit.passes.fusion.partition import Partition
-from passkit.passes.fusion.scores import Scorer, Seconds, modelled
+from passkit.passes.fusion.scores import Compared, Scorer, Seconds, modelled
 from passkit.passes.fusion.splitting import Bodies, may_differ, split
 from passkit.selection.exact import exact
 from passkit.selection.problem import Pattern, Problem, Selection, problem_of
@@ -35,37 +36,70 @@ FEW = 12
 """Patterns that are searched through without a solver, which takes longer to be imported."""
 
 
-def selected(
-    graph: Graph, partition: Partition, context: PassContext, seconds: Seconds = modelled
-) -> tuple[Partition, Chosen | None]:
-    """The partition with groups joined, with each other and with products, where that pays.
+@frozen(eq=False)
+class Explored:
+    """A partition whose groups had better not come apart, and patterns of them."""
 
-    Beside it what was chosen from what; None where nothing could be chosen: one kernel goes through
-    all operators point by point, or the numbers of the target are no machine's.
-    """
+    partition: Partition
+    board: Board
+    explorer: Explorer
+    problem: Problem
+    found: Selection
+
+
+def explored(
+    graph: Graph,
+    partition: Partition,
+    context: PassContext,
+    seconds: Seconds = modelled,
+    compared: Compared | None = None,
+) -> Explored | None:
+    """What could be chosen, and what had better be; None as in `selected`."""
     if not context.target.costed or _is_settled(graph, partition):
-        return partition, None
+        return None
     board = Board(graph, partition, context)
-    scorer = Scorer(context.target, seconds, min(BUDGET, SOME + EACH * len(board.of)))
+    budget = min(BUDGET, SOME + EACH * len(board.of))
+    scorer = Scorer(context.target, seconds, budget, compared=compared)
     apart = {k: b for k, b in split(board, scorer).items() if _may_split(board, k)}
     if apart:
         partition = _split(board, partition, apart)
         board = Board(graph, partition, context)
     explorer = Explorer(board, scorer)
     problem = problem_of(board.needs, explorer.run())
-    found = exact(problem, FEW)
-    patterns = _affordable(board, problem, found)
+    return Explored(partition, board, explorer, problem, exact(problem, FEW))
+
+
+def selected(
+    graph: Graph,
+    partition: Partition,
+    context: PassContext,
+    seconds: Seconds = modelled,
+    compared: Compared | None = None,
+) -> tuple[Partition, Chosen | None]:
+    """The partition with groups joined, with each other and with products, where that pays.
+
+    Beside it what was chosen from what; None where nothing could be chosen: one kernel goes through
+    all operators point by point, or the numbers of the target are no machine's.
+    """
+    seen = explored(graph, partition, context, seconds, compared)
+    if seen is None:
+        return partition, None
+    board, explorer, partition = seen.board, seen.explorer, seen.partition
+    patterns = _affordable(board, seen.problem, seen.found)
     made = partition
     before = after = float(sum(explorer.costs))
+    peaks = (explorer.memory.peak,) * 2
     if patterns:
         made = _joined(board, partition, patterns)
-        total = _total(Board(graph, made, context), explorer.scorer)
-        if total is None or total >= before:
+        other = Board(graph, made, context)
+        total, memory = _total(other, explorer.scorer), Memory(other)
+        lost = penalty(explorer.memory.beyond(memory.peak), context.target)
+        if total is None or total + lost >= before:
             patterns, made = [], partition
         else:
-            after = total
+            after, peaks = total, (peaks[0], memory.peak)
     log = list(Verdicts(board, explorer, patterns).settled(partition.log))
-    chosen = recorded(board, explorer, problem, found, patterns, after)
+    chosen = recorded(board, explorer, seen.problem, seen.found, patterns, (after, peaks))
     return evolve(made, log=log), chosen
 
 

@@ -1,0 +1,161 @@
+"""Rivals: patterns are measured beside their units, and the next plan chooses by that."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor, Future
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.errors import SettingError
+from passkit.graph.graph import Graph
+from passkit.library import store
+from passkit.plan.evaluator import APART, Evaluator, Record
+from passkit.plan.group import FUSED
+from passkit.plan.schedule import Source
+from passkit.serial.json import from_json
+from passkit.tuning.measure import Answer, Request
+from passkit.tuning.tuner import tune
+from tests.passes.test_select import attention, fused, kernels
+from tests.planned import agrees, feeds_of
+from tests.tuning.test_tuner import Inline
+
+SAMPLES = 40
+
+
+def in_one(request: Request) -> str:
+    """The key of the group that a request is about."""
+    (node,) = (n for n in from_json(request.graph).nodes if n.op is FUSED)
+    return str(node.params["body"].key)
+
+
+class Told(Executor):
+    """Measures nothing: groups in ``quick`` take half of what their units do, others twice that."""
+
+    def __init__(self, *quick: str, equal: bool = False) -> None:
+        self.quick, self.equal = quick, equal
+        self.pairs: list[str] = []
+        self.count = 0
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Answer now."""
+        request, self.count = Request.read(args[0]), self.count + 1
+        usual, *rest = request.templates
+        seconds = dict.fromkeys(request.templates, 2e-6)
+        if APART in rest:
+            key = in_one(request)
+            self.pairs.append(key)
+            seconds[APART] = 2e-6 if self.equal else 4e-6 if key in self.quick else 1e-6
+        samples = {t: (s,) * SAMPLES for t, s in seconds.items()}
+        beside = dict.fromkeys(samples, samples[usual])
+        future: Future[Any] = Future()
+        future.set_result(Answer(samples, {}, beside).text())
+        return future
+
+
+@pytest.fixture
+def graph() -> pk.Graph:
+    """Two products and what is between them: three patterns, of which the largest is chosen."""
+    return attention(64, 94, 32)
+
+
+def operators(graph: pk.Graph) -> dict[str, str]:
+    """The operators of each kernel of the plan of now, by the keys of their groups."""
+    groups = fused(graph).attrs["subgraph"].values()
+    return {g.key: " ".join(n.op.name for n in g.ops) for g in groups}
+
+
+def test_every_rival_is_chosen_that_a_clock_favours(graph: pk.Graph, fresh_cache: Path) -> None:
+    """The one of them, whichever it is; without any all stays apart. Nothing is measured twice."""
+
+    def tune_by(told: Told) -> list[str]:
+        found = tune(graph, executor=told, budget=1)
+        assert (found.measured == 0) is (told.count == 0)
+        return told.pairs
+
+    (usual,) = operators(graph)
+    pairs = tune_by(Told())
+    assert usual == pairs[0] and len(set(pairs)) == 3
+    assert kernels(fused(graph)) == ["mul add reduce_max sub exp reduce_sum div"]
+    for k in set(pairs):
+        store.clear()
+        tune_by(Told(k))
+        plan = fused(graph)
+
+        assert [g.key for g in plan.attrs["subgraph"].values() if g.key in pairs] == [k]
+        assert "3 patterns were measured" in str(plan.attrs["selection"])
+        said = [d.reason for d in plan.attrs["fusion_log"] if "matmul" in d.producer + d.consumer]
+        assert any("as measured" in reason for reason in said)
+    assert tune_by(Told(k)) == []
+    assert next(iter(fused(graph, evaluator="model").attrs["subgraph"].values())).key == usual
+
+
+def test_where_the_clock_sees_no_difference_the_model_decides(
+    graph: pk.Graph, fresh_cache: Path
+) -> None:
+    """And what is as quick is not measured again; without rivals only what was chosen is."""
+    (usual,) = operators(graph)
+    told = Told(equal=True)
+    tune(graph, executor=told, budget=1, rivals=0)
+    assert told.pairs == []
+    tune(graph, executor=told, budget=1, rivals=1)
+
+    assert [*operators(graph)] == [usual] and len(told.pairs) == 2
+    assert fused(graph).attrs["selection"].measured == 0
+    assert tune(graph, executor=told, budget=1, rivals=1).measured == 0
+    with pytest.raises(SettingError, match="needs rivals of at least 0, got -1"):
+        tune(graph, rivals=-1)
+
+
+def test_what_turns_out_otherwise_is_measured_again(graph: pk.Graph, fresh_cache: Path) -> None:
+    """By a process of its own, so that it was no luck: what was chosen, and was the slower."""
+    told = Told()
+    tune(graph, executor=told, budget=1)
+    (usual,) = {g.key for g in fused(graph, evaluator="model").attrs["subgraph"].values()}
+
+    assert told.pairs.count(usual) == 2
+    assert all(told.pairs.count(k) == 1 for k in set(told.pairs) - {usual})
+    known = store.snapshot().evaluator.records
+    (units,) = [r for r in known if r.template == APART and r.group == usual]
+    assert len(units.samples) == 2 * SAMPLES and units.fused_share == 2.0
+
+
+def test_both_are_run(fresh_cache: Path) -> None:
+    """By real kernels, whose results are right; templates of the group are ranked without it."""
+    graph = attention(4, 17, 32)
+    executor = Inline()
+
+    def clock(run: Any, times: int, template: str) -> float:
+        run()
+        return 9e-6 if template == APART else 1e-6
+
+    found = tune(graph, executor=executor, clock=clock, budget=1, rivals=1)
+    plan = fused(graph)
+    (pair, *_) = [r for r in executor.requests if r.apart]
+    units = from_json(pair.apart)
+
+    assert pair.templates[1:] == (APART,) and units.inputs[0].name == "x0"
+    assert isinstance(units, Graph) and sum(n.op is not None for n in units.nodes) > 1
+    assert plan.attrs["selection"].chosen == 1 and "apart" not in found.groups[0].template
+    assert not any(g.faults for g in found.groups)
+    feeds = feeds_of(graph, np.random.default_rng(0))
+    agrees(graph, feeds, pk.compile(graph)(feeds))
+
+
+def test_shares_need_the_clock_to_be_sure() -> None:
+    """In both halves of the rounds, and in most of them; else nobody can say."""
+
+    def share(units: tuple[float, ...], fused: tuple[float, ...]) -> float | None:
+        return Record("0" * 64, APART, (), Source.MEASURED, units, 3.0, beside=fused).fused_share
+
+    assert share((2.0,) * 4, (1.0,) * 4) == 0.5 and share((1.0,) * 4, (2.0, 2.0, 3.0, 3.0)) == 2.0
+    assert share((2.0,) * 4, (1.0, 1.0, 1.5, 1.5)) == 0.75
+    assert share((2.0,) * 4, (1.97,) * 4) is None
+    assert share((2.0,) * 4, (1.0, 1.0, 3.0, 3.0)) is None
+    assert share((2.0,) * 4, ()) is None
+    known = Evaluator([Record("0" * 64, APART, (), Source.MEASURED, (2.0,), 3.0, beside=(1.0,))])
+    assert known.compares and known.slowness == 1.5 and known.scale == 1.0
+    assert not Evaluator().compares and Evaluator().slowness == 1.0
