@@ -1,7 +1,7 @@
 """What passkit promises, measured: demand, figure, met or not.
 
     python benchmarks/show.py core [--quick] [--only softmax] [--json FILE] [--peers PYTHON]
-                                   [--torch PYTHON] [--onnx PYTHON]
+                                   [--torch PYTHON] [--onnx PYTHON] [--tensorflow PYTHON]
 
 Exits 0 whatever is met; says how many are. A table for each subject in `shows/`.
 """
@@ -33,9 +33,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--peers", default=sys.executable, help="a Python with torch and jax")
     parser.add_argument("--torch", help="a Python with torch, where that of --peers has none")
     parser.add_argument("--onnx", help="a Python with onnxruntime, where that of --peers has none")
+    parser.add_argument("--tensorflow", default="", help="a Python with tensorflow")
     options = parser.parse_args(arguments)
     shows.peers_python, shows.torch_python = options.peers, options.torch or options.peers
     shows.onnx_python = options.onnx or options.peers
+    shows.tensorflow_python = options.tensorflow
     load = os.getloadavg()[0]
     if load > 0.5:
         print(f"the machine is busy (load {load:.1f}): times will not hold", file=sys.stderr)

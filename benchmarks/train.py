@@ -1,33 +1,40 @@
-"""Training steps: are they right, and how fast are they beside PyTorch and JAX.
+"""Training steps: are they right, and how fast are they beside PyTorch, JAX and TensorFlow.
 
     python benchmarks/train.py check [NAME …] [--small] [--target cpu] [--fusion stitch]
     python benchmarks/train.py check [NAME …] --frontend [--small]
     python benchmarks/train.py endure [NAME …] [--steps 10000]
-    python benchmarks/train.py time [NAME …] [--only passkit,jax] [--rounds 5]
+    python benchmarks/train.py time [NAME …] [--batch 1,8] [--only passkit,jax] [--rounds 5]
+                                    [--tensorflow PYTHON]
 
 ``check`` compares three steps with an independent NumPy rebuild and exits 1 where one is off by
 more than 1e-4; with ``--frontend`` it compares the losses of the same program written with tinyflow
 with those of the benchmark's own graph. ``endure`` looks at memory, open files, caches and
-addresses after each tenth of many steps, and exits 1 where they grow. ``time`` prints
-a row for each program, and the geometric mean.
+addresses after each tenth of many steps, and exits 1 where they grow. ``time`` prints a row for
+each program, and the geometric mean; without names those of the micro-benchmarks, the transformer,
+and of LeNet and a ResNet at five batch sizes. ``--tensorflow`` names a Python that has it.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
+import os
 import statistics
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-
-from attrs import evolve
+from typing import TYPE_CHECKING
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]  # a checkout that is not installed
 
 import peers  # noqa: E402  (after the path)
 from training import Program, micro, networks  # noqa: E402
+
+if TYPE_CHECKING:
+    from training.timing import Result
 
 TOLERANCE = 1e-4
 
@@ -75,25 +82,52 @@ def endure(options: argparse.Namespace) -> int:
 def measure(options: argparse.Namespace) -> int:
     """Steps of each beside the rivals."""
     threads = peers.confine(options.threads)
-    from training.timing import measured, ready, speedup
+    from training import elsewhere, programs
+    from training.rivals import OWN, SETTINGS
+    from training.timing import Result, measured, ready
 
-    report: dict[str, dict[str, float]] = {}
-    for program in chosen(options.names):
-        if options.batch:
-            program = evolve(program, sizes={**program.sizes, "batch": options.batch})
-        rivals = ready(program, options.only.split(","))
-        print(f"{program.name} is ready", file=sys.stderr, flush=True)
-        times = report[program.name] = measured(program, rivals, options.rounds)
-        cells = "  ".join(f"{name} {s * 1e6:8.0f} us" for name, s in times.items())
-        print(f"{program.name:12} {cells}  best peer / passkit {speedup(times):.2f}", flush=True)
-    ratios = [speedup(times) for times in report.values()]
-    print(f"geometric mean {math.exp(statistics.fmean(map(math.log, ratios))):.2f}, "
-          f"least {min(ratios):.2f}")
-    if options.json:
-        made = {"threads": threads, "versions": peers.versions(["torch", "jax", "numpy"]),
-                "seconds": report}
-        options.json.write_text(json.dumps(made, indent=1) + "\n")
+    chosen(options.names)  # a name that is none is named before anything runs
+    names = options.only.split(",")
+    rows = programs.rows(options.names, [int(n) for n in options.batch.split(",") if n])
+    report: dict[str, Result] = {}
+    versions = peers.versions(["torch", "jax", "numpy", "onednn-cpu-gomp", "scipy-openblas32"])
+    with contextlib.ExitStack() as stack:
+        there = None
+        if options.tensorflow:
+            process = elsewhere.Elsewhere(options.tensorflow, threads)
+            there = stack.enter_context(process)
+            versions["tensorflow"] = there.version
+        print(f"{'best round, us a step':16}" + "".join(f"{n:>10}" for n in names)
+              + "  best/passkit", flush=True)
+        for program in rows:
+            entrants, failed = ready(program, names, there)
+            result = Result(measured(entrants, options.rounds, options.seconds), failed)
+            report[programs.label(program)] = result
+            print(line(programs.label(program), result, names), flush=True)
+            for name, why in failed.items():
+                print(f"    {name} is left out: {why}", flush=True)
+            if options.json:
+                made = {"threads": threads, "load": os.getloadavg(), "versions": versions,
+                        "settings": SETTINGS | elsewhere.SETTINGS,
+                        "rows": {n: r.as_json() for n, r in report.items()}}
+                options.json.write_text(json.dumps(made, indent=1) + "\n")
+    ratios = [r.speedup for r in report.values() if set(r.times) - set(OWN)]
+    if ratios:
+        print(f"geometric mean {math.exp(statistics.fmean(map(math.log, ratios))):.2f}, "
+              f"least {min(ratios):.2f}")
     return 0
+
+
+def line(name: str, result: Result, names: Sequence[str]) -> str:
+    """A row of the table, and one of CPU seconds."""
+    cells = [""] * 2
+    for n in names:
+        times = result.times.get(n)
+        cells[0] += f"{times.best * 1e6:10.0f}" if times else f"{'-':>10}"
+        cells[1] += f"{min(times.cpu) * 1e6:10.0f}" if times else f"{'-':>10}"
+    over = result.over(["unfused"])
+    more = "" if math.isnan(over) else f"  unfused {over:.2f}"
+    return f"{name:16}{cells[0]}  {result.speedup:.2f}{more}\n{'    CPU':16}{cells[1]}"
 
 
 def main() -> int:
@@ -106,9 +140,11 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=10_000)
     parser.add_argument("--target", default="cpu")
     parser.add_argument("--fusion", default="stitch")
-    parser.add_argument("--only", default="passkit,eager,compile,jax,scan")
-    parser.add_argument("--batch", type=int, help="another batch size than the program's own")
+    parser.add_argument("--only", default="passkit,unfused,eager,compile,jax,scan,graph,xla")
+    parser.add_argument("--batch", default="", help="other batch sizes than the program's own")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=0.3, help="of a rival's turn in a round")
+    parser.add_argument("--tensorflow", default="", help="a Python with tensorflow")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()

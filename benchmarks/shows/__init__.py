@@ -16,6 +16,8 @@ peers_python = sys.executable
 """The interpreter that has the systems we compare with."""
 torch_python = sys.executable
 """The interpreter that has PyTorch, where it is not that one."""
+tensorflow_python = ""
+"""The interpreter that has TensorFlow, for what is measured beside the peers."""
 onnx_python = sys.executable
 """The interpreter that has ONNX Runtime, where it is not the peers'."""
 

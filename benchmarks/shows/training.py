@@ -8,16 +8,20 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
 import shows
 from shows import ROOT, Demand, Figure, tests
+
+if TYPE_CHECKING:
+    from training.timing import Result
 
 PAPER = {"logistic": 4.6, "word2vec": 4.9, "bi-rnn": 6.8, "dyn-rnn": 7.8, "perceptron": 1.3,
          "var-encoder": 1.9}
 """FusionStitching, Table 3: kernels of TensorFlow over those of FusionStitching."""
 OPERATORS = ROOT / "benchmarks" / "training" / "tensorflow_ops.json"
-BATCHES = (1, 8, 16, 32, 64)
 FUSED = {"lenet": 19, "resnet-1": 82, "resnet-2": 136, "resnet-3": 190, "resnet-5": 298}
 """NNVM-Fusion: fused operators of Adam, of four distinct kernels."""
 
@@ -164,70 +168,58 @@ def start_up() -> Figure:
 
 
 @cache
-def times(*names: str, batch: int = 0) -> dict[str, dict[str, float]]:
-    """Seconds of steps by program and rival, from `train.py` in the peers' interpreter."""
-    kind = "-".join([*names, *([str(batch)] if batch else [])]) or "micro"
-    report = ROOT / "benchmarks" / "results" / f"training-{kind}.json"
+def table() -> dict[str, Result]:
+    """Times of steps by program, from `train.py time` in the peers' interpreter.
+
+    Raises: RuntimeError where a rival is missing.
+    """
+    from training.timing import Result, Times
+
+    report = ROOT / "benchmarks" / "results" / "training.json"
     begin = time.time()
-    command = [shows.peers_python, str(ROOT / "benchmarks" / "train.py"), "time", *names]
-    command += ["--batch", str(batch)] if batch else []
+    command = [shows.peers_python, str(ROOT / "benchmarks" / "train.py"), "time"]
+    command += ["--tensorflow", shows.tensorflow_python] if shows.tensorflow_python else []
     done = subprocess.run([*command, "--json", str(report)], capture_output=True, text=True,
                           cwd=ROOT, check=False)
-    if not report.exists() or report.stat().st_mtime < begin:
+    if done.returncode or not report.exists() or report.stat().st_mtime < begin:
         raise RuntimeError((done.stderr.strip().splitlines() or ["no report"])[-1])
     found = json.loads(report.read_text())
-    missing = {"torch", "jax"} - set(found["versions"])
+    missing = {"torch": "--peers", "jax": "--peers", "tensorflow": "--tensorflow"}
+    for name in missing.keys() & found["versions"].keys():
+        del missing[name]
     if missing:
-        raise RuntimeError(f"without {', '.join(missing)}; --peers names a Python that has them")
-    seconds: dict[str, dict[str, float]] = found["seconds"]
-    return seconds
+        told = ", ".join(f"{name} ({option} names a Python that has it)"
+                         for name, option in missing.items())
+        raise RuntimeError(f"without {told}")
+    return {name: Result({n: Times(t["seconds"], t["cpu"]) for n, t in row["times"].items()},
+                         row["failed"]) for name, row in found["rows"].items()}
 
 
 def speed(*names: str) -> Figure:
     """The geometric mean of the best rival's time over passkit's, and the least."""
-    from training.timing import speedup
-
-    found = {name: speedup(row) for name, row in times(*names).items()}
+    rows = table()
+    found = {name: rows[name].speedup for name in names}
     mean = math.exp(statistics.fmean(map(math.log, found.values())))
     text = ", ".join(f"{name} {value:.2f}" for name, value in found.items())
     return Figure(f"{mean:.2f}: {text}", mean >= 1.4 and min(found.values()) >= 1.0, found)
 
 
-def by_batch(name: str) -> Figure:
-    """The best rival's time over passkit's at five batch sizes."""
-    from training.timing import speedup
+def micro() -> Figure:
+    """`speed` of the six."""
+    from training.micro import PROGRAMS
 
-    found = {batch: speedup(times(name, batch=batch)[name]) for batch in BATCHES}
+    return speed(*(p.name for p in PROGRAMS))
+
+
+def by_batch(name: str, least: float = 1.0, rivals: Sequence[str] = ()) -> Figure:
+    """The best time of these rivals, or of the peers, over passkit's at five batch sizes."""
+    from training import programs
+
+    rows = {p.sizes["batch"]: table()[programs.label(p)]
+            for p in programs.rows([name], programs.BATCHES)}
+    found = {b: row.over(rivals) if rivals else row.speedup for b, row in rows.items()}
     text = ", ".join(f"{batch}: {value:.2f}" for batch, value in found.items())
-    return Figure(text, min(found.values()) >= 1.0, found)
-
-
-def unfused() -> Figure:
-    """LeNet's step with every operator a kernel over that of the default, at five batch sizes."""
-    from attrs import evolve
-    from training.networks import PROGRAMS
-    from training.steps import training_step
-
-    import passkit as pk
-
-    found = {}
-    for batch in BATCHES:
-        program = evolve(PROGRAMS[0], sizes={"batch": batch})
-        drawn = program.drawn()
-        graph = training_step(program, drawn).graph
-        feeds = dict(drawn.feeds)
-        exes = [pk.compile(graph, fusion=fusion) for fusion in ("none", "stitch")]
-        seconds: list[list[float]] = [[], []]
-        for _ in range(25):
-            for exe, own in zip(exes, seconds, strict=True):
-                begin = time.perf_counter()
-                exe(feeds)
-                own.append(time.perf_counter() - begin)
-        slow, quick = map(statistics.median, seconds)
-        found[batch] = slow / quick
-    mean = math.exp(statistics.fmean(map(math.log, found.values())))
-    text = ", ".join(f"{batch}: {value:.2f}" for batch, value in found.items())
-    return Figure(f"mean {mean:.2f}; batch {text}", min(found.values()) >= 1.4, found)
+    return Figure(text, min(found.values()) >= least, found)
 
 
 DEMANDS: tuple[Demand, ...] = (
@@ -245,19 +237,18 @@ DEMANDS: tuple[Demand, ...] = (
     Demand("nnvm: 19, 82 … fused operators of Adam, 4 kinds; LeNet's by default <= 13", optimizers),
     Demand("Adam: floats a parameter, of emitted loads and stores: 7", floats),
     Demand("bi-rnn compiles in <= 15 s cold, <= 0.3 s warm", start_up),
-    Demand("best of PyTorch and JAX / passkit >= 1.4, none < 1.0: micro", speed, slow=True),
-    Demand("best of PyTorch and JAX / passkit >= 1.4, none < 1.0: transformer",
+    Demand("best of the peers / passkit >= 1.4, none < 1.0: micro", micro, slow=True),
+    Demand("best of the peers / passkit >= 1.4, none < 1.0: transformer",
            lambda: speed("transformer"), slow=True),
-    *(Demand(f"best of PyTorch and JAX / passkit >= 1.0 at batch 1 … 64: {name}",
+    *(Demand(f"best of the peers / passkit >= 1.0 at batch 1 … 64: {name}",
              lambda name=name: by_batch(name), slow=True)  # type: ignore[misc]
-      for name in FUSED),
-    Demand("LeNet's step: unfused passkit / passkit >= 1.4 at each batch", unfused, slow=True),
+      for name in ("lenet", "resnet-1")),
+    Demand("LeNet's step: unfused passkit / passkit >= 1.4 at each batch",
+           lambda: by_batch("lenet", 1.4, ["unfused"]), slow=True),
     Demand("each variable stays where it is for 1,000 steps, and no step allocates",
            lambda: tests("tests/benchmarks/test_training.py", only="state_stays")),
     Demand("19 scripts of TensorFlow-Examples run 50 steps each",
            lambda: Figure("python -m tests.tf1_scripts CHECKOUT", None)),
     Demand("TensorFlow trains what tinyflow saved to the same losses", lambda: Figure(
         "python -m tests.frontends.tf_graphdef.reference.saved_training PYTHON", None)),
-    Demand("beside TensorFlow 2, graph and XLA",
-           lambda: Figure("no command: train.py time has PyTorch and JAX", None)),
 )  # fmt: skip

@@ -51,6 +51,10 @@ class Program:
                          np.random.default_rng(seed))
         return Drawn(_narrowed(made.feeds), _narrowed(made.variables))
 
+    def both_feeds(self, drawn: Drawn) -> list[Arrays]:
+        """What steps are fed in turn: those that were drawn, and another draw's."""
+        return [drawn.feeds, self.drawn(seed=1).feeds]
+
 
 def _narrowed(arrays: Arrays) -> Arrays:
     return {name: np.asarray(a, np.int64 if a.dtype.kind == "i" else np.float32)

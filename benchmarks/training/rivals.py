@@ -18,6 +18,7 @@ from training.optimizers import OPTIMIZERS
 
 SETTINGS = {
     "passkit": "pk.compile(graph), target cpu, fusion stitch, numerics strict",
+    "unfused": "passkit with fusion none",
     "eager": "autograd and torch.optim: SGD and Adam with fused=True, RMSprop with foreach=True, "
              "sparse rows by index_add_; recurrent networks by nn.LSTM, ragged ones packed",
     "compile": "torch.compile(fullgraph=True, dynamic=False) of the loss, and of optimizer.step; "
@@ -26,6 +27,10 @@ SETTINGS = {
            "written out",
     "scan": "as jax, recurrent networks by lax.scan",
 }
+
+
+OWN = ("passkit", "unfused")
+"""What is no competitor."""
 
 
 @frozen
@@ -37,12 +42,12 @@ class Rival:
     value: Callable[[Any], float] = float
 
 
-def passkit(program: Program, drawn: Drawn) -> Rival:
+def passkit(program: Program, drawn: Drawn, fusion: str = "stitch") -> Rival:
     """The step as one graph."""
     import passkit as pk
     from training.steps import training_step
 
-    exe = pk.compile(training_step(program, drawn).graph)
+    exe = pk.compile(training_step(program, drawn).graph, fusion=fusion)
     return Rival(lambda feeds: exe(feeds)[0], dict)
 
 
@@ -342,6 +347,6 @@ def jax(program: Program, drawn: Drawn, scan: bool = False) -> Rival | None:
 
 
 RIVALS: dict[str, Callable[[Program, Drawn], Rival | None]] = {
-    "passkit": passkit, "eager": torch, "compile": partial(torch, compiled=True), "jax": jax,
-    "scan": partial(jax, scan=True),
+    "passkit": passkit, "unfused": partial(passkit, fusion="none"), "eager": torch,
+    "compile": partial(torch, compiled=True), "jax": jax, "scan": partial(jax, scan=True),
 }

@@ -1,4 +1,4 @@
-"""Steps timed, alternating in one run: passkit, PyTorch and JAX."""
+"""Steps timed, alternating in one run: passkit, PyTorch, JAX and TensorFlow."""
 
 from __future__ import annotations
 
@@ -6,60 +6,125 @@ import math
 import statistics
 import sys
 import time
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
-from training import Program
-from training.rivals import RIVALS, Rival
+from attrs import Factory, define, frozen
 
-
-def series(rival: Rival, feeds: Sequence[Any], seconds: float = 0.3) -> float:
-    """The median seconds of a step, after steps to warm up."""
-    time.sleep(0.02)
-    times: list[int] = []
-    end = time.perf_counter() + seconds
-    while len(times) < 8 or time.perf_counter() < end:
-        given = feeds[len(times) % len(feeds)]
-        start = time.perf_counter_ns()
-        rival.step(given)
-        times.append(time.perf_counter_ns() - start)
-    return statistics.median(times[3:]) / 1e9
+from training import Program, programs
+from training.elsewhere import Elsewhere, ElsewhereError
+from training.rivals import OWN, RIVALS, Rival
 
 
-def ready(program: Program, names: Iterable[str]) -> dict[str, tuple[Rival, list[Any]]]:
-    """The rivals that are installed and whose first loss is passkit's, with feeds of two draws."""
+class Timed(Protocol):
+    """Whoever takes steps, here or elsewhere: ``loss`` is that of the first."""
+
+    loss: float
+
+    def series(self, seconds: float) -> tuple[float, float]:
+        """The median seconds of a step, and CPU seconds, of all threads, of one on average."""
+
+
+class Entrant:
+    """A rival with feeds of two draws, prepared; its first step is taken."""
+
+    def __init__(self, rival: Rival, feeds: Sequence[Any]) -> None:
+        self.rival, self.feeds = rival, [rival.prepare(one) for one in feeds]
+        self.loss = rival.value(rival.step(self.feeds[0]))
+
+    def series(self, seconds: float) -> tuple[float, float]:
+        """As `Timed` says, after steps to warm up."""
+        time.sleep(0.02)
+        for k in range(3):
+            self.rival.step(self.feeds[k % len(self.feeds)])
+        times: list[int] = []
+        cpu, end = time.process_time_ns(), time.perf_counter() + seconds
+        while len(times) < 5 or time.perf_counter() < end:
+            given = self.feeds[len(times) % len(self.feeds)]
+            start = time.perf_counter_ns()
+            self.rival.step(given)
+            times.append(time.perf_counter_ns() - start)
+        cpu = time.process_time_ns() - cpu
+        return statistics.median(times) / 1e9, cpu / len(times) / 1e9
+
+
+@define
+class Times:
+    """Seconds of a step in each round, and CPU seconds; the best round is what it can do."""
+
+    wall: list[float] = Factory(list)
+    cpu: list[float] = Factory(list)
+
+    @property
+    def best(self) -> float:
+        """Of the least disturbed round."""
+        return min(self.wall)
+
+
+@frozen
+class Result:
+    """A row of the table: times by rival, and why others do not take part."""
+
+    times: Mapping[str, Times]
+    failed: Mapping[str, str]
+
+    @property
+    def speedup(self) -> float:
+        """The best competitor's time over passkit's; NaN without one."""
+        return self.over(name for name in self.times if name not in OWN)
+
+    def over(self, names: Iterable[str]) -> float:
+        """The best time of these over passkit's; NaN without any."""
+        others = [self.times[name].best for name in names if name in self.times]
+        return min(others) / self.times["passkit"].best if others else math.nan
+
+    def as_json(self) -> dict[str, Any]:
+        """Every round's figures."""
+        found = {n: {"seconds": t.wall, "cpu": t.cpu} for n, t in self.times.items()}
+        return {"times": found, "failed": dict(self.failed)}
+
+
+def ready(program: Program, names: Iterable[str], there: Elsewhere | None = None
+          ) -> tuple[dict[str, Timed], dict[str, str]]:
+    """The rivals that are installed and whose first loss is passkit's; why others are not.
+
+    Raises: AssertionError where a loss is another.
+    """
     drawn = program.drawn()
-    feeds = [drawn.feeds, program.drawn(seed=1).feeds]
-    found: dict[str, tuple[Rival, list[Any]]] = {}
+    feeds = program.both_feeds(drawn)
+    found: dict[str, Timed] = {}
+    failed: dict[str, str] = {}
     first = None
     for name in names:
         try:
-            rival = RIVALS[name](program, drawn)
-        except ImportError as error:
-            print(f"{name} is left out: {error}", file=sys.stderr)
+            if name not in RIVALS:
+                if there is None:
+                    continue
+                entrant: Timed = there.enter(name, program.name, dict(program.sizes))
+            else:
+                rival = RIVALS[name](program, drawn)
+                if rival is None:
+                    continue
+                entrant = Entrant(rival, feeds)
+        except (ImportError, ElsewhereError) as error:
+            failed[name] = str(error)
             continue
-        if rival is None:
-            continue
-        prepared = [rival.prepare(one) for one in feeds]
-        loss = rival.value(rival.step(prepared[0]))
-        first = loss if first is None else first
-        if abs(loss / first - 1) > 1e-4:
-            raise AssertionError(f"{program.name}: the first loss of {name} is {loss}, not {first}")
-        found[name] = rival, prepared
-    return found
+        first = entrant.loss if first is None else first
+        if not abs(entrant.loss / first - 1) <= 1e-4:
+            raise AssertionError(
+                f"{program.name}: the first loss of {name} is {entrant.loss}, not {first}")
+        found[name] = entrant
+        print(f"{programs.label(program)}: {name} is ready", file=sys.stderr, flush=True)
+    return found, failed
 
 
-def measured(program: Program, rivals: dict[str, tuple[Rival, list[Any]]], rounds: int = 5,
-             seconds: float = 0.3) -> dict[str, float]:
-    """Seconds of a step: the best round's median for each rival."""
-    best = dict.fromkeys(rivals, math.inf)
+def measured(entrants: Mapping[str, Timed], rounds: int = 5, seconds: float = 0.3
+             ) -> dict[str, Times]:
+    """Every rival's rounds, which alternate."""
+    found = {name: Times() for name in entrants}
     for k in range(rounds):
-        for name in (list(rivals), list(reversed(rivals)))[k % 2]:
-            best[name] = min(best[name], series(*rivals[name], seconds))
-    return best
-
-
-def speedup(times: dict[str, float]) -> float:
-    """The best competitor's time over passkit's; NaN without one."""
-    others = [s for name, s in times.items() if name != "passkit"]
-    return min(others) / times["passkit"] if others else math.nan
+        for name in (list(entrants), list(reversed(entrants)))[k % 2]:
+            wall, cpu = entrants[name].series(seconds)
+            found[name].wall.append(wall)
+            found[name].cpu.append(cpu)
+    return found

@@ -35,7 +35,7 @@ from passkit.values.size import Quotient, Size
 if TYPE_CHECKING:
     from passkit.runtime.program import Program
 
-FORMAT = 3
+FORMAT = 4
 PLANNER = "passkit.passes"
 """What a process has imported that planned something, or made a `PassContext`."""
 MOST_CONSTANT_BYTES = 1 << 16
@@ -155,7 +155,7 @@ def keep(
         if row is not None and row[0] == "launch":
             row = ("launch", digests[step.kernel.key], *row[2:])  # type: ignore[union-attr]
         elif row is not None and row[0] in ("gemm", "gemm_sum"):
-            row = (*row[:2], None, None, *row[4:])
+            row = (*row[:2], None, *row[3:])
         elif row is not None and row[0] == "convolution":
             row = (row[0], units.setdefault("convolution", _unit()), *row[2:])
         rows.append(_plain(row))
@@ -216,12 +216,8 @@ def _linked(row: Any, entries: Mapping[str, int]) -> Any:
     if row[0] == "launch":
         return ("launch", entries[row[1]], *row[2:])
     if row[0] in ("gemm", "gemm_sum"):
-        from passkit.runtime.native.blas import blas  # looks for a library
-
-        library = blas()
-        function = library.sgemm if row[1] == "gemm_f32" else library.dgemm
         entry = launcher.builtin(row[1] if row[0] == "gemm" else f"{row[1]}_sum")
-        return (*row[:2], entry, function, *row[4:-1], (*row[-1][:2], library.ilp64))
+        return (*row[:2], entry, *row[3:])
     if row[0] == "convolution":
         return (row[0], entries[row[1]], *row[2:])
     return row

@@ -13,8 +13,8 @@ from passkit.graph.op import FCompute, FContract, FRun, TLibraryCall
 from passkit.plan.storage import Home, StoragePlan
 from passkit.plan.target import Target
 from passkit.runtime.interpret import concrete, derive
-from passkit.runtime.native.blas import blas
 from passkit.runtime.native.launcher import builtin
+from passkit.runtime.native.products import library_name
 from passkit.runtime.program import (
     Alias,
     Copy,
@@ -181,28 +181,26 @@ class _Assembly:
             views = [r.view for r in refs]
             called = "python", own.function, views[:2], views[2:]
             return Library("numpy", what, refs, called, flops, product)
-        library = blas()
         name = GEMM[self.dtype(node)]
-        function = library.sgemm if name == "gemm_f32" else library.dgemm
-        places, ints = [r.place for r in refs], (*map(int, flags), library.ilp64)
-        row = ("gemm", name, builtin(name), function, places, batch_a, batch_b, m, n, k, ints)
-        return Library(library.name, what, refs, row, flops, product)
+        places, ints = [r.place for r in refs], tuple(map(int, flags))
+        row = ("gemm", name, builtin(name), places, batch_a, batch_b, m, n, k, ints)
+        by = library_name(m, n, k, *flags, name == "gemm_f32")
+        return Library(by, what, refs, row, flops, product)
 
     def gemm_sum(self, node: Node) -> Library:
         """A sum of products of matrices, which BLAS adds up in place."""
-        library = blas()
         flips = node.params["transpose_a"], node.params["transpose_b"]
         m, n = self.graph.shape(node.entries[0])
         steps = [self.graph.shape(e)[0 if flips[0] else 1] for e in node.inputs[::2]]
         name = GEMM[self.dtype(node)]
-        function = library.sgemm if name == "gemm_f32" else library.dgemm
         refs = (*map(self.ref, node.inputs), self.ref(node.entries[0]))
-        flags = (*map(int, flips), library.ilp64)
+        flags = tuple(map(int, flips))
         places = [r.place for r in refs]
-        row = ("gemm_sum", name, builtin(f"{name}_sum"), function, places, m, n, steps, flags)
+        row = ("gemm_sum", name, builtin(f"{name}_sum"), places, m, n, steps, flags)
         total = sum(steps[1:], steps[0])
         what = f"{len(steps)} products, ({m}, {total}) x ({total}, {n}) in all"
-        return Library(library.name, what, refs, row, 2 * m * n * total)
+        by = library_name(m, n, steps[0], *flips, name == "gemm_f32")
+        return Library(by, what, refs, row, 2 * m * n * total)
 
     def convolution(self, node: Node) -> Library:
         """A convolution for oneDNN, or for BLAS by its windows."""

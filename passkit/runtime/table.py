@@ -2,8 +2,8 @@
 
 A row is ``("launch", entry, grid, scratch, seconds, points, weight, refs, sizes)``, where a kernel
 of several phases has for each a pair of tiles and seconds as its grid; or ``("gemm", name, entry,
-function, refs, batch of a, batch of b, m, n, k, flags)``, ``("gemm_sum", name, entry, function,
-refs, m, n, k of each pair, flags)``, ``("convolution", entry, bytes of an
+refs, batch of a, batch of b, m, n, k, flags)``, ``("gemm_sum", name, entry, refs, m, n, k of each
+pair, flags)``, ``("convolution", entry, bytes of an
 element, refs, the numbers of a `Convolution`, constant, stream bytes)``, ``("python", function,
 views, views)``, ``("copy", ref, ref, nbytes)``, or None where there is nothing to do. A ref is a
 kind ("input", "output", "arena", "constant") and an index; a view is a ref, NumPy's number of a
@@ -192,23 +192,25 @@ class _Binder:
         return made
 
     def gemm(
-        self, name: str, entry: int, function: int, refs: Sequence[Row], batch_a: Shape,
-        batch_b: Shape, m: Extent, n: Extent, k: Extent, flags: tuple[int, int, int],
+        self, name: str, entry: int, refs: Sequence[Row], batch_a: Shape, batch_b: Shape,
+        m: Extent, n: Extent, k: Extent, flags: tuple[int, int],
     ) -> list[Row]:  # fmt: skip
+        from passkit.runtime.native.products import multiplier, tiles_of  # looks for libraries
+
         m, n, k = map(self.number, (m, n, k))
-        trans_a, trans_b, ilp64 = flags
+        trans_a, trans_b = flags
         axes = batch_axes(self.shape(batch_a), self.shape(batch_b), m * k, k * n, m * n)
         if m * n * prod(axis[0] for axis in axes) == 0:
             return []
         *outer, (batch, step_a, step_b, step_c) = axes
         if not outer and step_b == 0 and step_a == m * k and not trans_a:
             m, batch = m * batch, 1  # one matrix on the right serves all rows at once
-        # Blocks of rows depend on the shape alone, so that bits do not depend on threads; below 64
-        # rows a product is too thin for a BLAS kernel.
-        rows = m if batch > 1 else max(64, -(-m // 8))
-        seconds = 2e-11 * m * n * max(k, 1) * batch
-        tiles = batch * -(-m // rows)
+        rows, columns = tiles_of(m, n, k, batch, bool(trans_b))
+        function, kind = multiplier(name, rows, columns, k, bool(trans_a), bool(trans_b))
         itemsize = 4 if name == "gemm_f32" else 8
+        moved_nbytes = itemsize * (m * k + k * n + m * n)
+        seconds = max(2e-11 * m * n * max(k, 1), moved_nbytes * COPYING) * batch
+        tiles = batch * -(-m // rows) * -(-n // columns)
         made: list[Row] = []
         for at in product(*(range(axis[0]) for axis in outer)):
             moved = [
@@ -218,32 +220,36 @@ class _Binder:
             sizes = (
                 *(m, n, k, trans_a, trans_b),
                 *(m if trans_a else k, k if trans_b else n, n, batch),
-                *(step_a, step_b, step_c, rows, ilp64),
+                *(step_a, step_b, step_c, rows, columns, kind),
             )
             self.spent += seconds
             parallel = tiles > 1 and seconds > self.table.parallel
-            made.append(("launch", entry, tiles, parallel, [("address", function), *moved], sizes))
+            made.append(("launch", entry, tiles, parallel, [function, *moved], sizes))
         return made
 
     def gemm_sum(
-        self, name: str, entry: int, function: int, refs: Sequence[Row], m: Extent, n: Extent,
-        steps: Sequence[Extent], flags: tuple[int, int, int],
+        self, name: str, entry: int, refs: Sequence[Row], m: Extent, n: Extent,
+        steps: Sequence[Extent], flags: tuple[int, int],
     ) -> Row | None:  # fmt: skip
         """One launch: each tile of the result takes all pairs, one after the other."""
+        from passkit.runtime.native.products import multiplier  # looks for libraries
+
         m, n = self.number(m), self.number(n)
         ks = [self.number(k) for k in steps]
         if m * n == 0:
             return None
-        trans_a, trans_b, ilp64 = flags
+        trans_a, trans_b = flags
         rows, columns = blocks_of(m, n)
+        each = max(ks, default=0)
+        function, kind = multiplier(name, rows, columns, each, bool(trans_a), bool(trans_b))
         tiles = -(-m // rows) * -(-n // columns)
         seconds = 2e-11 * m * n * max(sum(ks), 1)
         self.spent += seconds
         pairs = [(k, m if trans_a else k, k if trans_b else n) for k in ks]
         own = (x for pair in pairs for x in pair)
-        sizes = (m, n, trans_a, trans_b, len(ks), rows, columns, ilp64, *own)
+        sizes = (m, n, trans_a, trans_b, len(ks), rows, columns, kind, *own)
         parallel = tiles > 1 and seconds > self.table.parallel
-        operands = [("address", function), *map(self.ref, refs)]
+        operands = [function, *map(self.ref, refs)]
         return "launch", entry, tiles, parallel, operands, sizes
 
     def python(self, function: Callable[..., Any], reads: Any, writes: Any) -> Row:
@@ -330,6 +336,8 @@ def blocks_of(m: int, n: int) -> tuple[int, int]:
     return -(-m // (8 * down)) * 8, -(-n // (16 * across)) * 16
 
 
+COPYING = 2.5e-11
+"""Seconds a byte that a product reads or writes, on one thread."""
 BLOCKS = 4
 """Tiles of a sum of products: more had to lay out the same operands again. Measured on Zen 4."""
 

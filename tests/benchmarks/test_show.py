@@ -26,6 +26,7 @@ def _path(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         "shows.operators",
         "shows.stitch",
         "shows.tensorflow",
+        "shows.training",
         "scaling",
         "startup",
         "workloads",
@@ -242,3 +243,39 @@ def test_whole_models_have_rows_of_their_own(monkeypatch: pytest.MonkeyPatch) ->
     assert tensorflow.start_up("cold", 5).found == "6.00 s: norm"
     assert not tensorflow.fewer().met  # fewer than ten
     assert "bytes 4.0 times fewer" in tensorflow.fewer().found
+
+
+def test_speed_of_training_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The best round counts, unfused passkit is no competitor, and each batch has to do."""
+    from shows import training
+    from training import programs
+    from training.timing import Result, Times
+
+    def row(passkit: float, unfused: float, **peers: float) -> Result:
+        times = {n: Times([2 * s, s]) for n, s in {**peers, "unfused": unfused}.items()}
+        return Result({"passkit": Times([passkit, 9.0]), **times}, {"compile": "not there"})
+
+    found = {programs.label(p): row(2.0, 3.0, graph=6.0, jax=4.0) for p in programs.rows([], [])}
+    assert list(found)[6:9] == ["transformer", "lenet/1", "lenet/8"] and "resnet-1" in found
+    monkeypatch.setattr(training, "table", lambda: found)
+    assert training.micro().met and training.micro().data["bi-rnn"] == 2.0
+    ratios = training.by_batch("lenet", 1.4, ["unfused"]).data
+    assert ratios == dict.fromkeys((1, 8, 16, 32, 64), 1.5)
+
+    found["lenet/64"] = row(2.0, 2.0, graph=1.0)
+    assert not training.by_batch("lenet").met and training.by_batch("resnet-1").met
+    assert training.by_batch("lenet", 1.4, ["unfused"]).data[64] == 1.0
+
+
+def test_a_python_without_tensorflow_is_told_of() -> None:
+    """By what it said; the other rivals of a step are timed without it."""
+    from training.elsewhere import Elsewhere, ElsewhereError
+    from training.programs import named
+    from training.timing import measured, ready
+
+    with pytest.raises(ElsewhereError, match="the process ended"):
+        Elsewhere("false", 1)
+    program = named("logistic", {"batch": 3})
+    entrants, failed = ready(program, ["passkit", "graph"])
+    (times,) = measured(entrants, rounds=2, seconds=0.0).values()
+    assert not failed and len(times.wall) == 2 and 0 < times.best <= min(times.wall)

@@ -1,28 +1,54 @@
-// Matrix products behind the kernel ABI: a tile is a block of rows of one matrix of a batch.
+// Matrix products behind the kernel ABI: a tile is a block of one matrix of a batch.
 //
-// buf:  cblas_?gemm or null, A, B, C
+// buf:  cblas_?gemm or null, or oneDNN's table; A, B, C
 // size: m, n, k, trans_a, trans_b, lda, ldb, ldc, batch, stride_a, stride_b, stride_c,
-//       rows_per_tile, ilp64 (1 where cblas takes 64-bit integers)
+//       rows_per_tile, columns_per_tile, kind (0: cblas, 1: cblas with 64-bit integers, 2: a table
+//       of oneDNN's functions, and of cblas for the case that they fail)
 //
 // And sums of products, A1 B1 + A2 B2 + ...: a tile is a block of the one result, to which each
 // pair adds in turn while it lies in the caches.
 //
-// buf:  cblas_?gemm or null, A1, B1, A2, B2, ..., C
-// size: m, n, trans_a, trans_b, pairs, rows_per_tile, columns_per_tile, ilp64, then for each pair
+// buf:  as above, A1, B1, A2, B2, ..., C
+// size: m, n, trans_a, trans_b, pairs, rows_per_tile, columns_per_tile, kind, then for each pair
 //       k, lda, ldb
 //
-// There is one cblas call for each tile and pair, however tiles are shared out: the bits of the
+// There is one call for each tile and pair, however tiles are shared out: the bits of the
 // result do not depend on the number of threads.
 #pragma once
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { ROW_MAJOR = 101, AS_IS = 111, TRANSPOSED = 112 };
+enum { WIDE = 1, ONEDNN = 2 };         // kinds
+enum { SGEMM, GET_THREADS, SET_THREADS, CBLAS, CBLAS_KIND, TOLD };  // oneDNN's table
 
 typedef struct {
-    void *cblas;
-    int64_t trans_a, trans_b, ilp64;
+    void *library;
+    int64_t trans_a, trans_b, kind;
 } Product;
+
+typedef int (*DnnlSgemm)(char, char, int64_t, int64_t, int64_t, float, const float *, int64_t,
+                         const float *, int64_t, float, float *, int64_t);
+
+// Whether oneDNN did it. Its own threads stay out: the caller's setting is put back afterwards.
+static int by_onednn(Product *p, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
+                     const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {
+    int64_t *table = (int64_t *)p->library;
+    void (*set_threads)(int) = (void (*)(int))table[SET_THREADS];
+    int before = ((int (*)(void))table[GET_THREADS])();
+    if (before != 1) set_threads(1);
+    int status = ((DnnlSgemm)table[SGEMM])(p->trans_a ? 'T' : 'N', p->trans_b ? 'T' : 'N', m, n, k,
+                                           1, a, lda, b, ldb, beta, c, ldc);
+    if (before != 1) set_threads(before);
+    if (!status) return 1;
+    if (!__atomic_exchange_n(&table[TOLD], 1, __ATOMIC_RELAXED))
+        fprintf(stderr, "passkit: oneDNN failed with status %d in a product of matrices, which "
+                        "BLAS computes instead\n", status);
+    p->library = (void *)table[CBLAS];
+    p->kind = table[CBLAS_KIND];
+    return 0;
+}
 
 // For one element type the entries NAME(buf, size, begin, end, scratch) and NAME##_sum(...).
 #define DEFINE_GEMM(NAME, T)                                                                       \
@@ -45,33 +71,40 @@ typedef struct {
     typedef void (*NAME##_64)(int, int, int, int64_t, int64_t, int64_t, T, const T *, int64_t,     \
                               const T *, int64_t, T, T *, int64_t);                                \
     /* c = a b + beta c, beta being 0 or 1 */                                                      \
-    static void NAME##_block(const Product *p, int64_t m, int64_t n, int64_t k, const T *a,        \
-                             int64_t lda, const T *b, int64_t ldb, T beta, T *c, int64_t ldc) {    \
+    static void NAME##_block(Product *p, int64_t m, int64_t n, int64_t k, const T *a, int64_t lda, \
+                             const T *b, int64_t ldb, T beta, T *c, int64_t ldc) {                 \
         int trans_a = p->trans_a ? TRANSPOSED : AS_IS, trans_b = p->trans_b ? TRANSPOSED : AS_IS;  \
-        if (k <= 0 || !p->cblas)                                                                   \
+        if (k > 0 && p->kind == ONEDNN &&                                                          \
+            by_onednn(p, m, n, k, (const float *)a, lda, (const float *)b, ldb, (float)beta,       \
+                      (float *)c, ldc))                                                            \
+            return;                                                                                \
+        if (k <= 0 || !p->library)                                                                 \
             NAME##_plain(p, m, n, k, a, lda, b, ldb, beta, c, ldc);                                \
-        else if (p->ilp64)                                                                         \
-            ((NAME##_64)p->cblas)(ROW_MAJOR, trans_a, trans_b, m, n, k, 1, a, lda, b, ldb, beta,   \
-                                  c, ldc);                                                         \
+        else if (p->kind == WIDE)                                                                  \
+            ((NAME##_64)p->library)(ROW_MAJOR, trans_a, trans_b, m, n, k, 1, a, lda, b, ldb, beta, \
+                                    c, ldc);                                                       \
         else                                                                                       \
-            ((NAME##_32)p->cblas)(ROW_MAJOR, trans_a, trans_b, (int32_t)m, (int32_t)n, (int32_t)k, \
-                                  1, a, (int32_t)lda, b, (int32_t)ldb, beta, c, (int32_t)ldc);     \
+            ((NAME##_32)p->library)(ROW_MAJOR, trans_a, trans_b, (int32_t)m, (int32_t)n,           \
+                                    (int32_t)k, 1, a, (int32_t)lda, b, (int32_t)ldb, beta, c,      \
+                                    (int32_t)ldc);                                                 \
     }                                                                                              \
     static void NAME(void *const *buf, const int64_t *size, int64_t begin, int64_t end,            \
                      unsigned char *scratch) {                                                     \
         (void)scratch;                                                                             \
         int64_t m = size[0], n = size[1], k = size[2], lda = size[5], ldb = size[6];               \
-        int64_t ldc = size[7], height = size[12];                                                  \
-        Product p = {buf[0], size[3], size[4], size[13]};                                          \
-        if (m <= 0 || n <= 0 || height <= 0) return;                                               \
-        int64_t blocks = (m + height - 1) / height;                                                \
+        int64_t ldc = size[7], height = size[12], width = size[13];                                \
+        Product p = {buf[0], size[3], size[4], size[14]};                                          \
+        if (m <= 0 || n <= 0 || height <= 0 || width <= 0) return;                                 \
+        int64_t down = (m + height - 1) / height, across = (n + width - 1) / width;                \
         for (int64_t tile = begin; tile < end; tile++) {                                           \
-            int64_t index = tile / blocks, first = tile % blocks * height;                         \
-            int64_t rows = m - first < height ? m - first : height;                                \
-            const T *a = (const T *)buf[1] + index * size[9] + first * (p.trans_a ? 1 : lda);      \
-            const T *b = (const T *)buf[2] + index * size[10];                                     \
-            T *c = (T *)buf[3] + index * size[11] + first * ldc;                                   \
-            NAME##_block(&p, rows, n, k, a, lda, b, ldb, 0, c, ldc);                               \
+            int64_t index = tile / (down * across), block = tile % (down * across);                \
+            int64_t top = block / across * height, left = block % across * width;                  \
+            int64_t rows = m - top < height ? m - top : height;                                    \
+            int64_t columns = n - left < width ? n - left : width;                                 \
+            const T *a = (const T *)buf[1] + index * size[9] + top * (p.trans_a ? 1 : lda);        \
+            const T *b = (const T *)buf[2] + index * size[10] + left * (p.trans_b ? ldb : 1);      \
+            T *c = (T *)buf[3] + index * size[11] + top * ldc + left;                              \
+            NAME##_block(&p, rows, columns, k, a, lda, b, ldb, 0, c, ldc);                         \
         }                                                                                          \
     }                                                                                              \
     static void NAME##_sum(void *const *buf, const int64_t *size, int64_t begin, int64_t end,      \

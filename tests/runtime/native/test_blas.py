@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from ctypes import CFUNCTYPE, c_int, c_void_p, cast
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import passkit as pk
 from passkit.runtime.native import blas as module
+from passkit.runtime.native import products
 from passkit.runtime.native.blas import NONE, Blas, blas
 from passkit.runtime.native.feeds import InputSpec
 from passkit.runtime.native.launcher import builtin
@@ -16,16 +19,17 @@ from tests.runtime.native.sample import program
 from tests.teams import team_of
 
 CASES = [
-    # batch, m, n, k, trans_a, trans_b, rows_per_tile
-    (1, 7, 5, 3, 0, 0, 2),
-    (1, 64, 48, 100, 0, 1, 16),
-    (3, 33, 20, 17, 1, 0, 8),
-    (4, 10, 1, 40, 1, 1, 3),
-    (1, 1, 9, 9, 0, 0, 1),
-    (2, 5, 4, 0, 0, 0, 2),
-    (1, 0, 4, 3, 0, 0, 1),
-    (1, 4, 0, 3, 0, 0, 1),
-    (0, 4, 4, 3, 0, 0, 1),
+    # batch, m, n, k, trans_a, trans_b, rows_per_tile, columns_per_tile
+    (1, 7, 5, 3, 0, 0, 2, 5),
+    (1, 64, 48, 100, 0, 1, 16, 20),
+    (3, 33, 20, 17, 1, 0, 8, 8),
+    (4, 10, 1, 40, 1, 1, 3, 1),
+    (2, 70, 90, 200, 0, 0, 40, 64),
+    (1, 1, 9, 9, 0, 0, 1, 4),
+    (2, 5, 4, 0, 0, 0, 2, 4),
+    (1, 0, 4, 3, 0, 0, 1, 4),
+    (1, 4, 0, 3, 0, 0, 1, 4),
+    (0, 4, 4, 3, 0, 0, 1, 4),
 ]
 
 
@@ -40,13 +44,13 @@ def libraries() -> list[Blas]:
 
 def product(lib: Blas, a: Any, b: Any, case: tuple[int, ...]) -> Any:
     """The batch of products a[k] @ b[k] by the built-in kernel."""
-    batch, m, n, k, trans_a, trans_b, rows = case
+    batch, m, n, k, trans_a, trans_b, rows, columns = case
     single = a.dtype == np.float32
     entry = builtin("gemm_f32" if single else "gemm_f64")
     function = lib.sgemm if single else lib.dgemm
     sizes = (m, n, k, trans_a, trans_b, a.shape[2], b.shape[2], n, batch, m * k, k * n, m * n,
-             rows, lib.ilp64)  # fmt: skip
-    step = ("launch", entry, batch * -(-m // rows), True,
+             rows, columns, lib.ilp64)  # fmt: skip
+    step = ("launch", entry, batch * -(-m // rows) * -(-n // columns), True,
             [("address", function), ("input", 0), ("input", 1), ("output", 0)], sizes)  # fmt: skip
     inputs = [InputSpec("a", a.dtype, a.shape), InputSpec("b", b.dtype, b.shape)]
     return program([step], [(a.dtype.num, (batch, m, n))], inputs)
@@ -56,7 +60,7 @@ def product(lib: Blas, a: Any, b: Any, case: tuple[int, ...]) -> Any:
 @pytest.mark.parametrize("case", CASES)
 def test_products(case: tuple[int, ...], dtype: str, rng: np.random.Generator) -> None:
     """Batches, both transpositions, blocks of rows, and empty sizes agree with NumPy."""
-    batch, m, n, k, trans_a, trans_b, _ = case
+    batch, m, n, k, trans_a, trans_b = case[:6]
     a = rng.standard_normal((batch, *((k, m) if trans_a else (m, k)))).astype(dtype)
     b = rng.standard_normal((batch, *((n, k) if trans_b else (k, n)))).astype(dtype)
     wanted = (a.mT if trans_a else a) @ (b.mT if trans_b else b)
@@ -71,7 +75,7 @@ def test_bits_do_not_depend_on_threads(rng: np.random.Generator) -> None:
     """A tile is one call of the library, whoever runs it."""
     a = rng.standard_normal((1, 200, 150)).astype("f4")
     b = rng.standard_normal((1, 150, 170)).astype("f4")
-    run, seen = product(blas(), a, b, (1, 200, 170, 150, 0, 0, 25)), set()
+    run, seen = product(blas(), a, b, (1, 200, 170, 150, 0, 0, 25, 64)), set()
     for threads in (1, 2, 4):
         with team_of(threads):
             seen |= {run(a=a, b=b)[0].tobytes() for _ in range(5)}
@@ -93,3 +97,38 @@ def test_a_library_that_cannot_be_loaded_is_passed_over(
     monkeypatch.setattr(module, "_libraries", lambda: iter([(torn, 0)]))
 
     assert blas.__wrapped__() == NONE
+
+
+def test_tiles_are_even_and_copy_little() -> None:
+    """By the shape: few products are cut, thin ones in rows, each part being worth a thread."""
+    for m, n, k, batch, trans_b, tiles in [
+        (64, 512, 784, 1, False, (32, 128)), (64, 512, 784, 1, True, (64, 256)),
+        (100, 256, 784, 1, False, (56, 128)), (784, 256, 100, 1, False, (200, 128)),
+        (128, 10, 784, 1, False, (64, 10)), (1, 500, 800, 1, False, (1, 256)),
+        (30, 40, 50, 1, False, (30, 40)), (512, 512, 512, 9, False, (512, 512)),
+    ]:  # fmt: skip
+        assert products.tiles_of(m, n, k, batch, trans_b) == tiles, (m, n, k)
+
+
+def test_onednn_multiplies_where_it_is_quicker(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Transposed or not, in tiles; where it fails BLAS does, and that is said once."""
+    if products._table() is None:
+        pytest.skip("onednn-cpu-gomp is not installed")
+    table = products._table().copy()
+    monkeypatch.setattr(products, "_table", lambda: table)
+    failing = CFUNCTYPE(c_int)(lambda: 3)
+    for address in (table[0], cast(failing, c_void_p).value):
+        table[0] = address
+        for trans_a, trans_b in ((0, 0), (1, 0), (0, 1)):
+            a = rng.standard_normal((300, 90) if trans_a else (90, 300)).astype("f4")
+            b = rng.standard_normal((520, 300) if trans_b else (300, 520)).astype("f4")
+            assert products.quicker(90, 260, 300, bool(trans_a), bool(trans_b))
+            x, y = pk.var("x", a.shape), pk.var("y", b.shape)
+            flips = {"transpose_a": bool(trans_a), "transpose_b": bool(trans_b)}
+            exe = pk.compile(pk.ops.matmul(x, y, **flips))
+            assert "oneDNN" in str(exe.steps)
+            wanted = (a.T if trans_a else a).astype("f8") @ (b.T if trans_b else b)
+            np.testing.assert_allclose(exe(x=a, y=b)[0], wanted, rtol=1e-4, atol=1e-4)
+    assert capfd.readouterr().err.count("oneDNN failed with status 3 in a product") == 1
