@@ -21,14 +21,16 @@ class Nest:
     """The loops that compute one value: of a fold those over its input, of a dot batch, M, N, K.
 
     ``folded`` dimensions are not in the result, or have extent 1 there with ``keepdims``;
-    ``scanned`` ones are, though each element needs those before it. ``shared`` tells that other
-    nests read the value, ``root`` that it leaves the group.
+    ``scanned`` ones are, though each element needs those before it; ``passed`` ones are folded by
+    others in the same loops. ``shared`` tells that other nests read the value, ``root`` that it
+    leaves the group.
     """
 
     name: str
     shape: Shape
     folded: tuple[int, ...] = ()
     scanned: tuple[int, ...] = ()
+    passed: tuple[int, ...] = ()
     keepdims: bool = False
     shared: bool = False
     root: bool = False
@@ -45,7 +47,7 @@ class Nest:
 
     @property
     def whole(self) -> tuple[int, ...]:
-        """The loops that no two blocks may share out between them."""
+        """The loops that the value itself needs all of."""
         return self.folded + self.scanned
 
     @property

@@ -97,6 +97,7 @@ def values_of(
                     tuple(r.extent for r in mine),
                     folded=whole if folds else (),
                     scanned=whole if scans else (),
+                    passed=() if folds or scans else whole,
                     shared=node in read and (folds or scans or node in kept),
                     root=node in own,
                 ),

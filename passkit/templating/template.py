@@ -268,8 +268,8 @@ def _check_loops(stage: NestPlan, nest: Nest) -> None:
 
 
 def owned_loops(nest: Nest) -> list[int]:
-    """The loops that blocks can share out between them: kept ones that have more than one step."""
-    return [d for d in nest.kept if nest.dims[d] != 1]
+    """The loops that blocks can share out between them: those of more than one step, no fold's."""
+    return [d for d in nest.kept if nest.dims[d] != 1 and d not in nest.passed]
 
 
 def kind_of(stage: NestPlan, nest: Nest) -> SplitKind:
@@ -292,8 +292,8 @@ def _check_grid(stage: NestPlan, nest: Nest) -> None:
     What folds nothing, and nobody else reads, may be dealt out along any loops.
     """
     for d in stage.grid:
-        if d in nest.whole:
-            verb = "folded" if d in nest.folded else "scanned"
+        if d in nest.whole or d in nest.passed:
+            verb = "scanned" if d in nest.scanned else "folded"
             raise ScheduleError(
                 f"{stage.name}: loop {d} is {verb} and cannot be {shown(stage.attrs[d])}; a block "
                 f"has all of it"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 from itertools import product
 from typing import Any
@@ -247,6 +248,24 @@ def test_attention_under_all_its_templates() -> None:
             np.testing.assert_allclose(run(feeds)[0], wanted, rtol=2e-5, atol=1e-6)
         tiles.add(run.kernels[0].grid)
     assert len(texts) > 4 and len(tiles) > 2
+
+
+def test_rows_on_both_sides_of_a_fold() -> None:
+    """What is kept between stages is dealt out to blocks as the folds beside it are."""
+    graph = pk.Graph([pk.ops.softmax(pk.var("x", (2, 5, 700)), axis=1)])
+    x = np.random.default_rng(0).standard_normal((2, 5, 700)).astype(np.float32)
+    (wanted,) = pk.interpret(graph, {"x": x})
+    ranked = pk.templates(graph)[0]
+    texts = [ranked.template, *(str(o.template) for o in ranked.others)]
+    for text in texts:
+        assert "exp_1[GRID,THREAD," in text
+        for target in ("blocks", "cpu"):
+            run = pk.compile(graph, target=target, templates={ranked.name: text})
+            np.testing.assert_allclose(run(x=x)[0], wanted, rtol=1e-5, atol=1e-7)
+    assert len(texts) > 2
+    wrong = re.sub(r"exp_1\[GRID,THREAD,[^]]*\]", "exp_1[GRID,GRID,CTA]", texts[0])
+    with pytest.raises(ScheduleError, match="exp_1: loop 1 is folded and cannot be GRID; a block"):
+        pk.compile(graph, templates={ranked.name: wrong})
 
 
 def test_results_that_follow_what_they_move() -> None:
