@@ -66,9 +66,16 @@ def blocks_of(case: Case) -> Target:
 
 
 def opencl_of(case: Case) -> Target:
-    """An OpenCL device, by small tiles and work-groups of 1, 64 or 256 items."""
-    block = (1, 64, 256, 64)[case.seed % 4]
-    return evolve(OPENCL, tile=min(case.tile, OPENCL.tile), block=block)
+    """An OpenCL device, by small tiles and work-groups of 1, 64 or 256 items, with vectors or not.
+
+    One item with vectors is what a CPU has; several with them find what lanes do not agree upon.
+    """
+    block, access, simd = ((1, 32, True), (64, 16, False), (256, 16, False), (64, 16, True))[
+        case.seed % 4
+    ]
+    return evolve(
+        OPENCL, tile=min(case.tile, OPENCL.tile), block=block, access=access, simd=simd
+    )
 
 
 def options(case: Case, target: Targets = target_of) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from passkit.ast import VARIANTS
 from passkit.errors import RegistryError, nearest
@@ -170,6 +170,32 @@ class PhaseTemplates:
 
 
 @frozen(kw_only=True)
+class WholeTemplates:
+    """Spellings for bundles that are vectors of {count} numbers of a {type}, computed as one.
+
+    ``take`` loads one from {at} on, of which {left} elements are there, and ``put`` stores
+    {value}; both may ask for the {space} of a buffer: ``space`` is that of arguments and of
+    scratch. ``places`` are a loop's next ones behind {first}. A comparison gives a mask, whose
+    elements have the type that is in ``masks`` for their bytes; ``select`` takes {a} where it is
+    set. ``keep`` is {new} where elements are, else {old}; ``each`` joins the elements of {name}
+    into {acc} by {combine}. ``calls`` are the functions that take vectors.
+    """
+
+    kind: str
+    splat: str
+    convert: str
+    select: str
+    take: str
+    put: str
+    space: tuple[str, str]
+    places: str
+    keep: str
+    each: str
+    masks: Mapping[int, str]
+    calls: Mapping[str, str]
+
+
+@frozen(kw_only=True)
 class BundleTemplates:
     """Spellings for elements that follow each other and that one lane takes, {count} at a time.
 
@@ -178,7 +204,9 @@ class BundleTemplates:
     ``element`` the number of one, ``within`` a test that it is before {stop}; ``rest`` where the
     lanes begin that are in none. An ``array`` {name} is ``load``-ed from {at} and ``store``-d
     there, which is ``aligned``, or ``load_any`` and ``store_any`` ask whether it is; ``load_some``
-    and ``store_some`` also where only {left} elements are there.
+    and ``store_some`` also where only {left} elements are there. Elements have a {type}; {space}
+    is where their buffer is, of ``space``: that of arguments and of scratch. The widest access has
+    ``nbytes``. What ``computes`` with several elements at once has ``vectors`` of them instead.
     """
 
     whole: str
@@ -196,6 +224,23 @@ class BundleTemplates:
     within: str
     rest: str
     aligned: str
+    space: tuple[str, str] = ("", "")
+    nbytes: int = 16
+    computes: bool = False
+    vectors: WholeTemplates | None = None
+
+
+@frozen
+class Reach:
+    """What a lane of a device can do, where a dialect leaves that open.
+
+    It takes so many bytes at a time, with which it ``computes`` at once or one by one, and
+    ``shuffles`` numbers with those next to it.
+    """
+
+    nbytes: int = 16
+    computes: bool = False
+    shuffles: bool = False
 
 
 @frozen(kw_only=True)
@@ -204,7 +249,8 @@ class Dialect:
 
     ``kernel`` opens a kernel and gets {name} and {params}. Loops get {var}, {start}, {stop};
     ``fold`` joins the partial results of all lanes in {acc} into {name} by {combine} of a and b,
-    in a dialect without vectors. ``preamble`` stands before the kernels of a translation unit.
+    in a dialect without vectors; ``shuffled``, if given, does so where lanes hand each other
+    numbers. ``preamble`` stands before the kernels of a translation unit.
     ``cast`` converts; ``saturate``, if given, does so from float to integer, ``truth`` to bool, and
     ``casts`` are for pairs such as "float16/float32". ``wide`` ends literals of 64 bits.
     ``rounded`` is a float32 of which only the bits are left that {type} has.
@@ -243,6 +289,7 @@ class Dialect:
     crew: str = ""
     fold: str = ""
     fold_of_crew: str = ""
+    shuffled: str = ""
     first: str = ""
     first_of_row: str = ""
     wait: str = ""
@@ -270,6 +317,16 @@ class Dialect:
     prefetch: str = ""
     fence: str = ""
     preamble: str = ""
+
+    def for_lanes(self, reach: Reach) -> Dialect:
+        """The dialect for lanes of a device that can do so much."""
+        own = evolve(self, fold=self.shuffled) if reach.shuffles and self.shuffled else self
+        if own.bundles is None:
+            return own
+        if not reach.nbytes:
+            return evolve(own, bundles=None)
+        computes = reach.computes and own.bundles.vectors is not None
+        return evolve(own, bundles=evolve(own.bundles, nbytes=reach.nbytes, computes=computes))
 
     def type_of(self, dtype: DType) -> str:
         """The scalar type of a dtype. Raises: RegistryError when the language has none."""

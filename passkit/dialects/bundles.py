@@ -1,8 +1,8 @@
 """Bundles: elements that follow each other, taken by one lane in accesses of up to 16 bytes.
 
-For languages without vectors. A loop over lanes becomes two: one whose lanes have a bundle each,
-and the loop as it was for what is left. What is loaded for a bundle comes before all that it is
-for, what is stored behind.
+For lanes that compute with one number at a time: others are in `passkit.dialects.wholes`. A loop
+over lanes becomes two: one whose lanes have a bundle each, and the loop as it was for what is left.
+What is loaded for a bundle comes before all that it is for, what is stored behind.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ from passkit.dialects.totals import memory_of, replaced
 from passkit.values import dtype as dt
 from passkit.values.dtype import DType
 
-NBYTES = 16
-"""The widest access of a thread."""
 MOST_NBYTES = 256
 """Of the registers that all bundles of a stage take: with more, few threads are on a processor."""
 FEW = 16
@@ -140,7 +138,13 @@ class Bundles:
         first = Var(f"{self.loop.var.name}_first", dt.int64)
         at = self._at(b, first)
         template = templates[self.by_size + self.ragged]
-        return template.format(name=b.name, at=at, left=f"{self._ends()[1]} - {first.name}")
+        left = f"{self._ends()[1]} - {first.name}"
+        return template.format(name=b.name, at=at, left=left, **self._spoken(b))
+
+    def _spoken(self, b: Bundle) -> dict[str, str | int]:
+        """What a template may say of a bundle's elements."""
+        space = self.templates.space[b.buffer in self.body.scalars.scratch]
+        return {"type": self.body.dialect.type_of(b.dtype), "count": self.count, "space": space}
 
     def _at(self, b: Bundle, first: Var) -> str:
         return self.body.scalars.address(b.buffer, replaced(b.index, {self.loop.var.name: first}))
@@ -153,9 +157,11 @@ class Bundles:
             among = f"({' | '.join(texts)})" if texts[1:] else "".join(texts)
             return f"{among} % {self.count} == 0 ? {whole} : 0" if texts else whole
         begin = {self.loop.var.name: self.loop.start}
-        indices = ((b.buffer, normal(replaced(b.index, begin), {})) for b in self.found)
-        places = dict.fromkeys(body.scalars.address(b, expression(i)) for b, i in indices)
-        tests = (t.aligned.format(at=p, count=self.count) for p in places)
+        tests = dict.fromkeys(
+            t.aligned.format(at=body.scalars.address(b.buffer, index), **self._spoken(b))
+            for b in self.found
+            for index in [expression(normal(replaced(b.index, begin), {}))]
+        )
         return f"{' && '.join(tests)} ? {whole} : 0"
 
 
@@ -165,13 +171,14 @@ def bundles_of(loop: Loop, statements: Iterable[Statement], body: Body) -> Bundl
     A loop that is by itself may ask addresses, unless it folds over the lanes: the bits of a fold
     must not depend on where an array lies. One with a ``tie`` has those that it says.
     """
-    if body.dialect.bundles is None:
+    templates = body.dialect.bundles
+    if templates is None or templates.computes:
         return None
     plain, tie = plain_of(statements), body.tie
     found = found_in(loop, plain)
     if found is None or (tie is None and not found):
         return None
-    count = tie.count if tie is not None else count_of(loop, found)
+    count = tie.count if tie is not None else count_of(loop, found, templates.nbytes)
     joined = any(isinstance(s, Fold) for s in plain)
     even: Sequence[Expr] | None = ()
     if tie is not None:
@@ -187,10 +194,10 @@ def bundles_of(loop: Loop, statements: Iterable[Statement], body: Body) -> Bundl
     return Bundles(body, loop, count, tuple(found), inside, by_size, tuple(even))
 
 
-def count_of(loop: Loop, found: Sequence[Bundle]) -> int:
+def count_of(loop: Loop, found: Sequence[Bundle], nbytes: int) -> int:
     """How many elements a lane has; 0 where bundles do not pay, or there are too many."""
     sizes = [b.dtype.nbytes for b in found]
-    count = min(NBYTES // min(sizes), 2 * NBYTES // max(sizes))
+    count = min(nbytes // min(sizes), 2 * nbytes // max(sizes))
     few = count < 2 or count * sum(sizes) > MOST_NBYTES or _is_short(loop, count)
     return 0 if few else count
 

@@ -16,6 +16,7 @@ from passkit.dialects.lanes import LANES, MASK, NUMBERED, Lanes, turns, varying
 from passkit.dialects.pairs import Pairs
 from passkit.dialects.rows import Rows
 from passkit.dialects.totals import extreme_of, memory_of, partial_of, replaced
+from passkit.dialects.wholes import whole_of
 from passkit.errors import CodeGenError
 from passkit.values import dtype as dt
 
@@ -68,8 +69,9 @@ class LaneLoop:
                 self.body.let(s)
             else:
                 inside.append(s)
-        front = len(self.body.lines)
-        bundles = bundles_of(self.loop, inside, self.body)
+        if whole := whole_of(self.loop, inside, self.body):
+            return whole.print()
+        front, bundles = len(self.body.lines), bundles_of(self.loop, inside, self.body)
         if bundles is not None:
             bundles.open()
             for s in bundles.statements:

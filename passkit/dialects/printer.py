@@ -199,7 +199,7 @@ class _Printer:
 
     def _phase(self, phase: Phase) -> None:
         if self.dialect.bundles is not None:
-            self.ties = iter(ties_of(phase, self.ast, self.aliased))
+            self.ties = iter(ties_of(phase, self.ast, self.aliased, self.dialect.bundles))
         if phase.parts[0].span is not None:
             self._packed(phase)
             return

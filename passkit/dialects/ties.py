@@ -14,7 +14,9 @@ from passkit.ast import Expr
 from passkit.ast.stage import Buffer, Dot, Fold, KernelAST, Level, Loop, Phase, Stage, Store
 from passkit.ast.tidy import expressions
 from passkit.ast.walk import loads
+from passkit.dialects.base import BundleTemplates
 from passkit.dialects.bundles import Bundle, Tie, count_of, even_in, found_in, plain_of
+from passkit.dialects.wholes import whole_count
 from passkit.values.size import Extent, at_least
 
 FREE, APART = None, Tie(0, ())
@@ -48,7 +50,9 @@ class _Touched:
         return self.read & self.written if serial else frozenset()
 
 
-def ties_of(phase: Phase, ast: KernelAST, aliased: Set[str]) -> list[Tie | None]:
+def ties_of(
+    phase: Phase, ast: KernelAST, aliased: Set[str], templates: BundleTemplates
+) -> list[Tie | None]:
     """The tie of each stage of a phase of a kernel, in order.
 
     Buffers that are ``aliased`` have each other's bytes, as has scratch that lies in one place.
@@ -58,7 +62,7 @@ def ties_of(phase: Phase, ast: KernelAST, aliased: Set[str]) -> list[Tie | None]
     ties: list[Tie | None] = [FREE] * len(stages)
     for span in _intervals(phase):
         for together in _meeting([(k, stages[k]) for k in span]):
-            tie = _tie([stages[k] for k in together], sizes)
+            tie = _tie([stages[k] for k in together], sizes, templates)
             for k in together:
                 ties[k] = tie
     return ties
@@ -138,21 +142,29 @@ def _meet(a: _Touched, b: _Touched) -> bool:
     return bool(a.written & (b.read | b.written) or b.written & a.read)
 
 
-def _tie(stages: Iterable[_Touched], sizes: Container[str]) -> Tie:
+def _tie(
+    stages: Iterable[_Touched], sizes: Container[str], templates: BundleTemplates
+) -> Tie:
     """What the loops of stages that meet agree upon."""
     pairs: list[tuple[Loop, list[Bundle]]] = []
+    counts: list[int] = []
     for touched in stages:
         lane, stage = touched.lane, touched.stage
         if lane is None or isinstance(stage, Dot):
             return APART
-        found = found_in(lane, plain_of(stage.body))
+        plain = plain_of(stage.body)
+        found = found_in(lane, plain)
         if found is None:
             return APART
         pairs.append((lane, found))
+        if templates.computes:
+            counts.append(whole_count(lane, plain, found, templates))
     (first, _), places = pairs[0], [b for _, found in pairs for b in found]
     if not places or any((x.start, x.stop) != (first.start, first.stop) for x, _ in pairs):
         return APART
-    count = count_of(first, places)
+    if templates.computes:
+        return Tie(min(counts), ())
+    count = count_of(first, places, templates.nbytes)
     if not count:
         return APART
     even: dict[Expr, None] = {}

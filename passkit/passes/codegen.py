@@ -11,6 +11,7 @@ from attrs import evolve
 from passkit.ast.stage import Buffer, KernelAST, Place
 from passkit.checks.hazards import check_hazards
 from passkit.dialects import dialect_of, print_kernel
+from passkit.dialects.base import Reach
 from passkit.dialects.printer import has_rows
 from passkit.errors import ScheduleError
 from passkit.graph.graph import Annotation, Graph
@@ -34,6 +35,7 @@ from passkit.space.space import Infeasible
 from passkit.values.memo import Held
 from passkit.values.size import Extent, numel, substitute
 
+USUAL_REACH = Reach()
 FORMAT = 1
 """Part of every key: raised when the meaning of a kernel's arguments changes."""
 
@@ -54,7 +56,9 @@ def codegen(graph: Graph, context: PassContext) -> Graph:
         schedule = schedules[node] if schedules is not None else _default(group, context.target)
         plan = shared[node] if shared is not None else plan_shared(group, schedule)
         met = frozenset[int]() if places is None else _aliased(node, places)
-        kernels[node] = make_kernel(group, schedule, plan, context.target.dialect, met)
+        target = context.target
+        reach = Reach(target.access, target.simd, target.shuffles)
+        kernels[node] = make_kernel(group, schedule, plan, target.dialect, met, reach)
     for node in graph.nodes:
         made = own_kernel(graph, node, context.target.dialect)
         if made is not None:
@@ -101,12 +105,14 @@ def make_kernel(
     shared: SharedPlan,
     dialect: str,
     aliased: frozenset[int] = frozenset(),
+    reach: Reach = USUAL_REACH,
 ) -> Kernel:
     """The kernel of one group. Equal groups, schedules and dialects give one text and key.
 
-    Where a dialect says that buffers are apart, those at the positions ``aliased`` are not.
+    Where a dialect says that buffers are apart, those at the positions ``aliased`` are not. A
+    lane of the device can do what is in its ``reach``.
     """
-    return _kernel(group.key, schedule, shared, dialect, aliased, Held(group))
+    return _kernel(group.key, schedule, shared, dialect, aliased, reach, Held(group))
 
 
 @lru_cache(maxsize=8192)
@@ -116,12 +122,13 @@ def _kernel(
     shared: SharedPlan,
     dialect: str,
     aliased: frozenset[int],
+    reach: Reach,
     held: Held[Group],
 ) -> Kernel:
     group = held.value
     raw, tiles = lower(group, schedule, shared)
     ast, sizes = pool_sizes(raw)
-    spoken = dialect_of(dialect)
+    spoken = dialect_of(dialect).for_lanes(reach)
     ops = tuple(n.op.name for n in group.ops if n.op is not None)
     met = frozenset(ast.params[k].name for k in aliased)
     name, digest, text = _named(print_kernel(ast, "KERNEL", spoken, met), ops[-1], dialect)

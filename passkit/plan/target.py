@@ -29,6 +29,9 @@ class Target:
     that saves ``worth`` seconds, or one thread soon does it all, ``meeting`` being what threads
     lose at the end of a kernel. Where it was measured, ``curve`` has bytes moved and bytes a
     second, in place of ``bandwidth``. ``rates`` say what the work of kernels and libraries takes.
+    A thread of a device takes elements that follow each other by ``access`` bytes at a time, at
+    most, and computes with them at once if ``simd``; those of a sub-group hand each other numbers
+    where it ``shuffles``.
     Groups are compared by these numbers where they are those of a machine: ``costed``.
     """
 
@@ -54,6 +57,9 @@ class Target:
     meeting: float = 5e-7
     warp: int = 32
     block: int = 256
+    access: int = 16
+    simd: bool = False
+    shuffles: bool = False
     grows: bool = False
     curve: tuple[tuple[int, float], ...] = ()
     costed: bool = True

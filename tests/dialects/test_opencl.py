@@ -11,6 +11,8 @@ import pytest
 
 import passkit as pk
 from passkit.dialects import OPENCL
+from passkit.dialects.needed import needed
+from passkit.dialects.opencl import COUNTS
 from passkit.runtime.opencl.build import HEAD, options
 from passkit.runtime.opencl.device import device
 from tests import opencl
@@ -36,6 +38,11 @@ SYNTAX = "\n".join([
     "float as_float(uint); double as_double(ulong); double rsqrt(double);",
     "long abs(long); long max(long, long); long min(long, long);",
     *(f"{t} convert_{t}_sat(double);" for t in TYPES),
+    *(f"typedef {t} {t}{n} __attribute__((vector_size({n} * sizeof({t}))));"
+      for t in [*TYPES, "float", "double"] for n in COUNTS),
+    "#define VECTOR(n, p) __typeof__(*(p)) __attribute__((vector_size(n * sizeof(*(p)))))",
+    *(f"#define vload{n}(at, p) (*(VECTOR({n}, p) *)(p))" for n in COUNTS),
+    *(f"#define vstore{n}(x, at, p) (*(VECTOR({n}, p) *)(p) = (x))" for n in COUNTS),
 ])
 
 
@@ -49,7 +56,8 @@ def texts() -> list[str]:
 def said(kernels: list[str], folder: Path) -> str:
     """What a C compiler says of them."""
     source = folder / "kernels.c"
-    source.write_text("\n".join([SYNTAX, OPENCL.preamble, *kernels]))
+    preamble = needed(OPENCL.preamble, "\n".join(kernels))
+    source.write_text("\n".join([SYNTAX, preamble, *kernels]))
     command = ["gcc", "-std=gnu11", "-fsyntax-only", "-Werror=implicit-function-declaration",
                "-Wno-builtin-declaration-mismatch", str(source)]
     return subprocess.run(command, capture_output=True, text=True).stderr

@@ -6,35 +6,167 @@ __kernel void layer_norm_first(__global const float *restrict x0, __global const
   for (long tile = get_group_id(0); tile < n2; tile += get_num_groups(0)) {
     const long low = tile * 512;
     const long high = low + 512 < n0 ? low + 512 : n0;
-    for (long i1 = low + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
-      s0[i1 - low] = 0.0f;
-    }
-    for (long i0 = 0; i0 < n1; ++i0) {
-      for (long i1 = low + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
-        s0[i1 - low] = s0[i1 - low] + x0[i1 + i0 * n0];
+    {
+      const long i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
+      for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
+        const long i1_first = low + i1_bundle * 4;
+        float s0_bundle[4];
+        #pragma unroll
+        for (int i1_k = 0; i1_k < 4; ++i1_k) {
+          const long i1 = i1_first + i1_k;
+          if (i1 < high) {
+            s0_bundle[i1_k] = 0.0f;
+          }
+        }
+        put_local_float4(s0 + i1_first - low, vload4(0, s0_bundle), high - i1_first);
+      }
+      const long i1_rest = i1_bundles ? high : low;
+      for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
+        s0[i1 - low] = 0.0f;
       }
     }
-    for (long i1 = low + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
-      s1[i1 - low] = s0[i1 - low] / (float)(n1);
-    }
-    for (long i1 = low + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
-      s2[i1 - low] = 0.0f;
-    }
     for (long i0 = 0; i0 < n1; ++i0) {
-      for (long i1 = low + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
-        const float sub_1 = x0[i1 + i0 * n0] - s1[i1 - low];
-        s2[i1 - low] = s2[i1 - low] + sub_1 * sub_1;
+      {
+        const long i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
+        for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
+          const long i1_first = low + i1_bundle * 4;
+          float s0_bundle[4];
+          vstore4(take_local_float4(s0 + i1_first - low, high - i1_first), 0, s0_bundle);
+          float x0_bundle[4];
+          vstore4(take_global_float4(x0 + i1_first + i0 * n0, high - i1_first), 0, x0_bundle);
+          #pragma unroll
+          for (int i1_k = 0; i1_k < 4; ++i1_k) {
+            const long i1 = i1_first + i1_k;
+            if (i1 < high) {
+              s0_bundle[i1_k] = s0_bundle[i1_k] + x0_bundle[i1_k];
+            }
+          }
+          put_local_float4(s0 + i1_first - low, vload4(0, s0_bundle), high - i1_first);
+        }
+        const long i1_rest = i1_bundles ? high : low;
+        for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
+          s0[i1 - low] = s0[i1 - low] + x0[i1 + i0 * n0];
+        }
       }
     }
-    for (long i1 = low + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
-      s3[i1 - low] = rsqrt(s2[i1 - low] / (float)(n1) + 0.00001f);
+    {
+      const long i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
+      for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
+        const long i1_first = low + i1_bundle * 4;
+        float s0_bundle[4];
+        vstore4(take_local_float4(s0 + i1_first - low, high - i1_first), 0, s0_bundle);
+        float s1_bundle[4];
+        #pragma unroll
+        for (int i1_k = 0; i1_k < 4; ++i1_k) {
+          const long i1 = i1_first + i1_k;
+          if (i1 < high) {
+            s1_bundle[i1_k] = s0_bundle[i1_k] / (float)(n1);
+          }
+        }
+        put_local_float4(s1 + i1_first - low, vload4(0, s1_bundle), high - i1_first);
+      }
+      const long i1_rest = i1_bundles ? high : low;
+      for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
+        s1[i1 - low] = s0[i1 - low] / (float)(n1);
+      }
+    }
+    {
+      const long i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
+      for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
+        const long i1_first = low + i1_bundle * 4;
+        float s2_bundle[4];
+        #pragma unroll
+        for (int i1_k = 0; i1_k < 4; ++i1_k) {
+          const long i1 = i1_first + i1_k;
+          if (i1 < high) {
+            s2_bundle[i1_k] = 0.0f;
+          }
+        }
+        put_local_float4(s2 + i1_first - low, vload4(0, s2_bundle), high - i1_first);
+      }
+      const long i1_rest = i1_bundles ? high : low;
+      for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
+        s2[i1 - low] = 0.0f;
+      }
+    }
+    for (long i0 = 0; i0 < n1; ++i0) {
+      {
+        const long i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
+        for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
+          const long i1_first = low + i1_bundle * 4;
+          float x0_bundle[4];
+          vstore4(take_global_float4(x0 + i1_first + i0 * n0, high - i1_first), 0, x0_bundle);
+          float s1_bundle[4];
+          vstore4(take_local_float4(s1 + i1_first - low, high - i1_first), 0, s1_bundle);
+          float s2_bundle[4];
+          vstore4(take_local_float4(s2 + i1_first - low, high - i1_first), 0, s2_bundle);
+          #pragma unroll
+          for (int i1_k = 0; i1_k < 4; ++i1_k) {
+            const long i1 = i1_first + i1_k;
+            if (i1 < high) {
+              const float sub_1 = x0_bundle[i1_k] - s1_bundle[i1_k];
+              s2_bundle[i1_k] = s2_bundle[i1_k] + sub_1 * sub_1;
+            }
+          }
+          put_local_float4(s2 + i1_first - low, vload4(0, s2_bundle), high - i1_first);
+        }
+        const long i1_rest = i1_bundles ? high : low;
+        for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
+          const float sub_1 = x0[i1 + i0 * n0] - s1[i1 - low];
+          s2[i1 - low] = s2[i1 - low] + sub_1 * sub_1;
+        }
+      }
+    }
+    {
+      const long i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
+      for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
+        const long i1_first = low + i1_bundle * 4;
+        float s2_bundle[4];
+        vstore4(take_local_float4(s2 + i1_first - low, high - i1_first), 0, s2_bundle);
+        float s3_bundle[4];
+        #pragma unroll
+        for (int i1_k = 0; i1_k < 4; ++i1_k) {
+          const long i1 = i1_first + i1_k;
+          if (i1 < high) {
+            s3_bundle[i1_k] = rsqrt(s2_bundle[i1_k] / (float)(n1) + 0.00001f);
+          }
+        }
+        put_local_float4(s3 + i1_first - low, vload4(0, s3_bundle), high - i1_first);
+      }
+      const long i1_rest = i1_bundles ? high : low;
+      for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
+        s3[i1 - low] = rsqrt(s2[i1 - low] / (float)(n1) + 0.00001f);
+      }
     }
     for (long i0 = 0; i0 < n1; ++i0) {
       const float x1_5 = x1[i0];
       const float x2_7 = x2[i0];
-      for (long i1 = low + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
-        const float mul_2 = (x0[i1 + i0 * n0] - s1[i1 - low]) * s3[i1 - low];
-        y0[i1 + i0 * n0] = mul_2 * x1_5 + x2_7;
+      {
+        const long i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
+        for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
+          const long i1_first = low + i1_bundle * 4;
+          float x0_bundle[4];
+          vstore4(take_global_float4(x0 + i1_first + i0 * n0, high - i1_first), 0, x0_bundle);
+          float s1_bundle[4];
+          vstore4(take_local_float4(s1 + i1_first - low, high - i1_first), 0, s1_bundle);
+          float s3_bundle[4];
+          vstore4(take_local_float4(s3 + i1_first - low, high - i1_first), 0, s3_bundle);
+          float y0_bundle[4];
+          #pragma unroll
+          for (int i1_k = 0; i1_k < 4; ++i1_k) {
+            const long i1 = i1_first + i1_k;
+            if (i1 < high) {
+              const float mul_2 = (x0_bundle[i1_k] - s1_bundle[i1_k]) * s3_bundle[i1_k];
+              y0_bundle[i1_k] = mul_2 * x1_5 + x2_7;
+            }
+          }
+          put_global_float4(y0 + i1_first + i0 * n0, vload4(0, y0_bundle), high - i1_first);
+        }
+        const long i1_rest = i1_bundles ? high : low;
+        for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
+          const float mul_2 = (x0[i1 + i0 * n0] - s1[i1 - low]) * s3[i1 - low];
+          y0[i1 + i0 * n0] = mul_2 * x1_5 + x2_7;
+        }
       }
     }
   }

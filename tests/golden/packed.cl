@@ -5,17 +5,48 @@ __kernel void packed(__global const float *restrict x0, __global const float *re
       const long tile = block;
       const long low = tile * 8192;
       const long high = low + 8192 < n0 ? low + 8192 : n0;
-      for (long i0 = low + get_local_id(0); i0 < high; i0 += get_local_size(0)) {
-        y0[i0] = x0[i0] + 1.0f;
+      {
+        const long i0_bundles = (size_t)(x0 + low) % sizeof(float4) == 0 && (size_t)(y0 + low) % sizeof(float4) == 0 ? (high - low) / 4 : 0;
+        for (long i0_bundle = get_local_id(0); i0_bundle < i0_bundles; i0_bundle += get_local_size(0)) {
+          const long i0_first = low + i0_bundle * 4;
+          float x0_bundle[4];
+          vstore4(*(__global const float4 *)(x0 + i0_first), 0, x0_bundle);
+          float y0_bundle[4];
+          #pragma unroll
+          for (int i0_k = 0; i0_k < 4; ++i0_k) {
+            const long i0 = i0_first + i0_k;
+            y0_bundle[i0_k] = x0_bundle[i0_k] + 1.0f;
+          }
+          *(__global float4 *)(y0 + i0_first) = vload4(0, y0_bundle);
+        }
+        const long i0_rest = low + i0_bundles * 4;
+        for (long i0 = i0_rest + get_local_id(0); i0 < high; i0 += get_local_size(0)) {
+          y0[i0] = x0[i0] + 1.0f;
+        }
       }
     } else if (block < n4) {
       const long tile = block - n1;
       const long i0_end = tile * n3 + n3 < n2 ? tile * n3 + n3 : n2;
       for (long i0 = tile * n3; i0 < i0_end; ++i0) {
         float reduce_sum_1_lanes = 0.0f;
-        for (long i1 = get_local_id(0); i1 < n0; i1 += get_local_size(0)) {
-          const float reduce_sum_1_term = x1[i0 * n0 + i1];
-          reduce_sum_1_lanes = reduce_sum_1_lanes + reduce_sum_1_term;
+        {
+          const long i1_bundles = n0 % 4 == 0 ? n0 / 4 : 0;
+          for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
+            const long i1_first = i1_bundle * 4;
+            float x1_bundle[4];
+            vstore4(vload4(0, x1 + i0 * n0 + i1_first), 0, x1_bundle);
+            #pragma unroll
+            for (int i1_k = 0; i1_k < 4; ++i1_k) {
+              const long i1 = i1_first + i1_k;
+              const float reduce_sum_1_term = x1_bundle[i1_k];
+              reduce_sum_1_lanes = reduce_sum_1_lanes + reduce_sum_1_term;
+            }
+          }
+          const long i1_rest = i1_bundles * 4;
+          for (long i1 = i1_rest + get_local_id(0); i1 < n0; i1 += get_local_size(0)) {
+            const float reduce_sum_1_term = x1[i0 * n0 + i1];
+            reduce_sum_1_lanes = reduce_sum_1_lanes + reduce_sum_1_term;
+          }
         }
         __local float *reduce_sum_1_all = (__local float *)joined;
         reduce_sum_1_all[get_local_id(0)] = reduce_sum_1_lanes;
@@ -36,31 +67,117 @@ __kernel void packed(__global const float *restrict x0, __global const float *re
       const long tile = block - n4;
       const long low = tile * 512;
       const long high = low + 512 < n5 ? low + 512 : n5;
-      for (long i1 = low + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
-        s0[i1 - low] = 0.0;
-      }
-      for (long i0 = 0; i0 < n6; ++i0) {
-        for (long i1 = low + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
-          s0[i1 - low] = s0[i1 - low] + x2[i1 + i0 * n5];
+      {
+        const long i1_bundles = n5 % 2 == 0 ? (high - low + 1) / 2 : 0;
+        for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
+          const long i1_first = low + i1_bundle * 2;
+          double s0_bundle[2];
+          #pragma unroll
+          for (int i1_k = 0; i1_k < 2; ++i1_k) {
+            const long i1 = i1_first + i1_k;
+            if (i1 < high) {
+              s0_bundle[i1_k] = 0.0;
+            }
+          }
+          put_local_double2(s0 + i1_first - low, vload2(0, s0_bundle), high - i1_first);
+        }
+        const long i1_rest = i1_bundles ? high : low;
+        for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
+          s0[i1 - low] = 0.0;
         }
       }
-      for (long i1 = low + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
-        y2[i1] = s0[i1 - low];
+      for (long i0 = 0; i0 < n6; ++i0) {
+        {
+          const long i1_bundles = n5 % 2 == 0 ? (high - low + 1) / 2 : 0;
+          for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
+            const long i1_first = low + i1_bundle * 2;
+            double s0_bundle[2];
+            vstore2(take_local_double2(s0 + i1_first - low, high - i1_first), 0, s0_bundle);
+            double x2_bundle[2];
+            vstore2(take_global_double2(x2 + i1_first + i0 * n5, high - i1_first), 0, x2_bundle);
+            #pragma unroll
+            for (int i1_k = 0; i1_k < 2; ++i1_k) {
+              const long i1 = i1_first + i1_k;
+              if (i1 < high) {
+                s0_bundle[i1_k] = s0_bundle[i1_k] + x2_bundle[i1_k];
+              }
+            }
+            put_local_double2(s0 + i1_first - low, vload2(0, s0_bundle), high - i1_first);
+          }
+          const long i1_rest = i1_bundles ? high : low;
+          for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
+            s0[i1 - low] = s0[i1 - low] + x2[i1 + i0 * n5];
+          }
+        }
+      }
+      {
+        const long i1_bundles = n5 % 2 == 0 ? (high - low + 1) / 2 : 0;
+        for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
+          const long i1_first = low + i1_bundle * 2;
+          double s0_bundle[2];
+          vstore2(take_local_double2(s0 + i1_first - low, high - i1_first), 0, s0_bundle);
+          double y2_bundle[2];
+          #pragma unroll
+          for (int i1_k = 0; i1_k < 2; ++i1_k) {
+            const long i1 = i1_first + i1_k;
+            if (i1 < high) {
+              y2_bundle[i1_k] = s0_bundle[i1_k];
+            }
+          }
+          put_global_double2(y2 + i1_first, vload2(0, y2_bundle), high - i1_first);
+        }
+        const long i1_rest = i1_bundles ? high : low;
+        for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
+          y2[i1] = s0[i1 - low];
+        }
       }
     } else if (block < n9) {
       const long tile = block - n7;
       const long low = tile * 8192;
       const long high = low + 8192 < n8 ? low + 8192 : n8;
-      for (long i0 = low + get_local_id(0); i0 < high; i0 += get_local_size(0)) {
-        y3[i0] = x3[i0] + 1.0f;
+      {
+        const long i0_bundles = (size_t)(x3 + low) % sizeof(float4) == 0 && (size_t)(y3 + low) % sizeof(float4) == 0 ? (high - low) / 4 : 0;
+        for (long i0_bundle = get_local_id(0); i0_bundle < i0_bundles; i0_bundle += get_local_size(0)) {
+          const long i0_first = low + i0_bundle * 4;
+          float x3_bundle[4];
+          vstore4(*(__global const float4 *)(x3 + i0_first), 0, x3_bundle);
+          float y3_bundle[4];
+          #pragma unroll
+          for (int i0_k = 0; i0_k < 4; ++i0_k) {
+            const long i0 = i0_first + i0_k;
+            y3_bundle[i0_k] = x3_bundle[i0_k] + 1.0f;
+          }
+          *(__global float4 *)(y3 + i0_first) = vload4(0, y3_bundle);
+        }
+        const long i0_rest = low + i0_bundles * 4;
+        for (long i0 = i0_rest + get_local_id(0); i0 < high; i0 += get_local_size(0)) {
+          y3[i0] = x3[i0] + 1.0f;
+        }
       }
     } else {
       const long tile = block - n9;
       const long low = tile * 8192;
       const long high = low + 8192 < n10 ? low + 8192 : n10;
-      for (long i0 = low + get_local_id(0); i0 < high; i0 += get_local_size(0)) {
-        const float x0_0 = x4[i0];
-        y4[i0] = x0_0 - exp(x0_0);
+      {
+        const long i0_bundles = (size_t)(x4 + low) % sizeof(float4) == 0 && (size_t)(y4 + low) % sizeof(float4) == 0 ? (high - low) / 4 : 0;
+        for (long i0_bundle = get_local_id(0); i0_bundle < i0_bundles; i0_bundle += get_local_size(0)) {
+          const long i0_first = low + i0_bundle * 4;
+          float x4_bundle[4];
+          vstore4(*(__global const float4 *)(x4 + i0_first), 0, x4_bundle);
+          float y4_bundle[4];
+          #pragma unroll
+          for (int i0_k = 0; i0_k < 4; ++i0_k) {
+            const long i0 = i0_first + i0_k;
+            const float x0_0 = x4_bundle[i0_k];
+            y4_bundle[i0_k] = x0_0 - exp(x0_0);
+          }
+          *(__global float4 *)(y4 + i0_first) = vload4(0, y4_bundle);
+        }
+        const long i0_rest = low + i0_bundles * 4;
+        for (long i0 = i0_rest + get_local_id(0); i0 < high; i0 += get_local_size(0)) {
+          const float x0_0 = x4[i0];
+          y4[i0] = x0_0 - exp(x0_0);
+        }
       }
     }
   }

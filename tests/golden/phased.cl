@@ -3,16 +3,69 @@ __kernel void phased_phase0(__global const float *restrict x0, __global const fl
   for (long tile = get_group_id(0); tile < n2; tile += get_num_groups(0)) {
     const long low = tile * 300;
     const long high = low + 300 < n0 ? low + 300 : n0;
-    for (long i1 = low + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
-      s0[i1 - low] = 0.0f;
-    }
-    for (long i0 = 0; i0 < n1; ++i0) {
-      for (long i1 = low + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
-        s0[i1 - low] = s0[i1 - low] + x0[i0 * n0 + i1];
+    {
+      const long i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
+      for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
+        const long i1_first = low + i1_bundle * 4;
+        float s0_bundle[4];
+        #pragma unroll
+        for (int i1_k = 0; i1_k < 4; ++i1_k) {
+          const long i1 = i1_first + i1_k;
+          if (i1 < high) {
+            s0_bundle[i1_k] = 0.0f;
+          }
+        }
+        put_local_float4(s0 + i1_first - low, vload4(0, s0_bundle), high - i1_first);
+      }
+      const long i1_rest = i1_bundles ? high : low;
+      for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
+        s0[i1 - low] = 0.0f;
       }
     }
-    for (long i1 = low + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
-      y1[i1] = s0[i1 - low] / (float)(n1);
+    for (long i0 = 0; i0 < n1; ++i0) {
+      {
+        const long i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
+        for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
+          const long i1_first = low + i1_bundle * 4;
+          float s0_bundle[4];
+          vstore4(take_local_float4(s0 + i1_first - low, high - i1_first), 0, s0_bundle);
+          float x0_bundle[4];
+          vstore4(take_global_float4(x0 + i0 * n0 + i1_first, high - i1_first), 0, x0_bundle);
+          #pragma unroll
+          for (int i1_k = 0; i1_k < 4; ++i1_k) {
+            const long i1 = i1_first + i1_k;
+            if (i1 < high) {
+              s0_bundle[i1_k] = s0_bundle[i1_k] + x0_bundle[i1_k];
+            }
+          }
+          put_local_float4(s0 + i1_first - low, vload4(0, s0_bundle), high - i1_first);
+        }
+        const long i1_rest = i1_bundles ? high : low;
+        for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
+          s0[i1 - low] = s0[i1 - low] + x0[i0 * n0 + i1];
+        }
+      }
+    }
+    {
+      const long i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
+      for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
+        const long i1_first = low + i1_bundle * 4;
+        float s0_bundle[4];
+        vstore4(take_local_float4(s0 + i1_first - low, high - i1_first), 0, s0_bundle);
+        float y1_bundle[4];
+        #pragma unroll
+        for (int i1_k = 0; i1_k < 4; ++i1_k) {
+          const long i1 = i1_first + i1_k;
+          if (i1 < high) {
+            y1_bundle[i1_k] = s0_bundle[i1_k] / (float)(n1);
+          }
+        }
+        put_global_float4(y1 + i1_first, vload4(0, y1_bundle), high - i1_first);
+      }
+      const long i1_rest = i1_bundles ? high : low;
+      for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
+        y1[i1] = s0[i1 - low] / (float)(n1);
+      }
     }
   }
 }
@@ -21,9 +74,26 @@ __kernel void phased_phase1(__global const float *restrict x0, __global float *r
     const long i0_end = tile * n3 + n3 < n1 ? tile * n3 + n3 : n1;
     for (long i0 = tile * n3; i0 < i0_end; ++i0) {
       float reduce_max_1_lanes = -INFINITY;
-      for (long i1 = get_local_id(0); i1 < n0; i1 += get_local_size(0)) {
-        const float reduce_max_1_term = fabs(x0[i0 * n0 + i1] - y1[i1]);
-        reduce_max_1_lanes = maximum_float(reduce_max_1_lanes, reduce_max_1_term);
+      {
+        const long i1_bundles = n0 % 4 == 0 ? n0 / 4 : 0;
+        for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
+          const long i1_first = i1_bundle * 4;
+          float x0_bundle[4];
+          vstore4(vload4(0, x0 + i0 * n0 + i1_first), 0, x0_bundle);
+          float y1_bundle[4];
+          vstore4(vload4(0, y1 + i1_first), 0, y1_bundle);
+          #pragma unroll
+          for (int i1_k = 0; i1_k < 4; ++i1_k) {
+            const long i1 = i1_first + i1_k;
+            const float reduce_max_1_term = fabs(x0_bundle[i1_k] - y1_bundle[i1_k]);
+            reduce_max_1_lanes = maximum_float(reduce_max_1_lanes, reduce_max_1_term);
+          }
+        }
+        const long i1_rest = i1_bundles * 4;
+        for (long i1 = i1_rest + get_local_id(0); i1 < n0; i1 += get_local_size(0)) {
+          const float reduce_max_1_term = fabs(x0[i0 * n0 + i1] - y1[i1]);
+          reduce_max_1_lanes = maximum_float(reduce_max_1_lanes, reduce_max_1_term);
+        }
       }
       __local float *reduce_max_1_all = (__local float *)joined;
       reduce_max_1_all[get_local_id(0)] = reduce_max_1_lanes;
@@ -38,8 +108,26 @@ __kernel void phased_phase1(__global const float *restrict x0, __global float *r
       barrier(CLK_LOCAL_MEM_FENCE);
       const float reduce_max_1 = reduce_max_1_all[0];
       barrier(CLK_LOCAL_MEM_FENCE);
-      for (long i1 = get_local_id(0); i1 < n0; i1 += get_local_size(0)) {
-        y0[i0 * n0 + i1] = (x0[i0 * n0 + i1] - y1[i1]) / reduce_max_1;
+      {
+        const long i1_bundles = (size_t)(x0 + i0 * n0) % sizeof(float4) == 0 && (size_t)(y1) % sizeof(float4) == 0 && (size_t)(y0 + i0 * n0) % sizeof(float4) == 0 ? n0 / 4 : 0;
+        for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
+          const long i1_first = i1_bundle * 4;
+          float x0_bundle[4];
+          vstore4(*(__global const float4 *)(x0 + i0 * n0 + i1_first), 0, x0_bundle);
+          float y1_bundle[4];
+          vstore4(*(__global const float4 *)(y1 + i1_first), 0, y1_bundle);
+          float y0_bundle[4];
+          #pragma unroll
+          for (int i1_k = 0; i1_k < 4; ++i1_k) {
+            const long i1 = i1_first + i1_k;
+            y0_bundle[i1_k] = (x0_bundle[i1_k] - y1_bundle[i1_k]) / reduce_max_1;
+          }
+          *(__global float4 *)(y0 + i0 * n0 + i1_first) = vload4(0, y0_bundle);
+        }
+        const long i1_rest = i1_bundles * 4;
+        for (long i1 = i1_rest + get_local_id(0); i1 < n0; i1 += get_local_size(0)) {
+          y0[i0 * n0 + i1] = (x0[i0 * n0 + i1] - y1[i1]) / reduce_max_1;
+        }
       }
     }
   }

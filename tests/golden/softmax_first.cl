@@ -4,27 +4,122 @@ __kernel void softmax_first(__global const float *restrict x0, __global float *r
   for (long tile = get_group_id(0); tile < n2; tile += get_num_groups(0)) {
     const long low = tile * 512;
     const long high = low + 512 < n0 ? low + 512 : n0;
-    for (long i1 = low + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
-      s0[i1 - low] = -INFINITY;
-    }
-    for (long i0 = 0; i0 < n1; ++i0) {
-      for (long i1 = low + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
-        s0[i1 - low] = maximum_float(s0[i1 - low], x0[i1 + i0 * n0]);
+    {
+      const long i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
+      for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
+        const long i1_first = low + i1_bundle * 4;
+        float s0_bundle[4];
+        #pragma unroll
+        for (int i1_k = 0; i1_k < 4; ++i1_k) {
+          const long i1 = i1_first + i1_k;
+          if (i1 < high) {
+            s0_bundle[i1_k] = -INFINITY;
+          }
+        }
+        put_local_float4(s0 + i1_first - low, vload4(0, s0_bundle), high - i1_first);
+      }
+      const long i1_rest = i1_bundles ? high : low;
+      for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
+        s0[i1 - low] = -INFINITY;
       }
     }
-    for (long i1 = low + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
-      s1[i1 - low] = 0.0f;
-    }
     for (long i0 = 0; i0 < n1; ++i0) {
-      for (long i1 = low + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
-        const float exp_1 = exp(x0[i1 + i0 * n0] - s0[i1 - low]);
-        s1[i1 - low] = s1[i1 - low] + exp_1;
-        y0[i1 + i0 * n0] = exp_1;
+      {
+        const long i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
+        for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
+          const long i1_first = low + i1_bundle * 4;
+          float s0_bundle[4];
+          vstore4(take_local_float4(s0 + i1_first - low, high - i1_first), 0, s0_bundle);
+          float x0_bundle[4];
+          vstore4(take_global_float4(x0 + i1_first + i0 * n0, high - i1_first), 0, x0_bundle);
+          #pragma unroll
+          for (int i1_k = 0; i1_k < 4; ++i1_k) {
+            const long i1 = i1_first + i1_k;
+            if (i1 < high) {
+              s0_bundle[i1_k] = maximum_float(s0_bundle[i1_k], x0_bundle[i1_k]);
+            }
+          }
+          put_local_float4(s0 + i1_first - low, vload4(0, s0_bundle), high - i1_first);
+        }
+        const long i1_rest = i1_bundles ? high : low;
+        for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
+          s0[i1 - low] = maximum_float(s0[i1 - low], x0[i1 + i0 * n0]);
+        }
+      }
+    }
+    {
+      const long i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
+      for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
+        const long i1_first = low + i1_bundle * 4;
+        float s1_bundle[4];
+        #pragma unroll
+        for (int i1_k = 0; i1_k < 4; ++i1_k) {
+          const long i1 = i1_first + i1_k;
+          if (i1 < high) {
+            s1_bundle[i1_k] = 0.0f;
+          }
+        }
+        put_local_float4(s1 + i1_first - low, vload4(0, s1_bundle), high - i1_first);
+      }
+      const long i1_rest = i1_bundles ? high : low;
+      for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
+        s1[i1 - low] = 0.0f;
       }
     }
     for (long i0 = 0; i0 < n1; ++i0) {
-      for (long i1 = low + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
-        y0[i1 + i0 * n0] = y0[i1 + i0 * n0] / s1[i1 - low];
+      {
+        const long i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
+        for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
+          const long i1_first = low + i1_bundle * 4;
+          float x0_bundle[4];
+          vstore4(take_global_float4(x0 + i1_first + i0 * n0, high - i1_first), 0, x0_bundle);
+          float s0_bundle[4];
+          vstore4(take_local_float4(s0 + i1_first - low, high - i1_first), 0, s0_bundle);
+          float s1_bundle[4];
+          vstore4(take_local_float4(s1 + i1_first - low, high - i1_first), 0, s1_bundle);
+          float y0_bundle[4];
+          #pragma unroll
+          for (int i1_k = 0; i1_k < 4; ++i1_k) {
+            const long i1 = i1_first + i1_k;
+            if (i1 < high) {
+              const float exp_1 = exp(x0_bundle[i1_k] - s0_bundle[i1_k]);
+              s1_bundle[i1_k] = s1_bundle[i1_k] + exp_1;
+              y0_bundle[i1_k] = exp_1;
+            }
+          }
+          put_local_float4(s1 + i1_first - low, vload4(0, s1_bundle), high - i1_first);
+          put_global_float4(y0 + i1_first + i0 * n0, vload4(0, y0_bundle), high - i1_first);
+        }
+        const long i1_rest = i1_bundles ? high : low;
+        for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
+          const float exp_1 = exp(x0[i1 + i0 * n0] - s0[i1 - low]);
+          s1[i1 - low] = s1[i1 - low] + exp_1;
+          y0[i1 + i0 * n0] = exp_1;
+        }
+      }
+    }
+    for (long i0 = 0; i0 < n1; ++i0) {
+      {
+        const long i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
+        for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
+          const long i1_first = low + i1_bundle * 4;
+          float y0_bundle[4];
+          vstore4(take_global_float4(y0 + i1_first + i0 * n0, high - i1_first), 0, y0_bundle);
+          float s1_bundle[4];
+          vstore4(take_local_float4(s1 + i1_first - low, high - i1_first), 0, s1_bundle);
+          #pragma unroll
+          for (int i1_k = 0; i1_k < 4; ++i1_k) {
+            const long i1 = i1_first + i1_k;
+            if (i1 < high) {
+              y0_bundle[i1_k] = y0_bundle[i1_k] / s1_bundle[i1_k];
+            }
+          }
+          put_global_float4(y0 + i1_first + i0 * n0, vload4(0, y0_bundle), high - i1_first);
+        }
+        const long i1_rest = i1_bundles ? high : low;
+        for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
+          y0[i1 + i0 * n0] = y0[i1 + i0 * n0] / s1[i1 - low];
+        }
       }
     }
   }

@@ -17,13 +17,14 @@ from passkit.plan.kernel import Kernel
 from passkit.plan.target import Target
 from passkit.runtime.device.building import Images, refusal
 from passkit.runtime.native.build import stats
-from passkit.runtime.opencl.device import Device, power_of_two, pyopencl
+from passkit.runtime.opencl.device import POCL, SHUFFLES, Device, power_of_two, pyopencl
 
 FORMAT = 1
 MANY = 40
 """Kernels in one program, at most."""
 HEAD = "#pragma OPENCL FP_CONTRACT OFF"
 """In front of each program: products and sums round on their own, as elsewhere."""
+EXTENSION = "#pragma OPENCL EXTENSION {} : enable"
 SERIAL = "-cl-opt-disable"
 
 _lock = RLock()
@@ -70,8 +71,15 @@ def options(device: Device, block: int) -> tuple[str, ...]:
     PoCL up to 3 leaves out stores between barriers of groups of several items when it optimises.
     """
     exact = ["-cl-fp32-correctly-rounded-divide-sqrt"] * device.limits.exact
-    wrong = device.platform == "Portable Computing Language" and block > 1
-    return ("-cl-std=CL1.2", "-w", *exact, *([SERIAL] * wrong))
+    wrong = device.platform == POCL and block > 1
+    return (f"-cl-std={_language(device)}", "-w", *exact, *([SERIAL] * wrong))
+
+
+def _language(device: Device) -> str:
+    """The version of OpenCL C: the first with sub-groups, where there are such, is 2.0."""
+    if not device.limits.shuffles or device.limits.is_cpu:
+        return "CL1.2"
+    return "CL3.0" if device.version.startswith("OpenCL 3") else "CL2.0"
 
 
 def digest(kernel: Kernel, device: Device, flags: Sequence[str]) -> str:
@@ -83,7 +91,8 @@ def digest(kernel: Kernel, device: Device, flags: Sequence[str]) -> str:
 def program_text(kernels: Sequence[Kernel]) -> str:
     """The text of a program: what kernels call of the preamble, then the kernels."""
     body = "\n".join(k.source for k in kernels)
-    return "\n".join([HEAD, needed(OPENCL.preamble, body), body])
+    asked = map(EXTENSION.format, sorted(SHUFFLES)) if "sub_group_" in body else ()
+    return "\n".join([HEAD, *asked, needed(OPENCL.preamble, body), body])
 
 
 def entries(kernel: Kernel) -> list[str]:

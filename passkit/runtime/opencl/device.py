@@ -15,10 +15,15 @@ from attrs import evolve, field, frozen
 from passkit.errors import DeviceError, MissingDependencyError
 from passkit.plan.target import KIB, Target, target_of
 from passkit.runtime.device.process import check_process
+from passkit.values.dtype import float32
 from passkit.values.units import bytes_text
 
 INSTALL = "pip install 'passkit[opencl]'"
 LARGEST_BLOCK = 256
+POCL, WIDEST = "Portable Computing Language", 8
+"""A platform, and the floats of the vectors that its compiler is given, at most."""
+SHUFFLES = frozenset(["cl_khr_subgroups", "cl_khr_subgroup_shuffle"])
+"""The extensions by which work-items hand each other numbers."""
 JOINED = 8
 """The bytes of local memory that a fold needs for each work-item: the widest element's."""
 
@@ -39,7 +44,8 @@ class Limits:
 
     ``double`` and ``half`` say whether it computes in float64 and float16, ``exact`` whether it
     divides and takes roots as NumPy does if it is told to, ``denormal`` whether float32 has
-    denormals. ``subgroups`` is whether work-items of a group can talk without local memory.
+    denormals. ``subgroups`` is whether work-items of a group can talk without local memory,
+    ``shuffles`` whether they do by what kernels here ask for.
     """
 
     local_nbytes: int
@@ -53,6 +59,7 @@ class Limits:
     exact: bool
     denormal: bool
     subgroups: bool
+    shuffles: bool
     is_cpu: bool
 
 
@@ -193,14 +200,24 @@ def limits_of(cl: ModuleType, handle: Any) -> Limits:
         largest_nbytes=handle.max_mem_alloc_size,
         block=handle.max_work_group_size,
         units=handle.max_compute_units,
-        vector=handle.preferred_vector_width_float,
+        vector=_vector(handle),
         double="cl_khr_fp64" in extensions,
         half="cl_khr_fp16" in extensions,
         exact=bool(config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT),
         denormal=bool(config & cl.device_fp_config.DENORM),
         subgroups=bool(extensions & {"cl_khr_subgroups", "cl_intel_subgroups"}),
+        shuffles=extensions >= SHUFFLES,
         is_cpu=bool(handle.type & cl.device_type.CPU),
     )
+
+
+def _vector(handle: Any) -> int:
+    """The floats of a vector that a device prefers, of those that its compiler can do.
+
+    PoCL 3 says 16, and its compiler ends the process over functions of them, or never comes back.
+    """
+    preferred: int = handle.preferred_vector_width_float
+    return min(preferred, WIDEST) if handle.platform.name.strip() == POCL else preferred
 
 
 def settled(target: Target) -> Target:
@@ -211,12 +228,17 @@ def settled(target: Target) -> Target:
 def fitted(target: Target, limits: Limits) -> Target:
     """A target whose work-groups and scratch a device can hold.
 
-    A CPU goes through the work-items of a group one after the other, so that one is enough.
+    A CPU goes through the work-items of a group one after the other, so that one is enough; it
+    computes with vectors as wide as it says, if it has any.
     """
     largest = min(target.block, LARGEST_BLOCK, limits.block)
     block = 1 if limits.is_cpu else power_of_two(largest)
     room = limits.local_nbytes - JOINED * block
-    return evolve(target, block=block, scratch=min(target.scratch, room // KIB * KIB))
+    fits = evolve(target, block=block, scratch=min(target.scratch, room // KIB * KIB))
+    if not limits.is_cpu:
+        return evolve(fits, shuffles=limits.shuffles)
+    simd = limits.vector > 1
+    return evolve(fits, access=limits.vector * float32.nbytes if simd else 0, simd=simd)
 
 
 def power_of_two(most: int) -> int:

@@ -6,9 +6,24 @@ __kernel void short_rows(__global const float *restrict x0, __global float *rest
     const long last = tile * 32 + 32 < n0 ? tile * 32 + 32 : n0;
     for (long row = first; row < last; ++row) {
       float total_lanes = 0.0f;
-      for (long col = get_local_id(0); col < n2; col += get_local_size(0)) {
-        const float total_term = x0[row * n2 + col];
-        total_lanes = total_lanes + total_term;
+      {
+        const long col_bundles = n2 % 4 == 0 ? n2 / 4 : 0;
+        for (long col_bundle = get_local_id(0); col_bundle < col_bundles; col_bundle += get_local_size(0)) {
+          const long col_first = col_bundle * 4;
+          float x0_bundle[4];
+          vstore4(vload4(0, x0 + row * n2 + col_first), 0, x0_bundle);
+          #pragma unroll
+          for (int col_k = 0; col_k < 4; ++col_k) {
+            const long col = col_first + col_k;
+            const float total_term = x0_bundle[col_k];
+            total_lanes = total_lanes + total_term;
+          }
+        }
+        const long col_rest = col_bundles * 4;
+        for (long col = col_rest + get_local_id(0); col < n2; col += get_local_size(0)) {
+          const float total_term = x0[row * n2 + col];
+          total_lanes = total_lanes + total_term;
+        }
       }
       __local float *total_all = (__local float *)joined;
       total_all[get_local_id(0)] = total_lanes;
@@ -26,13 +41,45 @@ __kernel void short_rows(__global const float *restrict x0, __global float *rest
       if (get_local_id(0) == 0) s0[row - first] = total;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (long row = first + get_local_id(0); row < last; row += get_local_size(0)) {
-      s1[row - first] = 1.0f / s0[row - first];
+    {
+      const long row_bundles = (size_t)(s0) % sizeof(float4) == 0 && (size_t)(s1) % sizeof(float4) == 0 ? (last - first) / 4 : 0;
+      for (long row_bundle = get_local_id(0); row_bundle < row_bundles; row_bundle += get_local_size(0)) {
+        const long row_first = first + row_bundle * 4;
+        float s0_bundle[4];
+        vstore4(*(__local const float4 *)(s0 + row_first - first), 0, s0_bundle);
+        float s1_bundle[4];
+        #pragma unroll
+        for (int row_k = 0; row_k < 4; ++row_k) {
+          const long row = row_first + row_k;
+          s1_bundle[row_k] = 1.0f / s0_bundle[row_k];
+        }
+        *(__local float4 *)(s1 + row_first - first) = vload4(0, s1_bundle);
+      }
+      const long row_rest = first + row_bundles * 4;
+      for (long row = row_rest + get_local_id(0); row < last; row += get_local_size(0)) {
+        s1[row - first] = 1.0f / s0[row - first];
+      }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     for (long row = first; row < last; ++row) {
-      for (long col = get_local_id(0); col < n2; col += get_local_size(0)) {
-        y0[row * n2 + col] = x0[row * n2 + col] * s1[row - first];
+      {
+        const long col_bundles = (size_t)(x0 + row * n2) % sizeof(float4) == 0 && (size_t)(y0 + row * n2) % sizeof(float4) == 0 ? n2 / 4 : 0;
+        for (long col_bundle = get_local_id(0); col_bundle < col_bundles; col_bundle += get_local_size(0)) {
+          const long col_first = col_bundle * 4;
+          float x0_bundle[4];
+          vstore4(*(__global const float4 *)(x0 + row * n2 + col_first), 0, x0_bundle);
+          float y0_bundle[4];
+          #pragma unroll
+          for (int col_k = 0; col_k < 4; ++col_k) {
+            const long col = col_first + col_k;
+            y0_bundle[col_k] = x0_bundle[col_k] * s1[row - first];
+          }
+          *(__global float4 *)(y0 + row * n2 + col_first) = vload4(0, y0_bundle);
+        }
+        const long col_rest = col_bundles * 4;
+        for (long col = col_rest + get_local_id(0); col < n2; col += get_local_size(0)) {
+          y0[row * n2 + col] = x0[row * n2 + col] * s1[row - first];
+        }
       }
     }
   }

@@ -6,9 +6,24 @@ __kernel void softmax_dot(__global const float *restrict x0, __global const floa
       const long row_end = tile * 8 + 8 < n0 ? tile * 8 + 8 : n0;
       for (long row = tile * 8; row < row_end; ++row) {
         float most_lanes = -INFINITY;
-        for (long col = get_local_id(0); col < 64; col += get_local_size(0)) {
-          const float most_term = x0[row * 64 + col];
-          most_lanes = maximum_float(most_lanes, most_term);
+        {
+          const long col_bundles = 64 / 4;
+          for (long col_bundle = get_local_id(0); col_bundle < col_bundles; col_bundle += get_local_size(0)) {
+            const long col_first = col_bundle * 4;
+            float x0_bundle[4];
+            vstore4(vload4(0, x0 + row * 64 + col_first), 0, x0_bundle);
+            #pragma unroll
+            for (int col_k = 0; col_k < 4; ++col_k) {
+              const long col = col_first + col_k;
+              const float most_term = x0_bundle[col_k];
+              most_lanes = maximum_float(most_lanes, most_term);
+            }
+          }
+          const long col_rest = col_bundles * 4;
+          for (long col = col_rest + get_local_id(0); col < 64; col += get_local_size(0)) {
+            const float most_term = x0[row * 64 + col];
+            most_lanes = maximum_float(most_lanes, most_term);
+          }
         }
         __local float *most_all = (__local float *)joined;
         most_all[get_local_id(0)] = most_lanes;
@@ -24,10 +39,28 @@ __kernel void softmax_dot(__global const float *restrict x0, __global const floa
         const float most = most_all[0];
         barrier(CLK_LOCAL_MEM_FENCE);
         float total_lanes = 0.0f;
-        for (long col = get_local_id(0); col < 64; col += get_local_size(0)) {
-          const float e = exp(x0[row * 64 + col] - most);
-          s0[(row - tile * 8) * 64 + col] = e;
-          total_lanes = total_lanes + e;
+        {
+          const long col_bundles = 64 / 4;
+          for (long col_bundle = get_local_id(0); col_bundle < col_bundles; col_bundle += get_local_size(0)) {
+            const long col_first = col_bundle * 4;
+            float x0_bundle[4];
+            vstore4(vload4(0, x0 + row * 64 + col_first), 0, x0_bundle);
+            float s0_bundle[4];
+            #pragma unroll
+            for (int col_k = 0; col_k < 4; ++col_k) {
+              const long col = col_first + col_k;
+              const float e = exp(x0_bundle[col_k] - most);
+              s0_bundle[col_k] = e;
+              total_lanes = total_lanes + e;
+            }
+            vstore4(vload4(0, s0_bundle), 0, s0 + (row - tile * 8) * 64 + col_first);
+          }
+          const long col_rest = col_bundles * 4;
+          for (long col = col_rest + get_local_id(0); col < 64; col += get_local_size(0)) {
+            const float e = exp(x0[row * 64 + col] - most);
+            s0[(row - tile * 8) * 64 + col] = e;
+            total_lanes = total_lanes + e;
+          }
         }
         __local float *total_all = (__local float *)joined;
         total_all[get_local_id(0)] = total_lanes;
@@ -42,8 +75,23 @@ __kernel void softmax_dot(__global const float *restrict x0, __global const floa
         barrier(CLK_LOCAL_MEM_FENCE);
         const float total = total_all[0];
         barrier(CLK_LOCAL_MEM_FENCE);
-        for (long col = get_local_id(0); col < 64; col += get_local_size(0)) {
-          s0[(row - tile * 8) * 64 + col] = s0[(row - tile * 8) * 64 + col] / total;
+        {
+          const long col_bundles = 64 / 4;
+          for (long col_bundle = get_local_id(0); col_bundle < col_bundles; col_bundle += get_local_size(0)) {
+            const long col_first = col_bundle * 4;
+            float s0_bundle[4];
+            vstore4(vload4(0, s0 + (row - tile * 8) * 64 + col_first), 0, s0_bundle);
+            #pragma unroll
+            for (int col_k = 0; col_k < 4; ++col_k) {
+              const long col = col_first + col_k;
+              s0_bundle[col_k] = s0_bundle[col_k] / total;
+            }
+            vstore4(vload4(0, s0_bundle), 0, s0 + (row - tile * 8) * 64 + col_first);
+          }
+          const long col_rest = col_bundles * 4;
+          for (long col = col_rest + get_local_id(0); col < 64; col += get_local_size(0)) {
+            s0[(row - tile * 8) * 64 + col] = s0[(row - tile * 8) * 64 + col] / total;
+          }
         }
       }
     }
@@ -78,8 +126,24 @@ __kernel void softmax_dot(__global const float *restrict x0, __global const floa
     }
     {
       barrier(CLK_LOCAL_MEM_FENCE);
-      for (long item = get_local_id(0); item < 128; item += get_local_size(0)) {
-        y0[tile * 128 + item] = s1[item] * 2.0f;
+      {
+        const long item_bundles = (size_t)(s1) % sizeof(float4) == 0 && (size_t)(y0 + tile * 128) % sizeof(float4) == 0 ? 128 / 4 : 0;
+        for (long item_bundle = get_local_id(0); item_bundle < item_bundles; item_bundle += get_local_size(0)) {
+          const long item_first = item_bundle * 4;
+          float s1_bundle[4];
+          vstore4(*(__local const float4 *)(s1 + item_first), 0, s1_bundle);
+          float y0_bundle[4];
+          #pragma unroll
+          for (int item_k = 0; item_k < 4; ++item_k) {
+            const long item = item_first + item_k;
+            y0_bundle[item_k] = s1_bundle[item_k] * 2.0f;
+          }
+          *(__global float4 *)(y0 + tile * 128 + item_first) = vload4(0, y0_bundle);
+        }
+        const long item_rest = item_bundles * 4;
+        for (long item = item_rest + get_local_id(0); item < 128; item += get_local_size(0)) {
+          y0[tile * 128 + item] = s1[item] * 2.0f;
+        }
       }
     }
   }

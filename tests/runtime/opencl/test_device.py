@@ -21,7 +21,8 @@ from tests.opencl import groups_of, needed
 
 GPU = Limits(
     local_nbytes=48 << 10, global_nbytes=8 << 30, largest_nbytes=2 << 30, block=1024, units=30,
-    vector=1, double=False, half=True, exact=True, denormal=True, subgroups=True, is_cpu=False,
+    vector=1, double=False, half=True, exact=True, denormal=True, subgroups=True,
+    shuffles=False, is_cpu=False,
 )  # fmt: skip
 
 
@@ -39,8 +40,19 @@ def test_what_fits() -> None:
     small = fitted(wanted, evolve(GPU, local_nbytes=16 << 10, block=200))
 
     assert fitted(wanted, GPU) == wanted
+    assert fitted(wanted, evolve(GPU, shuffles=True)).shuffles
     assert (small.block, small.scratch) == (128, 15 << 10)
-    assert fitted(wanted, evolve(GPU, is_cpu=True)).block == 1
+    cpus = [fitted(wanted, evolve(GPU, is_cpu=True, vector=n, shuffles=True)) for n in (1, 8)]
+    assert [(t.block, t.access, t.simd) for t in cpus] == [(1, 0, False), (1, 32, True)]
+    assert not any(t.shuffles for t in cpus)
+
+
+def test_vectors_that_a_compiler_can_do() -> None:
+    """PoCL is not given those of 16 floats that it asks for."""
+    needed()
+    own = devices.device()
+
+    assert own.platform != devices.POCL or own.limits.vector <= devices.WIDEST
 
 
 def test_what_is_relaxed() -> None:

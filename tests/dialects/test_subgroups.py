@@ -1,0 +1,91 @@
+"""Folds by sub-groups in OpenCL C: the same sums in the same order as by local memory alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+import passkit as pk
+from passkit.runtime.opencl import build
+from tests.dialects.test_printer import GOLDEN, PROGRAMS
+from tests.opencl import groups_of, limited, needed
+from tests.planned import plan
+
+# Sub-groups of 16 on a device without: what its items exchange goes through local memory.
+EMULATED = """
+#define get_sub_group_size() 16u
+#define get_sub_group_local_id() (get_local_id(0) % 16)
+float exchanged(__local float *room, float x, uint o) {
+  barrier(CLK_LOCAL_MEM_FENCE);
+  room[get_local_id(0)] = x;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  return room[get_local_id(0) ^ o];
+}
+#define sub_group_shuffle_xor(x, o) exchanged((__local float *)joined, x, o)
+"""
+TEXT = "x: f32[9, 301]; return reduce_sum(exp(x), axis=1), reduce_max(mul(x, 3), axis=1)"
+
+
+def test_golden(golden: Callable[[Path, str], None]) -> None:
+    """Turns by local memory down to a sub-group, exchanges within it."""
+    target = groups_of(256, shuffles=True)
+    (kernel,) = plan(PROGRAMS["softmax_last"], target=target).attrs["kernel"].values()
+
+    golden(GOLDEN / "whole" / "softmax_shuffled.cl", kernel.source.replace(kernel.name, "softmax"))
+
+
+def test_language() -> None:
+    """A device with sub-groups is told the first version that has them; others are told 1.2."""
+    needed()
+    with limited(shuffles=True, is_cpu=False) as own:
+        three = "CL3.0" if own.version.startswith("OpenCL 3") else "CL2.0"
+        assert f"-cl-std={three}" in build.options(own, 1)
+    assert "-cl-std=CL1.2" in build.options(own, 1)
+
+
+def found(rng: Any, shuffles: bool) -> list[Any]:
+    """Rows folded by groups of 64."""
+    x = rng.standard_normal((9, 301)).astype(np.float32)
+    return list(pk.compile(pk.parse(TEXT), target=groups_of(64, shuffles=shuffles))({"x": x}))
+
+
+def test_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a device whose sub-groups are emulated, folds have the bits that they have without."""
+    needed()
+    plain = found(np.random.default_rng(0), False)
+    heads: list[str] = []
+
+    def text(kernels: Any, own: Callable[..., str] = build.program_text) -> str:
+        made = own(kernels)
+        heads.extend(line for line in made.splitlines() if line.startswith("#pragma OPENCL EXT"))
+        return EMULATED + made if "sub_group_" in made else made
+
+    monkeypatch.setattr(build, "program_text", text)
+    shuffled = found(np.random.default_rng(0), True)
+
+    assert heads and "cl_khr_subgroup_shuffle : enable" in "".join(heads)
+    for one, other in zip(plain, shuffled, strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_an_exchange_too_few_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fold that stops one turn too early gives other sums."""
+    from passkit.dialects import dialect_of
+    from passkit.passes import codegen
+
+    needed()
+    own = dialect_of("opencl")
+    broken = own.shuffled.replace("o; o >>= 1", "o > 1; o >>= 1")
+    assert broken != own.shuffled
+    plain = found(np.random.default_rng(0), False)
+    text = build.program_text
+    monkeypatch.setattr(build, "program_text", lambda kernels: EMULATED + text(kernels))
+    monkeypatch.setattr(codegen, "dialect_of", lambda _: evolve(own, shuffled=broken))
+    codegen._kernel.cache_clear()
+    assert not np.allclose(found(np.random.default_rng(0), True)[0], plain[0])
+    codegen._kernel.cache_clear()

@@ -1,0 +1,119 @@
+"""Vectors of OpenCL C: lanes that compute with as many elements as the device says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+import passkit as pk
+from passkit.dialects import dialect_of
+from passkit.passes import codegen
+from passkit.plan.target import Target
+from tests.dialects.test_printer import GOLDEN, PROGRAMS
+from tests.opencl import BLOCKS, groups_of, needed
+from tests.planned import feeds_of, plan
+
+
+def simd(block: int = 1, access: int = 32) -> Target:
+    """The target of a device with vectors of so many bytes."""
+    return groups_of(block, access=access, simd=True)
+
+
+def sources(text: str, target: Target) -> str:
+    """The kernels of a graph in text."""
+    return "\n".join(k.source for k in plan(text, target=target).attrs["kernel"].values())
+
+
+@pytest.mark.parametrize("name", ["gelu", "softmax_last", "softmax_first"])
+def test_goldens(name: str, golden: Callable[[Path, str], None]) -> None:
+    """Elements, folds of rows, folds in scratch that a lane has to itself."""
+    (kernel,) = plan(PROGRAMS[name], target=simd()).attrs["kernel"].values()
+
+    golden(GOLDEN / "whole" / f"{name}.cl", kernel.source.replace(kernel.name, name))
+
+
+TEXTS = {
+    "functions": "x: f32[37]; y: f32[37]; one = div(sqrt(abs(y)), maximum(x, y));"
+    "return sub(add(exp(x), mul(tanh(y), sigmoid(x))), one)",
+    "masks": "x: f32[37]; y: f32[37]; b: bool[37]; k: i32[37];"
+    "one = logical_and(logical_or(less(x, 0.5), logical_not(greater_equal(y, x))), b);"
+    "three = where(one, minimum(x, y), where(greater(x, y), x, neg(x)));"
+    "return add(three, cast(k, dtype=dtype(f32)))",
+    "wide": "x: f32[37]; w: f64[37]; return sub(mul(cast(x, dtype=dtype(f64)), w), erf(w))",
+    "compared": "x: f32[37]; y: f32[37]; return greater(x, y)",
+    "places": "x: f32[9, 37]; return add(tril(x), x)",
+    "counted": "x: f32[9, 37]; return reduce_sum(cast(greater(x, 0.25), dtype=dtype(f32)), axis=1)",
+    "rows": "x: f32[5, 148]; v: f32[5, 1]; return add(reduce_max(mul(x, v), axis=1),"
+    "reduce_sum(exp(sub(x, v)), axis=1))",
+    "columns": "x: f32[148, 37]; return softmax(x, axis=0)",
+    "norm": "x: f32[9, 148]; return layer_norm(x, scale=false, center=false)",
+}
+"""What vectors are spelled for, each of a size that leaves some elements over."""
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_on_a_driver(block: int, rng: Any) -> None:
+    """Kernels of vectors of 32 bytes, or 16, mean what their operators mean."""
+    needed()
+    for name, text in TEXTS.items():
+        graph = pk.parse(text)
+        feeds = feeds_of(graph, rng)
+        exe = pk.compile(graph, target=simd(block, 32 if block == 1 else 16))
+        assert all(re.search(r"\b(float|double)[248] ", k.source) for k in exe.kernels), name
+        for found, wanted in zip(exe(feeds), pk.interpret(graph, feeds), strict=True):
+            scale = max(1e-9, np.abs(wanted.astype(np.float64)).max(initial=0))
+            np.testing.assert_allclose(found, wanted, atol=2e-6 * scale, rtol=0, err_msg=name)
+
+
+def test_an_element_too_many_is_found(rng: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folds that forget which elements are there give other numbers."""
+    needed()
+    own = dialect_of("opencl")
+    assert own.bundles is not None and own.bundles.vectors is not None
+    broken = evolve(own.bundles.vectors, keep="{new}")
+    graph = pk.parse("x: f32[3, 21]; return reduce_sum(exp(x), axis=1)")
+    feeds = {"x": rng.standard_normal((3, 21)).astype(np.float32)}
+
+    def error(name: str) -> float:
+        (found,) = pk.compile(graph, target=evolve(simd(), dialect=name))(feeds)
+        return float(np.abs(found - pk.interpret(graph, feeds)[0]).max())
+
+    assert error("opencl") < 1e-4
+    made = evolve(own, bundles=evolve(own.bundles, vectors=broken))
+    monkeypatch.setattr(codegen, "dialect_of", lambda _: made)
+    codegen._kernel.cache_clear()
+    assert error("opencl") > 2  # exp(0) three times
+    codegen._kernel.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x: f32[n]; return sin(x)",  # PoCL's is wrong for vectors of denormals
+        "x: f16[n]; return mul(x, 2)",
+        "x: i32[n]; return add(x, 1)",
+        "x: f32[n, n]; return tril(x)",  # loads what is chosen alone
+        "x: f32[n, 5]; return reduce_sum(x, axis=1)",
+        "x: f32[300, n]; return reduce_sum(sin(x), axis=0)",  # one of its loops, so all of them
+    ],
+)
+def test_what_is_computed_one_by_one(text: str) -> None:
+    """Functions, types and rows that have no vectors, and loops that meet such."""
+    source = sources(text, simd())
+
+    assert not re.search(r"\b(float|int|ushort)[248]\b", source)
+
+
+def test_widths() -> None:
+    """As many elements as the widest number of a loop allows; none where a device has none."""
+    text = "x: f32[n]; w: f64[n]; return add(cast(x, dtype=dtype(f64)), w)"
+    assert "double4 " in sources(text, simd()) and "double2 " in sources(text, simd(access=16))
+    assert "float16 " in sources("x: f32[n]; return exp(x)", simd(access=64))
+    assert not re.search(r"vload|take_", sources(text, groups_of(1, access=0)))
+    assert "*(__global const double2 *)" in sources("w: f64[n]; return exp(w)", groups_of(64))
