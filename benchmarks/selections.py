@@ -1,6 +1,6 @@
 """What the selection of fusion plans chooses, against greedy's start: by the model and the clock.
 
-    python benchmarks/selections.py [--clock] [--only attention] [--threads 1] [--random 200]
+    python benchmarks/selections.py [--clock] [--only attention] [--random 200] [--papers]
 
 For each graph: operators, patterns that pay, rows and cuts of the integer programs, and the gain
 and the kernels of three ways to choose: exact, along a beam, greedily. With ``--clock`` each graph
@@ -89,6 +89,18 @@ def workloads() -> Iterator[tuple[str, pk.Graph]]:
         (case,) = stored(path)
         shapes = {k: (BATCH, *v.shape[1:]) if v.ndim else () for k, v in case.inputs.items()}
         yield path.stem, tf_graphdef.load(case.model, list(case.outputs), shapes)
+
+
+def papers() -> Iterator[tuple[str, pk.Graph]]:
+    """The ten workloads of FusionStitching: six training steps, and four stand-ins."""
+    from training.applications import APPLICATIONS
+    from training.micro import PROGRAMS
+    from training.steps import training_step
+
+    for program in PROGRAMS:
+        yield program.name, training_step(program, program.drawn()).graph
+    for application in APPLICATIONS:
+        yield application.name, application.graph()
 
 
 @frozen
@@ -210,9 +222,10 @@ def main() -> None:
     parser.add_argument("--only", default="", help="graphs whose name contains this")
     parser.add_argument("--clock", action="store_true", help="compile and time both plans")
     parser.add_argument("--random", type=int, default=0, help="so many random graphs as well")
+    parser.add_argument("--papers", action="store_true", help="FusionStitching's ten workloads")
     options = parser.parse_args()
     times = []
-    for name, graph in workloads():
+    for name, graph in papers() if options.papers else workloads():
         if options.only not in name:
             continue
         if options.clock:

@@ -1,4 +1,7 @@
-"""Fusion plans: which groups to make, why, how well and how soon."""
+"""Fusion plans: which groups to make, why, how well and how soon.
+
+Rows of training steps are those of `shows.training`; rows of a GPU are `show.py gpu`.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,18 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import selections
 
 from passkit.plan.target import cpu
-from shows import ROOT, Demand, Figure, tests
+from shows import ROOT, Demand, Figure, tests, training
 
 SEEDS, RANDOM, OPERATORS, FEWER = 10, 200, 30_000, 3_000
+DOUBLED = (2_000, 4_000, 8_000)
 SHAPES = ("chain", "wide", "mixed", "transformer")
 DIGESTS = """
 import hashlib, sys
@@ -33,16 +39,27 @@ print(found.hexdigest())
 """
 
 
-@cache
-def _rows(random: bool) -> tuple[selections.Row, ...]:
-    if random:
-        return tuple(selections.random_rows(RANDOM))
-    return tuple(selections.selections(n, g, cpu()) for n, g in selections.workloads())
+PLANNING = """
+import json, sys, time
+sys.path[:0] = ["benchmarks", "."]
+import passkit as pk
+from passkit.program.planning import LADDER
+from training.micro import PROGRAMS
+from training.steps import training_step
+graph = training_step(PROGRAMS[2], PROGRAMS[2].drawn()).graph
+before, rest = LADDER[:LADDER.index("Fusion")], LADDER[LADDER.index("Fusion"):]
+graph = pk.ApplyPasses(graph, before)
+begin = time.process_time()
+done = pk.ApplyPasses(graph, rest[:rest.index("SharedMemPlan") + 1])
+seconds = time.process_time() - begin
+groups = [g.key for g in done.attrs["subgraph"].values()]
+print(json.dumps([seconds, len(groups), len(set(groups))]))
+"""
 
 
-def table(random: bool) -> Figure:
+def table(found: Iterable[selections.Row]) -> Figure:
     """Pools, rows, cuts, gains and kernels; exact selections gain no less than others."""
-    rows = _rows(random)
+    rows = list(found)
     below = [
         r.name for r in rows
         if max(r.found["beam"].gain, r.found["greedy"].gain) > r.found["exact"].gain * (1 + 1e-9)
@@ -57,6 +74,18 @@ def table(random: bool) -> Figure:
         f"{way} {gains[way]:.3f} of the gain, {kernels[way]} kernels" for way in kernels
     )
     return Figure(text, not below, list(map(str, rows)))
+
+
+def planned(graphs: Iterable[tuple[str, Any]]) -> Iterator[selections.Row]:
+    """The rows of graphs by name."""
+    return (selections.selections(n, g, cpu()) for n, g in graphs)
+
+
+def ordered() -> Figure:
+    """Launches of the ten workloads by strategy."""
+    steps, others = training.ordered(), training.applications()
+    text = "; ".join(f.found.partition(": ")[2] for f in (steps, others))
+    return Figure(text, bool(steps.met and others.met), [steps.data, others.data])
 
 
 def clock() -> Figure:
@@ -112,10 +141,32 @@ def growth() -> Figure:
     return Figure(f"{ratios[worst]:.2f}: {worst}", ratios[worst] <= 1.5, ratios)
 
 
+def doubling() -> Figure:
+    """How much longer twice as many operators take, up to CodeGen, in CPU seconds."""
+    ratios = {}
+    for shape in SHAPES:
+        seconds = [_scaled(shape, n)["cpu_seconds"] for n in DOUBLED]
+        ratios[shape] = max(b / a for a, b in pairwise(seconds))
+    worst = max(ratios, key=lambda s: ratios[s])
+    return Figure(f"{ratios[worst]:.2f}: {worst}", ratios[worst] <= 2.5, ratios)
+
+
+def recurrent() -> Figure:
+    """Fusion, SchedulePlan and SharedMemPlan on the training step of bi-rnn, in CPU seconds."""
+    done = subprocess.run([sys.executable, "-c", PLANNING], cwd=ROOT, capture_output=True,
+                          text=True, check=True)
+    seconds, groups, kinds = json.loads(done.stdout)
+    return Figure(f"{seconds:.1f} s; {groups} kernels, {kinds} of them different",
+                  seconds <= 60 and kinds < groups, [seconds, groups, kinds])
+
+
 SELECTION = "tests/selection/test_selection.py"
+TRAINING = "tests/benchmarks/test_training.py"
 DEMANDS: tuple[Demand, ...] = (
     Demand("spans, sub-graph and intra-layer fusion without cycles: tests pass",
            lambda: tests("tests/passes/test_deep.py")),
+    Demand("results that agree on splits, as trying all of them finds: tests pass",
+           lambda: tests("tests/splits/test_split_search.py")),
     Demand("selections equal brute force up to 12 operators, one cut for two: tests pass",
            lambda: tests(SELECTION)),
     Demand("strictly better than greed on a constructed family: tests pass",
@@ -125,11 +176,37 @@ DEMANDS: tuple[Demand, ...] = (
     Demand("never slower than the start by its evaluator, reasons, hints, fuel: tests pass",
            lambda: tests("tests/passes/test_select.py", "tests/passes/test_hints.py",
                          "tests/reporting/test_bisection.py")),
-    Demand("workloads: exact never below beam or greedy", lambda: table(random=False)),
+    Demand("each edge of a graph has a reason with data: tests pass",
+           lambda: tests("tests/passes/test_fusion.py", TRAINING, only="edge or reference")),
+    Demand("the clock picks every template and every rival; none is measured twice: tests pass",
+           lambda: tests("tests/tuning/test_tuner.py", "tests/tuning/test_rivals.py")),
+    Demand("`kill -9` of a worker, of the tuner; two writers; versions: tests pass",
+           lambda: tests("tests/tuning", "tests/library", only="kill or writers or record")),
+    Demand("twenty runs by threads have the same bits: tests pass",
+           lambda: tests("tests/runtime/native/test_team.py")),
+    Demand("ten workloads: exact never below beam or greedy",
+           lambda: table(planned(selections.papers())), slow=True),
+    Demand("kernels and networks: exact never below beam or greedy",
+           lambda: table(planned(selections.workloads()))),
     Demand(f"{RANDOM} random graphs: exact never below beam or greedy",
-           lambda: table(random=True)),
+           lambda: table(selections.random_rows(RANDOM))),
+    Demand("first losses of six programs: tests pass",
+           lambda: tests(TRAINING, only="first_losses")),
+    Demand("loss, gradients, updates of six programs, 3 steps: error <= 1e-4",
+           training.agreement, slow=True),
+    Demand("launches: stitch < xla < unfused on all ten", ordered, slow=True),
+    *(Demand(f"TensorFlow's operators a launch, {name}: > {most}",
+             lambda name=name: training.ratio(name), slow=True)  # type: ignore[misc]
+      for name, most in training.PAPER.items()),
     Demand("selected plans >= 0.95 of greedy's start by the clock, on all", clock, slow=True),
+    Demand("best of PyTorch and JAX / passkit >= 1.4, none < 1.0: six programs",
+           training.speed, slow=True),
+    Demand("the same on a GPU", lambda: Figure("python benchmarks/show.py gpu", None)),
     Demand(f"plans and sources equal under {SEEDS} hash seeds", hash_seeds, slow=True),
+    Demand("bi-rnn: Fusion, SchedulePlan, SharedMemPlan <= 60 s, equal groups once",
+           recurrent, slow=True),
+    Demand("twice the operators take <= 2.5 times as long", doubling, slow=True),
     Demand(f"{OPERATORS} operators through CodeGen <= 40 s", large, slow=True),
     Demand("growth of time per operator <= 1.5 a decade", growth, slow=True),
+    Demand("bi-rnn compiles in <= 15 s cold, <= 0.3 s warm", training.start_up, slow=True),
 )  # fmt: skip

@@ -53,6 +53,8 @@ def test_three_steps_are_those_of_the_reference() -> None:
             assert found[worst] < 2e-5, (program.name, worst, found[worst])
         copies = fast.graph.attrs["storage"].copies
         assert not [c for c in copies if c.target.home is Home.STATE], program.name
+        apart = [d for d in fast.graph.attrs["fusion_log"] if not d.fused]
+        assert apart and all(d.code and d.reason and d.producer for d in apart), program.name
 
 
 def test_a_wrong_step_is_found() -> None:

@@ -344,6 +344,36 @@ def test_never_slower_than_the_start_whoever_tells_the_seconds() -> None:
     assert lost
 
 
+def test_what_is_alike_is_one_group() -> None:
+    """Units of layers have the group that they would be by themselves, which is made once."""
+    found: set[Group] = set()
+    met = 0
+    repeated = [attention(4, 17, 32), pk.Graph([o.tanh(side_by_side().outputs[0])])]
+    for graph in map(analysed, [*repeated, *map(layers, range(20)), scaled(40)]):
+        with PassContext() as context:
+            board = Board(graph, greedy(graph, context), context)
+        units = board.units
+        for k in range(len(board.list)):
+            for other in sorted(units.after[k]):
+                members = {k, other} | units.between({k, other})
+                made, _ = board.closed(members)
+                group = board.group(members)
+                assert group.key == made.key
+                found.add(group)
+                met += 1
+    assert met > 2 * len(found)
+
+
+def scaled(count: int) -> pk.Graph:
+    """Layers with what broadcasts repeat in them."""
+    x = pk.var("x", (16, 32))
+    for k in range(count):
+        d = x - o.reduce_mean(x, axis=-1, keepdims=True)
+        y = d * o.rsqrt(o.reduce_mean(d * d, axis=-1, keepdims=True)) * pk.var(f"g{k}", (32,))
+        x = x + o.tanh(o.matmul(y, pk.var(f"w{k}", (32, 32))) + pk.var(f"b{k}", (32,)))
+    return pk.Graph([x])
+
+
 def test_plans_do_not_depend_on_names() -> None:
     """The same graph under other names has the same kernels."""
     one, other = (fused(attention(64, 94, 32)) for _ in range(2))

@@ -33,11 +33,16 @@ STEPS, BATCHED = 2_000_000, 2 * 512 * 512 * 128
 """
 
 
+_Numbers = tuple[int, ...]
+_Signature = tuple[tuple[str, _Numbers, tuple[tuple[int, bool], ...], _Numbers], ...]
+
+
 @define(eq=False)
 class Unit:
     """Operators that run together, with copies of cheap ones; ``open`` to more if that pays.
 
-    A ``silent`` one takes no time: it only sees memory in another shape, or nobody reads it.
+    A ``silent`` one takes no time: it only sees memory in another shape, or nobody reads it. The
+    ``key`` is that of its group, whose inputs are ``feeds``, as soon as somebody has asked.
     """
 
     nodes: Sequence[Node]
@@ -45,6 +50,8 @@ class Unit:
     open: bool = False
     silent: bool = False
     reads: Sequence[Entry] = field(factory=list)
+    key: str | None = None
+    feeds: Sequence[Entry] = ()
 
     @property
     def body(self) -> list[Node]:
@@ -67,6 +74,7 @@ class Board:
         for k, unit in enumerate(self.list):
             for e in unit.reads:
                 self.readers.setdefault(e, set()).add(k)
+        self._groups: dict[_Signature, Group] = {}
         self.heads = set(graph.heads)
         self.updated = {e for _, e in graph.updates}
         self.needs = [self._needs(u) for u in self.list]
@@ -155,13 +163,53 @@ class Board:
         size = guessed(numel(self.graph.shape(entry)), USUAL)
         return size * self.graph.dtype(entry).nbytes
 
-    def group(self, units: Iterable[int]) -> Group:
-        """The group that units would be."""
+    def group(self, units: Collection[int]) -> Group:
+        """The group that units would be; units that are alike, as those of layers, have the same.
+
+        What differs then is what its nodes were called.
+        """
+        key = self._signature(units) if len(units) > 1 else None
+        if key is None:
+            return self.closed(units)[0]
+        found = self._groups.get(key)
+        if found is None:
+            found = self._groups[key] = self.closed(units)[0]
+        return found
+
+    def _signature(self, units: Collection[int]) -> _Signature | None:
+        """What groups of units are alike by: each unit's key, who reads, leaves and copies what.
+
+        None where it does not tell: what is copied into a unit may be another one's own.
+        """
+        place: dict[Entry, int] = {}
+        inside, found = set(units), []
+        if any(self.of.get(n) in inside for k in inside for n in self.list[k].clones):
+            return None
+        for k in sorted(inside):
+            unit = self.list[k]
+            if not self.left[k]:
+                return None
+            if unit.key is None:
+                group, unit.feeds = self.closed([k])
+                unit.key = group.key
+            reads = tuple(place.setdefault(e, len(place)) for e in unit.feeds)
+            leaves = tuple(
+                (place.setdefault(e, len(place)), self._leaves(e, inside)) for e in self.left[k]
+            )
+            copies = tuple(place.setdefault(n.entries[0], len(place)) for n in unit.clones)
+            found.append((unit.key, reads, leaves, copies))
+        return tuple(found)
+
+    def _leaves(self, entry: Entry, inside: set[int]) -> bool:
+        return entry in self.heads or not self.readers.get(entry, inside) <= inside
+
+    def closed(self, units: Iterable[int]) -> tuple[Group, list[Entry]]:
+        """The group that units would be, and what it reads in the order of its inputs."""
         inside = set(units)
         own, copies = self.nodes(inside)
         results = self.results(own, inside) or [own[-1].entries[0]]
         body = sorted([*own, *copies], key=self.graph.positions.__getitem__)
-        return make_group(self.graph, body, reads_of_part(self.graph, body), results)[0]
+        return make_group(self.graph, body, reads_of_part(self.graph, body), results)
 
 
 def _sorted(graph: Graph, units: Sequence[Unit]) -> list[Unit]:

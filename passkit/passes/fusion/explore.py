@@ -37,6 +37,7 @@ LARGEST, MOST = 96, 8
 NEARLY = 0.4
 """How much of its time a pattern may lose that others grow from: what is next may save it."""
 TURNED = (Composition.BLOCK, Composition.NARROW)
+HAZARD = Infeasible("alias_hazard", "a stitched kernel does not update state in place")
 OPERANDS = 10
 """Units that read or are read by more than so many others are not begun with."""
 
@@ -157,13 +158,15 @@ class Explorer:
         self, members: Members, group: Group, apart: float, products: bool
     ) -> Tried | None:
         """What a group gains over its units, which take ``apart``; None if nobody may ask."""
+        if products and self.board.updates(members):
+            return Tried(members, 0.0, apart, why=HAZARD)
         found = self.scorer.cost(group)
         if found is None:
             return None
         if isinstance(found, Infeasible):
             return Tried(members, 0.0, apart, why=found)
         refused = self._refused(group, members)
-        if refused is not None and refused.code == "alias_hazard":
+        if refused is HAZARD:
             return Tried(members, 0.0, apart, why=refused)
         grown = self.memory.growth(members)
         lost = penalty(grown, self.scorer.target)
@@ -182,7 +185,7 @@ class Explorer:
         if isinstance(plan, Schedule) and plan.composition in TURNED:
             return Infeasible("turned", "the model does not know kernels that turn what they read")
         if isinstance(plan, Schedule) and plan.stitching and self.board.updates(members):
-            return Infeasible("alias_hazard", "a stitched kernel does not update state in place")
+            return HAZARD
         return None
 
     def _least(self, group: Group, apart: float, products: bool) -> float:

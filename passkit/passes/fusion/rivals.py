@@ -91,7 +91,7 @@ def _add(
 ) -> None:
     """Take a pattern in where it is complex, and none like it is there."""
     board = seen.board
-    group = typical(board.group(members))
+    group = typical(board.closed(members)[0])
     if group is None or group.key in found:
         return
     plan = plan_group(group, target)

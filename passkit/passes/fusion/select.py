@@ -92,7 +92,7 @@ def selected(
     if patterns:
         made = _joined(board, partition, patterns)
         other = Board(graph, made, context)
-        total, memory = _total(other, explorer.scorer), Memory(other)
+        total, memory = _total(other, explorer), Memory(other)
         lost = penalty(explorer.memory.beyond(memory.peak), context.target)
         if total is None or total + lost >= before:
             patterns, made = [], partition
@@ -156,12 +156,22 @@ def _joined(board: Board, partition: Partition, patterns: Sequence[Pattern]) -> 
     return evolve(partition, groups=[g for g, _ in pairs], clones=[c for _, c in pairs])
 
 
-def _total(board: Board, scorer: Scorer) -> float | None:
-    """The seconds of all units that are open; None where one is no kernel after all."""
+def _total(board: Board, explorer: Explorer) -> float | None:
+    """The seconds of all units that are open; None where one is no kernel after all.
+
+    Those that are as they were take what they took.
+    """
+    first = explorer.board
+    known = {
+        (*u.nodes, *left): cost
+        for u, left, cost in zip(first.list, first.left, explorer.costs, strict=True)
+        if u.open and cost
+    }
     total = 0.0
     for k, unit in enumerate(board.list):
         if unit.open and not unit.silent:
-            found = scorer.sure(board.group([k]))
+            cost = known.get((*unit.nodes, *board.left[k]))
+            found = explorer.scorer.sure(board.group([k])) if cost is None else cost
             if isinstance(found, Infeasible) and len(unit.nodes) > 1:
                 return None
             total += found if isinstance(found, float) else 0.0
