@@ -73,17 +73,19 @@ def _shape(node: Node, x: Shape, filters: Shape) -> Shape:
 
 
 def _contract(node: Node) -> Convolution:
-    """In three spatial axes; those that are missing have length 1. One axis is cut as rows are."""
     x, filters = (known_shape(e) for e in node.inputs)
-    found = _geometry(node, x, filters)
+    return contract_of(x, _geometry(node, x, filters), int(filters[-1]), node.params["groups"])
+
+
+def contract_of(x: Shape, found: Windows, filters: int, groups: int) -> Convolution:
+    """In three spatial axes; those that are missing have length 1. One axis is cut as rows are."""
     front, back = ((1,), (1,)) if len(found.size) == 1 else ((1,) * (3 - len(found.size)), ())
     none = tuple(0 for _ in front), tuple(0 for _ in back)
 
     return folds.Convolution(
-        x[0], (*front, *found.size, *back), int(filters[-2]) * node.params["groups"],
-        int(filters[-1]), (*front, *found.window, *back), (*front, *found.result, *back),
-        (*front, *found.stride, *back), (*none[0], *found.before, *none[1]),
-        (*front, *found.dilation, *back), node.params["groups"],
+        x[0], (*front, *found.size, *back), int(x[-1]), filters, (*front, *found.window, *back),
+        (*front, *found.result, *back), (*front, *found.stride, *back),
+        (*none[0], *found.before, *none[1]), (*front, *found.dilation, *back), groups,
     )  # fmt: skip
 
 

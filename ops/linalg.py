@@ -138,7 +138,38 @@ def _summed(nodes: Sequence[Node]) -> Entry | None:
     return make("matmul_sum", *(e for n in nodes for e in n.inputs), **first.params)
 
 
+def _whole(node: Node) -> Entry | None:
+    """The gradient of a filter: windows one below the other, transposed, times a matrix."""
+    left, right = (e.node for e in node.inputs)
+    dtype, flips = node.entries[0].dtype, (node.params["transpose_a"], node.params["transpose_b"])
+    if flips != (True, False) or dtype is None or dtype.name != "float32":
+        return None
+    view = left.inputs[0].node if _is(left, "reshape") else left
+    if view is left or not _is(view, "windows") or view.params["fill"] != 0:
+        return None
+    shape, out = known_shape(view.entries[0]), known_shape(node.entries[0])
+    front = len(known_shape(view.inputs[0])) - 1
+    rows, window = known_shape(left.entries[0]), shape[front:-1]
+    if not all(isinstance(n, int) for n in (*shape, *rows, *out)) or numel(window) == 1:
+        return None
+    if rows != (numel(shape[:front]), numel(shape[front:])):
+        return None
+    over, given = (*shape[:front], out[-1]), node.inputs[1]
+    if _is(right, "reshape") and known_shape(right.inputs[0]) == over:
+        given = right.inputs[0]
+    else:
+        given = make("reshape", given, shape=over)
+    params = {k: view.params[k] for k in ("strides", "padding", "dilations")}
+    made = make("window_products", view.inputs[0], given, window=window, **params)
+    return make("reshape", made, shape=out)
+
+
+def _is(node: Node, name: str) -> bool:
+    return node.op is not None and node.op.name == name
+
+
 matmul.set_attr("FSum", _summed)
+matmul.set_attr("FWhole", _whole)
 
 linear = register_op(
     "linear",

@@ -41,6 +41,9 @@ FContract = declare("FContract", _function, "(node) -> Contract(batch, m, n, k)"
 FExample = declare("FExample", _function, "(dtype) -> (inputs, params): a call that shows it")
 FExpand = declare("FExpand", _function, "(node, *x) -> entries by which it runs, or None")
 FSum = declare("FSum", _function, "(nodes) -> Entry or None: the sum of their results as one node")
+FWhole = declare(
+    "FWhole", _function, "(node) -> Entry or None: what a library computes of more than its inputs"
+)
 FSimplify = declare("FSimplify", _function, "(node) -> Entry or None: exact algebra")
 FCompute = declare("FCompute", _function, "(node, *arrays) -> array or tuple, in NumPy")
 FRun = declare(

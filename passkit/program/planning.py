@@ -15,6 +15,7 @@ LADDER = (
     "Functionalize",
     "Expand",
     "Simplify",
+    "Wholes",
     "SumProducts",
     "SplitReduce",
     "Fusion",

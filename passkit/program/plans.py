@@ -156,7 +156,7 @@ def keep(
             row = ("launch", digests[step.kernel.key], *row[2:])  # type: ignore[union-attr]
         elif row is not None and row[0] in ("gemm", "gemm_sum"):
             row = (*row[:2], None, *row[3:])
-        elif row is not None and row[0] == "convolution":
+        elif row is not None and row[0] in ("convolution", "window_products"):
             row = (row[0], units.setdefault("convolution", _unit()), *row[2:])
         rows.append(_plain(row))
     plan = {
@@ -218,7 +218,7 @@ def _linked(row: Any, entries: Mapping[str, int]) -> Any:
     if row[0] in ("gemm", "gemm_sum"):
         entry = launcher.builtin(row[1] if row[0] == "gemm" else f"{row[1]}_sum")
         return (*row[:2], entry, *row[3:])
-    if row[0] == "convolution":
+    if row[0] in ("convolution", "window_products"):
         return (row[0], entries[row[1]], *row[2:])
     return row
 

@@ -144,6 +144,8 @@ class _Assembly:
             return self.gemm_sum(node)
         if TLibraryCall.get(node.op.name) == "convolution" and self.dtype(node) in GEMM:
             return self.convolution(node)
+        if TLibraryCall.get(node.op.name) == "window_products" and self.dtype(node) == "float32":
+            return self.window_products(node)
         return self.python(node)
 
     def python(self, node: Node) -> Python:
@@ -219,6 +221,18 @@ class _Assembly:
         what = f"{(c.batch, *c.size, c.channels)} -> {c.filters}"
         turns = numel(c.window) * (c.channels // c.groups)
         flops = 2 * c.batch * numel(c.result) * c.filters * turns
+        return Library("convolution", what, refs, row, flops, c)
+
+    def window_products(self, node: Node) -> Library:
+        """The gradient of a filter for oneDNN, or for BLAS by windows."""
+        from passkit.runtime.native import convolution  # few programs have one
+
+        assert node.op is not None
+        c = FContract.get(node.op.name)(node)
+        refs = (*map(self.ref, node.inputs), self.ref(node.entries[0]))
+        row = ("window_products", convolution.entry(), [r.place for r in refs], tuple(c))
+        what = f"{(*c.window, c.channels, c.filters)} of {(c.batch, *c.result)} windows"
+        flops = 2 * c.batch * numel(c.result) * c.filters * numel(c.window) * c.channels
         return Library("convolution", what, refs, row, flops, c)
 
 

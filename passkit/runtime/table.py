@@ -4,7 +4,8 @@ A row is ``("launch", entry, grid, scratch, seconds, points, weight, refs, sizes
 of several phases has for each a pair of tiles and seconds as its grid; or ``("gemm", name, entry,
 refs, batch of a, batch of b, m, n, k, flags)``, ``("gemm_sum", name, entry, refs, m, n, k of each
 pair, flags)``, ``("convolution", entry, bytes of an
-element, refs, the numbers of a `Convolution`, constant, stream bytes)``, ``("python", function,
+element, refs, the numbers of a `Convolution`, constant, stream bytes)``, ``("window_products",
+entry, refs, the numbers of a `Convolution`)``, ``("python", function,
 views, views)``, ``("copy", ref, ref, nbytes)``, or None where there is nothing to do. A ref is a
 kind ("input", "output", "arena", "constant") and an index; a view is a ref, NumPy's number of a
 dtype and a shape. Rows hold numbers, text and sizes, so that they can be written to a file.
@@ -300,6 +301,29 @@ class _Binder:
             if step.table is not None:
                 table = ("address", step.table.ctypes.data, step.table)  # type: ignore[assignment]
             operands = [table, ("address", found.product), source, filters, wanted, target]
+            parallel = step.tiles > 1 and step.seconds > self.table.parallel
+            made.append(("launch", entry, step.tiles, parallel, operands, step.sizes))
+        return made
+
+    def window_products(self, entry: int, refs: Sequence[Row], numbers: Row) -> list[Row]:
+        from passkit.runtime.native.filters import steps  # few programs have one
+        from passkit.runtime.native.onednn import Geometry
+
+        known: list[Any] = [
+            self.shape(n) if isinstance(n, tuple) else self.number(n) for n in numbers
+        ]
+        found = steps(Geometry(*known))
+        x, given, target = map(self.ref, refs)
+        parts: Row = target
+        if found.nbytes:
+            parts = "arena", self.arena
+            self.arena += -(-found.nbytes // 64) * 64
+        made: list[Row] = []
+        for step in found.steps:
+            self.most = max(self.most, step.scratch)
+            self.spent += step.seconds
+            table = "address", found.table.ctypes.data, found.table
+            operands = [table, ("address", found.product), x, given, parts, target]
             parallel = step.tiles > 1 and step.seconds > self.table.parallel
             made.append(("launch", entry, step.tiles, parallel, operands, step.sizes))
         return made

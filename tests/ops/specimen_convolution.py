@@ -127,6 +127,16 @@ calls(
     ],
     slack=8,
 )
+calls(
+    "window_products",
+    windowed.to_filter,
+    [
+        call((2, 7, 6, 2), (2, 4, 6, 3), window=(3, 2), strides=(2, 1), padding="SAME"),
+        call((1, 8, 7, 3), (1, 3, 3, 2), window=(3, 2), **PLACED[1]),
+        call((9, 6, 2), (9, 4, 3), window=(3,)),
+    ],
+    slack=8,
+)
 
 
 def dilate(x: Array, factors: Any, padding: Any) -> Array:

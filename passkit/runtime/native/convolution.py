@@ -21,8 +21,9 @@ SYMBOL = "convolve"
 FLAGS = ("-fwrapv", "-ffp-contract=fast")
 """Sums of products take fma, as everywhere."""
 
-FILES = ("shape", "windows", "channels", "few", "library", "run")
+FILES = ("shape", "windows", "channels", "few", "library", "filters", "run")
 REORDER, LIBRARY, WINDOWS, CHANNELS, FEW, CHANNELS_STREAMED = range(6)
+WINDOW_PRODUCTS, SUM_OF_PARTS = 6, 7
 PATCH_NBYTES = 1 << 18
 """The windows that a tile multiplies at a time stay in a core's cache."""
 
@@ -30,7 +31,7 @@ SECONDS = 5e-12
 """Of one multiplication and addition on one thread."""
 
 WIDEST = 4
-CALL, TERM, COPY = 2.6e-6, 2e-10, 2e10
+CALL, TERM, COPY = 2.6e-6, 3.8e-10, 2e10
 """Seconds around a call of oneDNN, seconds of a vector's product and sum, bytes copied a second."""
 
 

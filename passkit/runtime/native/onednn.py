@@ -7,6 +7,8 @@ there is one team, and the bits of a result do not depend on its size.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
 from ctypes import byref, c_char_p, c_int, c_int64, c_size_t, c_void_p
 from functools import lru_cache
 from math import prod
@@ -55,17 +57,29 @@ class Primitives:
     rows: int
 
 
-class _FailedError(Exception):
+class Placed(NamedTuple):
+    """A part of a convolution: descriptions of its arrays, strides, dilations and paddings.
+
+    ``offsets`` are those of its source and its result in elements of an image.
+    """
+
+    source: c_void_p
+    target: c_void_p
+    geometry: tuple[Any, ...]
+    offsets: tuple[int, int]
+
+
+class FailedError(Exception):
     """The library has no primitive for this."""
 
 
 def demand_fast(implementation: bytes) -> None:
     """Make sure that an implementation is no reference, which serves tests and is slow.
 
-    Raises: _FailedError.
+    Raises: FailedError.
     """
     if implementation.startswith(b"ref"):
-        raise _FailedError(f"only {implementation.decode()}, a reference, is there")
+        raise FailedError(f"only {implementation.decode()}, a reference, is there")
 
 
 class Library:
@@ -82,9 +96,9 @@ class Library:
         self("dnnl_stream_create", byref(self.stream), self.engine, c_int(IN_ORDER))
 
     def __call__(self, name: str, *arguments: Any) -> None:
-        """Call a function. Raises: _FailedError where it answers with an error."""
+        """Call a function. Raises: FailedError where it answers with an error."""
         if getattr(self.dll, name)(*arguments):
-            raise _FailedError(f"{name} answers with an error")
+            raise FailedError(f"{name} answers with an error")
 
     def address(self, name: str) -> int:
         """The address of a function; OpenMP's are found among what the library links."""
@@ -107,6 +121,16 @@ class Library:
         query.restype = c_void_p
         return c_void_p(query(description, c_int(what), c_int(0)))
 
+    @contextmanager
+    def single(self) -> Iterator[None]:
+        """Primitives are made for one thread here: one has as many as it was made for."""
+        threads = self.dll.omp_get_max_threads()
+        self.dll.omp_set_num_threads(c_int(1))
+        try:
+            yield
+        finally:
+            self.dll.omp_set_num_threads(c_int(threads))
+
     def nbytes(self, kind: c_void_p) -> int:
         """The bytes of an array."""
         self.dll.dnnl_memory_desc_get_size.restype = c_size_t
@@ -119,7 +143,7 @@ def library() -> Library | None:
     path = _installed()
     try:
         return None if path is None else Library(path)
-    except (OSError, AttributeError, _FailedError):
+    except (OSError, AttributeError, FailedError):
         return None
 
 
@@ -142,24 +166,23 @@ def primitives(c: Geometry) -> Primitives | None:
     found = library()
     if found is None or min(c.batch, *c.result, c.channels, c.filters, *c.window) < 1:
         return None
-    # A primitive has as many threads as it was made for.
-    threads = found.dll.omp_get_max_threads()
-    found.dll.omp_set_num_threads(c_int(1))
     try:
-        return _Making(found, c).made()
-    except _FailedError:
+        with found.single():
+            return Making(found, c).made()
+    except FailedError:
         return None
-    finally:
-        found.dll.omp_set_num_threads(c_int(threads))
 
 
-class _Making:
+class Making:
+    """Makes primitives of a library for a convolution, which is cut along one axis."""
+
     def __init__(self, found: Library, c: Geometry) -> None:
         self.lib, self.c = found, c
         self.axis = 0 if c.result[0] > 1 or c.size[0] > 1 or c.window[0] > 1 else 1
         """The axis that is cut; axes before it have length 1, and the library is not told of."""
 
     def made(self) -> Primitives | None:
+        """Those of the convolution itself; None where a part sees padding only."""
         c, lib = self.c, self.lib
         cuts = _cuts(c, self.axis)
         records: list[int] = []
@@ -197,6 +220,39 @@ class _Making:
     def part(self, first: int, last: int, start: int, stop: int) -> tuple[list[int], c_void_p, int]:
         """The record of results first to last, how it wants the filter, and bytes of scratch."""
         c, lib, k = self.c, self.lib, self.axis
+        at = self.placed(first, last, start, stop, 1)
+        description, attributes = c_void_p(), self.attributes()
+        lib(
+            "dnnl_convolution_forward_primitive_desc_create", byref(description), lib.engine,
+            c_int(INFERENCE), c_int(DIRECT), at.source, lib.kind(self.filter_dims()), None,
+            at.target, *at.geometry, attributes,
+        )  # fmt: skip
+        primitive = self.primitive(description)
+        scratch = lib.queried(description, SCRATCH)
+        lines = prod(c.result[k + 1 : -1])
+        record = [primitive.value, at.source.value, at.target.value, scratch.value, *at.offsets]
+        record += [first * lines, (last - first) * lines]
+        return [int(n or 0) for n in record], lib.queried(description, WEIGHTS), lib.nbytes(scratch)
+
+    def attributes(self) -> c_void_p:
+        """Attributes that leave the scratch memory to us."""
+        made = c_void_p()
+        self.lib("dnnl_primitive_attr_create", byref(made))
+        self.lib("dnnl_primitive_attr_set_scratchpad_mode", made, c_int(USER))
+        return made
+
+    def primitive(self, description: c_void_p) -> c_void_p:
+        """What was described. Raises: FailedError where that is a reference."""
+        name, made = c_char_p(), c_void_p()
+        self.lib("dnnl_primitive_desc_query", description, c_int(IMPLEMENTATION), c_int(0),
+                 byref(name))  # fmt: skip
+        demand_fast(name.value or b"")
+        self.lib("dnnl_primitive_create", byref(made), description)
+        return made
+
+    def placed(self, first: int, last: int, start: int, stop: int, images: int) -> Placed:
+        """Where results first to last of some images lie, and what they read, start to stop."""
+        c, lib, k = self.c, self.lib, self.axis
         size, result = list(c.size[k:]), list(c.result[k:])
         size[0], result[0] = stop - start, last - first
         reach = [(w - 1) * d + 1 for w, d in zip(c.window[k:], c.dilation[k:], strict=True)]
@@ -206,32 +262,16 @@ class _Making:
             max(0, (o - 1) * s + r - p - n)
             for o, s, r, p, n in zip(result, c.stride[k:], reach, before, size, strict=True)
         ]
-        source = lib.kind((1, c.channels, *size), _last((1, c.channels, *size)))
-        target = lib.kind((1, c.filters, *result), _last((1, c.filters, *result)))
-        description, attributes = c_void_p(), c_void_p()
-        lib("dnnl_primitive_attr_create", byref(attributes))
-        lib("dnnl_primitive_attr_set_scratchpad_mode", attributes, c_int(USER))
-        lib(
-            "dnnl_convolution_forward_primitive_desc_create", byref(description), lib.engine,
-            c_int(INFERENCE), c_int(DIRECT), source, lib.kind(self.filter_dims()), None, target,
-            Dims(*c.stride[k:]), Dims(*(d - 1 for d in c.dilation[k:])), Dims(*before),
-            Dims(*after), attributes,
+        whole = prod(c.size[k:]) * c.channels, prod(c.result[k:]) * c.filters
+        source, target = (images, c.channels, *size), (images, c.filters, *result)
+        return Placed(
+            lib.kind(source, (whole[0], *_last(source)[1:])),
+            lib.kind(target, (whole[1], *_last(target)[1:])),
+            (Dims(*c.stride[k:]), Dims(*(d - 1 for d in c.dilation[k:])), Dims(*before),
+             Dims(*after)),
+            (start * prod(c.size[k + 1 :]) * c.channels,
+             first * prod(c.result[k + 1 :]) * c.filters),
         )  # fmt: skip
-        name = c_char_p()
-        lib("dnnl_primitive_desc_query", description, c_int(IMPLEMENTATION), c_int(0), byref(name))
-        demand_fast(name.value or b"")
-        primitive = c_void_p()
-        lib("dnnl_primitive_create", byref(primitive), description)
-        scratch = lib.queried(description, SCRATCH)
-        inner = c.size[k + 1 :], c.result[k + 1 :]
-        offsets = [
-            start * prod(inner[0]) * c.channels,
-            first * prod(inner[1]) * c.filters,
-        ]
-        lines = prod(inner[1][:-1])
-        record = [primitive.value, source.value, target.value, scratch.value, *offsets]
-        record += [first * lines, (last - first) * lines]
-        return [int(n or 0) for n in record], lib.queried(description, WEIGHTS), lib.nbytes(scratch)
 
     def filter_dims(self) -> tuple[int, ...]:
         """Groups, filters, channels, window: the library's order."""
@@ -241,21 +281,29 @@ class _Making:
             return c.filters, c.channels, *window
         return c.groups, c.filters // c.groups, c.channels // c.groups, *window
 
-    def reorder(self, wanted: c_void_p) -> list[int]:
-        """The primitive that lays a filter (*window, channels / groups, filters) out."""
-        c, lib = self.c, self.lib
+    def plain(self) -> c_void_p:
+        """A filter (*window, channels / groups, filters)."""
+        c = self.c
         dims = self.filter_dims()
         own, each = c.channels // c.groups, c.filters // c.groups
         steps = [own * c.filters]
         for n in reversed(c.window[self.axis + 1 :]):
             steps.insert(0, steps[0] * n)
         strides = (1, c.filters, *steps) if c.groups == 1 else (each, 1, c.filters, *steps)
-        plain = lib.kind(dims, strides)
-        description, primitive = c_void_p(), c_void_p()
-        lib("dnnl_reorder_primitive_desc_create", byref(description), plain, lib.engine, wanted,
+        return self.lib.kind(dims, strides)
+
+    def reorder(self, wanted: c_void_p) -> list[int]:
+        """The primitive that lays a plain filter out, and both layouts."""
+        plain = self.plain()
+        return [int(p.value or 0) for p in (self.reordering(plain, wanted), plain, wanted)]
+
+    def reordering(self, source: c_void_p, target: c_void_p) -> c_void_p:
+        """The primitive that makes one layout of another."""
+        lib, description, primitive = self.lib, c_void_p(), c_void_p()
+        lib("dnnl_reorder_primitive_desc_create", byref(description), source, lib.engine, target,
             lib.engine, None)  # fmt: skip
         lib("dnnl_primitive_create", byref(primitive), description)
-        return [int(p.value or 0) for p in (primitive, plain, wanted)]
+        return primitive
 
 
 def _last(dims: tuple[int, ...]) -> tuple[int, ...]:

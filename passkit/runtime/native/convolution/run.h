@@ -12,6 +12,10 @@ extern "C" void convolve(void *const *buf, const int64_t *size, int64_t begin, i
   for (int64_t tile = begin; tile < end; tile++) {
     if (size[0] == REORDER) {
       reorder(buf, tile);
+    } else if (size[0] == WINDOW_PRODUCTS) {
+      window_products(s, size, buf, tile, scratch);
+    } else if (size[0] == SUM_OF_PARTS) {
+      sum_of_parts(s, size, buf, tile);
     } else if (size[0] == LIBRARY) {
       const int64_t *table = (const int64_t *)buf[0];
       const int64_t *part = table + FIRST + tile % table[PARTS] * PART;

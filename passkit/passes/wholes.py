@@ -1,0 +1,39 @@
+"""Wholes: an operator and what it reads become one that a library computes as a whole.
+
+Such is the gradient of a filter: a product of matrices of which one is a view of windows, which a
+library of convolutions does not need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry, Node
+from passkit.graph.op import FWhole
+from passkit.passes.base import register_pass
+from passkit.passes.context import PassContext
+
+
+@register_pass("Wholes", depends="complete", changes_graph=True, target_dependent=True)
+def wholes(graph: Graph, context: PassContext) -> Graph:
+    """Ask each operator's FWhole, where libraries compute on the CPU and "stitch" plans the rest.
+
+    y = matmul(reshape(windows(x)), reshape(g), transpose_a)  becomes  y = window_products(x, g)
+    """
+    if context.fusion != "stitch" or context.target.device:
+        return graph
+    hints = (*context.keep_together, *context.keep_apart, context.no_fuse)
+    named = {name for names in hints for name in names}
+
+    def change(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
+        rule = None if node.op is None else FWhole.get(node.op.name)
+        if rule is None or node.control or graph.names[node] in named:
+            return None
+        now = node.replaced(inputs)
+        made = rule(now)
+        if made is None or not context.spend(f"Wholes: {node.where}"):
+            return None
+        return made.node.replaced(name=node.name).entries  # type: ignore[no-any-return]
+
+    return graph.rebuild(change)

@@ -1,0 +1,88 @@
+// Products of windows: the gradient of a filter. A tile is a part of the images, or of the lines of
+// each, and makes an array of the filter's shape; these are added up in the order of parts.
+enum {                                                // a record of the table, from FIRST on
+  PRODUCTS_PRIMITIVE, PRODUCTS_SOURCE, PRODUCTS_GIVEN, PRODUCTS_OWN, PRODUCTS_SCRATCH,
+  PRODUCTS_REORDER, PRODUCTS_SOURCE_OFFSET, PRODUCTS_GIVEN_OFFSET, PRODUCTS_SCRATCH_NBYTES,
+  FIRST_IMAGE, IMAGES, FIRST_LINE, LINES,
+  PRODUCTS,
+};
+
+enum { GIVEN_ARGUMENT = 145, PRODUCTS_ARGUMENT = 161, TRANSPOSED = 112 };
+
+// to = left^T right + beta to; left is (rows, m), right (rows, n), both as they lie.
+static void add_product(void *gemm, bool wide, int64_t m, int64_t n, int64_t rows,
+                        const float *left, const float *right, float beta, float *to) {
+  if (gemm && wide) {
+    ((Gemm64)gemm)(ROW_MAJOR, TRANSPOSED, AS_IS, m, n, rows, 1, left, m, right, n, beta, to, n);
+    return;
+  }
+  if (gemm) {
+    ((Gemm32)gemm)(ROW_MAJOR, TRANSPOSED, AS_IS, (int32_t)m, (int32_t)n, (int32_t)rows, 1, left,
+                   (int32_t)m, right, (int32_t)n, beta, to, (int32_t)n);
+    return;
+  }
+  if (beta == 0) memset(to, 0, m * n * sizeof(float));
+  for (int64_t r = 0; r < rows; r++)
+    for (int64_t i = 0; i < m; i++)
+      for (int64_t j = 0; j < n; j++) to[i * n + j] += left[r * m + i] * right[r * n + j];
+}
+
+// A part by BLAS, of so many lines' windows at a time.
+static void products_by_windows(const Shape &s, const int64_t *part, void *const *buf, bool wide,
+                                int64_t height, float *to, unsigned char *scratch) {
+  const int64_t m = s.window[0] * s.window[1] * s.window[2] * s.channels, n = s.filters;
+  const int64_t image = s.size[0] * s.size[1] * s.size[2] * s.channels;
+  const int64_t lines = s.result[0] * s.result[1], across = s.result[2];
+  float *patches = (float *)scratch, beta = 0;
+  for (int64_t i = part[FIRST_IMAGE]; i < part[FIRST_IMAGE] + part[IMAGES]; i++)
+    for (int64_t done = 0; done < part[LINES]; done += height, beta = 1) {
+      const int64_t first = part[FIRST_LINE] + done;
+      const int64_t rows = part[LINES] - done < height ? part[LINES] - done : height;
+      for (int64_t r = 0; r < rows; r++)
+        gather(s, (const float *)buf[2] + i * image, first + r, 0, patches + r * across * m);
+      add_product(buf[1], wide, m, n, rows * across, patches,
+                  (const float *)buf[3] + (i * lines + first) * across * n, beta, to);
+    }
+}
+
+// Whether the library computed a part: in its own layout, and from there into that of the filter.
+static bool products_by_library(const int64_t *part, void *const *buf, float *to,
+                                unsigned char *scratch) {
+  int64_t *table = (int64_t *)buf[0];
+  if (!__atomic_load_n(&table[FILTER], __ATOMIC_RELAXED)) return false;
+  unsigned char *own = scratch + part[PRODUCTS_SCRATCH_NBYTES];
+  const int which[4] = {SOURCE_ARGUMENT, GIVEN_ARGUMENT, PRODUCTS_ARGUMENT, SCRATCH_ARGUMENT};
+  void *const data[4] = {(float *)buf[2] + part[PRODUCTS_SOURCE_OFFSET],
+                         (float *)buf[3] + part[PRODUCTS_GIVEN_OFFSET], own, scratch};
+  int status = run_primitive(table, part[PRODUCTS_PRIMITIVE], 4, which, part + PRODUCTS_SOURCE,
+                             data);
+  if (!status) {
+    const int both[2] = {SOURCE_ARGUMENT, RESULT_ARGUMENT};
+    const int64_t kinds[2] = {part[PRODUCTS_OWN], table[FILTER]};
+    void *const arrays[2] = {own, to};
+    status = run_primitive(table, part[PRODUCTS_REORDER], 2, both, kinds, arrays);
+  }
+  if (status) give_up(table, status);
+  return status == 0;
+}
+
+static void window_products(const Shape &s, const int64_t *size, void *const *buf, int64_t tile,
+                            unsigned char *scratch) {
+  const int64_t *part = (const int64_t *)buf[0] + FIRST + tile * PRODUCTS;
+  const int64_t count = s.window[0] * s.window[1] * s.window[2] * s.channels * s.filters;
+  float *to = (float *)buf[4] + tile * count;
+  if (!products_by_library(part, buf, to, scratch))
+    products_by_windows(s, part, buf, size[2] != 0, size[3], to, scratch);
+}
+
+// A block of the sum of what the parts made.
+enum { BLOCK = 2048 };
+static void sum_of_parts(const Shape &s, const int64_t *size, void *const *buf, int64_t tile) {
+  const int64_t count = s.window[0] * s.window[1] * s.window[2] * s.channels * s.filters;
+  const int64_t first = tile * BLOCK, rest = count - first, n = rest < BLOCK ? rest : BLOCK;
+  const float *from = (const float *)buf[4] + first;
+  float *to = (float *)buf[5] + first;
+  memcpy(to, from, n * sizeof(float));
+  for (int64_t p = 1; p < size[3]; p++)
+    for (int64_t k = 0; k < n; k++) to[k] += from[p * count + k];
+}
