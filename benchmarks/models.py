@@ -38,6 +38,7 @@ import compare  # noqa: E402  (after the path)
 import peers  # noqa: E402
 from networks import TEN, Array, twin  # noqa: E402
 from networks.competitors import BUILDERS, SETTINGS, Feeds  # noqa: E402
+from pipe import Pipe, PipeError  # noqa: E402
 
 from tests.frontends.tf_graphdef.reference.case import NETWORKS, Stored, stored  # noqa: E402
 
@@ -98,10 +99,10 @@ def enter(name: str, subject: Subject, sets: list[dict[str, Array]], threads: in
     return compare.Entrant(name, competitor, prepared, found.nbytes, error)
 
 
-def enter_twin(torch: twin.Torch, subject: Subject) -> Entrant:
+def enter_twin(torch: Pipe, subject: Subject) -> Entrant:
     """`torch.compile`, with the model's weights."""
     if subject.weights is None:
-        raise twin.TwinError("not written in PyTorch")
+        raise PipeError("not written in PyTorch")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "given.npz")
         (x,), (result,) = subject.feeds.values(), subject.case.outputs.values()
@@ -110,7 +111,7 @@ def enter_twin(torch: twin.Torch, subject: Subject) -> Entrant:
 
 
 def entrants_of(
-    subject: Subject, names: list[str], threads: int, torch: twin.Torch | None
+    subject: Subject, names: list[str], threads: int, torch: Pipe | None
 ) -> tuple[list[Entrant], dict[str, str]]:
     """The competitors that give the right result, and why others do not take part."""
     sets = [{k: v.copy() for k, v in subject.feeds.items()} for _ in range(3)]
@@ -133,7 +134,7 @@ def entrants_of(
 
 
 def measure(
-    subject: Subject, names: list[str], threads: int, torch: twin.Torch | None
+    subject: Subject, names: list[str], threads: int, torch: Pipe | None
 ) -> dict[str, Any]:
     """One row: competitors checked, then timed in turn; passkit's loading in processes."""
     gc.collect()
@@ -281,7 +282,9 @@ def main() -> int:
     load, begin, rows = os.getloadavg(), time.time(), []
     versions = peers.versions(["passkit", "numpy", "tensorflow_cpu", "onnxruntime"])
     with contextlib.ExitStack() as stack:
-        torch = stack.enter_context(twin.Torch(options.torch, threads)) if options.torch else None
+        torch = twin.torch_in(options.torch, threads) if options.torch else None
+        if torch:
+            stack.enter_context(torch)
         versions |= {"torch": torch.version} if torch else {}
         for subject in subjects:
             rows.append(measure(subject, names, threads, torch))

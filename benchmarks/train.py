@@ -94,7 +94,7 @@ def measure(options: argparse.Namespace) -> int:
     with contextlib.ExitStack() as stack:
         there = None
         if options.tensorflow:
-            process = elsewhere.Elsewhere(options.tensorflow, threads)
+            process = elsewhere.tensorflow_in(options.tensorflow, threads)
             there = stack.enter_context(process)
             versions["tensorflow"] = there.version
         print(f"{'best round, us a step':16}" + "".join(f"{n:>10}" for n in names)
@@ -103,6 +103,8 @@ def measure(options: argparse.Namespace) -> int:
             entrants, failed = ready(program, names, there)
             result = Result(measured(entrants, options.rounds, options.seconds), failed)
             report[programs.label(program)] = result
+            if there is not None:
+                elsewhere.leave(there)
             print(line(programs.label(program), result, names), flush=True)
             for name, why in failed.items():
                 print(f"    {name} is left out: {why}", flush=True)

@@ -1,15 +1,8 @@
-"""`torch.compile` in a process of its own, as PyTorch and TensorFlow seldom share a Python.
-
-The two ends of a pipe: `Twin` asks and `serve` answers, a line of JSON each. The one that waits
-takes no time from the other, and both time with the same loops, in turn.
-"""
+"""`torch.compile` in a process of its own: a network as `Twin` of the one in TensorFlow."""
 
 from __future__ import annotations
 
 import gc
-import json
-import os
-import subprocess
 import sys
 from collections import defaultdict
 from functools import partial
@@ -20,6 +13,7 @@ import compare
 import numpy as np
 import peers
 from attrs import Factory, define
+from pipe import Answer, Pipe, serve
 
 from networks import TEN, Array
 
@@ -30,47 +24,16 @@ SETTINGS = (
 )
 
 
-class TwinError(RuntimeError):
-    """What went wrong in the other process, in its words."""
-
-
-class Torch:
-    """The process; leave it as a context to end it."""
-
-    def __init__(self, python: str, threads: int) -> None:
-        command = [python, "-m", "networks.twin", str(threads)]
-        self.process = subprocess.Popen(
-            command, cwd=Path(__file__).parents[1], stdin=-1, stdout=-1, text=True
-        )
-        try:
-            self.version: str = self.ask()["torch"]
-        except TwinError:
-            self.__exit__()
-            raise
-
-    def __enter__(self) -> Torch:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.process.communicate(timeout=30)
-
-    def ask(self, **request: Any) -> dict[str, Any]:
-        """The answer to a request, or to none: the greeting. Raises: TwinError."""
-        if request:
-            self.process.stdin.write(json.dumps(request) + "\n")  # type: ignore[union-attr]
-            self.process.stdin.flush()  # type: ignore[union-attr]
-        line = self.process.stdout.readline()  # type: ignore[union-attr]
-        answer: dict[str, Any] = json.loads(line or '{"failed": "the process ended"}')
-        if "failed" in answer:
-            raise TwinError(answer["failed"])
-        return answer
+def torch_in(python: str, threads: int) -> Pipe:
+    """The process of a Python that has torch. Raises: PipeError where it has none."""
+    return Pipe(python, "networks.twin", threads)
 
 
 @define
 class Twin:
     """`compare.Entrant` for the network that the other process has at hand."""
 
-    torch: Torch
+    torch: Pipe
     error: float
     name: str = "compile"
     medians: dict[str, list[float]] = Factory(lambda: defaultdict(list))
@@ -84,8 +47,8 @@ class Twin:
         self.medians[mode].append(self.torch.ask(measure=mode)["median"])
 
 
-def enter(torch: Torch, name: str, given: Path) -> Twin:
-    """The network of this name, compiled there for the arrays in a file. Raises: TwinError."""
+def enter(torch: Pipe, name: str, given: Path) -> Twin:
+    """The network of this name, compiled there for the arrays in a file. Raises: PipeError."""
     return Twin(torch, torch.ask(enter=name, given=str(given))["error"])
 
 
@@ -114,32 +77,28 @@ def compiled(torch: Any, name: str, given: str) -> compare.Entrant:
     return compare.Entrant("compile", competitor, sets, found.nbytes, error)
 
 
-def serve(threads: int) -> None:
-    """Answer until nothing is asked any more."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what a library prints is no answer
-    say = partial(print, file=answers, flush=True)
+def networks(threads: int) -> tuple[str, Answer]:
+    """PyTorch's version, and what enters and times networks by it."""
     threads = peers.confine(threads)
     import torch
 
     torch.set_num_threads(threads)
     torch.inference_mode().__enter__()
     gc.disable()
-    say(json.dumps({"torch": torch.__version__}))
     entrant: compare.Entrant | None = None
-    for line in sys.stdin:
-        request = json.loads(line)
-        try:
-            if "enter" in request:
-                gc.collect()
-                entrant = compiled(torch, request["enter"], request["given"])
-                say(json.dumps({"error": entrant.error}))
-            elif entrant is not None:
-                entrant.measure(request["measure"], ("x",), compare.FULL)
-                say(json.dumps({"median": entrant.medians[request["measure"]][-1]}))
-        except Exception as error:  # the other competitors still count
-            say(json.dumps({"failed": f"{type(error).__name__}: {error}"[:300]}))
+
+    def answer(request: dict[str, Any]) -> dict[str, Any]:
+        nonlocal entrant
+        if "enter" in request:
+            gc.collect()
+            entrant = compiled(torch, request["enter"], request["given"])
+            return {"error": entrant.error}
+        assert entrant is not None
+        entrant.measure(request["measure"], ("x",), compare.FULL)
+        return {"median": entrant.medians[request["measure"]][-1]}
+
+    return torch.__version__, answer
 
 
 if __name__ == "__main__":
-    serve(int(sys.argv[1]))
+    serve(partial(networks, int(sys.argv[1])))

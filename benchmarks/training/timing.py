@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from attrs import Factory, define, frozen
+from pipe import Pipe, PipeError
 
-from training import Program, programs
-from training.elsewhere import Elsewhere, ElsewhereError
+from training import Program, elsewhere, programs
 from training.rivals import OWN, RIVALS, Rival
 
 
@@ -84,7 +84,7 @@ class Result:
         return {"times": found, "failed": dict(self.failed)}
 
 
-def ready(program: Program, names: Iterable[str], there: Elsewhere | None = None
+def ready(program: Program, names: Iterable[str], there: Pipe | None = None
           ) -> tuple[dict[str, Timed], dict[str, str]]:
     """The rivals that are installed and whose first loss is passkit's; why others are not.
 
@@ -100,13 +100,13 @@ def ready(program: Program, names: Iterable[str], there: Elsewhere | None = None
             if name not in RIVALS:
                 if there is None:
                     continue
-                entrant: Timed = there.enter(name, program.name, dict(program.sizes))
+                entrant: Timed = elsewhere.enter(there, name, program.name, dict(program.sizes))
             else:
                 rival = RIVALS[name](program, drawn)
                 if rival is None:
                     continue
                 entrant = Entrant(rival, feeds)
-        except (ImportError, ElsewhereError) as error:
+        except (ImportError, PipeError) as error:
             failed[name] = str(error)
             continue
         first = entrant.loss if first is None else first

@@ -210,14 +210,6 @@ def test_networks_are_called_with_what_they_take() -> None:
     assert 0 <= TEN["encoder"].inputs().min() <= TEN["encoder"].inputs().max() < 1000
 
 
-def test_a_twin_that_ends_says_so() -> None:
-    """The other competitors go on without it."""
-    from networks import twin
-
-    with pytest.raises(twin.TwinError, match="the process ended"):
-        twin.Torch("false", 1)
-
-
 def test_whole_models_have_rows_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Means are taken by what bounds a model; the slowest start counts."""
     from shows import tensorflow
@@ -267,14 +259,17 @@ def test_speed_of_training_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     assert training.by_batch("lenet", 1.4, ["unfused"]).data[64] == 1.0
 
 
-def test_a_python_without_tensorflow_is_told_of() -> None:
-    """By what it said; the other rivals of a step are timed without it."""
-    from training.elsewhere import Elsewhere, ElsewhereError
+def test_another_python_that_ends_says_so() -> None:
+    """The other competitors go on without it, and rivals of a step are timed without it."""
+    from networks.twin import torch_in
+    from pipe import PipeError
+    from training.elsewhere import tensorflow_in
     from training.programs import named
     from training.timing import measured, ready
 
-    with pytest.raises(ElsewhereError, match="the process ended"):
-        Elsewhere("false", 1)
+    for begin in (torch_in, tensorflow_in):
+        with pytest.raises(PipeError, match="the process ended"):
+            begin("false", 1)
     program = named("logistic", {"batch": 3})
     entrants, failed = ready(program, ["passkit", "graph"])
     (times,) = measured(entrants, rounds=2, seconds=0.0).values()

@@ -62,7 +62,8 @@ def multiplier(
 
 def library_name(m: Any, n: Any, k: Any, trans_a: bool, trans_b: bool, single: bool) -> str:
     """Who multiplies, for reports: where sizes are known what is meant for their tiles."""
-    if single and isinstance(m, int) and isinstance(n, int) and isinstance(k, int):
+    known = isinstance(m, int) and isinstance(n, int) and isinstance(k, int)
+    if single and known and m * n * k > 0:
         rows, columns = tiles_of(m, n, k, 1, trans_b)
         if quicker(rows, columns, k, trans_a, trans_b) and _table() is not None:
             return "oneDNN"

@@ -108,6 +108,8 @@ def test_tiles_are_even_and_copy_little() -> None:
         (30, 40, 50, 1, False, (30, 40)), (512, 512, 512, 9, False, (512, 512)),
     ]:  # fmt: skip
         assert products.tiles_of(m, n, k, batch, trans_b) == tiles, (m, n, k)
+    for m, n, k in ((0, 512, 784), (64, 0, 784), (64, 512, 0)):  # nobody multiplies: it is named
+        assert products.library_name(m, n, k, False, False, True) == products.blas().name
 
 
 def test_onednn_multiplies_where_it_is_quicker(
