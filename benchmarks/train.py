@@ -103,6 +103,8 @@ def measure(options: argparse.Namespace) -> int:
             entrants, failed = ready(program, names, there)
             result = Result(measured(entrants, options.rounds, options.seconds), failed)
             report[programs.label(program)] = result
+            if there is not None:
+                there.leave()
             print(line(programs.label(program), result, names), flush=True)
             for name, why in failed.items():
                 print(f"    {name} is left out: {why}", flush=True)

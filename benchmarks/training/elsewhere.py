@@ -66,7 +66,12 @@ class Elsewhere:
 
     def enter(self, rival: str, program: str, sizes: dict[str, int]) -> Remote:
         """A rival there, which took its first step. Raises: ElsewhereError."""
-        return Remote(self, rival, self.ask(enter=rival, program=program, sizes=sizes)["loss"])
+        answer = self.ask(enter=rival, program=program, sizes=sizes)
+        return Remote(self, answer["key"], answer["loss"])
+
+    def leave(self) -> None:
+        """Let all that entered go."""
+        self.ask(leave=True)
 
 
 @define
@@ -74,12 +79,12 @@ class Remote:
     """`timing.Entrant` for a rival of the other process."""
 
     process: Elsewhere
-    name: str
+    key: str
     loss: float
 
     def series(self, seconds: float) -> tuple[float, float]:
         """Times a series of steps there."""
-        wall, cpu = self.process.ask(measure=self.name, seconds=seconds)["times"]
+        wall, cpu = self.process.ask(measure=self.key, seconds=seconds)["times"]
         return wall, cpu
 
 
@@ -102,22 +107,22 @@ def serve(threads: int) -> None:
     with_tensorflow.threads(threads)
     say(json.dumps({"version": with_tensorflow.tf.__version__}))
     entrants: dict[str, Entrant] = {}
-    subject: tuple[Any, ...] = ()
     for line in sys.stdin:
         request = json.loads(line)
         try:
             if "enter" in request:
-                asked = (request["program"], request["sizes"])
-                if asked != subject:  # what the last program left is let go
-                    entrants.clear()
-                    gc.collect()
-                    subject = asked
+                name, asked = request["enter"], (request["program"], request["sizes"])
                 program = programs.named(*asked)
                 drawn = program.drawn()
-                name = request["enter"]
                 rival = with_tensorflow.rival(program, drawn, xla=name == "xla")
-                entrants[name] = Entrant(rival, program.both_feeds(drawn))
-                say(json.dumps({"loss": entrants[name].loss}))
+                entrant = Entrant(rival, program.both_feeds(drawn))
+                key = f"{name} of {programs.label(program)}"
+                entrants[key] = entrant
+                say(json.dumps({"key": key, "loss": entrant.loss}))
+            elif "leave" in request:
+                entrants.clear()
+                gc.collect()
+                say(json.dumps({}))
             else:
                 times = entrants[request["measure"]].series(request["seconds"])
                 say(json.dumps({"times": times}))
