@@ -106,3 +106,12 @@ def test_results_of_one_part_that_tiles_share_otherwise() -> None:
     names = [[graph.names[n] for n in graph.nodes if n.op is not None]]
     for target in ("blocks", "cpu"):
         agree(graph, pk.compile(graph, target=target, keep_together=names))
+
+
+def test_what_reads_no_element() -> None:
+    """A bias by positions behind a product takes its shape alone: no part follows where it lies."""
+    x, w, b = pk.var("x", (140, 30)), pk.var("w", (17, 30)), pk.var("b", (17,))
+    scores = o.reshape(o.slice(o.reshape(o.linear(x, w, b), shape=(-1,)), (0,), (48,)), (3, 4, 4))
+    graph = pk.Graph([o.alibi_bias(scores)])
+
+    agree(graph, pk.compile(graph, target=evolve(target_of("cpu"), name="blocks", tile=256)))

@@ -94,6 +94,9 @@ def scan_array(combine: Expr, identity: Const, x: Array, exclusive: bool) -> Arr
     """The scan of ``x`` along its first axis: known folds in order, others by doubling steps."""
     acc = identity.dtype
     known = _known_fold(combine)
+    if known is None and len(x):  # as kernels begin: -0.0 behind the identity may be 0.0
+        first = evaluate(combine, {"a": np.asarray(identity.value, acc.numpy), "b": x[:1]})
+        x = np.concatenate([first, x[1:]])
     total = x if known is None else known[0].accumulate(x, axis=0, dtype=acc.numpy)
     step = 1
     while known is None and step < len(x):

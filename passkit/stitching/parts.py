@@ -91,7 +91,11 @@ def _followed(
 ) -> tuple[Node, Tract] | Infeasible:
     """The same where results lie as a tile's part of what is read falls: of a value moved."""
     pairs = zip(layout.graph.inputs, feeds, strict=True)
-    node, feed = next((n, e) for n, e in pairs if e.node in regions)
+    read = [(n, e) for n, e in pairs if e.node in regions and n in layout.input_reads]
+    if not read:  # of inputs whose shapes alone count, such as those of a bias by positions
+        where = layout.graph.outputs[0].node
+        return Infeasible("window", f"{where.label} is of no element of what tiles own", where)
+    node, feed = read[0]
     reads, region = layout.input_reads[node], regions[feed.node]
     found = [tract_along(layout.space, access, region) for access in reads]
     tract = found[0]

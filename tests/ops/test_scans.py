@@ -164,6 +164,16 @@ def test_gradients_at_the_edges() -> None:
     ]
 
 
+def test_zeros_have_one_sign() -> None:
+    """The first element is combined with what there is before it, wherever it is computed."""
+    graph = pk.Graph([ops.logcumsumexp(pk.var("x", (3,), "float64"), axis=0)])
+    x = np.array([-0.0, -1.0, -2.0])
+    wanted, found = pk.interpret(graph, {"x": x})[0], pk.compile(graph, target="blocks")(x=x)[0]
+
+    assert not np.signbit(wanted[0]) and not np.signbit(found[0])
+    np.testing.assert_allclose(found, wanted, rtol=1e-15)
+
+
 def test_an_axis_is_needed() -> None:
     """Only a vector has just one."""
     with pytest.raises(ShapeError, match="needs an axis for an input of rank 2"):
