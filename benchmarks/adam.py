@@ -64,7 +64,7 @@ def updated(p: Any, m: Any, v: Any, g: Any, sqrt: Callable[[Any], Any]) -> tuple
     return p - RATE * m / (sqrt(v) + TINY), m, v
 
 
-def passkit(sizes: Sequence[int], threads: int) -> Rival:
+def passkit(sizes: Sequence[int], threads: int, on: str = "cpu") -> Rival:
     """passkit: state that a call updates in its place."""
     import passkit as pk
 
@@ -73,22 +73,32 @@ def passkit(sizes: Sequence[int], threads: int) -> Rival:
         old = [pk.state(f"{kind}{k}", x) for kind, x in zip("pmv", start, strict=True)]
         new = updated(*old, pk.var(f"g{k}", start[0].shape, "float32"), pk.ops.sqrt)
         updates += [(o.node, n) for o, n in zip(old, new, strict=True)]
-    exe = pk.compile(pk.Graph([], updates))
+    exe = pk.compile(pk.Graph([], updates), target=on)
     return Rival(exe, lambda gs: {f"g{k}": g for k, g in enumerate(gs)},
                  lambda: [exe.state[f"p{k}"] for k in range(len(sizes))])
 
 
-def _torch(sizes: Sequence[int], threads: int) -> tuple[Any, Any, Any, Any]:
+def _torch(sizes: Sequence[int], threads: int, on: str) -> tuple[Any, Any, Any, Any]:
     import torch
 
+    if on == "cuda" and not torch.cuda.is_available():
+        raise ImportError("PyTorch finds no CUDA device")
     torch.set_num_threads(threads)
     torch.inference_mode().__enter__()
-    return torch, *([torch.from_numpy(x) for x in xs] for xs in begin(sizes))
+    return torch, *([torch.from_numpy(x).to(on) for x in xs] for xs in begin(sizes))
 
 
-def eager(sizes: Sequence[int], threads: int) -> Rival:
+def _of_torch(step: Callable[[Any], Any], ps: Any, on: str) -> Rival:
+    """A rival whose tensors are on a device."""
+    import torch
+
+    return Rival(step, lambda gs: [torch.from_numpy(g).to(on) for g in gs],
+                 lambda: [p.cpu().numpy() for p in ps])
+
+
+def eager(sizes: Sequence[int], threads: int, on: str = "cpu") -> Rival:
     """PyTorch, tensor by tensor, in place."""
-    torch, ps, ms, vs = _torch(sizes, threads)
+    _, ps, ms, vs = _torch(sizes, threads, on)
 
     def step(gs: Any) -> None:
         for p, m, v, g in zip(ps, ms, vs, gs, strict=True):
@@ -96,12 +106,12 @@ def eager(sizes: Sequence[int], threads: int) -> Rival:
             v.mul_(SECOND).addcmul_(g, g, value=1 - SECOND)
             p.addcdiv_(m, v.sqrt().add_(TINY), value=-RATE)
 
-    return Rival(step, lambda gs: list(map(torch.from_numpy, gs)), lambda: [p.numpy() for p in ps])
+    return _of_torch(step, ps, on)
 
 
-def foreach(sizes: Sequence[int], threads: int) -> Rival:
+def foreach(sizes: Sequence[int], threads: int, on: str = "cpu") -> Rival:
     """PyTorch's operators on lists of tensors, as its own optimizers use them."""
-    torch, ps, ms, vs = _torch(sizes, threads)
+    torch, ps, ms, vs = _torch(sizes, threads, on)
 
     def step(gs: Any) -> None:
         torch._foreach_mul_(ms, FIRST)
@@ -112,24 +122,25 @@ def foreach(sizes: Sequence[int], threads: int) -> Rival:
         torch._foreach_add_(roots, TINY)
         torch._foreach_addcdiv_(ps, ms, roots, value=-RATE)
 
-    return Rival(step, lambda gs: list(map(torch.from_numpy, gs)), lambda: [p.numpy() for p in ps])
+    return _of_torch(step, ps, on)
 
 
-def fused(sizes: Sequence[int], threads: int) -> Rival:
+def fused(sizes: Sequence[int], threads: int, on: str = "cpu") -> Rival:
     """PyTorch's own kernel for this, which `torch.optim.Adam(fused=True)` calls."""
-    torch, ps, ms, vs = _torch(sizes, threads)
-    steps = [torch.tensor(1e9) for _ in sizes]  # so late that no bias is corrected any more
+    torch, ps, ms, vs = _torch(sizes, threads, on)
+    # So late a step that no bias is corrected any more.
+    steps = [torch.tensor(1e9, device=on) for _ in sizes]
 
     def step(gs: Any) -> None:
         torch._fused_adam_(ps, gs, ms, vs, [], steps, lr=RATE, beta1=FIRST, beta2=SECOND,
                            weight_decay=0.0, eps=TINY, amsgrad=False, maximize=False)
 
-    return Rival(step, lambda gs: list(map(torch.from_numpy, gs)), lambda: [p.numpy() for p in ps])
+    return _of_torch(step, ps, on)
 
 
-def compiled(sizes: Sequence[int], threads: int) -> Rival:
+def compiled(sizes: Sequence[int], threads: int, on: str = "cpu") -> Rival:
     """torch.compile of the formula, written back in place."""
-    torch, ps, ms, vs = _torch(sizes, threads)
+    torch, ps, ms, vs = _torch(sizes, threads, on)
 
     def formula(ps: Any, ms: Any, vs: Any, gs: Any) -> None:
         for p, m, v, g in zip(ps, ms, vs, gs, strict=True):
@@ -139,11 +150,10 @@ def compiled(sizes: Sequence[int], threads: int) -> Rival:
 
     torch.compiler.reset()
     function = torch.compile(formula, fullgraph=True, dynamic=False)
-    return Rival(lambda gs: function(ps, ms, vs, gs),
-                 lambda gs: list(map(torch.from_numpy, gs)), lambda: [p.numpy() for p in ps])
+    return _of_torch(lambda gs: function(ps, ms, vs, gs), ps, on)
 
 
-def jax(sizes: Sequence[int], threads: int) -> Rival:
+def jax(sizes: Sequence[int], threads: int, on: str = "cpu") -> Rival:
     """jax.jit; the old arrays are donated."""
     import jax
     import jax.numpy as jnp
@@ -151,15 +161,17 @@ def jax(sizes: Sequence[int], threads: int) -> Rival:
     def formula(state: Any, gs: Any) -> Any:
         return [updated(*old, g, jnp.sqrt) for old, g in zip(state, gs, strict=True)]
 
+    place = peers.jax_device(on)
     function = jax.jit(formula, donate_argnums=0)
-    state = [tuple(map(jax.device_put, one)) for one in zip(*begin(sizes), strict=True)]
+    state = [tuple(jax.device_put(x, place) for x in one)
+             for one in zip(*begin(sizes), strict=True)]
 
     def step(gs: Any) -> None:
         nonlocal state
         state = function(state, gs)
         jax.block_until_ready(state)
 
-    return Rival(step, lambda gs: [jax.device_put(g) for g in gs],
+    return Rival(step, lambda gs: [jax.device_put(g, place) for g in gs],
                  lambda: [np.asarray(p) for p, _, _ in state])
 
 

@@ -5,8 +5,9 @@
 Inputs are on the device, each of ``--mib`` MiB, more than any L2; results are verified against
 NumPy in float64. ``call`` is a public call's share of a batch of calls that ends when the device is
 idle, by the host's clock; ``device`` is what events of the device say of passkit's kernels, and
-``of copy`` how fast these move the inputs and results, by what a copy on the device reaches. Every
-peer's setting stands in SETTINGS. Without a device it says so, and nothing is measured.
+``of copy`` how fast these move the inputs and results, by what a copy on the device reaches. Behind
+these rows come steps of Adam and of training (`gpu_steps`). Every peer's setting is in SETTINGS.
+Without a device it says so, and nothing is measured.
 """
 
 from __future__ import annotations
@@ -26,8 +27,11 @@ from attrs import evolve
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
-import peers  # noqa: E402  (after the path)
+import adam  # noqa: E402  (after the path)
+import gpu_steps  # noqa: E402
+import peers  # noqa: E402
 import workloads  # noqa: E402
+from operator_workloads import figure1  # noqa: E402
 from peers import Competitor  # noqa: E402
 from workloads import Workload  # noqa: E402
 
@@ -44,6 +48,9 @@ SETTINGS = {
     "autotune": "the same with mode='max-autotune'",
     "jax": "jax.jit on the first GPU, float32",
     "cupy": "CuPy, operators one by one",
+    "foreach, fused": "Adam by PyTorch's operators on lists, and by its own kernel",
+    "training": "as in train.py, on the device: feeds there, a step ends when the device is idle; "
+    "scan is jax with lax.scan",
 }
 BATCH_SECONDS, ROUNDS = 0.2, 5
 PACKAGES = ("passkit", "pycuda", "cuda-bindings", "nvidia-cuda-nvrtc", "torch", "jax", "numpy",
@@ -68,7 +75,15 @@ def rows(mib: int) -> list[Workload]:
         Workload("layer_norm", workloads.layer_norm, (("x", norm), ("g", (768,)), ("b", (768,)))),
         Workload("bias_gelu", workloads.bias_gelu, (("x", wide), ("b", (1024,)))),
         Workload("colsum", workloads.colsum, (("x", wide), ("y", wide)), tolerance=2e-5),
+        *(Workload("figure1", figure1, tuple(zip("xyzwv", shapes, strict=True)), together=True,
+                   results=4, tolerance=3e-5) for shapes in figures(mib)),
     ]
+
+
+def figures(mib: int) -> list[tuple[tuple[int, ...], ...]]:
+    """The shapes of figure1: of 15,616 tiles, whose product alone is 552 MB, or of very few."""
+    b, t = (15616, 94) if mib else (3, 33)
+    return [((b, t, k), (b, k, t), (b, t, n), (t,), (n,)) for k, n in ((1, 8), (32, 32))]
 
 
 class OnDevice:
@@ -96,17 +111,20 @@ class OnDevice:
 
 def passkit(work: Workload, own: Device) -> Competitor:
     """passkit, which writes to an array on the device. Its arrays stay between calls."""
-    made = peers._passkit(work, target="cuda")
+    made = peers._passkit(work, work.together, target="cuda")
     exe = made.function
-    (signature,) = exe.outputs
-    out = OnDevice(own, np.zeros(signature.shape, signature.dtype.numpy))
+    outs = [OnDevice(own, np.zeros(s.shape, s.dtype.numpy)) for s in exe.outputs]
 
-    def call(*arrays: OnDevice) -> OnDevice:
-        (found,) = exe(dict(zip(work.names, arrays, strict=True)), out=[out])
+    def call(*arrays: OnDevice) -> list[OnDevice]:
+        found: list[OnDevice] = exe(dict(zip(work.names, arrays, strict=True)), out=outs)
         return found
 
+    def numpy(found: list[OnDevice]) -> np.ndarray:
+        arrays = [x.numpy() for x in found]
+        return peers.joined(arrays) if work.results > 1 else arrays[0]
+
     call.exe = exe  # type: ignore[attr-defined]
-    return Competitor(call, "", lambda a: OnDevice(own, a), lambda r: r.numpy())
+    return Competitor(call, "", lambda a: OnDevice(own, a), numpy)
 
 
 def eager(work: Workload, own: Device) -> Competitor:
@@ -136,7 +154,7 @@ def _of_torch(made: Competitor) -> Competitor:
     return evolve(
         made,
         prepare=lambda a: torch.from_numpy(a).cuda(),
-        numpy=lambda r: r.cpu().numpy(),
+        numpy=lambda r: peers.joined([x.cpu() for x in r] if isinstance(r, tuple) else r.cpu()),
     )
 
 
@@ -144,10 +162,7 @@ def jax(work: Workload, own: Device) -> Competitor:
     """jax.jit."""
     import jax as library
 
-    try:
-        gpu = library.devices("gpu")[0]
-    except RuntimeError as error:
-        raise ImportError(f"JAX finds no GPU: {error}") from None
+    gpu = peers.jax_device("cuda")
     return evolve(peers.jax(work, 1), prepare=lambda a: library.device_put(a, gpu))
 
 
@@ -165,10 +180,14 @@ def cupy(work: Workload, own: Device) -> Competitor:
         "sum": staticmethod(lambda x, axis: library.sum(x, axis, keepdims=True)),
         "mean": staticmethod(lambda x, axis: library.mean(x, axis, keepdims=True)),
         "total": staticmethod(lambda x, axis: library.sum(x, axis)),
+        "matmul": staticmethod(library.matmul), "log": staticmethod(library.log),
     })  # fmt: skip
-    return Competitor(
-        lambda *xs: work.formula(functions, *xs), "", library.asarray, library.asnumpy
-    )
+
+    def numpy(found: Any) -> np.ndarray:
+        several = isinstance(found, tuple)
+        return peers.joined([library.asnumpy(x) for x in found] if several else found.get())
+
+    return Competitor(lambda *xs: work.formula(functions, *xs), "", library.asarray, numpy)
 
 
 BUILDERS: dict[str, Callable[[Workload, Device], Competitor]] = {
@@ -236,11 +255,9 @@ def measure(work: Workload, own: Device, speed: float) -> dict[str, Any]:
         row[name] = {"error": error, "call": batch(partial(made.function, *given), own)}
         if name == "passkit":
             exe = made.function.exe  # type: ignore[attr-defined]
-            profile = exe.profile(dict(zip(work.names, arrays, strict=True)), 20, copies=False)
-            seconds = sum(r.seconds for r in profile.rows[:-1])
+            feeds = dict(zip(work.names, arrays, strict=True))
             nbytes = sum(a.nbytes for a in arrays) + 4 * found.size
-            row[name] |= {"device": seconds, "kernels": len(exe.kernels),
-                          "of copy": nbytes / seconds / speed}  # fmt: skip
+            row[name] |= gpu_steps.of_device(exe, feeds, nbytes, speed)
     return row
 
 
@@ -254,6 +271,27 @@ def shown(row: dict[str, Any]) -> tuple[str, ...]:
         call, wrong = row[name].get("call"), "wrong" in row[name]
         cells.append(f"{call / own['call']:.2f}" if call else "wrong" if wrong else "-")
     return (row["row"], *cells)
+
+
+def with_state(
+    mib: int, chosen: str, own: Device, speed: float
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Rows of Adam, and of training, measured and printed."""
+    steps = [
+        gpu_steps.adam_row(label, sizes, own, speed, batch, OnDevice)
+        for label, sizes in gpu_steps.adam_rows(mib).items()
+        if chosen in label
+    ]
+    with gpu_steps.with_gradients():
+        training = [
+            gpu_steps.training_row(program, not mib, own, batch, OnDevice)
+            for program in gpu_steps.trained(not mib)
+            if chosen in program.name
+        ]
+    for made, names in ((steps, list(adam.RIVALS)[1:]), (training, gpu_steps.TRAINED[1:])):
+        if made:
+            print(table(("row", "step", *names), [gpu_steps.shown(r, names) for r in made]))
+    return steps, training
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -274,15 +312,17 @@ def main(arguments: list[str] | None = None) -> int:
     known = ".".join(map(str, facts.version))
     print(f"{own}, CUDA {known}; a copy moves {bytes_text(int(speed))}/s")
     found = [measure(w, own, speed) for w in rows(options.mib) if options.rows in w.name]
-    print(table(("row", "call", "device", "of copy", *list(BUILDERS)[1:]), map(shown, found)))
+    if found:
+        print(table(("row", "call", "device", "of copy", *list(BUILDERS)[1:]), map(shown, found)))
+    steps, training = with_state(options.mib, options.rows, own, speed)
     report = {
         "gpu": facts.name, "architecture": facts.architecture, "driver": list(facts.version),
         "library": own.driver.name, "versions": peers.versions(PACKAGES), "settings": SETTINGS,
-        "copy": speed, "mib": options.mib, "rows": found,
+        "copy": speed, "mib": options.mib, "rows": [*found, *steps], "training": training,
     }  # fmt: skip
     if options.output is not None:
         options.output.write_text(json.dumps(report, indent=1) + "\n")
-    return int(any("call" not in r["passkit"] for r in found))
+    return int(any("call" not in r["passkit"] for r in (*found, *steps, *training)))
 
 
 if __name__ == "__main__":

@@ -198,6 +198,16 @@ def compiled(work: Workload, threads: int) -> Competitor:
     return _torch_competitor(torch, function, work.names)
 
 
+def jax_device(on: str) -> Any:
+    """The first device of a kind. Raises: ImportError where JAX finds none."""
+    import jax
+
+    try:
+        return jax.devices("gpu" if on == "cuda" else on)[0]
+    except RuntimeError as error:
+        raise ImportError(f"JAX finds no {on} device: {error}") from None
+
+
 def jax(work: Workload, threads: int) -> Competitor:
     """jax.jit."""
     import jax

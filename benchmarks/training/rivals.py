@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from attrs import frozen
+from peers import jax_device
 
 from training import Drawn, Program
 from training.optimizers import OPTIMIZERS
@@ -42,12 +43,14 @@ class Rival:
     value: Callable[[Any], float] = float
 
 
-def passkit(program: Program, drawn: Drawn, fusion: str = "stitch") -> Rival:
-    """The step as one graph."""
+def passkit(
+    program: Program, drawn: Drawn, on: str = "cpu", fusion: str = "stitch"
+) -> Rival:
+    """The step as one graph, for a target."""
     import passkit as pk
     from training.steps import training_step
 
-    exe = pk.compile(training_step(program, drawn).graph, fusion=fusion)
+    exe = pk.compile(training_step(program, drawn).graph, target=on, fusion=fusion)
     return Rival(lambda feeds: exe(feeds)[0], dict)
 
 
@@ -114,7 +117,7 @@ def _lstm(variables: Mapping[str, Any], way: str, inputs: int) -> Any:
     kernel, bias = variables[f"K{way}"].detach(), variables[f"b{way}"].detach()
     units = bias.shape[0] // 4
     order = torch.cat([torch.arange(k * units, (k + 1) * units) for k in (0, 2, 1, 3)])
-    made = torch.nn.LSTM(inputs, units, batch_first=True)
+    made = torch.nn.LSTM(inputs, units, batch_first=True).to(kernel.device)
     with torch.no_grad():
         made.weight_ih_l0.copy_(kernel[:inputs, order].T)
         made.weight_hh_l0.copy_(kernel[inputs:, order].T)
@@ -145,18 +148,22 @@ def _eager_loss(program: Program, variables: dict[str, Any], drawn: Drawn) -> Ca
 
     def dyn_rnn(p: Any, x: Any) -> Any:
         packed = torch.nn.utils.rnn.pack_padded_sequence(
-            x["x"], x["lengths"], batch_first=True, enforce_sorted=False)
+            x["x"], x["lengths"].cpu(), batch_first=True, enforce_sorted=False)
         _, (h, _) = cells["f"](packed)
         return functional.cross_entropy(torch.addmm(p["b"], h[0], p["W"]), x["y"])
 
     return bi_rnn if program.name == "bi-rnn" else dyn_rnn
 
 
-def torch(program: Program, drawn: Drawn, compiled: bool = False) -> Rival:
+def torch(program: Program, drawn: Drawn, compiled: bool = False, on: str = "cpu") -> Rival:
     """PyTorch, eager or compiled."""
     import torch
 
-    variables = {n: torch.from_numpy(np.array(a)) for n, a in drawn.variables.items()}
+    if on == "cuda" and not torch.cuda.is_available():
+        raise ImportError("PyTorch finds no CUDA device")
+    torch.set_default_device(on)  # of what a loss makes
+    tensors = partial(_tensors, on=on)
+    variables = tensors({n: np.array(a) for n, a in drawn.variables.items()})
     functions = torch_functions()
     if compiled:
         torch.compiler.reset()
@@ -167,7 +174,7 @@ def torch(program: Program, drawn: Drawn, compiled: bool = False) -> Rival:
     dense = [v.requires_grad_() for n, v in variables.items() if n not in program.rows]
     if program.rows:
         assert not dense
-        return Rival(_sparse(program, variables, loss, functions), _tensors, _item)
+        return Rival(_sparse(program, variables, loss, functions), tensors, _item)
     optimizer = {
         "sgd": partial(torch.optim.SGD, fused=True),
         "adam": partial(torch.optim.Adam, fused=True),
@@ -183,7 +190,7 @@ def torch(program: Program, drawn: Drawn, compiled: bool = False) -> Rival:
         move()
         return found
 
-    return Rival(step, _tensors, _item)
+    return Rival(step, tensors, _item)
 
 
 def _sparse(program: Program, tables: Any, loss: Any, functions: Any) -> Callable[[Any], Any]:
@@ -204,10 +211,10 @@ def _sparse(program: Program, tables: Any, loss: Any, functions: Any) -> Callabl
     return step
 
 
-def _tensors(feeds: Mapping[str, np.ndarray]) -> dict[str, Any]:
+def _tensors(feeds: Mapping[str, np.ndarray], on: str) -> dict[str, Any]:
     import torch
 
-    return {n: torch.from_numpy(a) for n, a in feeds.items()}
+    return {n: torch.from_numpy(a).to(on) for n, a in feeds.items()}
 
 
 def _item(loss: Any) -> float:
@@ -306,9 +313,11 @@ def _scanned(program: Program) -> Callable[..., Any] | None:
     return {"bi-rnn": bi_rnn, "dyn-rnn": dyn_rnn}.get(program.name)
 
 
-def jax(program: Program, drawn: Drawn, scan: bool = False) -> Rival | None:
+def jax(program: Program, drawn: Drawn, scan: bool = False, on: str = "cpu") -> Rival | None:
     """jax.jit of the whole step."""
     import jax
+
+    place = jax_device(on)
 
     f, optimizer = jax_functions(), OPTIMIZERS[program.optimizer]
     loss = _scanned(program) if scan else partial(program.loss, f)
@@ -335,7 +344,7 @@ def jax(program: Program, drawn: Drawn, scan: bool = False) -> Rival | None:
 
     function = jax.jit(advanced, donate_argnums=0)
     shared = {n: np.float32(v) for n, v in optimizer.shared.items()}
-    state = jax.device_put((variables, slots, shared))
+    state = jax.device_put((variables, slots, shared), place)
 
     def step(feeds: Any) -> Any:
         nonlocal state
@@ -343,10 +352,10 @@ def jax(program: Program, drawn: Drawn, scan: bool = False) -> Rival | None:
         jax.block_until_ready((value, state))
         return value
 
-    return Rival(step, jax.device_put)
+    return Rival(step, lambda feeds: jax.device_put(dict(feeds), place))
 
 
-RIVALS: dict[str, Callable[[Program, Drawn], Rival | None]] = {
+RIVALS: dict[str, Callable[..., Rival | None]] = {
     "passkit": passkit, "unfused": partial(passkit, fusion="none"), "eager": torch,
     "compile": partial(torch, compiled=True), "jax": jax, "scan": partial(jax, scan=True),
 }

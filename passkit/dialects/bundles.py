@@ -59,7 +59,8 @@ class Bundles:
 
     Where ``by_size``, which lane has which element depends on sizes alone, not on addresses, and is
     the same in every tile: those in ``even`` must be multiples of the count. Where tiles end
-    anywhere they are ``ragged``, and the last bundle may have fewer.
+    anywhere they are ``ragged``, and the last bundle may have fewer. The statements ``begin`` at a
+    line once they are open.
     """
 
     body: Body = field(repr=False)
@@ -69,6 +70,7 @@ class Bundles:
     statements: tuple[Statement, ...] = field(repr=False)
     by_size: bool
     even: tuple[Expr, ...] = ()
+    begin: list[int] = field(factory=list, eq=False, repr=False)
 
     @property
     def ragged(self) -> bool:
@@ -105,6 +107,7 @@ class Bundles:
                 body.line(self._access(b, (t.load, t.load_any, t.load_some)))
         body.line(t.unroll)
         body.open(t.each.format(name=name, count=count))
+        self.begin.append(len(body.lines))
         body.line(t.element.format(name=name))
         if self.ragged:
             body.open(t.within.format(name=name, stop=stop))
@@ -112,6 +115,7 @@ class Bundles:
     def close(self) -> Loop:
         """End the loop; the one for the lanes that are left, whose scope is still open."""
         body, t = self.body, self.templates
+        body.drop_unused([self.loop.var], self.begin.pop())
         if self.ragged:
             body.close()
         body.close()

@@ -75,6 +75,7 @@ def _half(name: str, extent: Expr, body: Body) -> Expr:
         return const(-(-int(extent.value) // 2), dt.int64)
     half = Var(f"{name}_half", dt.int64)
     body.let(Let(half, (extent + 1) // 2))
+    body.scalars.extents.add(half.name)  # no block is left where one of them is 0
     return half
 
 

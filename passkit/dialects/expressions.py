@@ -110,7 +110,8 @@ class Scalars:
     ``sizes`` are the kernel's size arguments; ``registers`` are its arrays of vectors, which are
     numbered by k; ``scratch`` are the extents of its scratch arrays. Under a ``guard``, a mask of
     lanes, nothing is loaded that no lane asks for. ``positions`` are the variables so far that
-    count loops, and those made of such: they are ``inside`` of arrays, and do not overflow.
+    count loops, and those made of such: they are ``inside`` of arrays, and do not overflow;
+    ``extents`` are those that are above 0 wherever something is divided by them.
     """
 
     dialect: Dialect
@@ -120,6 +121,7 @@ class Scalars:
     guard: str = ""
     inside: bool = False
     positions: set[str] = field(factory=set, eq=False, repr=False)
+    extents: set[str] = field(factory=set, eq=False, repr=False)
 
     def expr(self, x: Expr, outer: int = 0) -> str:
         """The text of an expression inside one of precedence ``outer``."""
@@ -209,7 +211,7 @@ class Scalars:
         """Whether a quotient is a part of an index: its divisor is an extent, so never 0 or -1."""
         b = x.b
         extent = (isinstance(b, Const) and b.value > 0) or isinstance(b, SizeOf)
-        extent |= isinstance(b, Var) and b.name in self.sizes
+        extent |= isinstance(b, Var) and (b.name in self.sizes or b.name in self.extents)
         return extent and b.dtype is dt.int64
 
     def _narrow(self, x: Expr, text: str, level: int) -> tuple[str, int]:

@@ -119,20 +119,21 @@ def _each(types: dict[str, str], *names: str) -> dict[str, str]:
 SPACES = ("global", "local")
 COUNTS = (2, 4, 8, 16)
 """Elements that a vector may have."""
+# By pointers to vectors that may lie anywhere: PoCL 3 makes single accesses of vload and vstore.
 VECTOR = """\
 static inline {t}{n} take_{space}_{t}{n}(__{space} const {t} *from, long left) {{
-  if (left >= {n}) return vload{n}(0, from);
-  {t} some[{n}] = {{ 0 }};
-  for (int k = 0; k < left; ++k) some[k] = from[k];
-  return vload{n}(0, some);
+  typedef {t}{n} __attribute__((aligned(sizeof({t})))) anywhere;
+  if (left >= {n}) return *(__{space} const anywhere *)from;
+  {t}{n} some = {{ {zeros} }};
+  for (int k = 0; k < left; ++k) (({t} *)&some)[k] = from[k];
+  return some;
 }}
 static inline void put_{space}_{t}{n}(__{space} {t} *to, {t}{n} x, long left) {{
+  typedef {t}{n} __attribute__((aligned(sizeof({t})))) anywhere;
   if (left >= {n}) {{
-    vstore{n}(x, 0, to);
+    *(__{space} anywhere *)to = x;
   }} else {{
-    {t} some[{n}];
-    vstore{n}(x, 0, some);
-    for (int k = 0; k < left; ++k) to[k] = some[k];
+    for (int k = 0; k < left; ++k) to[k] = (({t} *)&x)[k];
   }}
 }}
 """
@@ -158,7 +159,9 @@ KERNEL = "__kernel void {name}({params}, __local uchar *scratch, __local void *j
 def _vector_functions() -> str:
     """What loads and stores vectors of which not all elements are there, and functions of them."""
     every = product({**WHOLE, **REAL}.values(), COUNTS, SPACES)
-    found = [VECTOR.format(t=t, n=n, space=space) for t, n, space in every]
+    found = [
+        VECTOR.format(t=t, n=n, space=space, zeros=", ".join("0" * n)) for t, n, space in every
+    ]
     for n in COUNTS:
         numbers = ", ".join(map(str, range(n)))
         for t, m in (("float", "int"), ("double", "long")):

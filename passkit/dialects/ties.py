@@ -16,7 +16,7 @@ from passkit.ast.tidy import expressions
 from passkit.ast.walk import loads
 from passkit.dialects.base import BundleTemplates
 from passkit.dialects.bundles import Bundle, Tie, count_of, even_in, found_in, plain_of
-from passkit.dialects.wholes import whole_count
+from passkit.dialects.wholes import pays, whole_count
 from passkit.values.size import Extent, at_least
 
 FREE, APART = None, Tie(0, ())
@@ -147,7 +147,7 @@ def _tie(
 ) -> Tie:
     """What the loops of stages that meet agree upon."""
     pairs: list[tuple[Loop, list[Bundle]]] = []
-    counts: list[int] = []
+    counts, paying = list[int](), False
     for touched in stages:
         lane, stage = touched.lane, touched.stage
         if lane is None or isinstance(stage, Dot):
@@ -159,11 +159,12 @@ def _tie(
         pairs.append((lane, found))
         if templates.computes:
             counts.append(whole_count(lane, plain, found, templates))
+            paying |= pays(plain)
     (first, _), places = pairs[0], [b for _, found in pairs for b in found]
     if not places or any((x.start, x.stop) != (first.start, first.stop) for x, _ in pairs):
         return APART
     if templates.computes:
-        return Tie(min(counts), ())
+        return Tie(min(counts) if paying else 0, ())
     count = count_of(first, places, templates.nbytes)
     if not count:
         return APART

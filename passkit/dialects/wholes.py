@@ -25,7 +25,7 @@ from passkit.dialects.expressions import (
     enclosed,
     operator,
 )
-from passkit.dialects.lanes import computed
+from passkit.dialects.lanes import SLOW, computed
 from passkit.dialects.totals import partial_of, replaced
 from passkit.values import dtype as dt
 from passkit.values.dtype import DType
@@ -55,6 +55,18 @@ def whole_count(
     return 0 if count < 2 or few else count
 
 
+def pays(statements: Iterable[Statement]) -> bool:
+    """Whether statements gain by vectors: they fold, or call what is no single instruction.
+
+    Of other loops a compiler makes vectors by itself, and better.
+    """
+    return any(
+        isinstance(s, Fold)
+        or any(isinstance(x, Call) and x.name in SLOW for e in _values(s) for x in computed(e))
+        for s in statements
+    )
+
+
 def whole_of(loop: Loop, statements: Iterable[Statement], body: Body) -> Whole | None:
     """A loop over lanes whose bundles are vectors; None where it has something else.
 
@@ -66,6 +78,8 @@ def whole_of(loop: Loop, statements: Iterable[Statement], body: Body) -> Whole |
     plain, tie = plain_of(statements), body.tie
     found = found_in(loop, plain)
     if found is None or (tie is not None and not tie.count):
+        return None
+    if tie is None and not pays(plain):
         return None
     count = whole_count(loop, plain, found, templates) if tie is None else tie.count
     if not count:

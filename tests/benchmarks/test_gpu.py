@@ -55,5 +55,59 @@ def test_on_a_fake_device(
         lines = capsys.readouterr().out.splitlines()
         assert lines[0].startswith("Fake (sm_90, a fake), CUDA 13.0; a copy moves")
         assert lines[2].startswith("gelu_erf 1 ")
+        assert lines[1].split() == ["row", "call", "device", "of", "copy", *list(gpu.BUILDERS)[1:]]
         (work,) = (w for w in gpu.rows(0) if w.name == "gelu_erf")
         assert gpu.shown({"row": work.label, "passkit": {"wrong": 1.0}})[1] == "wrong"
+
+
+def test_steps_that_keep_state(
+    gpu: ModuleType, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Adam, training and figure1: verified against float64; a wrong one is no figure."""
+    with faked():
+        for rows in ("adam 300", "logistic", "figure1 3x33x1 "):
+            assert gpu.main(["--mib", "0", "--rows", rows.split(" 3x")[0], "--output",
+                             str(tmp_path / rows.split()[0])]) == 0  # fmt: skip
+    reports = {n: json.loads((tmp_path / n).read_text()) for n in ("adam", "logistic", "figure1")}
+    (adam,), (trained,) = reports["adam"]["rows"], reports["logistic"]["training"]
+    assert adam["row"] == "adam 300" and adam["passkit"]["error"] < 1e-6
+    assert adam["passkit"]["kernels"] == 1 and adam["passkit"]["of copy"] > 0
+    assert trained["passkit"]["error"] < 1e-5 and trained["passkit"]["call"] > 0
+    assert [r["passkit"]["kernels"] for r in reports["figure1"]["rows"]] == [1, 1]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split() == ["row", "step", "eager", "foreach", "fused", "compile", "jax"]
+    sizes = gpu.gpu_steps.adam_rows(0)["adam30"]
+    wrong = [p + 1 for p in gpu.adam.begin(sizes)[0]]
+    assert gpu.gpu_steps.adam_error(wrong, sizes) > 0.1
+    row = {"row": "r", "passkit": {"wrong": 1.0}, "jax": {"wrong": 2.0}}
+    assert gpu.gpu_steps.shown(row, ["jax", "eager"]) == ("r", "wrong", "wrong", "-")
+
+
+def test_figures_of_a_report(
+    gpu: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What is demanded of a GPU is read from the report once it is there."""
+    from shows import gpu as show
+
+    def row(name: str, **peers: float) -> dict[str, object]:
+        own = {"call": 1.0, "of copy": 0.93}
+        return {"row": name, "passkit": own, **{n: {"call": s} for n, s in peers.items()}}
+
+    names = ("gelu x3", "best peer", "figure1", "micro")
+    demands = {d.text: d.measure for d in show.DEMANDS if d.text.startswith(names)}
+    assert len(demands) == 4
+    monkeypatch.setattr(show, "REPORT", tmp_path / "gpu.json")
+    monkeypatch.setattr(show, "ROOT", tmp_path)
+    assert all("unproven" in f().found and f().met is None for f in demands.values())
+    rows = [row("adam 300", fused=1.1), row("gelu 1", jax=1.5),
+            row("figure1 3x1", jax=2.5), row("figure1 3x32", eager=2.25)]  # fmt: skip
+    training = [row("dyn-rnn", eager=5.5, jax=1.5), row("logistic", jax=1.5)]
+    (tmp_path / "gpu.json").write_text(json.dumps({"rows": rows, "training": training}))
+    found = [f() for f in demands.values()]
+
+    assert [f.met for f in found] == [True] * 4
+    assert found[2].found == "2.50: figure1 3x1, 2.25: figure1 3x32"
+    assert found[3].found == "jax.jit / passkit 1.50 in the mean, eager / passkit 5.50 on dyn-rnn"
+    slow = [row("dyn-rnn", eager=4.0, jax=1.5), row("logistic")]
+    (tmp_path / "gpu.json").write_text(json.dumps({"rows": rows[:3], "training": slow}))
+    assert [f().met for f in demands.values()] == [True, True, False, False]

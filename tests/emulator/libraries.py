@@ -227,14 +227,18 @@ class FakeDnn(Objects):
         return 0
 
     def cudnnSetConvolutionMathType(self, made: Any, kind: Any) -> int:  # noqa: N802
-        """No conversion to TF32."""
-        assert kind.value == 3
+        """No conversion to TF32: products by fma, or of 16-bit floats exactly."""
+        self.at(made)["math"] = kind.value
         return 0
 
     def check(self, x: Any, w: Any, how: Any, y: Any) -> None:
         """The extents of a result are those that cuDNN computes."""
         source, filters, own, result = map(self.at, (x, w, how, y))
-        assert source["kind"] == filters["kind"] == result["kind"] == own["kind"]
+        kind = source["kind"]
+        assert kind == filters["kind"] == result["kind"]
+        half = kind in (DNN_KINDS["float16"], DNN_KINDS["bfloat16"])
+        added = DNN_KINDS["float32"] if half else kind
+        assert (own["kind"], own["math"]) == (added, 1 if half else 3)
         batch, channels, *size = source["dims"]
         count, part, *window = filters["dims"]
         assert channels == part * own["groups"] and count % own["groups"] == 0
@@ -253,7 +257,7 @@ class FakeDnn(Objects):
         assert wanted.value == len(ways)
         ways[0].algorithm, ways[0].determinism = 5, 0
         ways[1].algorithm, ways[1].determinism, ways[1].memory = 1, 1, WORKSPACE
-        ways[0].math = ways[1].math = 3
+        ways[0].math = ways[1].math = self.at(how)["math"]
         count._obj.value = 1 if self.counts["unable"] else 2
         return 0
 

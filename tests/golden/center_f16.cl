@@ -11,7 +11,6 @@ __kernel void center_f16(__global const ushort *restrict x0, __global ushort *re
           vstore8(vload8(0, x0 + i0 * n2 + i1_first), 0, x0_bundle);
           #pragma unroll
           for (int i1_k = 0; i1_k < 8; ++i1_k) {
-            const long i1 = i1_first + i1_k;
             const float reduce_mean_1_term = widen_f16(x0_bundle[i1_k]);
             reduce_mean_1_lanes = reduce_mean_1_lanes + reduce_mean_1_term;
           }
@@ -45,7 +44,6 @@ __kernel void center_f16(__global const ushort *restrict x0, __global ushort *re
           ushort y0_bundle[8];
           #pragma unroll
           for (int i1_k = 0; i1_k < 8; ++i1_k) {
-            const long i1 = i1_first + i1_k;
             y0_bundle[i1_k] = narrow_f16(widen_f16(x0_bundle[i1_k]) - reduce_mean_1_row);
           }
           *(__global ushort8 *)(y0 + i0 * n2 + i1_first) = vload8(0, y0_bundle);

@@ -11,7 +11,6 @@ extern "C" __global__ void center_f16(const uint16_t *__restrict__ x0, uint16_t 
           take_any(x0_bundle, x0 + i0 * n2 + i1_first);
           #pragma unroll
           for (int i1_k = 0; i1_k < 8; ++i1_k) {
-            const int64_t i1 = i1_first + i1_k;
             const float reduce_mean_1_term = widen_f16(x0_bundle[i1_k]);
             reduce_mean_1_lanes = reduce_mean_1_lanes + reduce_mean_1_term;
           }
@@ -38,7 +37,6 @@ extern "C" __global__ void center_f16(const uint16_t *__restrict__ x0, uint16_t 
           __align__(16) uint16_t y0_bundle[8];
           #pragma unroll
           for (int i1_k = 0; i1_k < 8; ++i1_k) {
-            const int64_t i1 = i1_first + i1_k;
             y0_bundle[i1_k] = narrow_f16(widen_f16(x0_bundle[i1_k]) - reduce_mean_1_row);
           }
           put(y0 + i0 * n2 + i1_first, y0_bundle);

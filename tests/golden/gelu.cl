@@ -11,7 +11,6 @@ __kernel void gelu(__global const float *restrict x0, __global float *restrict y
         float y0_bundle[4];
         #pragma unroll
         for (int i0_k = 0; i0_k < 4; ++i0_k) {
-          const long i0 = i0_first + i0_k;
           const float x0_0 = x0_bundle[i0_k];
           y0_bundle[i0_k] = x0_0 * 0.5f * (erf(x0_0 * 0.70710677f) + 1.0f);
         }

@@ -11,7 +11,6 @@ extern "C" __global__ void gelu(const float *__restrict__ x0, float *__restrict_
         __align__(16) float y0_bundle[4];
         #pragma unroll
         for (int i0_k = 0; i0_k < 4; ++i0_k) {
-          const int64_t i0 = i0_first + i0_k;
           const float x0_0 = x0_bundle[i0_k];
           y0_bundle[i0_k] = x0_0 * 0.5f * (erff(x0_0 * 0.70710677f) + 1.0f);
         }

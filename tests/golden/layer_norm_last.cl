@@ -11,7 +11,6 @@ __kernel void layer_norm_last(__global const float *restrict x0, __global const 
           vstore4(vload4(0, x0 + i0 * n2 + i1_first), 0, x0_bundle);
           #pragma unroll
           for (int i1_k = 0; i1_k < 4; ++i1_k) {
-            const long i1 = i1_first + i1_k;
             const float reduce_mean_1_term = x0_bundle[i1_k];
             reduce_mean_1_lanes = reduce_mean_1_lanes + reduce_mean_1_term;
           }
@@ -45,7 +44,6 @@ __kernel void layer_norm_last(__global const float *restrict x0, __global const 
           vstore4(vload4(0, x0 + i0 * n2 + i1_first), 0, x0_bundle);
           #pragma unroll
           for (int i1_k = 0; i1_k < 4; ++i1_k) {
-            const long i1 = i1_first + i1_k;
             const float sub_1 = x0_bundle[i1_k] - reduce_mean_1_row;
             const float reduce_mean_2_term = sub_1 * sub_1;
             reduce_mean_2_lanes = reduce_mean_2_lanes + reduce_mean_2_term;
@@ -87,7 +85,6 @@ __kernel void layer_norm_last(__global const float *restrict x0, __global const 
           float y0_bundle[4];
           #pragma unroll
           for (int i1_k = 0; i1_k < 4; ++i1_k) {
-            const long i1 = i1_first + i1_k;
             const float mul_3 = (x0_bundle[i1_k] - reduce_mean_1_row) * rsqrt_1 * x1_bundle[i1_k];
             y0_bundle[i1_k] = mul_3 + x2_bundle[i1_k];
           }

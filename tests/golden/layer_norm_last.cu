@@ -11,7 +11,6 @@ extern "C" __global__ void layer_norm_last(const float *__restrict__ x0, const f
           take_any(x0_bundle, x0 + i0 * n2 + i1_first);
           #pragma unroll
           for (int i1_k = 0; i1_k < 4; ++i1_k) {
-            const int64_t i1 = i1_first + i1_k;
             const float reduce_mean_1_term = x0_bundle[i1_k];
             reduce_mean_1_lanes = reduce_mean_1_lanes + reduce_mean_1_term;
           }
@@ -38,7 +37,6 @@ extern "C" __global__ void layer_norm_last(const float *__restrict__ x0, const f
           take_any(x0_bundle, x0 + i0 * n2 + i1_first);
           #pragma unroll
           for (int i1_k = 0; i1_k < 4; ++i1_k) {
-            const int64_t i1 = i1_first + i1_k;
             const float sub_1 = x0_bundle[i1_k] - reduce_mean_1_row;
             const float reduce_mean_2_term = sub_1 * sub_1;
             reduce_mean_2_lanes = reduce_mean_2_lanes + reduce_mean_2_term;
@@ -73,7 +71,6 @@ extern "C" __global__ void layer_norm_last(const float *__restrict__ x0, const f
           __align__(16) float y0_bundle[4];
           #pragma unroll
           for (int i1_k = 0; i1_k < 4; ++i1_k) {
-            const int64_t i1 = i1_first + i1_k;
             const float mul_3 = (x0_bundle[i1_k] - reduce_mean_1_row) * rsqrt_1 * x1_bundle[i1_k];
             y0_bundle[i1_k] = mul_3 + x2_bundle[i1_k];
           }

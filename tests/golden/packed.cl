@@ -14,7 +14,6 @@ __kernel void packed(__global const float *restrict x0, __global const float *re
           float y0_bundle[4];
           #pragma unroll
           for (int i0_k = 0; i0_k < 4; ++i0_k) {
-            const long i0 = i0_first + i0_k;
             y0_bundle[i0_k] = x0_bundle[i0_k] + 1.0f;
           }
           *(__global float4 *)(y0 + i0_first) = vload4(0, y0_bundle);
@@ -37,7 +36,6 @@ __kernel void packed(__global const float *restrict x0, __global const float *re
             vstore4(vload4(0, x1 + i0 * n0 + i1_first), 0, x1_bundle);
             #pragma unroll
             for (int i1_k = 0; i1_k < 4; ++i1_k) {
-              const long i1 = i1_first + i1_k;
               const float reduce_sum_1_term = x1_bundle[i1_k];
               reduce_sum_1_lanes = reduce_sum_1_lanes + reduce_sum_1_term;
             }
@@ -144,7 +142,6 @@ __kernel void packed(__global const float *restrict x0, __global const float *re
           float y3_bundle[4];
           #pragma unroll
           for (int i0_k = 0; i0_k < 4; ++i0_k) {
-            const long i0 = i0_first + i0_k;
             y3_bundle[i0_k] = x3_bundle[i0_k] + 1.0f;
           }
           *(__global float4 *)(y3 + i0_first) = vload4(0, y3_bundle);
@@ -167,7 +164,6 @@ __kernel void packed(__global const float *restrict x0, __global const float *re
           float y4_bundle[4];
           #pragma unroll
           for (int i0_k = 0; i0_k < 4; ++i0_k) {
-            const long i0 = i0_first + i0_k;
             const float x0_0 = x4_bundle[i0_k];
             y4_bundle[i0_k] = x0_0 - exp(x0_0);
           }

@@ -15,7 +15,6 @@ extern "C" __global__ void packed(const float *__restrict__ x0, const float *__r
           __align__(16) float y0_bundle[4];
           #pragma unroll
           for (int i0_k = 0; i0_k < 4; ++i0_k) {
-            const int64_t i0 = i0_first + i0_k;
             y0_bundle[i0_k] = x0_bundle[i0_k] + 1.0f;
           }
           put(y0 + i0_first, y0_bundle);
@@ -38,7 +37,6 @@ extern "C" __global__ void packed(const float *__restrict__ x0, const float *__r
             take_any(x1_bundle, x1 + i0 * n0 + i1_first);
             #pragma unroll
             for (int i1_k = 0; i1_k < 4; ++i1_k) {
-              const int64_t i1 = i1_first + i1_k;
               const float reduce_sum_1_term = x1_bundle[i1_k];
               reduce_sum_1_lanes = reduce_sum_1_lanes + reduce_sum_1_term;
             }
@@ -138,7 +136,6 @@ extern "C" __global__ void packed(const float *__restrict__ x0, const float *__r
           __align__(16) float y3_bundle[4];
           #pragma unroll
           for (int i0_k = 0; i0_k < 4; ++i0_k) {
-            const int64_t i0 = i0_first + i0_k;
             y3_bundle[i0_k] = x3_bundle[i0_k] + 1.0f;
           }
           put(y3 + i0_first, y3_bundle);
@@ -161,7 +158,6 @@ extern "C" __global__ void packed(const float *__restrict__ x0, const float *__r
           __align__(16) float y4_bundle[4];
           #pragma unroll
           for (int i0_k = 0; i0_k < 4; ++i0_k) {
-            const int64_t i0 = i0_first + i0_k;
             const float x0_0 = x4_bundle[i0_k];
             y4_bundle[i0_k] = x0_0 - expf(x0_0);
           }

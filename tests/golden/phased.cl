@@ -84,7 +84,6 @@ __kernel void phased_phase1(__global const float *restrict x0, __global float *r
           vstore4(vload4(0, y1 + i1_first), 0, y1_bundle);
           #pragma unroll
           for (int i1_k = 0; i1_k < 4; ++i1_k) {
-            const long i1 = i1_first + i1_k;
             const float reduce_max_1_term = fabs(x0_bundle[i1_k] - y1_bundle[i1_k]);
             reduce_max_1_lanes = maximum_float(reduce_max_1_lanes, reduce_max_1_term);
           }
@@ -119,7 +118,6 @@ __kernel void phased_phase1(__global const float *restrict x0, __global float *r
           float y0_bundle[4];
           #pragma unroll
           for (int i1_k = 0; i1_k < 4; ++i1_k) {
-            const long i1 = i1_first + i1_k;
             y0_bundle[i1_k] = (x0_bundle[i1_k] - y1_bundle[i1_k]) / reduce_max_1;
           }
           *(__global float4 *)(y0 + i0 * n0 + i1_first) = vload4(0, y0_bundle);

@@ -86,7 +86,6 @@ extern "C" __global__ void phased(const float *__restrict__ x0, float *__restric
           take_any(y1_bundle, y1 + i1_first);
           #pragma unroll
           for (int i1_k = 0; i1_k < 4; ++i1_k) {
-            const int64_t i1 = i1_first + i1_k;
             const float reduce_max_1_term = fabsf(x0_bundle[i1_k] - y1_bundle[i1_k]);
             reduce_max_1_lanes = maximum(reduce_max_1_lanes, reduce_max_1_term);
           }
@@ -114,7 +113,6 @@ extern "C" __global__ void phased(const float *__restrict__ x0, float *__restric
           __align__(16) float y0_bundle[4];
           #pragma unroll
           for (int i1_k = 0; i1_k < 4; ++i1_k) {
-            const int64_t i1 = i1_first + i1_k;
             y0_bundle[i1_k] = (x0_bundle[i1_k] - y1_bundle[i1_k]) / reduce_max_1;
           }
           put(y0 + i0 * n0 + i1_first, y0_bundle);

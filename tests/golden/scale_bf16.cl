@@ -13,7 +13,6 @@ __kernel void scale_bf16(__global const ushort *restrict x0, __global const ucha
         ushort y0_bundle[16];
         #pragma unroll
         for (int i0_k = 0; i0_k < 16; ++i0_k) {
-          const long i0 = i0_first + i0_k;
           y0_bundle[i0_k] = narrow_bf16(rounded_bf16(widen_bf16(x0_bundle[i0_k]) * 3.0f) + (float)(x1_bundle[i0_k]));
         }
         *(__global ushort16 *)(y0 + i0_first) = vload16(0, y0_bundle);

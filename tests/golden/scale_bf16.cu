@@ -13,7 +13,6 @@ extern "C" __global__ void scale_bf16(const uint16_t *__restrict__ x0, const uin
         __align__(16) uint16_t y0_bundle[16];
         #pragma unroll
         for (int i0_k = 0; i0_k < 16; ++i0_k) {
-          const int64_t i0 = i0_first + i0_k;
           y0_bundle[i0_k] = narrow_bf16(rounded_bf16(widen_bf16(x0_bundle[i0_k]) * 3.0f) + convert<float>(x1_bundle[i0_k]));
         }
         put(y0 + i0_first, y0_bundle);

@@ -11,7 +11,6 @@ extern "C" __global__ void softmax_last(const float *__restrict__ x0, float *__r
           take_any(x0_bundle, x0 + i0 * n2 + i1_first);
           #pragma unroll
           for (int i1_k = 0; i1_k < 4; ++i1_k) {
-            const int64_t i1 = i1_first + i1_k;
             const float reduce_max_1_term = x0_bundle[i1_k];
             reduce_max_1_lanes = maximum(reduce_max_1_lanes, reduce_max_1_term);
           }
@@ -38,7 +37,6 @@ extern "C" __global__ void softmax_last(const float *__restrict__ x0, float *__r
           __align__(16) float y0_bundle[4];
           #pragma unroll
           for (int i1_k = 0; i1_k < 4; ++i1_k) {
-            const int64_t i1 = i1_first + i1_k;
             const float exp_1 = expf(x0_bundle[i1_k] - reduce_max_1);
             reduce_sum_1_lanes = reduce_sum_1_lanes + exp_1;
             y0_bundle[i1_k] = exp_1;
@@ -66,7 +64,6 @@ extern "C" __global__ void softmax_last(const float *__restrict__ x0, float *__r
           take_any(y0_bundle, y0 + i0 * n2 + i1_first);
           #pragma unroll
           for (int i1_k = 0; i1_k < 4; ++i1_k) {
-            const int64_t i1 = i1_first + i1_k;
             y0_bundle[i1_k] = y0_bundle[i1_k] / reduce_sum_1;
           }
           put_any(y0 + i0 * n2 + i1_first, y0_bundle);

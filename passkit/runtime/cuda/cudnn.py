@@ -2,8 +2,9 @@
 
 Source: cuDNN documentation, convolution API (deprecated there in favour of graphs, and shipped).
 Arrays have channels last; cuDNN wants filters the other way round, (filters, *window, channels), as
-`filters_of` lays them out. float32 is multiplied as float32, not as TF32, and only by ways whose
-bits repeat. Both ends of an axis have the same padding there.
+`filters_of` lays them out. float32 is multiplied as float32, not as TF32; 16-bit floats are added
+in float32; ways whose bits do not repeat are left out. Both ends of an axis have the same padding
+there: where they do not, `passkit.runtime.cuda.arranging` makes the border.
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ import numpy as np
 from passkit.runtime.cuda.driver import DriverError
 from passkit.runtime.cuda.shared import CUDNN, MissingError, asked, opened
 from passkit.runtime.native.onednn import Geometry
-from passkit.values.dtype import DType
+from passkit.values.dtype import DType, is_narrow
 
-KINDS = {"float32": 0, "float64": 1}
+KINDS = {"float32": 0, "float64": 1, "float16": 2, "bfloat16": 9}
 """cudnnDataType_t."""
-CHANNELS_LAST, CROSS_CORRELATION, FMA, DETERMINISTIC, MOST = 1, 1, 3, 1, 8
-"""cudnnTensorFormat_t, cudnnConvolutionMode_t, cudnnMathType_t, cudnnDeterminism_t; and how many
-ways are asked for."""
+CHANNELS_LAST, CROSS_CORRELATION, DETERMINISTIC, MOST = 1, 1, 1, 8
+"""cudnnTensorFormat_t, cudnnConvolutionMode_t, cudnnDeterminism_t; and how many ways are asked
+for."""
+TENSOR_CORES, FMA = 1, 3
+"""cudnnMathType_t: the first multiplies 16-bit floats exactly, and is for them alone."""
 DESCRIPTORS = ("Tensor", "Filter", "Convolution")
 
 
@@ -54,7 +57,7 @@ class Cudnn:
     def prepared(self, c: Geometry, dtype: DType) -> Convolve:
         """What convolves arrays of a shape. Raises: MissingError where the library has no way."""
         if dtype.name not in KINDS:
-            raise MissingError(f"cuDNN is asked for float32 and float64, not for {dtype}")
+            raise MissingError(f"cuDNN is asked for {', '.join(KINDS)}, not for {dtype}")
         wanted, found = tuple(c.result), padded_result(c)
         if wanted != found:
             raise MissingError(
@@ -67,15 +70,20 @@ class Cudnn:
                  c_int(MOST), byref(count), ways)  # fmt: skip
         except DriverError as error:
             raise MissingError(f"cuDNN has no convolution for {c}: {error}") from error
-        good = [w for w in ways[: count.value] if _serves(w)]
+        good = [w for w in ways[: count.value] if _serves(w, dtype)]
         if not good:
             raise MissingError(f"cuDNN has no convolution for {c} whose bits repeat")
         made.algorithm, made.workspace = good[0].algorithm, int(good[0].memory)
         return made
 
 
-def _serves(way: Way) -> bool:
-    return way.status == 0 and way.determinism == DETERMINISTIC and way.math in (0, FMA)
+def _serves(way: Way, dtype: DType) -> bool:
+    return way.status == 0 and way.determinism == DETERMINISTIC and way.math in (0, _math(dtype))
+
+
+def _math(dtype: DType) -> int:
+    """How elements of a dtype are multiplied."""
+    return TENSOR_CORES if is_narrow(dtype) else FMA
 
 
 def padded_result(c: Geometry) -> tuple[int, ...]:
@@ -107,6 +115,7 @@ class Convolve:
     def __init__(self, library: Cudnn, c: Geometry, dtype: DType) -> None:
         self.library, self.algorithm, self.workspace = library, 0, 0
         kind = c_int(KINDS[dtype.name])
+        added = kind if dtype.nbytes > 2 else c_int(KINDS["float32"])
         scalar = c_double if dtype.name == "float64" else c_float
         self.one, self.zero = scalar(1), scalar(0)
         axes = axes_of(c)
@@ -124,9 +133,9 @@ class Convolve:
         how = self._new("Convolution")
         library("cudnnSetConvolutionNdDescriptor", how, c_int(len(axes)), _ints(along(c.before)),
                 _ints(along(c.stride)), _ints(along(c.dilation)), c_int(CROSS_CORRELATION),
-                kind)  # fmt: skip
+                added)  # fmt: skip
         library("cudnnSetConvolutionGroupCount", how, c_int(c.groups))
-        library("cudnnSetConvolutionMathType", how, c_int(FMA))
+        library("cudnnSetConvolutionMathType", how, c_int(_math(dtype)))
         self.descriptors = (
             source, filters, how, self._tensor(kind, c.batch, c.filters, along(c.result))
         )  # fmt: skip

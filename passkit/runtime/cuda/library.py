@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from passkit.ast.folds import Convolution
+from passkit.runtime.cuda.arranging import Arranged, bare, bordered, turned
 from passkit.runtime.cuda.cublaslt import ALIGNED, CublasLt, Epilogue, Multiply, Numbers
-from passkit.runtime.cuda.cudnn import Cudnn, filters_of
+from passkit.runtime.cuda.cudnn import Cudnn, filters_of, padded_result
 from passkit.runtime.cuda.device import Device
 from passkit.runtime.cuda.driver import DriverError
 from passkit.runtime.cuda.shared import MissingError
@@ -154,20 +155,29 @@ class _Products(_Enqueued):
 
 
 class _Convolution(_Enqueued):
-    """A convolution by constant filters, which are laid out once."""
+    """A convolution. Constant filters are laid out once, others on the device in each call.
+
+    Where an axis has more padding at one end, the device makes images with their border first.
+    """
 
     def __init__(self, step: Library, own: Convolution, bound: Bound) -> None:
         super().__init__(step, bound)
         library = cudnn(bound.device)
         if isinstance(library, MissingError):
             raise library
-        filters = step.reads[1]
-        constant = filters.place in bound.table.constants
-        if not constant:
-            raise MissingError("cuDNN's filters lie in another order: they have to be constants")
-        self.geometry = Geometry(*(self.numbers(x) for x in own))
-        self.empty = min(self.geometry.batch, self.geometry.filters, *self.geometry.result) < 1
-        self.convolve = None if self.empty else library.prepared(self.geometry, self.dtype)
+        self.constant = step.reads[1].place in bound.table.constants
+        self.geometry = c = Geometry(*(self.numbers(x) for x in own))
+        self.empty = min(c.batch, c.filters, *c.result) < 1
+        self.convolve, self.turn, self.border = None, None, None
+        if self.empty:
+            return
+        even = min(c.before) >= 0 and padded_result(c) == tuple(c.result)
+        told = c if even else bare(c)
+        self.convolve = library.prepared(told, self.dtype)
+        if not even:
+            self.border = bordered(bound.device, c, told.size, self.dtype.nbytes)
+        if not self.constant:
+            self.turn = turned(bound.device, c, self.dtype.nbytes)
         self.kept: Any = None
 
     def numbers(self, x: Extent | tuple[Extent, ...]) -> Any:
@@ -175,8 +185,8 @@ class _Convolution(_Enqueued):
         return self.bound.shape(x) if isinstance(x, tuple) else self.bound.number(x)
 
     def address(self, ref: Ref, memory: Memory) -> int:
-        """Where an operand is; filters are taken there once, in their order."""
-        if ref is not self.step.reads[1]:
+        """Where an operand is; constant filters are taken there once, in their order."""
+        if ref is not self.step.reads[1] or not self.constant or self.convolve is None:
             return super().address(ref, memory)
         if self.kept is None:
             plain = self.bound.program.constants[ref.index]
@@ -191,11 +201,22 @@ class _Convolution(_Enqueued):
         if self.convolve is None:
             return
         with self.device.lock:
-            held = self.room(self.convolve.workspace, memory)
-            where = 0 if held is None else held.address
+            held: list[Any] = []
+
+            def made(by: Arranged | None, source: int) -> int:
+                """What a kernel makes of an operand, or the operand."""
+                if by is None:
+                    return source
+                held.append(self.room(by.nbytes, memory))
+                by.enqueue(source, held[-1].address, stream)
+                return int(held[-1].address)
+
             source, filters = operands
+            images, laid_out = made(self.border, source), made(self.turn, filters)
+            held.append(self.room(self.convolve.workspace, memory))
+            where = 0 if held[-1] is None else held[-1].address
             number = self.device.driver.handle(stream)
-            self.convolve.enqueue(source, filters, result, where, number)
+            self.convolve.enqueue(images, laid_out, result, where, number)
 
 
 def counted(missing: MissingError, counts: dict[str, Any]) -> None:

@@ -14,7 +14,6 @@ __kernel void column_means(__global const float *restrict x0, __global float *re
             float s0_bundle[4];
             #pragma unroll
             for (int col_k = 0; col_k < 4; ++col_k) {
-              const long col = col_first + col_k;
               s0_bundle[col_k] = x0_bundle[col_k];
             }
             vstore4(vload4(0, s0_bundle), 0, s0 + (row - tile * 8) * 64 + col_first);
@@ -35,7 +34,6 @@ __kernel void column_means(__global const float *restrict x0, __global float *re
           float s1_bundle[4];
           #pragma unroll
           for (int col_k = 0; col_k < 4; ++col_k) {
-            const long col = col_first + col_k;
             s1_bundle[col_k] = 0.0f;
           }
           vstore4(vload4(0, s1_bundle), 0, s1 + col_first);
@@ -56,7 +54,6 @@ __kernel void column_means(__global const float *restrict x0, __global float *re
             vstore4(vload4(0, s0 + item * 64 + col_first), 0, s0_bundle);
             #pragma unroll
             for (int col_k = 0; col_k < 4; ++col_k) {
-              const long col = col_first + col_k;
               s1_bundle[col_k] = s1_bundle[col_k] + s0_bundle[col_k];
             }
             vstore4(vload4(0, s1_bundle), 0, s1 + col_first);
@@ -83,7 +80,6 @@ __kernel void column_means(__global const float *restrict x0, __global float *re
             float y0_bundle[4];
             #pragma unroll
             for (int col_k = 0; col_k < 4; ++col_k) {
-              const long col = col_first + col_k;
               y0_bundle[col_k] = s0_bundle[col_k] - s1_bundle[col_k] / 8.0f;
             }
             vstore4(vload4(0, y0_bundle), 0, y0 + row * 64 + col_first);

@@ -15,7 +15,6 @@ extern "C" __global__ void column_means(const float *__restrict__ x0, float *__r
             __align__(16) float s0_bundle[4];
             #pragma unroll
             for (int col_k = 0; col_k < 4; ++col_k) {
-              const int64_t col = col_first + col_k;
               s0_bundle[col_k] = x0_bundle[col_k];
             }
             put_any(s0 + (row - tile * 8) * 64 + col_first, s0_bundle);
@@ -36,7 +35,6 @@ extern "C" __global__ void column_means(const float *__restrict__ x0, float *__r
           __align__(16) float s1_bundle[4];
           #pragma unroll
           for (int col_k = 0; col_k < 4; ++col_k) {
-            const int64_t col = col_first + col_k;
             s1_bundle[col_k] = 0.0f;
           }
           put_any(s1 + col_first, s1_bundle);
@@ -57,7 +55,6 @@ extern "C" __global__ void column_means(const float *__restrict__ x0, float *__r
             take_any(s0_bundle, s0 + item * 64 + col_first);
             #pragma unroll
             for (int col_k = 0; col_k < 4; ++col_k) {
-              const int64_t col = col_first + col_k;
               s1_bundle[col_k] = s1_bundle[col_k] + s0_bundle[col_k];
             }
             put_any(s1 + col_first, s1_bundle);
@@ -84,7 +81,6 @@ extern "C" __global__ void column_means(const float *__restrict__ x0, float *__r
             __align__(16) float y0_bundle[4];
             #pragma unroll
             for (int col_k = 0; col_k < 4; ++col_k) {
-              const int64_t col = col_first + col_k;
               y0_bundle[col_k] = s0_bundle[col_k] - s1_bundle[col_k] / 8.0f;
             }
             put_any(y0 + row * 64 + col_first, y0_bundle);

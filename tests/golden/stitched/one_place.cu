@@ -16,7 +16,6 @@ extern "C" __global__ void one_place(const float *__restrict__ x0, float *__rest
           __align__(16) float s0_bundle[4];
           #pragma unroll
           for (int col_k = 0; col_k < 4; ++col_k) {
-            const int64_t col = col_first + col_k;
             s0_bundle[col_k] = x0_bundle[col_k];
           }
           put_any(s0 + col_first, s0_bundle);

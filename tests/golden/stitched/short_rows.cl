@@ -14,7 +14,6 @@ __kernel void short_rows(__global const float *restrict x0, __global float *rest
           vstore4(vload4(0, x0 + row * n2 + col_first), 0, x0_bundle);
           #pragma unroll
           for (int col_k = 0; col_k < 4; ++col_k) {
-            const long col = col_first + col_k;
             const float total_term = x0_bundle[col_k];
             total_lanes = total_lanes + total_term;
           }
@@ -50,7 +49,6 @@ __kernel void short_rows(__global const float *restrict x0, __global float *rest
         float s1_bundle[4];
         #pragma unroll
         for (int row_k = 0; row_k < 4; ++row_k) {
-          const long row = row_first + row_k;
           s1_bundle[row_k] = 1.0f / s0_bundle[row_k];
         }
         *(__local float4 *)(s1 + row_first - first) = vload4(0, s1_bundle);
@@ -71,7 +69,6 @@ __kernel void short_rows(__global const float *restrict x0, __global float *rest
           float y0_bundle[4];
           #pragma unroll
           for (int col_k = 0; col_k < 4; ++col_k) {
-            const long col = col_first + col_k;
             y0_bundle[col_k] = x0_bundle[col_k] * s1[row - first];
           }
           *(__global float4 *)(y0 + row * n2 + col_first) = vload4(0, y0_bundle);

@@ -15,7 +15,6 @@ extern "C" __global__ void short_rows(const float *__restrict__ x0, float *__res
           take_any(x0_bundle, x0 + row * n2 + col_first);
           #pragma unroll
           for (int col_k = 0; col_k < 4; ++col_k) {
-            const int64_t col = col_first + col_k;
             const float total_term = x0_bundle[col_k];
             total_lanes = total_lanes + total_term;
           }
@@ -44,7 +43,6 @@ extern "C" __global__ void short_rows(const float *__restrict__ x0, float *__res
         __align__(16) float s1_bundle[4];
         #pragma unroll
         for (int row_k = 0; row_k < 4; ++row_k) {
-          const int64_t row = row_first + row_k;
           s1_bundle[row_k] = 1.0f / s0_bundle[row_k];
         }
         put(s1 + row_first - first, s1_bundle);
@@ -65,7 +63,6 @@ extern "C" __global__ void short_rows(const float *__restrict__ x0, float *__res
           __align__(16) float y0_bundle[4];
           #pragma unroll
           for (int col_k = 0; col_k < 4; ++col_k) {
-            const int64_t col = col_first + col_k;
             y0_bundle[col_k] = x0_bundle[col_k] * s1[row - first];
           }
           put(y0 + row * n2 + col_first, y0_bundle);

@@ -14,7 +14,6 @@ __kernel void softmax_dot(__global const float *restrict x0, __global const floa
             vstore4(vload4(0, x0 + row * 64 + col_first), 0, x0_bundle);
             #pragma unroll
             for (int col_k = 0; col_k < 4; ++col_k) {
-              const long col = col_first + col_k;
               const float most_term = x0_bundle[col_k];
               most_lanes = maximum_float(most_lanes, most_term);
             }
@@ -48,7 +47,6 @@ __kernel void softmax_dot(__global const float *restrict x0, __global const floa
             float s0_bundle[4];
             #pragma unroll
             for (int col_k = 0; col_k < 4; ++col_k) {
-              const long col = col_first + col_k;
               const float e = exp(x0_bundle[col_k] - most);
               s0_bundle[col_k] = e;
               total_lanes = total_lanes + e;
@@ -83,7 +81,6 @@ __kernel void softmax_dot(__global const float *restrict x0, __global const floa
             vstore4(vload4(0, s0 + (row - tile * 8) * 64 + col_first), 0, s0_bundle);
             #pragma unroll
             for (int col_k = 0; col_k < 4; ++col_k) {
-              const long col = col_first + col_k;
               s0_bundle[col_k] = s0_bundle[col_k] / total;
             }
             vstore4(vload4(0, s0_bundle), 0, s0 + (row - tile * 8) * 64 + col_first);
@@ -135,7 +132,6 @@ __kernel void softmax_dot(__global const float *restrict x0, __global const floa
           float y0_bundle[4];
           #pragma unroll
           for (int item_k = 0; item_k < 4; ++item_k) {
-            const long item = item_first + item_k;
             y0_bundle[item_k] = s1_bundle[item_k] * 2.0f;
           }
           *(__global float4 *)(y0 + tile * 128 + item_first) = vload4(0, y0_bundle);

@@ -15,7 +15,6 @@ extern "C" __global__ void softmax_dot(const float *__restrict__ x0, const float
             take_any(x0_bundle, x0 + row * 64 + col_first);
             #pragma unroll
             for (int col_k = 0; col_k < 4; ++col_k) {
-              const int64_t col = col_first + col_k;
               const float most_term = x0_bundle[col_k];
               most_lanes = maximum(most_lanes, most_term);
             }
@@ -42,7 +41,6 @@ extern "C" __global__ void softmax_dot(const float *__restrict__ x0, const float
             __align__(16) float s0_bundle[4];
             #pragma unroll
             for (int col_k = 0; col_k < 4; ++col_k) {
-              const int64_t col = col_first + col_k;
               const float e = expf(x0_bundle[col_k] - most);
               s0_bundle[col_k] = e;
               total_lanes = total_lanes + e;
@@ -70,7 +68,6 @@ extern "C" __global__ void softmax_dot(const float *__restrict__ x0, const float
             take_any(s0_bundle, s0 + (row - tile * 8) * 64 + col_first);
             #pragma unroll
             for (int col_k = 0; col_k < 4; ++col_k) {
-              const int64_t col = col_first + col_k;
               s0_bundle[col_k] = s0_bundle[col_k] / total;
             }
             put_any(s0 + (row - tile * 8) * 64 + col_first, s0_bundle);
@@ -122,7 +119,6 @@ extern "C" __global__ void softmax_dot(const float *__restrict__ x0, const float
           __align__(16) float y0_bundle[4];
           #pragma unroll
           for (int item_k = 0; item_k < 4; ++item_k) {
-            const int64_t item = item_first + item_k;
             y0_bundle[item_k] = s1_bundle[item_k] * 2.0f;
           }
           put(y0 + tile * 128 + item_first, y0_bundle);

@@ -13,7 +13,6 @@ __kernel void turned_rows(__global const float *restrict x0, __global float *res
           float s0_bundle[4];
           #pragma unroll
           for (int col_k = 0; col_k < 4; ++col_k) {
-            const long col = col_first + col_k;
             s0_bundle[col_k] = x0_bundle[col_k];
           }
           vstore4(vload4(0, s0_bundle), 0, s0 + col_first);

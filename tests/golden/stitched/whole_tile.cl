@@ -10,7 +10,6 @@ __kernel void whole_tile(__global const float *restrict x0, __global float *rest
         vstore4(vload4(0, x0 + tile * 1000 + item_first), 0, x0_bundle);
         #pragma unroll
         for (int item_k = 0; item_k < 4; ++item_k) {
-          const long item = item_first + item_k;
           const float most_term = x0_bundle[item_k];
           most_lanes = maximum_float(most_lanes, most_term);
         }
@@ -46,7 +45,6 @@ __kernel void whole_tile(__global const float *restrict x0, __global float *rest
         float y0_bundle[4];
         #pragma unroll
         for (int item_k = 0; item_k < 4; ++item_k) {
-          const long item = item_first + item_k;
           y0_bundle[item_k] = x0_bundle[item_k] / s0[0];
         }
         *(__global float4 *)(y0 + tile * 1000 + item_first) = vload4(0, y0_bundle);

@@ -11,7 +11,6 @@ extern "C" __global__ void whole_tile(const float *__restrict__ x0, float *__res
         take_any(x0_bundle, x0 + tile * 1000 + item_first);
         #pragma unroll
         for (int item_k = 0; item_k < 4; ++item_k) {
-          const int64_t item = item_first + item_k;
           const float most_term = x0_bundle[item_k];
           most_lanes = maximum(most_lanes, most_term);
         }
@@ -50,7 +49,6 @@ extern "C" __global__ void whole_tile(const float *__restrict__ x0, float *__res
         __align__(16) float y0_bundle[4];
         #pragma unroll
         for (int item_k = 0; item_k < 4; ++item_k) {
-          const int64_t item = item_first + item_k;
           y0_bundle[item_k] = x0_bundle[item_k] / s0[0];
         }
         put(y0 + tile * 1000 + item_first, y0_bundle);

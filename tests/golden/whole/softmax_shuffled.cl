@@ -11,7 +11,6 @@ __kernel void softmax(__global const float *restrict x0, __global float *restric
           vstore4(vload4(0, x0 + i0 * n2 + i1_first), 0, x0_bundle);
           #pragma unroll
           for (int i1_k = 0; i1_k < 4; ++i1_k) {
-            const long i1 = i1_first + i1_k;
             const float reduce_max_1_term = x0_bundle[i1_k];
             reduce_max_1_lanes = maximum_float(reduce_max_1_lanes, reduce_max_1_term);
           }
@@ -51,7 +50,6 @@ __kernel void softmax(__global const float *restrict x0, __global float *restric
           float y0_bundle[4];
           #pragma unroll
           for (int i1_k = 0; i1_k < 4; ++i1_k) {
-            const long i1 = i1_first + i1_k;
             const float exp_1 = exp(x0_bundle[i1_k] - reduce_max_1);
             reduce_sum_1_lanes = reduce_sum_1_lanes + exp_1;
             y0_bundle[i1_k] = exp_1;
@@ -92,7 +90,6 @@ __kernel void softmax(__global const float *restrict x0, __global float *restric
           vstore4(vload4(0, y0 + i0 * n2 + i1_first), 0, y0_bundle);
           #pragma unroll
           for (int i1_k = 0; i1_k < 4; ++i1_k) {
-            const long i1 = i1_first + i1_k;
             y0_bundle[i1_k] = y0_bundle[i1_k] / reduce_sum_1;
           }
           vstore4(vload4(0, y0_bundle), 0, y0 + i0 * n2 + i1_first);

@@ -10,8 +10,8 @@ import pytest
 
 import passkit as pk
 from passkit.runtime.cuda import cublaslt, cudnn
+from passkit.runtime.cuda.arranging import bare
 from passkit.runtime.cuda.driver import DriverError
-from passkit.runtime.cuda.library import on_device
 from passkit.runtime.cuda.shared import CUBLASLT, CUDNN, MissingError, Shared, asked, opened
 from passkit.runtime.native.onednn import Geometry
 from passkit.values import dtype as dt
@@ -141,23 +141,37 @@ def test_convolutions(machine: FakeDriver, rng: Any) -> None:
     assert first - exe.stats["bytes_uploaded"] >= sum(w[k].nbytes for k in ("plain", "line"))
 
 
-def test_what_stays_on_the_host(machine: FakeDriver, rng: Any) -> None:
-    """Filters that are no constants, padding at one end, and what a library has no way for."""
-    x, w = pk.var("x", (1, 6, 6, 2)), normal(rng, 3, 3, 2, 2)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+def test_arranged_convolutions(dtype: str, machine: FakeDriver, rng: Any) -> None:
+    """Filters that are no constants, and padding at one end, are laid out by the device's kernels.
+
+    Of 16-bit floats sums are in float32, and rounded once.
+    """
+    x, line = pk.var("x", ("n", 6, 7, 2), dtype), pk.var("l", (2, 8, 4), dtype)
+    w, v = pk.var("w", (3, 2, 2, 5), dtype), normal(rng, 3, 4, 5, dtype=dtype)
     graph = pk.Graph([
-        o.conv2d(x, pk.var("w", (3, 3, 2, 2)), padding="VALID"),
-        o.conv2d(x, w, strides=(2, 2), padding="SAME"),
+        o.conv2d(x, w, padding="VALID"), o.conv2d(x, w, strides=(2, 2), padding="SAME"),
+        o.conv1d(line, v, strides=(2,), padding="SAME"),
     ])  # fmt: skip
     exe = pk.compile(graph, target="cuda")
-    feeds = {"x": normal(rng, 1, 6, 6, 2), "w": w}
-    agrees(graph, feeds, exe(feeds), rtol=1e-4)
-    reasons = " ".join(exe.stats["on_host_because"])
-    (bound,) = exe._run.bounds.values()
-    with pytest.raises(MissingError, match="another order: they have to be constants"):
-        on_device(exe.steps[0], bound)
-    assert exe.stats["host_steps"] == 2 and exe.stats["device_library_steps"] == 0
-    assert "have to be constants" in reasons and "pads both ends alike" in reasons
+    feeds = {"w": normal(rng, 3, 2, 2, 5, dtype=dtype), "l": normal(rng, 2, 8, 4, dtype=dtype)}
+    tolerance = {"float32": 1e-5, "float64": 1e-13, "float16": 2e-3, "bfloat16": 1e-2}[dtype]
+    for n in (3, 0, 1):
+        feeds["x"] = normal(rng, n, 6, 7, 2, dtype=dtype)
+        for _ in range(2):
+            agrees(graph, feeds, exe(feeds), rtol=tolerance)
 
+    assert "on_host_because" not in exe.stats and exe.stats["device_library_steps"] == 3
+    assert exe.stats["host_steps"] == 0
+    names = {f.name.rsplit("_", 1)[0] for f in machine.functions}
+    assert names >= {"turned", "bordered"}
+    nothing = bare(Geometry(1, (1, 6, 9), 2, 2, (1, 3, 3), (1, 2, 3), (1, 2, 2), (0, -1, 1),
+                            (1, 1, 2), 1))  # fmt: skip
+    assert (nothing.size, nothing.before) == ((1, 5, 9), (0, 0, 0))
+
+
+def test_what_stays_on_the_host(machine: FakeDriver, rng: Any) -> None:
+    """What a library has no way for."""
     machine.libraries.lt.counts["unable"] = machine.libraries.dnn.counts["unable"] = 1
     product = pk.Graph([o.matmul(pk.var("x", (3, 4)), pk.var("y", (4, 5)))])
     unable = pk.compile(product, target="cuda")
@@ -180,8 +194,8 @@ def test_what_stays_on_the_host(machine: FakeDriver, rng: Any) -> None:
         library.prepared(plain, 16)
     with pytest.raises(MissingError, match="ForwardAlgorithm_v7: status 3000"):
         cudnn.Cudnn().prepared(numbers, dt.float32)
-    with pytest.raises(MissingError, match="asked for float32 and float64, not for float16"):
-        cudnn.Cudnn().prepared(numbers, dt.float16)
+    with pytest.raises(MissingError, match="float16, bfloat16, not for int32"):
+        cudnn.Cudnn().prepared(numbers, dt.int32)
 
 
 @pytest.mark.parametrize("absent", [CUBLASLT, CUDNN])

@@ -1,0 +1,149 @@
+"""Rows of gpu.py that keep state on the device: Adam, and the micro-benchmarks' training steps.
+
+Each rival takes steps with fresh gradients or feeds, which are on the device; a step counts until
+the device is idle. passkit's first step is verified against NumPy in float64: parameters of Adam,
+of training the losses, gradients and variables of three steps by the reference that
+`training.agreement` keeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from itertools import cycle
+from typing import Any
+
+import adam
+import numpy as np
+from training import Program, agreement, micro
+from training.rivals import RIVALS
+
+from passkit.runtime.cuda.device import Device
+
+TOLERANCE = {"adam": 1e-5, "training": 1e-4}
+MOVED = 7
+"""Floats that a step of Adam reads and writes for each parameter: g, p, m, v and p, m, v."""
+TRAINED = ("passkit", "eager", "compile", "jax", "scan")
+
+Call = Callable[[], Any]
+Batch = Callable[[Call, Device], float]
+OnDevice = Callable[[Device, np.ndarray], Any]
+
+
+def adam_rows(mib: int) -> dict[str, Sequence[int]]:
+    """The sizes of parameters: one of so many MiB, and the thirty of adam.py."""
+    if not mib:
+        return {"adam 300": [300], "adam30": [1 + k for k in range(30)]}
+    return {f"adam {mib << 18}": [mib << 18], "adam30": adam.ROWS["adam30"]}
+
+
+def adam_row(
+    label: str, sizes: Sequence[int], own: Device, speed: float, batch: Batch, to_device: OnDevice
+) -> dict[str, Any]:
+    """A row: each rival's error and seconds of a step, or why there are none."""
+    row: dict[str, Any] = {"row": label}
+    drawn = [adam.gradients(sizes, seed) for seed in range(2)]
+    for name, build in adam.RIVALS.items():
+        try:
+            rival = build(sizes, 1, "cuda")
+        except ImportError as error:
+            row[name] = {"missing": str(error).splitlines()[0]}
+            continue
+        given = [_prepared(rival.prepare(gs), own, to_device) for gs in drawn]
+        rival.step(given[0])
+        error = adam_error(rival.parameters(), sizes)
+        if not error <= TOLERANCE["adam"]:
+            row[name] = {"wrong": error}
+            continue
+        row[name] = {"error": error, "call": batch(partial(_next, rival.step, cycle(given)), own)}
+        if name == "passkit":
+            plain = {f"g{k}": g for k, g in enumerate(drawn[0])}
+            row[name] |= of_device(rival.step, plain, 4 * MOVED * sum(sizes), speed)
+    return row
+
+
+def adam_error(found: Sequence[np.ndarray], sizes: Sequence[int]) -> float:
+    """The largest error of parameters after a step, by float64 and their root mean square."""
+    gs = adam.gradients(sizes, 0)
+    wide = [[x.astype(np.float64) for x in xs] for xs in (*adam.begin(sizes), gs)]
+    worst = 0.0
+    for one, *old in zip(found, *wide, strict=True):
+        wanted = adam.updated(*old, np.sqrt)[0]
+        scale = np.abs(wanted) + np.sqrt(np.mean(wanted**2))
+        worst = max(worst, float(np.max(np.abs(one - wanted) / scale)))
+    return worst
+
+
+def of_device(exe: Any, feeds: Mapping[str, Any], nbytes: int, speed: float) -> dict[str, Any]:
+    """What events of the device say of an executable's kernels that move so many bytes."""
+    profile = exe.profile(dict(feeds), 20, copies=False)
+    seconds = sum(r.seconds for r in profile.rows[:-1])
+    return {"device": seconds, "kernels": len(exe.kernels), "of copy": nbytes / seconds / speed}
+
+
+def _next(step: Callable[[Any], Any], given: Iterator[Any]) -> Any:
+    """A step with what is next."""
+    return step(next(given))
+
+
+def _prepared(given: Any, own: Device, to_device: OnDevice) -> Any:
+    """Feeds as they are, but plain arrays of passkit's on the device."""
+    if not isinstance(given, dict):
+        return given
+    return {n: to_device(own, a) if isinstance(a, np.ndarray) else a for n, a in given.items()}
+
+
+def trained(small: bool) -> Iterator[Program]:
+    """The programs; one of few operators where arrays are to be small."""
+    yield from micro.PROGRAMS[:1] if small else micro.PROGRAMS
+
+
+def with_gradients() -> AbstractContextManager[Any]:
+    """PyTorch as it is where nothing has turned gradients off, as other rows do for good."""
+    try:
+        import torch
+    except ImportError:
+        return nullcontext()
+    return torch.inference_mode(mode=False)  # type: ignore[no-any-return]
+
+
+def training_row(
+    program: Program, small: bool, own: Device, batch: Batch, to_device: OnDevice
+) -> dict[str, Any]:
+    """A row: each rival's error and seconds of a step; an error is that of its first loss.
+
+    That of passkit is the largest of its first three steps' losses, gradients and variables.
+    """
+    row: dict[str, Any] = {"row": program.name}
+    drawn = program.drawn(small)
+    feeds = [drawn.feeds, program.drawn(small, seed=1).feeds]
+    first = float(agreement.reference_losses(program, small)[0])
+    for name in TRAINED:
+        try:
+            rival = RIVALS[name](program, drawn, on="cuda")
+        except ImportError as error:
+            row[name] = {"missing": str(error).splitlines()[0]}
+            continue
+        if rival is None:  # a network without a loop
+            continue
+        given = [_prepared(rival.prepare(one), own, to_device) for one in feeds]
+        error = abs(rival.value(rival.step(given[0])) / first - 1)
+        if name == "passkit":
+            error = max(error, *agreement.errors(program, small, target="cuda").values())
+        if not error <= TOLERANCE["training"]:
+            row[name] = {"wrong": error}
+            continue
+        row[name] = {"error": error, "call": batch(partial(_next, rival.step, cycle(given)), own)}
+    return row
+
+
+def shown(row: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...]:
+    """Rivals of a row as multiples of passkit's step, above 1 where passkit is faster."""
+    own = row["passkit"]
+    found = [row["row"], f"{own['call'] * 1e6:.1f} us" if "call" in own else "wrong"]
+    for name in names:
+        what = row.get(name, {})
+        ratio = f"{what['call'] / own['call']:.2f}" if "call" in what and "call" in own else "-"
+        found.append("wrong" if "wrong" in what else ratio)
+    return tuple(found)
