@@ -10,6 +10,7 @@ from attrs import evolve, field, frozen
 
 from passkit.errors import SettingError, nearest
 from passkit.plan.rates import DEVICE, ZEN4, Rates
+from passkit.plan.residency import Residency
 
 DEVICES = ("opencl", "cuda")
 KIB = 1 << 10
@@ -29,7 +30,8 @@ class Target:
     that saves ``worth`` seconds, or one thread soon does it all, ``meeting`` being what threads
     lose at the end of a kernel. Where it was measured, ``curve`` has bytes moved and bytes a
     second, in place of ``bandwidth``. ``rates`` say what the work of kernels and libraries takes.
-    Groups are compared by these numbers where they are those of a machine: ``costed``.
+    Groups are compared by these numbers where they are those of a machine: ``costed``. A
+    multiprocessor of a GPU has room for ``residency``.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Target:
     grows: bool = False
     curve: tuple[tuple[int, float], ...] = ()
     costed: bool = True
+    residency: Residency | None = None
     rates: Rates = field()
 
     @rates.default
@@ -82,6 +85,12 @@ class Target:
                 return nbytes / exp(log(speed) + share * (log(other) - log(speed)))
             least, speed = most, other
         return nbytes / speed
+
+    def waiting(self, registers: int, shared: int) -> float:
+        """How many times longer a kernel takes as few of its threads are there at a time."""
+        if self.residency is None:
+            return 1.0
+        return self.residency.waiting(registers, shared, self.block)
 
     @property
     def device(self) -> str:
