@@ -13,14 +13,17 @@ from passkit.graph.node import Node, known_shape
 from passkit.lowering.loops import Loops, tiles_of
 from passkit.plan.group import Group
 from passkit.plan.phases import alone
+from passkit.plan.registers import registers_of
 from passkit.plan.schedule import PartPlan, Schedule, Stitching, is_expensive, least_bytes
 from passkit.plan.target import Target
 from passkit.space.layout import Layout, lay_out
 from passkit.space.orderly import are_orderly
 from passkit.space.space import folding_of, is_free
 from passkit.space.tiling import Composition
-from passkit.stitching.costs import imbalance, row_seconds
+from passkit.splits.split import guessed
+from passkit.stitching.costs import FEW, imbalance, row_seconds
 from passkit.stitching.cutting import contract_of
+from passkit.stitching.parts import USUAL
 from passkit.values.size import numel
 
 
@@ -51,6 +54,8 @@ def kernel_seconds(group: Group, plan: Schedule, target: Target) -> float:
     if plan.stitching is None:
         rate = rates.points if plan.composition is Composition.THREAD else rates.folds
         work = rate * (plan.seconds + _between(plan, target)) * _crowded(group, target)
+        if target.residency is not None:
+            return target.waiting(registers_of(group), 0) * max(work, _from_memory(group, target))
     elif _is_plain(group, plan.stitching):
         return _stitched_seconds(group, plan, target)
     else:
@@ -86,6 +91,7 @@ def _stitched_seconds(group: Group, plan: Schedule, target: Target) -> float:
     folds = any(_folds(group, p) for p in parts)
     moved = (rates.folds if folds else rates.points) * target.moving(least_bytes(group.graph))
     total = max(work, moved, _from_memory(group, target)) + tiles * len(parts) * rates.part
+    total *= target.waiting(FEW, guessed(plan.stitching.scratch, USUAL))
     return total * max(1.0, rates.few / tiles) if total >= target.parallel else total
 
 

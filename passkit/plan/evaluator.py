@@ -240,13 +240,18 @@ class Evaluator:
     def fused_gain(self, group: Group, target: Target) -> float | None:
         """Seconds that a group saves as one kernel, on the model's scale; None if nobody can say.
 
-        It was measured beside its units, and one of both was clearly the quicker.
+        It was measured beside its units, and one of both was clearly the quicker; or all kernels of
+        it that were tried are at fault, which is as if it took twice as long.
         """
-        record = self._found(group, target).get((), {}).get(APART)
-        share = None if record is None else record.fused_share
-        if record is None or share is None:
+        known = self._found(group, target).get((), {})
+        units = known.get(APART)
+        if units is None or not units.measured:
             return None
-        return record.seconds * (1 - share) * self.slowness
+        tried = [r for t, r in known.items() if t != APART and r.source is Source.MEASURED]
+        share = units.fused_share
+        if tried and not any(r.measured for r in tried):
+            share = 2.0
+        return None if share is None else units.seconds * (1 - share) * self.slowness
 
     @cached_property
     def slowness(self) -> float:

@@ -9,20 +9,18 @@ measured here. `passkit doctor --calibrate` measures curve and launch on a devic
 
 from __future__ import annotations
 
-from math import ceil
-
 from attrs import evolve, frozen
 
 from passkit.plan.rates import DEVICE, ZEN4, Rates
+from passkit.plan.residency import Residency
 from passkit.plan.target import KIB, MIB, Target
 
 REACHED = 0.92
 """Of the bandwidth on a data sheet, what a copy reaches."""
 HEAVY = 12
 """Instructions of an exponential, a quotient or alike, where a sum has one."""
-PER_WARP, RESERVED = 256, KIB
-"""Registers are dealt to a warp by so many; shared memory that a block has besides its own."""
-REGISTERS, WARP = 65536, 32
+RESERVED = KIB
+"""Shared memory that a block has besides its own."""
 OF_A_TILE = ("tile", "part", "matrix", "sweep", "fold", "curve", "chain", "copied", "turned")
 """Rates of what a block does by itself, while others do the same."""
 
@@ -66,6 +64,7 @@ class Gpu:
             curve=((self.cache // 2, self.cached), (2 * self.cache, far)),
             launch=self.launch,
             meeting=self.barrier,
+            residency=self.residency,
             rates=self.rates(self.units * self.threads / target.block),
         )
 
@@ -96,13 +95,13 @@ class Gpu:
         >>> volta.occupancy(32, 36 * KIB, 256)
         0.25
         """
-        warps = ceil(threads / WARP)
-        of_warp = ceil(registers * WARP / PER_WARP) * PER_WARP
+        return self.residency.occupancy(registers, shared, threads)
+
+    @property
+    def residency(self) -> Residency:
+        """What is on a multiprocessor at a time."""
         reserved = RESERVED if self.capability >= (8, 0) else 0
-        at_once = min(self.threads // (warps * WARP), self.blocks, REGISTERS // (of_warp * warps))
-        if shared + reserved:
-            at_once = min(at_once, self.shared // (ceil((shared + reserved) / 256) * 256))
-        return at_once * warps * WARP / self.threads
+        return Residency(self.threads, self.blocks, self.shared, reserved)
 
 
 SHIPPED = {

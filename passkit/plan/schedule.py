@@ -71,12 +71,13 @@ class Stitching:
     """The parts of a stitched kernel, in order, and how its ``tiles`` share out their values.
 
     ``regions`` are of all values that a part leaves for others or for the caller, but for results
-    that lie where what they move falls.
+    that lie where what they move falls. A tile has so many bytes of ``scratch``.
     """
 
     parts: tuple[PartPlan, ...]
     regions: tuple[tuple[int, Region], ...]
     tiles: Extent
+    scratch: Extent = field(default=0, eq=False)
 
     def region(self, value: int) -> Region | None:
         """What a tile owns of a value; None where that follows from another one."""

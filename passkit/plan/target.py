@@ -10,6 +10,7 @@ from attrs import evolve, field, frozen
 
 from passkit.errors import SettingError, nearest
 from passkit.plan.rates import DEVICE, ZEN4, Rates
+from passkit.plan.residency import Residency
 
 DEVICES = ("opencl", "cuda")
 KIB = 1 << 10
@@ -31,7 +32,7 @@ class Target:
     second, in place of ``bandwidth``. ``rates`` say what the work of kernels and libraries takes.
     A thread of a device takes elements that follow each other by ``access`` bytes at a time, at
     most, and computes with them at once if ``simd``; those of a sub-group hand each other numbers
-    where it ``shuffles``.
+    where it ``shuffles``. A multiprocessor of a GPU has room for ``residency``.
     Groups are compared by these numbers where they are those of a machine: ``costed``.
     """
 
@@ -63,6 +64,7 @@ class Target:
     grows: bool = False
     curve: tuple[tuple[int, float], ...] = ()
     costed: bool = True
+    residency: Residency | None = None
     rates: Rates = field()
 
     @rates.default
@@ -88,6 +90,12 @@ class Target:
                 return nbytes / exp(log(speed) + share * (log(other) - log(speed)))
             least, speed = most, other
         return nbytes / speed
+
+    def waiting(self, registers: int, shared: int) -> float:
+        """How many times longer a kernel takes as few of its threads are there at a time."""
+        if self.residency is None:
+            return 1.0
+        return self.residency.waiting(registers, shared, self.block)
 
     @property
     def device(self) -> str:

@@ -17,6 +17,8 @@ from passkit.values.size import Extent, numel
 
 LANES, VECTORS, HEIGHTS = 16, 3, (8, 4, 1)
 """Lanes of a vector, and how many vectors of how many rows are summed side by side, at most."""
+FEW = 32
+"""Registers of a thread that do not keep others away."""
 TOGETHER = 4
 """How many short rows are folded in the time of one, as none waits for another."""
 
@@ -57,6 +59,7 @@ def tile_seconds(
     many, nbytes = _usual(tiles), _usual(scratch)
     if nbytes > target.rates.near:
         seconds += many * nbytes * 2 * target.rates.second
+    seconds *= target.waiting(FEW, nbytes)
     return (seconds + many * parts * target.rates.tile) * imbalance(many)
 
 

@@ -299,7 +299,7 @@ class _Plan:
         self.best = Schedule(
             *(Composition.STITCHED, (), split, None, (), ()),
             seconds=tile_seconds(seconds, tiles, len(parts), scratch, self.target),
-            stitching=stitching,
+            stitching=evolve(stitching, scratch=scratch),
         )
         return arrays
 

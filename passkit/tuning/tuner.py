@@ -37,7 +37,7 @@ from passkit.tuning.workers import DeadError, HungError
 
 BUDGET, RIVALS = 8, 4
 """Templates of a group that are measured, the most promising by the model; and patterns that were
-not chosen, the nearest to it, each against its units."""
+chosen, the longest ones, and that were not, the nearest to it, each against its units."""
 MOST_ROUNDS = 8
 """How often a graph is compiled anew at most; it is stable after two as a rule."""
 LIMIT, EACH = 60.0, 20.0
@@ -111,10 +111,10 @@ def tune(
     wherever ``executor`` runs functions, ``at_once`` at a time; ``clock`` is one of your own, which
     such an executor must be able to take along. Of each group the ``budget`` most promising
     templates are measured, those that are not yet, or all of them ``again``; with ``operators``
-    each operator by itself, too, so that what fusing gains is known. Patterns with a stitched
-    kernel that were chosen, and as many as ``rivals`` that nearly were, are measured beside their
-    units, so that the next plan chooses by that. ``report`` is told how far it is. ``options`` are
-    those of `PassContext`; the target must be "cpu".
+    each operator by itself, too, so that what fusing gains is known. As many as ``rivals`` patterns
+    with a stitched kernel that were chosen, and that nearly were, are measured beside their units,
+    so that the next plan chooses by that. ``report`` is told how far it is. ``options`` are those
+    of `PassContext`; the target must be "cpu".
 
     Raises: SettingError for options that do not fit; FeedError for shapes of no input;
     CompilerError without a compiler; CacheError when the library cannot be written.

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import pytest
 from attrs import evolve
 
+import passkit as pk
+from passkit.passes.fusion.scores import modelled
 from passkit.plan.costs import model_seconds
 from passkit.plan.gpus import SHIPPED, gpu_of
-from passkit.plan.group import Group
+from passkit.plan.group import Group, Kind
+from passkit.plan.planner import plan_group
 from passkit.plan.rates import ZEN4
+from passkit.plan.registers import BASE, registers_of
+from passkit.plan.residency import Residency
 from passkit.plan.schedule import Schedule
 from passkit.plan.target import KIB, MIB, Target, target_of
 from tests.planned import plan
@@ -23,6 +29,42 @@ def test_occupancy() -> None:
     assert hopper.occupancy(32, 227 * KIB, 1024) == 0.5
     assert hopper.occupancy(32, 228 * KIB, 1024) == 0.0
     assert hopper.occupancy(16, 0, 32) == 0.5, "32 blocks of one warp"
+
+
+def test_few_threads_wait_for_memory() -> None:
+    """Below a quarter of a multiprocessor's threads; values that are alive are counted in words."""
+    volta = SHIPPED["V100"].residency
+    assert [volta.waiting(r, 0, 256) for r in (32, 128, 255)] == [1.0, 1.0, 2.0]
+    assert volta.waiting(32, 60 * KIB, 256) == 2.0 and volta.waiting(32, 97 * KIB, 256) == 16.0
+    assert target_of("cpu").waiting(255, 0) == 1.0
+
+    def needed(text: str) -> int:
+        graph = pk.parse(text)
+        return registers_of(Group(graph, Kind.ELEMWISE))
+
+    assert needed("x: f32[9]; a = exp(x); return neg(a)") == BASE + 2
+    assert needed("x: f64[9]; a = exp(x); return neg(a)") == BASE + 4
+    ways = [f"a{k} = mul(x, {k + 2.0}); s{k} = exp({f'mul(s{k - 1}, a{k})' if k else 'a0'})"
+            for k in range(60)]
+    again = [f"t{k} = mul({f't{k - 1}' if k else 's59'}, a{k})" for k in range(60)]
+    assert needed(f"x: f32[9]; {'; '.join([*ways, *again])}; return t59") >= BASE + 60
+
+
+def test_occupancy_decides_what_is_one_kernel() -> None:
+    """Two rows of a group in shared memory leave room for few blocks: on such a device it waits."""
+    text = """x: f32[4096, 512]; e = exp(sub(x, reduce_max(x, axis=1, keepdims=true)))
+        return div(e, reduce_sum(e, axis=1, keepdims=true)), reduce_sum(e, axis=0)"""
+    graph = pk.parse(text)
+    small = Residency(threads=2048, blocks=32, shared=1 << 30)
+    group = Group(pk.ApplyPasses(graph, ["Complete"]), Kind.REDUCTION)
+    target = evolve(target_of("cuda"), residency=small)
+    found = plan_group(group, target)
+    assert isinstance(found, Schedule) and found.stitching is not None
+    scratch = found.stitching.scratch
+    assert isinstance(scratch, int) and scratch > 0
+    tight = evolve(target, residency=evolve(small, shared=scratch + 256))
+
+    assert modelled(group, tight) == pytest.approx(2 * modelled(group, target), rel=0.01)
 
 
 def test_targets() -> None:

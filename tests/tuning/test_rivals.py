@@ -19,6 +19,7 @@ from passkit.plan.schedule import Source
 from passkit.serial.json import from_json
 from passkit.tuning.measure import Answer, Request
 from passkit.tuning.tuner import tune
+from passkit.tuning.workers import DeadError
 from tests.passes.test_select import attention, fused, kernels
 from tests.planned import agrees, feeds_of
 from tests.tuning.test_tuner import Inline
@@ -33,10 +34,13 @@ def in_one(request: Request) -> str:
 
 
 class Told(Executor):
-    """Measures nothing: groups in ``quick`` take half of what their units do, others twice that."""
+    """Measures nothing: groups in ``quick`` take half of what their units do, others twice that.
 
-    def __init__(self, *quick: str, equal: bool = False) -> None:
-        self.quick, self.equal = quick, equal
+    Where these are ``bad``, or kernels of groups, whoever runs them ends.
+    """
+
+    def __init__(self, *quick: str, equal: bool = False, bad: str = "") -> None:
+        self.quick, self.equal, self.bad = quick, equal, bad
         self.pairs: list[str] = []
         self.count = 0
 
@@ -52,6 +56,9 @@ class Told(Executor):
         samples = {t: (s,) * SAMPLES for t, s in seconds.items()}
         beside = dict.fromkeys(samples, samples[usual])
         future: Future[Any] = Future()
+        if self.bad and any((t == APART) == (self.bad == APART) for t in request.templates):
+            future.set_exception(DeadError("signal 11"))
+            return future
         future.set_result(Answer(samples, {}, beside).text())
         return future
 
@@ -121,6 +128,20 @@ def test_what_turns_out_otherwise_is_measured_again(graph: pk.Graph, fresh_cache
     known = store.snapshot().evaluator.records
     (units,) = [r for r in known if r.template == APART and r.group == usual]
     assert len(units.samples) == 2 * SAMPLES and units.fused_share == 2.0
+
+
+def test_what_crashes_is_not_chosen(graph: pk.Graph, fresh_cache: Path) -> None:
+    """Neither of both is tried again; a plan whose only kernels crash is not taken any more."""
+    (usual,) = operators(graph)
+    for bad, plan in ((APART, [usual]), ("kernels", [])):
+        store.clear()
+        tune(graph, executor=Told(usual, bad=bad), budget=1)
+
+        assert [k for k in operators(graph) if k == usual] == plan
+        faults = {r.template == APART for r in store.snapshot().evaluator.records if r.fault}
+        assert faults == {bad == APART}
+        idle = Told(usual)
+        assert tune(graph, executor=idle, budget=1).measured == idle.count == 0
 
 
 def test_both_are_run(fresh_cache: Path) -> None:

@@ -47,7 +47,7 @@ class Rival:
 
 
 def rivals(graph: Graph, context: PassContext, most: int) -> list[Rival]:
-    """The complex patterns that are chosen, and the best so many that the model rejects.
+    """The longest so many complex patterns that are chosen, and the best that the model rejects.
 
     ``graph`` is as Fusion gets it. At most one of each kind: groups of one key are alike.
     """
@@ -59,8 +59,9 @@ def rivals(graph: Graph, context: PassContext, most: int) -> list[Rival]:
         return []
     found: dict[str, Rival] = {}
     chosen = {now.problem.patterns[k].members for k in now.found.chosen}
-    for members in sorted(chosen, key=sorted):
-        _add(found, now, members, target, chosen=True)
+    for members in sorted(chosen, key=lambda m: (-now.seconds(m), sorted(m))):
+        if len(found) < most:
+            _add(found, now, members, target, chosen=True)
     model = explored(graph, partition, context)
     if model is not None:
         own = {model.problem.patterns[k].members for k in model.found.chosen}
@@ -98,9 +99,8 @@ def _add(
     if not isinstance(plan, Schedule) or plan.stitching is None:
         return
     names = tuple(board.graph.names[n] for n in board.nodes(members)[0])
-    seconds = sum(seen.explorer.costs[k] for k in members)
     apart = _apart(board, group, members, target)
-    found[group.key] = Rival(group, apart, names, seconds, chosen)
+    found[group.key] = Rival(group, apart, names, seen.seconds(members), chosen)
 
 
 def _apart(board: Board, group: Group, members: Members, target: Target) -> Graph:

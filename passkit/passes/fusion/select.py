@@ -9,7 +9,7 @@ Source: FusionStitching (2019), fusion plans.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from attrs import evolve, frozen
 
@@ -45,6 +45,10 @@ class Explored:
     explorer: Explorer
     problem: Problem
     found: Selection
+
+    def seconds(self, units: Iterable[int]) -> float:
+        """What units take by themselves."""
+        return sum(self.explorer.costs[k] for k in units)
 
 
 def explored(
