@@ -254,8 +254,12 @@ def _input_back(node: Node, filters: Entry, dy: Entry) -> Entry:
         padding.append((low, n + found.reach[k] - 1 - length - low))
     factors = (1, *found.stride, 1)
     groups = node.params["groups"]
-    spread = make("dilate", dy, factors=factors, padding=(*padding, (0, 0)))
     turned = make("filter_turned", filters, groups=groups)
+    ends = [n for pair in padding for n in pair]
+    if all(f == 1 for f in factors) and all(isinstance(n, int) and n >= 0 for n in ends):
+        given = {"padding": tuple(padding[1:]), "dilations": found.dilation, "groups": groups}
+        return make("convolution", dy, turned, **given)  # which needs no copy with zeros around it
+    spread = make("dilate", dy, factors=factors, padding=(*padding, (0, 0)))
     return make("convolution", spread, turned, dilations=found.dilation, groups=groups)
 
 

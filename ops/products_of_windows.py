@@ -54,8 +54,8 @@ def _contract(node: Node) -> Convolution:
     return contract_of(x, found, int(y[-1]), 1)
 
 
-def _products(node: Node, x: Entry, y: Entry) -> Entry:
-    """By the view: a product of matrices."""
+def by_view(node: Node, x: Entry, y: Entry) -> Entry:
+    """The same by a view of windows, which is one factor of a product of matrices."""
     shape, window = known_shape(y), node.params["window"]
     rows, channels = numel(shape[:-1]), known_shape(x)[-1]
     view = make("windows", x, **node.params)
@@ -68,7 +68,7 @@ def _expanded(node: Node, x: Entry, y: Entry) -> Entry | None:
     """By the view, where nothing else computes them."""
     known = all(isinstance(n, int) for n in (*known_shape(x)[-1:], *known_shape(y)[-1:]))
     single = x.dtype is not None and x.dtype.name == "float32"
-    return None if known and single else _products(node, x, y)
+    return None if known and single else by_view(node, x, y)
 
 
 def _compute(node: Node, x: Any, y: Any) -> Any:

@@ -9,6 +9,7 @@ from passkit.frontends.tf_graphdef.export.table import Call, Result, row
 from passkit.frontends.tf_graphdef.export.writer import FLOAT32, INT32, Tensor
 from passkit.graph.node import Node
 from passkit.ops.convolve import window_of
+from passkit.ops.products_of_windows import by_view
 from passkit.ops.windowed import Windows, each, windows_of
 from passkit.values.size import Extent, Shape
 
@@ -48,6 +49,11 @@ def _convolution(call: Call, x: Tensor, filters: Tensor) -> Result:
     taps = call.op("ExpandDims", filters, call.const(0), Tdim=INT32)
     made = _plane(call, row_, taps, found, padding, last=False)
     return call.result("Squeeze", made, squeeze_dims=[1])
+
+
+@row("window_products")
+def _window_products(call: Call, x: Tensor, y: Tensor) -> Result:
+    return call.expanded(lambda *operands: by_view(call.node, *operands), x, y)
 
 
 def _plane(
