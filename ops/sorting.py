@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from passkit.errors import ShapeError
-from passkit.graph.infer import demand, same_dtype_rule
+from passkit.graph.infer import demand, same_dtype_rule, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, Op, OpPattern, register_op
 from passkit.ops.indices import zeros_of
@@ -207,3 +207,29 @@ unique = searching(
 unique.set_attr("FInferShape", _unique_shape)
 unique.set_attr("FInferType", lambda node, x: (x, int64))
 unique.set_attr("FGradient", _unique_gradient)
+
+
+# Where equal elements were first.
+
+
+def _vector_shape(node: Node, shape: Shape) -> Shape:
+    """The input's shape. Raises: ShapeError for what is no vector."""
+    if len(shape) != 1:
+        raise ShapeError(f"{node.where} needs a vector, got {show_shape(shape)}; reshape it")
+    return shape
+
+
+def _first(node: Node, x: Array) -> Array:
+    _, first, each = np.unique(x, return_index=True, return_inverse=True)
+    return first[each.reshape(-1)].astype(np.int64)
+
+
+first_positions = searching(
+    "first_positions",
+    ["x"],
+    _first,
+    "for each element of a vector the position of the first one that equals it",
+)
+first_positions.set_attr("FInferShape", _vector_shape)
+first_positions.set_attr("FInferType", giving(int64))
+first_positions.set_attr("FGradient", flat_gradient)

@@ -30,6 +30,16 @@ APPLIES = frozenset(
 ) | {"ResourceApplyKerasMomentum"}
 """Operators that change a variable by its gradient."""
 
+SPARSE_APPLIES = frozenset(
+    f"{kind}SparseApply{rule}"
+    for kind in ("", "Resource")
+    for rule in (
+        *("Momentum", "Adagrad", "AdagradV2", "RMSProp", "CenteredRMSProp", "Adadelta"),
+        *("Ftrl", "FtrlV2"),
+    )
+) | {"ResourceSparseApplyKerasMomentum"}
+"""The same for the rows of a variable that indices name."""
+
 SCATTERS = frozenset(
     f"{kind}Scatter{how}" for kind in ("", "Resource") for how in ("Add", "Sub", "Update")
 )

@@ -11,6 +11,7 @@ from typing import ClassVar, TypeAlias
 from attrs import define, field
 
 from passkit.frontends.tf_graphdef.value import Value
+from passkit.graph.node import Entry
 from passkit.values.dtype import DType
 from passkit.values.size import Extent, Shape
 
@@ -101,5 +102,62 @@ class Stacked(Opaque):
     """The shapes of items that were put there, for whoever makes the array."""
     what: ClassVar[str] = "a list of tensors"
 
+
+@define(eq=False)
+class Distinct(Opaque):
+    """The different elements of a vector of indices, as `Unique` finds them, not put together.
+
+    All n indices stay where they are. Those that equal an earlier one count for nothing: ``first``
+    says for each where the first one that equals it stands.
+    """
+
+    indices: Value = field(kw_only=True)
+    first: Entry = field(kw_only=True)
+    what: ClassVar[str] = (
+        "the different elements of a vector, as many as only a run knows; they may be indices of "
+        "Gather, Scatter* and SparseApply*"
+    )
+
+
+@define(eq=False)
+class OfDistinct(Opaque):
+    """The base of what follows from the different elements of a vector."""
+
+    source: Distinct = field(kw_only=True)
+
+
+@define(eq=False)
+class Places(OfDistinct):
+    """For each index where it is among the different ones."""
+
+    what: ClassVar[str] = (
+        "the places of elements among the different ones; they may be ids of UnsortedSegmentSum, "
+        "and indices of Gather from what Unique's first result gathered"
+    )
+
+
+@define(eq=False)
+class Count(OfDistinct):
+    """How many different ones there are: a number, or the shape of them."""
+
+    is_shape: bool = False
+    what: ClassVar[str] = (
+        "how many different elements a vector has, which only a run knows; it may be the number "
+        "of segments of UnsortedSegmentSum"
+    )
+
+
+@define(eq=False)
+class Rows(OfDistinct):
+    """A row for each different index, where that is first; the other rows count for nothing."""
+
+    value: Value = field(kw_only=True)
+    what: ClassVar[str] = (
+        "a row for each different index, as many as only a run knows; they may be changed one by "
+        "one, and be updates of Scatter* and SparseApply*"
+    )
+
+
+OF_UNIQUE = (Distinct, OfDistinct)
 
 Anything: TypeAlias = Value | Opaque

@@ -15,7 +15,15 @@ from attrs import define, field, frozen
 from passkit.errors import ModelError, PasskitError
 from passkit.frontends.tf_graphdef.body import ARGUMENT, EXITS, Body, Ref, order, reached
 from passkit.frontends.tf_graphdef.library import Library
-from passkit.frontends.tf_graphdef.opaque import Anything, Dead, Handle, Missing, Opaque, Variable
+from passkit.frontends.tf_graphdef.opaque import (
+    OF_UNIQUE,
+    Anything,
+    Dead,
+    Handle,
+    Missing,
+    Opaque,
+    Variable,
+)
 from passkit.frontends.tf_graphdef.proto import Budget, NodeDef, called, short
 from passkit.frontends.tf_graphdef.table import NODE_NBYTES, TABLE, build
 from passkit.frontends.tf_graphdef.value import Call, Value
@@ -198,6 +206,8 @@ class Scope:
         if not self.inside and site.number in program.inputs:
             return (program.inputs[site.number](call, inputs),)
         structure = program.structures.get(op)
+        if op in UNIQUE and any(isinstance(x, OF_UNIQUE) for x in inputs):
+            structure = UNIQUE[op]
         if structure is not None:
             return structure(site, inputs)
         if any(isinstance(x, Dead) for x in inputs):
@@ -356,12 +366,25 @@ STRUCTURE: dict[str, Structure] = {}
 TRAINING: dict[str, Structure] = {}
 """The same for operators of models that are trained: draws, and updates of variables."""
 
+UNIQUE: dict[str, Structure] = {}
+"""What operators do with results of `Unique`, which have as many rows as only a run knows."""
+
 
 def structure(*names: str, trains: bool = False) -> Callable[[Structure], Structure]:
     """Enter a function into `STRUCTURE` or `TRAINING`, for one or more TensorFlow operators."""
 
     def enter(function: Structure) -> Structure:
         (TRAINING if trains else STRUCTURE).update(dict.fromkeys(names, function))
+        return function
+
+    return enter
+
+
+def of_unique(*names: str) -> Callable[[Structure], Structure]:
+    """Enter a function into `UNIQUE`, for one or more TensorFlow operators."""
+
+    def enter(function: Structure) -> Structure:
+        UNIQUE.update(dict.fromkeys(names, function))
         return function
 
     return enter

@@ -14,10 +14,12 @@ from passkit.frontends.tf_graphdef.opaque import Anything, Handle, Variable
 from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.scope import Site, read, structure
 from passkit.frontends.tf_graphdef.structures.calls import unreachable
+from passkit.frontends.tf_graphdef.structures.distinct import written_rows
 from passkit.frontends.tf_graphdef.structures.variables import fitting, variable_of
 from passkit.frontends.tf_graphdef.value import value_of
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry
+from passkit.values.size import Extent
 
 Rule = Callable[..., Sequence[Entry]]
 """The new values of the variables, in the order in which they stand."""
@@ -163,6 +165,18 @@ def _apply(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
     if (found := unreachable(site, inputs)) is not None:
         return found
     variables = [variable_of(site, x) for x in inputs[:count]]
+    old = alike(site, variables)
+    rest = [
+        number(site, variables[0], name, site.value(x).entry, old[0])
+        for name, x in zip(names, inputs[count:], strict=True)
+    ]
+    for variable, new in zip(variables, rule(site, *old, *rest), strict=True):
+        variable.value = fitting(site, variable, value_of(new))
+    return (inputs[0],)
+
+
+def alike(site: Site, variables: Sequence[Variable]) -> list[Entry]:
+    """What variables hold. Raises: ModelError where their types or shapes differ."""
     old = [read(site.program, v).entry for v in variables]
     for variable, entry in zip(variables, old, strict=True):
         if (entry.dtype, entry.shape) != (old[0].dtype, old[0].shape):
@@ -171,18 +185,14 @@ def _apply(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
                 f"{show_shape(old[0].shape)}, with {short(variable.name)}, {entry.dtype}"
                 f"{show_shape(entry.shape)}; they need one type and shape"
             )
-    rest = [
-        _number(site, variables[0], name, x, old[0])
-        for name, x in zip(names, inputs[count:], strict=True)
-    ]
-    for variable, new in zip(variables, rule(site, *old, *rest), strict=True):
-        variable.value = fitting(site, variable, value_of(new))
-    return (inputs[0],)
+    return old
 
 
-def _number(site: Site, variable: Variable, name: str, given: Anything, like: Entry) -> Entry:
-    """An input of a rule: a gradient has the variable's shape, anything else is one number."""
-    entry = site.value(given).entry
+def number(site: Site, variable: Variable, name: str, entry: Entry, like: Entry) -> Entry:
+    """An input of a rule: a gradient has the variable's shape, anything else is one number.
+
+    Raises: ModelError for one of another type or shape.
+    """
     wanted = like.shape if name in ("grad", "delta") else ()
     known = entry.shape is not None
     same = known and len(entry.shape or ()) == len(wanted or ())
@@ -206,15 +216,25 @@ def _scatter(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
     if (found := unreachable(site, inputs)) is not None:
         return found
     variable = variable_of(site, inputs[0])
-    at, rows = (site.value(x).entry for x in inputs[1:])
+    old = read(site.program, variable).entry
+    at, rows = written_rows(site, inputs[1], inputs[2], rows_of(site, variable, old))
     if at.dtype is None or not at.dtype.is_integer or rows.dtype != variable.dtype:
         raise ModelError(
             f"{site.where} needs integers and rows of {variable.dtype} for the variable "
             f"{short(variable.name)}, got {at.dtype} and {rows.dtype}"
         )
-    old = read(site.program, variable).entry
     how = site.call.node.op.removeprefix("Resource").removeprefix("Scatter").lower()
     points = ops.expand_dims(at, axis=-1)
     new = getattr(ops, f"tensor_scatter_nd_{how}")(old, points, rows)
     variable.value = fitting(site, variable, value_of(new))
     return (inputs[0],) if isinstance(inputs[0], Handle) else ()
+
+
+def rows_of(site: Site, variable: Variable, held: Entry) -> Extent:
+    """How many rows a variable has. Raises: ModelError for one that is a single number."""
+    if not held.shape:
+        raise ModelError(
+            f"{site.where} changes rows of the variable {short(variable.name)}, which has the "
+            f"shape {show_shape(held.shape)} and no rows"
+        )
+    return held.shape[0]

@@ -10,7 +10,13 @@ from attrs import field, frozen
 from passkit.errors import PasskitError
 from passkit.frontends.tf_graphdef.body import Body, Ref
 from passkit.frontends.tf_graphdef.inputs import Maker
-from passkit.frontends.tf_graphdef.library import APPLIES, ASSIGNS, SCATTERS, Library
+from passkit.frontends.tf_graphdef.library import (
+    APPLIES,
+    ASSIGNS,
+    SCATTERS,
+    SPARSE_APPLIES,
+    Library,
+)
 from passkit.frontends.tf_graphdef.missing import refuse_missing
 from passkit.frontends.tf_graphdef.model import Model
 from passkit.frontends.tf_graphdef.opaque import Anything, Variable
@@ -55,7 +61,7 @@ class Trainer:
     @library.default
     def _changing(self) -> Library:
         functions = self.model.graph.library.function
-        changing = ASSIGNS | APPLIES | SCATTERS
+        changing = ASSIGNS | APPLIES | SPARSE_APPLIES | SCATTERS
         return Library(functions, self.model.where, self.model.budget, changing)
 
     def trace(

@@ -40,7 +40,10 @@ def begun(name: str, **options: Any) -> tuple[tf_graphdef.Session, dict[str, Any
     return session, {f"{k}:0": v for k, v in found.feeds.items()}
 
 
-NAMES = ("lenet", "lenet_ref", "perceptron", "logistic", "rules", "rules_ref")
+NAMES = (
+    *("lenet", "lenet_ref", "perceptron", "logistic", "rules", "rules_ref"),
+    *("embeddings", "embeddings_ref"),
+)
 
 
 @pytest.mark.parametrize("name", NAMES)

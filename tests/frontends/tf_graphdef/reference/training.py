@@ -172,6 +172,69 @@ def _raw(tf: Any, v1: Any, x: Any, parts: list[Any], start: Any) -> list[Any]:
     return made
 
 
+def embeddings(tf: Any, rng: Any) -> dict[str, Any]:
+    """A table for each optimizer whose looked up rows are trained; indices repeat."""
+    v1 = tf.compat.v1
+    rows, again = v1.placeholder("int64", (None,), "rows"), v1.placeholder("int32", (2, 2), "again")
+    train, start = v1.train, v1.random_normal_initializer(0, 1, 7)
+    optimizers = {
+        "momentum": train.MomentumOptimizer(0.3, 0.8),
+        "nesterov": train.MomentumOptimizer(0.3, 0.8, use_nesterov=True),
+        "adagrad": train.AdagradOptimizer(0.3),
+        "rms": train.RMSPropOptimizer(0.1, momentum=0.5),
+        "centered": train.RMSPropOptimizer(0.1, centered=True),
+        "adam": train.AdamOptimizer(0.1),
+        "adadelta": train.AdadeltaOptimizer(1.0, epsilon=0.1),
+        "ftrl": train.FtrlOptimizer(0.3, l1_regularization_strength=0.05,
+                                    l2_regularization_strength=0.02),
+        "shrunk": train.FtrlOptimizer(0.3, name="Two",
+                                      l2_shrinkage_regularization_strength=0.1),
+    }
+    made, parts = [], []
+    for k, (name, optimizer) in enumerate(optimizers.items()):
+        table = v1.get_variable(name, ((6, 2), (6,), (6, 1, 2))[k % 3], initializer=start)
+        part = tf.reduce_sum(tf.square(tf.sin(tf.nn.embedding_lookup(table, rows)) - 0.5))
+        part += tf.reduce_sum(tf.square(tf.gather(table, again)))
+        parts.append(part)
+        made.append(optimizer.minimize(part, var_list=[table]))
+    if v1.resource_variables_enabled():
+        made += _raw_rows(tf, v1, rows, parts, start)
+    tf.add_n(parts, name="loss")
+    tf.group(*made, name="train")
+    return {"rows": np.array([1, 3, 1, 0, 3, 3]), "again": np.array([[3, 4], [4, 0]], "int32")}
+
+
+def _raw_rows(tf: Any, v1: Any, rows: Any, parts: list[Any], start: Any) -> list[Any]:
+    """Updates that no optimizer of TensorFlow 1 makes, and Adam for the looked up rows alone."""
+    raw, made, zeros = tf.raw_ops, [], v1.zeros_initializer()
+
+    def new(name: str, *slots: str) -> tuple[Any, list[Any], Any, Any]:
+        w = v1.get_variable(name, (6, 2), initializer=start)
+        found = [v1.get_variable(f"{name}_{k}", (6, 2), initializer=zeros) for k in slots]
+        ids, places = tf.unique(rows)
+        part = tf.reduce_sum(tf.square(tf.gather(tf.gather(w, ids), places) - 0.5))
+        parts.append(part)
+        each = tf.square(tf.nn.embedding_lookup(w, rows))
+        g = tf.gradients([each], [w])[0]
+        g = tf.math.unsorted_segment_sum(g.values, places, tf.size(ids))
+        return w, found, g, ids
+
+    w, (a,), g, ids = new("keras", "a")
+    made.append(raw.ResourceSparseApplyKerasMomentum(
+        var=w.handle, accum=a.handle, lr=0.1, grad=g, indices=ids, momentum=0.9,
+        use_nesterov=True))
+    w, (a,), g, ids = new("adagrad2", "a")
+    made.append(raw.ResourceSparseApplyAdagradV2(
+        var=w.handle, accum=a.handle, lr=0.1, epsilon=1e-3, grad=g, indices=ids))
+    w, (m, v), g, ids = new("lazy", "m", "v")
+    first = 0.9 * tf.gather(m, ids) + 0.1 * g
+    second = 0.99 * tf.gather(v, ids) + 0.01 * tf.square(g)
+    made.append(v1.scatter_update(m, ids, first))
+    made.append(v1.scatter_update(v, ids, second))
+    made.append(v1.scatter_sub(w, ids, 0.1 * first / (tf.sqrt(second) + 1e-7)))
+    return made
+
+
 Maker = Callable[[Any, Any], dict[str, Any]]
 MODELS: dict[str, tuple[Maker, bool]] = {
     "lenet": (lenet, True),
@@ -180,6 +243,8 @@ MODELS: dict[str, tuple[Maker, bool]] = {
     "logistic": (logistic, True),
     "rules": (rules, True),
     "rules_ref": (rules, False),
+    "embeddings": (embeddings, True),
+    "embeddings_ref": (embeddings, False),
 }
 """Each with whether its variables are resources."""
 
