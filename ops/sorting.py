@@ -15,7 +15,7 @@ from passkit.errors import ShapeError
 from passkit.graph.infer import demand, same_dtype_rule, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, Op, OpPattern, register_op
-from passkit.ops.indices import zeros_of
+from passkit.ops.indices import check_indices, zeros_of
 from passkit.ops.rules import extents, make, one_axis
 from passkit.values.dtype import DType, dtype_of, int32, int64
 from passkit.values.size import Extent, Shape
@@ -224,12 +224,18 @@ def _first(node: Node, x: Array) -> Array:
     return first[each.reshape(-1)].astype(np.int64)
 
 
+def _positions_type(node: Node, x: DType) -> DType:
+    """Positions. Raises: DTypeError for what is no integers."""
+    check_indices(node, x, "elements")
+    return int64
+
+
 first_positions = searching(
     "first_positions",
     ["x"],
     _first,
-    "for each element of a vector the position of the first one that equals it",
+    "for each of a vector of integers the position of the first one that equals it",
 )
 first_positions.set_attr("FInferShape", _vector_shape)
-first_positions.set_attr("FInferType", giving(int64))
+first_positions.set_attr("FInferType", _positions_type)
 first_positions.set_attr("FGradient", flat_gradient)

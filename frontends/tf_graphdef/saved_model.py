@@ -26,10 +26,10 @@ _INIT = "__saved_model_init_op"
 
 
 class Weights:
-    """The checkpoint of a SavedModel, opened when a variable is first asked for."""
+    """The checkpoint of a model, opened when a variable is first asked for."""
 
-    def __init__(self, folder: Path, budget: Budget) -> None:
-        self.prefix, self.budget = folder / "variables" / "variables", budget
+    def __init__(self, prefix: Path, budget: Budget) -> None:
+        self.prefix, self.budget = prefix, budget
         self._bundle: Bundle | None = None
         self._objects: Any = None
         self._names: dict[str, str] = {}
@@ -55,6 +55,10 @@ class Weights:
             if key is not None and key in keys:
                 return key
         return None
+
+    def names(self) -> list[str]:
+        """What variables may be called: by objects, and by keys; the first thousand, for hints."""
+        return [n[:200] for n in [*self._names, *self.bundle.keys][:1000]]
 
     def key_of(self, number: int) -> str | None:
         """The key of the variable that is the object of a number."""
@@ -93,9 +97,8 @@ def from_folder(
     budget = budget_for(len(data) + size, max_nbytes)
     read = parse if found[0].suffix == ".pb" else parse_text
     saved = read(data, short(str(found[0])), budget, "SavedModel")
-    return _model(
-        _meta_graph(saved, tags, where), Weights(folder, budget), where, budget, signature
-    )
+    weights = Weights(folder / "variables" / "variables", budget)
+    return _model(_meta_graph(saved, tags, where), weights, where, budget, signature)
 
 
 def _meta_graph(saved: Any, tags: Sequence[str], where: str) -> Any:

@@ -106,3 +106,6 @@ def _unique(x: Array, size: int) -> tuple[Array, Array]:
 
 
 calls("unique", _unique, [call((3, 4), size=12), call(rising(9), size=4)], kinds="iuf")
+calls("first_positions",
+      lambda x: np.array([list(x).index(e) for e in x], np.int64),
+      [call(np.array([3, 1, 3, 0, 1, 3])), call(np.array([7]))], kinds="i")

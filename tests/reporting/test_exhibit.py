@@ -122,7 +122,7 @@ def test_the_page_is_fresh(
 ORDER = "an order is found by comparing elements as data tells, not by an index map: NumPy sorts"
 LAPACK = "matrices are taken apart by LAPACK, through NumPy"
 IN_NUMPY = {
-    **dict.fromkeys(("sort", "argsort", "top_k", "unique"), ORDER),
+    **dict.fromkeys(("sort", "argsort", "top_k", "unique", "first_positions"), ORDER),
     **dict.fromkeys(("median", "quantile", "random_permutation", "shuffle"), f"it sorts; {ORDER}"),
     **dict.fromkeys(("cholesky", "det", "eigh", "eigvalsh", "expm", "inv", "lstsq"), LAPACK),
     **dict.fromkeys(("matrix_rank", "matrix_solve", "matrix_triangular_solve", "pinv"), LAPACK),

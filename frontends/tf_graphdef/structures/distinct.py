@@ -105,10 +105,7 @@ def _first_of_shape(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything
 
 def _refused(site: Site, *inputs: Anything) -> Value:
     """Raises: ModelError for what an operator cannot take of `Unique`."""
-    for x in inputs:
-        if isinstance(x, OF_UNIQUE):
-            return site.value(x)
-    raise AssertionError("one of these is of Unique")
+    return site.value(next(x for x in inputs if isinstance(x, OF_UNIQUE)))
 
 
 @of_unique("UnsortedSegmentSum")

@@ -22,23 +22,28 @@ from passkit.frontends.tf_graphdef.scope import Every, Site, read, structure
 from passkit.frontends.tf_graphdef.structures.calls import unreachable
 from passkit.frontends.tf_graphdef.table import build
 from passkit.frontends.tf_graphdef.tensor import shape_from
-from passkit.frontends.tf_graphdef.value import Value, value_of
+from passkit.frontends.tf_graphdef.value import Call, Value, value_of
 from passkit.graph.infer import show_shape
 from passkit.ops.rules import make
 from passkit.values.dtype import dtype_of
 
+VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 
-@structure("VarHandleOp", "VariableV2", "Variable")
+
+@structure(*VARIABLES)
 def _variable(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
     """The handle of a variable; nodes that share a name share it."""
-    call = site.call
+    made = declared(site.call)
+    variable = site.program.variables.setdefault(made.name, made)
+    by_reference = site.call.node.op != "VarHandleOp"
+    return (Handle(site.call.name, variable=variable, by_reference=by_reference),)
+
+
+def declared(call: Call) -> Variable:
+    """The variable that a node stands for."""
     name = call.attr("shared_name", "s", b"").decode("utf-8", "replace") or call.node.name
-    variables = site.program.variables
-    if name not in variables:
-        shape = shape_from(call.attr("shape", "shape"), call.where)
-        variables[name] = Variable(name, call.dtype("dtype"), _known(shape))
-    by_reference = call.node.op != "VarHandleOp"
-    return (Handle(call.name, variable=variables[name], by_reference=by_reference),)
+    shape = shape_from(call.attr("shape", "shape"), call.where)
+    return Variable(name, call.dtype("dtype"), _known(shape))
 
 
 def _known(shape: tuple[int | None, ...] | None) -> tuple[int, ...] | None:
@@ -109,7 +114,7 @@ def _assign(site: Site, inputs: Sequence[Anything]) -> Sequence[Anything]:
         if site.program.run_number is not None:
             raise ModelError(
                 f"{site.where} restores the variable {short(inputs[0].variable.name)} from a "
-                f"checkpoint; state.load of an .npz file does that here"
+                f"checkpoint; session.restore of its path does that here"
             )
         inputs[0].variable.key = inputs[1].key
         return (inputs[0],)

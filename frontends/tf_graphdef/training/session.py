@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from passkit.frontends.tf_graphdef.opaque import Variable
 from passkit.frontends.tf_graphdef.proto import called
 from passkit.frontends.tf_graphdef.source import Source, read_model
 from passkit.frontends.tf_graphdef.tensor import dtype_from, shape_from
+from passkit.frontends.tf_graphdef.training.checkpoints import restored
 from passkit.frontends.tf_graphdef.training.tracing import Trainer
 from passkit.frontends.tf_graphdef.value import Call, Value, value_of
 from passkit.frontends.tinyflow import session as tinyflow
@@ -39,7 +41,8 @@ class Session(tinyflow.Session):
     names, in any structure: ``"loss:0"`` is a tensor, ``"train"`` an operation, which gives None.
     A run is compiled for the shapes of what is fed; ``shapes`` says which sizes of a placeholder
     stay unknown, so that one compiled run serves all of them: ``{"x": ("n", 784), "y": ("n",)}``.
-    ``session.state`` holds the variables by name, and saves and loads them as ``.npz``.
+    ``session.state`` holds the variables by name, and saves and loads them as ``.npz``; `restore`
+    reads TensorFlow's checkpoints.
     """
 
     def __init__(
@@ -70,6 +73,27 @@ class Session(tinyflow.Session):
         number = self.graph.run_number
         self._trainer = Trainer(self.model, body, number, makers, max_rounds, is_set=self._is_set)
         self._plans: OrderedDict[Any, Any] = OrderedDict()
+
+    def restore(
+        self,
+        prefix: str | PathLike[str],
+        variables: Iterable[str] | Mapping[str, str] | None = None,
+        max_nbytes: int | None = None,
+    ) -> None:
+        """Give variables the values of a checkpoint that TensorFlow wrote; all of them or none.
+
+        ``prefix`` is the path that TensorFlow's Saver or Checkpoint returned; the files are
+        ``prefix.index`` and ``prefix.data-…``. ``variables`` are names of those to restore, or
+        say for names in the checkpoint what the graph calls them; by default all of the graph's.
+
+        Raises: ModelError naming each variable that the checkpoint lacks, or has in another shape
+        or type, and files that are missing or damaged.
+        """
+        found = restored(self.model, self._trainer.body, prefix, variables, max_nbytes)
+        with self.state.lock:
+            self.state.holding(Graph([entry for entry, _ in found]))
+            for entry, array in found:
+                self.state[entry.node.name] = array
 
     def _plan(self, fetches: Any, feeds: Mapping[Any, Any]) -> Any:
         shapes = tuple(

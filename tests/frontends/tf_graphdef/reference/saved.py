@@ -33,6 +33,7 @@ DIGITS = ROOT / "examples" / "models" / "digits"
 
 CANNOT = {
     "expm": "TensorFlow has it as Python code only",
+    "first_positions": "how many elements TensorFlow's Unique finds is data",
     "gcd": "Euclid's loop",
     "lcm": "Euclid's loop",
     "segment_prod": "TensorFlow scatters no products",

@@ -1,7 +1,8 @@
 """Training graphs as TensorFlow 1 wrote them, with what three steps of it gave.
 
 Made by a Python that has TensorFlow: `PYTHON -m tests.frontends.tf_graphdef.reference.training`
-writes `fixtures/training/models.npz`. Tests read that; TensorFlow is not needed for them.
+writes `fixtures/training/models.npz` and a checkpoint. Tests read these; TensorFlow is not needed
+for them.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import numpy as np
 from attrs import frozen
 
 FILE = Path(__file__).parents[1] / "fixtures/training/models.npz"
+CHECKPOINT = FILE.with_name("perceptron.ckpt")
+"""What TensorFlow's Saver wrote after these steps of the model of that name."""
 STEPS = 3
 
 
@@ -266,6 +269,9 @@ def trained(tf: Any, name: str) -> dict[str, Any]:
             before = session.run(variables)
             found["losses"] = [session.run(["loss:0", "train"], given)[0] for _ in range(STEPS)]
             after = session.run(variables)
+            if name == CHECKPOINT.stem:
+                v1.train.Saver().save(session, str(CHECKPOINT), write_meta_graph=False,
+                                      write_state=False)
     for kind, values in (("feed", feeds), ("before", before), ("after", after)):
         found.update({f"{kind}|{k}": v for k, v in values.items()})
     return {f"{name}|{k}": v for k, v in found.items()}
