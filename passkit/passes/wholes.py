@@ -6,7 +6,7 @@ library of convolutions does not need.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
@@ -28,7 +28,7 @@ def wholes(graph: Graph, context: PassContext) -> Graph:
 
     def change(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
         rule = None if node.op is None else FWhole.get(node.op.name)
-        if rule is None or node.control or graph.names[node] in named:
+        if rule is None or node.control or any(graph.names.get(n) in named for n in _behind(node)):
             return None
         now = node.replaced(inputs)
         made = rule(now)
@@ -37,3 +37,11 @@ def wholes(graph: Graph, context: PassContext) -> Graph:
         return made.node.replaced(name=node.name).entries  # type: ignore[no-any-return]
 
     return graph.rebuild(change)
+
+
+def _behind(node: Node) -> Iterator[Node]:
+    """A node, what it reads, and what that reads: a view, and its array in another shape."""
+    yield node
+    for e in node.inputs:
+        yield e.node
+        yield from (inner.node for inner in e.node.inputs)

@@ -7,6 +7,7 @@ the bits of a result do not depend on the number of threads.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from ctypes import byref, c_int, c_void_p
 from functools import lru_cache
 from itertools import pairwise
@@ -109,22 +110,33 @@ def _table(c: Geometry) -> tuple[Any, int]:
 
     And the bytes of scratch that these need.
     """
-    parts, found = parts_of(c), library()
-    try:
-        if found is None or min(c.batch, *c.result, c.channels, c.filters, *c.window) < 1:
-            raise FailedError("there is no library, or nothing to do")
-        with found.single():
-            making = MakingProducts(found, c)
-            records = [making.record(part) for part in parts]
-        head = _head(found, making.plain(), len(parts))
-    except FailedError:
-        records, head = [[0] * 9] * len(parts), [0] * 8 + [len(parts)]
+    parts = parts_of(c)
+    records, head, most = _made(c, parts) or ([[0] * 9] * len(parts), [0] * 8 + [len(parts)], 0)
     lines = prod(c.result[_axis(c) + 1 : -1])
     rows = [[*own, part.image, part.images, part.first * lines, (part.last - part.first) * lines]
             for own, part in zip(records, parts, strict=True)]
     scratch = max((own[8] for own in records), default=0)
     table = np.array([*head, *(n for row in rows for n in row)], np.int64)
-    return table, scratch + (making.most if head[0] else 0)
+    return table, scratch + most
+
+
+def _made(c: Geometry, parts: Sequence[Part]) -> tuple[list[list[int]], list[int], int] | None:
+    """The records of parts, what is before them, and the bytes of a filter in the library's layout.
+
+    None where there is no library, nothing fast in it, or a part that sees padding only.
+    """
+    found = library()
+    if found is None or min(c.batch, *c.result, c.channels, c.filters, *c.window) < 1:
+        return None
+    try:
+        with found.single():
+            making = MakingProducts(found, c)
+            if any(a >= b for a, b in (making.needed(p.first, p.last) for p in parts)):
+                return None
+            records = [making.record(part) for part in parts]
+        return records, _head(found, making.plain(), len(parts)), making.most
+    except FailedError:
+        return None
 
 
 def _head(found: Library, plain: c_void_p, parts: int) -> list[int]:
@@ -143,8 +155,6 @@ class MakingProducts(Making):
         """The record of a part. Raises: FailedError where the library has nothing fast for it."""
         c, lib = self.c, self.lib
         start, stop = self.needed(part.first, part.last)
-        if stop <= start:
-            raise FailedError("a part sees padding only")
         at = self.placed(part.first, part.last, start, stop, part.images)
         forward, description, filters = c_void_p(), c_void_p(), lib.kind(self.filter_dims())
         lib(

@@ -22,12 +22,13 @@ ONEDNN = 2
 
 SMALL = 1_000_000
 """Products of that many multiplications OpenBLAS has kernels for that copy nothing."""
-TILE, TILE_NBYTES, MOST = 1_500_000, 1 << 19, 8
-"""Multiplications, or bytes, of a tile; there are at most so many tiles."""
+TILE, TILE_NBYTES, MOST = 250_000, 1 << 19, 8
+"""Multiplications, which take 5 us, or bytes of a tile; there are at most so many tiles."""
 THIN, ACROSS_TRANSPOSED = 16, 256
 """Columns below which a library pads, and those that oneDNN needs of a transposed right factor."""
-ROWS, COLUMNS = 32, 128
-"""Of a tile, at least; twice as many where the right factor is transposed, which copies it."""
+FEW, ROWS, COLUMNS = 16, 32, 128
+"""Of a tile, at least, few where nothing is copied; twice as many where the right factor is
+transposed, which copies it."""
 
 
 @cache
@@ -81,10 +82,12 @@ def tiles_of(m: int, n: int, k: int, batch: int, trans_b: bool) -> tuple[int, in
     out its own part of both factors.
     """
     if n < THIN:
-        return _even(m, -(-m * n * k // SMALL), 8), n
+        return _even(m, min(m * n * k // TILE, MOST), 8), n
     work = max(m * n * k // TILE, 4 * (m * k + k * n + m * n) // TILE_NBYTES)
     wanted = min(work, -(-MOST // batch))
-    rows, columns = (2 * ROWS, 2 * COLUMNS) if trans_b else (ROWS, COLUMNS)
+    rows, columns = (FEW if m * n * k <= SMALL else ROWS), COLUMNS
+    if trans_b:
+        rows, columns = 2 * rows, 2 * columns
     most = max(1, m // rows), max(1, n // columns)
     cuts = [(d, c) for d in (1, 2, 4, 8) for c in (1, 2, 4, 8)
             if d <= most[0] and c <= most[1] and d * c <= max(wanted, 1)]

@@ -104,7 +104,8 @@ def test_tiles_are_even_and_copy_little() -> None:
     for m, n, k, batch, trans_b, tiles in [
         (64, 512, 784, 1, False, (32, 128)), (64, 512, 784, 1, True, (64, 256)),
         (100, 256, 784, 1, False, (56, 128)), (784, 256, 100, 1, False, (200, 128)),
-        (128, 10, 784, 1, False, (64, 10)), (1, 500, 800, 1, False, (1, 256)),
+        (128, 10, 784, 1, False, (32, 10)), (1, 500, 800, 1, False, (1, 256)),
+        (512, 32, 32, 1, False, (256, 32)), (32, 128, 128, 1, False, (16, 128)),
         (30, 40, 50, 1, False, (30, 40)), (512, 512, 512, 9, False, (512, 512)),
     ]:  # fmt: skip
         assert products.tiles_of(m, n, k, batch, trans_b) == tiles, (m, n, k)
