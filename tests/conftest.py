@@ -50,6 +50,8 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["PASSKIT_CACHE_DIR"] = str(folder / "cache")
         return
     config.stash[BOARD] = Board(raised.MATCHED, None)
+    if getattr(config.option, "maxschedchunk", 0) is None:  # few at a time: all end together
+        config.option.maxschedchunk = 4
     made = tempfile.mkdtemp(prefix="passkit-tests-")
     os.environ["PASSKIT_CACHE_DIR"] = made
     config.add_cleanup(lambda: shutil.rmtree(made, ignore_errors=True))
