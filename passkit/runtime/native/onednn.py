@@ -262,11 +262,14 @@ class Making:
             max(0, (o - 1) * s + r - p - n)
             for o, s, r, p, n in zip(result, c.stride[k:], reach, before, size, strict=True)
         ]
-        whole = prod(c.size[k:]) * c.channels, prod(c.result[k:]) * c.filters
         source, target = (images, c.channels, *size), (images, c.filters, *result)
+        steps = _last(source), _last(target)
+        if images > 1:  # for one image no step tells of a gap, which costs the fast primitives
+            whole = prod(c.size[k:]) * c.channels, prod(c.result[k:]) * c.filters
+            steps = (whole[0], *steps[0][1:]), (whole[1], *steps[1][1:])
         return Placed(
-            lib.kind(source, (whole[0], *_last(source)[1:])),
-            lib.kind(target, (whole[1], *_last(target)[1:])),
+            lib.kind(source, steps[0]),
+            lib.kind(target, steps[1]),
             (Dims(*c.stride[k:]), Dims(*(d - 1 for d in c.dilation[k:])), Dims(*before),
              Dims(*after)),
             (start * prod(c.size[k + 1 :]) * c.channels,

@@ -14,7 +14,7 @@ from attrs import evolve
 import passkit as pk
 from passkit.plan.target import cpu
 from passkit.program.executable import Executable
-from passkit.runtime.native import convolution, onednn
+from passkit.runtime.native import convolution, filters, onednn
 from passkit.runtime.native.onednn import Geometry
 from tests.ops import windowed
 from tests.teams import team_of
@@ -218,6 +218,19 @@ def test_answers_of_the_library_are_checked() -> None:
         library("dnnl_broken", 1)
     with pytest.raises(onednn.FailedError, match="only ref:any, a reference"):
         onednn.demand_fast(b"ref:any")
+
+
+@pytest.mark.skipif(onednn.library() is None, reason="onednn-cpu-gomp is not installed")
+@pytest.mark.parametrize("batch, size, channels", [(1, 28, 128), (8, 7, 512), (3, 56, 64)])
+def test_parts_of_images_have_fast_primitives(batch: int, size: int, channels: int) -> None:
+    """Where an image is cut in lines, each part and each gradient's part has one of its own."""
+    lines = (1, size, size)
+    c = Geometry(batch, lines, channels, channels, (1, 3, 3), lines, (1, 1, 1), (0, 1, 1),
+                 (1, 1, 1), 1)  # fmt: skip
+    found = onednn.primitives(c)
+
+    assert found is not None and found.parts > 1
+    assert filters._made(c, filters.parts_of(c)) is not None
 
 
 def test_without_the_wheel_there_is_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
