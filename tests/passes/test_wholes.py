@@ -92,6 +92,18 @@ def test_sums_are_right_and_their_bits_do_not_depend_on_threads(
     filters._table.cache_clear()
 
 
+def test_no_images_add_up_to_zeros() -> None:
+    """Whatever was in the result's place."""
+    x, y = pk.var("x", (0, 9, 10, 16)), pk.var("y", (0, 7, 8, 24))
+    exe = pk.compile(pk.Graph([pk.ops.window_products(x, y, window=(3, 3))]))
+    feeds = {v.node.name: np.ones(v.shape, "f4") for v in (x, y)}
+    out = np.full((3, 3, 16, 24), np.nan, "f4")
+
+    exe(feeds, out=[out])
+
+    assert not out.any()
+
+
 def test_work_decides_about_parts() -> None:
     """Images are shared out; few large ones by their lines; small work is one part."""
 

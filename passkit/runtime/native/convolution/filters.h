@@ -34,6 +34,7 @@ static void products_by_windows(const Shape &s, const int64_t *part, void *const
   const int64_t image = s.size[0] * s.size[1] * s.size[2] * s.channels;
   const int64_t lines = s.result[0] * s.result[1], across = s.result[2];
   float *patches = (float *)scratch, beta = 0;
+  if (part[IMAGES] <= 0 || part[LINES] <= 0) memset(to, 0, m * n * sizeof(float));
   for (int64_t i = part[FIRST_IMAGE]; i < part[FIRST_IMAGE] + part[IMAGES]; i++)
     for (int64_t done = 0; done < part[LINES]; done += height, beta = 1) {
       const int64_t first = part[FIRST_LINE] + done;
