@@ -3,11 +3,40 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from attrs import frozen
 
 from passkit.selection.problem import Problem
 
 _Ways = dict[int, list[int]]
+
+
+@frozen
+class Choice:
+    """Disjoint patterns that make no cycle: which of them each operator is in."""
+
+    patterns: tuple[int, ...] = ()
+    gain: float = 0.0
+    owner: Mapping[int, int] = {}
+    last: int = -1
+
+    @classmethod
+    def of(cls, problem: Problem, patterns: Iterable[int]) -> Choice:
+        """Patterns of which that is known."""
+        found = tuple(sorted(patterns))
+        owner = {v: k for k in found for v in problem.patterns[k].members}
+        return cls(found, problem.gain(found), owner, max(owner, default=-1))
+
+    def and_(self, problem: Problem, k: int) -> Choice | None:
+        """The choice with pattern ``k`` as well; None where it cannot be chosen as well."""
+        members = problem.patterns[k].members
+        if not self.owner.keys().isdisjoint(members) or closes(problem, self, k):
+            return None
+        return Choice(
+            (*self.patterns, k), self.gain + problem.patterns[k].gain,
+            {**self.owner, **dict.fromkeys(members, k)}, max(self.last, *members),
+        )  # fmt: skip
 
 
 def cycles(problem: Problem, chosen: Collection[int]) -> list[frozenset[int]]:
@@ -18,6 +47,30 @@ def cycles(problem: Problem, chosen: Collection[int]) -> list[frozenset[int]]:
     """
     ways = _contracted(problem, chosen)
     return [_shortest(ways, knot) for knot in _knots(ways)]
+
+
+def closes(problem: Problem, chosen: Choice, k: int) -> bool:
+    """Whether pattern ``k`` would be on a cycle with chosen ones, which make none by themselves.
+
+    Only what is near the pattern is looked at: what is behind the last operator of all patterns
+    leads back to none of them.
+    """
+    members, patterns, users = problem.patterns[k].members, problem.patterns, problem.users
+    last = max(chosen.last, *members)
+    todo = [a for v in members for a in users[v] if a not in members and a <= last]
+    seen = set(todo)
+    while todo:
+        v = todo.pop()
+        owner = chosen.owner.get(v)
+        inside = (v,) if owner is None else patterns[owner].members
+        seen.update(inside)
+        for a in (a for u in inside for a in users[u]):
+            if a in members:
+                return True
+            if a <= last and a not in seen:
+                seen.add(a)
+                todo.append(a)
+    return False
 
 
 def _contracted(problem: Problem, chosen: Iterable[int]) -> _Ways:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from passkit.selection.cycles import cycles
+from passkit.selection.cycles import Choice, closes
 from passkit.selection.problem import Problem, Selection
 from passkit.selection.units import Units
 
@@ -37,23 +37,20 @@ def _swapped(problem: Problem, chosen: set[int], order: Iterable[int]) -> set[in
         met = overlaps[k] & chosen
         if problem.patterns[k].gain > problem.gain(met):
             tried += 1
-            trial = (chosen - met) | {k}
-            if not cycles(problem, trial):
-                chosen = trial
+            others = chosen - met
+            if not closes(problem, Choice.of(problem, others), k):
+                chosen = others | {k}
     return chosen
 
 
 def beam(problem: Problem, width: int = WIDTH) -> Selection:
     """Patterns from producers to consumers, of which some ``width`` best selections are kept."""
-    overlaps = problem.overlaps
-    kept: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
-    for k, pattern in enumerate(problem.patterns):
-        more = []
-        for gain, chosen in kept:
-            if overlaps[k].isdisjoint(chosen) and not cycles(problem, (*chosen, k)):
-                more.append((gain + pattern.gain, (*chosen, k)))
-        kept = sorted({*kept, *more}, key=lambda s: (-s[0], s[1]))[:width]
-    return selection(problem, kept[0][1], "beam")
+    kept = [Choice()]
+    for k in range(len(problem.patterns)):
+        more = [c.and_(problem, k) for c in kept]
+        kept += [c for c in more if c is not None]
+        kept = sorted(kept, key=lambda c: (-c.gain, c.patterns))[:width]
+    return selection(problem, kept[0].patterns, "beam")
 
 
 def selection(problem: Problem, chosen: Iterable[int], solver: str) -> Selection:

@@ -46,6 +46,16 @@ class Problem:
         ]
 
 
+    @cached_property
+    def users(self) -> Sequence[Sequence[int]]:
+        """For each operator those that need it."""
+        found: list[list[int]] = [[] for _ in self.needs]
+        for v, needs in enumerate(self.needs):
+            for n in needs:
+                found[n].append(v)
+        return found
+
+
 @frozen(eq=False)
 class Selection:
     """Patterns by number, what they gain, and what no selection gains more than.

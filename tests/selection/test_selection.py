@@ -11,7 +11,7 @@ import pytest
 
 from passkit.selection import exact as exact_module
 from passkit.selection import solver
-from passkit.selection.cycles import cycles
+from passkit.selection.cycles import Choice, closes, cycles
 from passkit.selection.exact import exact
 from passkit.selection.greedy import beam, greedy
 from passkit.selection.nested import is_nested, nested
@@ -93,6 +93,21 @@ def test_two_patterns_that_would_wait_for_each_other() -> None:
     assert len(problem.patterns) == 2
     assert cycles(problem, (0, 1)) == [frozenset((0, 1))]
     assert (found.chosen, found.gain, found.cuts, found.rounds) == ((1,), 3.0, 1, 1)
+
+
+def test_what_one_pattern_more_closes() -> None:
+    """Looking near a pattern finds a cycle where looking at the whole graph does, and no other."""
+    met = [0, 0]
+    for seed in range(300):
+        problem, chosen = random_problem(seed, ops=24, count=16), Choice()
+        for k in random.Random(seed).sample(range(len(problem.patterns)), len(problem.patterns)):
+            if chosen.owner.keys().isdisjoint(problem.patterns[k].members):
+                closed = bool(cycles(problem, (*chosen.patterns, k)))
+                more = chosen.and_(problem, k)
+                assert (more is None) == closed == closes(problem, chosen, k), (seed, k)
+                chosen = more or chosen
+                met[closed] += 1
+    assert met[0] > 500 and met[1] > 30, met
 
 
 def test_what_others_stand_between_is_no_pattern() -> None:
