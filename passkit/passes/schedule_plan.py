@@ -13,11 +13,11 @@ from passkit.graph.node import Entry, Node
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext, evaluator_of
 from passkit.plan.group import Group
-from passkit.plan.phases import parts_by
+from passkit.plan.phases import alone, parts_by
 from passkit.plan.phasing import passed_on
 from passkit.plan.planner import plan_group
-from passkit.plan.schedule import Schedule, Source, with_stream
-from passkit.plan.target import Target
+from passkit.plan.schedule import Schedule, Source, kept_near, with_stream
+from passkit.plan.target import DEVICES, Target
 from passkit.space.space import Infeasible
 from passkit.templating.template import Template
 from passkit.values.size import numel
@@ -45,6 +45,8 @@ def schedule_plan(graph: Graph, context: PassContext) -> Graph:
             plan = _obeying(node, group, target, *given[node])
         else:
             plan = _planned(node, group, context, evaluator)
+        if target.dialect in DEVICES:
+            plan = _kept_near(group, plan, target)
         plans[node] = _with_stream(graph, node, plan, target)
     return graph.with_attrs(schedule=Annotation("schedule", plans))
 
@@ -105,6 +107,14 @@ def _obeying(node: Node, group: Group, target: Target, name: str, template: Temp
             f"templates[{name!r}]: {node.where} cannot run so on {target.name}: {plan.reason}"
         )
     return plan
+
+
+def _kept_near(group: Group, plan: Schedule, target: Target) -> Schedule:
+    """The schedule with rows in shared memory; parts and phases decide for themselves."""
+    if not plan.parts:
+        return kept_near(plan, group.graph, target)
+    pairs = zip(alone(group, plan), plan.parts, strict=True)
+    return evolve(plan, parts=tuple(_kept_near(g, part, target) for g, part in pairs))
 
 
 def _with_stream(graph: Graph, node: Node, plan: Schedule, target: Target) -> Schedule:

@@ -11,13 +11,17 @@ from passkit.ast.stage import Place
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import FElement, OpPattern, TOpCost
-from passkit.plan.target import Target
+from passkit.plan.target import KIB, Target
 from passkit.space.layout import Layout
 from passkit.space.space import Axis, Role, Space, is_free, reduce_of
 from passkit.space.tiling import Composition
 from passkit.splits.split import Split
 from passkit.stitching.regions import Region
 from passkit.values.size import Extent, numel
+
+NEAR = 32 * KIB
+"""Bytes of a block's rows that had better be in shared memory: with so many, a multiprocessor has
+enough blocks."""
 
 
 class Source(Enum):
@@ -281,6 +285,28 @@ def with_stream(plan: Schedule, outputs: tuple[int, ...], target: Target) -> Sch
         for k in plan.kept
     )
     return evolve(plan, kept=kept, stream=outputs)
+
+
+def kept_near(plan: Schedule, graph: Graph, target: Target) -> Schedule:
+    """The schedule of a GPU's rows: what they keep in results that it is not moves to scratch.
+
+    What is written to a result goes to the second cache each time, scratch stays in the
+    multiprocessor. It has room for all rows of a block, or nothing moves.
+    """
+    far = [
+        k for k in plan.kept
+        if k.place is Place.GLOBAL and graph.outputs[k.output].node is not graph.nodes[k.value]
+    ]  # fmt: skip
+    values = sum(k in far or k.place is Place.SHARED for k in plan.kept)
+    row = numel(a.extent for a in plan.space.reduced) * 8 * values
+    rows = max(1, target.block // target.warp)
+    if plan.composition is not Composition.ROW or not isinstance(row, int):
+        return plan
+    if not far or row * rows > NEAR or row > target.scratch:
+        return plan
+    return evolve(
+        plan, kept=tuple(Kept(k.value, Place.SHARED) if k in far else k for k in plan.kept)
+    )
 
 
 def estimate(layout: Layout, target: Target, points: int | None = None) -> float:

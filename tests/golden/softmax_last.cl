@@ -1,4 +1,5 @@
 __kernel void softmax_last(__global const float *restrict x0, __global float *restrict y0, const long n0, const long n1, const long n2, const long n3, __local uchar *scratch, __local void *joined) {
+  __local float *const s0 = (__local float *)(scratch + 0);
   for (long tile = get_group_id(0); tile < n3; tile += get_num_groups(0)) {
     const long i0_end = tile * n1 + n1 < n0 ? tile * n1 + n1 : n0;
     for (long i0 = tile * n1; i0 < i0_end; ++i0) {
@@ -41,20 +42,20 @@ __kernel void softmax_last(__global const float *restrict x0, __global float *re
           const long i1_first = i1_bundle * 4;
           float x0_bundle[4];
           vstore4(vload4(0, x0 + i0 * n2 + i1_first), 0, x0_bundle);
-          float y0_bundle[4];
+          float s0_bundle[4];
           #pragma unroll
           for (int i1_k = 0; i1_k < 4; ++i1_k) {
             const float exp_1 = exp(x0_bundle[i1_k] - reduce_max_1);
             reduce_sum_1_lanes = reduce_sum_1_lanes + exp_1;
-            y0_bundle[i1_k] = exp_1;
+            s0_bundle[i1_k] = exp_1;
           }
-          vstore4(vload4(0, y0_bundle), 0, y0 + i0 * n2 + i1_first);
+          vstore4(vload4(0, s0_bundle), 0, s0 + i1_first);
         }
         const long i1_rest = i1_bundles * 4;
         for (long i1 = i1_rest + get_local_id(0); i1 < n2; i1 += get_local_size(0)) {
           const float exp_1 = exp(x0[i0 * n2 + i1] - reduce_max_1);
           reduce_sum_1_lanes = reduce_sum_1_lanes + exp_1;
-          y0[i0 * n2 + i1] = exp_1;
+          s0[i1] = exp_1;
         }
       }
       __local float *reduce_sum_1_all = (__local float *)joined;
@@ -74,17 +75,18 @@ __kernel void softmax_last(__global const float *restrict x0, __global float *re
         const long i1_bundles = n2 % 4 == 0 ? n2 / 4 : 0;
         for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
           const long i1_first = i1_bundle * 4;
+          float s0_bundle[4];
+          vstore4(vload4(0, s0 + i1_first), 0, s0_bundle);
           float y0_bundle[4];
-          vstore4(vload4(0, y0 + i0 * n2 + i1_first), 0, y0_bundle);
           #pragma unroll
           for (int i1_k = 0; i1_k < 4; ++i1_k) {
-            y0_bundle[i1_k] = y0_bundle[i1_k] / reduce_sum_1;
+            y0_bundle[i1_k] = s0_bundle[i1_k] / reduce_sum_1;
           }
           vstore4(vload4(0, y0_bundle), 0, y0 + i0 * n2 + i1_first);
         }
         const long i1_rest = i1_bundles * 4;
         for (long i1 = i1_rest + get_local_id(0); i1 < n2; i1 += get_local_size(0)) {
-          y0[i0 * n2 + i1] = y0[i0 * n2 + i1] / reduce_sum_1;
+          y0[i0 * n2 + i1] = s0[i1] / reduce_sum_1;
         }
       }
     }

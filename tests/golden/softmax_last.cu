@@ -1,4 +1,6 @@
 extern "C" __global__ void softmax_last(const float *__restrict__ x0, float *__restrict__ y0, const int64_t n0, const int64_t n1, const int64_t n2, const int64_t n3) {
+  extern __shared__ __align__(64) unsigned char scratch[];
+  float *const s0 = (float *)(scratch + 0 + threadIdx.y * (1216));
   for (int64_t tile = blockIdx.x; tile < n3; tile += gridDim.x) {
     const int64_t i0_end = tile * n1 + n1 < n0 ? tile * n1 + n1 : n0;
     for (int64_t i0 = tile * n1 + threadIdx.y; i0 < i0_end; i0 += blockDim.y) {
@@ -34,20 +36,20 @@ extern "C" __global__ void softmax_last(const float *__restrict__ x0, float *__r
           const int64_t i1_first = i1_bundle * 4;
           __align__(16) float x0_bundle[4];
           take_any(x0_bundle, x0 + i0 * n2 + i1_first);
-          __align__(16) float y0_bundle[4];
+          __align__(16) float s0_bundle[4];
           #pragma unroll
           for (int i1_k = 0; i1_k < 4; ++i1_k) {
             const float exp_1 = expf(x0_bundle[i1_k] - reduce_max_1);
             reduce_sum_1_lanes = reduce_sum_1_lanes + exp_1;
-            y0_bundle[i1_k] = exp_1;
+            s0_bundle[i1_k] = exp_1;
           }
-          put_any(y0 + i0 * n2 + i1_first, y0_bundle);
+          put_any(s0 + i1_first, s0_bundle);
         }
         const int64_t i1_rest = i1_bundles * 4;
         for (int64_t i1 = i1_rest + threadIdx.x; i1 < n2; i1 += blockDim.x) {
           const float exp_1 = expf(x0[i0 * n2 + i1] - reduce_max_1);
           reduce_sum_1_lanes = reduce_sum_1_lanes + exp_1;
-          y0[i0 * n2 + i1] = exp_1;
+          s0[i1] = exp_1;
         }
       }
       float reduce_sum_1 = reduce_sum_1_lanes;
@@ -60,17 +62,18 @@ extern "C" __global__ void softmax_last(const float *__restrict__ x0, float *__r
         const int64_t i1_bundles = n2 % 4 == 0 ? n2 / 4 : 0;
         for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
           const int64_t i1_first = i1_bundle * 4;
+          __align__(16) float s0_bundle[4];
+          take_any(s0_bundle, s0 + i1_first);
           __align__(16) float y0_bundle[4];
-          take_any(y0_bundle, y0 + i0 * n2 + i1_first);
           #pragma unroll
           for (int i1_k = 0; i1_k < 4; ++i1_k) {
-            y0_bundle[i1_k] = y0_bundle[i1_k] / reduce_sum_1;
+            y0_bundle[i1_k] = s0_bundle[i1_k] / reduce_sum_1;
           }
           put_any(y0 + i0 * n2 + i1_first, y0_bundle);
         }
         const int64_t i1_rest = i1_bundles * 4;
         for (int64_t i1 = i1_rest + threadIdx.x; i1 < n2; i1 += blockDim.x) {
-          y0[i0 * n2 + i1] = y0[i0 * n2 + i1] / reduce_sum_1;
+          y0[i0 * n2 + i1] = s0[i1] / reduce_sum_1;
         }
       }
     }

@@ -1,4 +1,5 @@
 __kernel void softmax_last(__global const float *restrict x0, __global float *restrict y0, const long n0, const long n1, const long n2, const long n3, __local uchar *scratch, __local void *joined) {
+  __local float *const s0 = (__local float *)(scratch + 0);
   for (long tile = get_group_id(0); tile < n3; tile += get_num_groups(0)) {
     const long i0_end = tile * n1 + n1 < n0 ? tile * n1 + n1 : n0;
     for (long i0 = tile * n1; i0 < i0_end; ++i0) {
@@ -44,7 +45,7 @@ __kernel void softmax_last(__global const float *restrict x0, __global float *re
           const float8 exp_1 = exp(x0_bundle - reduce_max_1);
           const float8 reduce_sum_1_term = exp_1;
           reduce_sum_1_whole = keep_float8(reduce_sum_1_whole, reduce_sum_1_whole + reduce_sum_1_term, i1_left);
-          put_global_float8(y0 + i0 * n2 + i1_first, exp_1, i1_left);
+          put_local_float8(s0 + i1_first, exp_1, i1_left);
         }
         float reduce_sum_1_whole_each[8];
         vstore8(reduce_sum_1_whole, 0, reduce_sum_1_whole_each);
@@ -71,8 +72,8 @@ __kernel void softmax_last(__global const float *restrict x0, __global float *re
         for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
           const long i1_first = i1_bundle * 8;
           const long i1_left = n2 - i1_first;
-          const float8 y0_bundle = take_global_float8(y0 + i0 * n2 + i1_first, i1_left);
-          put_global_float8(y0 + i0 * n2 + i1_first, y0_bundle / reduce_sum_1, i1_left);
+          const float8 s0_bundle = take_local_float8(s0 + i1_first, i1_left);
+          put_global_float8(y0 + i0 * n2 + i1_first, s0_bundle / reduce_sum_1, i1_left);
         }
       }
     }
