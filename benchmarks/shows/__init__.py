@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ torch_python = sys.executable
 """The interpreter that has PyTorch, where it is not that one."""
 tensorflow_python = ""
 """The interpreter that has TensorFlow, for what is measured beside the peers."""
+scripts = ""
+"""Where aymericdamien's TensorFlow-Examples are."""
 onnx_python = sys.executable
 """The interpreter that has ONNX Runtime, where it is not the peers'."""
 
@@ -59,6 +61,16 @@ class Row:
     def __str__(self) -> str:
         word = {True: "met", False: "NOT MET", None: "-"}[self.met]
         return f"{self.demand:<66} {word:<8} {self.found}"
+
+
+def ended(command: Sequence[str], option: str = "") -> Figure:
+    """The last line of a command, met where it ends well; not measured without the ``option``."""
+    if not all(command):
+        return Figure(f"{option} tells where that is", None)
+    done = subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True,
+                          check=False)
+    lines = (done.stdout.strip() or done.stderr.strip() or "it says nothing").splitlines()
+    return Figure(lines[-1], done.returncode == 0, lines)
 
 
 def measured(demand: Demand) -> Row:

@@ -200,7 +200,7 @@ DEMANDS: tuple[Demand, ...] = (
       for name, most in training.PAPER.items()),
     Demand("selected plans >= 0.95 of greedy's start by the clock, on all", clock, slow=True),
     Demand("best of PyTorch and JAX / passkit >= 1.4, none < 1.0: six programs",
-           training.speed, slow=True),
+           training.micro, slow=True),
     Demand("the same on a GPU", lambda: Figure("python benchmarks/show.py gpu", None)),
     Demand(f"plans and sources equal under {SEEDS} hash seeds", hash_seeds, slow=True),
     Demand("bi-rnn: Fusion, SchedulePlan, SharedMemPlan <= 60 s, equal groups once",

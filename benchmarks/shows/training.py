@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import shows
-from shows import ROOT, Demand, Figure, tests
+from shows import ROOT, Demand, Figure, ended, tests
 
 if TYPE_CHECKING:
     from training.timing import Result
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 PAPER = {"logistic": 4.6, "word2vec": 4.9, "bi-rnn": 6.8, "dyn-rnn": 7.8, "perceptron": 1.3,
          "var-encoder": 1.9}
 """FusionStitching, Table 3: kernels of TensorFlow over those of FusionStitching."""
+SAVED = "tests.frontends.tf_graphdef.reference.saved_training"
 OPERATORS = ROOT / "benchmarks" / "training" / "tensorflow_ops.json"
 FUSED = {"lenet": 19, "resnet-1": 82, "resnet-2": 136, "resnet-3": 190, "resnet-5": 298}
 """NNVM-Fusion: fused operators of Adam, of four distinct kernels."""
@@ -248,7 +249,7 @@ DEMANDS: tuple[Demand, ...] = (
     Demand("each variable stays where it is for 1,000 steps, and no step allocates",
            lambda: tests("tests/benchmarks/test_training.py", only="state_stays")),
     Demand("19 scripts of TensorFlow-Examples run 50 steps each",
-           lambda: Figure("python -m tests.tf1_scripts CHECKOUT", None)),
-    Demand("TensorFlow trains what tinyflow saved to the same losses", lambda: Figure(
-        "python -m tests.frontends.tf_graphdef.reference.saved_training PYTHON", None)),
+           lambda: ended(["-m", "tests.tf1_scripts", shows.scripts], "--scripts"), slow=True),
+    Demand("TensorFlow trains what tinyflow saved to the same losses",
+           lambda: ended(["-m", SAVED, shows.tensorflow_python], "--tensorflow"), slow=True),
 )  # fmt: skip

@@ -24,10 +24,13 @@ def _path(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         "shows",
         "shows.core",
         "shows.operators",
+        "shows.plans",
         "shows.stitch",
         "shows.tensorflow",
         "shows.training",
         "scaling",
+        "selections",
+        "planning",
         "startup",
         "workloads",
         "networks",
@@ -235,6 +238,26 @@ def test_whole_models_have_rows_of_their_own(monkeypatch: pytest.MonkeyPatch) ->
     assert tensorflow.start_up("cold", 5).found == "6.00 s: norm"
     assert not tensorflow.fewer().met  # fewer than ten
     assert "bytes 4.0 times fewer" in tensorflow.fewer().found
+
+
+def test_commands_whose_end_is_a_figure() -> None:
+    """The last line they print, met by their status; what was not said where is not measured."""
+    from shows import ended
+
+    good = ended(["-c", "print('one'); print('2 of 2 ran')"])
+    bad = ended(["-c", "raise SystemExit('1 of 2 ran')"])
+    assert (good.found, good.met, good.data) == ("2 of 2 ran", True, ["one", "2 of 2 ran"])
+    assert (bad.found, bad.met) == ("1 of 2 ran", False)
+    assert ended(["-c", ""], "--scripts").met is None
+
+
+def test_the_speed_of_plans_is_that_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The row asks for the six programs."""
+    from shows import plans, training
+
+    monkeypatch.setattr(training, "speed", lambda *names: names)
+    (row,) = (d for d in plans.DEMANDS if d.text.startswith("best of PyTorch and JAX"))
+    assert len(row.measure()) == 6  # type: ignore[arg-type]
 
 
 def test_speed_of_training_steps(monkeypatch: pytest.MonkeyPatch) -> None:
