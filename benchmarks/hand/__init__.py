@@ -222,6 +222,7 @@ KERNELS = {k.name: k for k in (
     Kernel("column_sum", lambda shapes: shapes[0][1:], _rows,
            lambda shapes: _threads() * shapes[0][-1]),
     Kernel("full_sum", lambda shapes: (), _elements),
+    Kernel("plain_sum", lambda shapes: (), _elements),
     Kernel("attention", _same, lambda shapes: shapes[0],
            lambda shapes: _threads() * (shapes[0][2] + 8) * -(-shapes[0][1] // 16) * 16),
     Kernel("figure1", _figure1, lambda shapes: (shapes[0][0], shapes[0][2], shapes[2][2]),

@@ -1,4 +1,4 @@
-// Softmax and layer norm over the last axis, and two sums.
+// Softmax and layer norm over the last axis, and sums.
 //
 // Rows are taken several at a time, so that the folds of one row hide behind those of the others.
 // Lanes past a row's end hold 0, whose exponential is 1: at -inf, scalef would underflow in them,
@@ -191,6 +191,27 @@ void norm_64_rows(const float *x, const float *g, const float *b, float *y, int6
   norm_wide<STREAM>(x, g, b, y, r, end, 64);
 }
 
+// Running sums of a thread's share: 128 of them, which read ahead of what is taken of each array.
+template <class Term>
+float summed(int64_t n, Term term) {
+  float part[256] = {};
+  share(n, 128, n >= 2 * SERIAL, [=, &part](int64_t begin, int64_t end) {
+    pack<8> s = 0.0f;
+    for (int64_t i = begin; i < end; i += 128) s = s + term(i);
+    float total = 0;
+    for (int k = 0; k < 8; ++k) total += hsum(s.v[k]);
+    part[omp_get_thread_num()] = total;
+  });
+  float total = 0;
+  for (float p : part) total += p;
+  return total;
+}
+
+inline void ahead(const float *x) {
+#pragma GCC unroll 8
+  for (int k = 0; k < 8; ++k) __builtin_prefetch(x + 2048 + 16 * k);
+}
+
 }  // namespace
 
 extern "C" {
@@ -256,29 +277,24 @@ void column_sum(void *const *buf, const int64_t *size) {
   }
 }
 
-// Sum of (x - y)^2 over n elements, a multiple of 128, in 128 running sums a thread.
+// Sum of (x - y)^2 over n elements, a multiple of 128.
 void full_sum(void *const *buf, const int64_t *size) {
   const float *x = (const float *)buf[0], *y = (const float *)buf[1];
-  int64_t n = size[0];
-  float part[256] = {};
-  share(n, 128, n >= 2 * SERIAL, [=, &part](int64_t begin, int64_t end) {
-    pack<8> s = 0.0f;
-    for (int64_t i = begin; i < end; i += 128) {
-      pack<8> d = load_pack<8>(x + i) - load_pack<8>(y + i);
-#pragma GCC unroll 8
-      for (int k = 0; k < 8; ++k) {
-        __builtin_prefetch(x + i + 2048 + 16 * k);
-        __builtin_prefetch(y + i + 2048 + 16 * k);
-      }
-      s = s + d * d;
-    }
-    float total = 0;
-    for (int k = 0; k < 8; ++k) total += hsum(s.v[k]);
-    part[omp_get_thread_num()] = total;
+  *(float *)buf[2] = summed(size[0], [=](int64_t i) {
+    pack<8> d = load_pack<8>(x + i) - load_pack<8>(y + i);
+    ahead(x + i);
+    ahead(y + i);
+    return d * d;
   });
-  float total = 0;
-  for (float p : part) total += p;
-  *(float *)buf[2] = total;
+}
+
+// Sum of n elements, a multiple of 128.
+void plain_sum(void *const *buf, const int64_t *size) {
+  const float *x = (const float *)buf[0];
+  *(float *)buf[1] = summed(size[0], [=](int64_t i) {
+    ahead(x + i);
+    return load_pack<8>(x + i);
+  });
 }
 
 }  // extern "C"
