@@ -235,21 +235,25 @@ def _back_shape(node: Node, shape: Shape) -> Shape:
 
 
 def _back_element(node: Node, index: Index, read: Reader) -> Expr:
-    """Source: w[n, (p + before - k * dilation) / stride, k, c] where that is a whole window."""
+    """Source: w[n, (p + before - k * dilation) / stride, k, c] where that is a whole window.
+
+    Quotients and remainders are those of p + before and of k * dilation, which are not negative, so
+    that where axes are cut by strides, and taps are known, little of them is left.
+    """
     shape = known_shape(node.inputs[0])
     count = len(node.params["size"])
     found = windows_of(node, node.params["size"], _whole(node, shape[1 + count : -1]))
     at: list[Expr] = []
     tests: list[Expr] = []
     for k in range(count):
-        s, d = found.stride[k], found.dilation[k]
+        stride = ast.size_of(found.stride[k])
         place = index[1 + k] + ast.size_of(found.before[k])
-        place = place - index[1 + count + k] * ast.size_of(d)
-        whole = place if s == 1 else place // ast.size_of(s)
-        tests.append(place >= ast.size_of(0))
-        if s != 1:
-            tests.append(ast.equal(whole * ast.size_of(s), place))
-        tests.append(whole < ast.size_of(shape[1 + k]))
+        back = index[1 + count + k] * ast.size_of(found.dilation[k])
+        if found.stride[k] != 1:
+            tests.append(ast.equal(place % stride, back % stride))
+            place, back = place // stride, back // stride
+        whole = place - back
+        tests += [whole >= ast.size_of(0), whole < ast.size_of(shape[1 + k])]
         at.append(whole)
     inside = tests[0]
     for test in tests[1:]:

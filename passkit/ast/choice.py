@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeGuard
 
-from passkit.ast import Binary, Const, Expr, Select, Unary, Var, const
-from passkit.ast.index import Extents, add, normal
+from passkit.ast import Binary, Const, Expr, Select, Unary, const
+from passkit.ast.index import Extents, add, count_of, expression, is_exact, normal
 from passkit.ast.tidy import replace_children
+from passkit.ast.walk import loads, variables
 from passkit.values import dtype as dt
 
 ORDERS = ("<", "<=", ">", ">=")
+COMPARISONS = (*ORDERS, "==", "!=")
 Outcome = Callable[[Expr], bool | None]
 
 
@@ -35,9 +38,14 @@ def by_extents(extents: Extents) -> Outcome:
     """What comparisons of indices say wherever their variables are below their extents."""
 
     def outcome(x: Expr) -> bool | None:
-        if not isinstance(x, Binary) or x.op not in ORDERS or x.a.dtype is not dt.int64:
+        if not _compares(x) or not is_exact(x, extents):
             return None
         low, high = _range(x, extents)
+        if x.op in ("==", "!="):
+            if low == high == 0:
+                return x.op == "=="
+            apart = (low is not None and low > 0) or (high is not None and high < 0)
+            return x.op == "!=" if apart else None
         if x.op in (">", "<="):  # of whole numbers: a > b is a >= b + 1
             low, high = (None if n is None else n - 1 for n in (low, high))
         if low is not None and low >= 0:
@@ -45,6 +53,27 @@ def by_extents(extents: Extents) -> Outcome:
         return x.op in ("<", "<=") if high is not None and high < 0 else None
 
     return outcome
+
+
+def shortened(x: Expr, extents: Extents) -> Expr:
+    """``x`` with comparisons of indices between sides that index algebra has made short.
+
+    Those of indices that are data stay as they are.
+    """
+    if _compares(x) and _counts(x, extents):
+        a, b = (expression(normal(side, extents)) for side in (x.a, x.b))
+        return Binary(x.op, a, b, x.dtype)
+    return replace_children(x, lambda child: shortened(child, extents))
+
+
+def _compares(x: Expr) -> TypeGuard[Binary]:
+    return isinstance(x, Binary) and x.op in COMPARISONS and x.a.dtype is dt.int64
+
+
+def _counts(x: Expr, extents: Extents) -> bool:
+    """Whether an expression is one of loop variables alone, which algebra may change."""
+    own = all(v.name in extents for v in variables(x)) and next(loads(x), None) is None
+    return own and is_exact(x, extents)
 
 
 def _range(x: Binary, extents: Extents) -> tuple[int | None, int | None]:
@@ -55,7 +84,7 @@ def _range(x: Binary, extents: Extents) -> tuple[int | None, int | None]:
     low: int | None = difference.constant
     high: int | None = difference.constant
     for atom, c in difference.terms:
-        top = extents.get(atom.name) if isinstance(atom, Var) else None
+        top = count_of(atom, extents)
         if top is None or not isinstance(c, int):
             return None, None
         if c < 0:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from attrs import frozen
 
 from passkit.ast import Binary, Call, Const, Expr, SizeOf, Unary, Var, is_const, size_of
+from passkit.ast.walk import walk
 from passkit.values import dtype as dt
 from passkit.values.size import Extent, Shape, Size, at_least, divide_exactly
 
@@ -177,6 +178,22 @@ def within(a: Sum, limit: Extent, extents: Extents) -> bool:
     """Whether 0 <= a < limit is certain."""
     highest = _highest(a, extents)
     return highest is not None and at_least(a.constant, 0) and at_least(limit, highest + 1)
+
+
+def is_exact(x: Expr, extents: Extents) -> bool:
+    """Whether nothing in an index is divided that may be negative, of which algebra rounds less."""
+    return not any(
+        isinstance(part, Binary) and part.op in ("//", "%") and _falls(normal(part.a, extents))
+        for part in walk(x)
+    )
+
+
+def count_of(atom: Expr, extents: Extents) -> Extent | None:
+    """How many values from 0 on an atom may have at most; None where it may have others."""
+    if isinstance(atom, Binary) and _falls(normal(atom.a, extents)):
+        return None
+    top = _top(atom, extents)
+    return None if top is None else top + 1
 
 
 def _highest(a: Sum, extents: Extents) -> Extent | None:

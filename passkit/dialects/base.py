@@ -56,11 +56,13 @@ class PairTemplates:
     ``rows`` are those of what stands around them; ``loop`` is the loop over {rows} of {length}
     elements, to its ``end``. No single one is left where their number is ``even``. ``fixed`` is the
     loop of their vectors. ``values`` loads a number of each row, ``value`` is that as a vector. In
-    ``load`` and ``store`` a row begins {stride} elements behind the one before.
+    ``load`` and ``store`` a row begins {stride} elements behind the one before. ``bundles`` is the
+    loop over rows that fold nothing: as many at a time as are whole vectors.
     """
 
     rows: RowTemplates
     loop: str
+    bundles: str
     even: str
     end: str
     fixed: str

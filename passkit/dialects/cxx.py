@@ -157,6 +157,10 @@ CXX = register_dialect(
                     "pairs_of_rows<{length}{even}>({start}, {rows}, "
                     "[&](int64_t {var}, auto rows) PK_INLINE"
                 ),
+                bundles=(
+                    "bundles_of_rows<{length}>({start}, {rows}, "
+                    "[&](int64_t {var}, auto rows) PK_INLINE"
+                ),
                 even=", true",
                 end="});",
                 fixed="fixed_lanes(rows, [&](int64_t {var}, auto m, auto k) PK_INLINE",

@@ -17,7 +17,7 @@ from passkit.dialects.base import PairTemplates
 from passkit.dialects.lanes import computed, varying
 from passkit.dialects.rows import Rows
 from passkit.dialects.strides import Stride, stride_of
-from passkit.space.tiling import in_pairs
+from passkit.space.tiling import in_bundles, in_pairs
 from passkit.values import dtype as dt
 
 
@@ -25,7 +25,8 @@ from passkit.values import dtype as dt
 class Pairs:
     """The rows of a stage, two at a time. ``values`` are numbers that each row has of its own.
 
-    Of those the ones in ``divisors`` are prepared for many rows at once.
+    Of those the ones in ``divisors`` are prepared for many rows at once. Where rows come in a
+    ``bundle`` they are more than two, and have no such numbers.
     """
 
     stage: Stage
@@ -33,6 +34,7 @@ class Pairs:
     templates: PairTemplates
     values: tuple[Let, ...]
     divisors: frozenset[Var]
+    bundle: bool = False
 
     @property
     def length(self) -> int:
@@ -45,7 +47,8 @@ class Pairs:
         """What opens the loop over rows."""
         loop, count, expr = self.rows.loop, self.rows.count, self.rows.scalars.expr
         even = isinstance(count, Const) and count.value % 2 == 0
-        return self.templates.loop.format(
+        template = self.templates.bundles if self.bundle else self.templates.loop
+        return template.format(
             length=self.length,
             even=self.templates.even if even else "",
             var=loop.var.name,
@@ -147,6 +150,25 @@ def pairs_of(stage: Stage, rows: Rows, templates: PairTemplates) -> Pairs | None
     divisors = frozenset(s.var for s in values if rows.prepares(s.value))
     pairs = Pairs(stage, rows, templates, tuple(values), divisors)
     return pairs if pairs.fits() else None
+
+
+def bundle_of(stage: Stage, rows: Rows, templates: PairTemplates) -> Pairs | None:
+    """How a stage that folds nothing takes several rows; None where it cannot.
+
+    Nothing of a row may be one number for all its lanes.
+    """
+    row, lane = stage.loops
+    length = int(lane.stop.value) if isinstance(lane.stop, Const) else 0
+    if lane.down or lane.start != const(0, dt.int64) or not in_bundles(length):
+        return None
+    different = varying(stage, lane.var)
+    own = [s.value for s in stage.body if isinstance(s, Let) and s.var not in different]
+    if any(row.var in variables(x) for x in [*own, *(s.value for s in stage.before)]):
+        return None
+    if stage.after or any(isinstance(s, Fold) for s in stage.body):
+        return None
+    bundle = Pairs(stage, rows, templates, (), frozenset(), bundle=True)
+    return bundle if bundle.fits() else None
 
 
 def _meets(moving: Container[Var]) -> Callable[[Expr], bool]:

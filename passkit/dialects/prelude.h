@@ -19,7 +19,8 @@
 //   prelude/random.h    philox_low philox_high of int64
 //   prelude/divisor.h   divisor<T> known_divisor<T> divisors_of_rows<T, most>
 //   prelude/rows.h      folds_of_rows<most>
-//   prelude/pairs.h     pairs_of_rows<n> folds_of_pairs<most> load_apart store_apart
+//   prelude/pairs.h     pairs_of_rows<n> folds_of_pairs<most> bundles_of_rows<n> load_apart
+//                       store_apart
 //   prelude/turn.h      turn
 //   prelude/dot.h       dot matrix
 //   prelude/mixed_dot.h the same of half and bfloat

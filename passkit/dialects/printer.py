@@ -18,12 +18,13 @@ from passkit.ast.walk import walk
 from passkit.dialects.base import Dialect, PartTemplates, PhaseTemplates
 from passkit.dialects.body import Body
 from passkit.dialects.bundles import Tie
+from passkit.dialects.columns import columns_of
 from passkit.dialects.expressions import Scalars
 from passkit.dialects.lanes import LANES
 from passkit.dialects.odometer import Digit, digits_of, print_start, print_step
 from passkit.dialects.phases import by_phase, passed_on
 from passkit.dialects.separate import is_packed, separated
-from passkit.dialects.stages import print_stage
+from passkit.dialects.stages import print_bundles, print_stage
 from passkit.dialects.ties import ties_of
 from passkit.errors import CodeGenError
 from passkit.sharing.shared import ALIGN
@@ -230,16 +231,18 @@ class _Printer:
         for part in parts:
             if len(parts) > 1:
                 self.body.scope()
-            self._part(part)
+            self._part(part, parts)
             if len(parts) > 1:
                 self.body.close()
 
-    def _part(self, part: Part) -> None:
+    def _part(self, part: Part, beside: Sequence[Part]) -> None:
         rows, digits = part.rows, list[Digit]()
         if part.waits:
             self.body.wait()
         for let in part.lets:
             self.body.let(let)
+        if not self.body.aliased and print_bundles(part, self.body):
+            return
         if rows is not None:
             digits = digits_of(rows, part.row_lets) if self.dialect.counter else []
             print_start(rows, digits, self.body)
@@ -250,7 +253,10 @@ class _Printer:
         for b in self.registers:
             self._array(b)
         self.body.by_row = rows is not None
-        for stage in part.stages:
+        columns = columns_of(part, beside, self.body)
+        if columns is not None:
+            columns.print()
+        for stage in part.stages if columns is None else ():
             self.body.tie = next(self.ties, None)
             print_stage(stage, self.body)
         self.body.by_row = False

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from passkit.ast import Const, Load
-from passkit.ast.stage import Dot, Fold, Let, Level, Loop, Running, Stage
+from passkit.ast import Const, Load, Var, where
+from passkit.ast.renaming import names_in
+from passkit.ast.stage import Dot, Fold, Let, Level, Loop, Part, Running, Stage
 from passkit.ast.walk import walk
 from passkit.dialects.body import Body
 from passkit.dialects.cuts import cut_stage
 from passkit.dialects.dots import print_dot
 from passkit.dialects.lane_loop import LaneLoop
 from passkit.dialects.lanes import SHORT, varying
-from passkit.dialects.pairs import Pairs, pairs_of
+from passkit.dialects.pairs import Pairs, bundle_of, pairs_of
 from passkit.dialects.rows import Rows
 from passkit.dialects.turned import print_turned, turned_loads, turned_stores
 
@@ -37,6 +38,31 @@ def print_stage(stage: Stage | Dot, body: Body) -> None:
             body.loop(body.dialect.thread if by_row else body.dialect.warp, x)
     _print_body(stage, loops, front, body, rows, pairs)
     body.by_row = by_row
+
+
+def print_bundles(part: Part, body: Body) -> bool:
+    """Print the rows of a part, several at a time; False where they cannot be taken so."""
+    v, loop = body.dialect.vectors, part.rows
+    if v is None or loop is None or loop.limit is None or part.row_lets or len(part.stages) != 1:
+        return False
+    stage = part.stages[0]
+    if isinstance(stage, Dot) or len(stage.loops) != 1 or stage.loops[0].level is not Level.CTA:
+        return False
+    names = set(names_in(stage))
+    if not names.isdisjoint([*body.scalars.scratch, *body.scalars.registers]):
+        return False
+    end = Var(f"{loop.var.name}_end", loop.var.dtype)
+    rows = Rows(evolve(loop, stop=end, limit=None), body.scalars, v.rows)
+    whole = evolve(stage, loops=(rows.loop, *stage.loops))
+    bundle = bundle_of(whole, rows, v.pairs)
+    if bundle is None:
+        return False
+    body.let(Let(end, where(loop.stop < loop.limit, loop.stop, loop.limit)))
+    body.scalars.positions.update((loop.var.name, stage.loops[0].var.name))
+    front = len(body.lines)
+    body.open(bundle.opening())
+    _print_body(whole, [rows.loop], front, body, rows, bundle)
+    return True
 
 
 def _print_body(

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from passkit.ast import Expr, Load, Scan, Var, cast, const
-from passkit.ast.choice import by_extents, settled
+from passkit.ast.choice import by_extents, settled, shortened
 from passkit.ast.index import expression, normal
 from passkit.ast.stage import Let, Running
 from passkit.ast.tidy import LONGEST, parts, replace_children
@@ -113,7 +113,7 @@ class Values:
         if isinstance(out, tuple):
             raise CodeGenError(f"{node.where} has several results in one kernel")
         if FElement.get(node.op.name) is not None:
-            out = settled(out, self.settles)
+            out = shortened(settled(out, self.settles), self.space.extents)
         wanted = node.entries[0].dtype
         if out.dtype is not wanted:
             raise CodeGenError(

@@ -110,7 +110,7 @@ def sections_of(source: str) -> tuple[str, ...]:
         "sums.h": "summing<" in source,
         "scans.h": "running<" in source or "lanes_down(" in source,
         "rows.h": "folds_of_rows<" in source,
-        "pairs.h": "pairs_of_rows<" in source,
+        "pairs.h": re.search(r"\b(pairs|bundles)_of_rows<", source) is not None,
         "strided.h": "load_second(" in source or "load_back(" in source,
         "turn.h": "turn(" in source,
         "dot.h": "dot" in called,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from math import gcd
 
 from passkit.ast.stage import Place
 from passkit.plan.target import Target
@@ -43,8 +44,9 @@ COLUMNS, PAGE = 512, 1024
 of floats, so that it is read in its order."""
 REGISTERS = 64
 """The longest row whose values stay in registers."""
-PAIRED = 64
-"""The longest row that comes with another one: longer ones have less to gain, and more text."""
+PAIRED, BUNDLED = 64, 25
+"""The longest row that comes with others: longer ones have less to gain, and more text; and the
+vectors that so many rows are together at most."""
 
 
 def tiling(layout: Layout, target: Target) -> tuple[Composition, Split, Extent | None]:
@@ -133,6 +135,13 @@ def is_short(space: Space, target: Target) -> bool:
 def in_pairs(length: Extent) -> bool:
     """Whether short rows of a length come two at a time: both are whole vectors, one is not."""
     return isinstance(length, int) and length <= PAIRED and length % 16 == 8
+
+
+def in_bundles(length: Extent) -> bool:
+    """Whether short rows that fold nothing come several at a time: some are whole vectors."""
+    if not isinstance(length, int) or not 1 < length <= PAIRED or length % 16 == 0:
+        return False
+    return length // gcd(length, 16) <= BUNDLED
 
 
 def row_place(layout: Layout, composition: Composition, target: Target) -> Place | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from passkit.ast import Expr, Var, const, size_of, where
-from passkit.ast.choice import by_extents, settled
+from passkit.ast import Binary, Expr, Load, Var, const, equal, not_equal, size_of, where
+from passkit.ast.choice import by_extents, settled, shortened
 from passkit.values import dtype as dt
 
 A, B = Var("i", dt.int64), Var("j", dt.int64)
@@ -26,6 +26,15 @@ KNOWN = by_extents({"i": 8, "j": 4})
         (size_of(-3) > A - B, False),
         (size_of(7) > A - B, None),
         (Var("k", dt.int64) >= size_of(0), None),
+        (A // size_of(2) < size_of(4), True),
+        (A // size_of(2) >= size_of(3), None),
+        ((A - size_of(4)) // size_of(2) >= size_of(0), None),
+        (A % size_of(4) < size_of(4), True),
+        ((A - size_of(4)) % size_of(4) >= size_of(0), None),
+        (equal(A, size_of(8)), False),
+        (not_equal(A, size_of(8)), True),
+        (equal(A, size_of(7)), None),
+        (equal(A * size_of(2) - A, A), True),
     ],
 )
 def test_extents_settle_comparisons(test: Expr, outcome: bool | None) -> None:
@@ -45,3 +54,17 @@ def test_parts_of_conditions_leave() -> None:
     assert settled(where(fails | open_, X, Y), KNOWN) == where(open_, X, Y)
     assert settled(where(~holds, X, Y), KNOWN) == Y
     assert settled(const(1, dt.int64), KNOWN) == const(1, dt.int64)
+
+
+def test_comparisons_of_indices_are_shortened() -> None:
+    """Quotients and remainders of an axis that is cut by the divisor leave; what is data stays."""
+    extents, place = {"i": 8, "j": 4}, A * size_of(4) + B
+    two = const(0, dt.int64) + const(2, dt.int64)
+
+    found = shortened(where(equal(place % size_of(4), two % size_of(4)), X, Y), extents)
+    assert found == where(Binary("==", B, size_of(2), dt.bool_), X, Y)
+    assert shortened(place // size_of(4) < two, extents) == Binary("<", A, size_of(2), dt.bool_)
+    negative = equal((A - size_of(4)) % size_of(4), two)
+    assert shortened(negative, extents) == negative
+    data = Load("x0", A, dt.int64) + A - A < two
+    assert shortened(data, extents) == data

@@ -1,5 +1,6 @@
 // Short rows two at a time: rows of n elements, n = 8 mod 16, that follow each other are whole vectors
-// then, and none is cut off. Both have a half of the middle one.
+// then, and none is cut off. Both have a half of the middle one. Rows that fold nothing come in
+// bundles, of which more lengths make whole vectors.
 #ifndef PK_PAIRS_H
 #define PK_PAIRS_H
 #ifndef PK_ROWS_H
@@ -111,6 +112,62 @@ PK_FN void store_apart(T *p, int64_t stride, V v, M m, pair_set<n, k>) {
     if constexpr (k < n / 16) store(p, v, m);
     else if constexpr (k > n / 16) store(second, v, m);
     else store(p, v, m & half_of_first()), store(second, v, m & half_of_second());
+}
+
+// Rows of n elements, n known and no multiple of 16, as many as are whole vectors where they follow
+// each other: 4 rows of 20, or 8 of 10.
+constexpr int common_with_vectors(int n) { return n % 2 ? 1 : 2 * (n % 4 ? 1 : 2 * (n % 8 ? 1 : 2)); }
+template <int n> struct row_bundle {
+    static constexpr int vectors = n / common_with_vectors(n), rows = 16 / common_with_vectors(n);
+};
+template <int n, int k> struct bundle_set {
+    static constexpr int index = k;
+    PK_MEMBER constexpr operator int() const { return k; }
+};
+
+// body(i, row_bundle<n>{}) for so many rows at a time, body(i, single_row<n>{}) for those left.
+template <int n, class F> PK_FN void bundles_of_rows(int64_t first, int64_t rows, F body) {
+    int64_t r = 0;
+#if PK_AVX512
+    constexpr int step = row_bundle<n>::rows;
+    for (; r + step <= rows; r += step) body(first + r, row_bundle<n>{});
+#endif
+    for (; r < rows; r++) body(first + r, single_row<n>{});
+}
+template <int n, int k = 0, class F> PK_FN void fixed_lanes(row_bundle<n> rows, F body) {
+    body(int64_t(16 * k), all_lanes{}, bundle_set<n, k>{});
+    if constexpr (k + 1 < row_bundle<n>::vectors) fixed_lanes<n, k + 1>(rows, body);
+}
+
+// The lanes of vector k that belong to row r of a bundle.
+template <int n, int k, int r> PK_FN mask lanes_of_row() {
+    constexpr int begin = r * n - 16 * k, end = begin + n;
+    mask before = first(end < 16 ? end : 16);
+    if constexpr (begin > 0) return before & ~first(begin);
+    else return before;
+}
+template <int r, class T, class M, int n, int k>
+PK_FN auto load_rows(const T *p, int64_t gap, M m, bundle_set<n, k> set) {
+    if constexpr ((r + 1) * n >= 16 * k + 16) {
+        if constexpr (r * n <= 16 * k) return load(p + r * gap, m);
+        else return load(p + r * gap, m & lanes_of_row<n, k, r>());
+    } else {
+        auto own = m & lanes_of_row<n, k, r>();
+        return select(own, load(p + r * gap, own), load_rows<r + 1>(p, gap, m, set));
+    }
+}
+template <int r, class T, class V, class M, int n, int k>
+PK_FN void store_rows(T *p, int64_t gap, V v, M m, bundle_set<n, k> set) {
+    store(p + r * gap, v, m & lanes_of_row<n, k, r>());
+    if constexpr ((r + 1) * n < 16 * k + 16) store_rows<r + 1>(p, gap, v, m, set);
+}
+template <class T, class M, int n, int k>
+PK_FN auto load_apart(const T *p, int64_t stride, M m, bundle_set<n, k> set) {
+    return load_rows<16 * k / n>(p, stride - n, m, set);
+}
+template <class T, class V, class M, int n, int k>
+PK_FN void store_apart(T *p, int64_t stride, V v, M m, bundle_set<n, k> set) {
+    store_rows<16 * k / n>(p, stride - n, v, m, set);
 }
 
 // The folds of up to `most` rows that come in pairs: each leaves eight lanes, two a vector.

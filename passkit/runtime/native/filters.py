@@ -36,8 +36,8 @@ from passkit.runtime.native.onednn import (
 
 TRAINING, PRODUCTS = 64, 132
 """A kind of forward pass, and what to ask of a description."""
-PART_FLOP, MOST_PARTS = 5e6, 8
-"""The work of a part, at least: some tens of microseconds; and how many there are, at most."""
+PART_FLOP, MOST_PARTS = 1.5e6, 8
+"""The work of a part, at least: some 20 microseconds; and how many there are, at most."""
 LINES_FLOP = 20e6
 """The same for a part of an image: its ends weigh more."""
 BLOCK = 2048
@@ -86,17 +86,22 @@ def parts_of(c: Geometry) -> list[Part]:
     axis = _axis(c)
     length = c.result[axis]
     image = 2.0 * prod(c.window) * c.channels * c.filters * prod(c.result)
-    wanted = max(1, int(min(MOST_PARTS, image * c.batch / PART_FLOP)))
-    most = min(image / LINES_FLOP, wanted / max(1, c.batch), length)
-    cuts = 1
-    while cuts * 2 <= most:
-        cuts *= 2
+    wanted = _power_of_two(min(MOST_PARTS, image * c.batch / PART_FLOP))
+    cuts = _power_of_two(min(image / LINES_FLOP, wanted / max(1, c.batch), length))
     chunks = c.batch if cuts > 1 else max(1, min(c.batch, wanted))
     ends = [length * k // cuts for k in range(cuts + 1)]
     images = [c.batch * k // chunks for k in range(chunks + 1)]
     return [Part(a, b - a, first, last)
             for a, b in pairwise(images)
             for first, last in pairwise(ends)]
+
+
+def _power_of_two(most: float) -> int:
+    """The greatest that is not above ``most``, or 1: threads share such a number out evenly."""
+    found = 1
+    while found * 2 <= most:
+        found *= 2
+    return found
 
 
 def _axis(c: Geometry) -> int:
