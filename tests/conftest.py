@@ -20,7 +20,7 @@ from tests.workers import WORKER, Board
 
 raised.record(pytest)
 BOARD = pytest.StashKey[Board]()
-LOOK = 100
+ASIDE, LOOK = 100, 1000
 RAN = count(1)
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -40,8 +40,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """Give this run an empty kernel cache, before anything reads the environment.
 
     A worker finds in the environment the folder of the run that started it: there all workers have
-    their cache, so that no kernel is compiled twice, and their board.
+    their cache, so that no kernel is compiled twice, and their board. Python keeps its compiled
+    modules: else each process that a test starts would compile them anew, for a third of a second.
     """
+    gc.disable()  # to `pytest_collection_finish`: what is collected stays
     if WORKER in os.environ:
         folder = Path(os.environ["PASSKIT_CACHE_DIR"])
         (folder / "board").mkdir(exist_ok=True)
@@ -50,6 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["PASSKIT_CACHE_DIR"] = str(folder / "cache")
         return
     config.stash[BOARD] = Board(raised.MATCHED, None)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if getattr(config.option, "maxschedchunk", 0) is None:  # few at a time: all end together
         config.option.maxschedchunk = 4
     made = tempfile.mkdtemp(prefix="passkit-tests-")
@@ -78,7 +81,8 @@ def pytest_collection_finish() -> None:
     """What was collected stays to the end: the collector of garbage need not look at it again."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
+    gc.set_threshold(1_000_000, 20, 20)
+    gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -100,12 +104,16 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     """Tell the other workers of the run, if there are any, what this one has met so far.
 
     Now and then what tests have left is put where the collector does not look: tests that collect
-    would look through it each time, which took a tenth of the whole run.
+    would look through it each time, which took a tenth of the whole run. It is looked through a few
+    times in a run, so that garbage is a few hundred megabytes at most.
     """
     done = yield
     item.config.stash[BOARD].post()
-    if next(RAN) % LOOK == 0:
+    number = next(RAN)
+    if number % LOOK == 0:
+        gc.unfreeze()
         gc.collect()
+    if number % ASIDE == 0:
         gc.freeze()
     return done
 
