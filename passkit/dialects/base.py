@@ -208,7 +208,9 @@ class BundleTemplates:
     there, which is ``aligned``, or ``load_any`` and ``store_any`` ask whether it is; ``load_some``
     and ``store_some`` also where only {left} elements are there. Elements have a {type}; {space}
     is where their buffer is, of ``space``: that of arguments and of scratch. The widest access has
-    ``nbytes``. What ``computes`` with several elements at once has ``vectors`` of them instead.
+    ``nbytes``. Where there are known to be less than ``least`` bundles, which would leave most
+    lanes idle, there are none. What ``computes`` with several elements at once has ``vectors`` of
+    them instead.
     """
 
     whole: str
@@ -228,6 +230,7 @@ class BundleTemplates:
     aligned: str
     space: tuple[str, str] = ("", "")
     nbytes: int = 16
+    least: int = 16
     computes: bool = False
     vectors: WholeTemplates | None = None
 

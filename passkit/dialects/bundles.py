@@ -27,9 +27,6 @@ from passkit.values.dtype import DType
 
 MOST_NBYTES = 256
 """Of the registers that all bundles of a stage take: with more, few threads are on a processor."""
-FEW = 16
-"""Lanes of a row that is known at least: below it, bundles leave most of a warp idle."""
-
 Place = tuple[str, Expr]
 
 
@@ -182,7 +179,7 @@ def bundles_of(loop: Loop, statements: Iterable[Statement], body: Body) -> Bundl
     found = found_in(loop, plain)
     if found is None or (tie is None and not found):
         return None
-    count = tie.count if tie is not None else count_of(loop, found, templates.nbytes)
+    count = tie.count if tie is not None else count_of(loop, found, templates)
     joined = any(isinstance(s, Fold) for s in plain)
     even: Sequence[Expr] | None = ()
     if tie is not None:
@@ -198,19 +195,20 @@ def bundles_of(loop: Loop, statements: Iterable[Statement], body: Body) -> Bundl
     return Bundles(body, loop, count, tuple(found), inside, by_size, tuple(even))
 
 
-def count_of(loop: Loop, found: Sequence[Bundle], nbytes: int) -> int:
+def count_of(loop: Loop, found: Sequence[Bundle], templates: BundleTemplates) -> int:
     """How many elements a lane has; 0 where bundles do not pay, or there are too many."""
     sizes = [b.dtype.nbytes for b in found]
-    count = min(nbytes // min(sizes), 2 * nbytes // max(sizes))
-    few = count < 2 or count * sum(sizes) > MOST_NBYTES or _is_short(loop, count)
+    count = min(templates.nbytes // min(sizes), 2 * templates.nbytes // max(sizes))
+    short = _is_shorter(loop, count * templates.least)
+    few = count < 2 or count * sum(sizes) > MOST_NBYTES or short
     return 0 if few else count
 
 
-def _is_short(loop: Loop, count: int) -> bool:
-    """Whether the lanes are known to be so few that bundles leave most of them idle."""
+def _is_shorter(loop: Loop, least: int) -> bool:
+    """Whether there are known to be less elements."""
     if not isinstance(loop.stop, Const) or not isinstance(loop.start, Const):
         return False
-    return int(loop.stop.value) - int(loop.start.value) < FEW * count
+    return int(loop.stop.value) - int(loop.start.value) < least
 
 
 def plain_of(statements: Iterable[Statement]) -> list[Statement]:

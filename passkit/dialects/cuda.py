@@ -37,6 +37,11 @@ typedef unsigned long long uint64_t;
 #endif
 #define PK_FN __device__ __forceinline__
 
+// A row has the threads of a block that are side by side: a warp, or a part of one.
+PK_FN unsigned threads_of_row() {
+  return 0xffffffffu >> (32 - blockDim.x) << (threadIdx.y * blockDim.x % 32);
+}
+
 PK_FN float bits_f32(uint32_t x) { return __uint_as_float(x); }
 PK_FN double bits_f64(uint64_t x) { return __longlong_as_double((long long)x); }
 
@@ -214,11 +219,14 @@ SERIES_HEAD = """\
 #define PK_NAN __longlong_as_double(0x7ff8000000000000ll)
 """
 
-# Both lanes of a pair join the same two numbers in the same order: so all have the same bits.
+# Short rows share a warp, and have fewer steps. Both lanes of a pair join the same two numbers in
+# the same order: so all have the same bits.
 FOLD = """\
 {type} {name} = {acc};
-for (int o = 16; o; o >>= 1) {{
-  const {type} other = __shfl_xor_sync(0xffffffffu, {name}, o);
+#pragma unroll
+for (unsigned o = 16; o; o >>= 1) {{
+  if (o >= blockDim.x) continue;
+  const {type} other = __shfl_xor_sync(threads_of_row(), {name}, o);
   const {type} a = threadIdx.x & o ? other : {name}, b = threadIdx.x & o ? {name} : other;
   {name} = {combine};
 }}"""
@@ -258,6 +266,7 @@ BUNDLES = BundleTemplates(
     within="if ({name} < {stop})",
     rest="const int64_t {name}_rest = {value};",
     aligned="aligned<{count}>({at})",
+    least=4,
 )
 
 CUDA = register_dialect(
@@ -291,7 +300,7 @@ CUDA = register_dialect(
             buffer="{type} *{name}",
         ),
         wait="__syncthreads();",
-        wait_of_row="__syncwarp();",
+        wait_of_row="__syncwarp(threads_of_row());",
         bundles=BUNDLES,
         cast="convert<{type}>({value})",
         casts=NARROW_CASTS,

@@ -12,7 +12,7 @@ from itertools import groupby
 from attrs import evolve
 
 from passkit.ast import Load, Var, const
-from passkit.ast.stage import Buffer, Dot, KernelAST, Let, Level, Part, Phase, Place, Stage
+from passkit.ast.stage import Buffer, Dot, KernelAST, Let, Part, Phase, Place, Stage
 from passkit.ast.tidy import expressions
 from passkit.ast.walk import walk
 from passkit.dialects.base import Dialect, PartTemplates, PhaseTemplates
@@ -23,6 +23,7 @@ from passkit.dialects.expressions import Scalars
 from passkit.dialects.lanes import LANES
 from passkit.dialects.odometer import Digit, digits_of, print_start, print_step
 from passkit.dialects.phases import by_phase, passed_on
+from passkit.dialects.row_lanes import has_rows
 from passkit.dialects.separate import is_packed, separated
 from passkit.dialects.stages import print_bundles, print_stage
 from passkit.dialects.ties import ties_of
@@ -273,15 +274,6 @@ class _Printer:
             )
         kind, count = self.dialect.type_of(b.dtype), -(-b.extent // LANES)
         self.body.line(v.array.format(type=kind, name=b.name, count=count))
-
-
-def has_rows(ast: KernelAST) -> bool:
-    """Whether rows of a tile have threads of their own."""
-    return any(
-        part.rows is not None or any(x.level is Level.WARP for s in part.stages for x in s.loops)
-        for phase in ast.phases
-        for part in phase.parts
-    )
 
 
 def _rereads(ast: KernelAST) -> bool:

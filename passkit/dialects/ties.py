@@ -165,7 +165,7 @@ def _tie(
         return APART
     if templates.computes:
         return Tie(min(counts) if paying else 0, ())
-    count = count_of(first, places, templates.nbytes)
+    count = count_of(first, places, templates)
     if not count:
         return APART
     even: dict[Expr, None] = {}

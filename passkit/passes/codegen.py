@@ -12,7 +12,7 @@ from passkit.ast.stage import Buffer, KernelAST, Place
 from passkit.checks.hazards import check_hazards
 from passkit.dialects import dialect_of, print_kernel
 from passkit.dialects.base import Reach
-from passkit.dialects.printer import has_rows
+from passkit.dialects.row_lanes import has_rows, row_lanes
 from passkit.errors import ScheduleError
 from passkit.graph.graph import Annotation, Graph
 from passkit.graph.node import Node
@@ -69,7 +69,7 @@ def codegen(graph: Graph, context: PassContext) -> Graph:
 
 
 def _of_blocks(kernel: Kernel, target: Target) -> Kernel:
-    """The kernel with the threads of a block, and the scratch of all rows that have a warp of it.
+    """The kernel with the threads of a block, and the scratch of all rows that it has at a time.
 
     Where sizes are known and rows need more than is usual, a block has fewer of them; a launch
     looks again. Source: `passkit.runtime.cuda.figures`.
@@ -77,12 +77,13 @@ def _of_blocks(kernel: Kernel, target: Target) -> Kernel:
     if not dialect_of(kernel.dialect).scratch_of_row or not has_rows(kernel.ast):
         return evolve(kernel, block=target.block)
     values = dict(zip(kernel.ast.sizes, kernel.sizes, strict=True))
-    rows = target.block // target.warp
+    lanes = row_lanes(kernel.ast, values)
+    rows = target.block // lanes
     nbytes = _scratch_nbytes(kernel.ast, rows, values)
-    while rows > 1 and isinstance(nbytes, int) and nbytes > USUAL:
+    while rows * lanes > target.warp and isinstance(nbytes, int) and nbytes > USUAL:
         rows //= 2
         nbytes = _scratch_nbytes(kernel.ast, rows, values)
-    return evolve(kernel, block=rows * target.warp, shared_nbytes=nbytes)
+    return evolve(kernel, block=rows * lanes, shared_nbytes=nbytes)
 
 
 def _default(group: Group, target: Target) -> Schedule:

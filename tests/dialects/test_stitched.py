@@ -23,10 +23,10 @@ from tests.stitched import COL, STITCHED, array, kernel, lanes, load, number
 FOLDER = GOLDEN / "stitched"
 WAITS = {
     "softmax_dot": ["__syncthreads();"] * 2,
-    "turned_rows": ["__syncwarp();"] * 2,
+    "turned_rows": ["__syncwarp(threads_of_row());"] * 2,
     "short_rows": ["__syncthreads();"] * 2,
     "column_means": ["__syncthreads();"] * 2,
-    "one_place": ["__syncwarp();"] * 4,
+    "one_place": ["__syncwarp(threads_of_row());"] * 4,
     "whole_tile": ["__syncthreads();"] * 4,  # two of them in the fold of a whole tile
 }
 

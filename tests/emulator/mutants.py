@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-WAIT = re.compile(r"__sync(?:threads|warp)\(\);|wait_of_grid\(&\w+\);")
+WAIT = re.compile(r"__syncthreads\(\);|__syncwarp\(threads_of_row\(\)\);|wait_of_grid\(&\w+\);")
 LOOP = re.compile(r"(for \(int64_t (\w+) = [^;]*; \2 <)( [^;]*;)")
-SHUFFLE = re.compile(r"for \(int o = 16; o; o >>= 1\) \{")
+SHUFFLE = re.compile(r"for \((?:int|unsigned) o = 16; o; o >>= 1\) \{")
 TILES = ("tile", "block")
 """The counters of loops over tiles: one too many has no elements."""
 RAGGED = re.compile(r"_bundles = [^;]*\+ \d+\) / \d+[^;]*;\s*\Z")

@@ -22,8 +22,10 @@ extern "C" __global__ void layer_norm_last(const float *__restrict__ x0, const f
         }
       }
       float reduce_mean_1 = reduce_mean_1_lanes;
-      for (int o = 16; o; o >>= 1) {
-        const float other = __shfl_xor_sync(0xffffffffu, reduce_mean_1, o);
+      #pragma unroll
+      for (unsigned o = 16; o; o >>= 1) {
+        if (o >= blockDim.x) continue;
+        const float other = __shfl_xor_sync(threads_of_row(), reduce_mean_1, o);
         const float a = threadIdx.x & o ? other : reduce_mean_1, b = threadIdx.x & o ? reduce_mean_1 : other;
         reduce_mean_1 = a + b;
       }
@@ -50,8 +52,10 @@ extern "C" __global__ void layer_norm_last(const float *__restrict__ x0, const f
         }
       }
       float reduce_mean_2 = reduce_mean_2_lanes;
-      for (int o = 16; o; o >>= 1) {
-        const float other = __shfl_xor_sync(0xffffffffu, reduce_mean_2, o);
+      #pragma unroll
+      for (unsigned o = 16; o; o >>= 1) {
+        if (o >= blockDim.x) continue;
+        const float other = __shfl_xor_sync(threads_of_row(), reduce_mean_2, o);
         const float a = threadIdx.x & o ? other : reduce_mean_2, b = threadIdx.x & o ? reduce_mean_2 : other;
         reduce_mean_2 = a + b;
       }

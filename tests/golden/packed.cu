@@ -48,8 +48,10 @@ extern "C" __global__ void packed(const float *__restrict__ x0, const float *__r
           }
         }
         float reduce_sum_1 = reduce_sum_1_lanes;
-        for (int o = 16; o; o >>= 1) {
-          const float other = __shfl_xor_sync(0xffffffffu, reduce_sum_1, o);
+        #pragma unroll
+        for (unsigned o = 16; o; o >>= 1) {
+          if (o >= blockDim.x) continue;
+          const float other = __shfl_xor_sync(threads_of_row(), reduce_sum_1, o);
           const float a = threadIdx.x & o ? other : reduce_sum_1, b = threadIdx.x & o ? reduce_sum_1 : other;
           reduce_sum_1 = a + b;
         }

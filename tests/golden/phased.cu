@@ -97,8 +97,10 @@ extern "C" __global__ void phased(const float *__restrict__ x0, float *__restric
         }
       }
       float reduce_max_1 = reduce_max_1_lanes;
-      for (int o = 16; o; o >>= 1) {
-        const float other = __shfl_xor_sync(0xffffffffu, reduce_max_1, o);
+      #pragma unroll
+      for (unsigned o = 16; o; o >>= 1) {
+        if (o >= blockDim.x) continue;
+        const float other = __shfl_xor_sync(threads_of_row(), reduce_max_1, o);
         const float a = threadIdx.x & o ? other : reduce_max_1, b = threadIdx.x & o ? reduce_max_1 : other;
         reduce_max_1 = maximum(a, b);
       }

@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from attrs import frozen
 
 from passkit.ast.stage import Place
-from passkit.dialects.printer import has_rows
+from passkit.dialects.row_lanes import WARP, has_rows, row_lanes
 from passkit.plan.kernel import Kernel
 from passkit.plan.target import KIB
 from passkit.sharing.shared import ALIGN
 from passkit.sharing.sharing import aligned
 from passkit.values.size import evaluate, known_or_zero
 
-WARP = 32
 USUAL = 48 * KIB
 """Shared memory that every device gives a block; with more, few blocks are on a processor."""
 
@@ -44,15 +43,18 @@ def figures(
 ) -> Figures:
     """The figures of a kernel for values of the graph's sizes.
 
-    A block has so many ``threads``, or where a tile has rows, so many ``rows`` of a warp each:
-    half as many, and again half, while their scratch takes more than ``usual`` bytes. The tiles
-    are shared out over at most so many ``blocks``.
+    A block has so many ``threads``, or where a tile has rows, so many ``rows`` of a warp each, or
+    several times as many where short rows share one: half as many, and again half, down to a warp,
+    while their scratch takes more than ``usual`` bytes. The tiles are shared out over at most so
+    many ``blocks``.
     """
-    values = values_of(kernel, sizes)
-    block = (WARP, rows) if has_rows(kernel.ast) else (threads, 1)
-    while (shared := shared_nbytes(kernel, values, block[1])) > usual and block[1] > 1:
-        block = WARP, block[1] // 2
-    return Figures(min(evaluate(kernel.grid, sizes), blocks), block, shared)
+    values, lanes, many = values_of(kernel, sizes), threads, 1
+    if has_rows(kernel.ast):
+        lanes = row_lanes(kernel.ast, values)
+        many = rows * WARP // lanes
+    while (shared := shared_nbytes(kernel, values, many)) > usual and many * lanes > WARP:
+        many //= 2
+    return Figures(min(evaluate(kernel.grid, sizes), blocks), (lanes, many), shared)
 
 
 def numbers_of(kernel: Kernel, sizes: Mapping[str, int]) -> list[int]:

@@ -9,13 +9,14 @@ from itertools import groupby
 from typing import Any
 from weakref import WeakKeyDictionary, finalize
 
+from passkit.dialects.row_lanes import WARP
 from passkit.errors import DeviceError
 from passkit.plan.kernel import Kernel
 from passkit.runtime.cuda.build import DeviceKernel
 from passkit.runtime.cuda.device import Device, device, gpu
 from passkit.runtime.cuda.driver import DriverError, RoomError, Task, Trouble
 from passkit.runtime.cuda.epilogues import join_biases
-from passkit.runtime.cuda.figures import USUAL, WARP, Figures, figures, numbers_of
+from passkit.runtime.cuda.figures import USUAL, Figures, figures, numbers_of
 from passkit.runtime.cuda.library import counted, on_device
 from passkit.runtime.cuda.pool import pool_of
 from passkit.runtime.cuda.shared import MissingError

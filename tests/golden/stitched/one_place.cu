@@ -6,7 +6,7 @@ extern "C" __global__ void one_place(const float *__restrict__ x0, float *__rest
   for (int64_t tile = blockIdx.x; tile < n1; tile += gridDim.x) {
     const int64_t row_end = tile * 4 + 4 < n0 ? tile * 4 + 4 : n0;
     for (int64_t row = tile * 4 + threadIdx.y; row < row_end; row += blockDim.y) {
-      __syncwarp();
+      __syncwarp(threads_of_row());
       {
         const int64_t col_bundles = 64 / 4;
         for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
@@ -25,7 +25,7 @@ extern "C" __global__ void one_place(const float *__restrict__ x0, float *__rest
           s0[col] = x0[row * 64 + col];
         }
       }
-      __syncwarp();
+      __syncwarp(threads_of_row());
       {
         const int64_t col_bundles = aligned<4>(s1) ? 64 / 4 : 0;
         for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
@@ -43,7 +43,7 @@ extern "C" __global__ void one_place(const float *__restrict__ x0, float *__rest
           s1[col] = s0[63 - col];
         }
       }
-      __syncwarp();
+      __syncwarp(threads_of_row());
       {
         const int64_t col_bundles = aligned<4>(s2) ? 64 / 4 : 0;
         for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
@@ -61,7 +61,7 @@ extern "C" __global__ void one_place(const float *__restrict__ x0, float *__rest
           s2[col] = s1[63 - col];
         }
       }
-      __syncwarp();
+      __syncwarp(threads_of_row());
       {
         const int64_t col_bundles = 64 / 4;
         for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {

@@ -26,8 +26,10 @@ extern "C" __global__ void short_rows(const float *__restrict__ x0, float *__res
         }
       }
       float total = total_lanes;
-      for (int o = 16; o; o >>= 1) {
-        const float other = __shfl_xor_sync(0xffffffffu, total, o);
+      #pragma unroll
+      for (unsigned o = 16; o; o >>= 1) {
+        if (o >= blockDim.x) continue;
+        const float other = __shfl_xor_sync(threads_of_row(), total, o);
         const float a = threadIdx.x & o ? other : total, b = threadIdx.x & o ? total : other;
         total = a + b;
       }

@@ -26,8 +26,10 @@ extern "C" __global__ void softmax_dot(const float *__restrict__ x0, const float
           }
         }
         float most = most_lanes;
-        for (int o = 16; o; o >>= 1) {
-          const float other = __shfl_xor_sync(0xffffffffu, most, o);
+        #pragma unroll
+        for (unsigned o = 16; o; o >>= 1) {
+          if (o >= blockDim.x) continue;
+          const float other = __shfl_xor_sync(threads_of_row(), most, o);
           const float a = threadIdx.x & o ? other : most, b = threadIdx.x & o ? most : other;
           most = maximum(a, b);
         }
@@ -55,8 +57,10 @@ extern "C" __global__ void softmax_dot(const float *__restrict__ x0, const float
           }
         }
         float total = total_lanes;
-        for (int o = 16; o; o >>= 1) {
-          const float other = __shfl_xor_sync(0xffffffffu, total, o);
+        #pragma unroll
+        for (unsigned o = 16; o; o >>= 1) {
+          if (o >= blockDim.x) continue;
+          const float other = __shfl_xor_sync(threads_of_row(), total, o);
           const float a = threadIdx.x & o ? other : total, b = threadIdx.x & o ? total : other;
           total = a + b;
         }

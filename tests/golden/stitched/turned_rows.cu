@@ -23,7 +23,7 @@ extern "C" __global__ void turned_rows(const float *__restrict__ x0, float *__re
           s0[col] = x0[row * 64 + col];
         }
       }
-      __syncwarp();
+      __syncwarp(threads_of_row());
       {
         const int64_t col_bundles = aligned<4>(s1) ? 64 / 4 : 0;
         for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
@@ -41,7 +41,7 @@ extern "C" __global__ void turned_rows(const float *__restrict__ x0, float *__re
           s1[col] = s0[63 - col];
         }
       }
-      __syncwarp();
+      __syncwarp(threads_of_row());
       {
         const int64_t col_bundles = 64 / 4;
         for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {

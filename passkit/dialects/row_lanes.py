@@ -1,0 +1,69 @@
+"""The threads of a row: a warp, or a part of one, which then has several short rows at a time.
+
+A warp that folds a row of 40 elements has most of its threads idle, and takes five steps to join
+what they found; eight threads take three, and a warp has four such rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from passkit.ast import Const, Expr, SizeOf, Var
+from passkit.ast.stage import Dot, KernelAST, Level, Loop, Part, Stage
+from passkit.values.size import Extent, Size, substitute
+
+WARP, LEAST = 32, 8
+EACH = 8
+"""Elements that a thread of a row has at most before more threads share it."""
+
+
+def row_lanes(ast: KernelAST, values: Mapping[str, Extent]) -> int:
+    """How many threads take a row of a kernel together, a power of two from 8 to 32.
+
+    ``values`` are the kernel's sizes by their names. All rows of a kernel are taken by as many, as
+    its longest needs; by a warp where one of them may have any length.
+    """
+    longest = 0
+    for loop in _lanes(ast):
+        start, stop = (_number(x, values) for x in (loop.start, loop.stop))
+        if start is None or stop is None:
+            return WARP
+        longest = max(longest, stop - start)
+    lanes = LEAST
+    while lanes < WARP and longest > EACH * lanes:
+        lanes *= 2
+    return lanes
+
+
+def has_rows(ast: KernelAST) -> bool:
+    """Whether rows of a tile have threads of their own."""
+    return any(part.rows is not None or any(map(_is_of_rows, part.stages)) for part in _parts(ast))
+
+
+def _lanes(ast: KernelAST) -> Iterator[Loop]:
+    """The loops over what a row has."""
+    for part in _parts(ast):
+        for stage in part.stages:
+            if isinstance(stage, Stage) and (part.rows is not None or _is_of_rows(stage)):
+                yield from (x for x in stage.loops if x.level is Level.CTA)
+
+
+def _parts(ast: KernelAST) -> Iterator[Part]:
+    return (part for phase in ast.phases for part in phase.parts)
+
+
+def _is_of_rows(stage: Stage | Dot) -> bool:
+    return any(x.level is Level.WARP for x in stage.loops)
+
+
+def _number(x: Expr, values: Mapping[str, Extent]) -> int | None:
+    """An index that only sizes tell, if they do."""
+    found: Extent | None = None
+    match x:
+        case Const():
+            found = int(x.value)
+        case Var(name):
+            found = values.get(name)
+        case SizeOf(size):
+            found = substitute(size, values)
+    return None if isinstance(found, Size) else found

@@ -1,0 +1,58 @@
+"""How many threads of a GPU take a row together, and the blocks that come of it."""
+
+from __future__ import annotations
+
+import pytest
+
+import passkit as pk
+from passkit.dialects.row_lanes import has_rows, row_lanes
+from passkit.plan.kernel import Kernel
+from passkit.program.planning import planned
+from passkit.runtime.cuda.figures import figures, values_of
+from passkit.values.size import symbols_of
+
+o = pk.ops
+
+
+def kernel(*shape: int | None) -> Kernel:
+    """Softmax over the last axis."""
+    e = o.exp(pk.var("x", shape))
+    (made,) = planned(
+        pk.Graph([e / o.reduce_sum(e, axis=-1, keepdims=True)]), "CodeGen", target="cuda"
+    ).attrs["kernel"].values()  # fmt: skip
+    return made  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    "length, lanes", [(1, 8), (40, 8), (64, 8), (65, 16), (128, 16), (129, 32), (5000, 32)]
+)
+def test_short_rows_share_a_warp(length: int, lanes: int) -> None:
+    """A thread has eight elements at most before more of them share a row; blocks are as large."""
+    found = kernel(1000, length)
+    launch = figures(found, {}, blocks=1 << 20, threads=256, rows=8)
+
+    assert has_rows(found.ast) and row_lanes(found.ast, values_of(found, {})) == lanes
+    assert launch.block[0] == lanes and launch.threads == found.block
+
+
+def test_a_launch_knows_lengths_that_a_plan_does_not() -> None:
+    """One kernel for rows of any length has the threads that a call's rows need."""
+    found = kernel(1000, None)
+    (name,) = symbols_of(found.sizes)
+
+    assert row_lanes(found.ast, dict(zip(found.ast.sizes, found.sizes, strict=True))) == 32
+    for length, block in ((40, (8, 32)), (100, (16, 16)), (4000, (32, 8))):
+        launch = figures(found, {name: length}, blocks=1 << 20, threads=256, rows=8)
+        assert launch.block == block
+
+
+def test_rows_that_need_much_scratch_are_fewer() -> None:
+    """Down to those of one warp."""
+    found = kernel(1000, 60)
+    of_row = figures(found, {}, blocks=1, threads=256, rows=8).shared // 32
+
+    assert of_row
+    for rows in (16, 8, 4):
+        launch = figures(found, {}, blocks=1, threads=256, rows=8, usual=rows * of_row)
+        assert launch.block == (8, rows)
+    assert figures(found, {}, blocks=1, threads=256, rows=8, usual=1).block == (8, 4)
