@@ -155,6 +155,7 @@ def agree(graph: pk.Graph, exe: Any, feeds: dict[str, Any]) -> None:
         np.testing.assert_allclose(found, wanted, atol=4e-6 * scale, rtol=0)
 
 
+@pytest.mark.usefixtures("quick_kernels")
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_one_kernel_each_at_every_extent(program: Program, rng: np.random.Generator) -> None:
     """One launch and nothing else, whatever the extent."""

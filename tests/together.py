@@ -32,12 +32,16 @@ def prebuilt(graphs: Sequence[Graph], options: Sequence[Mapping[str, Any]]) -> l
 
 
 def together(graphs: Iterable[Graph]) -> None:
-    """Compile the kernels of planned graphs, those for one target in one go."""
-    by_target: dict[Target, list[Kernel]] = {}
+    """Compile the kernels of planned graphs in one go: for a device, those of equal work-groups.
+
+    Of targets that differ otherwise compilers know nothing.
+    """
+    alike: dict[tuple[str, int], tuple[Target, list[Kernel]]] = {}
     for graph in graphs:
         target = graph.attrs["options"]["target"]
-        by_target.setdefault(target, []).extend(graph.attrs["kernel"].values())
-    for target, kernels in by_target.items():
+        _, kernels = alike.setdefault((target.name, target.block), (target, []))
+        kernels.extend(graph.attrs["kernel"].values())
+    for target, kernels in alike.values():
         if target.name == "blocks":
             continue
         with suppress(PasskitError):

@@ -106,6 +106,7 @@ def random_packs(count: int) -> tuple[str, list[list[str]]]:
     return "; ".join([*inputs, *lines, "return " + ", ".join(n for ns in names for n in ns)]), names
 
 
+@pytest.mark.usefixtures("quick_kernels")
 def test_random_packs() -> None:
     """Packs of rows, columns, scans and elements in several dtypes are what they were."""
     text, names = random_packs(12)
