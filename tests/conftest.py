@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests import raised
+from tests import raised, workers
 from tests.workers import WORKER, Board
 
 raised.record(pytest)
@@ -51,6 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.disable()  # to `pytest_collection_finish`: what is collected stays
     if WORKER in os.environ:
         folder = Path(os.environ["PASSKIT_CACHE_DIR"])
+        workers.share(folder / "shared")
         (folder / "board").mkdir(exist_ok=True)
         (folder / "cache").mkdir(mode=0o700, exist_ok=True)
         config.stash[BOARD] = Board(raised.MATCHED, folder / "board")
@@ -62,6 +63,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.maxschedchunk = 4
     made = tempfile.mkdtemp(prefix="passkit-tests-")
     os.environ["PASSKIT_CACHE_DIR"] = made
+    workers.share(Path(made, "shared"))
     config.add_cleanup(lambda: shutil.rmtree(made, ignore_errors=True))
 
 
@@ -148,6 +150,8 @@ def rng(request: pytest.FixtureRequest) -> np.random.Generator:
 def quick_kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels by the compiler's first level and less, which takes half of the time.
 
+    Functions of mathematics are called: large kernels of them compile in a third.
+
     For tests of hundreds of kernels, whose meaning does not hang on the level. Longer commands
     compile as users do: those of benchmarks/, and the tests with --every-dtype.
     """
@@ -156,7 +160,7 @@ def quick_kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
     from passkit.runtime.native import compiler
 
     found = compiler.find_compiler()
-    quick = ("-O1", *(LESS if found and found.kind == "gcc" else ()))
+    quick = ("-O1", "-DPK_CALL_FUNCTIONS", *(LESS if found and found.kind == "gcc" else ()))
     flags = (*quick, *(f for f in compiler.KERNEL_FLAGS if not f.startswith("-O")))
     monkeypatch.setattr(compiler, "KERNEL_FLAGS", flags)
 

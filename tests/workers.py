@@ -10,6 +10,19 @@ from pathlib import Path
 WORKER = "PYTEST_XDIST_WORKER"
 """What pytest-xdist sets in the environment of a worker: its name."""
 
+_folder: list[Path] = []
+
+
+def share(folder: Path) -> None:
+    """All workers of this run have this folder, and no other run has."""
+    folder.mkdir(exist_ok=True)
+    _folder[:] = [folder]
+
+
+def folder() -> Path:
+    """The folder of what the workers of this run make for each other."""
+    return _folder[0]
+
 
 class Board:
     """A folder with a file for each worker, to which it adds a line after each test.

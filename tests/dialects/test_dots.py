@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-import subprocess
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,6 +22,7 @@ from tests.dialects.plain_c import PLAIN, call, compiled
 from tests.dialects.test_cuda import needs_compiler, said
 from tests.dialects.test_prelude import FLAGS, MACHINES, OTHERS
 from tests.fences import fenced
+from tests.libraries import libraries
 
 pytestmark = pytest.mark.usefixtures("quick_kernels")
 SIZES = ("m", "n", "k", "c_down", "c_along", "a_down", "a_along", "b_down", "b_along")
@@ -115,8 +115,8 @@ def draw(rng: Any, count: int, dtype: DType) -> Any:
 class Library:
     """Compiled kernels, called as C++ ones are."""
 
-    def __init__(self, path: Path) -> None:
-        self.library = ctypes.CDLL(str(path))
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self.library = library
 
     def __call__(self, name: str, arrays: list[Any], sizes: tuple[int, ...] = ()) -> None:
         """Run the only tile of a kernel."""
@@ -128,9 +128,9 @@ class Library:
 
 
 @pytest.fixture(scope="module")
-def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Library]:
+def machines() -> dict[str, Library]:
     """The kernels in C++ for each instruction set."""
-    folder, running = tmp_path_factory.mktemp("dots"), []
+    jobs = []
     for machine in ("native", *OTHERS):
         texts = [print_kernel(any_product(t), f"any_{t.short}", CXX) for t in MANY[machine]]
         texts.append(print_kernel(known_products(), "known", CXX))
@@ -138,14 +138,10 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Library]:
             texts += [print_kernel(any_product(t, *wide), f"any_{t.short}_{wide}", CXX)
                       for t, wide in MIXED]
         text = "".join(texts)
-        source = folder / f"{machine}.cpp"
-        source.write_text("".join(sections_of(text)) + f"namespace pk {{\n{text}}}\n")
-        command = ["g++", *FLAGS, *MACHINES[machine], "-fwrapv",
-                       "-Wno-unused-parameter", str(source), "-o",
-                   str(source.with_suffix(".so"))]
-        running.append(subprocess.Popen(command))
-    assert [process.wait() for process in running] == [0] * len(running)
-    return {m: Library(folder / f"{m}.so") for m in ("native", *OTHERS)}
+        source = "".join(sections_of(text)) + f"namespace pk {{\n{text}}}\n"
+        options = [*FLAGS, *MACHINES[machine], "-fwrapv", "-Wno-unused-parameter"]
+        jobs.append((options, source))
+    return dict(zip(("native", *OTHERS), map(Library, libraries(jobs)), strict=True))
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +178,7 @@ def test_plain_chains_are_exact(dtype: DType, chains: ctypes.CDLL, rng: Any) -> 
 
 
 @pytest.mark.parametrize("machine", ["native", *OTHERS])
-def test_every_layout(machine: str, libraries: dict[str, Library], chains: ctypes.CDLL) -> None:
+def test_every_layout(machine: str, machines: dict[str, Library], chains: ctypes.CDLL) -> None:
     """The same bits at all extents and strides, between pages that may not be touched.
 
     What lies between the elements of the result stays as it is.
@@ -195,18 +191,18 @@ def test_every_layout(machine: str, libraries: dict[str, Library], chains: ctype
             call(chains, f"any_{dtype.short}", [a, b, wanted], p.sizes)
             with (fenced(a, t % 2 == 0) as x, fenced(b, t % 3 == 0) as y,
                   fenced(c, t % 5 < 3) as z):
-                libraries[machine](f"any_{dtype.short}", [x, y, z], p.sizes)
+                machines[machine](f"any_{dtype.short}", [x, y, z], p.sizes)
                 assert z.tobytes() == wanted.tobytes(), (dtype, p)
 
 
 @pytest.mark.parametrize("machine", ["native", *OTHERS])
-def test_known_extents(machine: str, libraries: dict[str, Library], chains: ctypes.CDLL,
+def test_known_extents(machine: str, machines: dict[str, Library], chains: ctypes.CDLL,
                        rng: Any) -> None:
     """Products of known extents, one of which reads from scratch what another wrote there."""
     given = [[draw(rng, m * k, dt.float32), draw(rng, k * n, dt.float32),
               np.zeros(m * k, np.float32)] for m, n, k in KNOWN]
     wanted = [[a, b, c.copy()] for a, b, c in given]
-    libraries[machine]("known", [x for arrays in given for x in arrays])
+    machines[machine]("known", [x for arrays in given for x in arrays])
     call(chains, "known", [x for arrays in wanted for x in arrays])
 
     for (m, n, k), (a, b, c), (_, _, there) in zip(KNOWN, given, wanted, strict=True):
@@ -217,7 +213,7 @@ def test_known_extents(machine: str, libraries: dict[str, Library], chains: ctyp
 
 @pytest.mark.parametrize("dtype", TYPES[4:], ids=str)
 def test_floats_of_16_bits(
-    dtype: DType, libraries: dict[str, Library], chains: ctypes.CDLL
+    dtype: DType, machines: dict[str, Library], chains: ctypes.CDLL
 ) -> None:
     """They are summed in float32, and rounded once."""
     rng = np.random.default_rng(16)
@@ -225,13 +221,13 @@ def test_floats_of_16_bits(
         c, a, b = (draw(rng, length, dtype) for length in p.lengths)
         wide = [x.astype(np.float32) for x in (a, b, c)]
         call(chains, "any_f32", wide, p.sizes)
-        libraries["native"](f"any_{dtype.short}", [a, b, c], p.sizes)
+        machines["native"](f"any_{dtype.short}", [a, b, c], p.sizes)
         assert c.tobytes() == wide[2].astype(dtype.numpy).tobytes()
 
 
 @pytest.mark.parametrize("dtype, wide", MIXED, ids=str)
 def test_float32_beside_16_bits(
-    dtype: DType, wide: str, libraries: dict[str, Library], chains: ctypes.CDLL
+    dtype: DType, wide: str, machines: dict[str, Library], chains: ctypes.CDLL
 ) -> None:
     """Scratch may hold float32 where inputs and results have 16 bits."""
     rng = np.random.default_rng(17)
@@ -240,19 +236,19 @@ def test_float32_beside_16_bits(
         c, a, b = (draw(rng, length, t) for length, t in zip(p.lengths, kinds, strict=True))
         chain = [x.astype(np.float32) for x in (a, b, c)]
         call(chains, "any_f32", chain, p.sizes)
-        libraries["native"](f"any_{dtype.short}_{wide}", [a, b, c], p.sizes)
+        machines["native"](f"any_{dtype.short}_{wide}", [a, b, c], p.sizes)
         assert c.tobytes() == chain[2].astype(c.dtype).tobytes()
 
 
 @pytest.mark.parametrize("machine", ["native", *OTHERS])
-def test_nan_and_infinity(machine: str, libraries: dict[str, Library]) -> None:
+def test_nan_and_infinity(machine: str, machines: dict[str, Library]) -> None:
     """They reach the elements they belong to, and no others: not those of the block's ends."""
     for m, n, k in itertools.product([1, 7, 17], [1, 15, 33], [1, 20, 70]):
         p = product_of(m, n, k, (0, 0, (m + n) % 2))
         c, a, b = (np.ones(length, np.float32) for length in p.lengths)
         a[-1], b[-1] = np.nan, np.inf
         a[0], b[0] = -np.inf, 0
-        libraries[machine]("any_f32", [a, b, c], p.sizes)
+        machines[machine]("any_f32", [a, b, c], p.sizes)
         rows = a.reshape(m, k).astype(np.float64)
         columns = b.reshape((k, n)) if (m + n) % 2 == 0 else b.reshape((n, k)).T
         with np.errstate(invalid="ignore"):

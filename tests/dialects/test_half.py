@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import shutil
-import subprocess
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ import pytest
 from ml_dtypes import bfloat16
 
 from tests.dialects.test_prelude import FLAGS, MACHINES, OTHERS, PRELUDE, Array, same_bits
+from tests.libraries import libraries
 
 CHECKER = Path(__file__).with_name("half_checker.cpp")
 DTYPES = {"half": np.dtype(np.float16), "bfloat": np.dtype(bfloat16)}
@@ -26,25 +25,17 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module", params=["native", *OTHERS])
-def checker(request: pytest.FixtureRequest, libraries: dict[str, ctypes.CDLL]) -> ctypes.CDLL:
+def checker(request: pytest.FixtureRequest, checkers: dict[str, ctypes.CDLL]) -> ctypes.CDLL:
     """The loops of half_checker.cpp for one machine."""
-    return libraries[request.param]
+    return checkers[request.param]
 
 
 @pytest.fixture(scope="module")
-def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ctypes.CDLL]:
+def checkers() -> dict[str, ctypes.CDLL]:
     """The same for all machines, compiled side by side."""
-    folder = tmp_path_factory.mktemp("half")
-
-    def build(machine: str) -> ctypes.CDLL:
-        out = folder / f"{machine}.so"
-        options = [*FLAGS, *MACHINES[machine], "-O1", f"-I{PRELUDE}"]
-        subprocess.run(["g++", *options, str(CHECKER), "-o", str(out)], check=True)
-        return ctypes.CDLL(str(out))
-
     names = ["native", *OTHERS]
-    with ThreadPoolExecutor(2) as pool:
-        return dict(zip(names, pool.map(build, names), strict=True))
+    options = [[*FLAGS, *MACHINES[m], "-O1", f"-I{PRELUDE}"] for m in names]
+    return dict(zip(names, libraries((each, CHECKER) for each in options), strict=True))
 
 
 def run(checker: ctypes.CDLL, name: str, x: Array, out: Any) -> Array:

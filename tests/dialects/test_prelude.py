@@ -9,7 +9,6 @@ import mmap
 import platform
 import shutil
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 import pytest
 
 from passkit.dialects.reciprocal import reciprocal
+from tests.libraries import libraries
 
 PRELUDE = Path(__file__).parents[2] / "passkit" / "dialects"
 CHECKER = Path(__file__).with_name("prelude_checker.cpp")
@@ -36,7 +36,8 @@ PARTS = {
     "sse": ["float", "double", "core"],
     "x86-64": ["float"],
 }
-OTHERS = ["avx2", "sse", "x86-64"] if X86 else []
+WIDE = X86 and "avx512f" in Path("/proc/cpuinfo").read_text()
+OTHERS = [*(["avx2"] if WIDE else []), *(["sse", "x86-64"] if X86 else [])]
 INTEGERS = [f"{sign}int{width}" for sign in ("", "u") for width in (8, 16, 32, 64)]
 FLOATS = ["float32", "float64"]
 C_NAME = {"float32": "float", "float64": "double"}
@@ -125,21 +126,15 @@ class Checker:
 
 
 @pytest.fixture(scope="module")
-def checkers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Checker]:
+def checkers() -> dict[str, Checker]:
     """A checker for each machine that the prelude is printed for, compiled side by side."""
-    folder = tmp_path_factory.mktemp("prelude")
     jobs = [(m, p) for m in ["native", *OTHERS] for p in PARTS[m]]
 
-    def build(job: tuple[str, str]) -> ctypes.CDLL:
-        machine, part = job
-        out = folder / f"{machine}-{part}.so"
+    def options(machine: str, part: str) -> list[str]:
         level = ["-O1"] if part in ("core", "convert") else []
-        options = [*FLAGS, *MACHINES[machine], *level, f"-DPK_CHECK_{part.upper()}", f"-I{PRELUDE}"]
-        subprocess.run(["g++", *options, str(CHECKER), "-o", str(out)], check=True)
-        return ctypes.CDLL(str(out))
+        return [*FLAGS, *MACHINES[machine], *level, f"-DPK_CHECK_{part.upper()}", f"-I{PRELUDE}"]
 
-    with ThreadPoolExecutor(2) as pool:
-        built = list(pool.map(build, jobs))
+    built = libraries((options(*job), CHECKER) for job in jobs)
     return {
         machine: Checker([lib for (m, _), lib in zip(jobs, built, strict=True) if m == machine])
         for machine in ["native", *OTHERS]

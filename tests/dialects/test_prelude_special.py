@@ -26,6 +26,7 @@ from tests.dialects.test_prelude import (
     Checker,
     same_bits,
 )
+from tests.libraries import libraries
 
 Array = Any
 ONE = ("cbrt", "lgamma", "tgamma", "digamma", "trigamma", "erfinv", "erfcinv")
@@ -42,16 +43,12 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def checkers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Checker]:
+def checkers() -> dict[str, Checker]:
     """The loops over special functions, compiled for each machine side by side."""
-    folder = tmp_path_factory.mktemp("special")
-    jobs = {}
-    for machine in ["native", *OTHERS]:
-        options = [*FLAGS, *MACHINES[machine], "-O1", "-DPK_CHECK_SPECIAL", f"-I{PRELUDE}"]
-        out = folder / f"{machine}.so"
-        jobs[out] = subprocess.Popen(["g++", *options, str(CHECKER), "-o", str(out)])
-    assert all(job.wait() == 0 for job in jobs.values())
-    return {out.stem: Checker([ctypes.CDLL(str(out))]) for out in jobs}
+    names = ["native", *OTHERS]
+    options = [[*FLAGS, *MACHINES[m], "-O1", "-DPK_CHECK_SPECIAL", f"-I{PRELUDE}"] for m in names]
+    built = libraries((each, CHECKER) for each in options)
+    return {name: Checker([made]) for name, made in zip(names, built, strict=True)}
 
 
 def samples(name: str, dtype: str) -> Array:

@@ -1,0 +1,39 @@
+"""Libraries that tests compile: each once in a run, by the worker that needs it first."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import subprocess
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from pathlib import Path
+
+from tests import workers
+
+
+def library(options: Sequence[str], source: Path | str) -> ctypes.CDLL:
+    """What a compiler makes of a file, or of a text in C++, and these options.
+
+    Raises: CalledProcessError when the compiler refuses it.
+    """
+    text = source if isinstance(source, str) else str(source)
+    name = sha256("\0".join([*options, text]).encode()).hexdigest()[:16]
+    out = workers.folder() / f"{name}.so"
+    with out.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not out.exists():
+            if isinstance(source, str):
+                source = out.with_suffix(".cpp")
+                source.write_text(text)
+            made = out.with_suffix(".made")
+            subprocess.run(["g++", *options, str(source), "-o", str(made)], check=True)
+            made.rename(out)
+    return ctypes.CDLL(str(out))
+
+
+def libraries(jobs: Iterable[tuple[Sequence[str], Path | str]]) -> list[ctypes.CDLL]:
+    """The same of each, two at a time."""
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(lambda job: library(*job), jobs))
