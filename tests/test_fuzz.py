@@ -13,6 +13,7 @@ from attrs import evolve
 import passkit as pk
 from passkit.ast import Binary, Load, size_of
 from passkit.dialects.lanes import Lanes
+from passkit.lowering import packed
 from passkit.lowering.loops import Loops
 from passkit.passes import codegen
 from passkit.values.dtype import int64
@@ -92,11 +93,17 @@ def planted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     """CodeGen with a bug of one element; no fences, which such a bug may run into."""
     owner, name, wrong = PLANTS[request.param]
     right = getattr(owner, name)
-    codegen._kernel.cache_clear()
+    forget()
     monkeypatch.setattr("tests.fuzzing.fenced", lambda array, end: nullcontext(array))
     monkeypatch.setattr(owner, name, lambda *args: wrong(right, *args))
     yield
+    forget()
+
+
+def forget() -> None:
+    """Lower and print every kernel anew, and every part of a packed one."""
     codegen._kernel.cache_clear()
+    packed._part.cache_clear()
 
 
 @pytest.mark.parametrize("planted", PLANTS, indirect=True)

@@ -3,12 +3,16 @@
 // Results that are STREAMED, too large for the caches, go past them where they are whole lines.
 template <bool STREAMED, class L, class T>
 static inline void put(T *to, const typename L::type &v) {
+#ifdef __AVX__
+  if constexpr (STREAMED && L::COUNT > 1) {
+    Line all;
+    static_assert(sizeof all == sizeof v, "a vector of results is a register");
+    memcpy(&all, &v, sizeof all);
 #ifdef __AVX512F__
-  typedef float line __attribute__((vector_size(64)));
-  if (STREAMED && L::COUNT > 1) {
-    line all;
-    memcpy(&all, &v, L::COUNT > 1 ? sizeof all : 0);
     return __builtin_ia32_movntps512((float *)to, all);
+#else
+    return __builtin_ia32_movntps256((float *)to, all);
+#endif
   }
 #endif
   *(typename L::type *)to = v;
@@ -47,25 +51,34 @@ static inline void pixels(const Shape &s, const T *x, const T *w, T *y, int64_t 
       put<STREAMED, L>(y + p * s.filters + v * L::COUNT, sum[p][v]);
 }
 
+// A row of results, of the channels from one on as many as are whole vectors; those of a pixel lie
+// side by side, and so does what they read.
 template <bool STREAMED, class L, int PIXELS, int WIDE, class T>
-static void channel_row(const Shape &s, const T *x, const T *w, T *y, int64_t row) {
-  const int64_t n = s.result[2];
+static int64_t channel_row(const Shape &s, const T *x, const T *w, T *y, int64_t row,
+                           int64_t begin) {
+  enum { STEP = WIDE * L::COUNT };
+  const int64_t n = s.result[2], end = begin + (s.channels - begin) / STEP * STEP;
+  if (begin == end) return begin;
   for (int64_t i = 0; i < n;) {
     const int64_t left = i * s.stride[2] - s.before[2];
     const int64_t reach = (s.window[2] - 1) * s.dilation[2];
     const bool inside = left >= 0 && i + PIXELS <= n &&
                         left + (PIXELS - 1) * s.stride[2] + reach < s.size[2];
+    T *to_y = y + i * s.filters;
     if (inside) {
-      pixels<STREAMED, L, PIXELS, WIDE>(s, x, w, y + i * s.filters, row, i, 0, s.window[2]);
+      for (int64_t c = begin; c < end; c += STEP)
+        pixels<STREAMED, L, PIXELS, WIDE>(s, x + c, w + c, to_y + c, row, i, 0, s.window[2]);
       i += PIXELS;
       continue;
     }
     int64_t from = 0, to = s.window[2];
     while (from < to && left + from * s.dilation[2] < 0) from++;
     while (to > from && left + (to - 1) * s.dilation[2] >= s.size[2]) to--;
-    pixels<STREAMED, L, 1, WIDE>(s, x, w, y + i * s.filters, row, i, from, to);
+    for (int64_t c = begin; c < end; c += STEP)
+      pixels<STREAMED, L, 1, WIDE>(s, x + c, w + c, to_y + c, row, i, from, to);
     i++;
   }
+  return end;
 }
 
 template <class T, bool STREAMED>
@@ -74,17 +87,17 @@ static void channels_of(const Shape &s, void *const *buf, int64_t image, int64_t
   const int64_t lines = s.result[0] * s.result[1];
   const T *x = (const T *)buf[2] + image * s.size[0] * s.size[1] * s.size[2] * s.channels;
   const T *w = (const T *)buf[3];
-  enum { COUNT = Lanes<T>::COUNT };
   for (int64_t r = first; r < first + rows; r++) {
     T *y = (T *)buf[5] + (image * lines + r) * s.result[2] * s.filters;
     int64_t c = 0;
-    for (; c + 4 * COUNT <= s.channels; c += 4 * COUNT)
-      channel_row<STREAMED, Lanes<T>, 4, 4>(s, x + c, w + c, y + c, r);
-    for (; c + 2 * COUNT <= s.channels; c += 2 * COUNT)
-      channel_row<STREAMED, Lanes<T>, 8, 2>(s, x + c, w + c, y + c, r);
-    for (; c + COUNT <= s.channels; c += COUNT)
-      channel_row<STREAMED, Lanes<T>, 8, 1>(s, x + c, w + c, y + c, r);
-    for (; c < s.channels; c++) channel_row<STREAMED, Lane<T>, 4, 1>(s, x + c, w + c, y + c, r);
+#ifdef __AVX512F__
+    c = channel_row<STREAMED, Vector<T>, 4, 4>(s, x, w, y, r, c);
+    c = channel_row<STREAMED, Vector<T>, 8, 2>(s, x, w, y, r, c);
+#else
+    c = channel_row<STREAMED, Vector<T>, 6, 2>(s, x, w, y, r, c);
+#endif
+    c = channel_row<STREAMED, Vector<T>, 8, 1>(s, x, w, y, r, c);
+    channel_row<STREAMED, Lane<T>, 4, 1>(s, x, w, y, r, c);
   }
 }
 
@@ -95,7 +108,7 @@ static void channels(const Shape &s, void *const *buf, int64_t image, int64_t fi
   const bool whole = ((uintptr_t)buf[5] | s.filters * sizeof(T)) % 64 == 0;
   if (!streamed || !whole) return channels_of<T, false>(s, buf, image, first, rows);
   channels_of<T, true>(s, buf, image, first, rows);
-#ifdef __AVX512F__
+#ifdef __AVX__
   __builtin_ia32_sfence();
 #endif
 }

@@ -63,8 +63,8 @@ template <class T> static void few_padded(const Shape &s, const Few &f, const T 
 template <class T, int PIXELS, int WIDE>
 static void few_pixels(const Shape &s, const Few &f, const T *x, const int64_t *pixel,
                        const int64_t *run, const T *w, T *y, const T *end) {
-  typedef typename Lanes<T>::type V;
-  enum { COUNT = Lanes<T>::COUNT };
+  typedef typename Vector<T>::type V;
+  enum { COUNT = Vector<T>::COUNT };
   V sum[PIXELS][WIDE];
   for (int p = 0; p < PIXELS; p++)
     for (int v = 0; v < WIDE; v++) sum[p][v] = V{};
@@ -79,11 +79,13 @@ static void few_pixels(const Shape &s, const Few &f, const T *x, const int64_t *
     }
   }
   for (int p = 0; p < PIXELS; p++, y += s.filters)
-    for (int v = 0; v < WIDE; v++)
+    for (int v = 0; v < WIDE; v++) {
+      const int64_t rest = s.filters - v * COUNT;
       if (y + v * COUNT + COUNT <= end)
         *(V *)(y + v * COUNT) = sum[p][v];
-      else
-        memcpy(y + v * COUNT, &sum[p][v], (s.filters - v * COUNT) * sizeof(T));
+      else if (rest > 0)
+        memcpy(y + v * COUNT, &sum[p][v], (rest < COUNT ? rest : COUNT) * sizeof(T));
+    }
 }
 
 template <class T, int PIXELS, int WIDE>
@@ -107,8 +109,7 @@ static void few_image(const Shape &s, const Few &f, const T *x, const int64_t *p
 template <class T>
 static void few(const Shape &s, void *const *buf, int64_t begin, int64_t end,
                 unsigned char *scratch) {
-  enum { COUNT = Lanes<T>::COUNT };
-  const Few f = few_of(s, COUNT);
+  const Few f = few_of(s, LINE / sizeof(T));
   int64_t *pixel = (int64_t *)scratch, *run = pixel + f.pixels;
   T *rows = (T *)(run + f.runs), *image = rows + f.runs * f.run * f.row;
   few_offsets(s, f, pixel, run);
@@ -124,11 +125,18 @@ static void few(const Shape &s, void *const *buf, int64_t begin, int64_t end,
       few_padded(s, f, x, image);
       x = image;
     }
-    switch (f.row / COUNT) {
+    switch (f.row * sizeof(T) / LINE) {
+#ifdef __AVX512F__
       case 1: few_image<T, 8, 1>(s, f, x, pixel, run, rows, y); break;
       case 2: few_image<T, 8, 2>(s, f, x, pixel, run, rows, y); break;
       case 3: few_image<T, 6, 3>(s, f, x, pixel, run, rows, y); break;
       default: few_image<T, 5, 4>(s, f, x, pixel, run, rows, y);
+#else
+      case 1: few_image<T, 6, 2>(s, f, x, pixel, run, rows, y); break;
+      case 2: few_image<T, 3, 4>(s, f, x, pixel, run, rows, y); break;
+      case 3: few_image<T, 2, 6>(s, f, x, pixel, run, rows, y); break;
+      default: few_image<T, 1, 8>(s, f, x, pixel, run, rows, y);
+#endif
     }
   }
 }

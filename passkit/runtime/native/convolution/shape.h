@@ -25,16 +25,19 @@ struct Shape {
   int64_t dilation[3], groups;
 };
 
+// A vector is a register; of sums in vectors as many as stay in registers are carried at a time.
+#ifdef __AVX512F__
+enum { LINE = 64, REGISTER = 64 };
+#else
+enum { LINE = 64, REGISTER = 32 };
+#endif
+typedef float Line __attribute__((vector_size(REGISTER)));
+
 template <class T> struct Lane {
   typedef T type;
   enum { COUNT = 1 };
 };
-template <class T> struct Lanes;
-template <> struct Lanes<float> {
-  typedef float type __attribute__((vector_size(64), aligned(4), may_alias));
-  enum { COUNT = 16 };
-};
-template <> struct Lanes<double> {
-  typedef double type __attribute__((vector_size(64), aligned(8), may_alias));
-  enum { COUNT = 8 };
+template <class T> struct Vector {
+  typedef T type __attribute__((vector_size(REGISTER), aligned(sizeof(T)), may_alias));
+  enum { COUNT = REGISTER / sizeof(T) };
 };
