@@ -166,7 +166,7 @@ template <int L> PK_FN f32<L> log_part(f32<L> x) {
 }
 PK_FUNCTION_F32(log)
 
-alignas(64) static const float erf_table[5][32] = {
+alignas(64) static constexpr float erf_table[5][32] = {
     {0x1.20dd76p0f, 0x1.1f5e1ap0f, 0x1.1af54ep0f, 0x1.13e08cp0f, 0x1.0a7ef6p0f, 0x1.fe8f16p-1f,
      0x1.e57b74p-1f, 0x1.cacbc2p-1f, 0x1.af767ap-1f, 0x1.9450bcp-1f, 0x1.7a0518p-1f,
      0x1.611066p-1f, 0x1.49c38ep-1f, 0x1.3448f8p-1f, 0x1.20ac04p-1f, 0x1.0ee122p-1f,
@@ -202,7 +202,7 @@ alignas(64) static const float erf_table[5][32] = {
      0x1.7c892ep-10f, 0x1.885b4ap-9f, -0x1.dfdaa4p-11f, -0x1.3e426ap-12f, 0x1.1e764p-8f,
      0x1.dfff8p-10f},
 };
-alignas(64) static const float tanh_table[6][32] = {
+alignas(64) static constexpr float tanh_table[6][32] = {
     {0x1p0f, 0x1.f17868p-1f, 0x1.cb4228p-1f, 0x1.992434p-1f, 0x1.65c69p-1f, 0x1.3738bep-1f,
      0x1.0f9498p-1f, 0x1.dd8d0ap-2f, 0x1.a7c2eap-2f, 0x1.7b9b4ap-2f, 0x1.571c6p-2f,
      0x1.38a828p-2f, 0x1.1ef9f2p-2f, 0x1.09179ap-2f, 0x1.ec8294p-3f, 0x1.cbc6fp-3f,
@@ -246,26 +246,88 @@ alignas(64) static const float tanh_table[6][32] = {
      -0x1.a64a34p-18f, 0x1.38a3a6p-20f, -0x1.3c016p-20f, -0x1.9bcd4cp-18f, -0x1.95eb54p-19f,
      0x1.d3e17cp-21f, 0x1.b222aep-19f},
 };
-// table[0] + table[1] * u + ... with the row of coefficients that k chooses.
-template <int rows, int size, int L>
-PK_FN f32<L> lookup_polynomial(const float (&table)[rows][size], i32<L> k, f32<L> u) {
-    f32<L> p = lookup(table[rows - 1], k);
-#pragma GCC unroll 16
-    for (int i = rows - 2; i >= 0; i--) p = fused(p, u, lookup(table[i], k));
+#if !PK_AVX512
+// A table by columns: the coefficients that one k chooses lie side by side.
+template <int size> struct columns {
+    alignas(32) float at[size][8];
+};
+template <int rows, int size> constexpr columns<size> columns_of(const float (&table)[rows][size]) {
+    columns<size> made{};
+    for (int k = 0; k < size; k++)
+        for (int i = 0; i < rows; i++) made.at[k][i] = table[i][k];
+    return made;
+}
+template <const auto &table> static constexpr auto by_columns = columns_of(table);
+
+// Element n of the lines at L places in vector n, for the first four elements, or the next four.
+template <int half, int L> PK_FN void fourfold(f32<L> *to, const float *const *from) {
+    constexpr int o = 4 * half;
+    if constexpr (L == 4) {
+        auto line = [&](int i) PK_INLINE { return load_whole<float, 4>(from[i] + o).s; };
+        auto a = line(0), b = line(1), c = line(2), d = line(3);
+        auto p = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+        auto q = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+        auto r = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+        auto s = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+        to[0] = f32<L>::of(__builtin_shufflevector(p, q, 0, 1, 4, 5));
+        to[1] = f32<L>::of(__builtin_shufflevector(p, q, 2, 3, 6, 7));
+        to[2] = f32<L>::of(__builtin_shufflevector(r, s, 0, 1, 4, 5));
+        to[3] = f32<L>::of(__builtin_shufflevector(r, s, 2, 3, 6, 7));
+    } else {
+        auto both = [&](int i) PK_INLINE {
+            auto x = load_whole<float, 8>(from[i]).s, y = load_whole<float, 8>(from[i + 4]).s;
+            return __builtin_shufflevector(x, y, o, o + 1, o + 2, o + 3, o + 8, o + 9, o + 10,
+                                           o + 11);
+        };
+        auto a = both(0), b = both(1), c = both(2), d = both(3);
+        auto p = __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13);
+        auto q = __builtin_shufflevector(c, d, 0, 8, 1, 9, 4, 12, 5, 13);
+        auto r = __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15);
+        auto s = __builtin_shufflevector(c, d, 2, 10, 3, 11, 6, 14, 7, 15);
+        to[0] = f32<L>::of(__builtin_shufflevector(p, q, 0, 1, 8, 9, 4, 5, 12, 13));
+        to[1] = f32<L>::of(__builtin_shufflevector(p, q, 2, 3, 10, 11, 6, 7, 14, 15));
+        to[2] = f32<L>::of(__builtin_shufflevector(r, s, 0, 1, 8, 9, 4, 5, 12, 13));
+        to[3] = f32<L>::of(__builtin_shufflevector(r, s, 2, 3, 10, 11, 6, 7, 14, 15));
+    }
+}
+#endif
+// table[0] + table[1] * u + ... with the column of coefficients that k chooses. Without AVX-512 a
+// lane's column is loaded whole: a table in registers would take seven instructions a coefficient.
+template <const auto &table, int L> PK_FN f32<L> lookup_polynomial(i32<L> k, f32<L> u) {
+    constexpr int rows = sizeof table / sizeof table[0];
+    f32<L> c[8];
+#if PK_AVX512
+#pragma GCC unroll 8
+    for (int i = 0; i < rows; i++) c[i] = lookup(table[i], k);
+#else
+    constexpr int size = sizeof table[0] / sizeof(float);
+    uint32_t offset[L];
+    store_whole((int32_t *)offset, shift_left<5>(k & i32<L>(size - 1)));
+    asm("" : "+m"(offset));  // lanes are read from memory, which takes half of their extraction
+    const float *from[L];
+#pragma GCC unroll 8
+    for (int i = 0; i < L; i++)
+        from[i] = (const float *)((const char *)by_columns<table>.at + offset[i]);
+    fourfold<0, L>(c, from);
+    if constexpr (rows > 4) fourfold<1, L>(c + 4, from);
+#endif
+    f32<L> p = c[rows - 1];
+#pragma GCC unroll 8
+    for (int i = rows - 2; i >= 0; i--) p = fused(p, u, c[i]);
     return p;
 }
 // Eighths number the table's columns; the greatest a gives 1 exactly.
 template <int L> PK_FN f32<L> erf_part(f32<L> x) {
     f32<L> magic = 0x1.8p23f, a = lesser(f32<L>(0x1.f7fffep1f), abs(x));
     f32<L> m = fused(a, f32<L>(8), magic), u = fused(m - magic, f32<L>(-0.125f), a);
-    return lookup_polynomial(erf_table, bits<int32_t>(m), u) * with_sign(a, x);
+    return lookup_polynomial<erf_table>(bits<int32_t>(m), u) * with_sign(a, x);
 }
 PK_FUNCTION_F32(erf)
 
 template <int L> PK_FN f32<L> tanh_part(f32<L> x) {
     f32<L> magic = 0x1.8p23f, a = lesser(f32<L>(0x1.299998p3f), abs(x));
     f32<L> m = fused(a, f32<L>(0x1.af286cp1f), magic), u = fused(m - magic, f32<L>(-0x1.3p-2f), a);
-    return lookup_polynomial(tanh_table, bits<int32_t>(m), u) * with_sign(a, x);
+    return lookup_polynomial<tanh_table>(bits<int32_t>(m), u) * with_sign(a, x);
 }
 PK_FUNCTION_F32(tanh)
 
@@ -430,7 +492,7 @@ template <int L> PK_FN f32<L> acos_part(f32<L> x) {
 }
 PK_FUNCTION_F32(acos)
 
-alignas(64) static const float erfcx_table[8][16] = {
+alignas(64) static constexpr float erfcx_table[8][16] = {
     {0x1p0f, 0x1.164fc6p-1f, 0x1.6bb376p-2f, 0x1.08fc26p-2f, 0x1.9d7738p-3f, 0x1.51a8e2p-3f,
      0x1.1cc7d2p-3f, 0x1.ebe61cp-4f, 0x1.b096fap-4f, 0x1.81e25cp-4f, 0x1.5c2fcap-4f, 0x1.3d23ecp-4f,
      0x1.2323acp-4f, 0x1.0d0da8p-4f, 0x1.f4211p-5f, 0x1.d3225cp-5f},
@@ -569,7 +631,7 @@ PK_FUNCTION_F32(tan)
 template <int L> PK_FN f32<L> erfc_part(f32<L> x) {
     f32<L> magic = 12582912.0f, a = lesser(f32<L>(10.17f), abs(x));
     f32<L> m = fused(a, f32<L>(0x1.861862p0f), magic), u = fused(m - magic, f32<L>(-0.65625f), a);
-    f32<L> q = lookup_polynomial(erfcx_table, bits<int32_t>(m), u);
+    f32<L> q = lookup_polynomial<erfcx_table>(bits<int32_t>(m), u);
     f32<L> h = a * a, low = fused(a, a, -h);
     f32<L> n = fused(h, f32<L>(-0x1.715476p0f), magic) - magic;
     f32<L> r = fused(n, f32<L>(-0x1.62e4p-1f), -h);
