@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import subprocess
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,8 +20,7 @@ def library(options: Sequence[str], source: Path | str) -> ctypes.CDLL:
     text = source if isinstance(source, str) else str(source)
     name = sha256("\0".join([*options, text]).encode()).hexdigest()[:16]
     out = workers.folder() / f"{name}.so"
-    with out.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with workers.alone(name):
         if not out.exists():
             if isinstance(source, str):
                 source = out.with_suffix(".cpp")

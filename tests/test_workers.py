@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
-from tests.workers import WORKER, Board
+from tests.workers import WORKER, Board, alone
 
 
 def test_workers_share_what_they_met(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,3 +30,23 @@ def test_without_workers_nothing_is_written() -> None:
     board.post()
 
     assert board.gathered(5) is met
+
+
+def test_one_worker_at_a_time() -> None:
+    """Who comes second waits until the first is done."""
+    order, waiting = [], Event()
+
+    def second() -> None:
+        waiting.set()
+        with alone("a test of one worker at a time"):
+            order.append("second")
+
+    other = Thread(target=second)
+    with alone("a test of one worker at a time"):
+        other.start()
+        waiting.wait()
+        other.join(0.05)
+        order.append("first")
+    other.join()
+
+    assert order == ["first", "second"]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 WORKER = "PYTEST_XDIST_WORKER"
@@ -22,6 +25,14 @@ def share(folder: Path) -> None:
 def folder() -> Path:
     """The folder of what the workers of this run make for each other."""
     return _folder[0]
+
+
+@contextmanager
+def alone(name: str) -> Iterator[None]:
+    """What one worker does at a time: the next one finds it done."""
+    with (folder() / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 class Board:

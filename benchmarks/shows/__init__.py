@@ -20,6 +20,8 @@ tensorflow_python = ""
 """The interpreter that has TensorFlow, for what is measured beside the peers."""
 scripts = ""
 """Where aymericdamien's TensorFlow-Examples are."""
+steps: Path | None = None
+"""A report of `train.py time` that is read instead of measuring."""
 onnx_python = sys.executable
 """The interpreter that has ONNX Runtime, where it is not the peers'."""
 
