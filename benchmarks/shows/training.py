@@ -38,6 +38,18 @@ def agreement() -> Figure:
     return Figure(f"worst {worst[name]:.1e}: {name}", worst[name] <= 1e-4, worst)
 
 
+def networks() -> Figure:
+    """The same of LeNet, a ResNet and the transformer beside NumPy, operator by operator."""
+    from training.agreement import beside_numpy
+    from training.networks import PROGRAMS
+
+    chosen = [p for p in PROGRAMS if p.name in ("lenet", "resnet-1", "transformer")]
+    worst = {f"{p.name} {k}": v for p in chosen for k, v in beside_numpy(p).items()}
+    name = max(worst, key=lambda n: worst[n])
+    text = f"{len(worst)} figures, worst {worst[name]:.1e}: {name}"
+    return Figure(text, worst[name] <= 1e-3, worst)
+
+
 def frontend() -> Figure:
     """Losses of three steps written with tinyflow beside those of the benchmark's own graph."""
     from training.in_tinyflow import errors
@@ -232,6 +244,7 @@ def by_batch(name: str, least: float = 1.0, rivals: Sequence[str] = ()) -> Figur
 
 DEMANDS: tuple[Demand, ...] = (
     Demand("loss, gradients, updates of six programs, 3 steps: error <= 1e-4", agreement),
+    Demand("the same of LeNet, ResNet, transformer beside NumPy: <= 1e-3", networks),
     Demand("tests of training steps pass", lambda: tests("tests/benchmarks/test_training.py")),
     Demand("losses through tinyflow are those of the benchmarks' graphs: <= 1e-4", frontend),
     Demand("dynamic_rnn, nce_loss, TensorFlow 1's training graphs: as TensorFlow's", alike),

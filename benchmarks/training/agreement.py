@@ -33,6 +33,30 @@ def errors(program: Program, small: bool = False, **options: Any) -> dict[str, f
     return errors_of(program, drawn, step, exe, small)
 
 
+def beside_numpy(program: Program) -> dict[str, float]:
+    """`errors` beside NumPy, operator by operator, at small sizes: for programs of no reference.
+
+    Gradients are compared by the largest element, updates by their norm: Adam makes whole steps of
+    elements that are next to nothing. An update counts where its gradient is more than rounding,
+    which that of biases that softmax takes away is not.
+    """
+    drawn = program.drawn(True)
+    step = training_step(program, drawn)
+    exes = [pk.compile(step.with_gradients(), target=t) for t in ("cpu", "interpret")]
+    runs = [[exe(dict(drawn.feeds)) for exe in exes] for _ in range(STEPS)]
+    first = runs[0][0][0]
+    found = {f"loss {k + 1}": abs(float(a[0] - b[0]) / first) for k, (a, b) in enumerate(runs)}
+    top = max(float(np.abs(g).max()) for g in runs[0][1][1:])
+    for name, a, b in zip(step.gradients, runs[0][0][1:], runs[0][1][1:], strict=False):
+        large = float(np.abs(b).max()) > 1e-6 * top
+        found[f"gradient {name}"] = float(np.abs(a - b).max() / (np.abs(b).max() if large else top))
+        if large:
+            now, wanted = (exe.state[name] for exe in exes)
+            moved = np.linalg.norm(wanted - drawn.variables[name])
+            found[f"update {name}"] = float(np.linalg.norm(now - wanted) / moved)
+    return found
+
+
 def errors_of(
     program: Program, drawn: Drawn, step: Step, exe: pk.Executable, small: bool
 ) -> dict[str, float]:
