@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -73,9 +74,7 @@ def opencl_of(case: Case) -> Target:
     block, access, simd = ((1, 32, True), (64, 16, False), (256, 16, False), (64, 16, True))[
         case.seed % 4
     ]
-    return evolve(
-        OPENCL, tile=min(case.tile, OPENCL.tile), block=block, access=access, simd=simd
-    )
+    return evolve(OPENCL, tile=min(case.tile, OPENCL.tile), block=block, access=access, simd=simd)
 
 
 def options(case: Case, target: Targets = target_of) -> dict[str, Any]:
@@ -169,28 +168,51 @@ def _check(case: Case, compared: Any) -> None:
 
 
 def runs(
-    exe: Executable, case: Case, compared: Any
+    exe: Any, case: Case, compared: Any
 ) -> Iterator[tuple[str, dict[str, Any], list[Any], dict[str, Any]]]:
     """Each run of a case that is right: its name, feeds and results, and the state before it."""
-    pure = pk.ApplyPasses(case.graph, ["Functionalize"])
-    wanted_state: dict[str, Any] = {}
-    bounds = {n.name: Value(n.params["initial"]) for n in case.graph.states}
-    for number, feeds in enumerate(case.feeds):
+    for number, (feeds, meant) in enumerate(zip(case.feeds, meaning(case), strict=True)):
         where = f"run {number}"
         before = {n: v.copy() for n, v in exe.state.arrays.items()}
-        try:
-            wanted = pk.interpret(case.graph, feeds, wanted_state)
-        except PasskitError as error:
-            _must_refuse(exe, feeds, where, error)
+        if isinstance(meant, PasskitError):
+            _must_refuse(exe, feeds, where, meant)
             continue
         found = _run(exe, feeds, where)
+        _compare(where, found, meant, compared)
+        _compare_state(exe, meant, where)
+        yield where, feeds, found, before
+
+
+@frozen
+class Meaning:
+    """What one run must find, by `pk.interpret` and with bounds; and what states are after it."""
+
+    results: list[Any]
+    values: list[Value]
+    state: dict[str, Any]
+    bounds: dict[str, Value]
+
+
+@lru_cache(maxsize=2)
+def meaning(case: Case) -> tuple[Meaning | PasskitError, ...]:
+    """What each run of a case means, or why it is refused."""
+    pure = pk.ApplyPasses(case.graph, ["Functionalize"])
+    state: dict[str, Any] = {}
+    bounds = {n.name: Value(n.params["initial"]) for n in case.graph.states}
+    found: list[Meaning | PasskitError] = []
+    for feeds in case.feeds:
+        try:
+            results = pk.interpret(case.graph, feeds, state)
+        except PasskitError as error:
+            found.append(error)
+            continue
         sizes = bind_sizes(
             (n.name, n.entries[0].shape, feeds[n.name].shape) for n in case.graph.inputs
         )
         values = bounded(pure, feeds, sizes, bounds)
-        _compare(where, found, wanted, values, compared)
-        _compare_state(exe, wanted_state, bounds, where)
-        yield where, feeds, found, before
+        after = {name: array.copy() for name, array in state.items()}
+        found.append(Meaning(results, values, after, dict(bounds)))
+    return tuple(found)
 
 
 def _must_refuse(exe: Executable, feeds: Any, where: str, error: PasskitError) -> None:
@@ -210,10 +232,8 @@ def _run(exe: Executable, feeds: Any, where: str, **more: Any) -> list[Any]:
     return found
 
 
-def _compare(
-    where: str, found: Sequence[Any], wanted: Sequence[Any], values: Sequence[Value], compared: Any
-) -> None:
-    for k, (a, b, value) in enumerate(zip(found, wanted, values, strict=True)):
+def _compare(where: str, found: Sequence[Any], meant: Meaning, compared: Any) -> None:
+    for k, (a, b, value) in enumerate(zip(found, meant.results, meant.values, strict=True)):
         own = mismatch(value.array, Value(b))
         if own is not None:
             raise UnequalError(f"{where}: bounds of output {k} are not about interpret's: {own}")
@@ -224,11 +244,9 @@ def _compare(
             compared += openness(value)
 
 
-def _compare_state(
-    exe: Executable, wanted: dict[str, Any], bounds: dict[str, Value], where: str
-) -> None:
-    for name, array in wanted.items():
-        what = mismatch(exe.state[name], evolve(bounds[name], array=array))
+def _compare_state(exe: Executable, meant: Meaning, where: str) -> None:
+    for name, array in meant.state.items():
+        what = mismatch(exe.state[name], evolve(meant.bounds[name], array=array))
         if what is not None:
             raise UnequalError(f"{where}: state '{name}' {what}")
 

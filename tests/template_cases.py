@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -13,13 +13,14 @@ from passkit.errors import PasskitError
 from passkit.graph.graph import Graph
 from passkit.plan.kernel import Kernel
 from passkit.plan.variants import Variant, variants
+from passkit.program.executable import Executable
 from passkit.program.planning import planned
 from tests.fuzzing import UnequalError, blocks_of, options, runs, said
 from tests.random_graphs import random_case
 from tests.random_graphs.case import text_of
 from tests.random_stitches import random_stitch
 from tests.test_random_stitches import agree
-from tests.together import prebuilt
+from tests.together import prebuilt, together
 
 STITCHED = 4
 """Of so many graphs one is stitched."""
@@ -39,6 +40,17 @@ class Subject:
         return f"seed {self.seed}\n{text_of(self.graph)}"
 
 
+class _Asking:
+    """An executable of a planned graph: inputs that the plan could do without are not its own."""
+
+    def __init__(self, run: Executable) -> None:
+        self.run, self.state = run, run.state
+        self.names = {n.name for n in run.inputs}
+
+    def __call__(self, feeds: Mapping[str, Any]) -> Any:
+        return self.run({name: x for name, x in feeds.items() if name in self.names})
+
+
 def subject(seed: int) -> Subject:
     """The subject of a seed."""
     if seed % STITCHED == 0:
@@ -51,7 +63,7 @@ def subject(seed: int) -> Subject:
     blocks = {"target": blocks_of(case), "fusion": case.fusion}
 
     def judge(run: Any) -> None:
-        for _ in runs(run, case, None):
+        for _ in runs(_Asking(run), case, None):
             pass
 
     return Subject(seed, case.graph, options(case), blocks, judge)
@@ -88,45 +100,57 @@ def texts(one: Subject, target: str) -> tuple[int, dict[str, str]]:
     return len(found), made
 
 
-def compile_together(subjects: Iterable[Subject]) -> None:
-    """Put the kernels of many subjects into the cache; what is wrong, `check` finds in each."""
-    ready: list[Graph] = []
+def wired(subjects: Iterable[Subject]) -> list[list[Graph]]:
+    """The native plans of each subject under all its templates, compiled together.
+
+    What is wrong with a subject has no plans here; `check` finds it again and says it.
+    """
+    plans: list[list[Graph]] = []
     for one in subjects:
+        plans.append([])
         with suppress(Exception):
             fused = planned(one.graph, "Fusion", **one.native)
-            for given in overrides(ways(fused, **one.native)):
-                ready.append(planned(fused, "CodeGen", **one.native, templates=given))
-    prebuilt(ready, [{}] * len(ready))
+            given = overrides(ways(fused, **one.native))
+            plans[-1] = [planned(fused, "CodeGen", **one.native, templates=t) for t in given]
+    together(plan for own in plans for plan in own)
+    return plans
 
 
-def check(one: Subject, blocks: bool = True) -> tuple[int, int, list[str]]:
-    """How many groups and templates a subject has, and what is wrong with any of them."""
+def check(
+    one: Subject, blocks: bool = True, ready: Sequence[Graph] = ()
+) -> tuple[int, int, list[str]]:
+    """How many groups and templates a subject has, and what is wrong with any of them.
+
+    ``ready`` are its plans, where `wired` has made them.
+    """
     try:
         fused = planned(one.graph, "Fusion", **one.native)
         found = ways(fused, **one.native)
         given = list(overrides(found))
-        ready = prebuilt([fused] * len(given), [{**one.native, "templates": t} for t in given])
-        wrong = [*_alike(one, ready, given), *_results(one, one.native, given)]
+        own = [{**one.native, "templates": t} for t in given]
+        ready = ready or prebuilt([fused] * len(given), own)
+        wrong = [*_alike(one, ready, given), *_results(one, ready, own)]
         if blocks:
-            inner = list(overrides(ways(one.graph, **one.blocks)))
-            wrong += _results(one, one.blocks, inner)
+            fused = planned(one.graph, "Fusion", **one.blocks)
+            own = [{**one.blocks, "templates": t} for t in overrides(ways(fused, **one.blocks))]
+            wrong += _results(one, [fused] * len(own), own)
     except Exception as error:  # noqa: BLE001, RUF100
         return 0, 0, [f"{one}\n{said(error)}"]
     return len(found), sum(map(len, found.values())), wrong
 
 
 def _results(
-    one: Subject, how: Mapping[str, Any], given: list[dict[str, Any]]
+    one: Subject, plans: Iterable[Graph], options: Iterable[Mapping[str, Any]]
 ) -> Iterator[str]:
-    """What runs of a subject find, under each of the templates."""
-    for templates in given:
+    """What runs of a subject find by its plans, each under the templates of its options."""
+    for plan, own in zip(plans, options, strict=True):
         try:
-            one.judge(pk.compile(one.graph, **how, templates=templates))
+            one.judge(pk.compile(plan, **own))
         except (UnequalError, AssertionError, PasskitError) as error:
-            yield f"{one}\n{_shown(templates)}\n{said(error)}"
+            yield f"{one}\n{_shown(own['templates'])}\n{said(error)}"
 
 
-def _alike(one: Subject, ready: list[Graph], given: list[dict[str, Any]]) -> Iterator[str]:
+def _alike(one: Subject, ready: Sequence[Graph], given: list[dict[str, Any]]) -> Iterator[str]:
     """Two templates of a group whose kernels are one text with the same tiles."""
     seen: dict[tuple[Any, ...], Any] = {}
     for plan, templates in zip(ready, given, strict=True):

@@ -168,6 +168,7 @@ def test_others() -> None:
 
 
 @pytest.mark.parametrize("target", [t for t in TARGETS if t != "interpret"])
+@pytest.mark.usefixtures("quick_kernels")
 def test_natively(target: str) -> None:
     """A target runs all cases, in one graph, and comes as near as it promises."""
     check(target, all_cases())

@@ -160,6 +160,7 @@ def test_a_wrong_rule_is_found() -> None:
         assert said and message in said[0]
 
 
+@pytest.mark.usefixtures("quick_kernels")
 def test_natively(request: pytest.FixtureRequest) -> None:
     """The gradients of a sample of operators, compiled together, are what interpreting gives."""
     share = 1 if request.config.getoption("--every-dtype") else SAMPLE

@@ -87,6 +87,7 @@ def test_composites() -> None:
 
 
 @pytest.mark.parametrize("target", [t for t in TARGETS if t != "interpret"])
+@pytest.mark.usefixtures("quick_kernels")
 def test_natively(target: str) -> None:
     """A target runs all cases, in one graph."""
     check(target, list(cases()))

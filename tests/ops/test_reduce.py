@@ -78,6 +78,7 @@ def test_reduction(name: str) -> None:
 
 
 @pytest.mark.parametrize("target", [t for t in TARGETS if t != "interpret"])
+@pytest.mark.usefixtures("quick_kernels")
 def test_natively(target: str) -> None:
     """A target runs all cases, in one graph."""
     check(target, [c for name in REDUCTIONS for c in reduce_cases(name)])

@@ -34,7 +34,7 @@ from passkit.values.size import evaluate, numel
 from tests.passes.test_schedule_plan import SOFTMAX
 from tests.random_graphs import random_case
 from tests.random_stitches import random_stitch
-from tests.template_cases import Subject, check, compile_together, overrides, subject, ways
+from tests.template_cases import Subject, check, overrides, subject, ways, wired
 
 pytestmark = pytest.mark.usefixtures("quick_kernels")
 
@@ -323,8 +323,8 @@ def test_random_groups_under_all_their_templates(first: int) -> None:
     A graph has several groups: all four runs have 237.
     """
     subjects = [subject(seed) for seed in range(first, first + 12)]
-    compile_together(subjects)
-    found = [check(one) for one in subjects]
+    plans = wired(subjects)
+    found = [check(one, ready=own) for one, own in zip(subjects, plans, strict=True)]
     wrong = [what for _, _, several in found for what in several]
 
     assert not wrong, "\n\n".join(wrong[:3])
