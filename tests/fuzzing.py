@@ -56,8 +56,8 @@ def target_of(case: Case) -> Target:
     """
     if case.tile == cpu().tile:
         return cpu()
-    streamed = 0 if case.seed % 2 else cpu().stream_bytes
-    return evolve(cpu(), tile=case.tile, parallel=0.0, stream_bytes=streamed)
+    past = {"stream_bytes": 0, "stream_apart": 0} if case.seed % 2 else {}
+    return evolve(cpu(), tile=case.tile, parallel=0.0, **past)
 
 
 def blocks_of(case: Case) -> Target:

@@ -123,6 +123,7 @@ CXX = register_dialect(
                 "alignas(64) {type} {name}_block[16 * {turns}];\n"
                 "columns_apart<{turns}>({name}_block, {at}, m);"
             ),
+            ahead="ahead({at}, {stride}, {turns}, m);",
             turned="const auto {name} = load({name}_block + 16 * {place}, m);",
             room="alignas(64) {type} {name}_block[16 * {turns}];",
             put="store({name}_block + 16 * {place}, {value}, m);",

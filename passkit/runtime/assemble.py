@@ -216,7 +216,7 @@ class _Assembly:
         places = [r.place for r in refs]
         (result,) = node.entries
         only = result in self.graph.outputs and not self.graph.users.get(result)
-        stream = max(1, self.target.stream_bytes) if only else 0
+        stream = max(1, self.target.stream_apart) if only else 0
         row = ("convolution", convolution.entry(), itemsize, places, tuple(c), constant, stream)
         what = f"{(c.batch, *c.size, c.channels)} -> {c.filters}"
         turns = numel(c.window) * (c.channels // c.groups)

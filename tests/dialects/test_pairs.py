@@ -28,6 +28,7 @@ from passkit.ast.stage import (
     Store,
 )
 from passkit.dialects import CXX, print_kernel
+from passkit.plan.target import cpu
 from passkit.values import dtype as dt
 from tests.planned import prebuild
 
@@ -131,8 +132,10 @@ def test_known_rows(rows: int, rng: Any) -> None:
 
 def test_results_of_pairs_are_streamed_where_they_lie() -> None:
     """Two rows are whole cache lines: no copy of a tile is gathered, as single rows would need."""
-    (even,) = pk.compile(pk.parse(TEXTS["softmax 40"].replace("n,", "200000,"))).kernels
-    (odd,) = pk.compile(pk.parse(TEXTS["softmax 40"].replace("n, 40", "200000, 44"))).kernels
+    target = evolve(cpu(), stream_bytes=0)
+    text = TEXTS["softmax 40"]
+    (even,) = pk.compile(pk.parse(text.replace("n,", "200000,")), target=target).kernels
+    (odd,) = pk.compile(pk.parse(text.replace("n, 40", "200000, 44")), target=target).kernels
 
     assert re.search(r"stream\(y0 \+ i0 \* 40 \+ i1, ", even.source)
     assert re.search(r"stream\(y0 \+ point, ", odd.source)

@@ -116,6 +116,10 @@ template <class T, int L> PK_FN void prefetch(const T *p, all_of<L>) {
     for (int i = 0; i < L; i += 64 / sizeof(T)) __builtin_prefetch(p + i);
 }
 template <class T, int L> PK_FN void prefetch(const T *p, mask_t<L>) { __builtin_prefetch(p); }
+// The same of rows that lie apart.
+template <class T, class M> PK_FN void ahead(const T *p, int64_t stride, int64_t rows, M m) {
+    for (int64_t r = 0; r < rows; r++) prefetch(p + r * stride, m);
+}
 
 // A store past the caches where the address allows it; stream_fence() orders those before what
 // follows. Vectors shorter than a cache line meet in the processor's write buffers.

@@ -166,7 +166,7 @@ def test_large_results_go_past_the_caches(dtype: str, channels: int) -> None:
     w = pk.constant(rng.normal(size=(3, 3, channels, 1)).astype(dtype))
     y = pk.ops.depthwise_conv2d(x, w, strides=1, padding="SAME")
     for results in ([y], [y + 1.0], [y, y * 2.0]):
-        past = pk.compile(pk.Graph(results), target=evolve(cpu(), stream_bytes=0))
+        past = pk.compile(pk.Graph(results), target=evolve(cpu(), stream_apart=0))
         plain = pk.compile(pk.Graph(results))
         for n in (0, 1, 3):
             values = rng.normal(size=(n, 9, 11, channels)).astype(dtype)

@@ -18,19 +18,35 @@ static inline void put(T *to, const typename L::type &v) {
   *(typename L::type *)to = v;
 }
 
+// What the next row of results reads that this one has not read. Pixels lie too far apart for the
+// prefetchers of processors, which would leave two thirds of the time to waiting for memory.
+template <class L, int PIXELS, int WIDE, class T>
+__attribute__((always_inline)) static inline void ask_ahead(const Shape &s, const T *x,
+                                                            const int64_t (&top)[2],
+                                                            int64_t first) {
+  enum { BYTES = WIDE * L::COUNT * sizeof(T) };
+  const int64_t left = first * s.stride[2] - s.before[2];
+  const int64_t below = top[0] * s.size[1] + top[1] + (s.window[1] - 1) * s.dilation[1] + 1;
+  for (int64_t b = 0; b < s.stride[1]; b++)
+    for (int64_t p = 0; p < PIXELS * s.stride[2]; p++) {
+      const T *at = x + ((below + b) * s.size[2] + left + p) * s.channels;
+      for (int k = 0; k < BYTES; k += LINE) __builtin_prefetch((const char *)at + k);
+    }
+}
+
 template <bool STREAMED, class L, int PIXELS, int WIDE, class T>
-static inline void pixels(const Shape &s, const T *x, const T *w, T *y, int64_t row, int64_t first,
-                          int64_t from, int64_t to) {
+static inline void pixels(const Shape &s, const T *x, const T *w, T *y, const int64_t (&top)[2],
+                          int64_t first, int64_t from, int64_t to) {
   typedef typename L::type V;  // as an argument it would lose its alignment
   V sum[PIXELS][WIDE];
   for (int p = 0; p < PIXELS; p++)
     for (int v = 0; v < WIDE; v++) sum[p][v] = V{};
   const int64_t step = s.stride[2] * s.channels;
   for (int64_t a = 0; a < s.window[0]; a++) {
-    const int64_t d = row / s.result[1] * s.stride[0] - s.before[0] + a * s.dilation[0];
+    const int64_t d = top[0] + a * s.dilation[0];
     if (d < 0 || d >= s.size[0]) continue;
     for (int64_t b = 0; b < s.window[1]; b++) {
-      const int64_t h = row % s.result[1] * s.stride[1] - s.before[1] + b * s.dilation[1];
+      const int64_t h = top[1] + b * s.dilation[1];
       if (h < 0 || h >= s.size[1]) continue;
       const int64_t left = first * s.stride[2] - s.before[2];
       const T *line = x + ((d * s.size[1] + h) * s.size[2] + left) * s.channels;
@@ -59,6 +75,8 @@ static int64_t channel_row(const Shape &s, const T *x, const T *w, T *y, int64_t
   enum { STEP = WIDE * L::COUNT };
   const int64_t n = s.result[2], end = begin + (s.channels - begin) / STEP * STEP;
   if (begin == end) return begin;
+  const int64_t top[2] = {row / s.result[1] * s.stride[0] - s.before[0],
+                          row % s.result[1] * s.stride[1] - s.before[1]};
   for (int64_t i = 0; i < n;) {
     const int64_t left = i * s.stride[2] - s.before[2];
     const int64_t reach = (s.window[2] - 1) * s.dilation[2];
@@ -66,8 +84,10 @@ static int64_t channel_row(const Shape &s, const T *x, const T *w, T *y, int64_t
                         left + (PIXELS - 1) * s.stride[2] + reach < s.size[2];
     T *to_y = y + i * s.filters;
     if (inside) {
-      for (int64_t c = begin; c < end; c += STEP)
-        pixels<STREAMED, L, PIXELS, WIDE>(s, x + c, w + c, to_y + c, row, i, 0, s.window[2]);
+      for (int64_t c = begin; c < end; c += STEP) {
+        if (L::COUNT > 1) ask_ahead<L, PIXELS, WIDE>(s, x + c, top, i);
+        pixels<STREAMED, L, PIXELS, WIDE>(s, x + c, w + c, to_y + c, top, i, 0, s.window[2]);
+      }
       i += PIXELS;
       continue;
     }
@@ -75,7 +95,7 @@ static int64_t channel_row(const Shape &s, const T *x, const T *w, T *y, int64_t
     while (from < to && left + from * s.dilation[2] < 0) from++;
     while (to > from && left + (to - 1) * s.dilation[2] >= s.size[2]) to--;
     for (int64_t c = begin; c < end; c += STEP)
-      pixels<STREAMED, L, 1, WIDE>(s, x + c, w + c, to_y + c, row, i, from, to);
+      pixels<STREAMED, L, 1, WIDE>(s, x + c, w + c, to_y + c, top, i, from, to);
     i++;
   }
   return end;
