@@ -128,11 +128,14 @@ class LaneLoop:
         """Whether a few turns of ``serial`` can go inside the lanes, where folds stay in registers.
 
         What is divided by a number of its own in each turn had better not: its reciprocal would be
-        taken for each vector.
+        taken for each vector. Nor had long rows of several arrays that are only folded: those are
+        often a power of two apart, and would push each other out of the first cache.
         """
         buffers = [f.buffer for f in self.stage.body if isinstance(f, (Fold, Running))]
         if self.lanes is None or not buffers or None in buffers or serial.down:
             return False
+        if self.loop.wide and len(self._arrays_read(serial)) > 1:
+            return any(isinstance(s, Store) for s in self.stage.body)
         moving = {serial.var}
         for s in self.stage.body:
             if isinstance(s, Let) and not moving.isdisjoint(variables(s.value)):
@@ -190,10 +193,14 @@ class LaneLoop:
 
     def _num_streams(self, serial: Loop) -> int:
         """How many arrays are read or written anew in each turn of a loop."""
+        written = {s.buffer for s in self.stage.body if isinstance(s, Store)}
+        return len(self._arrays_read(serial) | written)
+
+    def _arrays_read(self, serial: Loop) -> set[str]:
+        """The arrays that are read anew in each turn of a loop."""
         values = [s.value for s in self.stage.body if not isinstance(s, Prefetch)]
         loads = (x for value in values for x in walk(value) if isinstance(x, Load))
-        found = {x.buffer for x in loads if serial.var in variables(x.index)}
-        return len(found | {s.buffer for s in self.stage.body if isinstance(s, Store)})
+        return {x.buffer for x in loads if serial.var in variables(x.index)}
 
     def _blocked(self, s: Statement) -> None:
         """A statement of a turn whose totals are in registers."""
