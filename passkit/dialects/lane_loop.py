@@ -134,8 +134,9 @@ class LaneLoop:
         buffers = [f.buffer for f in self.stage.body if isinstance(f, (Fold, Running))]
         if self.lanes is None or not buffers or None in buffers or serial.down:
             return False
-        if self.loop.wide and len(self._arrays_read(serial)) > 1:
-            return any(isinstance(s, Store) for s in self.stage.body)
+        stores = any(isinstance(s, Store) for s in self.stage.body)
+        if self.loop.wide and not stores and len(self._arrays_read(serial)) > 1:
+            return False
         moving = {serial.var}
         for s in self.stage.body:
             if isinstance(s, Let) and not moving.isdisjoint(variables(s.value)):
