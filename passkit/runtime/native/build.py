@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FEW = 4  # kernels that are not worth a second process
-MANY = 40  # kernels in one translation unit, at most
+MANY = 120  # kernels in one unit, at most: the sections before them take a third of a second
 
 
 class KernelText(NamedTuple):
