@@ -16,6 +16,62 @@ template <class T, int L> PK_FN void store_whole(T *p, simd<T, L> v) {
     if constexpr (whole<T, L>) *(typename loose<T, L>::type *)p = v.s;
     else store_whole(p, v.s.lo), store_whole(p + L / 2, v.s.hi);
 }
+#if __AVX2__ && !PK_AVX512
+// The first n bytes of a register, in at most six stores. AMD's processors of this kind take a
+// masked store for as long as six others.
+typedef char bytes32 __attribute__((vector_size(32)));
+PK_FN void store_bytes(char *p, bytes32 v, int n) {
+    typedef char loose32 __attribute__((vector_size(32), aligned(1), may_alias));
+    typedef long long di2 __attribute__((vector_size(16)));
+    typedef long long loose16 __attribute__((vector_size(16), aligned(1), may_alias));
+    typedef long long loose8 __attribute__((aligned(1), may_alias));
+    typedef int loose4 __attribute__((aligned(1), may_alias));
+    typedef short loose2 __attribute__((aligned(1), may_alias));
+    typedef long long di4 __attribute__((vector_size(32)));
+    if (n == 32) {
+        *(loose32 *)p = v;
+        return;
+    }
+    di2 part = __builtin_shufflevector((di4)v, (di4)v, 0, 1);
+    if (n & 16) {
+        *(loose16 *)p = part, p += 16;
+        part = __builtin_shufflevector((di4)v, (di4)v, 2, 3);
+    }
+    long long eight = part[0];
+    if (n & 8) *(loose8 *)p = eight, p += 8, eight = part[1];
+    if (n & 4) *(loose4 *)p = int(eight), p += 4, eight >>= 32;
+    if (n & 2) *(loose2 *)p = short(eight), p += 2, eight >>= 16;
+    if (n & 1) *p = char(eight);
+}
+// Those of its lanes of four bytes that are on: most often the first ones.
+static __attribute__((noinline, unused)) void store_some(int *p, bytes32 v, bytes32 m) {
+    typedef float sf8 __attribute__((vector_size(32)));
+    typedef int si8 __attribute__((vector_size(32)));
+    const int on = __builtin_ia32_movmskps256((sf8)m);
+    if (on & (on + 1)) __builtin_ia32_maskstored256((si8 *)p, (si8)m, (si8)v);
+    else store_bytes((char *)p, v, 4 * __builtin_popcount(on));
+}
+// The same of lanes of so many bytes, of which bit i tells whether lane i is on.
+static __attribute__((noinline, unused)) void store_narrow(char *p, bytes32 v, int on, int size) {
+    if (!(on & (on + 1))) return store_bytes(p, v, size * __builtin_popcount(on));
+    for (int i = 0; i < 16 * size; i++)
+        if (on >> i / size & 1) p[i] = v[i];
+}
+static __attribute__((noinline, unused)) bytes32 load_narrow(const char *p, int on, int size) {
+    bytes32 r = {};
+    if (!(on & (on + 1))) __builtin_memcpy(&r, p, size * __builtin_popcount(on));
+    else
+        for (int i = 0; i < 16 * size; i++)
+            if (on >> i / size & 1) r[i] = p[i];
+    return r;
+}
+PK_LAZY int lanes_on(mask m) {
+    typedef float sf8 __attribute__((vector_size(32)));
+    const int low = __builtin_ia32_movmskps256((sf8)lower(m).m.s);
+    return low | __builtin_ia32_movmskps256((sf8)upper(m).m.s) << 8;
+}
+template <class T, int L> constexpr bool narrow_lanes = sizeof(T) < 4 && L == 16;
+#endif
 template <class T, int L> PK_FN simd<T, L> load_masked(const T *p, mask_t<L> m) {
     typedef simd<T, L> R;
     typedef typename R::S S;
@@ -40,6 +96,11 @@ template <class T, int L> PK_FN simd<T, L> load_masked(const T *p, mask_t<L> m) 
             return R::of((S)__builtin_ia32_maskloadd256((const si8 *)p, (si8)m.m.s));
         else
             return R::of((S)__builtin_ia32_maskloadq256((const di4 *)p, (di4)cast<int64_t>(m.m).s));
+    } else if constexpr (narrow_lanes<T, L>) {
+        const bytes32 all = load_narrow((const char *)p, lanes_on(m), sizeof(T));
+        S r;
+        __builtin_memcpy(&r, &all, sizeof r);
+        return R::of(r);
     } else
 #endif
         if constexpr (!whole<T, L>)
@@ -66,10 +127,12 @@ template <class T, int L> PK_FN void store_masked(T *p, simd<T, L> v, mask_t<L> 
 #else
 #if __AVX2__
     if constexpr (whole<T, L> && sizeof(T) * L == 32 && sizeof(T) >= 4) {
-        typedef int si8 __attribute__((vector_size(32)));
-        typedef long long di4 __attribute__((vector_size(32)));
-        if constexpr (sizeof(T) == 4) __builtin_ia32_maskstored256((si8 *)p, (si8)m.m.s, (si8)v.s);
-        else __builtin_ia32_maskstoreq256((di4 *)p, (di4)cast<int64_t>(m.m).s, (di4)v.s);
+        if constexpr (sizeof(T) == 4) store_some((int *)p, (bytes32)v.s, (bytes32)m.m.s);
+        else store_some((int *)p, (bytes32)v.s, (bytes32)cast<int64_t>(m.m).s);
+    } else if constexpr (narrow_lanes<T, L>) {
+        bytes32 all = {};
+        __builtin_memcpy(&all, &v.s, sizeof v.s);
+        store_narrow((char *)p, all, lanes_on(m), sizeof(T));
     } else
 #endif
         if constexpr (!whole<T, L>)
