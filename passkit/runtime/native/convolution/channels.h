@@ -19,12 +19,14 @@ static inline void put(T *to, const typename L::type &v) {
 }
 
 // What the next row of results reads that this one has not read. Pixels lie too far apart for the
-// prefetchers of processors, which would leave two thirds of the time to waiting for memory.
+// prefetchers of processors, which would leave two thirds of the time to waiting for memory. Longer
+// strides read little of what lies between.
 template <class L, int PIXELS, int WIDE, class T>
 __attribute__((always_inline)) static inline void ask_ahead(const Shape &s, const T *x,
                                                             const int64_t (&top)[2],
                                                             int64_t first) {
   enum { BYTES = WIDE * L::COUNT * sizeof(T) };
+  if (s.stride[1] > 2 || s.stride[2] > 2) return;
   const int64_t left = first * s.stride[2] - s.before[2];
   const int64_t below = top[0] * s.size[1] + top[1] + (s.window[1] - 1) * s.dilation[1] + 1;
   for (int64_t b = 0; b < s.stride[1]; b++)
