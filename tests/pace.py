@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-USUAL = 0.04
+USUAL = 0.07
 """What `_work` takes a processor of about 3.5 GHz, in seconds."""
 
 

@@ -56,7 +56,7 @@ class Columns:
                 self._statement(s, loop, declared)
             for _ in serial:
                 body.close()
-        loop.close_block(front)
+        loop.close(front)
 
     def _statement(self, s: Statement, loop: LaneLoop, declared: set[str]) -> None:
         assert loop.lanes is not None

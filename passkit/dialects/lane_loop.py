@@ -6,10 +6,9 @@ from collections.abc import Container, Iterable, Iterator
 
 from attrs import evolve
 
-from passkit.ast import Binary, Load, Var, is_sum, left, right
+from passkit.ast import Var, is_sum, left, right
 from passkit.ast.index import expression, normal
 from passkit.ast.stage import Fold, Let, Level, Loop, Prefetch, Running, Stage, Statement, Store
-from passkit.ast.walk import variables, walk
 from passkit.dialects.body import Body
 from passkit.dialects.bundles import bundles_of
 from passkit.dialects.lanes import LANES, MASK, NUMBERED, Lanes, turns, varying
@@ -19,12 +18,6 @@ from passkit.dialects.totals import extreme_of, memory_of, partial_of, replaced
 from passkit.dialects.wholes import whole_of
 from passkit.errors import CodeGenError
 from passkit.values import dtype as dt
-
-BLOCK, SEVERAL, ASKING, WAITING = 16, 4, 4, 8
-"""How many turns of a loop over a folded axis a vector takes at a time: of one array; of several,
-whose rows must not push each other out of the first cache; where the rows of the next turns are
-asked for meanwhile, and rows a power of two apart share its few places; and where each turn waits
-longer for the one before, as extremes do."""
 
 
 class LaneLoop:
@@ -76,10 +69,10 @@ class LaneLoop:
             bundles.open()
             for s in bundles.statements:
                 self._statement(s)
-        self._open(inside, None if bundles is None else bundles.close())
+        self.open(inside, None if bundles is None else bundles.close())
         for s in inside:
             self._statement(s)
-        self._close(front)
+        self.close(front)
         if bundles is not None:
             self.body.close()
 
@@ -91,11 +84,7 @@ class LaneLoop:
         self.template, self.width = v.aligned_loop if aligned else v.loop, LANES
         assert self.lanes is not None
         self.lanes = evolve(self.lanes, fixed=False)
-        self._open(statements)
-
-    def close_block(self, front: int) -> None:
-        """End them; what divides all lanes stands at line ``front``."""
-        self._close(front)
+        self.open(statements)
 
     def statement(self, s: Statement, varying: Container[Var]) -> None:
         """A statement in such a loop; ``varying`` are the variables that differ between lanes."""
@@ -104,7 +93,8 @@ class LaneLoop:
         else:
             self._statement(s)
 
-    def _open(self, inside: Iterable[Statement], rest: Loop | None = None) -> None:
+    def open(self, inside: Iterable[Statement], rest: Loop | None = None) -> None:
+        """Begin the lanes, or those that are left of them, with these statements inside."""
         loop = rest or self.loop
         self.body.open_loop(
             self.template,
@@ -115,7 +105,7 @@ class LaneLoop:
             at=self._streamed(inside),
         )
 
-    def _close(self, front: int) -> None:
+    def close(self, front: int) -> None:
         """The end of the lanes; what divides all of them stands at line ``front``."""
         if self.lanes is None:
             self.body.close()
@@ -123,99 +113,6 @@ class LaneLoop:
         self.body.close(self.lanes.vectors.loop_end)
         self.body.insert(front, self._divisors(self.lanes))
         self.body.num_divisors += len(self.lanes.divisors or ())
-
-    def may_block(self, serial: Loop) -> bool:
-        """Whether a few turns of ``serial`` can go inside the lanes, where folds stay in registers.
-
-        What is divided by a number of its own in each turn had better not: its reciprocal would be
-        taken for each vector. Nor had long rows of several arrays that are only folded: those are
-        often a power of two apart, and would push each other out of the first cache.
-        """
-        buffers = [f.buffer for f in self.stage.body if isinstance(f, (Fold, Running))]
-        if self.lanes is None or not buffers or None in buffers or serial.down:
-            return False
-        stores = any(isinstance(s, Store) for s in self.stage.body)
-        if self.loop.wide and not stores and len(self._arrays_read(serial)) > 1:
-            return False
-        moving = {serial.var}
-        for s in self.stage.body:
-            if isinstance(s, Let) and not moving.isdisjoint(variables(s.value)):
-                moving.add(s.var)
-        moving -= self.varying
-        values = (s.value for s in self.stage.body if not isinstance(s, Prefetch))
-        return not any(
-            isinstance(x, Binary) and x.op == "/" and not moving.isdisjoint(variables(x.b))
-            for value in values
-            for x in walk(value)
-        )
-
-    def print_blocked(self, serial: Loop) -> None:
-        """The lanes, each with a few turns of the loop over a folded axis inside it."""
-        assert self.lanes is not None
-        v, var = self.lanes.vectors, serial.var.name
-        start, stop = self.scalars.expr(serial.start), self.scalars.expr(serial.stop)
-        folds = {f.var: f for f in self.stage.body if isinstance(f, Fold)}
-        totals = {var: memory_of(f) for var, f in folds.items()}
-        self.lanes = evolve(self.lanes, varying=self.lanes.varying | totals.keys())
-        turns = self._num_turns(serial)
-        self.body.open(v.block.format(var=var, start=start, stop=stop, turns=turns))
-        self.body.line(v.block_end.format(var=var, stop=stop, turns=turns))
-        front = len(self.body.lines)
-        self._open([])
-        for total in totals:
-            identity = self.lanes.splat(folds[total].identity)
-            self.body.line(v.total.format(name=total.name, value=identity))
-        scans = [s for s in self.stage.body if isinstance(s, Running)]
-        for s in scans:
-            value = self.lanes.expr(memory_of(s))
-            self.body.line(v.total.format(name=partial_of(s).name, value=value))
-        self.lanes = evolve(self.lanes, varying=self.lanes.varying | set(map(partial_of, scans)))
-        self.body.open(self.dialect.thread.format(var=var, start=f"{var}_low", stop=f"{var}_high"))
-        for statement in self.stage.body:
-            self._blocked(statement)
-        self.body.close()
-        for s in scans:
-            assert s.buffer is not None and s.index is not None
-            self._store(Store(s.buffer, s.index, partial_of(s)))
-        for total, memory in totals.items():
-            joined = replaced(folds[total].combine, {"a": memory, "b": total})
-            self._store(Store(memory.buffer, memory.index, joined))
-        self._close(front)
-        self.body.close()
-
-    def _num_turns(self, serial: Loop) -> int:
-        """How many turns a vector takes at a time."""
-        if self._num_streams(serial) > 1:
-            return SEVERAL
-        if not any(isinstance(s, Prefetch) for s in self.stage.body):
-            return BLOCK
-        waits = any(isinstance(s, Fold) and extreme_of(s) for s in self.stage.body)
-        return WAITING if waits else ASKING
-
-    def _num_streams(self, serial: Loop) -> int:
-        """How many arrays are read or written anew in each turn of a loop."""
-        written = {s.buffer for s in self.stage.body if isinstance(s, Store)}
-        return len(self._arrays_read(serial) | written)
-
-    def _arrays_read(self, serial: Loop) -> set[str]:
-        """The arrays that are read anew in each turn of a loop."""
-        values = [s.value for s in self.stage.body if not isinstance(s, Prefetch)]
-        loads = (x for value in values for x in walk(value) if isinstance(x, Load))
-        return {x.buffer for x in loads if serial.var in variables(x.index)}
-
-    def _blocked(self, s: Statement) -> None:
-        """A statement of a turn whose totals are in registers."""
-        assert self.lanes is not None
-        match s:
-            case Fold():
-                step = self.lanes.splat(replaced(s.combine, {"a": s.var, "b": s.value}))
-                self.body.line(f"{s.var.name} = {step};")
-            case Running():
-                self._scan_step(s, partial_of(s))
-            case Let(var) if var not in self.varying:
-                self.body.let(s)
-            case _:
-                self._statement(s)
 
     def _streamed(self, statements: Iterable[Statement]) -> str:
         """Where the first element lies that the loop streams, if it streams any."""
@@ -242,9 +139,9 @@ class LaneLoop:
             case Let() if self.pairs is not None and s in self.pairs.values:
                 self.body.line(self.pairs.spread(s))
             case Let():
-                self._let(s)
+                self.let(s)
             case Store():
-                self._store(s)
+                self.store(s)
             case Fold():
                 self._fold(s)
             case Running():
@@ -254,7 +151,8 @@ class LaneLoop:
                     at = self.scalars.address(buffer, index)
                     self.body.line(self.dialect.prefetch.format(at=at, mask=MASK))
 
-    def _let(self, s: Let) -> None:
+    def let(self, s: Let) -> None:
+        """A local of each lane."""
         if self.lanes is None:
             self.body.let(s)
             return
@@ -262,7 +160,8 @@ class LaneLoop:
         value = self.lanes.expr(s.value)
         self.body.line(template.format(type=kind, name=s.var.name, value=value))
 
-    def _store(self, s: Store) -> None:
+    def store(self, s: Store) -> None:
+        """A store of each lane."""
         if self.lanes is None:
             self.body.store(s)
             return
@@ -324,7 +223,7 @@ class LaneLoop:
         acc = partial_of(f)
         if f.buffer is not None:
             old = memory_of(f)
-            self._store(Store(old.buffer, old.index, replaced(f.combine, {"a": old, "b": f.value})))
+            self.store(Store(old.buffer, old.index, replaced(f.combine, {"a": old, "b": f.value})))
         elif self.lanes is not None:
             value = self.lanes.splat(f.value)
             once = all(x.level is not Level.THREAD for x in self.stage.loops)
@@ -371,22 +270,12 @@ class LaneLoop:
         old, memory = partial_of(s), memory_of(s)
         step = replaced(s.combine, {"a": old, "b": s.value})
         self.lanes = evolve(self.lanes, varying=self.lanes.varying | {old})
-        self._let(Let(old, memory))
+        self.let(Let(old, memory))
         if s.exclusive:
-            self._let(Let(s.var, old))
+            self.let(Let(s.var, old))
         else:
-            self._let(Let(s.var, step))
-        self._store(Store(memory.buffer, memory.index, step if s.exclusive else s.var))
-
-    def _scan_step(self, s: Running, total: Var) -> None:
-        """One step in each lane by itself, its total in a register."""
-        assert self.lanes is not None
-        step = self.lanes.splat(replaced(s.combine, {"a": total, "b": s.value}))
-        if s.exclusive:
-            self._let(Let(s.var, total))
-        self.body.line(f"{total.name} = {step};")
-        if not s.exclusive:
-            self._let(Let(s.var, total))
+            self.let(Let(s.var, step))
+        self.store(Store(memory.buffer, memory.index, step if s.exclusive else s.var))
 
     def finish(self, f: Fold) -> None:
         """What a fold is behind the last lane: one number, unless each lane has its own."""

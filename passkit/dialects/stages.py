@@ -8,6 +8,7 @@ from passkit.ast import Const, Load, Var, where
 from passkit.ast.renaming import names_in
 from passkit.ast.stage import Dot, Fold, Let, Level, Loop, Part, Running, Stage
 from passkit.ast.walk import walk
+from passkit.dialects.blocked import may_block, print_blocked
 from passkit.dialects.body import Body
 from passkit.dialects.cuts import cut_stage
 from passkit.dialects.dots import print_dot
@@ -144,13 +145,13 @@ def _print_lanes(stage: Stage, loop: LaneLoop, body: Body) -> None:
             for _ in serial[:-1]:
                 body.close()
             return
-    inner = serial.pop() if serial and loop.may_block(serial[-1]) else None
+    inner = serial.pop() if serial and may_block(loop, serial[-1]) else None
     for x in serial:
         body.loop(body.dialect.thread_down if x.down else body.dialect.thread, x)
     if inner is None:
         loop.print(stage.body)
     else:
-        loop.print_blocked(inner)
+        print_blocked(loop, inner)
     for _ in serial:
         body.close()
     for f in folds:

@@ -133,7 +133,7 @@ def print_turned(loop: LaneLoop, serial: Loop, loads: list[Load], stores: list[S
         block.store(s)
     if outside:
         block.close()
-    loop.close_block(front)
+    loop.close(front)
     if not outside:
         block.close()
 

@@ -200,7 +200,8 @@ class Lowering:
         elif plan is self._second and self.lane.reduced and long:
             ahead = size_of(self._next_row())
         elif self.loops.lanes().wide and plan.folds and self.space.axes[0].counting:
-            if sum(bool(self.layout.input_reads.get(n)) for n in self.graph.inputs) > 1:
+            reads = self.layout.input_reads
+            if sum(self.space.full in reads.get(n, ()) for n in self.graph.inputs) > 1:
                 return []  # their rows are read one by one, which processors notice
             ahead = size_of(numel([self._rows_ahead(plan), self.lane.extent]))
         elif self._runs_through(plan) or any(map(self._passes_over, self.graph.inputs)):

@@ -183,8 +183,17 @@ CONVERT_FROM(bool)
     extern "C" void copy_##T(const T *x, T *y, int64_t n) {                                        \
         lanes(0, n, [&](int64_t i, auto m) PK_INLINE { store(y + i, load(x + i, m), m); });        \
     }
+// The lanes that another array turns on, wherever those are.
+#define SOME(T)                                                                                    \
+    extern "C" void some_##T(const T *x, T *y, int64_t n, const uint8_t *on) {                     \
+        lanes(0, n, [&](int64_t i, auto m) PK_INLINE {                                             \
+            const mask chosen = (load(on + i, m) != 0) & m;                                        \
+            store(y + i, load(x + i, chosen), chosen);                                             \
+        });                                                                                        \
+    }
 EACH_NUMBER(ARITHMETIC)
 EACH_NUMBER(COPY)
+EACH_NUMBER(SOME)
 EACH_INTEGER(BITS)
 COPY(bool)
 DIVISOR(float32)

@@ -512,6 +512,21 @@ def test_lanes_that_are_off_touch_no_memory(checkers: dict[str, Checker], machin
         libc.mprotect(ctypes.c_void_p(start + page), ctypes.c_size_t(page), 3)
 
 
+@pytest.mark.parametrize("machine", [m for m in ["native", *OTHERS] if "core" in PARTS[m]])
+def test_any_lanes_are_stored(checkers: dict[str, Checker], machine: str) -> None:
+    """The first ones, others, all and none; what is off stays."""
+    rng = np.random.default_rng(0)
+    masks = [np.arange(16) < k for k in range(17)] + [np.arange(16) >= k for k in range(17)]
+    on = np.concatenate([*masks, *(rng.random((60, 16)) < 0.5), np.arange(9) % 2 == 0])
+    for dtype in [*INTEGERS, *FLOATS]:
+        x, y = (np.arange(k, k + on.size).astype(dtype) for k in (1, 100))
+        wanted = np.where(on, x, y)
+
+        checkers[machine](f"some_{dtype}", x, out=y, extra=[on.ctypes.data_as(ctypes.c_void_p)])
+
+        assert np.array_equal(y, wanted), dtype
+
+
 CORE = "types", "masks", "memory", "loops", "arithmetic", "core"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -150,3 +151,18 @@ def test_the_same_bits_in_any_company() -> None:
         assert all(map(np.array_equal, found[0], other))
     assert (found[0][0][:2] == few[0]).all()
     assert (found[0][1][:19] == few[1]).all() and (found[0][2][:, :19] == few[2]).all()
+
+
+@pytest.mark.parametrize("value, turns, asked", [
+    ("exp(x)", ["4"], 1), ("add(x, b)", ["4"], 1), ("mul(x, r)", ["4"], 1), ("mul(x, y)", [], 0),
+])
+def test_how_long_columns_are_read(value: str, turns: list[str], asked: int) -> None:
+    """A few rows of one array at a time, the next of which are asked for; several row by row.
+
+    What each row, or each column, has once counts for nothing.
+    """
+    inputs = "x: f32[4096, 1024]; y: f32[4096, 1024]; b: f32[1024]; r: f32[4096, 1]"
+    partial, *_ = pk.compile(pk.parse(f"{inputs}; return reduce_sum({value}, axis=0)")).kernels
+
+    assert re.findall(r"_low \+= (\d+)", partial.source) == turns
+    assert partial.source.count("prefetch(") == asked
