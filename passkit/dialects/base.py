@@ -85,10 +85,11 @@ class Vectors:
     folded axis goes inside the lanes, from {var}_low to {var}_high, which ``block_end`` sets;
     ``total`` is what a fold has in it so far. ``running`` starts a scan along the lanes, ``scan``
     gives each lane its part; ``down_loop`` takes the last lanes first.
-    ``turn`` loads a block of an input that lies along such a loop, ``apart`` one of rows of {turns}
-    elements that follow each other; ``turned`` is the vector of turn number {place}. ``ahead`` asks
-    memory for a block of an input along the lanes. ``room`` is for a block of such rows, ``put`` a
-    turn's vector in it, ``together`` stores the rows.
+    ``turn`` loads a block of an input that lies along such a loop, ``turn_rows`` one of up to
+    {most} turns that is many {lanes} wide, up to {width}, ``apart`` one of rows of {turns} elements
+    that follow each other; ``turned`` is the vector of turn number {place}. ``ahead`` asks memory
+    for a block of an input along the lanes. ``room`` is for a block of such rows, ``put`` a turn's
+    vector in it, ``together`` stores the rows.
     """
 
     local: str
@@ -128,6 +129,7 @@ class Vectors:
     block: str
     block_end: str
     turn: str
+    turn_rows: str
     apart: str
     ahead: str
     turned: str

@@ -119,6 +119,10 @@ CXX = register_dialect(
                 "alignas(64) {type} {name}_block[256];\n"
                 "turn({name}_block, {at}, {stride}, {turns}, m);"
             ),
+            turn_rows=(
+                "alignas(64) {type} {name}[{most} * {width}];\n"
+                "turn_rows<{width}>({name}, {at}, {stride}, {turns}, {lanes});"
+            ),
             apart=(
                 "alignas(64) {type} {name}_block[16 * {turns}];\n"
                 "columns_apart<{turns}>({name}_block, {at}, m);"

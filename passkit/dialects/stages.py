@@ -17,6 +17,7 @@ from passkit.dialects.lanes import SHORT, varying
 from passkit.dialects.pairs import Pairs, bundle_of, pairs_of
 from passkit.dialects.rows import Rows
 from passkit.dialects.turned import print_turned, turned_loads, turned_stores
+from passkit.dialects.turned_rows import print_turned_rows, wide_steps
 
 
 def print_stage(stage: Stage | Dot, body: Body) -> None:
@@ -141,7 +142,11 @@ def _print_lanes(stage: Stage, loop: LaneLoop, body: Body) -> None:
         if loads or stores:
             for x in serial[:-1]:
                 body.loop(body.dialect.thread, x)
-            print_turned(loop, serial[-1], loads, stores)
+            steps = wide_steps(loop, serial[-1], loads, stores)
+            if steps is None:
+                print_turned(loop, serial[-1], loads, stores)
+            else:
+                print_turned_rows(loop, serial[-1], steps)
             for _ in serial[:-1]:
                 body.close()
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from attrs import evolve
@@ -13,6 +13,7 @@ from passkit.ast.stage import Let, Loop, Statement, Store
 from passkit.ast.tidy import expressions, map_statement, replace_children
 from passkit.ast.walk import children, variables
 from passkit.dialects.strides import Stride, moves_with, stride_of
+from passkit.dialects.totals import replaced
 from passkit.space.turning import BLOCK, FEW
 from passkit.values import dtype as dt
 from passkit.values.dtype import DType
@@ -96,8 +97,8 @@ def print_turned(loop: LaneLoop, serial: Loop, loads: list[Load], stores: list[S
     names = {x: Var(f"{x.buffer}_turned_{k}", x.dtype) for k, x in enumerate(loads)}
     written = {s.buffer for s in stores}
     steps = {x: step for x in loads if (step := loop.lanes.step(x.index)) is not None}
-    block = _Block(loop, serial, steps)
-    statements = [map_statement(s, lambda x: _named(x, names)) for s in loop.stage.body]
+    block = Block(loop, serial, steps)
+    statements = [map_statement(s, lambda x: named(x, names)) for s in loop.stage.body]
     inside = loop.varying | set(names.values())
     for s in statements:
         if isinstance(s, Let) and inside & set(variables(s.value)):
@@ -113,7 +114,7 @@ def print_turned(loop: LaneLoop, serial: Loop, loads: list[Load], stores: list[S
     loop.open_block([block.moved(s, first) for s in straight])
     if outside:
         block.open()
-    if any(block.turns_over(x) for x in names):
+    if any(map(block.turns_over, steps.values())):
         for x, stride in rows_ahead(loop, serial).items():
             block.ask(x, stride)
     for x, name in names.items():
@@ -143,29 +144,34 @@ def _inner(var: Var, statements: Iterable[Statement]) -> frozenset[Var]:
     return frozenset([var, *(s.var for s in statements if isinstance(s, Let))])
 
 
-class _Block:
+class Block:
     """The text of a block: a few turns of a loop, in each of which some vectors are.
 
     Where the loop has no more turns than that, and their number is known, it is the one block.
+    ``steps`` are how far the lanes step in what is turned, ``most`` the turns of a block.
     """
 
-    def __init__(self, loop: LaneLoop, serial: Loop, steps: dict[Load, Stride]) -> None:
+    def __init__(
+        self, loop: LaneLoop, serial: Loop, steps: Mapping[Load, Stride], most: int = BLOCK
+    ) -> None:
         assert loop.lanes is not None
         self.loop, self.serial, self.steps = loop, serial, steps
         self.body, self.scalars, self.dialect = loop.body, loop.scalars, loop.dialect
         self.vectors = loop.lanes.vectors
         self.length = _length(serial)
+        self.is_whole = self.length is not None
+        self.most = self.length or most
         var = self.name = serial.var.name
-        alone = self.length is not None
-        self.first: Expr = serial.start if alone else Var(f"{var}_low", serial.var.dtype)
-        self.turns = str(self.length) if alone else f"{var}_high - {var}_low"
-        self.place = var if alone else f"({var} - {var}_low)"
+        whole = self.is_whole
+        self.first: Expr = serial.start if whole else Var(f"{var}_low", serial.var.dtype)
+        self.turns = str(self.length) if whole else f"{var}_high - {var}_low"
+        self.place = var if whole else f"({var} - {var}_low)"
 
     def open(self) -> None:
         """Begin the loop over blocks."""
         if self.length is None:
             start, stop = (self.scalars.expr(x) for x in (self.serial.start, self.serial.stop))
-            v, values = self.vectors, {"var": self.name, "stop": stop, "turns": BLOCK}
+            v, values = self.vectors, {"var": self.name, "stop": stop, "turns": self.most}
             self.body.open(v.block.format(start=start, **values))
             self.body.line(v.block_end.format(**values))
 
@@ -181,9 +187,8 @@ class _Block:
         if self.length is None:
             self.body.close()
 
-    def turns_over(self, x: Load) -> bool:
-        """Whether the rows of a load lie apart; else they follow each other, and are few."""
-        step = self.steps[x]
+    def turns_over(self, step: Stride) -> bool:
+        """Whether rows that start so far from each other are more than the block's few elements."""
         return not (step == self.length and isinstance(step, int) and step <= FEW)
 
     def ask(self, x: Load, stride: Stride) -> None:
@@ -192,13 +197,22 @@ class _Block:
 
     def load(self, x: Load, name: Var) -> None:
         """A block of what a load reads."""
-        template = self.vectors.turn if self.turns_over(x) else self.vectors.apart
+        template = self.vectors.turn if self.turns_over(self.steps[x]) else self.vectors.apart
         self._read(template, name.name, x, self.steps[x])
 
-    def _read(self, template: str, name: str, x: Load, step: Stride) -> None:
+    def load_rows(self, x: Load, array: str, low: Var, lanes: str, width: int) -> None:
+        """A block of what a load reads, many lanes wide: ``lanes`` of them from ``low`` on."""
+        index = replaced(x.index, {self.loop.loop.var.name: low})
+        part, step = evolve(x, index=index), self.steps[x]
+        size: dict[str, str | int] = {"most": self.most, "width": width, "lanes": lanes}
+        self._read(self.vectors.turn_rows, array, part, step, **size)
+
+    def _read(
+        self, template: str, name: str, x: Load, step: Stride, **values: str | int
+    ) -> None:
         assert self.loop.lanes is not None
-        stride = self.loop.lanes.stride(step)
-        self._lines(template, name, x.dtype, at=self._at(x.buffer, x.index), stride=stride)
+        values["stride"] = self.loop.lanes.stride(step)
+        self._lines(template, name, x.dtype, at=self._at(x.buffer, x.index), **values)
 
     def fetch(self, name: Var) -> None:
         """What a turn has of such a block."""
@@ -223,7 +237,7 @@ class _Block:
         """A statement as it is in the first turn."""
         return evolve(s, index=self._moved(s.index, first)) if isinstance(s, Store) else s
 
-    def _lines(self, template: str, name: str, dtype: DType, **values: str) -> None:
+    def _lines(self, template: str, name: str, dtype: DType, **values: str | int) -> None:
         kind = self.dialect.type_of(dtype)
         text = template.format(type=kind, name=name, turns=self.turns, place=self.place, **values)
         for line in text.splitlines():
@@ -238,9 +252,10 @@ class _Block:
         return replace_children(x, lambda child: self._moved(child, first))
 
 
-def _named(x: Expr, names: dict[Load, Var]) -> Expr:
+def named(x: Expr, names: Mapping[Load, Expr]) -> Expr:
+    """An expression whose loads have been done: what is in their place is read instead."""
     if isinstance(x, Load) and x in names:
         return names[x]
     if isinstance(x, Select):  # its arms keep their loads
-        return evolve(x, condition=_named(x.condition, names))
-    return replace_children(x, lambda child: _named(child, names))
+        return evolve(x, condition=named(x.condition, names))
+    return replace_children(x, lambda child: named(child, names))

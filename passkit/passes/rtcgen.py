@@ -112,7 +112,7 @@ def sections_of(source: str) -> tuple[str, ...]:
         "rows.h": "folds_of_rows<" in source,
         "pairs.h": re.search(r"\b(pairs|bundles)_of_rows<", source) is not None,
         "strided.h": "load_second(" in source or "load_back(" in source,
-        "turn.h": "turn(" in source,
+        "turn.h": "turn(" in source or "turn_rows<" in source,
         "dot.h": "dot" in called,
         "mixed_dot.h": "dot" in called and narrow,
         "narrow.h": "columns_apart<" in source or "columns_together<" in source,

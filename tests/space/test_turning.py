@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -120,6 +121,42 @@ def test_equal_bits_wherever_a_row_is(threads: int, rng: Any) -> None:
     for begin, end in ((1, 9001), (7, 8), (5, 1500), (4096, 4111)):
         (part,) = exe(x=x[begin:end], y=y)
         assert part.tobytes() == whole[begin:end].tobytes()
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, "bf16", "i64"])
+def test_wide_blocks(dtype: str, rng: Any) -> None:
+    """Many lanes at a time, to every edge of their blocks; also what only some elements read."""
+    wide = pk.parse(
+        f"""x: {dtype}[2, n, m]; y: {dtype}[2, m, n]; z: {dtype}[2, n, m]
+        a = transpose(x, axes=(0, 2, 1)); b = transpose(z, axes=(0, 2, 1))
+        return where(equal(a, y), b, y), a"""
+    )
+    near = pk.parse(
+        f"x: {dtype}[n, 24]; y: {dtype}[24, n]; t = transpose(x); return where(equal(t, y), y, t)"
+    )
+    back = pk.parse(f"x: {dtype}[40, n]; y: {dtype}[9, n]; return transpose(x), transpose(y)")
+    graphs, widths = (wide, near, back), (("256",), ("256",), ("64", "16"))
+    for graph, exe, known in zip(graphs, compiled(graphs), widths, strict=True):
+        assert set(re.findall(r"turn_rows<(\d+)>", exe.source)) == set(known)
+        assert "turn(" not in exe.source
+        for n, m in ((1, 1), (15, 70), (64, 256), (65, 257), (300, 64), (257, 130), (0, 5)):
+            sizes = {"n": n, "m": m}
+            feeds = {}
+            for e in graph.inputs:
+                shape = [sizes.get(str(d), d) for d in e.entries[0].shape]
+                feeds[e.name] = rng.integers(0, 2, shape).astype(e.entries[0].dtype.numpy)
+            agree(graph, exe, feeds)
+
+
+def test_where_blocks_are_wide() -> None:
+    """Not where lanes are near and nothing else is read, nor what goes past the caches."""
+    alone = pk.compile(pk.parse("x: f32[n, 24]; return neg(transpose(x))")).source
+    beside = "x: f32[n, 24]; y: f32[24, n]; return add(transpose(x), y)"
+    past = pk.compile(pk.parse(beside.replace("[n", "[9000").replace(" n]", " 9000]")), target=PAST)
+
+    assert "turn(" in alone and "turn_rows<" not in alone
+    assert "turn_rows<256>" in pk.compile(pk.parse(beside)).source
+    assert "stream(" in past.source and "turn_rows<" not in past.source
 
 
 def test_divisors_inside_the_lanes(rng: Any) -> None:

@@ -35,12 +35,12 @@ template <int L, class T> PK_FN void turn_square(simd<T, L> *v) {
         for (int i = 0; i < L; i++) v[i] = w[i];
     }
 }
-template <int L, class T> PK_FN void turn_part(T *to, const T *from, int64_t stride) {
+template <int L, int P, class T> PK_FN void turn_part(T *to, const T *from, int64_t stride) {
     if constexpr (!whole<T, L>)
         for (int a = 0; a < 2; a++)
             for (int b = 0; b < 2; b++)
-                turn_part<L / 2>(to + 16 * (L / 2) * a + L / 2 * b,
-                                 from + L / 2 * a + L / 2 * b * stride, stride);
+                turn_part<L / 2, P>(to + P * (L / 2) * a + L / 2 * b,
+                                    from + L / 2 * a + L / 2 * b * stride, stride);
     else {
         simd<T, L> v[L];
 #pragma GCC unroll 16
@@ -50,7 +50,7 @@ template <int L, class T> PK_FN void turn_part(T *to, const T *from, int64_t str
         }
         turn_square<L>(v);
 #pragma GCC unroll 16
-        for (int i = 0; i < L; i++) store_whole(to + 16 * i, v[i]);
+        for (int i = 0; i < L; i++) store_whole(to + P * i, v[i]);
     }
 }
 
@@ -71,14 +71,14 @@ template <int L> PK_FN mask_t<L> first_of(int64_t n) {
 }
 #if PK_AVX512
 // The same where some rows and lanes are missing: what is off is not touched.
-template <int L, class T>
+template <int L, int P, class T>
 PK_FN void turn_edge(T *to, const T *from, int64_t stride, int64_t rows, int64_t count) {
     if constexpr (!whole<T, L>)
         for (int a = 0; a < 2; a++)
             for (int b = 0; b < 2; b++)
-                turn_edge<L / 2>(to + 16 * (L / 2) * a + L / 2 * b,
-                                 from + L / 2 * a + L / 2 * b * stride, stride, rows - L / 2 * a,
-                                 count - L / 2 * b);
+                turn_edge<L / 2, P>(to + P * (L / 2) * a + L / 2 * b,
+                                    from + L / 2 * a + L / 2 * b * stride, stride,
+                                    rows - L / 2 * a, count - L / 2 * b);
     else {
         simd<T, L> v[L];
         const mask_t<L> on = first_of<L>(rows), off = false;
@@ -86,14 +86,14 @@ PK_FN void turn_edge(T *to, const T *from, int64_t stride, int64_t rows, int64_t
         for (int i = 0; i < L; i++) v[i] = load_masked(from + i * stride, i < count ? on : off);
         turn_square<L>(v);
 #pragma GCC unroll 16
-        for (int i = 0; i < L; i++) store_whole(to + 16 * i, v[i]);
+        for (int i = 0; i < L; i++) store_whole(to + P * i, v[i]);
     }
 }
 #else
-template <int, class T>
+template <int, int P, class T>
 PK_FN void turn_edge(T *to, const T *from, int64_t stride, int64_t rows, int64_t count) {
     for (int64_t lane = 0; lane < count; lane++)
-        for (int64_t r = 0; r < rows; r++) to[16 * r + lane] = from[r + lane * stride];
+        for (int64_t r = 0; r < rows; r++) to[P * r + lane] = from[r + lane * stride];
 }
 #endif
 
@@ -106,8 +106,24 @@ template <class T, class M>
 static __attribute__((noinline, unused)) void turn(T *to, const T *from, int64_t stride,
                                                    int64_t rows, M m) {
     typedef uint_of<T> U;
-    if (all_on(m) && rows == 16) turn_part<16>((U *)to, (const U *)from, stride);
-    else turn_edge<16>((U *)to, (const U *)from, stride, rows, num_on(m));
+    if (all_on(m) && rows == 16) turn_part<16, 16>((U *)to, (const U *)from, stride);
+    else turn_edge<16, 16>((U *)to, (const U *)from, stride, rows, num_on(m));
+}
+// The same of any number of rows and up to P lanes: row r begins at to + P * r.
+template <int P, class T>
+static __attribute__((noinline, unused)) void turn_rows(T *to, const T *from, int64_t stride,
+                                                        int64_t rows, int64_t lanes) {
+    typedef uint_of<T> U;
+    for (int64_t i = 0; i < lanes; i += 16) {
+        const int64_t count = lanes - i < 16 ? lanes - i : 16;
+        for (int64_t r = 0; r < rows; r += 16) {
+            const int64_t high = rows - r < 16 ? rows - r : 16;
+            U *block = (U *)to + P * r + i;
+            const U *first = (const U *)from + r + i * stride;
+            if (high == 16 && count == 16) turn_part<16, P>(block, first, stride);
+            else turn_edge<16, P>(block, first, stride, high, count);
+        }
+    }
 }
 }  // namespace pk
 #endif
