@@ -69,29 +69,35 @@ def tail(f: Function, first: int, low: float, high: float, degree: int, odd: boo
     return fit32(t * t if odd else t, q, weight, degree)
 
 
-def table(f: Function, step: float, degree: int, top: float, over_t: bool) -> list[list[float]]:
-    """Rows of 16 coefficients of f(t), or f(t) / t, about t = k step, k = 0..15."""
-    columns = []
-    for k in range(16):
-        low, high = max((k - 0.5) * step, 0.0), min((k + 0.5) * step, top)
-        t = points(low, high, 400)
-        if k == 0 and over_t:
-            t = np.concatenate([t, -t])
-        true = values(f, np.abs(t))
-        size = np.abs(t) if over_t else np.ones_like(t)
-        columns.append(fit32(t - k * step, true / size, size / last_place(true), degree))
-    return [list(row) for row in zip(*columns, strict=True)]
+def about(f: Function, origin: float, low: float, high: float, degree: int) -> list[float]:
+    """Coefficients of f(origin + u), the greatest error in units of the last place least.
+
+    About a zero of f the first one is 0, and the others make the greatest relative error least.
+    """
+    u = (low + high) / 2 + (high - low) / 2 * np.cos(np.pi * (np.arange(97) + 0.5) / 97)
+    true = values(lambda v: f(origin + v), u)
+    if f(mp.mpf(origin)) == 0:
+        return [0.0, *fit32(u, true / u, u / true, degree - 1)]
+    return fit32(u, true, 1 / last_place(true), degree)
 
 
-def table32(f: Function, step: float, degree: int) -> list[list[float]]:
-    """Rows of 32 coefficients of f(t) / t about t = k step, the greatest relative error least."""
+def evenly(f: Function, step: float, degree: int) -> Array:
+    """Rows of 8 coefficients of f about k steps, k = 0..7."""
+    columns = [about(f, k * step, -step / 2 if k else 0, step / 2, degree) for k in range(8)]
+    return np.array(columns).T
+
+
+def further(f: Function, unit: float, degree: int) -> Array:
+    """Rows of 8 coefficients of f from (b - 1) units on, for b of an exponent and one bit more.
+
+    Both, as a float32 has them, number the column, but for all bits above the last three.
+    """
     columns = []
-    for k in range(32):
-        low, high = max(-step / 2, -k * step), step / 2
-        u = (low + high) / 2 + (high - low) / 2 * np.cos(np.pi * (np.arange(97) + 0.5) / 97)
-        true = values(lambda v, c=k * step: f(v + c) / (v + c), u)
-        columns.append(fit32(u, true, 1 / np.abs(true), degree))
-    return [list(row) for row in zip(*columns, strict=True)]
+    for k in range(8):
+        e, half = divmod((k + 2) % 8, 2)
+        b, width = 2**e * (1 + half / 2), 2**e / 2
+        columns.append(about(f, (b - 1) * unit, 0, width * unit, degree))
+    return np.array(columns).T
 
 
 def show(name: str, coefficients: list[float]) -> None:
@@ -106,10 +112,11 @@ def ratio(f: Function, limit: Any) -> Function:
 
 def main() -> None:
     """Prints every polynomial: those of Horner's rule highest power first, tables by rows."""
-    half = float(mp.log(2)) / 64 * 1.01
+    half = float(mp.log(2)) / 16 * 1.01
     u = half * np.cos(np.pi * (np.arange(97) + 0.5) / 97)
-    show("exp f32", lawson(np.stack([u, u * u], 1), np.expm1(u), np.exp(-u)).tolist()[::-1])
-    show("2^(j/32)", [float(np.float32(2 ** (j / 32))) for j in range(32)])
+    powers = np.stack([u, u**2, u**3], 1)
+    show("exp f32", lawson(powers, np.expm1(u), np.exp(-u)).tolist()[::-1])
+    show("2^(j/8)", [float(np.float32(2 ** (j / 8))) for j in range(8)])
     half = float(mp.log(2)) / 2 + 2e-4
     show("expm1 f32", tail(mp.expm1, 2, -half, half, 5, odd=False)[::-1])
     x = points(-0.5, 0.5)
@@ -128,9 +135,9 @@ def main() -> None:
     show("sinh f32", tail(mp.sinh, 3, 0, 1, 3, odd=True)[::-1])
     erfcx: Function = lambda v: mp.erfc(v) * mp.exp(v * v)  # noqa: E731
     for name, rows in (
-        ("erf f32", table32(mp.erf, 0.125, 4)),
-        ("tanh f32", table32(mp.tanh, 0.296875, 5)),
-        ("erfcx f32", table(erfcx, 0.65625, 7, 99, over_t=False)),
+        ("erf f32", evenly(mp.erf, 17 / 32, 6)),
+        ("tanh f32", further(mp.tanh, 0.625, 6)),
+        ("erfcx f32", further(erfcx, 0.6875, 7)),
     ):
         for k, row in enumerate(rows):
             show(f"{name} [{k}]", row)

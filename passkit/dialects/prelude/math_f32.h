@@ -54,35 +54,40 @@ template <int L> PK_FN f32<L> scale_above(float, f32<L>, f32<L> p, f32<L> n) { r
 template <int L> PK_FN f32<L> cut_below(float least, f32<L> x) { return greater(f32<L>(least), x); }
 #endif
 
-// table[k & (size - 1)] in each lane, for tables of 16 and 32.
-template <int size, int L> PK_FN f32<L> lookup(const float (&table)[size], i32<L> k) {
+// table[k & 7] in each lane: eight numbers are what one permutation chooses from with AVX2, too.
+template <int L> PK_FN f32<L> lookup(const float (&table)[8], i32<L> k) {
     if constexpr (!whole<float, L>) return f32<L>::of(lookup(table, k.s.lo), lookup(table, k.s.hi));
     else {
 #if PK_AVX512
-        f32<L> r = load_whole<float, 16>(table);
-        if constexpr (size == 16)
-            return f32<L>::of(__builtin_ia32_permvarsf512_mask(r.s, k.s, isa::sf16{}, (short)-1));
-        else {  // overwrites the first half; GCC would overwrite, thus copy, k
-            auto &second = *(const native_t<float, 16> *)(table + 16);
-            asm("vpermt2ps %2, %1, %0" : "+v"(r.s) : "v"(k.s), "vm"(second));
-            return r;
-        }
+        auto &t = *(const native_t<float, 8> *)table;
+        auto twice = __builtin_shufflevector(t, t, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7);
+        f32<L> r;  // GCC would clear it first
+        asm("vpermps %1, %2, %0" : "=v"(r.s) : "v"(twice), "v"(k.s));
+        return r;
 #elif __AVX2__
-        auto eighth = [&](int i) PK_INLINE {
-            return __builtin_ia32_permvarsf256(load_whole<float, 8>(table + 8 * i).s, k.s);
-        };
-        auto odd = bits<float>(shift_left<28>(k)).s, high = bits<float>(shift_left<27>(k)).s;
-        auto r = __builtin_ia32_blendvps256(eighth(0), eighth(1), odd);
-        if constexpr (size == 32)
-            r = __builtin_ia32_blendvps256(
-                r, __builtin_ia32_blendvps256(eighth(2), eighth(3), odd), high);
-        return f32<L>::of(r);
+        return f32<L>::of(__builtin_ia32_permvarsf256(load_whole<float, 8>(table).s, k.s));
 #else
         f32<L> r;
-        for (int i = 0; i < L; i++) r.s[i] = table[k.s[i] & (size - 1)];
+        for (int i = 0; i < L; i++) r.s[i] = table[k.s[i] & 7];
         return r;
 #endif
     }
+}
+// table[0] + table[1] * u + ... with the column of coefficients that k chooses.
+template <int rows, int L>
+PK_FN f32<L> lookup_polynomial(const float (&table)[rows][8], i32<L> k, f32<L> u) {
+    f32<L> p = lookup(table[rows - 1], k);
+#pragma GCC unroll 8
+    for (int i = rows - 2; i >= 0; i--) p = fused(p, u, lookup(table[i], k));
+    return p;
+}
+// The same for places that lie further apart the further from 0: those of 1 + a / unit that have no
+// more than one bit behind the first one. u goes from the last place at or below a on.
+template <int rows, int L>
+PK_FN f32<L> lookup_further(const float (&table)[rows][8], float unit, f32<L> a) {
+    i32<L> b = bits<int32_t>(fused(a, f32<L>(1 / unit), f32<L>(1)));
+    f32<L> place = bits<float>(b & i32<L>(-0x400000)) - f32<L>(1);
+    return lookup_polynomial(table, shift_right<22>(b), fused(place, f32<L>(-unit), a));
 }
 
 // y >= 0 (or NaN) with the sign of x.
@@ -103,21 +108,17 @@ template <int L> PK_FN split_exp<L> exp_parts(f32<L> x) {
                    0x1.fffffcp-2f, 1, 1),
             n};
 }
-// exp(x) = 2^n 2^(j/32) exp(r): the sum with 1.5 2^18 rounds to 32nds, whose number ends in j.
-alignas(64) static const float exp_table[32] = {
-    0x1p0f, 0x1.059b0ep0f, 0x1.0b5586p0f, 0x1.11301ep0f, 0x1.172b84p0f, 0x1.1d4874p0f,
-    0x1.2387a6p0f, 0x1.29e9ep0f, 0x1.306fep0f, 0x1.371a74p0f, 0x1.3dea64p0f, 0x1.44e086p0f,
-    0x1.4bfdaep0f, 0x1.5342b6p0f, 0x1.5ab07ep0f, 0x1.6247ecp0f, 0x1.6a09e6p0f, 0x1.71f75ep0f,
-    0x1.7a1148p0f, 0x1.82589ap0f, 0x1.8ace54p0f, 0x1.93737cp0f, 0x1.9c4918p0f, 0x1.a5503cp0f,
-    0x1.ae89fap0f, 0x1.b7f77p0f, 0x1.c199bep0f, 0x1.cb720ep0f, 0x1.d5818ep0f, 0x1.dfc974p0f,
-    0x1.ea4afap0f, 0x1.f50766p0f};
+// exp(x) = 2^n 2^(j/8) exp(r): the sum with 1.5 2^20 rounds to eighths, whose number ends in j.
+alignas(32) static const float exp_table[8] = {
+    0x1p0f, 0x1.172b84p0f, 0x1.306fep0f, 0x1.4bfdaep0f, 0x1.6a09e6p0f, 0x1.8ace54p0f,
+    0x1.ae89fap0f, 0x1.d5818ep0f};
 template <int L> PK_FN f32<L> exp_to_89(f32<L> x) {
     x = cut_below(-104, x);
-    f32<L> magic = 0x1.8p18f, m = fused(x, f32<L>(0x1.715476p0f), magic), n = m - magic;
+    f32<L> magic = 0x1.8p20f, m = fused(x, f32<L>(0x1.715476p0f), magic), n = m - magic;
     f32<L> r = fused(n, f32<L>(-0x1.62e4p-1f), x);
     r = fused(n, f32<L>(-0x1.7f7d1cp-20f), r);
     f32<L> t = lookup(exp_table, bits<int32_t>(m));
-    f32<L> p = fused(t * r, fused(r, f32<L>(0x1.000026p-1f), f32<L>(0x1.0000fap0f)), t);
+    f32<L> p = fused(t * r, horner(r, 0x1.5548aap-3f, 0x1.0008aap-1f, 1), t);
     return scale_above(-104, x, p, n);
 }
 template <int L> PK_FN f32<L> exp_part(f32<L> x) { return exp_to_89(lesser(f32<L>(89), x)); }
@@ -166,168 +167,49 @@ template <int L> PK_FN f32<L> log_part(f32<L> x) {
 }
 PK_FUNCTION_F32(log)
 
-alignas(64) static constexpr float erf_table[5][32] = {
-    {0x1.20dd76p0f, 0x1.1f5e1ap0f, 0x1.1af54ep0f, 0x1.13e08cp0f, 0x1.0a7ef6p0f, 0x1.fe8f16p-1f,
-     0x1.e57b74p-1f, 0x1.cacbc2p-1f, 0x1.af767ap-1f, 0x1.9450bcp-1f, 0x1.7a0518p-1f,
-     0x1.611066p-1f, 0x1.49c38ep-1f, 0x1.3448f8p-1f, 0x1.20ac04p-1f, 0x1.0ee122p-1f,
-     0x1.fd9ae2p-2f, 0x1.e09a7ap-2f, 0x1.c67206p-2f, 0x1.aed2p-2f, 0x1.996eeep-2f, 0x1.8603ep-2f,
-     0x1.74538p-2f, 0x1.642828p-2f, 0x1.555368p-2f, 0x1.47ad4p-2f, 0x1.3b1358p-2f, 0x1.2f6828p-2f,
-     0x1.24923ap-2f, 0x1.1a7b9p-2f, 0x1.11111p-2f, 0x1.08421p-2f},
-    {-0x1.f1ed7cp-16f, -0x1.7d9004p-4f, -0x1.730702p-3f, -0x1.09ac38p-2f, -0x1.4c3884p-2f,
-     -0x1.7edeecp-2f, -0x1.a0cdd8p-2f, -0x1.b29322p-2f, -0x1.b5db02p-2f, -0x1.ad1534p-2f,
-     -0x1.9b12e2p-2f, -0x1.82ad1cp-2f, -0x1.667ed6p-2f, -0x1.48b7c6p-2f, -0x1.2b07a6p-2f,
-     -0x1.0e9e1ap-2f, -0x1.e8712cp-3f, -0x1.b87062p-3f, -0x1.8d734ep-3f, -0x1.67575ap-3f,
-     -0x1.45c32p-3f, -0x1.284242p-3f, -0x1.0e5896p-3f, -0x1.ef1beep-4f, -0x1.c6e932p-4f,
-     -0x1.a35764p-4f, -0x1.83bf9ep-4f, -0x1.6793ecp-4f, -0x1.4e5c5cp-4f, -0x1.37b3d8p-4f,
-     -0x1.234526p-4f, -0x1.10c83ap-4f},
-    {-0x1.7ebep-2f, -0x1.7667b4p-2f, -0x1.57641p-2f, -0x1.2763f8p-2f, -0x1.d6e4c8p-3f,
-     -0x1.5274e4p-3f, -0x1.9a6e7cp-4f, -0x1.45944cp-5f, 0x1.9995f4p-7f, 0x1.bbbc18p-5f,
-     0x1.5a957p-4f, 0x1.ab14bap-4f, 0x1.d4e2bep-4f, 0x1.df9ac2p-4f, 0x1.d35dap-4f, 0x1.b7dbfcp-4f,
-     0x1.93babep-4f, 0x1.6bfa4ep-4f, 0x1.441478p-4f, 0x1.1e3e26p-4f, 0x1.f7521ap-5f,
-     0x1.b9eb08p-5f, 0x1.8463fap-5f, 0x1.561cb4p-5f, 0x1.2e07c6p-5f, 0x1.0bd776p-5f,
-     0x1.dcd8b4p-6f, 0x1.a9e584p-6f, 0x1.7e4308p-6f, 0x1.581006p-6f, 0x1.366e7ap-6f,
-     0x1.19855ep-6f},
-    {-0x1.eb53b8p-5f, 0x1.c50a54p-5f, 0x1.ac6b3p-4f, 0x1.247992p-3f, 0x1.5573f6p-3f,
-     0x1.66b102p-3f, 0x1.5a88p-3f, 0x1.3649acp-3f, 0x1.01b332p-3f, 0x1.8a2668p-4f, 0x1.0fd49ep-4f,
-     0x1.404eap-5f, 0x1.0a48e6p-6f, -0x1.571deap-10f, -0x1.be8876p-7f, -0x1.5c55ccp-6f,
-     -0x1.9bddecp-6f, -0x1.ae16bep-6f, -0x1.a19a54p-6f, -0x1.832ff2p-6f, -0x1.5bef2cp-6f,
-     -0x1.3247b8p-6f, -0x1.0a1e1ep-6f, -0x1.cae476p-7f, -0x1.8a5a2p-7f, -0x1.52bd54p-7f,
-     -0x1.238b8ap-7f, -0x1.f7418p-8f, -0x1.b3f12ap-8f, -0x1.7b4232p-8f, -0x1.4b5876p-8f,
-     -0x1.22bae4p-8f},
-    {0x1.2e86b4p-1f, 0x1.a6337ap-4f, 0x1.65275p-4f, 0x1.d1e432p-5f, 0x1.218b46p-5f,
-     0x1.931a16p-10f, -0x1.c714fap-6f, -0x1.556fcap-5f, -0x1.e709acp-5f, -0x1.c35fb2p-5f,
-     -0x1.bdbdf2p-5f, -0x1.9d87d2p-5f, -0x1.5aba0cp-5f, -0x1.117f5ep-5f, -0x1.5f35fep-6f,
-     -0x1.155bf6p-7f, -0x1.57fb34p-10f, 0x1.9d515p-13f, 0x1.56ea3ep-12f, 0x1.f3e926p-10f,
-     0x1.a35b34p-8f, 0x1.086254p-7f, 0x1.78af4p-8f, 0x1.505576p-9f, 0x1.98797ap-8f, 0x1.aed8fp-9f,
-     0x1.7c892ep-10f, 0x1.885b4ap-9f, -0x1.dfdaa4p-11f, -0x1.3e426ap-12f, 0x1.1e764p-8f,
-     0x1.dfff8p-10f},
+alignas(32) static const float erf_table[7][8] = {
+    {0, 0x1.1855a6p-1f, 0x1.bbef1p-1f, 0x1.f39bc2p-1f, 0x1.fea422p-1f, 0x1.ffe96ap-1f,
+     0x1.ffff24p-1f, 0x1.fffffcp-1f},
+    {0x1.20dd76p0f, 0x1.b3ab04p-1f, 0x1.75a936p-2f, 0x1.6c7e44p-4f, 0x1.946244p-7f, 0x1.fe43a4p-11f,
+     0x1.6e2d58p-15f, 0x1.2b0452p-20f},
+    {-0x1.81db06p-17f, -0x1.cee5acp-2f, -0x1.8d03fap-2f, -0x1.227478p-3f, -0x1.adae6cp-6f,
+     -0x1.52a242p-9f, -0x1.224478p-13f, -0x1.d84044p-18f},
+    {-0x1.80c7c6p-2f, -0x1.fa2192p-4f, 0x1.3939bp-3f, 0x1.efce52p-4f, 0x1.0eaf58p-5f,
+     0x1.1699c8p-8f, 0x1.25ee2p-12f, 0x1.48f606p-17f},
+    {-0x1.0f973ep-8f, 0x1.77bf2cp-3f, 0x1.8950ep-5f, -0x1.92d3p-5f, -0x1.af5174p-6f,
+     -0x1.3cb56ep-8f, -0x1.b9fdd6p-12f, 0x1.115a2p-14f},
+    {0x1.10d8d6p-3f, -0x1.0cf40ap-10f, -0x1.0950f8p-4f, -0x1.719c2ep-8f, 0x1.92d056p-7f,
+     0x1.fda17ep-9f, 0x1.dac90ap-12f, 0x1.a00946p-16f},
+    {-0x1.5a4d1cp-5f, -0x1.85a5cp-5f, 0x1.3f7662p-7f, 0x1.00de7ap-6f, -0x1.03d6b2p-9f,
+     -0x1.c5e9e6p-10f, -0x1.98d3fp-13f, -0x1.69bb9cp-11f},
 };
-alignas(64) static constexpr float tanh_table[6][32] = {
-    {0x1p0f, 0x1.f17868p-1f, 0x1.cb4228p-1f, 0x1.992434p-1f, 0x1.65c69p-1f, 0x1.3738bep-1f,
-     0x1.0f9498p-1f, 0x1.dd8d0ap-2f, 0x1.a7c2eap-2f, 0x1.7b9b4ap-2f, 0x1.571c6p-2f,
-     0x1.38a828p-2f, 0x1.1ef9f2p-2f, 0x1.09179ap-2f, 0x1.ec8294p-3f, 0x1.cbc6fp-3f,
-     0x1.af17e6p-3f, 0x1.95c31ap-3f, 0x1.7f3be6p-3f, 0x1.6b1238p-3f, 0x1.58ebe8p-3f,
-     0x1.487facp-3f, 0x1.39916cp-3f, 0x1.2bef6ap-3f, 0x1.1f703p-3f, 0x1.13f0dcp-3f,
-     0x1.0953ecp-3f, 0x1.ff0078p-4f, 0x1.ecc078p-4f, 0x1.dbc2aap-4f, 0x1.cbe6d8p-4f,
-     0x1.bd10f2p-4f},
-    {-0x1.8499cap-24f, -0x1.7a36b8p-3f, -0x1.3788d8p-2f, -0x1.5f64a2p-2f, -0x1.4e05p-2f,
-     -0x1.231938p-2f, -0x1.e67fdp-3f, -0x1.8fbb62p-3f, -0x1.4784fap-3f, -0x1.0da3cap-3f,
-     -0x1.bfcfaap-4f, -0x1.77ad7cp-4f, -0x1.3e8626p-4f, -0x1.10ddcep-4f, -0x1.d80f86p-5f,
-     -0x1.9bfee4p-5f, -0x1.6a827cp-5f, -0x1.41538ep-5f, -0x1.1eb9a8p-5f, -0x1.01654p-5f,
-     -0x1.d0a8d4p-6f, -0x1.a57de4p-6f, -0x1.800fe4p-6f, -0x1.5f6676p-6f, -0x1.42bb52p-6f,
-     -0x1.296e9ap-6f, -0x1.12fe74p-6f, -0x1.fe0102p-7f, -0x1.da39f4p-7f, -0x1.ba15dcp-7f,
-     -0x1.9d1abcp-7f, -0x1.82e1ecp-7f},
-    {-0x1.55530ep-2f, -0x1.132914p-2f, -0x1.0a96fcp-3f, -0x1.287208p-7f, 0x1.d383fep-5f,
-     0x1.41a116p-4f, 0x1.3921cep-4f, 0x1.0ca874p-4f, 0x1.b45134p-5f, 0x1.5a2aeep-5f,
-     0x1.10e0aap-5f, 0x1.af0fb4p-6f, 0x1.56e02ep-6f, 0x1.135162p-6f, 0x1.be9228p-7f,
-     0x1.6e1898p-7f, 0x1.2f3568p-7f, 0x1.fb388cp-8f, 0x1.ac0c54p-8f, 0x1.6c893ep-8f, 0x1.38cp-8f,
-     0x1.0e51e4p-8f, 0x1.d62b1p-9f, 0x1.9bc2acp-9f, 0x1.6a38e4p-9f, 0x1.408e42p-9f,
-     0x1.1d1fa6p-9f, 0x1.fd130cp-10f, 0x1.c84422p-10f, 0x1.9ac2aap-10f, 0x1.731d56p-10f,
-     0x1.50725ap-10f},
-    {-0x1.1c5a46p-12f, 0x1.0fc808p-3f, 0x1.4633dep-3f, 0x1.b2a62ap-4f, 0x1.7181bcp-5f,
-     0x1.df0f3ap-8f, -0x1.2e3dc6p-7f, -0x1.c5cadp-7f, -0x1.b5fed8p-7f, -0x1.6fd916p-7f,
-     -0x1.23a378p-7f, -0x1.c2e604p-8f, -0x1.59c78p-8f, -0x1.095a08p-8f, -0x1.9928c6p-9f,
-     -0x1.3e3fcap-9f, -0x1.f39a28p-10f, -0x1.8c3bbap-10f, -0x1.3d6baap-10f, -0x1.00fb22p-10f,
-     -0x1.a3d674p-11f, -0x1.5a14ep-11f, -0x1.1f6318p-11f, -0x1.e21a48p-12f, -0x1.965152p-12f,
-     -0x1.5967cap-12f, -0x1.27791cp-12f, -0x1.fc1354p-13f, -0x1.b7053p-13f, -0x1.7da9ap-13f,
-     -0x1.4d793cp-13f, -0x1.249e74p-13f},
-    {0x1.18a4bep-3f, 0x1.27ba2cp-4f, -0x1.5e24ccp-6f, -0x1.c5f3dp-5f, -0x1.5ebc38p-5f,
-     -0x1.62fd2cp-6f, -0x1.ff922cp-8f, -0x1.07fe84p-10f, 0x1.52c144p-10f, 0x1.0d6f38p-9f,
-     0x1.d8ce74p-10f, 0x1.9ebeacp-10f, 0x1.3ba024p-10f, 0x1.a538cp-11f, 0x1.67338ap-11f,
-     0x1.021bdp-11f, 0x1.8bea24p-12f, 0x1.21a494p-12f, 0x1.1731a2p-12f, 0x1.1dd318p-13f,
-     0x1.f86c48p-14f, 0x1.42d118p-14f, 0x1.c8c634p-14f, 0x1.d5276ep-16f, 0x1.52d8ap-14f,
-     0x1.a1298cp-15f, 0x1.3f525cp-19f, 0x1.43807ep-16f, 0x1.6410fcp-15f, 0x1.a84de4p-16f,
-     0x1.7a1faep-17f, -0x1.33b632p-18f},
-    {-0x1.79387p-6f, -0x1.157264p-4f, -0x1.7df03ep-5f, -0x1.0f03fcp-9f, 0x1.e05456p-7f,
-     0x1.8fad3cp-7f, 0x1.b22c82p-8f, 0x1.5ab1cep-9f, 0x1.f7195ep-11f, 0x1.059edap-15f,
-     -0x1.4d3ecep-13f, -0x1.1aec12p-12f, -0x1.bac9p-13f, -0x1.ee1edp-14f, -0x1.251a7ep-13f,
-     -0x1.67eff4p-14f, -0x1.451b6ap-14f, -0x1.d71e8ep-15f, -0x1.9a81dp-15f, -0x1.2c58d8p-16f,
-     -0x1.d5026ap-17f, -0x1.ef5ee8p-18f, -0x1.8c1e36p-16f, 0x1.7197a2p-20f, -0x1.098556p-16f,
-     -0x1.a64a34p-18f, 0x1.38a3a6p-20f, -0x1.3c016p-20f, -0x1.9bcd4cp-18f, -0x1.95eb54p-19f,
-     0x1.d3e17cp-21f, 0x1.b222aep-19f},
-};
-#if !PK_AVX512
-// A table by columns: the coefficients that one k chooses lie side by side.
-template <int size> struct columns {
-    alignas(32) float at[size][8];
-};
-template <int rows, int size> constexpr columns<size> columns_of(const float (&table)[rows][size]) {
-    columns<size> made{};
-    for (int k = 0; k < size; k++)
-        for (int i = 0; i < rows; i++) made.at[k][i] = table[i][k];
-    return made;
-}
-template <const auto &table> static constexpr auto by_columns = columns_of(table);
-
-// Element n of the lines at L places in vector n, for the first four elements, or the next four.
-template <int half, int L> PK_FN void fourfold(f32<L> *to, const float *const *from) {
-    constexpr int o = 4 * half;
-    if constexpr (L == 4) {
-        auto line = [&](int i) PK_INLINE { return load_whole<float, 4>(from[i] + o).s; };
-        auto a = line(0), b = line(1), c = line(2), d = line(3);
-        auto p = __builtin_shufflevector(a, b, 0, 4, 1, 5);
-        auto q = __builtin_shufflevector(c, d, 0, 4, 1, 5);
-        auto r = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-        auto s = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-        to[0] = f32<L>::of(__builtin_shufflevector(p, q, 0, 1, 4, 5));
-        to[1] = f32<L>::of(__builtin_shufflevector(p, q, 2, 3, 6, 7));
-        to[2] = f32<L>::of(__builtin_shufflevector(r, s, 0, 1, 4, 5));
-        to[3] = f32<L>::of(__builtin_shufflevector(r, s, 2, 3, 6, 7));
-    } else {
-        auto both = [&](int i) PK_INLINE {
-            auto x = load_whole<float, 8>(from[i]).s, y = load_whole<float, 8>(from[i + 4]).s;
-            return __builtin_shufflevector(x, y, o, o + 1, o + 2, o + 3, o + 8, o + 9, o + 10,
-                                           o + 11);
-        };
-        auto a = both(0), b = both(1), c = both(2), d = both(3);
-        auto p = __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13);
-        auto q = __builtin_shufflevector(c, d, 0, 8, 1, 9, 4, 12, 5, 13);
-        auto r = __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15);
-        auto s = __builtin_shufflevector(c, d, 2, 10, 3, 11, 6, 14, 7, 15);
-        to[0] = f32<L>::of(__builtin_shufflevector(p, q, 0, 1, 8, 9, 4, 5, 12, 13));
-        to[1] = f32<L>::of(__builtin_shufflevector(p, q, 2, 3, 10, 11, 6, 7, 14, 15));
-        to[2] = f32<L>::of(__builtin_shufflevector(r, s, 0, 1, 8, 9, 4, 5, 12, 13));
-        to[3] = f32<L>::of(__builtin_shufflevector(r, s, 2, 3, 10, 11, 6, 7, 14, 15));
-    }
-}
-#endif
-// table[0] + table[1] * u + ... with the column of coefficients that k chooses. Without AVX-512 a
-// lane's column is loaded whole: a table in registers would take seven instructions a coefficient.
-template <const auto &table, int L> PK_FN f32<L> lookup_polynomial(i32<L> k, f32<L> u) {
-    constexpr int rows = sizeof table / sizeof table[0];
-    f32<L> c[8];
-#if PK_AVX512
-#pragma GCC unroll 8
-    for (int i = 0; i < rows; i++) c[i] = lookup(table[i], k);
-#else
-    constexpr int size = sizeof table[0] / sizeof(float);
-    uint32_t offset[L];
-    store_whole((int32_t *)offset, shift_left<5>(k & i32<L>(size - 1)));
-    asm("" : "+m"(offset));  // lanes are read from memory, which takes half of their extraction
-    const float *from[L];
-#pragma GCC unroll 8
-    for (int i = 0; i < L; i++)
-        from[i] = (const float *)((const char *)by_columns<table>.at + offset[i]);
-    fourfold<0, L>(c, from);
-    if constexpr (rows > 4) fourfold<1, L>(c + 4, from);
-#endif
-    f32<L> p = c[rows - 1];
-#pragma GCC unroll 8
-    for (int i = rows - 2; i >= 0; i--) p = fused(p, u, c[i]);
-    return p;
-}
-// Eighths number the table's columns; the greatest a gives 1 exactly.
+// About the nearest of 8 multiples of 17/32; the greatest a gives 1 exactly.
 template <int L> PK_FN f32<L> erf_part(f32<L> x) {
-    f32<L> magic = 0x1.8p23f, a = lesser(f32<L>(0x1.f7fffep1f), abs(x));
-    f32<L> m = fused(a, f32<L>(8), magic), u = fused(m - magic, f32<L>(-0.125f), a);
-    return lookup_polynomial<erf_table>(bits<int32_t>(m), u) * with_sign(a, x);
+    f32<L> magic = 0x1.8p23f, a = lesser(f32<L>(0x1.f8p1f), abs(x));
+    f32<L> m = fused(a, f32<L>(0x1.e1e1e2p0f), magic), u = fused(m - magic, f32<L>(-0x1.1p-1f), a);
+    return with_sign(lookup_polynomial(erf_table, bits<int32_t>(m), u), x);
 }
 PK_FUNCTION_F32(erf)
 
+alignas(32) static const float tanh_table[7][8] = {
+    {0x1.1bf48p-1f, 0x1.b2523cp-1f, 0x1.e878ap-1f, 0x1.fe06ecp-1f, 0x1.ffd67ap-1f, 0x1.ffffb8p-1f,
+     0, 0x1.35f98ap-2f},
+    {0x1.6283eap-1f, 0x1.1f2568p-2f, 0x1.6fcdc2p-4f, 0x1.f7fa3p-8f, 0x1.4a9fbap-11f,
+     0x1.31b0e4p-18f, 0x1p0f, 0x1.d11574p-1f},
+    {-0x1.890d8ap-2f, -0x1.e742c6p-3f, -0x1.5edb7p-4f, -0x1.f4a30ap-8f, -0x1.414b34p-11f,
+     -0x1.733552p-18f, -0x1.972b1p-19f, -0x1.1990acp-2f},
+    {-0x1.41dd3cp-6f, 0x1.bdea46p-4f, 0x1.a8615ap-5f, 0x1.452f26p-8f, 0x1.818914p-12f,
+     0x1.452812p-18f, -0x1.553066p-2f, -0x1.c1f31ep-3f},
+    {0x1.2d6a58p-3f, -0x1.f90b06p-7f, -0x1.59afecp-6f, -0x1.2711e8p-9f, -0x1.232bfcp-13f,
+     -0x1.70e39cp-19f, -0x1.18142ap-9f, 0x1.470cf4p-3f},
+    {-0x1.4b8154p-4f, -0x1.86e1c4p-7f, 0x1.64e636p-8f, 0x1.5c6eaep-11f, 0x1.f783d6p-16f,
+     0x1.c49e82p-21f, 0x1.2e58eap-3f, 0x1.369cd6p-5f},
+    {0x1.fa643cp-7f, 0x1.80cbbep-8f, -0x1.6403fp-11f, -0x1.8f5b26p-14f, -0x1.7810d4p-19f,
+     -0x1.be55c8p-24f, -0x1.6b9a64p-5f, -0x1.d80c8p-5f},
+};
 template <int L> PK_FN f32<L> tanh_part(f32<L> x) {
-    f32<L> magic = 0x1.8p23f, a = lesser(f32<L>(0x1.299998p3f), abs(x));
-    f32<L> m = fused(a, f32<L>(0x1.af286cp1f), magic), u = fused(m - magic, f32<L>(-0x1.3p-2f), a);
-    return lookup_polynomial<tanh_table>(bits<int32_t>(m), u) * with_sign(a, x);
+    f32<L> a = lesser(f32<L>(0x1.2bp3f), abs(x));
+    return with_sign(lookup_further(tanh_table, 0.625f, a), x);
 }
 PK_FUNCTION_F32(tanh)
 
@@ -395,9 +277,7 @@ template <int L> PK_FN f32<L> log1p_part(f32<L> x) {
 PK_FUNCTION_F32(log1p)
 
 template <int L> PK_FN f32<L> sigmoid_part(f32<L> x) {
-    f32<L> a = cut_below(-104, -abs(x));
-    auto p = exp_parts(a);  // more exact than exp: the quotient adds errors of its own
-    f32<L> e = scale_above(-104, a, p.mantissa, p.exponent);
+    f32<L> e = exp_to_89(-abs(x));
     return choose(x < f32<L>(0), e, f32<L>(1)) / (f32<L>(1) + e);
 }
 PK_FUNCTION_F32(sigmoid)
@@ -492,37 +372,23 @@ template <int L> PK_FN f32<L> acos_part(f32<L> x) {
 }
 PK_FUNCTION_F32(acos)
 
-alignas(64) static constexpr float erfcx_table[8][16] = {
-    {0x1p0f, 0x1.164fc6p-1f, 0x1.6bb376p-2f, 0x1.08fc26p-2f, 0x1.9d7738p-3f, 0x1.51a8e2p-3f,
-     0x1.1cc7d2p-3f, 0x1.ebe61cp-4f, 0x1.b096fap-4f, 0x1.81e25cp-4f, 0x1.5c2fcap-4f, 0x1.3d23ecp-4f,
-     0x1.2323acp-4f, 0x1.0d0da8p-4f, 0x1.f4211p-5f, 0x1.d3225cp-5f},
-    {-0x1.20dd74p0f, -0x1.a8e46ep-2f, -0x1.917d7ap-3f, -0x1.c053fep-4f, -0x1.18737ap-4f,
-     -0x1.7c1d7cp-5f, -0x1.11183ep-5f, -0x1.9a14d4p-6f, -0x1.3e981cp-6f, -0x1.fcab46p-7f,
-     -0x1.9f20cap-7f, -0x1.590552p-7f, -0x1.232c4ep-7f, -0x1.f1e45ap-8f, -0x1.ae795p-8f,
-     -0x1.77d19ap-8f},
-    {0x1.ffff72p-1f, 0x1.15c9f4p-2f, 0x1.90e64ap-4f, 0x1.62954ap-5f, 0x1.6b01cep-6f, 0x1.9d87a6p-7f,
-     0x1.fe8668p-8f, 0x1.4f1bdap-8f, 0x1.cdfb86p-9f, 0x1.4b0c64p-9f, 0x1.e9ac2ap-10f,
-     0x1.741b5cp-10f, 0x1.20de14p-10f, 0x1.c9da26p-11f, 0x1.704936p-11f, 0x1.2ccff6p-11f},
-    {-0x1.811a3p-1f, -0x1.4374a8p-3f, -0x1.711358p-5f, -0x1.08bd74p-6f, -0x1.c2917cp-8f,
-     -0x1.b411a4p-9f, -0x1.d1d134p-10f, -0x1.0cbc74p-10f, -0x1.49ceeep-11f, -0x1.a977e6p-12f,
-     -0x1.1de1bcp-12f, -0x1.8dae5ap-13f, -0x1.1cb508p-13f, -0x1.a220bp-14f, -0x1.3948d6p-14f,
-     -0x1.df6ca4p-15f},
-    {0x1.feda36p-2f, 0x1.57179ep-4f, 0x1.3ca03ep-6f, 0x1.78bb64p-8f, 0x1.09bafcp-9f,
-     0x1.c3fa42p-11f, 0x1.93c09ap-12f, 0x1.bf573ep-13f, 0x1.9d2464p-14f, 0x1.bf1734p-15f,
-     0x1.7278c4p-15f, 0x1.2e3338p-16f, 0x1.fe35dp-16f, 0x1.1642fp-18f, 0x1.0344dap-16f,
-     0x1.0bf29p-17f},
-    {-0x1.2d2b8cp-2f, -0x1.51661ap-5f, -0x1.016d16p-7f, -0x1.0111b8p-9f, -0x1.351b24p-11f,
-     -0x1.bad03p-13f, -0x1.6c9a9p-14f, -0x1.7c984ep-15f, -0x1.4d3b0ap-16f, -0x1.4a6eb2p-17f,
-     -0x1.93a2cep-18f, -0x1.c90306p-19f, -0x1.43359cp-19f, -0x1.237ddp-20f, -0x1.3a7f8ap-18f,
-     -0x1.e621d2p-22f},
-    {0x1.25f74ap-3f, 0x1.4286c6p-6f, 0x1.b77a18p-9f, 0x1.28ac6ap-11f, 0x1.5d19f2p-12f,
-     -0x1.48428ep-17f, 0x1.71e2c4p-14f, -0x1.149eacp-14f, 0x1.487aeap-14f, 0x1.25ec48p-14f,
-     -0x1.dec9aap-16f, 0x1.73402ep-15f, -0x1.63b4ep-14f, 0x1.735492p-15f, -0x1.974c44p-15f,
-     -0x1.ddeb46p-17f},
-    {-0x1.5c285ep-5f, -0x1.119d3cp-7f, -0x1.230db8p-10f, -0x1.c972cap-14f, -0x1.025684p-14f,
-     -0x1.34736cp-16f, -0x1.1e3eep-19f, 0x1.8e70c2p-15f, 0x1.51434ap-19f, -0x1.8938f4p-20f,
-     0x1.b8fcd4p-20f, 0x1.c902c2p-22f, 0x1.e3c5f4p-20f, -0x1.e3726ap-21f, 0x1.07d93ep-15f,
-     -0x1.0c205p-21f},
+alignas(32) static const float erfcx_table[8][8] = {
+    {0x1.0fce4ep-1f, 0x1.5f88f6p-2f, 0x1.fdb50ep-3f, 0x1.436aep-3f, 0x1.d66ec4p-4f, 0x1.2ef8dp-4f,
+     0x1p0f, 0x1.693716p-1f},
+    {-0x1.97fde2p-2f, -0x1.797b46p-3f, -0x1.a0c114p-4f, -0x1.5db442p-5f, -0x1.77b416p-6f,
+     -0x1.3b2006p-7f, -0x1.20dd74p0f, -0x1.496434p-1f},
+    {0x1.07106ep-2f, 0x1.703b6ep-4f, 0x1.3fa698p-5f, 0x1.6e6252p-7f, 0x1.2683dp-8f, 0x1.4514eap-10f,
+     0x1.ffff74p-1f, 0x1.efab1ep-2f},
+    {-0x1.2de342p-3f, -0x1.4e7a04p-5f, -0x1.ceed2ap-7f, -0x1.762b0ep-9f, -0x1.c424ccp-11f,
+     -0x1.4c3ep-13f, -0x1.811a7ap-1f, -0x1.404286p-2f},
+    {0x1.35d9fap-4f, 0x1.2d7c62p-6f, 0x1.392a6cp-8f, 0x1.7c329ap-11f, 0x1.4ca478p-13f,
+     0x1.4ca73ap-16f, 0x1.fee1c8p-2f, 0x1.28998ap-3f},
+    {-0x1.0ca614p-5f, -0x1.36eedep-7f, -0x1.740664p-10f, -0x1.8929dcp-13f, -0x1.b120a6p-16f,
+     -0x1.34f3b8p-19f, -0x1.2d58ep-2f, 0x1.4add7p-4f},
+    {0x1.49a2bcp-7f, 0x1.525944p-8f, 0x1.49b15p-12f, 0x1.6f598cp-15f, 0x1.a06ff4p-19f,
+     0x1.c6751ep-23f, 0x1.26f43p-3f, -0x1.57bc0cp-2f},
+    {-0x1.7b121cp-10f, -0x1.b2ae5cp-10f, -0x1.30257cp-15f, -0x1.8ed862p-18f, -0x1.998342p-23f,
+     -0x1.6e0b8ap-27f, -0x1.6051cap-5f, 0x1.361dc2p-2f},
 };
 
 // x / 2pi modulo 1 as 64 fraction bits of the lanes with 2^17 <= |x| < inf; 0 in the others.
@@ -630,8 +496,7 @@ PK_FUNCTION_F32(tan)
 // erfcx(|x|) exp(-x^2), and 2 minus that where x < 0.
 template <int L> PK_FN f32<L> erfc_part(f32<L> x) {
     f32<L> magic = 12582912.0f, a = lesser(f32<L>(10.17f), abs(x));
-    f32<L> m = fused(a, f32<L>(0x1.861862p0f), magic), u = fused(m - magic, f32<L>(-0.65625f), a);
-    f32<L> q = lookup_polynomial<erfcx_table>(bits<int32_t>(m), u);
+    f32<L> q = lookup_further(erfcx_table, 0.6875f, a);
     f32<L> h = a * a, low = fused(a, a, -h);
     f32<L> n = fused(h, f32<L>(-0x1.715476p0f), magic) - magic;
     f32<L> r = fused(n, f32<L>(-0x1.62e4p-1f), -h);
