@@ -43,7 +43,7 @@ def test_nothing_is_compiled_twice() -> None:
 def test_only_the_prelude_that_is_needed(body: str, sections: set[str]) -> None:
     """A kernel is compiled behind the sections that it calls, and no others."""
     (kernel,) = planned(pk.parse(f"x: f32[90]; return {body}"), "CodeGen").attrs["kernel"].values()
-    marks = {"core": "choose_lanes(", "divisor": "struct divisor {", "math_f32": "rounds to eighths",
+    marks = {"core": "choose_lanes(", "divisor": "struct divisor {", "math_f32": "to eighths",
              "math_f64": "// exp(x) = (1 + small) 2^n"}
     text = "".join(sections_of(kernel.source))
 

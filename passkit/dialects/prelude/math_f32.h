@@ -112,19 +112,26 @@ template <int L> PK_FN split_exp<L> exp_parts(f32<L> x) {
 alignas(32) static const float exp_table[8] = {
     0x1p0f, 0x1.172b84p0f, 0x1.306fep0f, 0x1.4bfdaep0f, 0x1.6a09e6p0f, 0x1.8ace54p0f,
     0x1.ae89fap0f, 0x1.d5818ep0f};
-template <int L> PK_FN f32<L> exp_to_89(f32<L> x) {
+template <int most, int L> PK_FN f32<L> exp_up_to(f32<L> x) {
     x = cut_below(-104, x);
-    f32<L> magic = 0x1.8p20f, m = fused(x, f32<L>(0x1.715476p0f), magic), n = m - magic;
+    f32<L> magic = 0x1.8p20f + 64, m = fused(x, f32<L>(0x1.715476p0f), magic), n = m - magic;
     f32<L> r = fused(n, f32<L>(-0x1.62e4p-1f), x);
     r = fused(n, f32<L>(-0x1.7f7d1cp-20f), r);
     f32<L> t = lookup(exp_table, bits<int32_t>(m));
     f32<L> p = fused(t * r, horner(r, 0x1.5548aap-3f, 0x1.0008aap-1f, 1), t);
+#if !PK_AVX512
+    if constexpr (most == 0) {  // n + 64 can be added to the exponent: what is less rounds once
+        i32<L> up = shift_left<20>(bits<int32_t>(m) & i32<L>(-8));
+        f32<L> down = fused(x, f32<L>(0), f32<L>(0x1p-64f));  // or NaN: up is anything then
+        return bits<float>(bits<int32_t>(p) + up) * down;
+    }
+#endif
     return scale_above(-104, x, p, n);
 }
-template <int L> PK_FN f32<L> exp_part(f32<L> x) { return exp_to_89(lesser(f32<L>(89), x)); }
+template <int L> PK_FN f32<L> exp_part(f32<L> x) { return exp_up_to<89>(lesser(f32<L>(89), x)); }
 PK_FUNCTION_F32(exp)
 // The same of what is 0 or less, or NaN.
-template <int L> PK_FN f32<L> exp_nonpositive_part(f32<L> x) { return exp_to_89(x); }
+template <int L> PK_FN f32<L> exp_nonpositive_part(f32<L> x) { return exp_up_to<0>(x); }
 PK_FUNCTION_F32(exp_nonpositive)
 
 // exponent and mantissa in [0.75, 1.5) of x > 0; log of 0, inf, NaN and negative x come out right
@@ -277,7 +284,7 @@ template <int L> PK_FN f32<L> log1p_part(f32<L> x) {
 PK_FUNCTION_F32(log1p)
 
 template <int L> PK_FN f32<L> sigmoid_part(f32<L> x) {
-    f32<L> e = exp_to_89(-abs(x));
+    f32<L> e = exp_up_to<0>(-abs(x));
     return choose(x < f32<L>(0), e, f32<L>(1)) / (f32<L>(1) + e);
 }
 PK_FUNCTION_F32(sigmoid)
