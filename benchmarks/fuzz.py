@@ -5,6 +5,7 @@
     python benchmarks/fuzz.py --count 2000 --target opencl
     python benchmarks/fuzz.py --count 500 --target cuda # as CUDA C, on an emulated machine
     python benchmarks/fuzz.py --count 500 --target cuda-driver   # there, through the run time
+    python benchmarks/fuzz.py --count 500 --target cuda-device   # through it on an NVIDIA GPU
 
 Batches of graphs share their compiled units. Each process takes some hundred graphs, so that a
 crash costs one of them and names its batch.
@@ -27,7 +28,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 from campaign import reports  # noqa: E402  (after the path)
 
 BATCH, PROCESS = 100, 500
-TARGETS = ("cpu", "opencl", "cuda", "cuda-driver")
+TARGETS = ("cpu", "opencl", "cuda", "cuda-driver", "cuda-device")
 
 
 def work(first: int, count: int, seconds: float, blocks: bool, target: str) -> int:
@@ -43,6 +44,8 @@ def work(first: int, count: int, seconds: float, blocks: bool, target: str) -> i
         "opencl": (partial(check_all, target=opencl), check_opencl),
         "cuda": (checking.check_all, checking.check),
         "cuda-driver": (through.check_all, through.check),
+        "cuda-device": (partial(through.check_all, machine=through.THERE),
+                        partial(through.check, machine=through.THERE)),
     }[target]
     for start in range(first, first + count, BATCH):
         print(json.dumps({"start": start}), flush=True)
@@ -110,9 +113,10 @@ class Campaign:
     def commands(self) -> Iterator[list[str]]:
         """A process for some seeds each."""
         last = self.args.first + self.args.count
-        for first in range(self.args.first, last, PROCESS):
+        most = max(1, min(PROCESS, -(-self.args.count // self.args.jobs)))
+        for first in range(self.args.first, last, most):
             command = [sys.executable, "-X", "faulthandler", __file__, "--worker"]
-            command += ["--first", str(first), "--count", str(min(PROCESS, last - first))]
+            command += ["--first", str(first), "--count", str(min(most, last - first))]
             command += ["--seconds", str(self.args.seconds), "--target", self.args.target]
             yield command + ["--blocks"] * self.args.blocks
 

@@ -17,11 +17,11 @@ from passkit.passes.context import PassContext
 
 @register_pass("Wholes", depends="complete", changes_graph=True, target_dependent=True)
 def wholes(graph: Graph, context: PassContext) -> Graph:
-    """Ask each operator's FWhole, where libraries compute on the CPU and "stitch" plans the rest.
+    """Ask each operator's FWhole, where libraries have wholes and "stitch" plans the rest.
 
     y = matmul(reshape(windows(x)), reshape(g), transpose_a)  becomes  y = window_products(x, g)
     """
-    if context.fusion != "stitch" or context.target.device:
+    if context.fusion != "stitch" or context.target.device not in ("", "cuda"):
         return graph
     hints = (*context.keep_together, *context.keep_apart, context.no_fuse)
     named = {name for names in hints for name in names}

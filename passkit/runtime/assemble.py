@@ -18,9 +18,11 @@ from passkit.runtime.native.products import library_name
 from passkit.runtime.program import (
     Alias,
     Copy,
+    FilterGradient,
     Launch,
     Library,
     Product,
+    ProductSum,
     Program,
     Python,
     Ref,
@@ -202,7 +204,8 @@ class _Assembly:
         total = sum(steps[1:], steps[0])
         what = f"{len(steps)} products, ({m}, {total}) x ({total}, {n}) in all"
         by = library_name(m, n, steps[0], *flips, name == "gemm_f32")
-        return Library(by, what, refs, row, 2 * m * n * total)
+        parts = (Product((), (), m, n, k, *flips) for k in steps)
+        return Library(by, what, refs, row, 2 * m * n * total, ProductSum(tuple(parts)))
 
     def convolution(self, node: Node) -> Library:
         """A convolution for oneDNN, or for BLAS by its windows."""
@@ -233,7 +236,7 @@ class _Assembly:
         row = ("window_products", convolution.entry(), [r.place for r in refs], tuple(c))
         what = f"{(*c.window, c.channels, c.filters)} of {(c.batch, *c.result)} windows"
         flops = 2 * c.batch * numel(c.result) * c.filters * numel(c.window) * c.channels
-        return Library("convolution", what, refs, row, flops, c)
+        return Library("convolution", what, refs, row, flops, FilterGradient(c))
 
 
 def python_function(

@@ -88,6 +88,23 @@ class Product:
 
 
 @frozen
+class ProductSum:
+    """Products of matrices that are added up; each has two operands, one behind the other."""
+
+    parts: tuple[Product, ...]
+
+
+@frozen
+class FilterGradient:
+    """The gradient of a convolution's filters, of its images and its result's gradient."""
+
+    of: Convolution
+
+
+Contract = Product | ProductSum | Convolution | FilterGradient
+
+
+@frozen
 class Library:
     """Run a routine of a library: products of matrices, or a convolution.
 
@@ -100,8 +117,8 @@ class Library:
     what: str
     refs: tuple[Ref, ...]
     row: Row = field(repr=False)
-    flops: Extent = 0
-    contract: Product | Convolution | None = field(default=None, repr=False)
+    flops: Extent
+    contract: Contract = field(repr=False)
 
     @property
     def reads(self) -> tuple[Ref, ...]:

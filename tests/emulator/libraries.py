@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from collections import Counter
+from collections.abc import Callable, Iterator
 from itertools import product
 from math import prod
 from typing import Any
@@ -137,10 +138,11 @@ class FakeLt(Objects):
 
     def cublasLtMatmul(self, *arguments: Any) -> int:  # noqa: N802
         """Multiply when somebody waits."""
-        (_, description, one, a, of_a, b, of_b, zero, c, of_c, d, of_d, algorithm, workspace,
+        (_, description, one, a, of_a, b, of_b, old, c, of_c, d, of_d, algorithm, workspace,
          nbytes, stream) = arguments  # fmt: skip
         own = dict(self.at(description))
-        assert isinstance(one._obj, own["scalar"]) and (one._obj.value, zero._obj.value) == (1, 0)
+        adds = old._obj.value
+        assert isinstance(one._obj, own["scalar"]) and one._obj.value == 1 and adds in (0, 1)
         _, _, _, batch = self.check(description, of_a, of_b, of_c, of_d)
         alignment = algorithm._obj.data[0]
         assert all(x.value % alignment == 0 for x in (a, b, c, d)), "off their alignment"
@@ -156,7 +158,7 @@ class FakeLt(Objects):
                 if own[Describe.EPILOGUE] == Epilogue.BIAS:
                     raw = self.driver.at(own[Describe.BIAS_POINTER], found.shape[0] * z.itemsize)
                     found = found + raw.view(z.dtype).astype(np.float64)[:, None]
-                z[...] = found.astype(z.dtype)
+                z[...] = (found + z if adds else found).astype(z.dtype)
 
         return self.enqueued("cublasLtMatmul", stream, workspace, nbytes.value, run)
 
@@ -250,7 +252,20 @@ class FakeDnn(Objects):
 
     def cudnnGetConvolutionForwardAlgorithm_v7(self, *arguments: Any) -> int:  # noqa: N802
         """Two ways, of which the first one's bits do not repeat."""
-        _, x, w, how, y, wanted, count, ways = arguments
+        _, x, w, how, y, *asked = arguments
+        return self.found(x, w, how, y, *asked)
+
+    def cudnnGetConvolutionBackwardFilterAlgorithm_v7(  # noqa: N802
+        self, *arguments: Any
+    ) -> int:
+        """The same of the gradient of filters."""
+        _, x, y, how, w, *asked = arguments
+        return self.found(x, w, how, y, *asked)
+
+    def found(
+        self, x: Any, w: Any, how: Any, y: Any, wanted: Any, count: Any, ways: Any
+    ) -> int:
+        """Fill the ways."""
         if self.counts["failing"]:
             return 3000
         self.check(x, w, how, y)
@@ -263,19 +278,28 @@ class FakeDnn(Objects):
 
     def cudnnConvolutionForward(self, *arguments: Any) -> int:  # noqa: N802
         """Convolve when somebody waits."""
-        handle, one, x, a, w, b, how, way, workspace, nbytes, zero, y, c = arguments
+        _, _, x, _, w, _, how, *_, y, _ = arguments
         self.check(x, w, how, y)
+        return self.run("cudnnConvolutionForward", convolved, *arguments)
+
+    def cudnnConvolutionBackwardFilter(self, *arguments: Any) -> int:  # noqa: N802
+        """The gradient of filters when somebody waits."""
+        _, _, x, _, y, _, how, *_, w, _ = arguments
+        self.check(x, w, how, y)
+        return self.run("cudnnConvolutionBackwardFilter", convolved_back, *arguments)
+
+    def run(self, name: str, make: Callable[..., None], *arguments: Any) -> int:
+        """Make an array of two when somebody waits."""
+        handle, one, x, a, y, b, how, way, workspace, nbytes, zero, z, c = arguments
         assert (one._obj.value, zero._obj.value, way.value) == (1, 0, 1)
         assert nbytes.value >= WORKSPACE
         own = dict(self.at(how))
-        sides = [(p.value, dict(self.at(d))) for p, d in ((a, x), (b, w), (c, y))]
+        sides = [(p.value, dict(self.at(d))) for p, d in ((a, x), (b, y), (c, z))]
 
         def run() -> None:
-            source, filters, result = (self.array(*s) for s in sides)
-            convolved(source, filters, result, own)
+            make(*(self.array(*s) for s in sides), own)
 
-        stream = self.at(handle)["stream"]
-        return self.enqueued("cudnnConvolutionForward", stream, workspace, nbytes.value, run)
+        return self.enqueued(name, self.at(handle)["stream"], workspace, nbytes.value, run)
 
     def array(self, address: int, own: dict[str, Any]) -> Any:
         """An array as its descriptor says."""
@@ -285,22 +309,36 @@ class FakeDnn(Objects):
         return np.lib.stride_tricks.as_strided(flat, own["dims"], steps)
 
 
-def convolved(source: Any, filters: Any, result: Any, own: dict[str, Any]) -> None:
-    """Fill a result: batch, channels, then places."""
+def seen(source: Any, filters: Any, result: Any, own: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
+    """What each element of filters meets: its place, the images' elements, the result's.
+
+    Both are of a group's channels: (batch, channels, places).
+    """
     pads = [(0, 0), (0, 0), *((p, p) for p in own["pads"])]
     padded = np.pad(source.astype(np.float64), pads)
-    groups = own["groups"]
-    found = np.zeros(result.shape)
-    part, many = filters.shape[1], filters.shape[0] // groups
+    part, many = filters.shape[1], filters.shape[0] // own["groups"]
     for at in product(*map(range, filters.shape[2:])):
         steps = zip(at, own["dilations"], own["strides"], result.shape[2:], strict=True)
         windows = [slice(k * d, k * d + (n - 1) * s + 1, s) for k, d, s, n in steps]
-        seen = padded[(slice(None), slice(None), *windows)]
-        for g in range(groups):
-            one = seen[:, g * part : (g + 1) * part]
-            weights = filters[(slice(g * many, (g + 1) * many), slice(None), *at)]
-            found[:, g * many : (g + 1) * many] += np.einsum("nc...,kc->nk...", one, weights)
+        here = padded[(slice(None), slice(None), *windows)]
+        for g in range(own["groups"]):
+            rows = slice(g * many, (g + 1) * many)
+            yield (rows, slice(None), *at), here[:, g * part : (g + 1) * part], result[:, rows]
+
+
+def convolved(source: Any, filters: Any, result: Any, own: dict[str, Any]) -> None:
+    """Fill a result: batch, channels, then places."""
+    found = np.zeros(result.shape)
+    for at, one, sums in seen(source, filters, found, own):
+        sums += np.einsum("nc...,kc->nk...", one, filters[at])
     result[...] = found
+
+
+def convolved_back(source: Any, result: Any, filters: Any, own: dict[str, Any]) -> None:
+    """Fill filters: how many, channels, then places of a window."""
+    for at, one, other in seen(source, filters, result.astype(np.float64), own):
+        rows = (a.reshape(*a.shape[:2], -1) for a in (one, other))
+        filters[at] = np.einsum("ncp,nkp->kc", *rows)
 
 
 class FakeLibraries:

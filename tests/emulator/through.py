@@ -1,8 +1,10 @@
-"""Many graphs through the CUDA run time: compiled together, each run as its operators mean it."""
+"""Many graphs through the CUDA run time, on a fake driver or on this machine's device."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import numpy as np
 
@@ -13,14 +15,18 @@ from tests.emulator.fake import faked
 from tests.fuzzing import Failure
 from tests.random_graphs import Case
 
+THERE = nullcontext
+"""The machine on which target "cuda" is this machine's device."""
 CALLS = 3
 """The first launches one by one, the second makes graphs, the third replays them."""
 
 
-def check_all(cases: Iterable[Case]) -> tuple[list[Failure], np.ndarray]:
-    """The failures of cases on a fake driver; and how many elements were compared how."""
+def check_all(
+    cases: Iterable[Case], machine: Callable[[], AbstractContextManager[Any]] = faked
+) -> tuple[list[Failure], np.ndarray]:
+    """The failures of cases on a machine; and how many elements were compared how."""
     compared = np.zeros(3, np.int64)
-    with faked():
+    with machine():
         made = [(case, _compiled(case)) for case in cases]
         failures = [
             Failure(case, what)
@@ -30,9 +36,11 @@ def check_all(cases: Iterable[Case]) -> tuple[list[Failure], np.ndarray]:
     return failures, compared
 
 
-def check(case: Case) -> str | None:
+def check(
+    case: Case, machine: Callable[[], AbstractContextManager[Any]] = faked
+) -> str | None:
     """What is wrong with one case, or None."""
-    failures, _ = check_all([case])
+    failures, _ = check_all([case], machine)
     return failures[0].what if failures else None
 
 

@@ -46,11 +46,12 @@ def test_what_becomes_a_whole(text: str, wanted: str) -> None:
 
 
 def test_hints_fuel_and_other_strategies() -> None:
-    """Whoever names the product keeps it; no other strategy has wholes, nor has a device."""
+    """Whoever names the product keeps it; no other strategy has wholes, nor OpenCL."""
     text = f"{VIEW}return {PRODUCT}"
 
+    assert names(text, target="cuda") == "window_products"
     assert names(text, fuel=0) == names(text, no_fuse=["matmul"]) == "windows matmul"
-    assert names(text, fusion="xla") == names(text, target="cuda") == "windows matmul"
+    assert names(text, fusion="xla") == names(text, target="opencl") == "windows matmul"
     assert names(text, "f64") == "windows matmul"
 
 

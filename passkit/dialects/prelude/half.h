@@ -58,7 +58,11 @@ PK_BRIEF_MEMORY(bfloat, mask_t)
 template <int L> inline constexpr bool at_once = L == 16;
 #elif __F16C__ && __AVX2__
 template <int L> inline constexpr bool at_once = L == 8;
+#if __clang__
+typedef _Float16 hf8 __attribute__((vector_size(16)));
+#else
 typedef short hi8 __attribute__((vector_size(16)));
+#endif
 #else
 template <int L> inline constexpr bool at_once = whole<float, L>;
 #endif
@@ -70,7 +74,12 @@ template <int L> PK_FN simd<float, L> widen_half(simd<uint16_t, L> h) {
         return simd<float, L>::of(
             __builtin_ia32_vcvtph2ps512_mask((isa::hi16)h.s, isa::sf16{}, (short)-1, 4));
 #elif __F16C__ && __AVX2__
-    else return simd<float, L>::of(__builtin_ia32_vcvtph2ps256((hi8)h.s));
+    else
+#if __clang__  // has no builtin of GCC's name
+        return simd<float, L>::of(__builtin_convertvector((hf8)h.s, native_t<float, L>));
+#else
+        return simd<float, L>::of(__builtin_ia32_vcvtph2ps256((hi8)h.s));
+#endif
 #else
     else {  // the exponent is too small by 112; infinity and NaN keep the largest
         typedef simd<uint32_t, L> U;

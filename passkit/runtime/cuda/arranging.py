@@ -83,12 +83,9 @@ class Arranged:
         self.device.driver.launch(task, stream)
 
 
-def turned(device: Device, c: Geometry, itemsize: int) -> Arranged:
-    """Filters as `passkit.runtime.cuda.cudnn.filters_of` lays them out."""
-    rows = c.channels // c.groups
-    for w in c.window:
-        rows *= w
-    return Arranged(device, TURNED, "turned", itemsize, rows * c.filters, rows, c.filters)
+def turned(device: Device, rows: int, columns: int, itemsize: int) -> Arranged:
+    """A matrix by columns, as `passkit.runtime.cuda.cudnn.filters_of` lays out filters."""
+    return Arranged(device, TURNED, "turned", itemsize, rows * columns, rows, columns)
 
 
 def bordered(device: Device, c: Geometry, size: Sequence[int], itemsize: int) -> Arranged:

@@ -99,7 +99,7 @@ class Found(ctypes.Structure):
 class Numbers:
     """Products of one shape: ``batch`` times (m, k) x (k, n), with steps from one to the next.
 
-    Units of ``steps``, of a, b and c: elements.
+    Units of ``steps``, of a, b and c: elements. What ``adds`` is added to what the result holds.
     """
 
     dtype: DType
@@ -111,6 +111,7 @@ class Numbers:
     batch: int = 1
     steps: tuple[int, int, int] = (0, 0, 0)
     epilogue: Epilogue = Epilogue.NONE
+    adds: bool = False
 
 
 class CublasLt:
@@ -163,7 +164,7 @@ class Multiply:
         self.library, self.numbers = library, x
         self.found = Found()
         double = x.dtype.name == "float64"
-        self.one, self.zero = (c_double(v) if double else c_float(v) for v in (1, 0))
+        self.one, self.old = (c_double(v) if double else c_float(v) for v in (1, x.adds))
         kind = KINDS[x.dtype.name]
         compute, scale = (Compute.FLOAT64, Kind.FLOAT64) if double else (
             Compute.FLOAT32, Kind.FLOAT32)  # fmt: skip
@@ -209,7 +210,7 @@ class Multiply:
         first, second, result = self.layouts
         self.library(
             "cublasLtMatmul", self.library.handle, self.description, byref(self.one),
-            c_void_p(b), first, c_void_p(a), second, byref(self.zero), c_void_p(c), result,
+            c_void_p(b), first, c_void_p(a), second, byref(self.old), c_void_p(c), result,
             c_void_p(c), result, byref(self.found.algorithm), c_void_p(workspace),
             c_size_t(self.workspace), c_void_p(stream),
         )  # fmt: skip

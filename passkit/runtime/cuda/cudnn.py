@@ -34,7 +34,7 @@ DESCRIPTORS = ("Tensor", "Filter", "Convolution")
 
 
 class Way(ctypes.Structure):
-    """cudnnConvolutionFwdAlgoPerf_t."""
+    """cudnnConvolutionFwdAlgoPerf_t and cudnnConvolutionBwdFilterAlgoPerf_t."""
 
     _fields_ = (
         ("algorithm", c_int), ("status", c_int), ("time", c_float), ("memory", c_size_t),
@@ -54,8 +54,13 @@ class Cudnn:
         """Call a function. Raises: DriverError."""
         asked(self.dll, name, *arguments)
 
-    def prepared(self, c: Geometry, dtype: DType) -> Convolve:
-        """What convolves arrays of a shape. Raises: MissingError where the library has no way."""
+    def prepared(
+        self, c: Geometry, dtype: DType, kind: type[Convolve] | None = None
+    ) -> Convolve:
+        """What convolves arrays of a shape, or what ``kind`` does with them.
+
+        Raises: MissingError where the library has no way.
+        """
         if dtype.name not in KINDS:
             raise MissingError(f"cuDNN is asked for {', '.join(KINDS)}, not for {dtype}")
         wanted, found = tuple(c.result), padded_result(c)
@@ -65,9 +70,8 @@ class Cudnn:
             )
         ways, count = (Way * MOST)(), c_int(0)
         try:
-            made = Convolve(self, c, dtype)
-            self("cudnnGetConvolutionForwardAlgorithm_v7", self.handle, *made.descriptors,
-                 c_int(MOST), byref(count), ways)  # fmt: skip
+            made = (kind or Convolve)(self, c, dtype)
+            self(made.ways, self.handle, *made.descriptors, c_int(MOST), byref(count), ways)
         except DriverError as error:
             raise MissingError(f"cuDNN has no convolution for {c}: {error}") from error
         good = [w for w in ways[: count.value] if _serves(w, dtype)]
@@ -112,6 +116,9 @@ def axes_of(c: Geometry) -> list[int]:
 class Convolve:
     """Convolutions of one shape. ``workspace`` is how many bytes it needs besides."""
 
+    ways = "cudnnGetConvolutionForwardAlgorithm_v7"
+    function = "cudnnConvolutionForward"
+
     def __init__(self, library: Cudnn, c: Geometry, dtype: DType) -> None:
         self.library, self.algorithm, self.workspace = library, 0, 0
         kind = c_int(KINDS[dtype.name])
@@ -136,9 +143,12 @@ class Convolve:
                 added)  # fmt: skip
         library("cudnnSetConvolutionGroupCount", how, c_int(c.groups))
         library("cudnnSetConvolutionMathType", how, c_int(_math(dtype)))
-        self.descriptors = (
-            source, filters, how, self._tensor(kind, c.batch, c.filters, along(c.result))
-        )  # fmt: skip
+        result = self._tensor(kind, c.batch, c.filters, along(c.result))
+        self.descriptors = self.ordered(source, filters, how, result)
+
+    def ordered(self, source: Any, filters: Any, how: Any, result: Any) -> tuple[Any, ...]:
+        """Descriptors as the function wants them: of both operands, how, and of what it writes."""
+        return source, filters, how, result
 
     def _new(self, what: str) -> c_void_p:
         made = c_void_p()
@@ -156,16 +166,27 @@ class Convolve:
         )  # fmt: skip
         return made
 
-    def enqueue(self, a: int, filters: int, c: int, workspace: int, stream: int) -> None:
-        """Let a stream convolve what lies at addresses. Raises: DriverError."""
+    def enqueue(self, a: int, b: int, c: int, workspace: int, stream: int) -> None:
+        """Let a stream make c of a and b, which lie at addresses. Raises: DriverError."""
         library = self.library
         library("cudnnSetStream", library.handle, c_void_p(stream))
-        source, kernel, how, result = self.descriptors
+        of_a, of_b, how, of_c = self.descriptors
         library(
-            "cudnnConvolutionForward", library.handle, byref(self.one), source, c_void_p(a),
-            kernel, c_void_p(filters), how, c_int(self.algorithm), c_void_p(workspace),
-            c_size_t(self.workspace), byref(self.zero), result, c_void_p(c),
+            self.function, library.handle, byref(self.one), of_a, c_void_p(a),
+            of_b, c_void_p(b), how, c_int(self.algorithm), c_void_p(workspace),
+            c_size_t(self.workspace), byref(self.zero), of_c, c_void_p(c),
         )  # fmt: skip
+
+
+class ConvolveBack(Convolve):
+    """Gradients of filters: of images and of the gradients of results."""
+
+    ways = "cudnnGetConvolutionBackwardFilterAlgorithm_v7"
+    function = "cudnnConvolutionBackwardFilter"
+
+    def ordered(self, source: Any, filters: Any, how: Any, result: Any) -> tuple[Any, ...]:
+        """The filters are what it writes."""
+        return source, result, how, filters
 
 
 def _ints(values: Sequence[int]) -> Any:

@@ -14,17 +14,34 @@ from passkit.runtime.cuda.arranging import bare
 from passkit.runtime.cuda.driver import DriverError
 from passkit.runtime.cuda.shared import CUBLASLT, CUDNN, MissingError, Shared, asked, opened
 from passkit.runtime.native.onednn import Geometry
+from passkit.runtime.program import FilterGradient, Library
 from passkit.values import dtype as dt
-from tests.cuda import on_cuda
+from tests.cuda import FAKE, machine_of, on_cuda
 from tests.emulator.fake import FakeDriver, faked
+from tests.runtime.cuda.conftest import EACH
 
 o = pk.ops
 
 
 @pytest.fixture
-def machine() -> Iterator[FakeDriver]:
+def fake() -> Iterator[FakeDriver]:
     """A fake driver with both libraries."""
     with faked(absent=()) as driver:
+        yield driver
+
+
+@pytest.fixture(params=EACH)
+def machine(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """That driver, or a device with NVIDIA's own libraries."""
+    if request.param == FAKE:
+        yield request.getfixturevalue("fake")
+        return
+    with machine_of(request.param) as driver:
+        for library in (CUBLASLT, CUDNN):
+            try:
+                opened(library)
+            except MissingError as error:
+                pytest.skip(str(error))
         yield driver
 
 
@@ -42,7 +59,7 @@ def normal(rng: Any, *shape: int, dtype: str = "float32") -> Any:
     return rng.standard_normal(shape).astype(dt.dtype_of(dtype).numpy)
 
 
-def test_products(machine: FakeDriver, rng: Any) -> None:
+def test_products(machine: Any, rng: Any) -> None:
     """Transposes, batches, broadcast ones, nothing to sum and nothing at all, in one program."""
     shapes = {
         "a": ("n", 16), "b": (16, 8), "c": (8, 16), "d": (16, "n"), "e": (3, 5, 16),
@@ -63,12 +80,49 @@ def test_products(machine: FakeDriver, rng: Any) -> None:
 
     assert exe.stats["host_steps"] == 0 and "on_host_because" not in exe.stats
     assert exe.stats["device_library_steps"] == exe.stats["library_calls"] >= 7
-    assert set(machine.calls("cublasLtMatmul")) == {machine.calls("finish")[-1]}
-    assert machine.libraries.lt.counts["cublasLtMatmul"] >= 7 + 2
+    if isinstance(machine, FakeDriver):
+        assert set(machine.calls("cublasLtMatmul")) == {machine.calls("finish")[-1]}
+        assert machine.libraries.lt.counts["cublasLtMatmul"] >= 7 + 2
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("flips", [(False, False), (True, False), (False, True), (True, True)])
+def test_sums_of_products(flips: tuple[bool, bool], dtype: str, machine: Any, rng: Any) -> None:
+    """Products that are added up are so where the result lies, also where some sum nothing."""
+
+    def turned(shape: tuple[Any, ...], flip: bool) -> tuple[Any, ...]:
+        return shape[::-1] if flip else shape
+
+    steps = (16, "k", 5)
+    shapes = {f"{side}{k}": turned((m, step) if side == "a" else (step, m), flip)
+              for k, step in enumerate(steps)
+              for side, m, flip in (("a", "n", flips[0]), ("b", 8, flips[1]))}  # fmt: skip
+    inputs = [pk.var(name, shape, dtype) for name, shape in shapes.items()]
+    graph = pk.Graph([o.matmul_sum(*inputs, transpose_a=flips[0], transpose_b=flips[1])])
+    exe = on_cuda(graph, host=("library",))
+    for n, k in ((7, 9), (40, 0), (0, 3), (1, 1)):
+        sizes = {"n": n, "k": k}
+        feeds = {
+            name: normal(rng, *(sizes.get(d, d) for d in shape), dtype=dtype)
+            for name, shape in shapes.items()
+        }
+        for _ in range(2):
+            agrees(graph, feeds, exe(feeds), rtol=1e-5)
+    assert exe.stats["host_steps"] == 0 and exe.stats["device_library_steps"] == 1
+
+
+def test_sums_of_nothing(machine: Any) -> None:
+    """They are zeros, whatever lay there."""
+    graph = pk.Graph([o.matmul_sum(*(pk.var(f"x{k}", ("n", "k")) for k in range(4)),
+                                   transpose_a=True)])  # fmt: skip
+    exe = on_cuda(graph, host=("library",))
+    for n in (3, 0):
+        (found,) = exe({f"x{k}": np.ones((n, 6), np.float32) for k in range(4)})
+        np.testing.assert_array_equal(found, np.full((6, 6), 2.0 * n))
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16"])
-def test_dtypes(dtype: str, machine: FakeDriver, rng: Any) -> None:
+def test_dtypes(dtype: str, machine: Any, rng: Any) -> None:
     """Sums of 16-bit floats are in float32, and rounded once."""
     graph = pk.Graph([o.matmul(pk.var("x", (9, 70), dtype), pk.var("w", (70, 5), dtype))])
     exe = on_cuda(graph, host=("library",))
@@ -78,7 +132,7 @@ def test_dtypes(dtype: str, machine: FakeDriver, rng: Any) -> None:
     assert exe.stats["host_steps"] == 0
 
 
-def test_epilogues(machine: FakeDriver, rng: Any) -> None:
+def test_epilogues(machine: Any, rng: Any) -> None:
     """A vector is added by the library where nothing else needs the product; a relu is a kernel."""
     x, w, b = pk.var("x", ("n", 16)), normal(rng, 16, 8), normal(rng, 8)
     half = o.cast(x, "float16")
@@ -99,7 +153,7 @@ def test_epilogues(machine: FakeDriver, rng: Any) -> None:
         assert exe.stats["epilogues"] == wanted, outputs
 
 
-def test_nothing_moves_between(machine: FakeDriver, rng: Any) -> None:
+def test_nothing_moves_between(machine: Any, rng: Any) -> None:
     """Kernels and products follow each other on the device, also when graphs are replayed."""
     w, v = normal(rng, 16, 8), normal(rng, 8, 8)
     y = o.matmul(o.exp(pk.var("x", ("n", 16))), w)
@@ -110,14 +164,15 @@ def test_nothing_moves_between(machine: FakeDriver, rng: Any) -> None:
     machine.log.clear()
     agrees(graph, feeds, exe(feeds), rtol=1e-4)
 
-    names = [name for name, _ in machine.log if name not in ("allocate", "replay", "graph")]
-    ours = ["upload", "launch", "cublasLtMatmul", "launch", "cublasLtMatmul", "launch"]
-    assert names == [*ours, "download", "finish"]
+    if isinstance(machine, FakeDriver):
+        names = [name for name, _ in machine.log if name not in ("allocate", "replay", "graph")]
+        ours = ["upload", "launch", "cublasLtMatmul", "launch", "cublasLtMatmul", "launch"]
+        assert names == [*ours, "download", "finish"]
     moved = exe.stats["bytes_uploaded"], exe.stats["bytes_downloaded"]
     assert moved == (30 * 16 * 4, 30 * 8 * 4)
 
 
-def test_convolutions(machine: FakeDriver, rng: Any) -> None:
+def test_convolutions(machine: Any, rng: Any) -> None:
     """Strides, dilations, groups, one axis and three; filters are laid out and taken there once."""
     w = {k: normal(rng, *s) for k, s in {
         "plain": (3, 3, 4, 6), "grouped": (3, 2, 2, 6), "line": (3, 4, 5), "solid": (2, 2, 2, 4, 3),
@@ -137,12 +192,13 @@ def test_convolutions(machine: FakeDriver, rng: Any) -> None:
     agrees(graph, feeds, exe(feeds), rtol=1e-4)
 
     assert exe.stats["host_steps"] == 0 and exe.stats["device_library_steps"] == 4
-    assert machine.libraries.dnn.counts["cudnnConvolutionForward"] == 8
+    if isinstance(machine, FakeDriver):
+        assert machine.libraries.dnn.counts["cudnnConvolutionForward"] == 8
     assert first - exe.stats["bytes_uploaded"] >= sum(w[k].nbytes for k in ("plain", "line"))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
-def test_arranged_convolutions(dtype: str, machine: FakeDriver, rng: Any) -> None:
+def test_arranged_convolutions(dtype: str, machine: Any, rng: Any) -> None:
     """Filters that are no constants, and padding at one end, are laid out by the device's kernels.
 
     Of 16-bit floats sums are in float32, and rounded once.
@@ -163,16 +219,42 @@ def test_arranged_convolutions(dtype: str, machine: FakeDriver, rng: Any) -> Non
 
     assert "on_host_because" not in exe.stats and exe.stats["device_library_steps"] == 3
     assert exe.stats["host_steps"] == 0
-    names = {f.name.rsplit("_", 1)[0] for f in machine.functions}
-    assert names >= {"turned", "bordered"}
+    if isinstance(machine, FakeDriver):
+        names = {f.name.rsplit("_", 1)[0] for f in machine.functions}
+        assert names >= {"turned", "bordered"}
     nothing = bare(Geometry(1, (1, 6, 9), 2, 2, (1, 3, 3), (1, 2, 3), (1, 2, 2), (0, -1, 1),
                             (1, 1, 2), 1))  # fmt: skip
     assert (nothing.size, nothing.before) == ((1, 5, 9), (0, 0, 0))
 
 
-def test_what_stays_on_the_host(machine: FakeDriver, rng: Any) -> None:
+@pytest.mark.parametrize("padding, strides", [("VALID", 1), ("SAME", 1), ("SAME", 2)])
+def test_gradients_of_filters(padding: str, strides: int, machine: Any, rng: Any) -> None:
+    """They are summed over all windows by the library, and lie as filters of ours do."""
+    how: dict[str, Any] = {"strides": (strides, strides), "padding": padding}
+    x, w = pk.var("x", (2, 8, 7, 3)), pk.var("w", (3, 2, 3, 5))
+    y = o.conv2d(x, w, **how)
+    graph = pk.Graph(pk.gradients([o.reduce_sum(o.square(y))], [w]))
+    exe = pk.compile(graph, target="cuda")
+    assert [s.contract for s in exe.steps
+            if isinstance(s, Library) and isinstance(s.contract, FilterGradient)]  # fmt: skip
+    feeds = {"x": normal(rng, 2, 8, 7, 3), "w": normal(rng, 3, 2, 3, 5)}
+    for _ in range(2):
+        agrees(graph, feeds, exe(feeds), rtol=1e-4)
+    assert exe.stats["host_steps"] == 0 and "on_host_because" not in exe.stats
+
+    _, rows, columns, _ = y.shape
+    images, given = pk.var("x", ("n", 8, 7, 3)), pk.var("g", ("n", rows, columns, 5))
+    alone = pk.Graph([o.window_products(images, given, window=(3, 2), **how)])
+    exe = on_cuda(alone, host=("library",))
+    for n in (5, 0, 1):
+        feeds = {"x": normal(rng, n, 8, 7, 3), "g": normal(rng, n, rows, columns, 5)}
+        agrees(alone, feeds, exe(feeds), rtol=1e-5)
+    assert exe.stats["host_steps"] == 0
+
+
+def test_what_stays_on_the_host(fake: FakeDriver, rng: Any) -> None:
     """What a library has no way for."""
-    machine.libraries.lt.counts["unable"] = machine.libraries.dnn.counts["unable"] = 1
+    fake.libraries.lt.counts["unable"] = fake.libraries.dnn.counts["unable"] = 1
     product = pk.Graph([o.matmul(pk.var("x", (3, 4)), pk.var("y", (4, 5)))])
     unable = pk.compile(product, target="cuda")
     feeds = {"x": normal(rng, 3, 4), "y": normal(rng, 4, 5)}
@@ -184,12 +266,12 @@ def test_what_stays_on_the_host(machine: FakeDriver, rng: Any) -> None:
     padded = numbers._replace(result=(1, 6, 6))
     with pytest.raises(MissingError, match=r"results of \(1, 4, 4\) in place of \(1, 6, 6\)"):
         cudnn.Cudnn().prepared(padded, dt.float32)
-    with machine.current():
+    with fake.current():
         library = cublaslt.CublasLt(9)
     plain = cublaslt.Numbers(dt.float32, 3, 5, 4, False, False)
     with pytest.raises(MissingError, match=r"no product for Numbers\(dtype=float32, m=3"):
         library.prepared(plain, 16)
-    machine.libraries.lt.counts["failing"] = machine.libraries.dnn.counts["failing"] = 1
+    fake.libraries.lt.counts["failing"] = fake.libraries.dnn.counts["failing"] = 1
     with pytest.raises(MissingError, match="cublasLtMatmulAlgoGetHeuristic: status 7"):
         library.prepared(plain, 16)
     with pytest.raises(MissingError, match="ForwardAlgorithm_v7: status 3000"):
@@ -217,24 +299,24 @@ def test_a_library_that_is_missing(absent: Shared, rng: Any) -> None:
     )
 
 
-def test_arrays_off_their_addresses(machine: FakeDriver, rng: Any) -> None:
+def test_arrays_off_their_addresses(fake: FakeDriver, rng: Any) -> None:
     """A product of arrays that begin anywhere is another way of the library; a bias is added."""
-    with machine.current():
+    with fake.current():
         library = cublaslt.CublasLt(9)
-        where = machine.allocate(4096)
-        stream = machine.stream()
+        where = fake.allocate(4096)
+        stream = fake.stream()
         x, y, bias = normal(rng, 3, 4), normal(rng, 4, 5), normal(rng, 5)
         spots = [where + 4, where + 256, where + 512, where + 1024]
         for at, array in zip(spots, (x, y, bias), strict=False):
-            machine.upload(at, array.reshape(-1).view(np.uint8), stream)
+            fake.upload(at, array.reshape(-1).view(np.uint8), stream)
         numbers = cublaslt.Numbers(dt.float32, 3, 4 + 1, 4, False, False,
                                    epilogue=cublaslt.Epilogue.BIAS)  # fmt: skip
         made = library.prepared(numbers, 4)
         a, b, c = spots[0], spots[1], spots[3]
         made.enqueue(a, b, c, where + 2048, stream, bias=spots[2])
         found = np.empty(60, np.uint8)
-        machine.download(found, c, stream)
-        machine.finish(stream)
+        fake.download(found, c, stream)
+        fake.finish(stream)
         np.testing.assert_allclose(found.view(np.float32).reshape(3, 5), x @ y + bias, rtol=1e-5)
         with pytest.raises(AssertionError, match="off their alignment"):
             library.prepared(numbers, 16).enqueue(a, b, c, where + 2048, stream, bias=spots[2])

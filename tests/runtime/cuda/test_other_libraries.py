@@ -1,0 +1,95 @@
+"""Arrays of PyTorch, JAX and CuPy on a device: read and written where they are, and taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.runtime.cuda.device import device
+from passkit.tuning.gpu_calibration import calibrate_gpu
+from tests.cuda import LIBRARIES, machine_of, on_cuda
+from tests.planned import agrees
+
+o = pk.ops
+pytestmark = pytest.mark.cuda
+
+
+@pytest.fixture(params=LIBRARIES)
+def machine(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The device of this machine, through a library."""
+    with machine_of(request.param) as driver:
+        yield driver
+
+
+class Other(NamedTuple):
+    """A library: how it takes arrays of the host, others' by DLPack, and gives them to the host."""
+
+    put: Callable[[Any], Any]
+    take: Callable[[Any], Any]
+    get: Callable[[Any], Any]
+    writes: bool
+    """Whether its arrays can be written."""
+
+
+def torch() -> Other:
+    """PyTorch."""
+    t = import_module("torch")
+    return Other(lambda a: t.from_numpy(a).cuda(), t.from_dlpack, lambda x: x.cpu().numpy(), True)
+
+
+def jax() -> Other:
+    """JAX."""
+    j = import_module("jax")
+    gpu = j.devices("cuda")[0]
+    return Other(lambda a: j.device_put(a, gpu), j.dlpack.from_dlpack, np.asarray, False)
+
+
+def cupy() -> Other:
+    """CuPy."""
+    c = import_module("cupy")
+    return Other(c.asarray, c.from_dlpack, c.asnumpy, True)
+
+
+OTHERS = (torch, jax, cupy)
+
+
+@pytest.mark.parametrize("other", OTHERS, ids=lambda f: f.__name__)
+def test_both_ways(other: Callable[[], Other], machine: Any, rng: Any) -> None:
+    """Inputs are read in place behind what fills them; results are taken without a copy."""
+    try:
+        library = other()
+    except (ImportError, RuntimeError) as error:
+        pytest.skip(f"no {other.__name__} with a device: {error}")
+    graph = pk.Graph([o.exp(pk.var("x", ("n", 40))) + 1.0])
+    exe = on_cuda(graph)
+    for n in (9, 50_000, 1):
+        feed = rng.standard_normal((n, 40)).astype(np.float32)
+        wanted = np.exp(feed * 2 + 1) + 1
+        given = library.put(feed) * 2 + 1  # may still be computed as it is handed over
+        (found,) = exe(x=given)
+        np.testing.assert_allclose(found, wanted, rtol=1e-5)
+        assert exe.stats["bytes_uploaded"] == 0
+        (kept,) = exe({"x": given}, out="device")
+        taken = library.take(kept)
+        np.testing.assert_allclose(library.get(taken + 1), wanted + 1, rtol=1e-5)
+        assert exe.stats["bytes_downloaded"] == 0
+        if library.writes:
+            room = library.put(np.zeros_like(feed))
+            assert exe({"x": given}, out=[room])[0] is room
+            np.testing.assert_allclose(library.get(room), wanted, rtol=1e-5)
+    (again,) = exe({"x": taken}, out="device")
+    agrees(graph, {"x": library.get(taken)}, [again.numpy()], rtol=1e-5)
+
+
+def test_calibration(machine: Any) -> None:
+    """A copy on the device and a launch are timed by events, and are of a GPU's kind."""
+    found = calibrate_gpu(device())
+
+    assert 1e-7 < found.launch < 1e-4
+    speeds = [speed for _, speed in found.curve]
+    assert all(2e10 < speed < 2e13 for speed in speeds), speeds
