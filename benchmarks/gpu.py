@@ -1,6 +1,7 @@
 """passkit on an NVIDIA GPU, beside PyTorch, JAX and CuPy: one command, one table.
 
-    python benchmarks/gpu.py [--mib 256] [--rows softmax] [--output benchmarks/results/gpu.json]
+    python benchmarks/gpu.py [--mib 256] [--rows softmax] [--only compile,jax]
+                             [--output benchmarks/results/gpu.json]
 
 Inputs are on the device, each of ``--mib`` MiB, more than any L2; results are verified against
 NumPy in float64. ``call`` is a public call's share of a batch of calls that ends when the device is
@@ -16,8 +17,10 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
+from datetime import date
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -235,12 +238,20 @@ def copying(own: Device, nbytes: int) -> float:
         return 2 * nbytes / min(queue.seconds(d) for d in done[1:])
 
 
-def measure(work: Workload, own: Device, speed: float) -> dict[str, Any]:
-    """A row: each competitor's error and seconds of a call, or why there are none."""
+def measure(
+    work: Workload, own: Device, speed: float, among: Collection[str] = ()
+) -> dict[str, Any]:
+    """A row: each competitor's error and seconds of a call, or why there are none.
+
+    With ``among``, of passkit and these alone.
+    """
     arrays = work.arrays(1)
     wanted = work.reference(arrays)
     row: dict[str, Any] = {"row": work.label}
     for name, build in BUILDERS.items():
+        if among and name not in ("passkit", *among):
+            row[name] = {"missing": "not asked for"}
+            continue
         try:
             made = build(work, own)
             given = [made.prepare(a) for a in arrays]
@@ -275,23 +286,27 @@ def shown(row: dict[str, Any]) -> tuple[str, ...]:
 
 def with_state(
     mib: int, chosen: str, own: Device, speed: float
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Rows of Adam, and of training, measured and printed."""
-    steps = [
-        gpu_steps.adam_row(label, sizes, own, speed, batch, OnDevice)
-        for label, sizes in gpu_steps.adam_rows(mib).items()
-        if chosen in label
-    ]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Rows of Adam, and of training, each with the part of the report that it is in."""
+    for label, sizes in gpu_steps.adam_rows(mib).items():
+        if chosen in label:
+            yield "rows", gpu_steps.adam_row(label, sizes, own, speed, batch, OnDevice)
     with gpu_steps.with_gradients():
-        training = [
-            gpu_steps.training_row(program, not mib, own, batch, OnDevice)
-            for program in gpu_steps.trained(not mib)
-            if chosen in program.name
-        ]
-    for made, names in ((steps, list(adam.RIVALS)[1:]), (training, gpu_steps.TRAINED[1:])):
+        for program in gpu_steps.trained(not mib):
+            if chosen in program.name:
+                yield "training", gpu_steps.training_row(program, not mib, own, batch, OnDevice)
+
+
+def printed(report: dict[str, list[dict[str, Any]]]) -> None:
+    """Tables of what was measured."""
+    plain = [r for r in report["rows"] if not r["row"].startswith("adam")]
+    steps = [r for r in report["rows"] if r["row"].startswith("adam")]
+    if plain:
+        print(table(("row", "call", "device", "of copy", *list(BUILDERS)[1:]), map(shown, plain)))
+    for made, names in ((steps, list(adam.RIVALS)[1:]),
+                        (report["training"], gpu_steps.TRAINED[1:])):  # fmt: skip
         if made:
             print(table(("row", "step", *names), [gpu_steps.shown(r, names) for r in made]))
-    return steps, training
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -299,6 +314,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--mib", type=int, default=256)
     parser.add_argument("--rows", default="")
+    parser.add_argument("--only", default="", help="peers, by comma; of rows that are no steps")
     parser.add_argument("--output", type=Path)
     options = parser.parse_args(arguments)
     try:
@@ -311,18 +327,23 @@ def main(arguments: list[str] | None = None) -> int:
     facts = own.facts
     known = ".".join(map(str, facts.version))
     print(f"{own}, CUDA {known}; a copy moves {bytes_text(int(speed))}/s")
-    found = [measure(w, own, speed) for w in rows(options.mib) if options.rows in w.name]
-    if found:
-        print(table(("row", "call", "device", "of copy", *list(BUILDERS)[1:]), map(shown, found)))
-    steps, training = with_state(options.mib, options.rows, own, speed)
-    report = {
-        "gpu": facts.name, "architecture": facts.architecture, "driver": list(facts.version),
-        "library": own.driver.name, "versions": peers.versions(PACKAGES), "settings": SETTINGS,
-        "copy": speed, "mib": options.mib, "rows": [*found, *steps], "training": training,
+    report: dict[str, Any] = {
+        "date": date.today().isoformat(), "gpu": facts.name, "architecture": facts.architecture,
+        "driver": list(facts.version), "library": own.driver.name,
+        "versions": peers.versions(PACKAGES), "settings": SETTINGS, "copy": speed,
+        "mib": options.mib, "rows": [], "training": [],
     }  # fmt: skip
-    if options.output is not None:
-        options.output.write_text(json.dumps(report, indent=1) + "\n")
-    return int(any("call" not in r["passkit"] for r in (*found, *steps, *training)))
+    among = [name for name in options.only.split(",") if name]
+    plain = (
+        ("rows", measure(w, own, speed, among))
+        for w in rows(options.mib) if options.rows in w.name
+    )  # fmt: skip
+    for part, row in chain(plain, with_state(options.mib, options.rows, own, speed)):
+        report[part].append(row)
+        if options.output is not None:  # what comes later may take long
+            options.output.write_text(json.dumps(report, indent=1) + "\n")
+    printed(report)
+    return int(any("call" not in r["passkit"] for r in (*report["rows"], *report["training"])))
 
 
 if __name__ == "__main__":

@@ -202,6 +202,32 @@ class WholeTemplates:
 
 
 @frozen(kw_only=True)
+class AheadTemplates:
+    """Spellings for several bundles in each turn of a lane, all of which it asks for first.
+
+    So more memory is on its way. ``array`` is what is loaded for {turns} of them, and ``loop`` a
+    loop over these, {name}_turn; {name}_``here`` is the number of a bundle, which has the next
+    lane's ``step`` behind it, or of all threads of a tile ``step_of_crew``; ``within`` a test that
+    there is such a bundle, ``beyond`` ends the loop where there is none, and ``now`` names what was
+    loaded for one. A lane asks for ``most`` at a time, and ``nbytes``, of which each bundle takes
+    what it loads; where there are known to be fewer than ``lanes`` have in all their turns, there
+    are fewer turns.
+    """
+
+    array: str
+    loop: str
+    here: str
+    within: str
+    beyond: str
+    now: str
+    step: str
+    step_of_crew: str
+    most: int = 2
+    nbytes: int = 64
+    lanes: int = 8
+
+
+@frozen(kw_only=True)
 class BundleTemplates:
     """Spellings for elements that follow each other and that one lane takes, {count} at a time.
 
@@ -213,8 +239,8 @@ class BundleTemplates:
     and ``store_some`` also where only {left} elements are there. Elements have a {type}; {space}
     is where their buffer is, of ``space``: that of arguments and of scratch. The widest access has
     ``nbytes``. Where there are known to be less than ``least`` bundles, which would leave most
-    lanes idle, there are none. What ``computes`` with several elements at once has ``vectors`` of
-    them instead.
+    lanes idle, there are none. A lane may ask for several ``ahead``. What ``computes`` with several
+    elements at once has ``vectors`` of them instead.
     """
 
     whole: str
@@ -237,6 +263,7 @@ class BundleTemplates:
     least: int = 16
     computes: bool = False
     vectors: WholeTemplates | None = None
+    ahead: AheadTemplates | None = None
 
 
 @frozen

@@ -50,7 +50,12 @@ class Body:
     def lane(self) -> str:
         """A loop whose turns are shared out over the threads of a row, or of a tile without."""
         d = self.dialect
-        return d.crew if d.crew and self.has_rows and not self.by_row else d.lane
+        return d.crew if self.by_crew else d.lane
+
+    @property
+    def by_crew(self) -> bool:
+        """Whether that are the threads of a tile whose rows have some of their own."""
+        return bool(self.dialect.crew) and self.has_rows and not self.by_row
 
     @property
     def fold(self) -> str:
@@ -107,10 +112,13 @@ class Body:
         self.open_loop(template, var=loop.var.name, start=start, stop=stop)
 
     def open_loop(self, template: str, start: str, **values: str | int) -> None:
-        """Begin a loop by its parts: from 0 on, a thread's first turn is that of its number."""
+        """Begin a loop by its parts: from 0 on, a thread's first turn is that of its number.
+
+        In each it has so many ``times`` of what threads have.
+        """
         if start == "0":
             template = template.replace(BEHIND, "")
-        self.open(template.format(start=start, **values))
+        self.open(template.format(start=start, **{"times": "", **values}))
 
     def statement(self, s: Statement) -> None:
         """A local or an assignment: the others are for lanes."""

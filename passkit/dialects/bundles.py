@@ -56,8 +56,9 @@ class Bundles:
 
     Where ``by_size``, which lane has which element depends on sizes alone, not on addresses, and is
     the same in every tile: those in ``even`` must be multiples of the count. Where tiles end
-    anywhere they are ``ragged``, and the last bundle may have fewer. The statements ``begin`` at a
-    line once they are open.
+    anywhere they are ``ragged``, and the last bundle may have fewer. In a step of the loop a lane
+    takes as many bundles as there are ``turns``. The statements ``begin`` at a line once they are
+    open.
     """
 
     body: Body = field(repr=False)
@@ -67,6 +68,7 @@ class Bundles:
     statements: tuple[Statement, ...] = field(repr=False)
     by_size: bool
     even: tuple[Expr, ...] = ()
+    turns: int = 1
     begin: list[int] = field(factory=list, eq=False, repr=False)
 
     @property
@@ -93,21 +95,70 @@ class Bundles:
         whole = f"{most} / {count}" if most == stop else f"({most}) / {count}"
         body.scope()
         body.line(t.whole.format(name=name, value=self._tested(whole)))
-        body.open_loop(body.lane, var=f"{name}_bundle", start="0", stop=f"{name}_bundles")
-        first = f"{name}_bundle * {count}"
-        body.line(t.first.format(name=name, at=first if start == "0" else f"{start} + {first}"))
+        times = f"{self.turns} * " if self.turns > 1 else ""
+        body.open_loop(
+            body.lane, var=f"{name}_bundle", start="0", stop=f"{name}_bundles", times=times
+        )
         body.scalars.positions.add(f"{name}_first")
+        if self.turns > 1:
+            self._ask()
+            self._open_turns()
+            body.line(t.ahead.beyond.format(name=name))  # type: ignore[union-attr]
+        self._first()
         for b in self.found:
-            kind = body.dialect.type_of(b.dtype)
-            body.line(t.array.format(type=kind, name=b.name, count=count))
-            if b.loaded:
-                body.line(self._access(b, (t.load, t.load_any, t.load_some)))
+            self._take(b)
         body.line(t.unroll)
         body.open(t.each.format(name=name, count=count))
         self.begin.append(len(body.lines))
         body.line(t.element.format(name=name))
         if self.ragged:
             body.open(t.within.format(name=name, stop=stop))
+
+    def _ask(self) -> None:
+        """Load what all turns of a lane are for."""
+        body, ahead, name = self.body, self.templates.ahead, self.loop.var.name
+        assert ahead is not None
+        for b in self.found:
+            if b.loaded:
+                body.line(ahead.array.format(turns=self.turns, name=b.name, **self._spoken(b)))
+        self._open_turns()
+        self._first()
+        for b in self.found:
+            if b.loaded:
+                own = evolve(b, name=f"{b.name}_ahead[{name}_turn]")
+                body.line(ahead.within.format(name=name) + self._load(own))
+        body.close()
+
+    def _open_turns(self) -> None:
+        body, ahead, name = self.body, self.templates.ahead, self.loop.var.name
+        assert ahead is not None
+        body.line(self.templates.unroll)
+        body.open(ahead.loop.format(name=name, turns=self.turns))
+        step = ahead.step_of_crew if body.by_crew else ahead.step
+        body.line(ahead.here.format(name=name, step=step))
+
+    def _first(self) -> None:
+        """Where a bundle begins."""
+        name, start = self.loop.var.name, self._ends()[0]
+        first = f"{name}_{'here' if self.turns > 1 else 'bundle'} * {self.count}"
+        at = first if start == "0" else f"{start} + {first}"
+        self.body.line(self.templates.first.format(name=name, at=at))
+
+    def _take(self, b: Bundle) -> None:
+        """The array of a bundle, with what it loads."""
+        body, t = self.body, self.templates
+        if b.loaded and self.turns > 1:
+            assert t.ahead is not None
+            told = {"name": b.name, "loop": self.loop.var.name, **self._spoken(b)}
+            body.line(t.ahead.now.format(**told))
+            return
+        body.line(t.array.format(name=b.name, **self._spoken(b)))
+        if b.loaded:
+            body.line(self._load(b))
+
+    def _load(self, b: Bundle) -> str:
+        t = self.templates
+        return self._access(b, (t.load, t.load_any, t.load_some))
 
     def close(self) -> Loop:
         """End the loop; the one for the lanes that are left, whose scope is still open."""
@@ -119,7 +170,8 @@ class Bundles:
         for b in self.found:
             if b.stored:
                 body.line(self._access(b, (t.store, t.store_any, t.store_some)))
-        body.close()
+        for _ in range(1 + (self.turns > 1)):
+            body.close()
         start, stop = self._ends()
         name = self.loop.var.name
         left = f"{name}_bundles * {self.count}"
@@ -192,7 +244,22 @@ def bundles_of(loop: Loop, statements: Iterable[Statement], body: Body) -> Bundl
     places = {(b.buffer, b.index): b.name for b in found}
     inside = tuple(_moved(s, places, element) for s in plain)
     by_size = joined or tie is not None
-    return Bundles(body, loop, count, tuple(found), inside, by_size, tuple(even))
+    turns = turns_of(loop, found, count, templates)
+    return Bundles(body, loop, count, tuple(found), inside, by_size, tuple(even), turns)
+
+
+def turns_of(
+    loop: Loop, found: Iterable[Bundle], count: int, templates: BundleTemplates
+) -> int:
+    """How many bundles a lane asks for at a time."""
+    ahead = templates.ahead
+    loaded = count * sum(b.dtype.nbytes for b in found if b.loaded)
+    if ahead is None or not loaded:
+        return 1
+    turns = min(ahead.most, ahead.nbytes // loaded)
+    while turns > 1 and _is_shorter(loop, (turns - 1) * ahead.lanes * count + 1):
+        turns -= 1
+    return max(1, turns)
 
 
 def count_of(loop: Loop, found: Sequence[Bundle], templates: BundleTemplates) -> int:

@@ -9,6 +9,7 @@ from passkit.ast import FUNCTIONS
 from passkit.dialects.base import (
     NARROW_CASTS,
     SCALARS,
+    AheadTemplates,
     BundleTemplates,
     Dialect,
     PhaseTemplates,
@@ -267,6 +268,16 @@ BUNDLES = BundleTemplates(
     rest="const int64_t {name}_rest = {value};",
     aligned="aligned<{count}>({at})",
     least=4,
+    ahead=AheadTemplates(
+        array="__align__(16) {type} {name}_ahead[{turns}][{count}];",
+        loop="for (int {name}_turn = 0; {name}_turn < {turns}; ++{name}_turn)",
+        here="const int64_t {name}_here = {name}_bundle + {name}_turn * {step};",
+        within="if ({name}_here < {name}_bundles) ",
+        beyond="if ({name}_here >= {name}_bundles) break;",
+        now="{type} (&{name})[{count}] = {name}_ahead[{loop}_turn];",
+        step="blockDim.x",
+        step_of_crew="(blockDim.x * blockDim.y)",
+    ),
 )
 
 CUDA = register_dialect(
@@ -282,10 +293,13 @@ CUDA = register_dialect(
         scratch_base="extern __shared__ __align__(64) unsigned char scratch[];",
         grid="for (int64_t {var} = blockIdx.x; {var} < {stop}; {var} += gridDim.x)",
         warp="for (int64_t {var} = {start} + threadIdx.y; {var} < {stop}; {var} += blockDim.y)",
-        lane="for (int64_t {var} = {start} + threadIdx.x; {var} < {stop}; {var} += blockDim.x)",
+        lane=(
+            "for (int64_t {var} = {start} + threadIdx.x; {var} < {stop}; "
+            "{var} += {times}blockDim.x)"
+        ),
         crew=(
             "for (int64_t {var} = {start} + threadIdx.y * blockDim.x + threadIdx.x; {var} < {stop};"
-            " {var} += blockDim.x * blockDim.y)"
+            " {var} += {times}blockDim.x * blockDim.y)"
         ),
         fold=FOLD,
         fold_of_crew=FOLD_OF_CREW,

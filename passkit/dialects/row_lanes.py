@@ -1,7 +1,8 @@
 """The threads of a row: a warp, or a part of one, which then has several short rows at a time.
 
 A warp that folds a row of 40 elements has most of its threads idle, and takes five steps to join
-what they found; eight threads take three, and a warp has four such rows.
+what they found; eight threads take three, and a warp has four such rows. Of a tile of ten rows a
+block of eight warps would have six idle in its second turn: five warps take them in two.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from passkit.ast import Const, Expr, SizeOf, Var
+from passkit.ast.index import expression, normal
 from passkit.ast.stage import Dot, KernelAST, Level, Loop, Part, Stage
 from passkit.values.size import Extent, Size, substitute
 
@@ -35,6 +37,21 @@ def row_lanes(ast: KernelAST, values: Mapping[str, Extent]) -> int:
     return lanes
 
 
+def rows_at_once(ast: KernelAST, values: Mapping[str, Extent], most: int) -> int:
+    """How many rows of a tile of a kernel a block takes at a time: alike in all its turns.
+
+    At most so many, which are those where a tile may have any number.
+    """
+    longest = 0
+    for loop in _rows(ast):
+        found = _number(expression(normal(loop.stop - loop.start, {})), values)
+        if found is None:
+            return most
+        longest = max(longest, found)
+    turns = -(-longest // most)
+    return -(-longest // turns) if turns else most
+
+
 def has_rows(ast: KernelAST) -> bool:
     """Whether rows of a tile have threads of their own."""
     return any(part.rows is not None or any(map(_is_of_rows, part.stages)) for part in _parts(ast))
@@ -46,6 +63,16 @@ def _lanes(ast: KernelAST) -> Iterator[Loop]:
         for stage in part.stages:
             if isinstance(stage, Stage) and (part.rows is not None or _is_of_rows(stage)):
                 yield from (x for x in stage.loops if x.level is Level.CTA)
+
+
+def _rows(ast: KernelAST) -> Iterator[Loop]:
+    """The loops over the rows of a tile."""
+    for part in _parts(ast):
+        if part.rows is not None:
+            yield part.rows
+        for stage in part.stages:
+            if isinstance(stage, Stage):
+                yield from (x for x in stage.loops if x.level is Level.WARP)
 
 
 def _parts(ast: KernelAST) -> Iterator[Part]:

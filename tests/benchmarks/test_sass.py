@@ -39,7 +39,7 @@ def test_sass(sass: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
     assert len(found) == len(FEW) and sass.differing(found) == []
     assert all(sass.numbers(x)["LDG.E.128"] and sass.numbers(x)["STG.E.128"] for x in found)
-    assert sass.differing([found[0].replace("1 LDG.E.128", "0 LDG.E.128")])
+    assert sass.differing([found[0].replace("2 LDG.E.128", "0 LDG.E.128")])
     path = tmp_path / "spilling.cu"
     path.write_text(SPILLING)
     monkeypatch.setattr(sass.cubins, "GOLDEN", tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,12 @@ TEXTS = {
 
 def kernel_of(name: str) -> Kernel:
     """The only kernel of one of those."""
-    (kernel,) = plan(TEXTS[name], target="cuda").attrs["kernel"].values()
+    return only(TEXTS[name])
+
+
+def only(text: str) -> Kernel:
+    """The kernel of a graph that has one."""
+    (kernel,) = plan(text, target="cuda").attrs["kernel"].values()
     return kernel  # type: ignore[no-any-return]
 
 
@@ -83,9 +89,23 @@ def test_counts() -> None:
     """A lane has 16 bytes of what is widest narrow: four floats, eight with halves among them."""
     scaled, mixed = kernel_of("scaled").source, kernel_of("mixed").source
 
-    assert "float x0_bundle[4]" in scaled and "put(y0 + i0_first, y0_bundle)" in scaled
+    assert "float (&x0_bundle)[4]" in scaled and "put(y0 + i0_first, y0_bundle)" in scaled
     assert "uint16_t x0_bundle[8]" in mixed and "uint8_t x2_bundle[8]" in mixed
     assert "take_any(" not in scaled and "take_any(" in kernel_of("folded").source
+
+
+def test_how_much_a_lane_asks_for() -> None:
+    """Two bundles at a time, unless there is known to be less, or more is loaded for each."""
+    turns = {
+        name: re.findall(r"_turn < (\d+)", only(text).source)[:1]
+        for name, text in {
+            "one": "x: f32[n]; return mul(x, 3.0)",
+            "three": "x: f32[n]; y: f32[n]; z: f32[n]; return add(add(x, y), z)",
+            "short": "x: f32[n, 32]; return reduce_sum(x, axis=1)",
+            "longer": "x: f32[n, 40]; return reduce_sum(x, axis=1)",
+        }.items()
+    }
+    assert turns == {"one": ["2"], "three": [], "short": [], "longer": ["2"]}
 
 
 def test_an_access_that_is_not_aligned_is_found() -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 import passkit as pk
-from passkit.dialects.row_lanes import has_rows, row_lanes
+from passkit.dialects.row_lanes import has_rows, row_lanes, rows_at_once
 from passkit.plan.kernel import Kernel
 from passkit.program.planning import planned
 from passkit.runtime.cuda.figures import figures, values_of
-from passkit.values.size import symbols_of
+from passkit.values.size import Size, symbols_of
 
 o = pk.ops
 
@@ -31,8 +31,10 @@ def test_short_rows_share_a_warp(length: int, lanes: int) -> None:
     found = kernel(1000, length)
     launch = figures(found, {}, blocks=1 << 20, threads=256, rows=8)
 
-    assert has_rows(found.ast) and row_lanes(found.ast, values_of(found, {})) == lanes
-    assert launch.block[0] == lanes and launch.threads == found.block
+    values = values_of(found, {})
+    assert has_rows(found.ast) and row_lanes(found.ast, values) == lanes
+    assert launch.block[0] == lanes and launch.threads <= found.block
+    assert launch.threads % 32 == 0
 
 
 def test_a_launch_knows_lengths_that_a_plan_does_not() -> None:
@@ -41,17 +43,30 @@ def test_a_launch_knows_lengths_that_a_plan_does_not() -> None:
     (name,) = symbols_of(found.sizes)
 
     assert row_lanes(found.ast, dict(zip(found.ast.sizes, found.sizes, strict=True))) == 32
-    for length, block in ((40, (8, 32)), (100, (16, 16)), (4000, (32, 8))):
+    for length, block in ((40, (8, 32)), (100, (16, 14)), (4000, (32, 3))):
         launch = figures(found, {name: length}, blocks=1 << 20, threads=256, rows=8)
         assert launch.block == block
+
+
+@pytest.mark.parametrize("length, rows", [(768, 5), (1024, 8), (1300, 6), (2000, 4), (9000, 1)])
+def test_no_warp_is_idle_in_the_last_turn(length: int, rows: int) -> None:
+    """A tile of ten rows is taken five at a time, one of eight at once."""
+    found = kernel(100_000, length)
+    launch = figures(found, {}, blocks=1 << 20, threads=256, rows=8, usual=1 << 20)
+
+    assert launch.block == (32, rows)
+    assert rows_at_once(found.ast, values_of(found, {}), 1) == 1
+    unknown = {name: Size.symbol("n") for name in found.ast.sizes}
+    assert rows_at_once(found.ast, unknown, 8) == 8
 
 
 def test_rows_that_need_much_scratch_are_fewer() -> None:
     """Down to those of one warp."""
     found = kernel(1000, 60)
-    of_row = figures(found, {}, blocks=1, threads=256, rows=8).shared // 32
+    launch = figures(found, {}, blocks=1, threads=256, rows=8)
+    of_row = launch.shared // launch.block[1]
 
-    assert of_row
+    assert of_row and launch.block == (8, 28)
     for rows in (16, 8, 4):
         launch = figures(found, {}, blocks=1, threads=256, rows=8, usual=rows * of_row)
         assert launch.block == (8, rows)

@@ -25,10 +25,22 @@ def mutants(text: str) -> Iterator[tuple[str, str]]:
     for found in LOOP.finditer(text):
         if found[2] not in TILES and not RAGGED.search(text, 0, found.start()):
             further = replaced(found, f"{found[1]}={found[3]}")
-            yield f"{_line(text, found)}: one more {found[2]}", further
+            yield f"{_line(text, found)}: one more {found[2]}", _asked(further, found)
     for found in SHUFFLE.finditer(text):
         without = replaced(found, f"if (threadIdx.x != 3) {found[0]}")
         yield f"{_line(text, found)}: lane 3 leaves out", without
+
+
+def _asked(text: str, loop: re.Match[str]) -> str:
+    """A text in which the turns of a loop over bundles, if it has some, go as far as it does."""
+    name = loop[2].removesuffix("_bundle")
+    if not re.search(r"\+= \d+ \* ", loop[3] + text[loop.end() :].partition("{")[0]):
+        return text
+    front, behind = text[: loop.start()], text[loop.start() :]
+    here, bundles = f"{name}_here", f"{name}_bundles"
+    for sign, by in (("<", "<="), (">=", ">")):
+        behind = behind.replace(f"{here} {sign} {bundles}", f"{here} {by} {bundles}", 1)
+    return front + behind
 
 
 def _line(text: str, found: re.Match[str]) -> int:

@@ -5,14 +5,25 @@ extern "C" __global__ void center_f16(const uint16_t *__restrict__ x0, uint16_t 
       float reduce_mean_1_lanes = 0.0f;
       {
         const int64_t i1_bundles = n2 % 8 == 0 ? n2 / 8 : 0;
-        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
-          const int64_t i1_first = i1_bundle * 8;
-          __align__(16) uint16_t x0_bundle[8];
-          take_any(x0_bundle, x0 + i0 * n2 + i1_first);
+        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += 2 * blockDim.x) {
+          __align__(16) uint16_t x0_bundle_ahead[2][8];
           #pragma unroll
-          for (int i1_k = 0; i1_k < 8; ++i1_k) {
-            const float reduce_mean_1_term = widen_f16(x0_bundle[i1_k]);
-            reduce_mean_1_lanes = reduce_mean_1_lanes + reduce_mean_1_term;
+          for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
+            const int64_t i1_here = i1_bundle + i1_turn * blockDim.x;
+            const int64_t i1_first = i1_here * 8;
+            if (i1_here < i1_bundles) take_any(x0_bundle_ahead[i1_turn], x0 + i0 * n2 + i1_first);
+          }
+          #pragma unroll
+          for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
+            const int64_t i1_here = i1_bundle + i1_turn * blockDim.x;
+            if (i1_here >= i1_bundles) break;
+            const int64_t i1_first = i1_here * 8;
+            uint16_t (&x0_bundle)[8] = x0_bundle_ahead[i1_turn];
+            #pragma unroll
+            for (int i1_k = 0; i1_k < 8; ++i1_k) {
+              const float reduce_mean_1_term = widen_f16(x0_bundle[i1_k]);
+              reduce_mean_1_lanes = reduce_mean_1_lanes + reduce_mean_1_term;
+            }
           }
         }
         const int64_t i1_rest = i1_bundles * 8;
@@ -32,16 +43,27 @@ extern "C" __global__ void center_f16(const uint16_t *__restrict__ x0, uint16_t 
       const float reduce_mean_1_row = rounded_f16(reduce_mean_1 / convert<float>(n2));
       {
         const int64_t i1_bundles = aligned<8>(x0 + i0 * n2) && aligned<8>(y0 + i0 * n2) ? n2 / 8 : 0;
-        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
-          const int64_t i1_first = i1_bundle * 8;
-          __align__(16) uint16_t x0_bundle[8];
-          take(x0_bundle, x0 + i0 * n2 + i1_first);
-          __align__(16) uint16_t y0_bundle[8];
+        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += 2 * blockDim.x) {
+          __align__(16) uint16_t x0_bundle_ahead[2][8];
           #pragma unroll
-          for (int i1_k = 0; i1_k < 8; ++i1_k) {
-            y0_bundle[i1_k] = narrow_f16(widen_f16(x0_bundle[i1_k]) - reduce_mean_1_row);
+          for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
+            const int64_t i1_here = i1_bundle + i1_turn * blockDim.x;
+            const int64_t i1_first = i1_here * 8;
+            if (i1_here < i1_bundles) take(x0_bundle_ahead[i1_turn], x0 + i0 * n2 + i1_first);
           }
-          put(y0 + i0 * n2 + i1_first, y0_bundle);
+          #pragma unroll
+          for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
+            const int64_t i1_here = i1_bundle + i1_turn * blockDim.x;
+            if (i1_here >= i1_bundles) break;
+            const int64_t i1_first = i1_here * 8;
+            uint16_t (&x0_bundle)[8] = x0_bundle_ahead[i1_turn];
+            __align__(16) uint16_t y0_bundle[8];
+            #pragma unroll
+            for (int i1_k = 0; i1_k < 8; ++i1_k) {
+              y0_bundle[i1_k] = narrow_f16(widen_f16(x0_bundle[i1_k]) - reduce_mean_1_row);
+            }
+            put(y0 + i0 * n2 + i1_first, y0_bundle);
+          }
         }
         const int64_t i1_rest = i1_bundles * 8;
         for (int64_t i1 = i1_rest + threadIdx.x; i1 < n2; i1 += blockDim.x) {

@@ -5,14 +5,25 @@ extern "C" __global__ void layer_norm_last(const float *__restrict__ x0, const f
       float reduce_mean_1_lanes = 0.0f;
       {
         const int64_t i1_bundles = n2 % 4 == 0 ? n2 / 4 : 0;
-        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
-          const int64_t i1_first = i1_bundle * 4;
-          __align__(16) float x0_bundle[4];
-          take_any(x0_bundle, x0 + i0 * n2 + i1_first);
+        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += 2 * blockDim.x) {
+          __align__(16) float x0_bundle_ahead[2][4];
           #pragma unroll
-          for (int i1_k = 0; i1_k < 4; ++i1_k) {
-            const float reduce_mean_1_term = x0_bundle[i1_k];
-            reduce_mean_1_lanes = reduce_mean_1_lanes + reduce_mean_1_term;
+          for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
+            const int64_t i1_here = i1_bundle + i1_turn * blockDim.x;
+            const int64_t i1_first = i1_here * 4;
+            if (i1_here < i1_bundles) take_any(x0_bundle_ahead[i1_turn], x0 + i0 * n2 + i1_first);
+          }
+          #pragma unroll
+          for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
+            const int64_t i1_here = i1_bundle + i1_turn * blockDim.x;
+            if (i1_here >= i1_bundles) break;
+            const int64_t i1_first = i1_here * 4;
+            float (&x0_bundle)[4] = x0_bundle_ahead[i1_turn];
+            #pragma unroll
+            for (int i1_k = 0; i1_k < 4; ++i1_k) {
+              const float reduce_mean_1_term = x0_bundle[i1_k];
+              reduce_mean_1_lanes = reduce_mean_1_lanes + reduce_mean_1_term;
+            }
           }
         }
         const int64_t i1_rest = i1_bundles * 4;
@@ -33,15 +44,26 @@ extern "C" __global__ void layer_norm_last(const float *__restrict__ x0, const f
       float reduce_mean_2_lanes = 0.0f;
       {
         const int64_t i1_bundles = n2 % 4 == 0 ? n2 / 4 : 0;
-        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
-          const int64_t i1_first = i1_bundle * 4;
-          __align__(16) float x0_bundle[4];
-          take_any(x0_bundle, x0 + i0 * n2 + i1_first);
+        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += 2 * blockDim.x) {
+          __align__(16) float x0_bundle_ahead[2][4];
           #pragma unroll
-          for (int i1_k = 0; i1_k < 4; ++i1_k) {
-            const float sub_1 = x0_bundle[i1_k] - reduce_mean_1_row;
-            const float reduce_mean_2_term = sub_1 * sub_1;
-            reduce_mean_2_lanes = reduce_mean_2_lanes + reduce_mean_2_term;
+          for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
+            const int64_t i1_here = i1_bundle + i1_turn * blockDim.x;
+            const int64_t i1_first = i1_here * 4;
+            if (i1_here < i1_bundles) take_any(x0_bundle_ahead[i1_turn], x0 + i0 * n2 + i1_first);
+          }
+          #pragma unroll
+          for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
+            const int64_t i1_here = i1_bundle + i1_turn * blockDim.x;
+            if (i1_here >= i1_bundles) break;
+            const int64_t i1_first = i1_here * 4;
+            float (&x0_bundle)[4] = x0_bundle_ahead[i1_turn];
+            #pragma unroll
+            for (int i1_k = 0; i1_k < 4; ++i1_k) {
+              const float sub_1 = x0_bundle[i1_k] - reduce_mean_1_row;
+              const float reduce_mean_2_term = sub_1 * sub_1;
+              reduce_mean_2_lanes = reduce_mean_2_lanes + reduce_mean_2_term;
+            }
           }
         }
         const int64_t i1_rest = i1_bundles * 4;

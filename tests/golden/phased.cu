@@ -28,20 +28,32 @@ extern "C" __global__ void phased(const float *__restrict__ x0, float *__restric
     for (int64_t i0 = 0; i0 < n1; ++i0) {
       {
         const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
-        for (int64_t i1_bundle = threadIdx.y * blockDim.x + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x * blockDim.y) {
-          const int64_t i1_first = low + i1_bundle * 4;
-          __align__(16) float s0_bundle[4];
-          take_some(s0_bundle, s0 + i1_first - low, high - i1_first);
-          __align__(16) float x0_bundle[4];
-          take_some(x0_bundle, x0 + i0 * n0 + i1_first, high - i1_first);
+        for (int64_t i1_bundle = threadIdx.y * blockDim.x + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += 2 * blockDim.x * blockDim.y) {
+          __align__(16) float s0_bundle_ahead[2][4];
+          __align__(16) float x0_bundle_ahead[2][4];
           #pragma unroll
-          for (int i1_k = 0; i1_k < 4; ++i1_k) {
-            const int64_t i1 = i1_first + i1_k;
-            if (i1 < high) {
-              s0_bundle[i1_k] = s0_bundle[i1_k] + x0_bundle[i1_k];
-            }
+          for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
+            const int64_t i1_here = i1_bundle + i1_turn * (blockDim.x * blockDim.y);
+            const int64_t i1_first = low + i1_here * 4;
+            if (i1_here < i1_bundles) take_some(s0_bundle_ahead[i1_turn], s0 + i1_first - low, high - i1_first);
+            if (i1_here < i1_bundles) take_some(x0_bundle_ahead[i1_turn], x0 + i0 * n0 + i1_first, high - i1_first);
           }
-          put_some(s0 + i1_first - low, s0_bundle, high - i1_first);
+          #pragma unroll
+          for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
+            const int64_t i1_here = i1_bundle + i1_turn * (blockDim.x * blockDim.y);
+            if (i1_here >= i1_bundles) break;
+            const int64_t i1_first = low + i1_here * 4;
+            float (&s0_bundle)[4] = s0_bundle_ahead[i1_turn];
+            float (&x0_bundle)[4] = x0_bundle_ahead[i1_turn];
+            #pragma unroll
+            for (int i1_k = 0; i1_k < 4; ++i1_k) {
+              const int64_t i1 = i1_first + i1_k;
+              if (i1 < high) {
+                s0_bundle[i1_k] = s0_bundle[i1_k] + x0_bundle[i1_k];
+              }
+            }
+            put_some(s0 + i1_first - low, s0_bundle, high - i1_first);
+          }
         }
         const int64_t i1_rest = i1_bundles ? high : low;
         for (int64_t i1 = i1_rest + threadIdx.y * blockDim.x + threadIdx.x; i1 < high; i1 += blockDim.x * blockDim.y) {
@@ -51,19 +63,30 @@ extern "C" __global__ void phased(const float *__restrict__ x0, float *__restric
     }
     {
       const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
-      for (int64_t i1_bundle = threadIdx.y * blockDim.x + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x * blockDim.y) {
-        const int64_t i1_first = low + i1_bundle * 4;
-        __align__(16) float s0_bundle[4];
-        take_some(s0_bundle, s0 + i1_first - low, high - i1_first);
-        __align__(16) float y1_bundle[4];
+      for (int64_t i1_bundle = threadIdx.y * blockDim.x + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += 2 * blockDim.x * blockDim.y) {
+        __align__(16) float s0_bundle_ahead[2][4];
         #pragma unroll
-        for (int i1_k = 0; i1_k < 4; ++i1_k) {
-          const int64_t i1 = i1_first + i1_k;
-          if (i1 < high) {
-            y1_bundle[i1_k] = s0_bundle[i1_k] / convert<float>(n1);
-          }
+        for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
+          const int64_t i1_here = i1_bundle + i1_turn * (blockDim.x * blockDim.y);
+          const int64_t i1_first = low + i1_here * 4;
+          if (i1_here < i1_bundles) take_some(s0_bundle_ahead[i1_turn], s0 + i1_first - low, high - i1_first);
         }
-        put_some(y1 + i1_first, y1_bundle, high - i1_first);
+        #pragma unroll
+        for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
+          const int64_t i1_here = i1_bundle + i1_turn * (blockDim.x * blockDim.y);
+          if (i1_here >= i1_bundles) break;
+          const int64_t i1_first = low + i1_here * 4;
+          float (&s0_bundle)[4] = s0_bundle_ahead[i1_turn];
+          __align__(16) float y1_bundle[4];
+          #pragma unroll
+          for (int i1_k = 0; i1_k < 4; ++i1_k) {
+            const int64_t i1 = i1_first + i1_k;
+            if (i1 < high) {
+              y1_bundle[i1_k] = s0_bundle[i1_k] / convert<float>(n1);
+            }
+          }
+          put_some(y1 + i1_first, y1_bundle, high - i1_first);
+        }
       }
       const int64_t i1_rest = i1_bundles ? high : low;
       for (int64_t i1 = i1_rest + threadIdx.y * blockDim.x + threadIdx.x; i1 < high; i1 += blockDim.x * blockDim.y) {
@@ -78,16 +101,28 @@ extern "C" __global__ void phased(const float *__restrict__ x0, float *__restric
       float reduce_max_1_lanes = -__int_as_float(0x7f800000);
       {
         const int64_t i1_bundles = n0 % 4 == 0 ? n0 / 4 : 0;
-        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
-          const int64_t i1_first = i1_bundle * 4;
-          __align__(16) float x0_bundle[4];
-          take_any(x0_bundle, x0 + i0 * n0 + i1_first);
-          __align__(16) float y1_bundle[4];
-          take_any(y1_bundle, y1 + i1_first);
+        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += 2 * blockDim.x) {
+          __align__(16) float x0_bundle_ahead[2][4];
+          __align__(16) float y1_bundle_ahead[2][4];
           #pragma unroll
-          for (int i1_k = 0; i1_k < 4; ++i1_k) {
-            const float reduce_max_1_term = fabsf(x0_bundle[i1_k] - y1_bundle[i1_k]);
-            reduce_max_1_lanes = maximum(reduce_max_1_lanes, reduce_max_1_term);
+          for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
+            const int64_t i1_here = i1_bundle + i1_turn * blockDim.x;
+            const int64_t i1_first = i1_here * 4;
+            if (i1_here < i1_bundles) take_any(x0_bundle_ahead[i1_turn], x0 + i0 * n0 + i1_first);
+            if (i1_here < i1_bundles) take_any(y1_bundle_ahead[i1_turn], y1 + i1_first);
+          }
+          #pragma unroll
+          for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
+            const int64_t i1_here = i1_bundle + i1_turn * blockDim.x;
+            if (i1_here >= i1_bundles) break;
+            const int64_t i1_first = i1_here * 4;
+            float (&x0_bundle)[4] = x0_bundle_ahead[i1_turn];
+            float (&y1_bundle)[4] = y1_bundle_ahead[i1_turn];
+            #pragma unroll
+            for (int i1_k = 0; i1_k < 4; ++i1_k) {
+              const float reduce_max_1_term = fabsf(x0_bundle[i1_k] - y1_bundle[i1_k]);
+              reduce_max_1_lanes = maximum(reduce_max_1_lanes, reduce_max_1_term);
+            }
           }
         }
         const int64_t i1_rest = i1_bundles * 4;
@@ -106,18 +141,30 @@ extern "C" __global__ void phased(const float *__restrict__ x0, float *__restric
       }
       {
         const int64_t i1_bundles = aligned<4>(x0 + i0 * n0) && aligned<4>(y1) && aligned<4>(y0 + i0 * n0) ? n0 / 4 : 0;
-        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
-          const int64_t i1_first = i1_bundle * 4;
-          __align__(16) float x0_bundle[4];
-          take(x0_bundle, x0 + i0 * n0 + i1_first);
-          __align__(16) float y1_bundle[4];
-          take(y1_bundle, y1 + i1_first);
-          __align__(16) float y0_bundle[4];
+        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += 2 * blockDim.x) {
+          __align__(16) float x0_bundle_ahead[2][4];
+          __align__(16) float y1_bundle_ahead[2][4];
           #pragma unroll
-          for (int i1_k = 0; i1_k < 4; ++i1_k) {
-            y0_bundle[i1_k] = (x0_bundle[i1_k] - y1_bundle[i1_k]) / reduce_max_1;
+          for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
+            const int64_t i1_here = i1_bundle + i1_turn * blockDim.x;
+            const int64_t i1_first = i1_here * 4;
+            if (i1_here < i1_bundles) take(x0_bundle_ahead[i1_turn], x0 + i0 * n0 + i1_first);
+            if (i1_here < i1_bundles) take(y1_bundle_ahead[i1_turn], y1 + i1_first);
           }
-          put(y0 + i0 * n0 + i1_first, y0_bundle);
+          #pragma unroll
+          for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
+            const int64_t i1_here = i1_bundle + i1_turn * blockDim.x;
+            if (i1_here >= i1_bundles) break;
+            const int64_t i1_first = i1_here * 4;
+            float (&x0_bundle)[4] = x0_bundle_ahead[i1_turn];
+            float (&y1_bundle)[4] = y1_bundle_ahead[i1_turn];
+            __align__(16) float y0_bundle[4];
+            #pragma unroll
+            for (int i1_k = 0; i1_k < 4; ++i1_k) {
+              y0_bundle[i1_k] = (x0_bundle[i1_k] - y1_bundle[i1_k]) / reduce_max_1;
+            }
+            put(y0 + i0 * n0 + i1_first, y0_bundle);
+          }
         }
         const int64_t i1_rest = i1_bundles * 4;
         for (int64_t i1 = i1_rest + threadIdx.x; i1 < n0; i1 += blockDim.x) {

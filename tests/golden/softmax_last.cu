@@ -7,14 +7,25 @@ extern "C" __global__ void softmax_last(const float *__restrict__ x0, float *__r
       float reduce_max_1_lanes = -__int_as_float(0x7f800000);
       {
         const int64_t i1_bundles = n2 % 4 == 0 ? n2 / 4 : 0;
-        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
-          const int64_t i1_first = i1_bundle * 4;
-          __align__(16) float x0_bundle[4];
-          take_any(x0_bundle, x0 + i0 * n2 + i1_first);
+        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += 2 * blockDim.x) {
+          __align__(16) float x0_bundle_ahead[2][4];
           #pragma unroll
-          for (int i1_k = 0; i1_k < 4; ++i1_k) {
-            const float reduce_max_1_term = x0_bundle[i1_k];
-            reduce_max_1_lanes = maximum(reduce_max_1_lanes, reduce_max_1_term);
+          for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
+            const int64_t i1_here = i1_bundle + i1_turn * blockDim.x;
+            const int64_t i1_first = i1_here * 4;
+            if (i1_here < i1_bundles) take_any(x0_bundle_ahead[i1_turn], x0 + i0 * n2 + i1_first);
+          }
+          #pragma unroll
+          for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
+            const int64_t i1_here = i1_bundle + i1_turn * blockDim.x;
+            if (i1_here >= i1_bundles) break;
+            const int64_t i1_first = i1_here * 4;
+            float (&x0_bundle)[4] = x0_bundle_ahead[i1_turn];
+            #pragma unroll
+            for (int i1_k = 0; i1_k < 4; ++i1_k) {
+              const float reduce_max_1_term = x0_bundle[i1_k];
+              reduce_max_1_lanes = maximum(reduce_max_1_lanes, reduce_max_1_term);
+            }
           }
         }
         const int64_t i1_rest = i1_bundles * 4;
@@ -34,18 +45,29 @@ extern "C" __global__ void softmax_last(const float *__restrict__ x0, float *__r
       float reduce_sum_1_lanes = 0.0f;
       {
         const int64_t i1_bundles = n2 % 4 == 0 ? n2 / 4 : 0;
-        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
-          const int64_t i1_first = i1_bundle * 4;
-          __align__(16) float x0_bundle[4];
-          take_any(x0_bundle, x0 + i0 * n2 + i1_first);
-          __align__(16) float s0_bundle[4];
+        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += 2 * blockDim.x) {
+          __align__(16) float x0_bundle_ahead[2][4];
           #pragma unroll
-          for (int i1_k = 0; i1_k < 4; ++i1_k) {
-            const float exp_1 = expf(x0_bundle[i1_k] - reduce_max_1);
-            reduce_sum_1_lanes = reduce_sum_1_lanes + exp_1;
-            s0_bundle[i1_k] = exp_1;
+          for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
+            const int64_t i1_here = i1_bundle + i1_turn * blockDim.x;
+            const int64_t i1_first = i1_here * 4;
+            if (i1_here < i1_bundles) take_any(x0_bundle_ahead[i1_turn], x0 + i0 * n2 + i1_first);
           }
-          put_any(s0 + i1_first, s0_bundle);
+          #pragma unroll
+          for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
+            const int64_t i1_here = i1_bundle + i1_turn * blockDim.x;
+            if (i1_here >= i1_bundles) break;
+            const int64_t i1_first = i1_here * 4;
+            float (&x0_bundle)[4] = x0_bundle_ahead[i1_turn];
+            __align__(16) float s0_bundle[4];
+            #pragma unroll
+            for (int i1_k = 0; i1_k < 4; ++i1_k) {
+              const float exp_1 = expf(x0_bundle[i1_k] - reduce_max_1);
+              reduce_sum_1_lanes = reduce_sum_1_lanes + exp_1;
+              s0_bundle[i1_k] = exp_1;
+            }
+            put_any(s0 + i1_first, s0_bundle);
+          }
         }
         const int64_t i1_rest = i1_bundles * 4;
         for (int64_t i1 = i1_rest + threadIdx.x; i1 < n2; i1 += blockDim.x) {
@@ -64,16 +86,27 @@ extern "C" __global__ void softmax_last(const float *__restrict__ x0, float *__r
       }
       {
         const int64_t i1_bundles = n2 % 4 == 0 ? n2 / 4 : 0;
-        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
-          const int64_t i1_first = i1_bundle * 4;
-          __align__(16) float s0_bundle[4];
-          take_any(s0_bundle, s0 + i1_first);
-          __align__(16) float y0_bundle[4];
+        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += 2 * blockDim.x) {
+          __align__(16) float s0_bundle_ahead[2][4];
           #pragma unroll
-          for (int i1_k = 0; i1_k < 4; ++i1_k) {
-            y0_bundle[i1_k] = s0_bundle[i1_k] / reduce_sum_1;
+          for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
+            const int64_t i1_here = i1_bundle + i1_turn * blockDim.x;
+            const int64_t i1_first = i1_here * 4;
+            if (i1_here < i1_bundles) take_any(s0_bundle_ahead[i1_turn], s0 + i1_first);
           }
-          put_any(y0 + i0 * n2 + i1_first, y0_bundle);
+          #pragma unroll
+          for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
+            const int64_t i1_here = i1_bundle + i1_turn * blockDim.x;
+            if (i1_here >= i1_bundles) break;
+            const int64_t i1_first = i1_here * 4;
+            float (&s0_bundle)[4] = s0_bundle_ahead[i1_turn];
+            __align__(16) float y0_bundle[4];
+            #pragma unroll
+            for (int i1_k = 0; i1_k < 4; ++i1_k) {
+              y0_bundle[i1_k] = s0_bundle[i1_k] / reduce_sum_1;
+            }
+            put_any(y0 + i0 * n2 + i1_first, y0_bundle);
+          }
         }
         const int64_t i1_rest = i1_bundles * 4;
         for (int64_t i1 = i1_rest + threadIdx.x; i1 < n2; i1 += blockDim.x) {

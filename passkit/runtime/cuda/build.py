@@ -35,15 +35,19 @@ _known: dict[tuple[Device, str], tuple[Any, Used, Image]] = {}
 
 @frozen(eq=False)
 class DeviceKernel:
-    """A kernel on a device: its function, what that takes, and the threads of its blocks."""
+    """A kernel on a device: its function, what that takes, and the threads of its blocks.
+
+    ``registers`` are those of a thread, ``spills`` the bytes that it stores of others: where the
+    compiler does not tell, all that it has in local memory.
+    """
 
     kernel: Kernel
     device: Device = field(repr=False)
     function: Any = field(repr=False)
     used: Used
     threads: int
-    registers: int | None
-    spills: int | None
+    registers: int
+    spills: int
 
 
 def build(kernels: Iterable[Kernel], device: Device, target: Target) -> dict[str, DeviceKernel]:
@@ -67,7 +71,7 @@ def build(kernels: Iterable[Kernel], device: Device, target: Target) -> dict[str
     return {
         key: DeviceKernel(
             *(wanted[key], device, function, used, min(target.block, used.threads)),
-            *(image.registers, image.spills),
+            *(used.registers, used.local if image.spills is None else image.spills),
         )
         for key, (function, used, image) in found.items()
     }

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from attrs import frozen
 
 from passkit.ast.stage import Place
-from passkit.dialects.row_lanes import WARP, has_rows, row_lanes
+from passkit.dialects.row_lanes import WARP, has_rows, row_lanes, rows_at_once
 from passkit.plan.kernel import Kernel
 from passkit.plan.target import KIB
 from passkit.sharing.shared import ALIGN
@@ -44,16 +44,19 @@ def figures(
     """The figures of a kernel for values of the graph's sizes.
 
     A block has so many ``threads``, or where a tile has rows, so many ``rows`` of a warp each, or
-    several times as many where short rows share one: half as many, and again half, down to a warp,
-    while their scratch takes more than ``usual`` bytes. The tiles are shared out over at most so
-    many ``blocks``.
+    several times as many where short rows share one: fewer, down to those of a warp, while their
+    scratch takes more than ``usual`` bytes, and less what would be idle in the last of a tile's
+    turns. The tiles are shared out over at most so many ``blocks``.
     """
     values, lanes, many = values_of(kernel, sizes), threads, 1
     if has_rows(kernel.ast):
         lanes = row_lanes(kernel.ast, values)
-        many = rows * WARP // lanes
-    while (shared := shared_nbytes(kernel, values, many)) > usual and many * lanes > WARP:
-        many //= 2
+        each = WARP // lanes  # of a warp: blocks have whole ones
+        many = rows * each
+        while shared_nbytes(kernel, values, many) > usual and many > each:
+            many -= each
+        many = -(-rows_at_once(kernel.ast, values, many) // each) * each
+    shared = shared_nbytes(kernel, values, many)
     return Figures(min(evaluate(kernel.grid, sizes), blocks), (lanes, many), shared)
 
 

@@ -9,16 +9,27 @@ extern "C" __global__ void one_place(const float *__restrict__ x0, float *__rest
       __syncwarp(threads_of_row());
       {
         const int64_t col_bundles = 64 / 4;
-        for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
-          const int64_t col_first = col_bundle * 4;
-          __align__(16) float x0_bundle[4];
-          take_any(x0_bundle, x0 + row * 64 + col_first);
-          __align__(16) float s0_bundle[4];
+        for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += 2 * blockDim.x) {
+          __align__(16) float x0_bundle_ahead[2][4];
           #pragma unroll
-          for (int col_k = 0; col_k < 4; ++col_k) {
-            s0_bundle[col_k] = x0_bundle[col_k];
+          for (int col_turn = 0; col_turn < 2; ++col_turn) {
+            const int64_t col_here = col_bundle + col_turn * blockDim.x;
+            const int64_t col_first = col_here * 4;
+            if (col_here < col_bundles) take_any(x0_bundle_ahead[col_turn], x0 + row * 64 + col_first);
           }
-          put_any(s0 + col_first, s0_bundle);
+          #pragma unroll
+          for (int col_turn = 0; col_turn < 2; ++col_turn) {
+            const int64_t col_here = col_bundle + col_turn * blockDim.x;
+            if (col_here >= col_bundles) break;
+            const int64_t col_first = col_here * 4;
+            float (&x0_bundle)[4] = x0_bundle_ahead[col_turn];
+            __align__(16) float s0_bundle[4];
+            #pragma unroll
+            for (int col_k = 0; col_k < 4; ++col_k) {
+              s0_bundle[col_k] = x0_bundle[col_k];
+            }
+            put_any(s0 + col_first, s0_bundle);
+          }
         }
         const int64_t col_rest = col_bundles * 4;
         for (int64_t col = col_rest + threadIdx.x; col < 64; col += blockDim.x) {

@@ -9,14 +9,25 @@ extern "C" __global__ void short_rows(const float *__restrict__ x0, float *__res
       float total_lanes = 0.0f;
       {
         const int64_t col_bundles = n2 % 4 == 0 ? n2 / 4 : 0;
-        for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
-          const int64_t col_first = col_bundle * 4;
-          __align__(16) float x0_bundle[4];
-          take_any(x0_bundle, x0 + row * n2 + col_first);
+        for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += 2 * blockDim.x) {
+          __align__(16) float x0_bundle_ahead[2][4];
           #pragma unroll
-          for (int col_k = 0; col_k < 4; ++col_k) {
-            const float total_term = x0_bundle[col_k];
-            total_lanes = total_lanes + total_term;
+          for (int col_turn = 0; col_turn < 2; ++col_turn) {
+            const int64_t col_here = col_bundle + col_turn * blockDim.x;
+            const int64_t col_first = col_here * 4;
+            if (col_here < col_bundles) take_any(x0_bundle_ahead[col_turn], x0 + row * n2 + col_first);
+          }
+          #pragma unroll
+          for (int col_turn = 0; col_turn < 2; ++col_turn) {
+            const int64_t col_here = col_bundle + col_turn * blockDim.x;
+            if (col_here >= col_bundles) break;
+            const int64_t col_first = col_here * 4;
+            float (&x0_bundle)[4] = x0_bundle_ahead[col_turn];
+            #pragma unroll
+            for (int col_k = 0; col_k < 4; ++col_k) {
+              const float total_term = x0_bundle[col_k];
+              total_lanes = total_lanes + total_term;
+            }
           }
         }
         const int64_t col_rest = col_bundles * 4;
@@ -38,16 +49,27 @@ extern "C" __global__ void short_rows(const float *__restrict__ x0, float *__res
     __syncthreads();
     {
       const int64_t row_bundles = aligned<4>(s0) && aligned<4>(s1) ? (last - first) / 4 : 0;
-      for (int64_t row_bundle = threadIdx.y * blockDim.x + threadIdx.x; row_bundle < row_bundles; row_bundle += blockDim.x * blockDim.y) {
-        const int64_t row_first = first + row_bundle * 4;
-        __align__(16) float s0_bundle[4];
-        take(s0_bundle, s0 + row_first - first);
-        __align__(16) float s1_bundle[4];
+      for (int64_t row_bundle = threadIdx.y * blockDim.x + threadIdx.x; row_bundle < row_bundles; row_bundle += 2 * blockDim.x * blockDim.y) {
+        __align__(16) float s0_bundle_ahead[2][4];
         #pragma unroll
-        for (int row_k = 0; row_k < 4; ++row_k) {
-          s1_bundle[row_k] = 1.0f / s0_bundle[row_k];
+        for (int row_turn = 0; row_turn < 2; ++row_turn) {
+          const int64_t row_here = row_bundle + row_turn * (blockDim.x * blockDim.y);
+          const int64_t row_first = first + row_here * 4;
+          if (row_here < row_bundles) take(s0_bundle_ahead[row_turn], s0 + row_first - first);
         }
-        put(s1 + row_first - first, s1_bundle);
+        #pragma unroll
+        for (int row_turn = 0; row_turn < 2; ++row_turn) {
+          const int64_t row_here = row_bundle + row_turn * (blockDim.x * blockDim.y);
+          if (row_here >= row_bundles) break;
+          const int64_t row_first = first + row_here * 4;
+          float (&s0_bundle)[4] = s0_bundle_ahead[row_turn];
+          __align__(16) float s1_bundle[4];
+          #pragma unroll
+          for (int row_k = 0; row_k < 4; ++row_k) {
+            s1_bundle[row_k] = 1.0f / s0_bundle[row_k];
+          }
+          put(s1 + row_first - first, s1_bundle);
+        }
       }
       const int64_t row_rest = first + row_bundles * 4;
       for (int64_t row = row_rest + threadIdx.y * blockDim.x + threadIdx.x; row < last; row += blockDim.x * blockDim.y) {
@@ -58,16 +80,27 @@ extern "C" __global__ void short_rows(const float *__restrict__ x0, float *__res
     for (int64_t row = first + threadIdx.y; row < last; row += blockDim.y) {
       {
         const int64_t col_bundles = aligned<4>(x0 + row * n2) && aligned<4>(y0 + row * n2) ? n2 / 4 : 0;
-        for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
-          const int64_t col_first = col_bundle * 4;
-          __align__(16) float x0_bundle[4];
-          take(x0_bundle, x0 + row * n2 + col_first);
-          __align__(16) float y0_bundle[4];
+        for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += 2 * blockDim.x) {
+          __align__(16) float x0_bundle_ahead[2][4];
           #pragma unroll
-          for (int col_k = 0; col_k < 4; ++col_k) {
-            y0_bundle[col_k] = x0_bundle[col_k] * s1[row - first];
+          for (int col_turn = 0; col_turn < 2; ++col_turn) {
+            const int64_t col_here = col_bundle + col_turn * blockDim.x;
+            const int64_t col_first = col_here * 4;
+            if (col_here < col_bundles) take(x0_bundle_ahead[col_turn], x0 + row * n2 + col_first);
           }
-          put(y0 + row * n2 + col_first, y0_bundle);
+          #pragma unroll
+          for (int col_turn = 0; col_turn < 2; ++col_turn) {
+            const int64_t col_here = col_bundle + col_turn * blockDim.x;
+            if (col_here >= col_bundles) break;
+            const int64_t col_first = col_here * 4;
+            float (&x0_bundle)[4] = x0_bundle_ahead[col_turn];
+            __align__(16) float y0_bundle[4];
+            #pragma unroll
+            for (int col_k = 0; col_k < 4; ++col_k) {
+              y0_bundle[col_k] = x0_bundle[col_k] * s1[row - first];
+            }
+            put(y0 + row * n2 + col_first, y0_bundle);
+          }
         }
         const int64_t col_rest = col_bundles * 4;
         for (int64_t col = col_rest + threadIdx.x; col < n2; col += blockDim.x) {

@@ -9,14 +9,25 @@ extern "C" __global__ void softmax_dot(const float *__restrict__ x0, const float
         float most_lanes = -__int_as_float(0x7f800000);
         {
           const int64_t col_bundles = 64 / 4;
-          for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
-            const int64_t col_first = col_bundle * 4;
-            __align__(16) float x0_bundle[4];
-            take_any(x0_bundle, x0 + row * 64 + col_first);
+          for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += 2 * blockDim.x) {
+            __align__(16) float x0_bundle_ahead[2][4];
             #pragma unroll
-            for (int col_k = 0; col_k < 4; ++col_k) {
-              const float most_term = x0_bundle[col_k];
-              most_lanes = maximum(most_lanes, most_term);
+            for (int col_turn = 0; col_turn < 2; ++col_turn) {
+              const int64_t col_here = col_bundle + col_turn * blockDim.x;
+              const int64_t col_first = col_here * 4;
+              if (col_here < col_bundles) take_any(x0_bundle_ahead[col_turn], x0 + row * 64 + col_first);
+            }
+            #pragma unroll
+            for (int col_turn = 0; col_turn < 2; ++col_turn) {
+              const int64_t col_here = col_bundle + col_turn * blockDim.x;
+              if (col_here >= col_bundles) break;
+              const int64_t col_first = col_here * 4;
+              float (&x0_bundle)[4] = x0_bundle_ahead[col_turn];
+              #pragma unroll
+              for (int col_k = 0; col_k < 4; ++col_k) {
+                const float most_term = x0_bundle[col_k];
+                most_lanes = maximum(most_lanes, most_term);
+              }
             }
           }
           const int64_t col_rest = col_bundles * 4;
@@ -36,18 +47,29 @@ extern "C" __global__ void softmax_dot(const float *__restrict__ x0, const float
         float total_lanes = 0.0f;
         {
           const int64_t col_bundles = 64 / 4;
-          for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
-            const int64_t col_first = col_bundle * 4;
-            __align__(16) float x0_bundle[4];
-            take_any(x0_bundle, x0 + row * 64 + col_first);
-            __align__(16) float s0_bundle[4];
+          for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += 2 * blockDim.x) {
+            __align__(16) float x0_bundle_ahead[2][4];
             #pragma unroll
-            for (int col_k = 0; col_k < 4; ++col_k) {
-              const float e = expf(x0_bundle[col_k] - most);
-              s0_bundle[col_k] = e;
-              total_lanes = total_lanes + e;
+            for (int col_turn = 0; col_turn < 2; ++col_turn) {
+              const int64_t col_here = col_bundle + col_turn * blockDim.x;
+              const int64_t col_first = col_here * 4;
+              if (col_here < col_bundles) take_any(x0_bundle_ahead[col_turn], x0 + row * 64 + col_first);
             }
-            put_any(s0 + (row - tile * 8) * 64 + col_first, s0_bundle);
+            #pragma unroll
+            for (int col_turn = 0; col_turn < 2; ++col_turn) {
+              const int64_t col_here = col_bundle + col_turn * blockDim.x;
+              if (col_here >= col_bundles) break;
+              const int64_t col_first = col_here * 4;
+              float (&x0_bundle)[4] = x0_bundle_ahead[col_turn];
+              __align__(16) float s0_bundle[4];
+              #pragma unroll
+              for (int col_k = 0; col_k < 4; ++col_k) {
+                const float e = expf(x0_bundle[col_k] - most);
+                s0_bundle[col_k] = e;
+                total_lanes = total_lanes + e;
+              }
+              put_any(s0 + (row - tile * 8) * 64 + col_first, s0_bundle);
+            }
           }
           const int64_t col_rest = col_bundles * 4;
           for (int64_t col = col_rest + threadIdx.x; col < 64; col += blockDim.x) {
@@ -66,15 +88,26 @@ extern "C" __global__ void softmax_dot(const float *__restrict__ x0, const float
         }
         {
           const int64_t col_bundles = 64 / 4;
-          for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
-            const int64_t col_first = col_bundle * 4;
-            __align__(16) float s0_bundle[4];
-            take_any(s0_bundle, s0 + (row - tile * 8) * 64 + col_first);
+          for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += 2 * blockDim.x) {
+            __align__(16) float s0_bundle_ahead[2][4];
             #pragma unroll
-            for (int col_k = 0; col_k < 4; ++col_k) {
-              s0_bundle[col_k] = s0_bundle[col_k] / total;
+            for (int col_turn = 0; col_turn < 2; ++col_turn) {
+              const int64_t col_here = col_bundle + col_turn * blockDim.x;
+              const int64_t col_first = col_here * 4;
+              if (col_here < col_bundles) take_any(s0_bundle_ahead[col_turn], s0 + (row - tile * 8) * 64 + col_first);
             }
-            put_any(s0 + (row - tile * 8) * 64 + col_first, s0_bundle);
+            #pragma unroll
+            for (int col_turn = 0; col_turn < 2; ++col_turn) {
+              const int64_t col_here = col_bundle + col_turn * blockDim.x;
+              if (col_here >= col_bundles) break;
+              const int64_t col_first = col_here * 4;
+              float (&s0_bundle)[4] = s0_bundle_ahead[col_turn];
+              #pragma unroll
+              for (int col_k = 0; col_k < 4; ++col_k) {
+                s0_bundle[col_k] = s0_bundle[col_k] / total;
+              }
+              put_any(s0 + (row - tile * 8) * 64 + col_first, s0_bundle);
+            }
           }
           const int64_t col_rest = col_bundles * 4;
           for (int64_t col = col_rest + threadIdx.x; col < 64; col += blockDim.x) {
@@ -116,16 +149,27 @@ extern "C" __global__ void softmax_dot(const float *__restrict__ x0, const float
       __syncthreads();
       {
         const int64_t item_bundles = aligned<4>(s1) && aligned<4>(y0 + tile * 128) ? 128 / 4 : 0;
-        for (int64_t item_bundle = threadIdx.y * blockDim.x + threadIdx.x; item_bundle < item_bundles; item_bundle += blockDim.x * blockDim.y) {
-          const int64_t item_first = item_bundle * 4;
-          __align__(16) float s1_bundle[4];
-          take(s1_bundle, s1 + item_first);
-          __align__(16) float y0_bundle[4];
+        for (int64_t item_bundle = threadIdx.y * blockDim.x + threadIdx.x; item_bundle < item_bundles; item_bundle += 2 * blockDim.x * blockDim.y) {
+          __align__(16) float s1_bundle_ahead[2][4];
           #pragma unroll
-          for (int item_k = 0; item_k < 4; ++item_k) {
-            y0_bundle[item_k] = s1_bundle[item_k] * 2.0f;
+          for (int item_turn = 0; item_turn < 2; ++item_turn) {
+            const int64_t item_here = item_bundle + item_turn * (blockDim.x * blockDim.y);
+            const int64_t item_first = item_here * 4;
+            if (item_here < item_bundles) take(s1_bundle_ahead[item_turn], s1 + item_first);
           }
-          put(y0 + tile * 128 + item_first, y0_bundle);
+          #pragma unroll
+          for (int item_turn = 0; item_turn < 2; ++item_turn) {
+            const int64_t item_here = item_bundle + item_turn * (blockDim.x * blockDim.y);
+            if (item_here >= item_bundles) break;
+            const int64_t item_first = item_here * 4;
+            float (&s1_bundle)[4] = s1_bundle_ahead[item_turn];
+            __align__(16) float y0_bundle[4];
+            #pragma unroll
+            for (int item_k = 0; item_k < 4; ++item_k) {
+              y0_bundle[item_k] = s1_bundle[item_k] * 2.0f;
+            }
+            put(y0 + tile * 128 + item_first, y0_bundle);
+          }
         }
         const int64_t item_rest = item_bundles * 4;
         for (int64_t item = item_rest + threadIdx.y * blockDim.x + threadIdx.x; item < 128; item += blockDim.x * blockDim.y) {

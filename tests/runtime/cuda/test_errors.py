@@ -134,7 +134,7 @@ def test_blocks_that_cannot_wait_for_each_other() -> None:
             on_cuda(phases, **options)(feeds())
         driver.graphs = True
         driver.blocks_at_once = lambda *_: 0  # type: ignore[method-assign]
-        with pytest.raises(DeviceError, match=r"no block of kernel div_\w+ .*256 threads with 32 re"
+        with pytest.raises(DeviceError, match=r"no block of kernel div_\w+ .*192 threads with 32 re"
                            r".* fits on Fake"):
             on_cuda(phases, **options)(feeds())
 

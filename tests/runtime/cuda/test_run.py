@@ -151,7 +151,8 @@ def test_libraries_run_on_the_host(rng: Any) -> None:
         agrees(graph, feeds, exe(feeds), rtol=1e-4)
     assert (exe.stats["library_calls"], exe.stats["python_calls"]) == (1, 1)
     assert exe.stats["host_steps"] == 2 - exe.stats["device_library_steps"]
-    assert exe.stats["bytes_downloaded"] > sum(a.nbytes for a in exe(feeds))
+    moved = 40 * 8 + 40 * 16 + 40 * 16 * (exe.stats["host_steps"] == 2)
+    assert exe.stats["bytes_downloaded"] == 4 * moved, "a result, what is sorted, or multiplied"
 
 
 def test_state_and_results_of_all_kinds(rng: Any) -> None:
