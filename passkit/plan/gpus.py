@@ -4,7 +4,8 @@ Sources: NVIDIA's architecture papers and data sheets of V100 SXM2, A100 SXM4 (8
 H200 SXM: multiprocessors, clocks, memory, caches, lanes; CUDA C++ Programming Guide, technical
 specifications per compute capability: registers, threads, blocks, shared memory. Bandwidths of the
 second cache and the cost of a launch are of published micro-benchmarks, rounded. Only a copy on an
-H100 was measured here: 3.0 TB/s of 256 MiB, of 3.35 on its sheet. `passkit doctor --calibrate` measures curve and launch on a device.
+H100 was measured here: 3.0 TB/s of 256 MiB, of 3.35 on its sheet. `passkit doctor --calibrate`
+measures curve and launch on a device.
 """
 
 from __future__ import annotations
