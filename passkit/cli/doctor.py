@@ -206,8 +206,18 @@ def _packages(*names: str) -> str:
 
 
 def check_solver() -> Check:
-    """The solver of integer programs."""
-    return _attempt("solver", "pip install pulp highspy", lambda: _packages("pulp", "highspy"))
+    """The solver of integer programs, and whether it solves one."""
+
+    def find() -> str:
+        from passkit.selection.solver import Program, solve  # few commands have one
+
+        found = solve(Program((1.0, 2.0, 1.5), (((0, 1), 1), ((1, 2), 1))))
+        if found is None:
+            return ""
+        return f"{_packages('pulp', 'highspy')}: {found.solver} solved a program"
+
+    check = _attempt("solver", "pip install pulp highspy", find)
+    return check if check.found else evolve(check, works=False, found="no solver that finishes")
 
 
 def check_opencl() -> Check:

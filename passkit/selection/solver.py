@@ -46,11 +46,16 @@ def solve(program: Program) -> Solution | None:
     for k, (row, most) in enumerate(program.rows):
         model += pulp.lpSum(chosen[j] for j in row) <= most, f"row{k}"
     found = model.solve(pulp.getSolver(name, msg=False, gapRel=0.0))
-    status = getattr(found, "status", found)  # a number up to version 3, a record from 4 on
-    if "optimal" not in str(pulp.LpStatus.get(status, status)).lower():
+    if not _is_optimal(found):
         return None
     values = [x.value() for x in chosen]
     return Solution(tuple(k for k, v in enumerate(values) if v is not None and v > HALF), name)
+
+
+def _is_optimal(found: Any) -> bool:
+    """Whether PuLP says so: by a number up to version 3, from 4 on by a record, 4.2 by its name."""
+    said = getattr(found, "status_str", getattr(found, "status", found))
+    return said == 1 or "optimal" in str(said).lower()
 
 
 def searched(program: Program) -> Solution:

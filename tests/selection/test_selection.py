@@ -6,6 +6,8 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -239,6 +241,20 @@ def test_solvers_say_nothing() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert (done.stdout, done.stderr) == ("(0, 2)\n", "")
+
+
+@pytest.mark.parametrize(
+    "said, optimal",
+    [
+        (1, True), (0, False), (-1, False),
+        (SimpleNamespace(status="optimal"), True), (SimpleNamespace(status="infeasible"), False),
+        (SimpleNamespace(status=1, status_str="Optimal"), True),
+        (SimpleNamespace(status=-1, status_str="Infeasible"), False),
+    ],
+)  # fmt: skip
+def test_what_versions_of_pulp_say(said: Any, optimal: bool) -> None:
+    """A number, a record with a word, a record with a number and its name."""
+    assert solver._is_optimal(said) is optimal
 
 
 def test_nothing_to_choose() -> None:
