@@ -102,7 +102,7 @@ class Expr:
 Operand = Expr | bool | int | float
 
 
-@frozen(order=False)
+@frozen(order=False, cache_hash=True)
 class Const(Expr):
     """A literal. Its bits survive printing: 1e-8, inf, nan and -0.0 are exact.
 
@@ -128,7 +128,7 @@ def is_const(x: Expr, value: Any) -> bool:
     return isinstance(x, Const) and x.bits == const(value, x.dtype).bits
 
 
-@frozen(order=False)
+@frozen(order=False, cache_hash=True)
 class Var(Expr):
     """A local, a loop index or an accumulator, by name."""
 
@@ -144,7 +144,7 @@ class Fixed(Enum):
     ARGUMENT = "argument"
 
 
-@frozen(order=False)
+@frozen(order=False, cache_hash=True)
 class SizeOf(Expr):
     """An extent as an int64 value: written into the kernel, or an argument of it, as `Fixed` says.
 
@@ -161,7 +161,7 @@ def size_of(extent: Extent, fixed: Fixed = Fixed.AUTO) -> Expr:
     return SizeOf(extent, fixed)
 
 
-@frozen(order=False)
+@frozen(order=False, cache_hash=True)
 class Load(Expr):
     """One element of a buffer, by linear index; touched only where the statement is active."""
 
@@ -170,7 +170,7 @@ class Load(Expr):
     dtype: DType
 
 
-@frozen(order=False)
+@frozen(order=False, cache_hash=True)
 class Read(Expr):
     """What a source has at an index, while a kernel is planned: part of a data-dependent index.
 
@@ -182,7 +182,7 @@ class Read(Expr):
     dtype: DType
 
 
-@frozen(order=False)
+@frozen(order=False, cache_hash=True)
 class Unary(Expr):
     """``-x`` or ``~x`` (not, for bool)."""
 
@@ -191,7 +191,7 @@ class Unary(Expr):
     dtype: DType
 
 
-@frozen(order=False)
+@frozen(order=False, cache_hash=True)
 class Binary(Expr):
     """Arithmetic, bit operation or comparison of two values of one dtype."""
 
@@ -201,7 +201,7 @@ class Binary(Expr):
     dtype: DType
 
 
-@frozen(order=False)
+@frozen(order=False, cache_hash=True)
 class Call(Expr):
     """A named function of the dialect; `passkit.ast.FUNCTIONS` has those of every dialect."""
 
@@ -210,7 +210,7 @@ class Call(Expr):
     dtype: DType
 
 
-@frozen(order=False)
+@frozen(order=False, cache_hash=True)
 class Cast(Expr):
     """Conversion: out-of-range float to integer saturates, NaN gives 0."""
 
@@ -218,7 +218,7 @@ class Cast(Expr):
     dtype: DType
 
 
-@frozen(order=False)
+@frozen(order=False, cache_hash=True)
 class Select(Expr):
     """``a`` where the condition holds, else ``b``; only the chosen arm's loads happen."""
 

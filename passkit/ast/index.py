@@ -66,6 +66,10 @@ def _extent(x: Expr) -> Extent:
 
 def add(a: Sum, b: Sum, scale: Extent = 1) -> Sum:
     """``a + scale*b``."""
+    if not b.terms:
+        return Sum(a.terms, a.constant + b.constant * scale)
+    if not a.terms and scale == 1:
+        return Sum(b.terms, a.constant + b.constant)
     terms = dict(a.terms)
     for atom, c in b.terms:
         terms[atom] = terms.get(atom, 0) + c * scale
@@ -74,6 +78,8 @@ def add(a: Sum, b: Sum, scale: Extent = 1) -> Sum:
 
 def times(a: Sum, factor: Extent) -> Sum:
     """``a * factor``."""
+    if not a.terms or factor == 1:
+        return Sum(a.terms, a.constant * factor)
     return _sum({atom: c * factor for atom, c in a.terms}, a.constant * factor)
 
 

@@ -12,7 +12,7 @@ from tests.fuzzing import Failure
 from tests.minimising import minimised
 from tests.random_graphs import random_case
 
-COUNT, BATCH = 100, 50
+COUNT, BATCH = 60, 30
 
 
 @pytest.mark.slow

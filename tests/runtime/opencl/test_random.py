@@ -12,7 +12,7 @@ from tests.opencl import needed
 from tests.random_graphs import random_case
 
 needed()
-COUNT, BATCH = 100, 50
+COUNT, BATCH = 60, 30
 
 
 @pytest.mark.slow
