@@ -153,7 +153,8 @@ static inline {t}{n} keep_{t}{n}({t}{n} old, {t}{n} new, long left) {{
 }}
 """
 
-KERNEL = "__kernel void {name}({params}, __local uchar *scratch, __local void *joined)"
+# Local memory begins where numbers of its type may: bytes would begin anywhere, on a GPU off those.
+KERNEL = "__kernel void {name}({params}, __local ulong2 *scratch, __local ulong2 *joined)"
 
 
 def _vector_functions() -> str:
@@ -249,7 +250,10 @@ OPENCL = register_dialect(
         buffer="__global {const}{type} *restrict {name}",
         aliased="__global {const}{type} *{name}",
         size="const long {name}",
-        scratch="__local {type} *const {name} = (__local {type} *)(scratch + {offset});",
+        scratch=(
+            "__local {type} *const {name} = "
+            "(__local {type} *)((__local uchar *)scratch + {offset});"
+        ),
         grid="for (long {var} = get_group_id(0); {var} < {stop}; {var} += get_num_groups(0))",
         warp="for (long {var} = {start}; {var} < {stop}; ++{var})",
         lane=(

@@ -162,7 +162,7 @@ def test_state_stays_where_it_is() -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
-    assert allocated() - held < 4096 and peak < 4096
+    assert allocated() - held < 10_000 and peak < 4096, "less than 16 bytes a step"
     assert {n: a.ctypes.data for n, a in exe.state.arrays.items()} == before
     assert last < first and all((start[n] != a).any() for n, a in exe.state.arrays.items())
 

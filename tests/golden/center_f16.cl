@@ -1,4 +1,4 @@
-__kernel void center_f16(__global const ushort *restrict x0, __global ushort *restrict y0, const long n0, const long n1, const long n2, const long n3, __local uchar *scratch, __local void *joined) {
+__kernel void center_f16(__global const ushort *restrict x0, __global ushort *restrict y0, const long n0, const long n1, const long n2, const long n3, __local ulong2 *scratch, __local ulong2 *joined) {
   for (long tile = get_group_id(0); tile < n3; tile += get_num_groups(0)) {
     const long i0_end = tile * n1 + n1 < n0 ? tile * n1 + n1 : n0;
     for (long i0 = tile * n1; i0 < i0_end; ++i0) {

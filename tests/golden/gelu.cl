@@ -1,4 +1,4 @@
-__kernel void gelu(__global const float *restrict x0, __global float *restrict y0, const long n0, const long n1, __local uchar *scratch, __local void *joined) {
+__kernel void gelu(__global const float *restrict x0, __global float *restrict y0, const long n0, const long n1, __local ulong2 *scratch, __local ulong2 *joined) {
   for (long tile = get_group_id(0); tile < n1; tile += get_num_groups(0)) {
     const long low = tile * 8192;
     const long high = low + 8192 < n0 ? low + 8192 : n0;

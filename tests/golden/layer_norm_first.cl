@@ -1,8 +1,8 @@
-__kernel void layer_norm_first(__global const float *restrict x0, __global const float *restrict x1, __global const float *restrict x2, __global float *restrict y0, const long n0, const long n1, const long n2, __local uchar *scratch, __local void *joined) {
-  __local float *const s0 = (__local float *)(scratch + 0);
-  __local float *const s1 = (__local float *)(scratch + 2048);
-  __local float *const s2 = (__local float *)(scratch + 4096);
-  __local float *const s3 = (__local float *)(scratch + 6144);
+__kernel void layer_norm_first(__global const float *restrict x0, __global const float *restrict x1, __global const float *restrict x2, __global float *restrict y0, const long n0, const long n1, const long n2, __local ulong2 *scratch, __local ulong2 *joined) {
+  __local float *const s0 = (__local float *)((__local uchar *)scratch + 0);
+  __local float *const s1 = (__local float *)((__local uchar *)scratch + 2048);
+  __local float *const s2 = (__local float *)((__local uchar *)scratch + 4096);
+  __local float *const s3 = (__local float *)((__local uchar *)scratch + 6144);
   for (long tile = get_group_id(0); tile < n2; tile += get_num_groups(0)) {
     const long low = tile * 512;
     const long high = low + 512 < n0 ? low + 512 : n0;

@@ -1,5 +1,5 @@
-__kernel void packed(__global const float *restrict x0, __global const float *restrict x1, __global const double *restrict x2, __global const float *restrict x3, __global const float *restrict x4, __global float *restrict y0, __global float *restrict y1, __global double *restrict y2, __global float *restrict y3, __global float *restrict y4, const long n0, const long n1, const long n2, const long n3, const long n4, const long n5, const long n6, const long n7, const long n8, const long n9, const long n10, const long n11, __local uchar *scratch, __local void *joined) {
-  __local double *const s0 = (__local double *)(scratch + 0);
+__kernel void packed(__global const float *restrict x0, __global const float *restrict x1, __global const double *restrict x2, __global const float *restrict x3, __global const float *restrict x4, __global float *restrict y0, __global float *restrict y1, __global double *restrict y2, __global float *restrict y3, __global float *restrict y4, const long n0, const long n1, const long n2, const long n3, const long n4, const long n5, const long n6, const long n7, const long n8, const long n9, const long n10, const long n11, __local ulong2 *scratch, __local ulong2 *joined) {
+  __local double *const s0 = (__local double *)((__local uchar *)scratch + 0);
   for (long block = get_group_id(0); block < n11; block += get_num_groups(0)) {
     if (block < n1) {
       const long tile = block;

@@ -1,5 +1,5 @@
-__kernel void phased_phase0(__global const float *restrict x0, __global const float *restrict y0, __global float *restrict y1, const long n0, const long n1, const long n2, const long n3, const long n4, __local uchar *scratch, __local void *joined) {
-  __local float *const s0 = (__local float *)(scratch + 0);
+__kernel void phased_phase0(__global const float *restrict x0, __global const float *restrict y0, __global float *restrict y1, const long n0, const long n1, const long n2, const long n3, const long n4, __local ulong2 *scratch, __local ulong2 *joined) {
+  __local float *const s0 = (__local float *)((__local uchar *)scratch + 0);
   for (long tile = get_group_id(0); tile < n2; tile += get_num_groups(0)) {
     const long low = tile * 300;
     const long high = low + 300 < n0 ? low + 300 : n0;
@@ -69,7 +69,7 @@ __kernel void phased_phase0(__global const float *restrict x0, __global const fl
     }
   }
 }
-__kernel void phased_phase1(__global const float *restrict x0, __global float *restrict y0, __global const float *restrict y1, const long n0, const long n1, const long n2, const long n3, const long n4, __local uchar *scratch, __local void *joined) {
+__kernel void phased_phase1(__global const float *restrict x0, __global float *restrict y0, __global const float *restrict y1, const long n0, const long n1, const long n2, const long n3, const long n4, __local ulong2 *scratch, __local ulong2 *joined) {
   for (long tile = get_group_id(0); tile < n4; tile += get_num_groups(0)) {
     const long i0_end = tile * n3 + n3 < n1 ? tile * n3 + n3 : n1;
     for (long i0 = tile * n3; i0 < i0_end; ++i0) {

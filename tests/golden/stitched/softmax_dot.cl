@@ -1,6 +1,6 @@
-__kernel void softmax_dot(__global const float *restrict x0, __global const float *restrict x1, __global float *restrict y0, const long n0, const long n1, const long n2, __local uchar *scratch, __local void *joined) {
-  __local float *const s0 = (__local float *)(scratch + 0);
-  __local float *const s1 = (__local float *)(scratch + 2048);
+__kernel void softmax_dot(__global const float *restrict x0, __global const float *restrict x1, __global float *restrict y0, const long n0, const long n1, const long n2, __local ulong2 *scratch, __local ulong2 *joined) {
+  __local float *const s0 = (__local float *)((__local uchar *)scratch + 0);
+  __local float *const s1 = (__local float *)((__local uchar *)scratch + 2048);
   for (long tile = get_group_id(0); tile < n1; tile += get_num_groups(0)) {
     {
       const long row_end = tile * 8 + 8 < n0 ? tile * 8 + 8 : n0;

@@ -1,5 +1,5 @@
-__kernel void softmax_last(__global const float *restrict x0, __global float *restrict y0, const long n0, const long n1, const long n2, const long n3, __local uchar *scratch, __local void *joined) {
-  __local float *const s0 = (__local float *)(scratch + 0);
+__kernel void softmax_last(__global const float *restrict x0, __global float *restrict y0, const long n0, const long n1, const long n2, const long n3, __local ulong2 *scratch, __local ulong2 *joined) {
+  __local float *const s0 = (__local float *)((__local uchar *)scratch + 0);
   for (long tile = get_group_id(0); tile < n3; tile += get_num_groups(0)) {
     const long i0_end = tile * n1 + n1 < n0 ? tile * n1 + n1 : n0;
     for (long i0 = tile * n1; i0 < i0_end; ++i0) {
