@@ -56,7 +56,7 @@ LET = re.compile(r"const (?:int64_t|long) (\w+) = (\d+);")
 FOR = re.compile(r"for \(\w+ (\w+) = [^;]*; \1 < (\w+);")
 FIXED = re.compile(r"fixed_lanes<(\d+)>\(\[&\]\(int64_t (\w+)")
 LANES = re.compile(r"lanes\(\w+, (\w+), \[&\]\(int64_t (\w+)")
-PLACE = re.compile(r"\*const (s\d+) = \([^)]*\)\(scratch \+ (\d+)\);")
+PLACE = re.compile(r"\*const (s\d+) = \([^)]*\)\((?:\([^)]*\))?scratch \+ (\d+)\);")
 INDEX = re.compile(r"\b(s\d+)(?:\[([^\]]+)\]| \+ ([^,)]+))")
 TOTAL = re.compile(r"\((s\d+), (high - low)\)")
 

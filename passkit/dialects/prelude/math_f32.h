@@ -18,7 +18,7 @@ template <int L> inline constexpr bool together = L <= 64;
 template <int L> inline constexpr bool together = whole<float, L>;
 #endif
 #define PK_FUNCTION_F32(name)                                                                      \
-    template <int L> PK_FUNCTION f32<L> name(f32<L> x) {                                           \
+    template <int L> PK_FN f32<L> name(f32<L> x) {                                                 \
         if constexpr (together<L>) return name##_part(x);                                          \
         else return f32<L>::of(name(x.s.lo), name(x.s.hi));                                        \
     }                                                                                              \
@@ -561,7 +561,7 @@ template <int L> PK_FN f32<L> pow_part(f32<L> x, f32<L> y) {
 }
 
 #define PK_FUNCTION2_F32(name)                                                                     \
-    template <int L> PK_FUNCTION f32<L> name(f32<L> x, f32<L> y) {                                 \
+    template <int L> PK_FN f32<L> name(f32<L> x, f32<L> y) {                                       \
         if constexpr (whole<float, L>) return name##_part(x, y);                                   \
         else return f32<L>::of(name(x.s.lo, y.s.lo), name(x.s.hi, y.s.hi));                        \
     }                                                                                              \

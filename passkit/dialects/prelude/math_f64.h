@@ -11,7 +11,7 @@ template <int L> using f64 = simd<double, L>;
 template <int L> using i64 = simd<int64_t, L>;
 
 #define PK_FUNCTION_F64(name)                                                                      \
-    template <int L> PK_FUNCTION f64<L> name(f64<L> x) {                                           \
+    template <int L> PK_FN f64<L> name(f64<L> x) {                                                 \
         if constexpr (whole<double, L>) return name##_part(x);                                     \
         else return f64<L>::of(name(x.s.lo), name(x.s.hi));                                        \
     }                                                                                              \
@@ -46,7 +46,7 @@ double atan2(double, double);
 }
 }  // namespace libm
 #define PK_LIBM_F64(name)                                                                          \
-    template <int L> PK_FUNCTION f64<L> name(f64<L> x) {                                           \
+    template <int L> PK_FN f64<L> name(f64<L> x) {                                                 \
         if constexpr (L > 16) return f64<L>::of(name(x.s.lo), name(x.s.hi));                       \
         else {                                                                                     \
             double r[16];                                                                          \
@@ -57,7 +57,7 @@ double atan2(double, double);
     }                                                                                              \
     PK_LAZY double name(double x) { return libm::name(x); }
 #define PK_LIBM2_F64(name)                                                                         \
-    template <int L> PK_FUNCTION f64<L> name(f64<L> x, f64<L> y) {                                 \
+    template <int L> PK_FN f64<L> name(f64<L> x, f64<L> y) {                                       \
         if constexpr (L > 16) return f64<L>::of(name(x.s.lo, y.s.lo), name(x.s.hi, y.s.hi));       \
         else {                                                                                     \
             double r[16], s[16];                                                                   \

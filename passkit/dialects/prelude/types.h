@@ -9,15 +9,16 @@
 #include <stdint.h>
 
 #pragma GCC diagnostic ignored "-Wpsabi"
+// Everything is part of the code that calls it, so that values stay in registers and calls overlap;
+// or compiled once, where kernels need not be fast.
+#ifdef PK_CALL_FUNCTIONS
+#define PK_INLINE
+#define PK_FN static inline
+#define PK_MEMBER inline
+#else
 #define PK_INLINE __attribute__((always_inline))
 #define PK_FN static inline __attribute__((always_inline))
 #define PK_MEMBER inline __attribute__((always_inline))
-// A function of mathematics: part of the code that calls it, where constants stay in registers and
-// several calls overlap; or compiled once, where kernels need not be fast.
-#ifdef PK_CALL_FUNCTIONS
-#define PK_FUNCTION static __attribute__((noinline, unused))
-#else
-#define PK_FUNCTION PK_FN
 #endif
 
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) &&                      \
