@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -49,12 +50,13 @@ SETTINGS = {
     "eager": "PyTorch, inference_mode, operators one by one",
     "compile": "torch.compile(fullgraph=True, dynamic=False), inference_mode",
     "autotune": "the same with mode='max-autotune'",
-    "jax": "jax.jit on the first GPU, float32",
+    "jax": "jax.jit on the first GPU, float32, JAX_DEFAULT_MATMUL_PRECISION=highest",
     "cupy": "CuPy, operators one by one",
     "foreach, fused": "Adam by PyTorch's operators on lists, and by its own kernel",
     "training": "as in train.py, on the device: feeds there, a step ends when the device is idle; "
     "scan is jax with lax.scan",
 }
+os.environ.setdefault("JAX_DEFAULT_MATMUL_PRECISION", "highest")  # else its products round to tf32
 BATCH_SECONDS, ROUNDS = 0.2, 5
 PACKAGES = ("passkit", "pycuda", "cuda-bindings", "nvidia-cuda-nvrtc", "torch", "jax", "numpy",
             "cupy-cuda13x", "cupy-cuda12x")  # fmt: skip

@@ -44,6 +44,7 @@ def adam_row(
     """A row: each rival's error and seconds of a step, or why there are none."""
     row: dict[str, Any] = {"row": label}
     drawn = [adam.gradients(sizes, seed) for seed in range(2)]
+    wanted = adam_wanted(sizes)
     for name, build in adam.RIVALS.items():
         try:
             rival = build(sizes, 1, "cuda")
@@ -52,7 +53,7 @@ def adam_row(
             continue
         given = [_prepared(rival.prepare(gs), own, to_device) for gs in drawn]
         rival.step(given[0])
-        error = adam_error(rival.parameters(), sizes)
+        error = adam_error(rival.parameters(), wanted)
         if not error <= TOLERANCE["adam"]:
             row[name] = {"wrong": error}
             continue
@@ -63,15 +64,19 @@ def adam_row(
     return row
 
 
-def adam_error(found: Sequence[np.ndarray], sizes: Sequence[int]) -> float:
-    """The largest error of parameters after a step, by float64 and their root mean square."""
-    gs = adam.gradients(sizes, 0)
-    wide = [[x.astype(np.float64) for x in xs] for xs in (*adam.begin(sizes), gs)]
+def adam_wanted(sizes: Sequence[int]) -> list[np.ndarray]:
+    """Parameters after a step, in float64."""
+    arrays = (*adam.begin(sizes), adam.gradients(sizes, 0))
+    wide = [[x.astype(np.float64) for x in xs] for xs in arrays]
+    return [adam.updated(*old, np.sqrt)[0] for old in zip(*wide, strict=True)]
+
+
+def adam_error(found: Sequence[np.ndarray], wanted: Sequence[np.ndarray]) -> float:
+    """The largest error of parameters after a step, by the wanted and their root mean square."""
     worst = 0.0
-    for one, *old in zip(found, *wide, strict=True):
-        wanted = adam.updated(*old, np.sqrt)[0]
-        scale = np.abs(wanted) + np.sqrt(np.mean(wanted**2))
-        worst = max(worst, float(np.max(np.abs(one - wanted) / scale)))
+    for one, right in zip(found, wanted, strict=True):
+        scale = np.abs(right) + np.sqrt(np.mean(right**2))
+        worst = max(worst, float(np.max(np.abs(one - right) / scale)))
     return worst
 
 

@@ -61,12 +61,16 @@ def torch_functions() -> Any:
     """torch under the names that the losses use."""
     import torch
 
+    # torch.compile forgets the default device of numbers that nothing else is made from.
+    here = {"device": torch.get_default_device()}
+
     class Functions:
         matmul, exp, log, tanh = torch.matmul, torch.exp, torch.log, torch.tanh
         sigmoid, square, sqrt, rsqrt = torch.sigmoid, torch.square, torch.sqrt, torch.rsqrt
         where, stack, mean, sum = torch.where, torch.stack, torch.mean, torch.sum
         concat, reshape, transpose = torch.cat, torch.reshape, torch.permute
-        zeros, ones, arange = torch.zeros, torch.ones, torch.arange
+        zeros, ones = partial(torch.zeros, **here), partial(torch.ones, **here)
+        arange = partial(torch.arange, **here)
         softmax = staticmethod(partial(torch.softmax, dim=-1))
         take = staticmethod(lambda x, i: x[i])
 

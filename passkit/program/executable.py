@@ -93,7 +93,7 @@ class Executable:
         key = plans.plan_key(graph, options, self._measured)
         table = None
         if key is not None and not plans.has_planned():
-            table = plans.recall(key, graph, self.state.arrays)
+            table = plans.recall(key, graph, self.state.memory)
             if table is None:  # a key means target="cpu", and nobody has made a context
                 prefetch()  # at once: the launcher takes as long as planning and the kernels
         if table is not None:
@@ -176,7 +176,7 @@ class Executable:
             for n, (d, s) in zip(_outputs(self.source_graph), table.outputs, strict=True)
         )
         specs = [InputSpec(s.name, s.dtype.numpy, tuple(map(_dim, s.shape))) for s in self.inputs]
-        lock = self.state.lock if self.state.arrays else None
+        lock = self.state.lock if self.state.memory else None
         device = self._device_runtime()
         self._device = device
         if device is not None:
@@ -185,6 +185,8 @@ class Executable:
             found = device.said, device.find, lock, device.make
             self._run: Any = DeviceProgram(specs, self._bind, *found)
         else:
+            if lock:
+                self.state.pin()
             self._run = make_program(specs, len(self.outputs), self._bind, lock)
         self.run_positional = self._run.run_positional
         self.__call__ = self._run  # type: ignore[method-assign]

@@ -88,7 +88,7 @@ class _Assembly:
         constants = [n for n in graph.nodes if n.op is not None and n.op.name == "constant"]
         self.constants = [constant_array(n.params["value"]) for n in constants]
         self.first_state = len(self.constants)
-        self.constants += [state.arrays[n.name] for n in graph.states]
+        self.constants += [state.memory[n.name] for n in graph.states]
 
     def program(self) -> Program:
         g = self.graph

@@ -73,7 +73,7 @@ class Bound(BoundProgram):
     @contextmanager
     def running(self) -> Iterator[None]:
         """Inside, steps can be run. Raises: DeviceError."""
-        with self.device.used("a call"):
+        with super().running():
             try:
                 yield
             except BaseException:

@@ -22,7 +22,8 @@ class Cell:
     """The bytes of a place. ``on_host`` and ``on_device`` say where they are up to date.
 
     ``array`` is flat and of bytes; it and ``buffer`` have room for ``most``, of which ``nbytes``
-    are in use. ``busy`` is the last transfer from or to the array.
+    are in use. ``busy`` is the last transfer from or to the array. What ``stays`` is used on the
+    device by later calls.
     """
 
     most: int
@@ -32,6 +33,15 @@ class Cell:
     on_host: bool = False
     on_device: bool = False
     busy: Any = None
+    stays: bool = False
+
+
+def cell_of(array: Any, filled: bool = True, stays: bool = False) -> Cell:
+    """A place whose bytes are those of a contiguous array, on the host or the device."""
+    if isinstance(array, Resident):
+        return Cell(array.nbytes, array.nbytes, buffer=array, on_device=filled)
+    flat = array.reshape(-1).view(np.uint8)
+    return Cell(array.nbytes, array.nbytes, flat, on_host=filled, stays=stays)
 
 
 class Memory:
@@ -136,7 +146,7 @@ class Memory:
         one, other = self.cell(source.place), self.cell(target.place)
         if one.nbytes == 0 or one is other:
             other.on_host = True
-        elif other.array is None:
+        elif other.array is None or (other.stays and one.on_device):
             filled = self.read(source)
             self.noted(self.queue.copy(self.written(target), filled, one.nbytes))
         elif one.on_host:

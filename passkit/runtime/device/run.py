@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-
 from passkit.runtime.device.host import host_routine
-from passkit.runtime.device.memory import Cell, Memory, Place
+from passkit.runtime.device.memory import Cell, Memory, Place, cell_of
 from passkit.runtime.device.pool import Pool
 from passkit.runtime.device.queue import Queue
-from passkit.runtime.device.resident import Resident
+from passkit.runtime.device.variables import Variables
 from passkit.runtime.program import Alias, Copy, Launch, Library, Program, Python, Ref, Step
 from passkit.runtime.state import State
 from passkit.values.size import Extent, Shape, evaluate
@@ -21,15 +19,8 @@ from passkit.values.size import Extent, Shape, evaluate
 Action = Callable[[Memory], None]
 
 
-def cell_of(array: Any, filled: bool = True) -> Cell:
-    """A place whose bytes are those of a contiguous array, on the host or the device."""
-    if isinstance(array, Resident):
-        return Cell(array.nbytes, array.nbytes, buffer=array, on_device=filled)
-    return Cell(array.nbytes, array.nbytes, array.reshape(-1).view(np.uint8), on_host=filled)
-
-
 class DeviceTable:
-    """A program's constants, which are taken to the device once, and its state, which changes.
+    """A program's constants, which are taken to the device once, and its variables, which stay.
 
     ``counts`` are what its runs count, by name. It does not hold the program, by which it is found.
     """
@@ -37,10 +28,12 @@ class DeviceTable:
     def __init__(self, program: Program, device: Any, pool: Pool, state: State) -> None:
         self.device, self.pool = device, pool
         self.counts: dict[str, Any] = {}
-        changing = {id(a) for a in state.arrays.values()}
+        names = {id(a): n for n, a in state.memory.items()}
         arrays = {("constant", k): a for k, a in enumerate(program.constants)}
-        self.states = {p: a for p, a in arrays.items() if id(a) in changing}
-        self.constants = {p: cell_of(a) for p, a in arrays.items() if id(a) not in changing}
+        self.state, self.variables = state, Variables.of(state, device)
+        self.names = {p: names[id(a)] for p, a in arrays.items() if id(a) in names}
+        self.constants = {p: cell_of(a) for p, a in arrays.items() if p not in self.names}
+        self.changing = {p: self.variables.add(n, arrays[p]) for p, n in self.names.items()}
 
 
 class BoundProgram(ABC):
@@ -68,7 +61,7 @@ class BoundProgram(ABC):
         return tuple(map(self.number, shape))
 
     def __call__(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> tuple[int, int]:
-        """Fill ``outputs`` and the state; when this returns, all is done.
+        """Fill ``outputs``, change variables; when this returns, all is done.
 
         The bytes that went to the device and came back are returned.
         """
@@ -79,20 +72,22 @@ class BoundProgram(ABC):
             memory.finish()
         return memory.uploaded, memory.downloaded
 
-    def running(self) -> AbstractContextManager[Any]:
-        """Inside, steps can be run."""
-        return nullcontext()
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Inside, steps can be run. Raises: DeviceError."""
+        table = self.table
+        with table.device.used("a call"), table.variables.used(table.state, table.names.values()):
+            yield
 
     def memory(self, inputs: Sequence[Any], outputs: Sequence[Any], queue: Queue) -> Memory:
-        """The places of a call: its arrays, the constants and the state."""
+        """The places of a call: its arrays, the constants and the variables."""
         table = self.table
         cells: dict[Place, Cell] = dict(table.constants)
         cells.update({("input", k): cell_of(a) for k, a in enumerate(inputs)})
         results = {("output", k): cell_of(a, filled=False) for k, a in enumerate(outputs)}
-        results.update({p: cell_of(a) for p, a in table.states.items()})
-        wanted = list(results)
+        wanted, own = list(results), cells | results | table.changing
         return Memory(
-            *(table.pool, queue, cells | results, wanted, self.slots, self.number, self.nbytes)
+            *(table.pool, queue, own, wanted, self.slots, self.number, self.nbytes)
         )
 
     def nbytes(self, ref: Ref) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from importlib import import_module
 from threading import RLock
@@ -116,6 +117,10 @@ class Device:
         """Another queue, which measures what it does."""
         properties = pyopencl().command_queue_properties.PROFILING_ENABLE
         return Queue(pyopencl().CommandQueue(self.context, properties=properties))
+
+    def used(self, doing: str) -> AbstractContextManager[None]:
+        """Inside, it can be used. Its library needs nothing for that."""
+        return nullcontext()
 
     @property
     def fingerprint(self) -> str:

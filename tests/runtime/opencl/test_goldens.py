@@ -10,6 +10,7 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.dialects import dialect_of
+from passkit.runtime.opencl.device import device
 from tests.opencl import BLOCKS, groups_of, needed, steps_of
 from tests.test_stitched import PROGRAMS, feeds_of, together
 
@@ -57,6 +58,8 @@ def test_a_missing_barrier_is_found(rng: Any, monkeypatch: pytest.MonkeyPatch) -
     """A fold that no item waits for gives other numbers, and so does one that stops too early."""
     from passkit.passes import codegen
 
+    if not device().limits.is_cpu:
+        pytest.skip("items of a GPU go in step, so that it may not matter there who waits")
     own = dialect_of("opencl")
     assert softmax_on("opencl", rng) < 1e-6
     for broken in (own.fold.replace("  barrier(CLK_LOCAL_MEM_FENCE);\n", ""),

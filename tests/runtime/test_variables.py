@@ -1,0 +1,151 @@
+"""Variables on a device: they stay there until the host asks, and nobody sees old ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.errors import FeedError
+from passkit.runtime.device.run import BoundProgram
+from tests.emulator.fake import faked
+
+o = pk.ops
+N = 1000
+TARGETS = ("cuda", pytest.param("opencl", marks=pytest.mark.opencl))
+
+
+@pytest.fixture(params=TARGETS)
+def target(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A target whose arrays are elsewhere: the fake driver's, or PoCL's."""
+    if request.param == "opencl":
+        pytest.importorskip("pyopencl", reason="the extra `opencl` is not installed")
+        yield "opencl"
+    else:
+        with faked():
+            yield "cuda"
+
+
+def adding(state: pk.State | None = None, target: str = "cpu", by: Any = 1.0) -> Any:
+    """A program that adds to a variable, in its place."""
+    total = pk.state("total", np.zeros(N, np.float32))
+    x = pk.var("x", (N,))
+    return pk.compile(pk.Graph([], [(total.node, total + x * by)]), state=state, target=target)
+
+
+def doubled(state: pk.State, target: str) -> Any:
+    """A program that reads the same variable."""
+    total = pk.state("total", np.zeros(N, np.float32))
+    return pk.compile(pk.Graph([total * 2]), state=state, target=target)
+
+
+def moved(exe: Any) -> tuple[int, int]:
+    """The bytes that a call took to the device and back."""
+    return exe.stats["bytes_uploaded"], exe.stats["bytes_downloaded"]
+
+
+def test_a_call_moves_feeds_alone(target: str) -> None:
+    """The first call takes a variable there, later ones find it; reading leaves it there."""
+    exe, x = adding(target=target), np.ones(N, np.float32)
+
+    exe(x=x)
+    assert moved(exe) == (8 * N, 0)
+    for n in (2, 3):
+        exe(x=x)
+        assert moved(exe) == (4 * N, 0)
+        assert set(exe.state["total"]) == {n}
+    exe.state["total"] = np.full(N, 10, np.float32)
+    exe(x=x)
+    assert moved(exe) == (8 * N, 0) and set(exe.state["total"]) == {11}
+
+
+def test_programs_of_a_device_share_them(target: str) -> None:
+    """What one wrote there the other reads there."""
+    shared = pk.State()
+    exe, other = adding(shared, target), doubled(shared, target)
+    exe(x=np.ones(N, np.float32))
+
+    assert set(other()[0]) == {2}
+    assert moved(other) == (0, 4 * N)
+
+
+def test_arrays_of_the_host_are_as_if_never_away(target: str, tmp_path: Any) -> None:
+    """Whoever has the arrays themselves may write to them; files have what the device wrote."""
+    exe, x = adding(target=target), np.ones(N, np.float32)
+    own = exe.state.arrays["total"]
+    exe(x=x)
+
+    assert exe.state.arrays["total"] is own and set(own) == {1}
+    own[...] = 5
+    exe(x=x)
+    exe.state.save(tmp_path / "s.npz")
+    assert set(own) == {6} == set(np.load(tmp_path / "s.npz")["total"])
+    exe(x=x)
+    exe.state.load(tmp_path / "s.npz")
+    exe(x=x)
+    assert set(exe.state["total"]) == {7}
+
+
+@pytest.mark.parametrize("host", ["cpu", "interpret"])
+def test_with_programs_of_the_host(target: str, host: str) -> None:
+    """Programs of the host and the device take turns, whichever was compiled first."""
+    x, shared = np.ones(N, np.float32), pk.State()
+    exe = adding(shared, target)
+    exe(x=x)
+    native = adding(shared, host)
+    reading = doubled(shared, host)
+
+    for n in (2, 4, 6):
+        native(x=x)
+        assert set(reading()[0]) == {2 * n}
+        exe(x=x)
+        assert set(reading()[0]) == {2 * n + 2}
+
+
+@pytest.mark.opencl
+def test_two_devices() -> None:
+    """Each gives back what the other one needs."""
+    pytest.importorskip("pyopencl", reason="the extra `opencl` is not installed")
+    shared, x = pk.State(), np.ones(N, np.float32)
+    with faked():
+        exes = [adding(shared, t) for t in ("cuda", "opencl")]
+        for n in range(6):
+            exes[n % 2](x=x)
+        assert set(shared["total"]) == {6}
+
+
+def test_copies_of_what_is_there(target: str) -> None:
+    """A variable's new value that a product or a feed has is copied where it is needed."""
+    a = pk.state("a", np.zeros((3, 4), np.float32))
+    b = pk.state("b", np.ones((3, 4), np.float32))
+    x = pk.var("x", (3, 4))
+    exe = pk.compile(pk.Graph([a + b], [(a.node, b), (b.node, x)]), target=target)
+    feeds = [np.full((3, 4), n, np.float32) for n in range(2, 6)]
+
+    found = [exe(x=f)[0][0, 0] for f in feeds]
+    assert found == [1, 3, 5, 7]
+    assert exe.state["a"][0, 0] == 4 and exe.state["b"][0, 0] == 5
+
+
+def test_a_call_that_fails(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the host knew before still holds, though a kernel had a buffer to write to."""
+    exe, x = adding(target=target), np.ones(N, np.float32)
+    whole = BoundProgram.memory
+
+    def failing(self: Any, *arguments: Any) -> Any:
+        memory = whole(self, *arguments)
+        monkeypatch.setattr(memory, "finish", lambda: 1 / 0)
+        return memory
+
+    monkeypatch.setattr(BoundProgram, "memory", failing)
+    with pytest.raises(ZeroDivisionError):
+        exe(x=x)
+    monkeypatch.undo()
+    assert set(exe.state["total"]) == {0}
+    exe(x=x)
+    assert set(exe.state["total"]) == {1}
+    with pytest.raises(FeedError, match="there is no variable 'sum'"):
+        exe.state["sum"]
