@@ -9,6 +9,7 @@ import shutil
 import tempfile
 import zlib
 from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
@@ -16,11 +17,12 @@ import numpy as np
 import pytest
 
 from tests import raised, workers
+from tests.libraries import QUICK
 from tests.workers import WORKER, Board
 
 raised.record(pytest)
 BOARD = pytest.StashKey[Board]()
-ASIDE, LOOK = 100, 1000
+ASIDE, LOOK = 100, 2000
 RAN = count(1)
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -105,8 +107,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     """Tell the other workers of the run, if there are any, what this one has met so far.
 
     Now and then what tests have left is put where the collector does not look: tests that collect
-    would look through it each time, which took a tenth of the whole run. It is looked through a few
-    times in a run, so that garbage is a few hundred megabytes at most.
+    would look through it each time, which took a tenth of the whole run. It is looked through
+    twice in a run, so that garbage is a few hundred megabytes at most.
     """
     done = yield
     item.config.stash[BOARD].post()
@@ -140,20 +142,34 @@ def rng(request: pytest.FixtureRequest) -> np.random.Generator:
     return np.random.default_rng(zlib.crc32(request.node.nodeid.encode()))
 
 
-@pytest.fixture
-def quick_kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kernels as they are written, every function called: they compile in a quarter of the time.
+@contextmanager
+def quick(config: pytest.Config) -> Iterator[None]:
+    """Inside, kernels are compiled as they are written, in a quarter of the time.
 
-    For tests of hundreds of kernels, whose meaning does not hang on the level. Longer commands
-    compile as users do: those of benchmarks/, and the tests with --every-dtype.
+    For tests of many kernels, whose meaning does not hang on the level. Longer commands compile as
+    users do: those of benchmarks/, and the tests with --every-dtype.
     """
-    if request.config.getoption("--every-dtype"):
-        return
     from passkit.runtime.native import compiler
 
-    quick = "-O0", "-DPK_CALL_FUNCTIONS"
-    flags = (*quick, *(f for f in compiler.KERNEL_FLAGS if not f.startswith("-O")))
-    monkeypatch.setattr(compiler, "KERNEL_FLAGS", flags)
+    with pytest.MonkeyPatch.context() as patch:
+        if not config.getoption("--every-dtype"):
+            flags = (*QUICK, *(f for f in compiler.KERNEL_FLAGS if not f.startswith("-O")))
+            patch.setattr(compiler, "KERNEL_FLAGS", flags)
+        yield
+
+
+@pytest.fixture
+def quick_kernels(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test whose kernels are compiled in a quarter of the time."""
+    with quick(request.config):
+        yield
+
+
+@pytest.fixture(scope="module")
+def quick_module(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The same for all of a file, whose kernels a fixture compiles together."""
+    with quick(request.config):
+        yield
 
 
 @pytest.fixture

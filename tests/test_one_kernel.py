@@ -103,7 +103,7 @@ GRAPHS = dict(graphs())
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _built() -> None:
+def _built(quick_module: None) -> None:
     """Compile the kernels of all graphs at once."""
     prebuild(GRAPHS.values())
 

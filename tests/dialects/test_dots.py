@@ -20,7 +20,7 @@ from passkit.values import dtype as dt
 from passkit.values.dtype import DType
 from tests.dialects.plain_c import PLAIN, call, compiled
 from tests.dialects.test_cuda import needs_compiler, said
-from tests.dialects.test_prelude import FLAGS, MACHINES, OTHERS
+from tests.dialects.test_prelude import OTHERS, options
 from tests.fences import fenced
 from tests.libraries import libraries
 
@@ -128,7 +128,7 @@ class Library:
 
 
 @pytest.fixture(scope="module")
-def machines() -> dict[str, Library]:
+def machines(request: pytest.FixtureRequest) -> dict[str, Library]:
     """The kernels in C++ for each instruction set."""
     jobs = []
     for machine in ("native", *OTHERS):
@@ -139,8 +139,8 @@ def machines() -> dict[str, Library]:
                       for t, wide in MIXED]
         text = "".join(texts)
         source = "".join(sections_of(text)) + f"namespace pk {{\n{text}}}\n"
-        options = [*FLAGS, *MACHINES[machine], "-fwrapv", "-Wno-unused-parameter"]
-        jobs.append((options, source))
+        own = [*options(request, machine), "-fwrapv", "-Wno-unused-parameter"]
+        jobs.append((own, source))
     return dict(zip(("native", *OTHERS), map(Library, libraries(jobs)), strict=True))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from ml_dtypes import bfloat16
 
-from tests.dialects.test_prelude import FLAGS, MACHINES, OTHERS, PRELUDE, Array, same_bits
+from tests.dialects.test_prelude import OTHERS, Array, options, same_bits
 from tests.libraries import libraries
 
 CHECKER = Path(__file__).with_name("half_checker.cpp")
@@ -31,11 +31,11 @@ def checker(request: pytest.FixtureRequest, checkers: dict[str, ctypes.CDLL]) ->
 
 
 @pytest.fixture(scope="module")
-def checkers() -> dict[str, ctypes.CDLL]:
+def checkers(request: pytest.FixtureRequest) -> dict[str, ctypes.CDLL]:
     """The same for all machines, compiled side by side."""
     names = ["native", *OTHERS]
-    options = [[*FLAGS, *MACHINES[m], "-O1", f"-I{PRELUDE}"] for m in names]
-    return dict(zip(names, libraries((each, CHECKER) for each in options), strict=True))
+    built = libraries((options(request, m), CHECKER) for m in names)
+    return dict(zip(names, built, strict=True))
 
 
 def run(checker: ctypes.CDLL, name: str, x: Array, out: Any) -> Array:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from passkit.dialects.reciprocal import reciprocal
-from tests.libraries import libraries
+from tests.libraries import QUICK, libraries
 
 PRELUDE = Path(__file__).parents[2] / "passkit" / "dialects"
 CHECKER = Path(__file__).with_name("prelude_checker.cpp")
@@ -25,10 +25,10 @@ FLAGS += ["-fno-exceptions", "-fno-rtti", "-mprefer-vector-width=512", "-shared"
 FLAGS += ["-Wall", "-Wextra", "-Werror"]
 X86 = platform.machine() == "x86_64"
 MACHINES = {
-    "native": ["-O3", "-march=native"],
-    "avx2": ["-O1", "-march=native", "-mno-avx512f"],
-    "sse": ["-O1", "-march=native", "-mno-avx512f", "-mno-avx2", "-DPK_CHECK_PLAIN"],
-    "x86-64": ["-O1", "-march=x86-64", "-DPK_CHECK_PLAIN"],
+    "native": ["-march=native"],
+    "avx2": ["-march=native", "-mno-avx512f"],
+    "sse": ["-march=native", "-mno-avx512f", "-mno-avx2", "-DPK_CHECK_PLAIN"],
+    "x86-64": ["-march=x86-64", "-DPK_CHECK_PLAIN"],
 }
 PARTS = {
     "native": ["float", "double", "core", "convert"],
@@ -125,16 +125,19 @@ class Checker:
         return y
 
 
+def options(request: pytest.FixtureRequest, machine: str) -> list[str]:
+    """How a machine's checkers are compiled: with --every-dtype at the level of users' kernels."""
+    level = ["-O3"] if request.config.getoption("--every-dtype") else QUICK
+    return [*FLAGS, *MACHINES[machine], *level, f"-I{PRELUDE}"]
+
+
 @pytest.fixture(scope="module")
-def checkers() -> dict[str, Checker]:
+def checkers(request: pytest.FixtureRequest) -> dict[str, Checker]:
     """A checker for each machine that the prelude is printed for, compiled side by side."""
     jobs = [(m, p) for m in ["native", *OTHERS] for p in PARTS[m]]
-
-    def options(machine: str, part: str) -> list[str]:
-        level = ["-O1"] if part in ("core", "convert") else []
-        return [*FLAGS, *MACHINES[machine], *level, f"-DPK_CHECK_{part.upper()}", f"-I{PRELUDE}"]
-
-    built = libraries((options(*job), CHECKER) for job in jobs)
+    built = libraries(
+        ([*options(request, m), f"-DPK_CHECK_{part.upper()}"], CHECKER) for m, part in jobs
+    )
     return {
         machine: Checker([lib for (m, _), lib in zip(jobs, built, strict=True) if m == machine])
         for machine in ["native", *OTHERS]

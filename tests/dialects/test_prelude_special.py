@@ -18,12 +18,10 @@ from passkit.runtime import incomplete, special
 from tests.dialects.test_prelude import (
     C_NAME,
     CHECKER,
-    FLAGS,
     FLOATS,
-    MACHINES,
-    PRELUDE,
     X86,
     Checker,
+    options,
     same_bits,
 )
 from tests.libraries import libraries
@@ -43,11 +41,10 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def checkers() -> dict[str, Checker]:
+def checkers(request: pytest.FixtureRequest) -> dict[str, Checker]:
     """The loops over special functions, compiled for each machine side by side."""
     names = ["native", *OTHERS]
-    options = [[*FLAGS, *MACHINES[m], "-O1", "-DPK_CHECK_SPECIAL", f"-I{PRELUDE}"] for m in names]
-    built = libraries((each, CHECKER) for each in options)
+    built = libraries(([*options(request, m), "-DPK_CHECK_SPECIAL"], CHECKER) for m in names)
     return {name: Checker([made]) for name, made in zip(names, built, strict=True)}
 
 

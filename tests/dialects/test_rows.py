@@ -25,7 +25,7 @@ GRAPHS = {
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _built() -> None:
+def _built(quick_module: None) -> None:
     """Compile all kernels at once."""
     prebuild(GRAPHS.values())
 

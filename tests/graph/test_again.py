@@ -11,6 +11,8 @@ import pytest
 import passkit as pk
 from passkit.graph.node import AS_READ, Node
 
+pytestmark = pytest.mark.usefixtures("quick_kernels")
+
 ops = pk.ops
 
 

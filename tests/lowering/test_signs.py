@@ -15,6 +15,8 @@ from passkit.lowering.signs import Signs
 from passkit.values import dtype as dt
 from tests.planned import plan
 
+pytestmark = pytest.mark.usefixtures("quick_kernels")
+
 X, Y, N = Var("x", dt.float32), Var("y", dt.float32), Var("n", dt.int32)
 
 

@@ -18,6 +18,8 @@ from tests.ops.central import differences
 from tests.planned import agrees, feeds_of, plan, prebuild
 from tests.teams import team_of
 
+pytestmark = pytest.mark.usefixtures("quick_kernels")
+
 ops = pk.ops
 
 TOGETHER = [

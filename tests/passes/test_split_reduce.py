@@ -12,6 +12,8 @@ import passkit as pk
 from tests.planned import agrees, plan, prebuild
 from tests.teams import team_of
 
+pytestmark = pytest.mark.usefixtures("quick_kernels")
+
 ops = pk.ops
 
 
