@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from passkit.ast import Binary, Load, Var
+from passkit.ast import Binary, Expr, Load, Var, size_of
 from passkit.ast.stage import Fold, Let, Loop, Prefetch, Running, Statement, Store
 from passkit.ast.walk import variables, walk
+from passkit.dialects.strides import Stride, moves_with, stride_of
 from passkit.dialects.totals import extreme_of, memory_of, partial_of, replaced
 
 if TYPE_CHECKING:
@@ -17,8 +18,11 @@ if TYPE_CHECKING:
 BLOCK, SEVERAL, ASKING, WAITING = 16, 4, 4, 8
 """How many turns of a loop over a folded axis a vector takes at a time: of one array; of several,
 whose rows must not push each other out of the first cache; where the rows of the next turns are
-asked for meanwhile, and rows a power of two apart share its few places; and where each turn waits
-longer for the one before, as extremes do."""
+asked for meanwhile, and rows a power of two apart share its few places; and where they are known
+not to, and each turn waits longer for the one before, as extremes do. Sums take their rows in the
+same order wherever they are."""
+SHARING = 4096
+"""Rows so many bytes apart have the same places of the first cache."""
 
 
 def may_block(loop: LaneLoop, serial: Loop) -> bool:
@@ -58,6 +62,9 @@ def print_blocked(loop: LaneLoop, serial: Loop) -> None:
     totals = {var: memory_of(f) for var, f in folds.items()}
     loop.lanes = evolve(loop.lanes, varying=loop.lanes.varying | totals.keys())
     turns = _num_turns(loop, serial)
+    if not turns.isdigit():
+        body.line(v.local.format(name=f"{var}_turns", value=turns))
+        turns = f"{var}_turns"
     body.open(v.block.format(var=var, start=start, stop=stop, turns=turns))
     body.line(v.block_end.format(var=var, stop=stop, turns=turns))
     front = len(body.lines)
@@ -84,16 +91,29 @@ def print_blocked(loop: LaneLoop, serial: Loop) -> None:
     body.close()
 
 
-def _num_turns(loop: LaneLoop, serial: Loop) -> int:
+def _num_turns(loop: LaneLoop, serial: Loop) -> str:
     """How many turns a vector takes at a time."""
-    body = loop.stage.body
-    arrays = {x.buffer for x in _read_anew(loop, serial)}
+    body, rows = loop.stage.body, _read_anew(loop, serial)
+    arrays = {x.buffer for x in rows}
     if len(arrays | {s.buffer for s in body if isinstance(s, Store)}) > 1:
-        return SEVERAL
+        return str(SEVERAL)
     if not any(isinstance(s, Prefetch) for s in body):
-        return BLOCK
-    waits = any(isinstance(s, Fold) and extreme_of(s) for s in body)
-    return WAITING if waits else ASKING
+        return str(BLOCK)
+    if not any(isinstance(s, Fold) and extreme_of(s) for s in body):
+        return str(ASKING)
+    strides = {stride_of(x.index, serial.var, moves_with(serial.var)) for x in rows}
+    return _of_extremes(loop, strides, SHARING // rows[0].dtype.nbytes)
+
+
+def _of_extremes(loop: LaneLoop, strides: set[Stride | None], page: int) -> str:
+    """The turns of extremes of rows, by how far these are from each other."""
+    stride, *others = strides
+    if others or stride is None or (isinstance(stride, int) and stride % page == 0):
+        return str(ASKING)
+    if isinstance(stride, int):
+        return str(WAITING)
+    step = stride if isinstance(stride, Expr) else size_of(stride)
+    return f"{loop.scalars.expr(step % page)} ? {WAITING} : {ASKING}"
 
 
 def _read_anew(loop: LaneLoop, serial: Loop) -> list[Load]:

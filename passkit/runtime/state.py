@@ -45,7 +45,10 @@ class State:
 
     @property
     def arrays(self) -> dict[str, Any]:
-        """The arrays themselves, to read and to write: devices give back what they have."""
+        """The arrays themselves, to read and to write: devices give back what they have.
+
+        After a call on a device they are out of date, until someone asks for them again.
+        """
         self.bring()
         return self.memory
 
