@@ -43,7 +43,7 @@ def test_random_graphs_equal_their_meaning(first: int) -> None:
 @pytest.mark.slow
 def test_random_graphs_block_by_block() -> None:
     """The kernels' own statements mean the same, and leave no order of threads open."""
-    cases = [random_case(seed) for seed in range(5000, 5070)]
+    cases = [random_case(seed) for seed in range(5000, 5040)]
 
     failures = [Failure(c, what) for c in cases if (what := check_blocks(c)) is not None]
 

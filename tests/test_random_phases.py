@@ -48,11 +48,10 @@ def agrees(graph: pk.Graph, exe: Any) -> int:
     return max((len(k.phases) for k in exe.kernels), default=0)
 
 
-@pytest.mark.parametrize("first", range(0, 40, 20))
-def test_block_by_block(first: int) -> None:
+def test_block_by_block() -> None:
     """Every load has a value, no two tiles of a phase meet in one place, the results are right."""
     target, phases = evolve(target_of("blocks"), **SMALL), []
-    for seed in range(first, first + 20):
+    for seed in range(20):
         graph, names = random_phases(seed)
         phases.append(agrees(graph, pk.compile(graph, target=target, keep_together=names)))
 
@@ -74,11 +73,10 @@ def test_with_short_chunks(short_chunks: None, dialect: str, lanes: int) -> None
     assert sum(n > 2 for n in phases) > 4
 
 
-@pytest.mark.parametrize("first", range(0, 40, 20))
-def test_groups_that_were_refused(first: int) -> None:
+def test_groups_that_were_refused() -> None:
     """Products, movement and folds at random, with little scratch: what is connected is one."""
     target, phases = evolve(target_of("blocks"), **{**SMALL, "scratch": 512}), []
-    for seed in range(first, first + 20):
+    for seed in range(20):
         graph, names = random_stitch(seed)
         exe = pk.compile(graph, target=target, keep_together=names)
         test_random_stitches.agree(graph, exe)
