@@ -233,6 +233,12 @@ def test_a_mismatch_is_seen() -> None:
     assert mismatch(one * np.nan, Value(one, np.array([1e-6]))) is not None
     assert mismatch(one * np.nan, Value(one * np.nan)) is None
     assert "not float32[1]" in str(mismatch(one.astype(int), Value(one)))
+    most, bound = np.full(1, np.finfo(np.float32).max), np.array([1e-9])
+    assert mismatch(most, Value(one * np.inf, bound)) is None
+    assert mismatch(one * np.inf, Value(most, bound)) is None
+    assert mismatch(-most, Value(one * np.inf, bound)) is not None
+    assert mismatch(most, Value(one * np.inf)) is not None
+    assert mismatch(most / 2, Value(one * np.inf, bound)) is not None
 
 
 def test_a_case_without_faults_passes() -> None:
