@@ -108,7 +108,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
     Now and then what tests have left is put where the collector does not look: tests that collect
     would look through it each time, which took a tenth of the whole run. It is looked through
-    twice in a run, so that garbage is a few hundred megabytes at most.
+    twice in a run, so that cycles of arrays are given back.
     """
     done = yield
     item.config.stash[BOARD].post()

@@ -109,13 +109,19 @@ def as_json(rows: Iterable[Row]) -> list[dict[str, Any]]:
     return [asdict(row) for row in rows]
 
 
-def tests(*paths: str, only: str = "", mark: str = "", timeout: float = 1800.0) -> Figure:
-    """Run tests by path, and by `pytest -k` and `-m`; met when all are there and pass."""
+def tests(
+    *paths: str, only: str = "", mark: str = "", usual: bool = False, timeout: float = 1800.0
+) -> Figure:
+    """Run tests by path, and by `pytest -k` and `-m`; met when all are there and pass.
+
+    With ``usual``, all kernels are compiled as users' are.
+    """
     absent = [p for p in paths if not (ROOT / p.partition("::")[0]).exists()]
     if absent:
         return Figure(f"not there: {', '.join(absent)}", False)
     command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-n", "auto"]
     command += ["-p", "no:cacheprovider"]
+    command += ["--every-dtype"] * usual
     command += [*paths, *(("-k", only) if only else ()), *(("-m", mark) if mark else ())]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=timeout)
     lines = done.stdout.strip().splitlines() or done.stderr.strip().splitlines() or ["no output"]

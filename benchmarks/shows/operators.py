@@ -177,7 +177,8 @@ DEMANDS: tuple[Demand, ...] = (
            lambda: tests("tests/ops/test_gradients.py")),
     Demand("operators without a derivative: <= 25 names, with reasons", without_gradient),
     Demand("reductions bit-equal at 1, 2, 4 threads: tests pass",
-           lambda: tests("tests/passes/test_split_reduce.py", "tests/ops/test_scans.py")),
+           lambda: tests("tests/passes/test_split_reduce.py", "tests/ops/test_scans.py",
+                         usual=True)),
     Demand("fullsum <= 1.15 of copy bandwidth, beyond cache", fullsum, slow=True),
     *(Demand(f"best peer / passkit >= 1.5: {what}",
              lambda names=names: faster("reductions", names, 1.5), slow=True)

@@ -176,15 +176,16 @@ class Executable:
             for n, (d, s) in zip(_outputs(self.source_graph), table.outputs, strict=True)
         )
         specs = [InputSpec(s.name, s.dtype.numpy, tuple(map(_dim, s.shape))) for s in self.inputs]
-        lock = self.state.lock if self.state.memory else None
         device = self._device_runtime()
         self._device = device
         if device is not None:
             from passkit.runtime.device.front import DeviceProgram
 
-            found = device.said, device.find, lock, device.make
-            self._run: Any = DeviceProgram(specs, self._bind, *found)
+            self._run: Any = DeviceProgram(
+                specs, self._bind, device.said, device.find, device.make
+            )
         else:
+            lock = self.state.lock if self.state.memory else None
             if lock:
                 self.state.pin()
             self._run = make_program(specs, len(self.outputs), self._bind, lock)

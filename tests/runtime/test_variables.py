@@ -29,11 +29,11 @@ def target(request: pytest.FixtureRequest) -> Iterator[str]:
             yield "cuda"
 
 
-def adding(state: pk.State | None = None, target: str = "cpu", by: Any = 1.0) -> Any:
+def adding(state: pk.State | None = None, target: str = "cpu") -> Any:
     """A program that adds to a variable, in its place."""
     total = pk.state("total", np.zeros(N, np.float32))
     x = pk.var("x", (N,))
-    return pk.compile(pk.Graph([], [(total.node, total + x * by)]), state=state, target=target)
+    return pk.compile(pk.Graph([], [(total.node, total + x)]), state=state, target=target)
 
 
 def doubled(state: pk.State, target: str) -> Any:
@@ -103,6 +103,7 @@ def test_with_programs_of_the_host(target: str, host: str) -> None:
         assert set(reading()[0]) == {2 * n}
         exe(x=x)
         assert set(reading()[0]) == {2 * n + 2}
+        assert moved(exe) == (8 * N, 4 * N if host == "cpu" else 0)
 
 
 @pytest.mark.opencl

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from threading import Lock
 from typing import Any
 
@@ -25,9 +24,9 @@ Shapes = tuple[tuple[int, ...], ...]
 class DeviceProgram:
     """What runs an executable on a device; it takes what the launcher's programs take.
 
-    ``bind`` is asked for a `BoundProgram` for shapes that fit the inputs; ``lock`` is held during
-    a run; ``said`` is what the device says of kernels, ``find`` finds arrays that are there and
-    ``make`` makes one, which ``out="device"`` asks for.
+    ``bind`` is asked for a `BoundProgram` for shapes that fit the inputs; ``said`` is what the
+    device says of kernels, ``find`` finds arrays that are there and ``make`` makes one, which
+    ``out="device"`` asks for.
     """
 
     def __init__(
@@ -36,13 +35,12 @@ class DeviceProgram:
         bind: Callable[[Shapes], BoundProgram],
         said: Callable[[Sequence[Kernel]], dict[str, Any]],
         find: Finder,
-        lock: Any = None,
         make: Maker | None = None,
     ) -> None:
         self.said, self.make = said, make
         self.find, self.feeds = find, DeviceFeeds(tuple(inputs))
         self.feeds.find = find
-        self.bind, self.lock = bind, lock or nullcontext()
+        self.bind = bind
         self.bounds: dict[Shapes, BoundProgram] = {}
         self.guard = Lock()
         self.native_calls = self.copies = 0
@@ -71,9 +69,8 @@ class DeviceProgram:
         arrays = [self._plain(a, s) for a, s in zip(given, self.feeds.inputs, strict=True)]
         bound = self._bound(tuple(a.shape for a in arrays))
         made = self._results(bound.results, arrays, out)
-        with self.lock:
-            self.moved = bound(arrays, made)
-            self.counts = bound.table.counts
+        self.moved = bound(arrays, made)
+        self.counts = bound.table.counts
         return [a.owner if isinstance(a, Resident) else a for a in made]
 
     def _plain(self, array: Any, spec: InputSpec) -> Any:

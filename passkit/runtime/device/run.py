@@ -86,6 +86,8 @@ class BoundProgram(ABC):
         cells.update({("input", k): cell_of(a) for k, a in enumerate(inputs)})
         results = {("output", k): cell_of(a, filled=False) for k, a in enumerate(outputs)}
         wanted, own = list(results), cells | results | table.changing
+        if table.state.pinned:
+            wanted += table.changing
         return Memory(
             *(table.pool, queue, own, wanted, self.slots, self.number, self.nbytes)
         )

@@ -11,10 +11,7 @@ from passkit.runtime.state import State
 
 
 class Variables:
-    """The variables of a state that programs of one device use, as cells of their calls.
-
-    Whoever uses one holds the state's lock.
-    """
+    """The variables of a state that programs of one device use, as cells of their calls."""
 
     def __init__(self, device: Any) -> None:
         self.device = device
@@ -42,7 +39,6 @@ class Variables:
             return
         with self.device.used("reading a variable"):
             self.device.queue.download(cell.array[: cell.nbytes], cell.buffer).wait()
-            self.device.queue.finish()
         cell.on_host = True
 
     def forget(self, name: str) -> None:
@@ -53,18 +49,21 @@ class Variables:
 
     @contextmanager
     def used(self, state: State, names: Collection[str]) -> Iterator[None]:
-        """Inside, a call uses variables, which other devices give back.
+        """Inside, a call has variables for itself, which other devices give back.
 
         After a call that fails, what the host knew before holds again.
         """
-        state.bring(but=self)
-        cells = [self.cells[n] for n in names]
-        known = [c for c in cells if c.on_host]
-        try:
+        if not names:
             yield
-        except BaseException:
-            for cell in known:
-                cell.on_host, cell.on_device = True, False
-            raise
-        if state.pinned:
-            state.bring()
+            return
+        with state.lock:
+            state.bring(but=self)
+            known = [n for n in names if self.cells[n].on_host]
+            try:
+                yield
+            except BaseException:
+                for name in known:
+                    self.forget(name)
+                raise
+            if state.pinned:
+                state.bring()
