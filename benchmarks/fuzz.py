@@ -1,6 +1,7 @@
 """Random graphs by the thousand: compiled = interpreted; prints what was covered, and every fault.
 
     python benchmarks/fuzz.py --count 10000
+    python benchmarks/fuzz.py --count 20000 --quick     # kernels compiled as they are written
     python benchmarks/fuzz.py --count 500 --blocks      # the kernels' ASTs too, block by block
     python benchmarks/fuzz.py --count 2000 --target opencl
     python benchmarks/fuzz.py --count 500 --target cuda # as CUDA C, on an emulated machine
@@ -19,6 +20,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -31,7 +33,7 @@ BATCH, PROCESS = 100, 500
 TARGETS = ("cpu", "opencl", "cuda", "cuda-driver", "cuda-device")
 
 
-def work(first: int, count: int, seconds: float, blocks: bool, target: str) -> int:
+def work(args: argparse.Namespace) -> None:
     """Check the graphs of some seeds; a line of JSON for each batch, failures as text."""
     from tests.emulator import checking, through
     from tests.fuzzing import Failure, check, check_all, check_blocks, check_opencl
@@ -46,13 +48,14 @@ def work(first: int, count: int, seconds: float, blocks: bool, target: str) -> i
         "cuda-driver": (through.check_all, through.check),
         "cuda-device": (partial(through.check_all, machine=through.THERE),
                         partial(through.check, machine=through.THERE)),
-    }[target]
+    }[args.target]
+    first, count, seconds = args.first, args.count, args.seconds
     for start in range(first, first + count, BATCH):
         print(json.dumps({"start": start}), flush=True)
         cases = [random_case(s) for s in range(start, min(start + BATCH, first + count))]
         failures, compared = every(cases)
         shown = [str(minimised(f, seconds, each)) for f in failures]
-        for case in cases if blocks else ():
+        for case in cases if args.blocks else ():
             what = check_blocks(case)
             if what is not None:
                 shown.append(f"blocks: {minimised(Failure(case, what), seconds, check_blocks)}")
@@ -63,7 +66,6 @@ def work(first: int, count: int, seconds: float, blocks: bool, target: str) -> i
             "failures": shown,
         }
         print(json.dumps(report), flush=True)
-    return 0
 
 
 def main() -> int:
@@ -74,11 +76,16 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time (1)")
     parser.add_argument("--seconds", type=float, default=30.0, help="to make a failure small (30)")
     parser.add_argument("--blocks", action="store_true", help="run kernels block by block as well")
+    parser.add_argument("--quick", action="store_true", help="compile kernels at -O0")
     parser.add_argument("--target", choices=TARGETS, default="cpu", help="what runs them (cpu)")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.worker:
-        return work(args.first, args.count, args.seconds, args.blocks, args.target)
+        from tests.libraries import quickly
+
+        with quickly() if args.quick else nullcontext():
+            work(args)
+        return 0
     return Campaign(args).run()
 
 
@@ -118,7 +125,7 @@ class Campaign:
             command = [sys.executable, "-X", "faulthandler", __file__, "--worker"]
             command += ["--first", str(first), "--count", str(min(most, last - first))]
             command += ["--seconds", str(self.args.seconds), "--target", self.args.target]
-            yield command + ["--blocks"] * self.args.blocks
+            yield command + ["--blocks"] * self.args.blocks + ["--quick"] * self.args.quick
 
     def summary(self) -> int:
         """Print coverage and counts."""

@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import zlib
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import count
 from pathlib import Path
 
@@ -17,12 +17,12 @@ import numpy as np
 import pytest
 
 from tests import raised, workers
-from tests.libraries import QUICK
+from tests.libraries import quickly
 from tests.workers import WORKER, Board
 
 raised.record(pytest)
 BOARD = pytest.StashKey[Board]()
-ASIDE, LOOK = 100, 2000
+ASIDE, LOOK = 100, 6000
 RAN = count(1)
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -108,7 +108,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
     Now and then what tests have left is put where the collector does not look: tests that collect
     would look through it each time, which took a tenth of the whole run. It is looked through
-    twice in a run, so that cycles of arrays are given back.
+    after some thousands of tests, so that cycles of arrays are given back: for ten seconds, so that
+    two workers, who have fewer each, end before.
     """
     done = yield
     item.config.stash[BOARD].post()
@@ -149,12 +150,7 @@ def quick(config: pytest.Config) -> Iterator[None]:
     For tests of many kernels, whose meaning does not hang on the level. Longer commands compile as
     users do: those of benchmarks/, and the tests with --every-dtype.
     """
-    from passkit.runtime.native import compiler
-
-    with pytest.MonkeyPatch.context() as patch:
-        if not config.getoption("--every-dtype"):
-            flags = (*QUICK, *(f for f in compiler.KERNEL_FLAGS if not f.startswith("-O")))
-            patch.setattr(compiler, "KERNEL_FLAGS", flags)
+    with nullcontext() if config.getoption("--every-dtype") else quickly():
         yield
 
 

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
+from unittest.mock import patch
 
+from passkit.runtime.native import compiler
 from tests import workers
 
 QUICK = ("-O0", "-DPK_CALL_FUNCTIONS")
 """Options under which C++ is compiled as it is written, every function called: in a quarter of the
 time, to the same bits."""
+
+
+@contextmanager
+def quickly() -> Iterator[None]:
+    """Inside, kernels are compiled as they are written."""
+    flags = (*QUICK, *(f for f in compiler.KERNEL_FLAGS if not f.startswith("-O")))
+    with patch.object(compiler, "KERNEL_FLAGS", flags):
+        yield
 
 
 def library(options: Sequence[str], source: Path | str) -> ctypes.CDLL:

@@ -8,7 +8,7 @@ remainder or any other expression that cannot be taken apart. Extents of variabl
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from attrs import frozen
 
@@ -85,34 +85,34 @@ def times(a: Sum, factor: Extent) -> Sum:
 
 def normal(x: Expr, extents: Extents) -> Sum:
     """The canonical sum that an int64 expression is; two equal indices have equal sums."""
-    match x:
-        case Const():
-            return Sum((), int(x.value))
-        case SizeOf():
-            return Sum((), x.size)
-        case Var(name):
-            return Sum((), 0) if extents.get(name) == 1 else Sum(((x, 1),))
-        case Unary("-", a):
-            return times(normal(a, extents), -1)
-        case Binary("+", a, b):
-            return add(normal(a, extents), normal(b, extents))
-        case Binary("-", a, b):
-            return add(normal(a, extents), normal(b, extents), -1)
-        case Binary("*", a, b):
-            left, right = normal(a, extents), normal(b, extents)
-            if not right.terms:
-                return times(left, right.constant)
-            if not left.terms:
-                return times(right, left.constant)
-        case Binary("//", a, b):
-            below = normal(b, extents)
-            if not below.terms:
-                return divide(normal(a, extents), below.constant, extents)
-        case Binary("%", a, b):
-            below = normal(b, extents)
-            if not below.terms:
-                return modulo(normal(a, extents), below.constant, extents)
-    return Sum(((x, 1),))
+    if type(x) is Var:
+        return Sum((), 0) if extents.get(x.name) == 1 else Sum(((x, 1),))
+    if type(x) is Const:
+        return Sum((), int(x.value))
+    if type(x) is SizeOf:
+        return Sum((), x.size)
+    found = None
+    if type(x) is Binary and x.op in _OF_BINARY:
+        found = _OF_BINARY[x.op](normal(x.a, extents), normal(x.b, extents), extents)
+    elif type(x) is Unary and x.op == "-":
+        found = times(normal(x.x, extents), -1)
+    return Sum(((x, 1),)) if found is None else found
+
+
+def _product(a: Sum, b: Sum) -> Sum | None:
+    if not b.terms:
+        return times(a, b.constant)
+    return None if a.terms else times(b, a.constant)
+
+
+_OF_BINARY: Mapping[str, Callable[[Sum, Sum, Extents], Sum | None]] = {
+    "+": lambda a, b, extents: add(a, b),
+    "-": lambda a, b, extents: add(a, b, -1),
+    "*": lambda a, b, extents: _product(a, b),
+    "//": lambda a, b, extents: None if b.terms else divide(a, b.constant, extents),
+    "%": lambda a, b, extents: None if b.terms else modulo(a, b.constant, extents),
+}
+"""The sum that a binary operation of two sums is; None where it is an atom."""
 
 
 def divide(a: Sum, d: Extent, extents: Extents) -> Sum:
@@ -267,13 +267,17 @@ def simplify(x: Expr, extents: Extents) -> Expr:
 
 def ravel(index: Sequence[Expr], shape: Shape, extents: Extents) -> Sum:
     """The row-major linear index of ``index`` in ``shape``."""
-    total = Sum((), 0)
+    terms: dict[Expr, Extent] = {}
+    constant: Extent = 0
     stride: Extent = 1
     for i, n in zip(reversed(index), reversed(shape), strict=True):
         if n != 1:
-            total = add(total, normal(i, extents), stride)
+            part = normal(i, extents)
+            for atom, c in part.terms:
+                terms[atom] = terms.get(atom, 0) + c * stride
+            constant = constant + part.constant * stride
         stride = n * stride
-    return total
+    return _sum(terms, constant)
 
 
 def unravel(linear: Sum, shape: Shape, extents: Extents) -> tuple[Expr, ...]:

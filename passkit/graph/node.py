@@ -174,6 +174,24 @@ class Node:
             self.control if control is None else control,
         )
 
+    def alone(self, inputs: tuple[Entry, ...]) -> Node:
+        """This node by itself: without its name, and without what must run before it.
+
+        Where ``inputs`` have the shapes and dtypes of its own, nothing is inferred again.
+        """
+        pairs = zip(inputs, self.inputs, strict=True)
+        if not all(a.shape == b.shape and a.dtype is b.dtype for a, b in pairs):
+            return Node(self.op, inputs, self.params)
+        made = object.__new__(Node)
+        put = object.__setattr__
+        put(made, "op", self.op)
+        put(made, "inputs", inputs)
+        put(made, "params", self.params)
+        put(made, "name", "")
+        put(made, "control", ())
+        put(made, "entries", tuple(Entry(made, e.index, e.shape, e.dtype) for e in self.entries))
+        return made
+
     def seen(self, inputs: Iterable[Entry]) -> Node:
         """This node as a rule is to see it: with other inputs of the same values.
 
