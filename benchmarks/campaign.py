@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterable, Iterator
+from queue import SimpleQueue
+from threading import Lock, Thread
 from typing import Any
 
 Report = dict[str, Any]
@@ -16,13 +18,33 @@ def reports(commands: Iterable[list[str]], jobs: int) -> Iterator[Report]:
     A report that has "start" names what is begun. Of a process that crashed there is one more, with
     its exit status as "crashed" and what it had begun as "start".
     """
-    waiting, running = iter(commands), list[subprocess.Popen[str]]()
-    while True:
-        while len(running) < jobs and (command := next(waiting, None)) is not None:
-            running.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
-        if not running:
-            return
-        yield from _listen(running.pop(0))
+    waiting, taking = iter(commands), Lock()
+    found: SimpleQueue[Report | BaseException | None] = SimpleQueue()
+
+    def work() -> None:
+        try:
+            while True:
+                with taking:
+                    command = next(waiting, None)
+                if command is None:
+                    break
+                for report in _listen(subprocess.Popen(command, stdout=subprocess.PIPE, text=True)):
+                    found.put(report)
+            found.put(None)
+        except BaseException as error:
+            found.put(error)
+
+    for _ in range(jobs):
+        Thread(target=work, daemon=True).start()
+    left = jobs
+    while left:
+        report = found.get()
+        if isinstance(report, BaseException):
+            raise report
+        if report is None:
+            left -= 1
+        else:
+            yield report
 
 
 def _listen(process: subprocess.Popen[str]) -> Iterator[Report]:

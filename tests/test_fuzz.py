@@ -233,6 +233,16 @@ def test_bounds_where_rounding_overflows() -> None:
     assert [np.isinf(v.bound).tolist() for v in found] == [near, near, exact, exact]
 
 
+def test_bounds_of_the_larger_zero() -> None:
+    """Its sign is open, whether an operand is known in every bit or as a sum of whole numbers."""
+    x, y = pk.var("x", (1, 2)), pk.var("y", (2, 1))
+    graph = pk.Graph([pk.ops.maximum(x, 0.0), pk.ops.maximum(x, x @ y)])
+    feeds = {"x": np.array([[-0.0, 1]], np.float32), "y": np.zeros((2, 1), np.float32)}
+
+    for found in bounded(graph, feeds, {}, {}):
+        assert (found.bound > 0).tolist() == [[True, False]]
+
+
 def test_a_mismatch_is_seen() -> None:
     """The sign of zero, NaN and one bit count where nothing rounds; a bound lets some pass."""
     zero, one = np.zeros(1, np.float32), np.ones(1, np.float32)

@@ -20,6 +20,17 @@ from passkit.values.size import Extent, Shape, Size, at_least, divide_exactly
 Extents = Mapping[str, Extent]
 
 
+class Known(dict[str, Extent]):
+    """Extents that do not change, with some of the sums that were found under them."""
+
+    __slots__ = ("sums",)
+    MOST = 1024
+
+    def __init__(self, extents: Iterable[tuple[str, Extent]]) -> None:
+        super().__init__(extents)
+        self.sums: dict[Expr, Sum] = {}
+
+
 @frozen
 class Sum:
     """``sum(coefficient * atom) + constant``; atoms in the order they were met."""
@@ -91,6 +102,17 @@ def normal(x: Expr, extents: Extents) -> Sum:
         return Sum((), int(x.value))
     if type(x) is SizeOf:
         return Sum((), x.size)
+    if type(extents) is not Known:
+        return _taken_apart(x, extents)
+    found = extents.sums.get(x)
+    if found is None:
+        found = _taken_apart(x, extents)
+        if len(extents.sums) < Known.MOST:
+            extents.sums[x] = found
+    return found
+
+
+def _taken_apart(x: Expr, extents: Extents) -> Sum:
     found = None
     if type(x) is Binary and x.op in _OF_BINARY:
         found = _OF_BINARY[x.op](normal(x.a, extents), normal(x.b, extents), extents)

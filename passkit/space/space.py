@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Flag, auto
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from attrs import field, frozen
 
 from passkit.ast import Chunks, Reduce, Scan, Var
-from passkit.ast.index import Extents, Sum, ravel, unravel
+from passkit.ast.index import Extents, Known, Sum, ravel, unravel
 from passkit.ast.walk import variables
 from passkit.graph.node import Node
 from passkit.graph.op import FReduce, FScan
@@ -56,6 +56,12 @@ class Infeasible:
     data: Mapping[str, object] = field(factory=dict, eq=False)
 
 
+@lru_cache(maxsize=128)
+def _extents(axes: tuple[tuple[str, Extent], ...]) -> Extents:
+    """Extents by name: one mapping for all spaces that have them, so that all share its sums."""
+    return Known(axes)
+
+
 class Space:
     """Axes in row-major order."""
 
@@ -66,7 +72,7 @@ class Space:
     @cached_property
     def extents(self) -> Extents:
         """Extent of each axis variable."""
-        return {a.var.name: a.extent for a in self.axes}
+        return _extents(tuple((a.var.name, a.extent) for a in self.axes))
 
     @cached_property
     def kept(self) -> tuple[Axis, ...]:

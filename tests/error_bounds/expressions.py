@@ -121,6 +121,10 @@ def _primitive(name: str, args: list[Value], dtype: DType, unary: bool = False) 
 
 def _computed(name: str, args: list[Value], dtype: DType, unary: bool) -> Value:
     found = _interval(name, args, dtype, unary)
+    if name in ("maximum", "minimum") and is_float(found.array):
+        a, b = (np.signbit(v.array) for v in args)
+        either = np.where((found.array == 0) & (a != b), SIGN, 0.0)
+        return Value(found.array, np.maximum(found.bound, either))
     if found.error is None or not is_float(found.array):
         return found
     near = _overflow_near(name, args, dtype, unary, found)
@@ -156,11 +160,7 @@ def _interval(name: str, args: list[Value], dtype: DType, unary: bool) -> Value:
     if name in TERMS:
         more = TERM_ERROR * TERMS[name](*(np.asarray(a.array, np.float64) for a in args))
     if all(a.error is None for a in args):
-        error = ulps * spacing(array) + more if ulps else None
-        if name in ("maximum", "minimum") and is_float(array):
-            a, b = (np.signbit(v.array) for v in args)
-            error = np.where((array == 0) & (a != b), SIGN, 0.0)
-        return Value(array, error)
+        return Value(array, ulps * spacing(array) + more if ulps else None)
     if any(a.error is not None and not is_float(a.array) for a in args):
         bounds = [a.bound for a in args]
         return Value(array, np.where(reduce(np.maximum, bounds) > 0, np.inf, 0.0))

@@ -70,6 +70,18 @@ def test_a_matrix_that_has_no_answer_is_an_error_of_its_feed() -> None:
         pk.interpret(graph, {"s": np.ones((3, 3), np.float32)})
 
 
+@pytest.mark.parametrize("name", ["svd", "svdvals", "pinv", "matrix_rank"])
+@pytest.mark.parametrize("wrong", [-np.inf, np.nan])
+def test_no_singular_values(name: str, wrong: float) -> None:
+    """LAPACK looks for those of this matrix for ever."""
+    x = np.array([[wrong, -0.867, 0.945], [-0.186, 1.109, -1.75], [-1.98, 0.36, -0.81]], np.float32)
+    found = getattr(ops, name)(SQUARE)
+    graph = pk.Graph([found] if isinstance(found, pk.Entry) else list(found))
+
+    with pytest.raises(FeedError, match=f"it was given: it holds {wrong}, and has no singular"):
+        pk.interpret(graph, {"s": x})
+
+
 def test_batches_become_as_few_axes_as_steps_allow() -> None:
     """Extents and steps of a, b and c; the last axis is one launch."""
     assert batch_axes((2, 3), (2, 3), 4, 5, 6) == [(6, 4, 5, 6)]

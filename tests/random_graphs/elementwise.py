@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import passkit as pk
@@ -22,9 +23,10 @@ def is_elementwise(name: str) -> bool:
     return op in op_group("elementwise").members and callable_plainly(op) and name != "where"
 
 
-def _elementwise(g: Growth, arity: int) -> pk.Op:
+@cache
+def _elementwise(arity: int) -> tuple[str, ...]:
     names = [n for n in standard_ops() if is_elementwise(n)]
-    return g.op([n for n in names if get_op(n).num_inputs == arity])
+    return tuple(n for n in names if get_op(n).num_inputs == arity)
 
 
 def accepts(op: pk.Op, dtype: DType) -> bool:
@@ -60,12 +62,12 @@ def operate(g: Growth, op: pk.Op) -> Entry | None:
 
 @kind(5)
 def _unary(g: Growth) -> Entry | None:
-    return operate(g, _elementwise(g, 1))
+    return operate(g, g.op(_elementwise(1)))
 
 
 @kind(7)
 def _binary(g: Growth) -> Entry | None:
-    return operate(g, _elementwise(g, 2))
+    return operate(g, g.op(_elementwise(2)))
 
 
 @kind(4)
@@ -75,7 +77,7 @@ def _arithmetic(g: Growth) -> Entry | None:
 
 @kind(1.2)
 def _ternary(g: Growth) -> Entry | None:
-    return operate(g, _elementwise(g, 3))
+    return operate(g, g.op(_elementwise(3)))
 
 
 @kind(1.5)
