@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from unittest.mock import patch
 
-from passkit.runtime.native import compiler
+from passkit.runtime.native import build, compiler
 from tests import workers
 
 QUICK = ("-O0", "-DPK_CALL_FUNCTIONS")
@@ -21,9 +21,13 @@ time, to the same bits."""
 
 @contextmanager
 def quickly() -> Iterator[None]:
-    """Inside, kernels are compiled as they are written."""
+    """Inside, kernels are compiled as they are written, and more of them by one process.
+
+    Else half of what these take would be the sections before the kernels; workers of a run, or
+    processes of a campaign, keep the other cores busy.
+    """
     flags = (*QUICK, *(f for f in compiler.KERNEL_FLAGS if not f.startswith("-O")))
-    with patch.object(compiler, "KERNEL_FLAGS", flags):
+    with patch.object(compiler, "KERNEL_FLAGS", flags), patch.object(build, "FEW", build.MANY // 2):
         yield
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from attrs import asdict, frozen
 
 ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "benchmarks" / "results"
 peers_python = sys.executable
 """The interpreter that has the systems we compare with."""
 torch_python = sys.executable

@@ -18,10 +18,10 @@ import scaling
 import startup
 
 import shows
-from shows import ROOT, Demand, Figure, tests
+from shows import RESULTS, ROOT, Demand, Figure, tests
+from shows.records import recorded
 
 LARGE_NBYTES = 1 << 20
-RESULTS = ROOT / "benchmarks" / "results"
 
 
 def milliseconds(seconds: float) -> str:
@@ -375,21 +375,6 @@ def same_bits() -> Figure:
     return Figure(text, not wrong, wrong)
 
 
-# Fuzz
-
-
-def long_fuzz() -> Figure:
-    """What the last long run said, if it left a file."""
-    found = RESULTS.glob("fuzz*") if RESULTS.is_dir() else ()
-    files = sorted(found, key=lambda p: p.stat().st_mtime)
-    if not files:
-        return Figure("no result: python benchmarks/fuzz.py > benchmarks/results/fuzz.txt", False)
-    last = files[-1].read_text().strip().splitlines()[-1]
-    counts = re.match(r"(\d+) graphs, (\d+) failed", last)
-    good = counts is not None and int(counts[1]) >= 10_000 and counts[2] == "0"
-    return Figure(f"{last} ({files[-1].name})", good, last)
-
-
 BEHAVES = ("tests/program/test_compiler.py", "tests/test_caches.py",
            "tests/runtime/native/test_cache.py",
            "tests/runtime/native/test_feeds.py",
@@ -433,7 +418,7 @@ DEMANDS: tuple[Demand, ...] = (
     Demand("bits independent of position, length and 1, 2, 4 threads", same_bits),
     Demand("fuzz: 300 graphs equal, planted bugs found within 500",
            lambda: tests("tests/test_fuzz.py")),
-    Demand("fuzz: 10,000 graphs, last run", long_fuzz),
+    Demand("fuzz: 10,000 graphs, last run", lambda: recorded("fuzz.txt", 10_000)),
     Demand("threads, sizes, strides, dtypes, zero sizes, processes, torn files",
            lambda: tests(*BEHAVES)),
 )  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,9 +10,9 @@ from functools import cache
 from math import inf, nan, prod
 from typing import Any
 
-from shows import ROOT, Demand, Figure, tests
+from shows import RESULTS, ROOT, Demand, Figure, tests
+from shows.records import recorded
 
-RESULTS = ROOT / "benchmarks" / "results"
 REPORT = RESULTS / "gpu.json"
 LIVE = 40
 """Graphs of a short run, beside the long one that is on record; their seeds are others."""
@@ -43,19 +42,11 @@ def unproven(what: str) -> Figure:
 def campaign(target: str) -> Figure:
     """The recorded campaign of a target, and a short one now."""
     _, file, least = NAMES[target]
-    path = RESULTS / file
-    if not path.exists():
-        return Figure(f"{path.relative_to(ROOT)} is not there: run fuzz.py", False)
-    head, *_, last = path.read_text().splitlines()
-    counts = re.match(r"(\d+) graphs, (\d+) failed", last)
-    when = re.match(r"(\S+), passkit \S+ at (\w+)", head)
-    if counts is None or when is None:
-        return Figure(f"{path.relative_to(ROOT)} holds no report: {last}", False)
-    graphs, failed = int(counts[1]), int(counts[2])
+    found = recorded(file, least)
+    if not found.met:
+        return found
     now = fuzz("--target", target, "--count", str(LIVE), "--first", "1000000")
-    text = f"{graphs} of {when[1]} at {when[2]}, {failed} failed; now {now}"
-    met = graphs >= least and failed == 0 and f"{LIVE} graphs, 0 failed" in now
-    return Figure(text, met, [head, last, now])
+    return Figure(f"{found.found}; now {now}", f"{LIVE} graphs, 0 failed" in now, [found.data, now])
 
 
 def fuzz(*options: str) -> str:

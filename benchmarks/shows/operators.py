@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import time
 from collections.abc import Iterable, Mapping
@@ -12,9 +11,9 @@ from types import MappingProxyType
 from typing import Any
 
 import shows
-from shows import ROOT, Demand, Figure, tests
+from shows import RESULTS, ROOT, Demand, Figure, tests
+from shows.records import recorded
 
-RESULTS = ROOT / "benchmarks" / "results"
 PEERS = {"eager", "compile", "jax"}
 ROUNDS = 9
 """Series of each competitor and row, in turn: medians of five move by a fifth on a busy machine."""
@@ -123,19 +122,6 @@ def page() -> Figure:
     return Figure(f"{rows} rows; {fresh.found}", fresh.met, rows)
 
 
-def long_fuzz() -> Figure:
-    """What the last long run said, if it left a file."""
-    found = RESULTS.glob("fuzz*") if RESULTS.is_dir() else ()
-    files = sorted(found, key=lambda p: p.stat().st_mtime)
-    if not files:
-        way = "python benchmarks/fuzz.py --count 20000 > benchmarks/results/fuzz.txt"
-        return Figure(f"no result: {way}", False)
-    last = (files[-1].read_text().strip().splitlines() or ["empty"])[-1]
-    counts = re.match(r"(\d+) graphs, (\d+) failed", last)
-    good = counts is not None and int(counts[1]) >= 20_000 and counts[2] == "0"
-    return Figure(f"{last} ({files[-1].name})", good, last)
-
-
 def whole_suite() -> Figure:
     """Every test, on the CPUs of this machine."""
     start = time.perf_counter()
@@ -193,6 +179,6 @@ DEMANDS: tuple[Demand, ...] = (
            lambda: tests("tests/runtime/native/test_convolution.py")),
     Demand("fuzz: 300 graphs over all operators, forward and backward",
            lambda: tests("tests/test_fuzz.py")),
-    Demand("fuzz: 20,000 graphs, last run", long_fuzz),
+    Demand("fuzz: 20,000 graphs, last run", lambda: recorded("fuzz.txt", 20_000)),
     Demand("the whole suite < 8 minutes", whole_suite, slow=True),
 )  # fmt: skip

@@ -15,9 +15,8 @@ from functools import cache
 from typing import Any
 
 import shows
-from shows import ROOT, Demand, Figure, tests
+from shows import RESULTS, ROOT, Demand, Figure, tests
 
-RESULTS = ROOT / "benchmarks" / "results"
 CASES = "tests/frontends/tf_graphdef/"
 
 

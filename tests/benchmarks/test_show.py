@@ -25,6 +25,7 @@ def _path(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         "shows.core",
         "shows.operators",
         "shows.plans",
+        "shows.records",
         "shows.stitch",
         "shows.tensorflow",
         "shows.training",
@@ -86,7 +87,7 @@ def test_every_promise_has_a_row(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "1 of 1 demands met" in capsys.readouterr().out
 
 
-def test_operators_have_rows_of_their_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_operators_have_rows_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ratios are read from a report by the names of its rows; the worst row of a name counts."""
     from shows import operators
 
@@ -111,10 +112,23 @@ def test_operators_have_rows_of_their_own(monkeypatch: pytest.MonkeyPatch, tmp_p
     report["settings"].pop("jax")
     with pytest.raises(RuntimeError, match="without jax; --peers"):
         operators.faster("reductions", "colsum", 1.0)
-    monkeypatch.setattr(operators, "RESULTS", tmp_path)
-    assert operators.long_fuzz().found.startswith("no result: ")
-    (tmp_path / "fuzz.txt").write_text("20000 graphs, 0 failed, 9 s\n")
-    assert operators.long_fuzz().met
+
+
+def test_records_of_campaigns(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """One that says what it ran on, found nothing, and was long enough."""
+    from shows import records
+
+    monkeypatch.setattr(records, "RESULTS", tmp_path)
+    file = tmp_path / "fuzz.txt"
+    assert "fuzz.txt is not there: python" in records.recorded("fuzz.txt", 20).found
+    file.write_text("")
+    assert "fuzz.txt holds no report: " in records.recorded("fuzz.txt", 20).found
+    file.write_text("2026-11-23, passkit 0.1.0 at 85456d0, a CPU\n\n20 graphs, 0 failed, 9 s\n")
+    assert records.recorded("fuzz.txt", 20).met
+    assert records.recorded("fuzz.txt", 20).found == "20 of 2026-11-23 at 85456d0, 0 failed"
+    assert not records.recorded("fuzz.txt", 21).met
+    file.write_text(file.read_text().replace("0 failed", "1 failed"))
+    assert not records.recorded("fuzz.txt", 20).met
 
 
 def test_stitched_kernels_have_rows_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
