@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import ChainMap
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from passkit.errors import DTypeError, FeedError, nearest
 from passkit.values.dtype import DType, dtype_of
-from passkit.values.size import Extent, Shape, Size, evaluate
+from passkit.values.size import Extent, Shape, Size, evaluate, solved
 
 
 def signature(dtype: DType | None, shape: Shape | None) -> str:
@@ -93,33 +95,47 @@ def check_feeds(
 
 
 def bind_sizes(
-    inputs: Iterable[tuple[str, Shape | None, tuple[int, ...]]], what: str = "input"
+    inputs: Iterable[tuple[str, Shape | None, tuple[int, ...]]],
+    what: str = "input",
+    known: Mapping[str, int] = MappingProxyType({}),
 ) -> dict[str, int]:
     """The value of every unknown extent, from (name, declared shape, actual shape) of the inputs.
 
-    Raises: FeedError when two inputs need different values, naming both.
+    One that stands nowhere by itself, and is not ``known``, is what makes an extent right that is
+    made of it: ``2*n``.
+
+    Raises: FeedError when two inputs need different values, naming both; when an extent that is
+    made of others is another one.
     """
     sizes: dict[str, int] = {}
     source: dict[str, str] = {}
-    later: list[tuple[str, int, Size, int]] = []
+    made: list[tuple[str, int, Size, int]] = []
     for name, shape, actual in inputs:
         for k, (n, found) in enumerate(zip(shape or (), actual, strict=False)):
             if not isinstance(n, Size):
                 continue
             if n.terms != Size.symbol(str(n)).terms:
-                later.append((name, k, n, found))
+                made.append((name, k, n, found))
                 continue
-            known = sizes.setdefault(str(n), found)
-            if known != found:
+            first = sizes.setdefault(str(n), found)
+            if first != found:
                 raise FeedError(
-                    f"{what} '{name}' needs {known} at axis {k}, where the size {n} stands, as "
+                    f"{what} '{name}' needs {first} at axis {k}, where the size {n} stands, as "
                     f"{what} '{source[str(n)]}' has it; got {found}"
                 )
             source.setdefault(str(n), name)
-    for name, k, n, found in later:
-        if n.symbols <= sizes.keys() and evaluate(n, sizes) != found:
-            raise FeedError(
-                f"{what} '{name}' needs {evaluate(n, sizes)} at axis {k}, where the size {n} "
-                f"stands, got {found}"
-            )
+    found_or_known = ChainMap(sizes, dict(known))
+    while made:
+        name, k, n, found = made.pop(_clearest(made, found_or_known))
+        for symbol in sorted(n.symbols - found_or_known.keys()):
+            sizes[symbol] = max(0, solved(n, symbol, found, found_or_known))
+        needed = evaluate(n, found_or_known)
+        if needed != found:
+            where = f"axis {k}, where the size {n} stands"
+            raise FeedError(f"{what} '{name}' needs {needed} at {where}, got {found}")
     return sizes
+
+
+def _clearest(made: Sequence[tuple[str, int, Size, int]], sizes: Mapping[str, int]) -> int:
+    """Which extent is made of the fewest sizes that are not known."""
+    return min(range(len(made)), key=lambda k: len(made[k][2].symbols - sizes.keys()))

@@ -160,7 +160,7 @@ class _Run:
         known = [
             (v.name, v.entries[0].shape, a.shape) for v, a in zip(body.inputs, arrays, strict=True)
         ]
-        return {**self.sizes, **bind_sizes(known, "fused input")}
+        return {**self.sizes, **bind_sizes(known, "fused input", self.sizes)}
 
 
 def _as_list(results: Any) -> Arrays:

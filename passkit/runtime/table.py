@@ -20,9 +20,10 @@ from math import prod
 from typing import Any
 
 from passkit.errors import FeedError
+from passkit.runtime.feeds import bind_sizes
 from passkit.runtime.native.launcher import launcher
 from passkit.values.dtype import DType
-from passkit.values.size import Extent, Shape, Size, evaluate, known_or_zero, laid_out, solved
+from passkit.values.size import Extent, Shape, Size, evaluate, known_or_zero, laid_out
 
 Row = tuple[Any, ...]
 
@@ -57,30 +58,12 @@ class Table:
 
         Raises: FeedError when a shape does not fit, naming the input.
         """
-        found: dict[str, int] = {}
-        derived: list[tuple[str, int, Size, int]] = []
-        for (name, _, shape), given in zip(self.inputs, shapes, strict=True):
-            for axis, (wanted, number) in enumerate(zip(shape, given, strict=True)):
-                if isinstance(wanted, int):
-                    value = wanted
-                elif len(wanted.terms) == 1 and wanted.terms[0] == ((str(wanted),), 1):
-                    value = found.setdefault(str(wanted), number)
-                else:
-                    derived.append((name, axis, wanted, number))
-                    continue
-                if value != number:
-                    raise FeedError(
-                        f"input '{name}' needs {value} in dimension {axis}, got {number}"
-                    )
-        for name, axis, wanted, number in derived:
-            for symbol in wanted.symbols - found.keys():
-                found[symbol] = solved(wanted, symbol, number, found)
-            if evaluate(wanted, found) != number:
-                raise FeedError(
-                    f"input '{name}' needs {evaluate(wanted, found)} in dimension {axis}, where "
-                    f"the size {wanted} stands, got {number}"
-                )
-        return found
+        given = [(name, s, found) for (name, _, s), found in zip(self.inputs, shapes, strict=True)]
+        for name, shape, found in given:
+            for axis, (wanted, number) in enumerate(zip(shape, found, strict=True)):
+                if isinstance(wanted, int) and wanted != number:
+                    raise FeedError(f"input '{name}' needs {wanted} at axis {axis}, got {number}")
+        return bind_sizes(given)
 
     def broken(self, sizes: Mapping[str, int]) -> str | None:
         """What the first guard that does not hold is about."""

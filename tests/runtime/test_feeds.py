@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import passkit as pk
 from passkit.errors import FeedError
 from passkit.runtime.feeds import bind_sizes, check_feed, check_feeds
 from passkit.values import dtype as dt
@@ -89,9 +90,24 @@ def test_sizes_are_bound() -> None:
     assert bind_sizes([("x", (n, 4), (3, 4)), ("y", (n * 2,), (6,)), ("z", None, (1,))]) == {"n": 3}
 
 
+def test_sizes_that_stand_nowhere_alone() -> None:
+    """They are what makes an extent right; the extent that leaves least open comes first."""
+    m = Size.symbol("m")
+    assert bind_sizes([("x", (n + m, 2 * m), (7, 4))]) == {"m": 2, "n": 5}
+    assert bind_sizes([("x", (n // 2,), (4,))], known={"n": 9}) == {}
+
+    x = pk.var("x", (7, 2 * m))
+    graph = pk.Graph([pk.ops.reshape(x, shape=(7, 2 * m)), pk.ops.reshape(x, shape=(14, m))])
+    feeds = {"x": np.arange(28, dtype=np.float32).reshape(7, 4)}
+    for found, wanted in zip(pk.compile(graph)(feeds), pk.interpret(graph, feeds), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
 @pytest.mark.parametrize(
     "shapes, message",
     [
+        ([("x", (n * 2,), (7,))], r"input 'x' needs 6 at axis 0, where .* 2\*n stands, got 7"),
+        ([("x", (5 - n,), (7,))], r"input 'x' needs 5 at axis 0, .* got 7"),
         ([("x", (n,), (3,)), ("y", (4, n), (4, 5))],
          "input 'y' needs 3 at axis 1, where the size n stands, as input 'x' has it; got 5"),
         ([("x", (n,), (3,)), ("y", (n * 2,), (7,))],
