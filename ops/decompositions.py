@@ -160,11 +160,14 @@ decomposition(
 )
 
 
-def _singular(compute: Callable[..., Any], x: Any, **how: Any) -> Any:
+def _singular(node: Node, compute: Callable[..., Any], x: Any, **how: Any) -> Any:
     """A function of singular values, for finite matrices: LAPACK's never ends for some others."""
     finite = np.isfinite(x)
     if not finite.all():
-        raise np.linalg.LinAlgError(f"it holds {x[~finite][0]}, and has no singular values")
+        raise FeedError(
+            f"{node.where} cannot take the matrix that it was given: it holds {x[~finite][0]}, and "
+            f"has no singular values; feed another"
+        )
     return compute(x, **how)
 
 
@@ -180,7 +183,7 @@ decomposition(
     "svd",
     _svd_shape,
     lambda node, x: tuple(
-        _singular(np.linalg.svd, x, full_matrices=node.params["full_matrices"])
+        _singular(node, np.linalg.svd, x, full_matrices=node.params["full_matrices"])
     ),
     "U, S and Vh with U @ diag(S) @ Vh = x; S falls",
     {"full_matrices": False},
@@ -196,7 +199,7 @@ def _values_shape(node: Node, shape: Shape) -> Shape:
 decomposition(
     "svdvals",
     _values_shape,
-    lambda node, x: _singular(np.linalg.svd, x, compute_uv=False),
+    lambda node, x: _singular(node, np.linalg.svd, x, compute_uv=False),
     "the singular values of each matrix, falling",
 )
 composite("eigvalsh", 1, lambda node, x: make("eigh", x)[0],
@@ -217,7 +220,7 @@ def _tolerance(node: Node, x: Any) -> Any:
 decomposition(
     "pinv",
     _pinv_shape,
-    lambda node, x: _singular(np.linalg.pinv, x, rcond=_tolerance(node, x)),
+    lambda node, x: _singular(node, np.linalg.pinv, x, rcond=_tolerance(node, x)),
     "the pseudo-inverse of each matrix; singular values below rtol times the largest are zero",
     {"rtol": None},
 )
@@ -226,7 +229,7 @@ decomposition(
 def _rank(node: Node, x: Any) -> Any:
     if min(x.shape[-2:]) == 0:
         return np.zeros(x.shape[:-2], np.int64)
-    s = _singular(np.linalg.svd, x, compute_uv=False)
+    s = _singular(node, np.linalg.svd, x, compute_uv=False)
     return np.sum(s > _tolerance(node, x) * s[..., :1], axis=-1)
 
 
