@@ -72,6 +72,7 @@ def _lines(process: subprocess.Popen[str], patience: float) -> Iterator[str]:
     assert process.stdout is not None
     while True:
         alarm = Timer(patience, process.send_signal, [SIGABRT])
+        alarm.daemon = True  # who stops waiting for reports need not wait for it
         alarm.start()
         line = process.stdout.readline()
         alarm.cancel()
