@@ -182,11 +182,7 @@ class Node:
         pairs = zip(inputs, self.inputs, strict=True)
         if not all(a.shape == b.shape and a.dtype is b.dtype for a, b in pairs):
             return Node(self.op, inputs, self.params)
-        made = object.__new__(Node)
-        put = object.__setattr__
-        put(made, "op", self.op)
-        put(made, "inputs", inputs)
-        put(made, "params", self.params)
+        made, put = self.seen(inputs), object.__setattr__
         put(made, "name", "")
         put(made, "control", ())
         put(made, "entries", tuple(Entry(made, e.index, e.shape, e.dtype) for e in self.entries))

@@ -11,6 +11,7 @@ import pytest
 
 from passkit.ast import Binary, Const, Expr, SizeOf, Unary, Var, const
 from passkit.ast.index import (
+    Known,
     add,
     common_refinement,
     divide,
@@ -161,3 +162,18 @@ def test_no_negative_number_is_divided(seed: int) -> None:
             for op, d in wanted:
                 exact = exact // d if op == "/" else exact % d
             assert towards_zero(expression(found), at) == exact
+
+
+def test_kept_sums_are_those_of_their_extents() -> None:
+    """What is found under some extents is kept for them alone, and not without end."""
+    i, j = Var("i", dt.int64), Var("j", dt.int64)
+    x = Binary("//", i * 4 + j, const(4, dt.int64), dt.int64)
+    few, many = Known([("i", 9), ("j", 4)]), Known([("i", 9), ("j", 8)])
+
+    for extents in (few, many):
+        assert normal(x, extents) == normal(x, dict(extents)) == normal(x, extents)
+        assert extents.sums[x] is normal(x, extents)
+    assert normal(x, few) != normal(x, many)
+    for k in range(2 * Known.MOST):
+        normal(i + const(k + 2, dt.int64), few)
+    assert len(few.sums) == Known.MOST

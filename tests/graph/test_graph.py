@@ -192,3 +192,17 @@ def test_importing_is_cheap() -> None:
     )
 
     assert found.stdout.split() == ["False", "False"]
+
+
+def test_a_node_alone() -> None:
+    """Its results are its own; they are inferred again only where its inputs differ."""
+    x = pk.var("x", (2, 1), "float64")
+    node = pk.ops.add(x, pk.var("y", (3,), "float64"), name="sum").node
+    like, other = pk.var("a", (2, 1), "float64"), pk.var("b", (5, 1), "float64")
+
+    for first, shape in ((like, (2, 3)), (other, (5, 3))):
+        made = node.alone((first, node.inputs[1]))
+        (entry,) = made.entries
+        assert entry.node is made and made.inputs[0] is first and made.name == ""
+        assert (entry.shape, entry.dtype) == (shape, x.dtype)
+    assert node.name == "sum" and node.entries[0].node is node
