@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -99,43 +99,71 @@ def bind_sizes(
     what: str = "input",
     known: Mapping[str, int] = MappingProxyType({}),
 ) -> dict[str, int]:
-    """The value of every unknown extent, from (name, declared shape, actual shape) of the inputs.
+    """The values that unknown extents have, from (name, declared shape, actual shape) of inputs.
 
     One that stands nowhere by itself, and is not ``known``, is what makes an extent right that is
-    made of it: ``2*n``.
+    made of it: ``2*n``. It has no value where no extent tells it, as ``n + m`` alone.
 
     Raises: FeedError when two inputs need different values, naming both; when an extent that is
     made of others is another one.
     """
-    sizes: dict[str, int] = {}
-    source: dict[str, str] = {}
-    made: list[tuple[str, int, Size, int]] = []
-    for name, shape, actual in inputs:
-        for k, (n, found) in enumerate(zip(shape or (), actual, strict=False)):
-            if not isinstance(n, Size):
-                continue
-            if n.terms != Size.symbol(str(n)).terms:
-                made.append((name, k, n, found))
-                continue
-            first = sizes.setdefault(str(n), found)
-            if first != found:
-                raise FeedError(
-                    f"{what} '{name}' needs {first} at axis {k}, where the size {n} stands, as "
-                    f"{what} '{source[str(n)]}' has it; got {found}"
-                )
-            source.setdefault(str(n), name)
-    found_or_known = ChainMap(sizes, dict(known))
-    while made:
-        name, k, n, found = made.pop(_clearest(made, found_or_known))
-        for symbol in sorted(n.symbols - found_or_known.keys()):
-            sizes[symbol] = max(0, solved(n, symbol, found, found_or_known))
-        needed = evaluate(n, found_or_known)
+    return _Binding(inputs, what, known).sizes
+
+
+def all_sizes(
+    inputs: Iterable[tuple[str, Shape | None, tuple[int, ...]]],
+) -> dict[str, int]:
+    """The same of all inputs of a program. Raises: FeedError where one has no value, too."""
+    found = _Binding(inputs, "input", {})
+    for name, k, n, number in found.made:
+        lacking = " and ".join(sorted(n.symbols - found.sizes.keys()))
+        raise FeedError(
+            f"input '{name}' has {number} at axis {k}, where the size {n} stands, which does not "
+            f"tell {lacking}, and no other input does; declare that extent by a name of its own"
+        )
+    return found.sizes
+
+
+class _Binding:
+    """The sizes that are told so far; ``made`` are extents of those that are not."""
+
+    def __init__(
+        self,
+        inputs: Iterable[tuple[str, Shape | None, tuple[int, ...]]],
+        what: str,
+        known: Mapping[str, int],
+    ) -> None:
+        self.what, self.sizes, source = what, dict[str, int](), dict[str, str]()
+        self.made: list[tuple[str, int, Size, int]] = []
+        for name, shape, actual in inputs:
+            for k, (n, found) in enumerate(zip(shape or (), actual, strict=False)):
+                if not isinstance(n, Size):
+                    continue
+                if n.terms != Size.symbol(str(n)).terms:
+                    self.made.append((name, k, n, found))
+                    continue
+                first = self.sizes.setdefault(str(n), found)
+                if first != found:
+                    raise FeedError(
+                        f"{what} '{name}' needs {first} at axis {k}, where the size {n} stands, as "
+                        f"{what} '{source[str(n)]}' has it; got {found}"
+                    )
+                source.setdefault(str(n), name)
+        self.values = ChainMap(self.sizes, dict(known))
+        while [each for each in tuple(self.made) if self.settled(each)]:
+            pass  # what was settled may tell more
+
+    def settled(self, extent: tuple[str, int, Size, int]) -> bool:
+        """Whether all is known now that an extent is made of; it is checked then."""
+        name, k, n, found = extent
+        if not n.symbols <= self.values.keys():
+            told = solved(n, found, self.values)
+            if told is None:
+                return False
+            self.sizes[told[0]] = told[1]
+        self.made.remove(extent)
+        needed = evaluate(n, self.values)
         if needed != found:
             where = f"axis {k}, where the size {n} stands"
-            raise FeedError(f"{what} '{name}' needs {needed} at {where}, got {found}")
-    return sizes
-
-
-def _clearest(made: Sequence[tuple[str, int, Size, int]], sizes: Mapping[str, int]) -> int:
-    """Which extent is made of the fewest sizes that are not known."""
-    return min(range(len(made)), key=lambda k: len(made[k][2].symbols - sizes.keys()))
+            raise FeedError(f"{self.what} '{name}' needs {needed} at {where}, got {found}")
+        return True

@@ -30,7 +30,7 @@ from passkit.graph.op import (
 )
 from passkit.plan.group import FUSED
 from passkit.runtime.evaluate import cast_array, evaluate
-from passkit.runtime.feeds import bind_sizes, check_feeds
+from passkit.runtime.feeds import all_sizes, bind_sizes, check_feeds
 from passkit.runtime.folding import by_reduce, by_scan
 from passkit.space.reads import element
 from passkit.values.dtype import dtype_of, int64
@@ -59,7 +59,7 @@ def interpret(
     """
     names = [(graph.names[n], n.entries[0].dtype, n.entries[0].shape) for n in graph.inputs]
     arrays = check_feeds(names, {} if feeds is None else feeds)
-    sizes = bind_sizes((name, shape, arrays[name].shape) for name, _, shape in names)
+    sizes = all_sizes((name, shape, arrays[name].shape) for name, _, shape in names)
     memory = {} if state is None else state
     run = _Run(graph, sizes, memory)
     with np.errstate(all="ignore"):

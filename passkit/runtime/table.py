@@ -20,7 +20,7 @@ from math import prod
 from typing import Any
 
 from passkit.errors import FeedError
-from passkit.runtime.feeds import bind_sizes
+from passkit.runtime.feeds import all_sizes
 from passkit.runtime.native.launcher import launcher
 from passkit.values.dtype import DType
 from passkit.values.size import Extent, Shape, Size, evaluate, known_or_zero, laid_out
@@ -63,7 +63,7 @@ class Table:
             for axis, (wanted, number) in enumerate(zip(shape, found, strict=True)):
                 if isinstance(wanted, int) and wanted != number:
                     raise FeedError(f"input '{name}' needs {wanted} at axis {axis}, got {number}")
-        return bind_sizes(given)
+        return all_sizes(given)
 
     def broken(self, sizes: Mapping[str, int]) -> str | None:
         """What the first guard that does not hold is about."""

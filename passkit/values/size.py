@@ -263,14 +263,23 @@ def known_or_zero(size: Extent, values: Mapping[str, int]) -> int:
         raise
 
 
-def solved(size: Size, symbol: str, number: int, values: Mapping[str, int]) -> int:
-    """The value of ``symbol`` that makes a size that is linear in it ``number``, or near to it.
+def solved(size: Size, number: int, values: Mapping[str, int]) -> tuple[str, int] | None:
+    """The one symbol of a size that has no value, and what makes the size ``number``, rounded down.
 
-    Other symbols that have no value yet are taken to be 0.
+    None where that is not told: two symbols have none, or the size is not linear in the one.
     """
-    known = {**dict.fromkeys(size.symbols, 0), **values}
-    low, high = (evaluate(size, {**known, symbol: k}) for k in (0, 1))
-    return (number - low) // (high - low) if high != low else 0
+    symbol, *others = size.symbols - values.keys()
+    if others or any(symbol in _inside(a) for m, _ in size.terms for a in m):
+        return None
+    if any(m.count(symbol) > 1 for m, _ in size.terms):
+        return None
+    low, high = (evaluate(size, {**values, symbol: k}) for k in (0, 1))
+    return (symbol, max(0, (number - low) // (high - low))) if high != low else None
+
+
+def _inside(atom: Atom) -> frozenset[str]:
+    """The symbols of a quotient."""
+    return symbols_of(atom) if isinstance(atom, Quotient) else frozenset()
 
 
 def numel(shape: Iterable[Extent]) -> Extent:

@@ -9,6 +9,7 @@ import pytest
 
 import passkit as pk
 from passkit.errors import FeedError
+from passkit.program.planning import with_shapes
 from passkit.runtime.feeds import bind_sizes, check_feed, check_feeds
 from passkit.values import dtype as dt
 from passkit.values.size import Size
@@ -91,8 +92,10 @@ def test_sizes_are_bound() -> None:
 
 
 def test_sizes_that_stand_nowhere_alone() -> None:
-    """They are what makes an extent right; the extent that leaves least open comes first."""
+    """They are what makes an extent right, where one tells; nobody guesses the others."""
     m = Size.symbol("m")
+    assert bind_sizes([("x", (n + m, n // 2, n * n), (7, 4, 9))]) == {}
+    assert bind_sizes([("x", (n * m,), (0,)), ("y", (n,), (0,))]) == {"n": 0}
     assert bind_sizes([("x", (n + m, 2 * m), (7, 4))]) == {"m": 2, "n": 5}
     assert bind_sizes([("x", (n // 2,), (4,))], known={"n": 9}) == {}
 
@@ -101,6 +104,25 @@ def test_sizes_that_stand_nowhere_alone() -> None:
     feeds = {"x": np.arange(28, dtype=np.float32).reshape(7, 4)}
     for found, wanted in zip(pk.compile(graph)(feeds), pk.interpret(graph, feeds), strict=True):
         np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("size", [n + m, n // 2, n * n, n // (m + 1)])
+def test_sizes_that_no_input_tells(size: Size) -> None:
+    """Neither an executable nor the interpreter takes any that would do."""
+    graph = pk.Graph([-pk.var("x", (size,))])
+    for run in (pk.compile(graph), lambda x: pk.interpret(graph, {"x": x})):
+        with pytest.raises(FeedError, match="has 4 at axis 0, .* does not tell n( and x.0)?,"):
+            run(x=np.ones(4, np.float32))
+
+
+def test_shapes_of_some_inputs_settle_what_they_tell() -> None:
+    """A sum of two sizes tells neither, until another input has one of them."""
+    m = Size.symbol("m")
+    graph = pk.Graph([pk.ops.zeros((n, 2)) + pk.var("y", (n, 2)), -pk.var("x", (n + m,))])
+
+    assert bind_sizes([("x", (n + m,), (7,)), ("y", (n, 2), (3, 2))]) == {"n": 3, "m": 4}
+    assert [e.shape for e in with_shapes(graph, {"x": (7,)}).outputs] == [(n, 2), (7,)]
+    assert [e.shape for e in with_shapes(graph, {"y": (3, 2)}).outputs] == [(3, 2), (n + m,)]
 
 
 @pytest.mark.parametrize(
