@@ -14,6 +14,7 @@ from passkit.graph.graph import Graph
 from passkit.graph.nested import register_nested
 from passkit.graph.node import Entry, Node
 from passkit.graph.op import REQUIRED, register_later, register_op
+from passkit.values.size import symbols_of
 
 if TYPE_CHECKING:
     from passkit.plan.packing import Part
@@ -65,6 +66,13 @@ class Group:
     def ops(self) -> tuple[Node, ...]:
         """The operators, in post-order, without constants."""
         return tuple(n for n in self.graph.nodes if n.op is not None and n.op.name != "constant")
+
+    @cached_property
+    def sizes(self) -> frozenset[str]:
+        """The names of the unknown sizes that it is made of."""
+        nodes = self.graph.nodes
+        shapes = symbols_of(e.shape for n in nodes for e in n.entries)
+        return shapes | symbols_of(v for n in nodes for v in n.params.values())
 
     def called(self, node: Node) -> str:
         """The name that one of its nodes had in the graph that it was made from."""

@@ -14,18 +14,21 @@ import numpy as np
 from attrs import field, frozen
 
 from passkit.errors import PasskitError, SettingError
-from passkit.graph.graph import Annotation, Graph
-from passkit.graph.node import CONSTANT, Entry, Node, var
+from passkit.graph.graph import Graph
+from passkit.graph.node import CONSTANT, Node, var
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.flatten import flatten
+from passkit.plan.alone import TELLER, alone
 from passkit.plan.group import FUSED, Group
 from passkit.program.compiler import compile
 from passkit.program.executable import Executable
+from passkit.runtime.feeds import bind_sizes
 from passkit.runtime.interpret import interpret
 from passkit.runtime.state import State
 from passkit.serial.json import to_json
 from passkit.values.agreement import compare
 from passkit.values.progress import progress
+from passkit.values.size import evaluate
 
 if TYPE_CHECKING:
     from passkit.plan.kernel import Kernel
@@ -141,13 +144,13 @@ class _Trial:
             nodes = [n for n in nodes if bodies.get(n, "") not in before]
         with progress("try each step by itself", len(nodes)) as step:
             for node in nodes:
-                found = self.alone(graph, node)
+                found = self.by_itself(graph, node)
                 step()
                 if found is not None:
                     return found
         return None
 
-    def alone(self, graph: Graph, node: Node) -> Culprit | None:
+    def by_itself(self, graph: Graph, node: Node) -> Culprit | None:
         """A node on right inputs: the culprit that it is, if it is one."""
         reads = list(dict.fromkeys(node.inputs))
         before = Graph(reads)
@@ -155,13 +158,13 @@ class _Trial:
         feeds = {k: v for k, v in self.feeds.items() if k in known}
         values = interpret(before, feeds, State.of(before).arrays) if reads else []
         entries = {e: var(f"x{k}", graph.shape(e), graph.dtype(e)) for k, e in enumerate(reads)}
-        alone = single(node, [entries[e] for e in node.inputs])
-        feeds = {f"x{k}": v for k, v in enumerate(values)}
+        one = alone(node, [entries[e] for e in node.inputs])
+        feeds = {f"x{k}": v for k, v in enumerate(values)} | self.tellers(one)
         names = [f"y{k}" for k in range(len(node.entries))]
-        wanted, kernel = interpret(alone, feeds), None
+        wanted, kernel = interpret(one, feeds), None
         try:
             with PassContext(**self.options):
-                run = compile(alone)
+                run = compile(one)
             kernel = run.kernels[0] if run.kernels else None
             error = _disagreement(names, run(feeds), wanted)
         except PasskitError as found:
@@ -170,19 +173,20 @@ class _Trial:
             return None
         body: Group | None = node.params.get("body")
         operators = (node.label,) if body is None else tuple(map(body.called, body.ops))
-        named = _named(flatten(alone))
+        named = _named(flatten(one))
         results = dict(zip(names, wanted, strict=True))
         return Culprit(graph.names[node], operators, named, feeds, results, error, kernel)
 
-
-def single(node: Node, inputs: Sequence[Entry]) -> Graph:
-    """A graph of one node; a fused one stays what it is, a plan with one group."""
-    made = node.replaced(inputs, ())
-    graph = Graph(made.entries)
-    if node.op is FUSED:
-        groups = Annotation("subgraph", {made: node.params["body"]})
-        graph = graph.with_attrs(subgraph=groups, fusion_log=(), shape_guards=())
-    return graph
+    def tellers(self, one: Graph) -> dict[str, Any]:
+        """What tells a node alone the sizes that its inputs do not: arrays without elements."""
+        names = self.graph.names
+        shapes = [(names[n], n.entries[0].shape) for n in self.graph.inputs]
+        sizes = bind_sizes((name, shape, np.shape(self.feeds[name])) for name, shape in shapes)
+        return {
+            n.name: np.zeros([evaluate(d, sizes) for d in one.shape(n.entries[0])], bool)
+            for n in one.inputs
+            if n.name.startswith(TELLER)
+        }
 
 
 def _named(graph: Graph) -> Graph:

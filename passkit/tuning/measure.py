@@ -20,15 +20,15 @@ from attrs import frozen
 
 import passkit.ops  # noqa: F401  (a group names operators)
 from passkit.errors import PasskitError
-from passkit.graph.graph import Annotation, Graph
+from passkit.graph.graph import Graph
 from passkit.passes.context import PassContext
 from passkit.passes.rtcgen import build_kernels
+from passkit.plan.alone import as_plan
 from passkit.plan.evaluator import APART
 from passkit.plan.group import FUSED
 from passkit.program.compiler import compile
 from passkit.program.executable import Executable
 from passkit.program.planning import planned
-from passkit.reporting.bisection import single
 from passkit.runtime.profile import random_feeds
 from passkit.serial.json import from_json
 
@@ -157,12 +157,12 @@ def _bits(run: Executable, sets: Sequence[Mapping[str, Any]]) -> Iterator[bytes]
 
 def _compiled(asked: Request) -> tuple[dict[str, Executable], dict[str, str]]:
     """An executable for each template, and why others have none; kernels are compiled together."""
-    graph = _planned_as_one(asked.graph)
+    graph = as_plan(from_json(asked.graph))
     (name,) = (graph.names[n] for n in graph.nodes if n.op is FUSED)
     ready: dict[str, Graph] = {}
     faults: dict[str, str] = {}
     ways = {
-        t: (_planned_apart(asked.apart), {}) if t == APART else (graph, {name: t})
+        t: (as_plan(from_json(asked.apart)), {}) if t == APART else (graph, {name: t})
         for t in asked.templates
     }
     for template, (one, templates) in ways.items():
@@ -182,21 +182,6 @@ def _compiled(asked: Request) -> tuple[dict[str, Executable], dict[str, str]]:
         except PasskitError as error:
             faults[template] = _said(error)
     return runs, faults
-
-
-def _planned_as_one(text: str) -> Graph:
-    """The graph of a group, which Fusion leaves as it is."""
-    (node,) = (n for n in from_json(text).nodes if n.op is FUSED)
-    return single(node, node.inputs)
-
-
-def _planned_apart(text: str) -> Graph:
-    """A graph of several groups, which Fusion leaves as it is."""
-    graph = from_json(text)
-    bodies = {n: n.params["body"] for n in graph.nodes if n.op is FUSED}
-    return graph.with_attrs(
-        subgraph=Annotation("subgraph", bodies), fusion_log=(), shape_guards=()
-    )
 
 
 def _inputs(asked: Request, runs: Mapping[str, Executable]) -> list[dict[str, Any]]:

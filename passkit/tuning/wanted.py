@@ -10,6 +10,7 @@ from attrs import evolve, frozen
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node, var
 from passkit.passes.fusion.rivals import Rival
+from passkit.plan.alone import alone
 from passkit.plan.costs import model_seconds
 from passkit.plan.evaluator import APART, Evaluator, Record, Sizes
 from passkit.plan.group import Group, fused_node
@@ -20,7 +21,7 @@ from passkit.plan.variants import Variant, variants
 from passkit.serial.json import to_json
 from passkit.templating.naming import template_of
 from passkit.tuning.measure import Answer, Request
-from passkit.values.size import evaluate, numel, symbols_of
+from passkit.values.size import evaluate, numel
 
 
 @frozen(eq=False)
@@ -160,8 +161,7 @@ def _quickest(known: Mapping[str, Record]) -> str | None:
 
 def sizes_of(group: Group, sizes: Mapping[str, int]) -> Sizes:
     """The numbers of a group's unknown sizes."""
-    names = symbols_of(d for n in group.graph.nodes for e in n.entries for d in e.shape or ())
-    return tuple((name, sizes.get(name, UNKNOWN)) for name in sorted(names))
+    return tuple((name, sizes.get(name, UNKNOWN)) for name in sorted(group.sizes))
 
 
 def several(group: Group, sizes: Sizes) -> list[Sizes]:
@@ -186,10 +186,11 @@ def _nbytes(group: Group, sizes: Sizes) -> int:
 def _request(
     group: Group, sizes: Sizes, templates: tuple[str, ...], options: Mapping[str, str]
 ) -> Request:
-    inputs = [_var(k, n) for k, n in enumerate(group.inputs)]
-    alone = Graph(fused_node(group, tuple(inputs), "group").entries)
-    shapes = tuple(tuple(evaluate(d, dict(sizes)) for d in e.shape or ()) for e in inputs)
-    return Request(to_json(alone), shapes, templates, options)
+    inputs = tuple(_var(k, n) for k, n in enumerate(group.inputs))
+    graph = alone(fused_node(group, inputs, "group"), inputs)
+    declared = [n.entries[0].shape or () for n in graph.inputs]
+    shapes = tuple(tuple(evaluate(d, dict(sizes)) for d in shape) for shape in declared)
+    return Request(to_json(graph.without_attrs()), shapes, templates, options)
 
 
 def _var(number: int, node: Node) -> Any:

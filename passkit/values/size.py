@@ -168,9 +168,15 @@ def _show(monomial: Monomial, coefficient: int) -> str:
     return "*".join(factors)
 
 
-def symbols_of(sizes: Iterable[Extent]) -> frozenset[str]:
-    """All unknown extents in ``sizes``."""
-    return frozenset().union(*(s.symbols for s in sizes if isinstance(s, Size)))
+def symbols_of(values: Iterable[Any]) -> frozenset[str]:
+    """All unknown extents in ``values``: sizes, tuples of such, and others that have none."""
+    return frozenset().union(
+        *(
+            symbols_of(v) if isinstance(v, tuple) else v.symbols
+            for v in values
+            if isinstance(v, (Size, tuple))
+        )
+    )
 
 
 def has_size(shape: Shape | None) -> bool:
@@ -180,10 +186,7 @@ def has_size(shape: Shape | None) -> bool:
 
 def awaits(params: Mapping[str, Any]) -> bool:
     """Whether a parameter is, or holds, a size that a call gives."""
-    return any(
-        isinstance(v, Size) or (type(v) is tuple and any(isinstance(n, Size) for n in v))
-        for v in params.values()
-    )
+    return bool(symbols_of(params.values()))
 
 
 def divide_exactly(a: Extent, b: Extent) -> Extent | None:

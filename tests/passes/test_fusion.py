@@ -225,3 +225,15 @@ def test_a_fused_graph_means_the_same(text: str, rng: Any) -> None:
     feeds = feeds_of(graph, rng)
 
     agrees(graph, feeds, pk.interpret(fused(text), feeds))
+
+
+def test_fused_again_it_waits_as_before() -> None:
+    """What a fused node waits for is kept when its operators are fused anew."""
+    x, n = pk.var("x", (8,)), pk.var("n", (3,))
+    waiting = pk.ops.exp(x).node.replaced((x,), (n.node,)).entries[0]
+    once = pk.ApplyPasses(pk.Graph([pk.ops.tanh(waiting + 1.0)]), [*BEFORE, "Fusion"])
+    again = pk.ApplyPasses(once, "Fusion")
+
+    for graph in (once, again):
+        assert {c.name for node in graph.nodes for c in node.control} == {"n"}
+        assert [v.name for v in graph.inputs] == ["x", "n"]

@@ -17,6 +17,7 @@ from passkit.errors import SettingError
 from passkit.passes import rtcgen
 from passkit.reporting.bisection import bisect
 from passkit.runtime.native.build import KernelText
+from passkit.serial.json import from_json
 
 TEXT = (
     "x: f32[n, 16]; w: f32[16, 16]; a = exp(mul(x, 0.1)); h = matmul(a, w); "
@@ -89,6 +90,27 @@ def test_a_kernel_that_does_not_compile(miscompiled: Callable[[str, str, str], N
     assert found is not None and found.culprit is None
     assert found.decision == "fuse e"
     assert "CompilerError" in found.error and "no_such_function" in found.error
+
+
+def test_a_kernel_that_must_be_told_a_size(
+    miscompiled: Callable[[str, str, str], None], tmp_path: Path
+) -> None:
+    """A half of a split reduction reads (n + 127) // 128 rows, which do not tell n."""
+    miscompiled("join_1 = splat", "splat<float>(-__builtin_inff(), m)", "splat<float>(2.0f, m)")
+    graph = pk.parse("x: f32[n, 40]; return reduce_max(x, axis=0)")
+    found = bisect(graph, {"x": np.random.default_rng(0).random((500, 40), "float32")})
+
+    assert found is not None and found.culprit is not None
+    assert found.culprit.operators == ("join",)
+    assert {k: v.shape for k, v in found.culprit.feeds.items()} == {
+        "x0": (4, 40), "size_n": (500, 0)}  # fmt: skip
+    folder = found.culprit.save(tmp_path / "there")
+    stored = np.load(folder / "culprit.npz")
+    (right,) = pk.interpret(
+        from_json((folder / "culprit.json").read_text()),
+        {name: stored[name] for name in ("x0", "size_n")},
+    )
+    np.testing.assert_array_equal(right, stored["y0"])
 
 
 def test_the_command(

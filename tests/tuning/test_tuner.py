@@ -169,6 +169,18 @@ def test_unknown_sizes(fresh_cache: Path) -> None:
         tune(graph, shapes={"y": (1,)})
 
 
+def test_a_size_that_a_groups_inputs_do_not_tell(fresh_cache: Path) -> None:
+    """The second half of a split sum reads one row for 128 of n: an array (n, 0) says n."""
+    executor = Inline()
+    graph = pk.parse("x: f32[n, 40]; return reduce_sum(x, axis=0)")
+    found = pk.tune(graph, executor=executor, clock=favour(""), shapes={"x": (300, 40)}, budget=1)
+
+    assert [r.shapes for r in executor.requests] == [
+        ((300, 40),), ((9600, 40),), ((3, 40), (300, 0)), ((75, 40), (9600, 0))]  # fmt: skip
+    assert [(g.operators, g.before) for g in found.groups] == [("partial", 2e-6), ("join", 2e-6)]
+    assert found.remarks == ()
+
+
 def test_loops_and_single_operators(fresh_cache: Path) -> None:
     """What a loop holds is tuned with the graph around it; operators count by themselves."""
     inside = pk.var(f"{STATE}0", (64, 40))

@@ -53,6 +53,7 @@ def test_numbers() -> None:
     size = n * 2 + (m + 1) // 4
 
     assert symbols_of([size, 3]) == {"n", "m"}
+    assert symbols_of([((0, n), 2), None, "m"]) == {"n"}
     assert substitute(size, {"m": 7}) == n * 2 + 2
     assert substitute(n * n, {"n": m + 1}) == m * m + m * 2 + 1
     assert (numel(()), numel((2, n, 3)), numel((0, n))) == (1, n * 6, 0)

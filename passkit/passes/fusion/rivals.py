@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
-from passkit.graph.graph import Annotation, Graph
+from passkit.graph.graph import Graph
 from passkit.graph.node import Node
 from passkit.passes.context import PassContext, evaluator_of
 from passkit.passes.fusion.board import Board
@@ -24,7 +24,8 @@ from passkit.passes.fusion.pricing import comparing, priced
 from passkit.passes.fusion.select import Explored, explored
 from passkit.passes.fusion.stitched import with_stitched
 from passkit.passes.fusion.views import without_views
-from passkit.plan.group import FUSED, Group
+from passkit.plan.alone import as_plan
+from passkit.plan.group import Group
 from passkit.plan.planner import plan_group
 from passkit.plan.schedule import Schedule
 from passkit.plan.target import Target
@@ -117,7 +118,4 @@ def _apart(board: Board, group: Group, members: Members, target: Target) -> Grap
             groups.append(own)
             clones.append(copies)
     parted = contract(graph, without_views(graph, Partition(groups, clones)))
-    bodies = {n: n.params["body"] for n in parted.nodes if n.op is FUSED}
-    return parted.with_attrs(
-        subgraph=Annotation("subgraph", bodies), fusion_log=(), shape_guards=()
-    )
+    return as_plan(parted)
