@@ -18,8 +18,8 @@ from passkit.graph.graph import Graph
 from passkit.graph.node import CONSTANT, Node, var
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.flatten import flatten
-from passkit.plan.alone import TELLER, alone
 from passkit.plan.group import FUSED, Group
+from passkit.plan.single import single
 from passkit.program.compiler import compile
 from passkit.program.executable import Executable
 from passkit.runtime.feeds import bind_sizes
@@ -144,13 +144,13 @@ class _Trial:
             nodes = [n for n in nodes if bodies.get(n, "") not in before]
         with progress("try each step by itself", len(nodes)) as step:
             for node in nodes:
-                found = self.by_itself(graph, node)
+                found = self.alone(graph, node)
                 step()
                 if found is not None:
                     return found
         return None
 
-    def by_itself(self, graph: Graph, node: Node) -> Culprit | None:
+    def alone(self, graph: Graph, node: Node) -> Culprit | None:
         """A node on right inputs: the culprit that it is, if it is one."""
         reads = list(dict.fromkeys(node.inputs))
         before = Graph(reads)
@@ -158,8 +158,9 @@ class _Trial:
         feeds = {k: v for k, v in self.feeds.items() if k in known}
         values = interpret(before, feeds, State.of(before).arrays) if reads else []
         entries = {e: var(f"x{k}", graph.shape(e), graph.dtype(e)) for k, e in enumerate(reads)}
-        one = alone(node, [entries[e] for e in node.inputs])
-        feeds = {f"x{k}": v for k, v in enumerate(values)} | self.tellers(one)
+        one = single(node, [entries[e] for e in node.inputs])
+        feeds = {f"x{k}": v for k, v in enumerate(values)}
+        feeds |= self.tellers(one, feeds)
         names = [f"y{k}" for k in range(len(node.entries))]
         wanted, kernel = interpret(one, feeds), None
         try:
@@ -177,7 +178,7 @@ class _Trial:
         results = dict(zip(names, wanted, strict=True))
         return Culprit(graph.names[node], operators, named, feeds, results, error, kernel)
 
-    def tellers(self, one: Graph) -> dict[str, Any]:
+    def tellers(self, one: Graph, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """What tells a node alone the sizes that its inputs do not: arrays without elements."""
         names = self.graph.names
         shapes = [(names[n], n.entries[0].shape) for n in self.graph.inputs]
@@ -185,7 +186,7 @@ class _Trial:
         return {
             n.name: np.zeros([evaluate(d, sizes) for d in one.shape(n.entries[0])], bool)
             for n in one.inputs
-            if n.name.startswith(TELLER)
+            if n.name not in feeds
         }
 
 

@@ -23,9 +23,9 @@ from passkit.errors import PasskitError
 from passkit.graph.graph import Graph
 from passkit.passes.context import PassContext
 from passkit.passes.rtcgen import build_kernels
-from passkit.plan.alone import as_plan
 from passkit.plan.evaluator import APART
 from passkit.plan.group import FUSED
+from passkit.plan.single import as_plan
 from passkit.program.compiler import compile
 from passkit.program.executable import Executable
 from passkit.program.planning import planned

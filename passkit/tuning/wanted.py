@@ -10,12 +10,12 @@ from attrs import evolve, frozen
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node, var
 from passkit.passes.fusion.rivals import Rival
-from passkit.plan.alone import alone
 from passkit.plan.costs import model_seconds
 from passkit.plan.evaluator import APART, Evaluator, Record, Sizes
 from passkit.plan.group import Group, fused_node
 from passkit.plan.planner import plan_group
 from passkit.plan.schedule import Schedule, Source
+from passkit.plan.single import single
 from passkit.plan.target import Target
 from passkit.plan.variants import Variant, variants
 from passkit.serial.json import to_json
@@ -187,10 +187,10 @@ def _request(
     group: Group, sizes: Sizes, templates: tuple[str, ...], options: Mapping[str, str]
 ) -> Request:
     inputs = tuple(_var(k, n) for k, n in enumerate(group.inputs))
-    graph = alone(fused_node(group, inputs, "group"), inputs)
+    graph = single(fused_node(group, inputs, "group"), inputs)
     declared = [n.entries[0].shape or () for n in graph.inputs]
     shapes = tuple(tuple(evaluate(d, dict(sizes)) for d in shape) for shape in declared)
-    return Request(to_json(graph.without_attrs()), shapes, templates, options)
+    return Request(to_json(graph), shapes, templates, options)
 
 
 def _var(number: int, node: Node) -> Any:

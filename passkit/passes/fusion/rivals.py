@@ -24,10 +24,10 @@ from passkit.passes.fusion.pricing import comparing, priced
 from passkit.passes.fusion.select import Explored, explored
 from passkit.passes.fusion.stitched import with_stitched
 from passkit.passes.fusion.views import without_views
-from passkit.plan.alone import as_plan
 from passkit.plan.group import Group
 from passkit.plan.planner import plan_group
 from passkit.plan.schedule import Schedule
+from passkit.plan.single import as_plan
 from passkit.plan.target import Target
 from passkit.plan.typical import typical
 

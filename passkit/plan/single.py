@@ -10,9 +10,6 @@ from passkit.plan.group import FUSED
 from passkit.values.dtype import bool_
 from passkit.values.size import Size, symbols_of
 
-TELLER = "size_"
-"""How the variables begin that only tell a size."""
-
 
 def as_plan(graph: Graph) -> Graph:
     """A graph of fused nodes as the plan that Fusion has made, which is left as it is."""
@@ -22,7 +19,7 @@ def as_plan(graph: Graph) -> Graph:
     )
 
 
-def alone(node: Node, inputs: Sequence[Entry]) -> Graph:
+def single(node: Node, inputs: Sequence[Entry]) -> Graph:
     """The plan of one node that reads variables.
 
     In a whole program other inputs may tell a size that is only a part of an extent here, as the
@@ -34,7 +31,5 @@ def alone(node: Node, inputs: Sequence[Entry]) -> Graph:
     needed = symbols_of([*read, *(e.shape for e in node.entries), *node.params.values()])
     if node.op is FUSED:
         needed |= node.params["body"].sizes
-    tellers = [
-        var(TELLER + name, (Size.symbol(name), 0), bool_).node for name in sorted(needed - told)
-    ]
-    return as_plan(Graph(node.replaced(tuple(inputs), tuple(tellers)).entries))
+    tellers = [var(f"size_{n}", (Size.symbol(n), 0), bool_).node for n in sorted(needed - told)]
+    return as_plan(Graph(node.replaced(inputs, tellers).entries))
