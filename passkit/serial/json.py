@@ -147,7 +147,10 @@ class _Reader(ValueReader):
 
     def index(self, value: Any, limit: int, where: str) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < limit:
-            raise ParseError(f"{where} must be an int from 0 to {limit - 1}, got {shown(value)}")
+            found = shown(value)
+            if limit == 0:
+                raise ParseError(f"{where} names {found}, and nothing that it could name is before")
+            raise ParseError(f"{where} must be an int from 0 to {limit - 1}, got {found}")
         return value
 
     def entry(self, value: Any, nodes: list[Node], where: str) -> Entry:

@@ -155,6 +155,7 @@ BAD: list[tuple[Callable[[Any], Any], str]] = [
     (put("heads", 0, 2, "v"), r"the version in heads\[0\] must be an int .* got 'v'"),
     (put("nodes", 0, "op", 3), r"nodes\[0\].op must be a str, got 3"),
     (put("nodes", 4, "op", "sofmax"), r"nodes\[4\] 's': operator 'sofmax' .* 'softmax'"),
+    (put("nodes", 0, "inputs", [[0, 0, 0]]), r"nodes\[0\].inputs\[0\] names 0, and nothing that"),
     (put("nodes", 4, "inputs", [[4, 0, 0]]), r"nodes\[4\].inputs\[0\] must be an int from 0 to 3"),
     (put("nodes", 4, "inputs", []), r"nodes\[4\] 's' has 0 inputs; softmax takes 1"),
     (put("nodes", 4, "control_deps", [True]), r"control_deps\[0\] must be an int .* got True"),
