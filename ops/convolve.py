@@ -63,7 +63,8 @@ def _geometry(node: Node, x: Shape, filters: Shape) -> Windows:
         raise ShapeError(
             f"{node.where} needs groups that divide {filters[-1]} filters, got {groups!r}"
         )
-    agree(node, x[-1], filters[-2] * groups, "channels of input and filter")
+    times = f", {filters[-2]} in each of {groups} groups," if groups > 1 else ""
+    agree(node, x[-1], filters[-2] * groups, f"channels of input and filter{times}")
     return windows_of(node, size, window)
 
 

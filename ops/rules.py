@@ -122,9 +122,11 @@ def alias(op: Op, names: str) -> None:
         op.add_alias(name)
 
 
-def same_shape(node: Node, shape: Shape, *rest: Shape) -> Shape:
-    """The first input's shape."""
-    return shape
+def same_shape(node: Node, *shapes: Shape) -> Shape:
+    """The first input's shape. Raises: ShapeError where there is none."""
+    if not shapes:
+        raise ShapeError(f"{node.where} needs at least one input, got none")
+    return shapes[0]
 
 
 def shapes_text(shapes: Sequence[Shape | None]) -> str:

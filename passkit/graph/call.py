@@ -59,14 +59,19 @@ def _positional(
 ) -> tuple[Sequence[Any], dict[str, Any]]:
     """Inputs and parameters of a call: parameters may follow the inputs by position.
 
-    An op of any number of inputs takes them one by one or as one sequence.
+    An op of any number of inputs takes them one by one or as one sequence; a text before them,
+    which no input can be, is the parameter that it needs: ``einsum("ij,jk", a, b)``.
     """
     given = dict(params)
     rest: Sequence[Any] = ()
     if op.num_inputs is not None and op.num_inputs >= 0:
         inputs, rest = inputs[: op.num_inputs], inputs[op.num_inputs :]
-    elif inputs and isinstance(inputs[0], (list, tuple)):
-        inputs, rest = inputs[0], inputs[1:]
+    else:
+        needs = next(iter(op.params.values()), None) is REQUIRED
+        if needs and inputs and isinstance(inputs[0], str):
+            inputs, rest = inputs[1:], inputs[:1]
+        if inputs and isinstance(inputs[0], (list, tuple)):
+            inputs, rest = inputs[0], (*rest, *inputs[1:])
     if len(rest) > len(op.params) or any(isinstance(x, Entry) for x in rest):
         raise GraphError(f"{where} takes {len(inputs)} input(s), got {len(inputs) + len(rest)}")
     for key, value in zip(op.params, rest, strict=False):

@@ -56,8 +56,10 @@ def code_dtype_rule(node: Node, *dtypes: DType) -> DType | tuple[DType, ...]:
 
 
 def same_dtype_rule(node: Node, *dtypes: DType) -> DType:
-    """The dtype that all inputs share. Raises: DTypeError naming two that differ."""
+    """The dtype that all inputs share. Raises: DTypeError where there are none or two differ."""
     assert node.op is not None
+    if not dtypes:
+        raise DTypeError(f"{node.where} needs at least one input, got none")
     for d in dtypes[1:]:
         if d is not dtypes[0]:
             raise DTypeError(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.errors import FeedError, GraphError, ShapeError
+from passkit.errors import DTypeError, FeedError, GraphError, ShapeError
 from passkit.runtime.table import batch_axes
 
 ops = pk.ops
@@ -24,6 +24,8 @@ def einsum(equation: Any) -> Any:
 @pytest.mark.parametrize(
     ("build", "error", "message"),
     [
+        (lambda: ops.einsum("i,i"), DTypeError, "einsum needs at least one input, got none"),
+        (lambda: ops.multi_dot(), DTypeError, "multi_dot needs at least one input, got none"),
         (einsum(3), GraphError, r"such as 'ij,jk->ik' as equation, got 3"),
         (einsum("abc"), GraphError, r"'abc': it has 1 operands, and 2 are given"),
         (einsum("ab,bcd"), GraphError, r"'ab' names 2 axes of an operand that has 3"),
@@ -95,6 +97,15 @@ def test_operands_that_lie_transposed_are_not_copied() -> None:
     exe = pk.compile(ops.einsum(A, B, equation="bij,bki->bjk"))
 
     assert [type(s).__name__ for s in exe.steps] == ["Library"]
+
+
+def test_the_equation_stands_first_or_is_named() -> None:
+    """As in every library, operands one by one or as one sequence; but not twice."""
+    named = ops.einsum(A, B, equation="bij,bki->bjk").node
+    for node in (ops.einsum("bij,bki->bjk", A, B).node, ops.einsum("bij,bki->bjk", [A, B]).node):
+        assert [node.params, node.inputs] == [named.params, named.inputs]
+    with pytest.raises(GraphError, match="einsum: parameter 'equation' is given twice"):
+        ops.einsum("ij,jk", A, B, equation="ij,jk")
 
 
 def test_the_smallest_product_comes_first() -> None:
