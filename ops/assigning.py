@@ -110,10 +110,10 @@ def _strided(node: Node, x: Entry) -> Entry:
     """The masks as a Python index."""
     p = node.params
     begin, end = p["begin"], p["end"]
-    strides = (1,) * len(begin) if p["strides"] is None else p["strides"]
-    if not all(isinstance(v, tuple) for v in (begin, end, strides)) or not (
-        len(begin) == len(end) == len(strides)
-    ):
+    strides = p["strides"]
+    if strides is None:
+        strides = (1,) * len(begin) if isinstance(begin, tuple) else 1
+    if any(not isinstance(v, tuple) or len(v) != len(begin) for v in (begin, end, strides)):
         raise ShapeError(
             f"{node.where} needs begin, end and strides of one length, got {begin}, {end} and "
             f"{strides}"

@@ -139,11 +139,12 @@ composite(
 
 
 def _gru_shape(node: Node, x: Shape, h: Shape, kernel: Shape, recurrent: Shape, bias: Shape) -> Any:
+    state = _matrices(node, 3, x, h, kernel, recurrent)
     lead = (2,) if node.params["reset_after"] else ()
     if len(bias) != 1 + len(lead):
         wanted = show_shape((*lead, 3 * h[1]))
         raise ShapeError(f"{node.where} needs a bias of shape {wanted}, got {show_shape(bias)}")
-    return _matrices(node, 3, x, h, kernel, recurrent)
+    return state
 
 
 def _gru(node: Node, x: Entry, h: Entry, kernel: Entry, recurrent: Entry, bias: Entry) -> Entry:

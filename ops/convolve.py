@@ -17,7 +17,7 @@ from passkit.graph.op import REQUIRED, OpPattern, register_op
 from passkit.ops.composites import composite
 from passkit.ops.movement import movement
 from passkit.ops.rules import extents, make, takes
-from passkit.ops.windowed import WINDOWED, Windows, scattered, spatial, windows_of
+from passkit.ops.windowed import WINDOWED, Windows, each, scattered, spatial, windows_of
 from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, numel
 
@@ -41,12 +41,27 @@ convolution = register_op(
 
 
 def window_of(node: Node, filters: Shape) -> tuple[int, ...]:
-    """The window of a filter. Raises: ShapeError where it is not known."""
+    """The window of a filter. Raises: ShapeError where it is not known, or not one's shape."""
+    if len(filters) < 3:
+        raise ShapeError(
+            f"{node.where} needs a filter (*window, channels / groups, filters) with one to three "
+            f"spatial axes, got {show_shape(filters)}"
+        )
     if any(not isinstance(n, int) for n in filters):
         raise ShapeError(
             f"{node.where} needs a filter whose shape is known, got {show_shape(filters)}"
         )
     return tuple(int(n) for n in filters[:-2])
+
+
+def _groups(node: Node, filters: Shape) -> int:
+    """The parameter ``groups``. Raises: ShapeError where it does not divide the filters."""
+    groups = node.params["groups"]
+    if type(groups) is not int or groups < 1 or int(filters[-1]) % groups:
+        raise ShapeError(
+            f"{node.where} needs groups that divide {filters[-1]} filters, got {groups!r}"
+        )
+    return groups
 
 
 def _geometry(node: Node, x: Shape, filters: Shape) -> Windows:
@@ -58,11 +73,7 @@ def _geometry(node: Node, x: Shape, filters: Shape) -> Windows:
             f"got {show_shape(filters)}"
         )
     window = window_of(node, filters)
-    groups = node.params["groups"]
-    if type(groups) is not int or groups < 1 or int(filters[-1]) % groups:
-        raise ShapeError(
-            f"{node.where} needs groups that divide {filters[-1]} filters, got {groups!r}"
-        )
+    groups = _groups(node, filters)
     times = f", {filters[-2]} in each of {groups} groups," if groups > 1 else ""
     agree(node, x[-1], filters[-2] * groups, f"channels of input and filter{times}")
     return windows_of(node, size, window)
@@ -70,7 +81,8 @@ def _geometry(node: Node, x: Shape, filters: Shape) -> Windows:
 
 def _shape(node: Node, x: Shape, filters: Shape) -> Shape:
     """Shapes: (batch, *size, channels), (*window, channels / groups, filters)."""
-    return (x[0], *_geometry(node, x, filters).result, filters[-1])
+    found = _geometry(node, x, filters)
+    return (x[0], *found.result, filters[-1])
 
 
 def _contract(node: Node) -> Convolution:
@@ -126,7 +138,8 @@ convolution.set_attr("TLibraryCall", "convolution")
 
 def _turned_shape(node: Node, shape: Shape) -> Shape:
     """Shapes: (*window, channels / groups, filters) -> (*window, filters / groups, channels)."""
-    groups = node.params["groups"]
+    window_of(node, shape)
+    groups = _groups(node, shape)
     return (*shape[:-2], shape[-1] // groups, shape[-2] * groups)
 
 
@@ -158,7 +171,9 @@ filter_turned.set_attr(
 def _dilate_params(node: Node, shape: Shape) -> list[tuple[int, Extent, Extent]]:
     """Factor, padding in front and behind of each axis."""
     factors, padding = node.params["factors"], node.params["padding"]
-    if len(factors) != len(shape) or len(padding) != len(shape):
+    fits = all(isinstance(v, tuple) and len(v) == len(shape) for v in (factors, padding))
+    fits = fits and all(type(f) is int and f >= 1 for f in factors)
+    if not fits or any(not isinstance(p, tuple) or len(p) != 2 for p in padding):
         raise ShapeError(
             f"{node.where} needs a factor and a pair of paddings for each axis of "
             f"{show_shape(shape)}, got {factors} and {padding}"
@@ -240,6 +255,13 @@ def _input_back(node: Node, filters: Entry, dy: Entry) -> Entry:
     element of dy gives to its window is a product of matrices, of which windows are the sum.
     """
     size = extents(node, node.params["size"], "size")
+    spatial(node, known_shape(dy))
+    for shape in (known_shape(filters), known_shape(dy)):
+        if len(shape) != len(size) + 2:
+            raise ShapeError(
+                f"{node.where} needs filter and dy of rank {len(size) + 2}, for {len(size)} "
+                f"spatial axes in size, got {show_shape(shape)}"
+            )
     window = window_of(node, known_shape(filters))
     found = windows_of(node, size, window)
     shape = known_shape(dy)
@@ -280,15 +302,20 @@ def _windows_of_products(
 
 def _filter_back(node: Node, x: Entry, dy: Entry) -> Entry:
     """Source: the windows of x, one below the other and transposed, times dy."""
-    window = node.params["window"]
-    groups = node.params["groups"]
-    shape, filters = known_shape(x), known_shape(dy)[-1]
+    shape, found = known_shape(x), known_shape(dy)
+    window = each(node, "window", len(spatial(node, shape)), least=0)
+    if len(found) != len(shape) or any(not isinstance(s[-1], int) for s in (shape, found)):
+        raise ShapeError(
+            f"{node.where} needs input and dy of one rank, their last axes known, got "
+            f"{show_shape(shape)} and {show_shape(found)}"
+        )
+    filters, groups = int(found[-1]), _groups(node, found)
     view = make("windows", x, window=window, **{k: node.params[k] for k in WINDOWED})
     rows: Extent = 1
     for n in known_shape(dy)[:-1]:
         rows = rows * n
     taps = int(np.prod(window))
-    own, each = int(shape[-1]) // groups, int(filters) // groups
+    own, part = int(shape[-1]) // groups, filters // groups
     if groups == 1:
         left = make("reshape", view, shape=(rows, taps * own))
         right = make("reshape", dy, shape=(rows, filters))
@@ -296,8 +323,8 @@ def _filter_back(node: Node, x: Entry, dy: Entry) -> Entry:
         return make("reshape", out, shape=(*window, own, filters))
     left = make("reshape", view, shape=(rows, taps, groups, own))
     left = make("reshape", make("transpose", left, axes=(2, 1, 3, 0)), shape=(groups, -1, rows))
-    right = make("transpose", make("reshape", dy, shape=(rows, groups, each)), axes=(1, 0, 2))
-    out = make("reshape", make("matmul", left, right), shape=(groups, taps, own, each))
+    right = make("transpose", make("reshape", dy, shape=(rows, groups, part)), axes=(1, 0, 2))
+    out = make("reshape", make("matmul", left, right), shape=(groups, taps, own, part))
     out = make("transpose", out, axes=(1, 2, 0, 3))
     return make("reshape", out, shape=(*window, own, filters))
 

@@ -14,7 +14,7 @@ from passkit.ops.composites import composite
 from passkit.ops.convolve import CONVOLVED, passed, window_of
 from passkit.ops.layouts import LAST, as_dtype, channels_first, from_last, ranked, to_last, wide
 from passkit.ops.rules import extents, make
-from passkit.ops.windowed import WINDOWED, each
+from passkit.ops.windowed import WINDOWED, each, explicit_pairs
 from passkit.values.size import Extent
 
 
@@ -54,18 +54,20 @@ def _grown(node: Node, size: tuple[Extent, ...], window: tuple[int, ...]) -> tup
         return found[1:-1] if len(found) == count + 2 else found
     stride, dilation = each(node, "strides", count), each(node, "dilations", count)
     extra = each(node, "output_padding", count, 0)
-    out: list[Extent] = []
-    for k, n in enumerate(size):
-        reach = (window[k] - 1) * dilation[k] + 1
-        padding = node.params["padding"]
-        if padding == "SAME":
-            out.append(n * stride[k] + extra[k])
-            continue
-        pair = (0, 0) if padding == "VALID" else padding
-        pair = pair[k] if isinstance(pair, tuple) and padding != "VALID" else pair
-        low, high = pair if isinstance(pair, tuple) else (pair, pair)
-        out.append((n - 1) * stride[k] + reach - low - high + extra[k])
-    return tuple(out)
+    if len(window) != count:
+        raise ShapeError(
+            f"{node.where} needs a filter of rank {count + 2}, got one with {len(window)} "
+            "spatial axes"
+        )
+    padding = node.params["padding"]
+    if padding == "SAME":
+        return tuple(n * s + e for n, s, e in zip(size, stride, extra, strict=True))
+    pairs = explicit_pairs(node, 0 if padding == "VALID" else padding, count)
+    reach = [(w - 1) * d + 1 for w, d in zip(window, dilation, strict=True)]
+    return tuple(
+        (n - 1) * s + r - sum(pair) + e
+        for n, s, r, pair, e in zip(size, stride, reach, pairs, extra, strict=True)
+    )
 
 
 for _count in (1, 2, 3):

@@ -10,7 +10,7 @@ from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
 from passkit.ops.random import fine_unit, float_draw, key_type, open_unit, scaled
-from passkit.ops.rules import extents, make, one_axis, take
+from passkit.ops.rules import count_of, extents, make, one_axis, take
 from passkit.values.dtype import DType, bool_, float32, int64
 from passkit.values.size import Shape
 
@@ -189,7 +189,7 @@ composite(
 
 def _permutation(node: Node, key: Entry) -> Entry:
     """The order of random words: ties are as good as impossible."""
-    (count,) = extents(node, node.params["num"], "num")
+    count = count_of(node, "num")
     return convert(make("argsort", make("random_words", key, shape=(count,))), int64)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from passkit.errors import ShapeError
+from passkit.errors import GraphError, ShapeError
 from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
@@ -175,7 +175,10 @@ def _l2_normalize(node: Node, x: Entry) -> Entry:
     """Source: TensorFlow's l2_normalize: epsilon is below the sum of squares."""
     axes = axes_of(node, len(known_shape(x)), node.params["axis"])
     total = make("reduce_sum", x * x, axis=axes, keepdims=True)
-    least = smallest_square(x, float(node.params["epsilon"]) ** 0.5)
+    epsilon = float(node.params["epsilon"])
+    if not epsilon >= 0:
+        raise GraphError(f"{node.where} needs epsilon >= 0, got {epsilon}")
+    least = smallest_square(x, epsilon**0.5)
     return x * make("rsqrt", make("maximum", total, least))
 
 

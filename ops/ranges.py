@@ -13,7 +13,7 @@ from passkit.graph.infer import show_shape
 from passkit.graph.node import Node, known_shape
 from passkit.graph.op import REQUIRED, Op, OpPattern, register_op
 from passkit.ops.indices import check_indices
-from passkit.ops.rules import alias, extents, one_axis, take
+from passkit.ops.rules import alias, count_of, extents, one_axis, take
 from passkit.values.dtype import DType, dtype_of
 from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, Size
@@ -164,10 +164,7 @@ alias(arange, "range")
 
 
 def _linspace_shape(node: Node) -> Shape:
-    num = extents(node, node.params["num"], "num")[0]
-    if isinstance(num, int) and num < 0:
-        raise ShapeError(f"{node.where} needs num >= 0, got {num}")
-    return (num,)
+    return (count_of(node, "num"),)
 
 
 def _linspace_type(node: Node) -> DType:
@@ -207,9 +204,8 @@ alias(linspace, "lin_space")
 
 
 def _eye_shape(node: Node) -> Shape:
-    rows = extents(node, node.params["n_rows"], "n_rows")[0]
-    given = node.params["n_cols"]
-    return rows, (rows if given is None else extents(node, given, "n_cols")[0])
+    rows = count_of(node, "n_rows")
+    return rows, (rows if node.params["n_cols"] is None else count_of(node, "n_cols"))
 
 
 eye = source(
@@ -236,9 +232,7 @@ def _hot_axis(node: Node, rank: int) -> int:
 
 
 def _hot_shape(node: Node, shape: Shape) -> Shape:
-    depth = extents(node, node.params["depth"], "depth")[0]
-    if isinstance(depth, int) and depth < 0:
-        raise ShapeError(f"{node.where} needs a depth >= 0, got {depth}")
+    depth = count_of(node, "depth")
     axis = _hot_axis(node, len(shape))
     return (*shape[:axis], depth, *shape[axis:])
 

@@ -15,7 +15,7 @@ from passkit.errors import ShapeError
 from passkit.graph.node import Entry, Node, constant, known_shape
 from passkit.ops.composites import composite
 from passkit.ops.reduce import nonempty_shape, reduced_shape
-from passkit.ops.rules import axes_of, extents, make, take, takes
+from passkit.ops.rules import axes_of, count_of, make, take, takes
 from passkit.values.dtype import DType, int64
 from passkit.values.size import Extent, Shape, numel
 
@@ -105,7 +105,7 @@ composite(
 
 def _length(node: Node, what: str) -> int:
     """A parameter that counts results. Raises: ShapeError for no number of at least 1."""
-    (found,) = extents(node, node.params[what], what)
+    found = count_of(node, what)
     if not isinstance(found, int) or found < 1:
         raise ShapeError(f"{node.where} needs an int of at least 1 as {what}, got {found!r}")
     return found

@@ -17,7 +17,7 @@ from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
 from passkit.ops.indices import indexed_type
 from passkit.ops.reduce import highest, lowest
-from passkit.ops.rules import extents, make, take
+from passkit.ops.rules import count_of, make, take
 from passkit.ops.scattering import filled
 from passkit.values.dtype import DType, float32
 from passkit.values.size import Shape, numel
@@ -25,7 +25,7 @@ from passkit.values.size import Shape, numel
 
 def _segments(node: Node, x: Entry, ids: Entry) -> tuple[Entry, Entry, Shape]:
     """The rows of x, the id of each, and the shape of the result."""
-    count = extents(node, node.params["num_segments"], "num_segments")[0]
+    count = count_of(node, "num_segments")
     lead = known_shape(ids)
     shape = known_shape(x)
     if len(lead) > len(shape):

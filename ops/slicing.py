@@ -186,6 +186,14 @@ def _range(x: Entry, part: Any, n: Extent, axis: int) -> tuple[Extent, Extent, i
             f"{x.name} is indexed by ints, slices, '...' and None, got {type(part).__name__}; "
             f"pk.ops.where chooses by value"
         )
+    whole = (int, np.integer, type(None))
+    wide = (*whole, Size)
+    for given, kinds in ((part.start, wide), (part.stop, wide), (part.step, whole)):
+        if not isinstance(given, kinds):
+            raise ShapeError(
+                f"axis {axis} of {x.name} is sliced by ints, got {given!r}; pk.ops.gather takes "
+                "what only the data tells"
+            )
     step = 1 if part.step is None else int(part.step)
     if step == 0:
         raise ShapeError(f"the step of an index of {x.name} must not be 0")

@@ -16,9 +16,9 @@ from passkit.graph.infer import demand, same_dtype_rule, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, Op, OpPattern, register_op
 from passkit.ops.indices import check_indices, zeros_of
-from passkit.ops.rules import extents, make, one_axis
+from passkit.ops.rules import count_of, make, one_axis
 from passkit.values.dtype import DType, dtype_of, int32, int64
-from passkit.values.size import Extent, Shape
+from passkit.values.size import Shape
 
 Array = Any
 
@@ -114,10 +114,8 @@ argsort.set_attr("FGradient", flat_gradient)
 
 
 def _top_shape(node: Node, shape: Shape) -> tuple[Shape, Shape]:
-    k = extents(node, node.params["k"], "k")[0]
+    k = count_of(node, "k")
     axis = _axis(node, len(shape))
-    if isinstance(k, int) and k < 0:
-        raise ShapeError(f"{node.where} needs k >= 0, got {k}")
     demand(node, shape[axis], k, f"axis {axis} must have k elements")
     out = (*shape[:axis], k, *shape[axis + 1 :])
     return out, out
@@ -153,14 +151,6 @@ top_k.set_attr("FGradient", _top_gradient)
 # Shapes that only the data tells: cut or filled up to a size.
 
 
-def wanted_size(node: Node) -> Extent:
-    """The parameter ``size``. Raises: ShapeError for what is no size."""
-    size = extents(node, node.params["size"], "size")[0]
-    if isinstance(size, int) and size < 0:
-        raise ShapeError(f"{node.where} needs a size >= 0, got {size}")
-    return size
-
-
 def _sized(node: Node, found: Array, fill: Any) -> Array:
     """The first ``size`` rows, with rows of ``fill`` behind."""
     size = int(node.params["size"])
@@ -170,7 +160,7 @@ def _sized(node: Node, found: Array, fill: Any) -> Array:
 
 
 def _unique_shape(node: Node, shape: Shape) -> tuple[Shape, Shape]:
-    return (wanted_size(node),), (wanted_size(node),)
+    return (count_of(node, "size"),), (count_of(node, "size"),)
 
 
 def _unique(node: Node, x: Array) -> tuple[Array, Array]:

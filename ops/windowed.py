@@ -19,7 +19,7 @@ from passkit.graph.op import REQUIRED, OpPattern
 from passkit.ops.composites import composite
 from passkit.ops.movement import movement
 from passkit.ops.reduce import lowest
-from passkit.ops.rules import make, takes
+from passkit.ops.rules import extents, make, takes
 from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, Size, numel
 
@@ -101,7 +101,7 @@ def windows_of(
     elif given == "VALID":
         pairs = [(0, 0)] * count
     else:
-        pairs = _pairs(node, given, count)
+        pairs = explicit_pairs(node, given, count)
     result: list[Extent] = []
     for k, (n, (low, high), r, s) in enumerate(zip(size, pairs, reach, stride, strict=True)):
         room = n + (low + high - r)
@@ -147,8 +147,8 @@ def _same(node: Node, n: Extent, reach: int, stride: int) -> tuple[int, int]:
     return total // 2, total - total // 2
 
 
-def _pairs(node: Node, given: Any, count: int) -> list[tuple[int, int]]:
-    """Explicit padding as pairs."""
+def explicit_pairs(node: Node, given: Any, count: int) -> list[tuple[int, int]]:
+    """Explicit padding as pairs. Raises: ShapeError for what is none."""
     many = given if isinstance(given, tuple) else (given,) * count
     found = [p if isinstance(p, tuple) else (p, p) for p in many]
     if len(found) != count or any(
@@ -224,8 +224,11 @@ windows.set_attr("FElement", _view_element)
 
 
 def _back_shape(node: Node, shape: Shape) -> Shape:
-    size = node.params["size"]
+    given = node.params["size"]
+    size = extents(node, given, "size")
     count = len(size)
+    if not isinstance(given, tuple):
+        raise ShapeError(f"{node.where} needs a tuple as size, got {given!r}")
     if len(shape) != 2 * count + 2:
         raise ShapeError(
             f"{node.where} needs (batch, *result, *window, channels) for {count} spatial axes, got "

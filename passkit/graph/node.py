@@ -254,10 +254,19 @@ def _extent(d: Any, name: str, axis: int) -> Extent:
     )
 
 
+def _constant_shape(node: Node) -> Shape:
+    value = node.params["value"]
+    if not isinstance(value, np.ndarray):
+        raise GraphError(
+            f"{node.where} needs a NumPy array as value, got {value!r}; pk.constant makes one"
+        )
+    return tuple(value.shape)
+
+
 CONSTANT = register_op(
     "constant", num_inputs=0, params={"value": REQUIRED}, doc="A fixed array, in `value`."
 )
-CONSTANT.set_attr("FInferShape", lambda node: node.params["value"].shape)
+CONSTANT.set_attr("FInferShape", _constant_shape)
 CONSTANT.set_attr("FInferType", lambda node: dtype_of(node.params["value"].dtype))
 CONSTANT.set_attr("FCompute", lambda node: node.params["value"])
 

@@ -112,7 +112,10 @@ def dtype_of(what: Any) -> DType:
         raise DTypeError(f"{what!r} is not an element type of passkit; {nearest(what, _NAMES)}")
     if isinstance(what, type) and what in _PYTHON:
         return _PYTHON[what]
-    known = _BY_NUMPY.get(what)
+    try:
+        known = _BY_NUMPY.get(what)
+    except TypeError:  # which cannot be hashed
+        known = None
     if known is not None:
         return known
     try:

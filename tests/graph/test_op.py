@@ -102,6 +102,8 @@ BAD = [
     (lambda: pk.ops.exp(), r"exp takes 1 input\(s\), got 0"),
     (lambda: pk.ops.exp(x(), x()), r"exp takes 1 input\(s\), got 2"),
     (lambda: pk.ops.reshape(x()), "reshape needs the parameter 'shape'"),
+    (lambda: pk.ops.constant(3), "constant needs a NumPy array as value, got 3; pk.constant makes"),
+    (lambda: pk.ops.l2_normalize(x(), epsilon=-1), "l2_normalize needs epsilon >= 0, got -1.0"),
     (lambda: pk.ops.reduce_sum(x(), 1, axis=0), "reduce_sum: parameter 'axis' is given twice"),
     (lambda: pk.ops.exp((x(), x())), r"variable 'x' has 2 results and one is needed here"),
 ]

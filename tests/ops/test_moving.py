@@ -160,7 +160,7 @@ BAD: list[tuple[Function, str]] = [
     (lambda x: ops.arange(0, pk.var("u", (None,)).shape[0], 2),
      r"up to the size u.0 needs .*step 2"),
     (lambda x: ops.linspace(0, 1, -1), "linspace needs num >= 0, got -1"),
-    (lambda x: ops.one_hot(I32, -2), "one_hot needs a depth >= 0, got -2"),
+    (lambda x: ops.one_hot(I32, -2), "one_hot needs depth >= 0, got -2"),
     (lambda x: ops.tril(x, 0.5), "tril needs an int as k, got 0.5"),
     (lambda x: ops.triu(x[0]), r"matrices in the last two axes, got \(3,\)"),
     (lambda x: ops.diagonal(x, 0, 1, 1), "needs two axes, got axis 1 twice"),
@@ -198,7 +198,7 @@ BAD: list[tuple[Function, str]] = [
     (lambda x: ops.top_k(x, -1), "top_k needs k >= 0, got -1"),
     (lambda x: ops.top_k(x, 4), "axis 1 must have k elements, got 3 for at least 4"),
     (lambda x: ops.searchsorted(x, F[:1]), r"each row of the values, got \(2, 3\) for \(1, 3\)"),
-    (lambda x: ops.unique(x, -1), "unique needs a size >= 0, got -1"),
+    (lambda x: ops.unique(x, -1), "unique needs size >= 0, got -1"),
 ]
 
 

@@ -19,6 +19,7 @@ from attrs import evolve
 import passkit as pk
 from passkit.values.dtype import DType
 from tests.ops.specimens import BY_KIND, SPECIMENS, Specimen, Trial, mistakes
+from tests.random_graphs.registry import standard_ops
 from tests.together import compiled
 
 for _file in sorted(Path(__file__).parent.glob("specimen_*.py")):
@@ -32,13 +33,7 @@ TOGETHER = 12
 """Operators that are compiled in one go."""
 
 
-def library() -> list[str]:
-    """The operators of passkit.ops, and none that a test registered."""
-    folder = str(Path(pk.ops.__file__).parent)
-    return [n for n in pk.list_ops() if pk.get_op(n).place.startswith(folder)]
-
-
-NAMES = library()
+NAMES = standard_ops()
 
 
 def run(specimen: Specimen, trial: Trial, dtype: DType) -> Iterator[str]:

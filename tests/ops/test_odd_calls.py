@@ -1,0 +1,48 @@
+"""Operators called with what they cannot take: a result or an error of passkit's, no other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import passkit as pk
+from passkit.errors import PasskitError
+from passkit.graph.op import REQUIRED, Op
+from tests.random_graphs.registry import standard_ops
+
+SHAPES = [(), (3,), (None, 3), (1, 2, 3, 4)]
+VALUES = [0, -1, 2, (), (0,), (1, -1), None, "x", 1.5, -(10**20), ((1, 2),), {}]
+
+
+def odd_parameters(op: Op) -> Iterator[dict[str, Any]]:
+    """Each of `VALUES` for each parameter, the others as they are by default, or 1."""
+    given = {k: 1 for k, default in op.params.items() if default is REQUIRED}
+    yield given
+    for key in op.params:
+        for value in VALUES:
+            yield {**given, key: value}
+    for value in VALUES:
+        yield dict.fromkeys(given, value)
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")  # of a scalar, as in NumPy
+@pytest.mark.parametrize("name", standard_ops())
+def test_a_call_ends_in_a_result_or_an_error_of_passkit(name: str) -> None:
+    """Whatever the shape and the parameters; inference is what model files reach first."""
+    op = pk.get_op(name)
+    counts = [op.num_inputs] if (op.num_inputs or -1) >= 0 else [0, 2]
+    answers = 0
+    for shape in SHAPES:
+        for count in counts:
+            for params in odd_parameters(op):
+                inputs = [pk.var(f"a{k}", shape, "float32") for k in range(count or 0)]
+                try:
+                    made = op(*inputs, **params)
+                    results = list(made) if isinstance(made, (tuple, list)) else [made]
+                    pk.ApplyPasses(pk.Graph(results), ["InferShape", "InferType"])
+                except PasskitError as error:
+                    assert str(error)
+                answers += 1
+    assert answers > len(SHAPES)
