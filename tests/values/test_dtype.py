@@ -31,7 +31,7 @@ def test_python_types_and_bfloat16() -> None:
     assert all(dtype_of(what) is b for what in ("bfloat16", "bf16", b.numpy, b.numpy.type))
 
 
-@pytest.mark.parametrize("what", ["float31", "f4,f4", "int64()", object, np.dtype("U3")])
+@pytest.mark.parametrize("what", ["float31", "f4,f4", "int64()", object, np.dtype("U3"), {}])
 def test_what_is_no_element_type(what: Any) -> None:
     """Other things are refused with the nearest name, and are never evaluated."""
     with pytest.raises(DTypeError, match=r"is not an element type of passkit; (did|known)"):
