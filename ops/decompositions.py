@@ -207,8 +207,17 @@ composite("eigvalsh", 1, lambda node, x: make("eigh", x)[0],
 
 
 def _pinv_shape(node: Node, shape: Shape) -> Shape:
-    batch, rows, columns = matrices(node, shape)
+    batch, rows, columns = _tolerant(node, shape)
     return (*batch, columns, rows)
+
+
+def _tolerant(node: Node, shape: Shape) -> tuple[Shape, Extent, Extent]:
+    """As `matrices`. Raises: GraphError for a tolerance that is no number of at least 0."""
+    given = node.params["rtol"]
+    number = isinstance(given, (int, float)) and not isinstance(given, bool)
+    if given is not None and not (number and given >= 0):
+        raise GraphError(f"{node.where} needs a number >= 0 as rtol, or None, got {given!r}")
+    return matrices(node, shape)
 
 
 def _tolerance(node: Node, x: Any) -> Any:
@@ -240,7 +249,7 @@ def _rank_type(node: Node, dtype: Any) -> Any:
 
 decomposition(
     "matrix_rank",
-    lambda node, s: matrices(node, s)[0],
+    lambda node, s: _tolerant(node, s)[0],
     _rank,
     "how many singular values are above rtol times the largest",
     {"rtol": None},

@@ -7,7 +7,7 @@ from typing import Any
 
 from passkit import ast
 from passkit.ast import Expr
-from passkit.errors import DTypeError
+from passkit.errors import DTypeError, GraphError
 from passkit.graph.node import Node
 from passkit.ops.pointwise import elementwise
 from passkit.ops.rules import make, take
@@ -88,6 +88,9 @@ def _largest(dtype: DType) -> float:
 
 
 def _nan_to_num(x: Expr, *, nan: float, posinf: Any, neginf: Any) -> Expr:
+    for name, given in (("posinf", posinf), ("neginf", neginf)):
+        if given is not None and not isinstance(given, (int, float)):
+            raise GraphError(f"nan_to_num needs a number as {name}, or None, got {given!r}")
     most = _largest(x.dtype)
     high, low = (most if posinf is None else posinf), (-most if neginf is None else neginf)
     finite = ast.where(ast.equal(x, inf), float(high), ast.where(ast.equal(x, -inf), float(low), x))

@@ -22,7 +22,7 @@ from passkit.ops.indices import (
     position,
     zeros_of,
 )
-from passkit.ops.rules import alias, make, one_axis, same_shape
+from passkit.ops.rules import alias, make, one_axis
 from passkit.values.dtype import DType, bool_, int64
 from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, Size
@@ -296,6 +296,12 @@ def _permutation_type(node: Node, x: DType) -> DType:
     return int64
 
 
+def _permutation_shape(node: Node, shape: Shape) -> Shape:
+    if len(shape) != 1:
+        raise ShapeError(f"{node.where} needs a vector, got {show_shape(shape)}")
+    return shape
+
+
 def _inverse(node: Node, x: Entry) -> Entry:
     """Each number's place, written where the number points."""
     count = known_shape(x)[0]
@@ -311,6 +317,6 @@ composite(
     ("x",),
     _inverse,
     "the permutation that undoes x, which tells where each number stands",
-    shape=same_shape,
+    shape=_permutation_shape,
     types=_permutation_type,
 )

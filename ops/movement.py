@@ -149,6 +149,8 @@ reshape.set_attr("FCompute", lambda node, x: x.reshape(_output(node)))
 
 def _expand_shape(node: Node, shape: Shape) -> Shape:
     axis = node.params["axis"]
+    if axis is None:
+        raise ShapeError(f"{node.where} needs an int, or several, as axis, got None")
     count = len(axis) if isinstance(axis, tuple) else 1
     axes = axes_of(node, len(shape) + count, axis)
     rest = iter(shape)

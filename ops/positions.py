@@ -10,7 +10,7 @@ from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import OpPattern, register_op
 from passkit.ops.composites import composite
-from passkit.ops.rules import make, take, takes
+from passkit.ops.rules import make, one_extent, take, takes
 from passkit.values.dtype import DType, dtype_of
 from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, divide_exactly
@@ -68,6 +68,11 @@ rotate_half.set_attr(
 )
 
 
+def _wave_shape(node: Node, x: Shape) -> Shape:
+    one_extent(node, "offset")
+    return _turn_shape(node, x)
+
+
 def _wave_element(node: Node, index: Index, x: Reader) -> Expr:
     """Of (position + offset) / base**(2 pair / length), computed in float32 at least."""
     half = ast.size_of(_pairs(node, known_shape(node.entries[0])))
@@ -106,7 +111,7 @@ wave = register_op(
     doc="for x of (…, positions, length): the cosine or sine of the angle by which each pair of "
     "the last axis is turned",
 )
-wave.set_attr("FInferShape", _turn_shape)
+wave.set_attr("FInferShape", _wave_shape)
 wave.set_attr("FInferType", _wave_type)
 wave.set_attr("FElement", _wave_element)
 wave.set_attr("FGradient", lambda node, dy: [None])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passkit.errors import DTypeError, ShapeError
+from passkit.errors import DTypeError, GraphError, ShapeError
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Node, known_shape
 from passkit.graph.op import REQUIRED, Op, OpPattern, register_op
@@ -164,6 +164,9 @@ alias(arange, "range")
 
 
 def _linspace_shape(node: Node) -> Shape:
+    for what in ("start", "stop"):
+        if not isinstance(node.params[what], (int, float)):
+            raise GraphError(f"{node.where} needs a number as {what}, got {node.params[what]!r}")
     return (count_of(node, "num"),)
 
 

@@ -93,18 +93,23 @@ def extents(node: Node, given: Any, what: str) -> Shape:
     return tuple(found)
 
 
+def one_extent(node: Node, what: str) -> Extent:
+    """The parameter ``what`` as one int or Size. Raises: ShapeError for anything else."""
+    given = node.params[what]
+    if isinstance(given, tuple):
+        raise ShapeError(f"{node.where} needs one int or size as {what}, got {given!r}")
+    return extents(node, given, what)[0]
+
+
 def count_of(node: Node, what: str) -> Extent:
     """The parameter ``what`` as a number of elements: an int of at least 0, or a Size.
 
     Raises: ShapeError for anything else.
     """
-    given = node.params[what]
-    found = extents(node, given, what)
-    if len(found) != 1:
-        raise ShapeError(f"{node.where} needs one int or size as {what}, got {given!r}")
-    if isinstance(found[0], int) and found[0] < 0:
-        raise ShapeError(f"{node.where} needs {what} >= 0, got {found[0]}")
-    return found[0]
+    found = one_extent(node, what)
+    if isinstance(found, int) and found < 0:
+        raise ShapeError(f"{node.where} needs {what} >= 0, got {found}")
+    return found
 
 
 def unchanged(node: Node, x: Entry) -> Entry | None:

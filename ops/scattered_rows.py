@@ -223,7 +223,16 @@ def _along_element(node: Node, index: Index, read: Reader) -> Expr:
 
 def _along_shape(node: Node, indices: Shape) -> Shape:
     mode_of(node)
-    return extents(node, node.params["updates"], "updates")
+    shape = extents(node, node.params["shape"], "shape")
+    updates = extents(node, node.params["updates"], "updates")
+    negative = any(isinstance(n, int) and n < 0 for n in (*shape, *updates))
+    if negative or max(len(shape), len(indices)) > len(updates):
+        raise ShapeError(
+            f"{node.where} needs updates of extents >= 0 and of no lower rank than shape and "
+            f"indices, got {show_shape(updates)} for {show_shape(shape)} and {show_shape(indices)}"
+        )
+    one_axis(node, len(shape), node.params["axis"])
+    return updates
 
 
 along = register_op(

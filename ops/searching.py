@@ -7,6 +7,7 @@ result is cut to it, or filled up.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,8 @@ def _search_shape(node: Node, sequence: Shape, values: Shape) -> Shape:
     side = node.params["side"]
     if side not in SIDES:
         raise GraphError(f"{node.where} has no side {side!r}; {nearest(side, SIDES)}")
-    if len(sequence) != 1 and (len(sequence) != len(values) or sequence[:-1] != values[:-1]):
+    rows = len(sequence) == len(values) > 1 and sequence[:-1] == values[:-1]
+    if len(sequence) != 1 and not rows:
         raise ShapeError(
             f"{node.where} needs a vector, or a vector for each row of the values, got "
             f"{show_shape(sequence)} for {show_shape(values)}"
@@ -48,8 +50,9 @@ def _search(node: Node, sequence: Array, values: Array) -> Array:
         sequence, values = sequence.astype(np.float32), values.astype(np.float32)
     if sequence.ndim == 1:
         return np.asarray(np.searchsorted(sequence, values, side), np.int64)
-    rows = sequence.reshape(-1, sequence.shape[-1])
-    wanted = values.reshape(rows.shape[0], -1)
+    count = math.prod(sequence.shape[:-1])
+    rows = sequence.reshape(count, sequence.shape[-1])
+    wanted = values.reshape(count, values.shape[-1])
     found = [np.searchsorted(r, v, side) for r, v in zip(rows, wanted, strict=True)]
     return np.asarray(found, np.int64).reshape(values.shape)
 

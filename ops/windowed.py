@@ -229,7 +229,7 @@ def _back_shape(node: Node, shape: Shape) -> Shape:
     count = len(size)
     if not isinstance(given, tuple):
         raise ShapeError(f"{node.where} needs a tuple as size, got {given!r}")
-    if len(shape) != 2 * count + 2:
+    if not count or len(shape) != 2 * count + 2:
         raise ShapeError(
             f"{node.where} needs (batch, *result, *window, channels) for {count} spatial axes, got "
             f"{show_shape(shape)}"
