@@ -40,12 +40,15 @@ convolution = register_op(
 )
 
 
-def window_of(node: Node, filters: Shape) -> tuple[int, ...]:
-    """The window of a filter. Raises: ShapeError where it is not known, or not one's shape."""
-    if len(filters) < 3:
+def window_of(node: Node, filters: Shape, count: int) -> tuple[int, ...]:
+    """The window of a filter over ``count`` spatial axes.
+
+    Raises: ShapeError where it is not known, or over more or fewer of them.
+    """
+    if len(filters) != count + 2:
         raise ShapeError(
-            f"{node.where} needs a filter (*window, channels / groups, filters) with one to three "
-            f"spatial axes, got {show_shape(filters)}"
+            f"{node.where} needs a filter of rank {count + 2}, (*window, channels / groups, "
+            f"filters), got {show_shape(filters)}"
         )
     if any(not isinstance(n, int) for n in filters):
         raise ShapeError(
@@ -67,12 +70,7 @@ def _groups(node: Node, filters: Shape) -> int:
 def _geometry(node: Node, x: Shape, filters: Shape) -> Windows:
     """Where windows lie. Raises: ShapeError where shapes do not fit."""
     size = spatial(node, x)
-    if len(filters) != len(x):
-        raise ShapeError(
-            f"{node.where} needs a filter of rank {len(x)}, (*window, channels / groups, filters), "
-            f"got {show_shape(filters)}"
-        )
-    window = window_of(node, filters)
+    window = window_of(node, filters, len(size))
     groups = _groups(node, filters)
     times = f", {filters[-2]} in each of {groups} groups," if groups > 1 else ""
     agree(node, x[-1], filters[-2] * groups, f"channels of input and filter{times}")
@@ -138,7 +136,7 @@ convolution.set_attr("TLibraryCall", "convolution")
 
 def _turned_shape(node: Node, shape: Shape) -> Shape:
     """Shapes: (*window, channels / groups, filters) -> (*window, filters / groups, channels)."""
-    window_of(node, shape)
+    window_of(node, shape, max(len(shape) - 2, 1))
     groups = _groups(node, shape)
     return (*shape[:-2], shape[-1] // groups, shape[-2] * groups)
 
@@ -255,16 +253,15 @@ def _input_back(node: Node, filters: Entry, dy: Entry) -> Entry:
     element of dy gives to its window is a product of matrices, of which windows are the sum.
     """
     size = extents(node, node.params["size"], "size")
-    spatial(node, known_shape(dy))
-    for shape in (known_shape(filters), known_shape(dy)):
-        if len(shape) != len(size) + 2:
-            raise ShapeError(
-                f"{node.where} needs filter and dy of rank {len(size) + 2}, for {len(size)} "
-                f"spatial axes in size, got {show_shape(shape)}"
-            )
-    window = window_of(node, known_shape(filters))
-    found = windows_of(node, size, window)
     shape = known_shape(dy)
+    count = len(spatial(node, shape))
+    if len(size) != count:
+        raise ShapeError(
+            f"{node.where} needs {count} extents as size, for dy of {show_shape(shape)}, got "
+            f"{show_shape(size)}"
+        )
+    window = window_of(node, known_shape(filters), count)
+    found = windows_of(node, size, window)
     whole, part = (n if isinstance(n, int) else 0 for n in (numel(size), numel(shape[1:-1])))
     products = numel((*shape[:-1], *known_shape(filters)[:-1]))
     few = isinstance(products, int) and products <= MOST

@@ -36,7 +36,8 @@ def _transposed(count: int) -> Any:
         ranked(node, x, count)
         first = channels_first(node, count)
         inner = to_last(wide(x), first)
-        size = _grown(node, known_shape(inner)[1:-1], window_of(node, known_shape(filters)))
+        window = window_of(node, known_shape(filters), count)
+        size = _grown(node, known_shape(inner)[1:-1], window)
         out = make(
             "convolution_backprop_input", wide(filters), inner, size=size, **passed(node)
         )
@@ -54,11 +55,6 @@ def _grown(node: Node, size: tuple[Extent, ...], window: tuple[int, ...]) -> tup
         return found[1:-1] if len(found) == count + 2 else found
     stride, dilation = each(node, "strides", count), each(node, "dilations", count)
     extra = each(node, "output_padding", count, 0)
-    if len(window) != count:
-        raise ShapeError(
-            f"{node.where} needs a filter of rank {count + 2}, got one with {len(window)} "
-            "spatial axes"
-        )
     padding = node.params["padding"]
     if padding == "SAME":
         return tuple(n * s + e for n, s, e in zip(size, stride, extra, strict=True))
@@ -100,7 +96,7 @@ def _depthwise(node: Node, x: Entry, filters: Entry) -> Entry:
             f"{node.where} needs a filter (height, width, channels, multiplier), got "
             f"{show_shape(shape)}"
         )
-    window, count = window_of(node, shape), int(shape[2]) * int(shape[3])
+    window, count = window_of(node, shape, 2), int(shape[2]) * int(shape[3])
     flat = make("reshape", wide(filters), shape=(*window, 1, count))
     params = {k: node.params[k] for k in WINDOWED}
     out = make("convolution", inner, flat, groups=int(shape[2]), **params)

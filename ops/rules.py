@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from passkit.errors import DTypeError, ShapeError
+from passkit.errors import DTypeError, GraphError, ShapeError
 from passkit.graph.infer import same_dtype_rule, show_shape
 from passkit.graph.node import CONSTANT, Entry, Node
 from passkit.graph.op import Op, get_op
@@ -142,9 +142,9 @@ def alias(op: Op, names: str) -> None:
 
 
 def same_shape(node: Node, *shapes: Shape) -> Shape:
-    """The first input's shape. Raises: ShapeError where there is none."""
+    """The first input's shape. Raises: GraphError where there is none."""
     if not shapes:
-        raise ShapeError(f"{node.where} needs at least one input, got none")
+        raise GraphError(f"{node.where} needs at least one input, got none")
     return shapes[0]
 
 

@@ -186,32 +186,38 @@ def _range(x: Entry, part: Any, n: Extent, axis: int) -> tuple[Extent, Extent, i
             f"{x.name} is indexed by ints, slices, '...' and None, got {type(part).__name__}; "
             f"pk.ops.where chooses by value"
         )
-    whole = (int, np.integer, type(None))
-    wide = (*whole, Size)
-    for given, kinds in ((part.start, wide), (part.stop, wide), (part.step, whole)):
-        if not isinstance(given, kinds):
-            raise ShapeError(
-                f"axis {axis} of {x.name} is sliced by ints, got {given!r}; pk.ops.gather takes "
-                "what only the data tells"
-            )
-    step = 1 if part.step is None else int(part.step)
+    ends = (part.start, part.stop)
+    start, stop = (e if isinstance(e, Size) else _whole(x, e, axis) for e in ends)
+    step: int = _whole(x, 1 if part.step is None else part.step, axis)
+    part = slice(start, stop, step)
     if step == 0:
         raise ShapeError(f"the step of an index of {x.name} must not be 0")
-    if isinstance(n, int) and not isinstance(part.start, Size) and not isinstance(part.stop, Size):
+    if isinstance(n, int) and not isinstance(start, Size) and not isinstance(stop, Size):
         found = range(*part.indices(n))
         return (found.start if len(found) else 0), len(found), step
     return _open_range(x, part, n, step)
 
 
+def _whole(x: Entry, given: Any, axis: int) -> Any:
+    """A part of a slice as an int, or None. Raises: ShapeError for what is no whole number."""
+    try:
+        return None if given is None else operator.index(given)
+    except TypeError:
+        raise ShapeError(
+            f"axis {axis} of {x.name} is sliced by ints, got {given!r}; pk.ops.gather takes what "
+            "only the data tells"
+        ) from None
+
+
 def _open_range(x: Entry, part: slice, n: Extent, step: int) -> tuple[Extent, Extent, int]:
     """As `_range` where an extent is not known: bounds are taken to be inside of it."""
 
-    def bound(value: Any, default: Extent) -> Extent:
+    def bound(value: Extent | None, default: Extent) -> Extent:
         if value is None:
             return default
         if isinstance(value, Size):
             return value
-        return n + int(value) if value < 0 else int(value)
+        return n + value if value < 0 else value
 
     start = bound(part.start, 0 if step > 0 else n - 1)
     stop = bound(part.stop, n if step > 0 else -1)

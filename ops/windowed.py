@@ -225,10 +225,10 @@ windows.set_attr("FElement", _view_element)
 
 def _back_shape(node: Node, shape: Shape) -> Shape:
     given = node.params["size"]
-    size = extents(node, given, "size")
-    count = len(size)
     if not isinstance(given, tuple):
         raise ShapeError(f"{node.where} needs a tuple as size, got {given!r}")
+    size = extents(node, given, "size")
+    count = len(size)
     if not count or len(shape) != 2 * count + 2:
         raise ShapeError(
             f"{node.where} needs (batch, *result, *window, channels) for {count} spatial axes, got "

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
-from passkit.errors import DTypeError, ShapeError
+from passkit.errors import DTypeError, GraphError, ShapeError
 from passkit.graph.op import FCodeGen, FInferShape, FInferType, OpPattern
 from passkit.values.dtype import DType, promote
 from passkit.values.size import Extent, Shape
@@ -56,10 +56,13 @@ def code_dtype_rule(node: Node, *dtypes: DType) -> DType | tuple[DType, ...]:
 
 
 def same_dtype_rule(node: Node, *dtypes: DType) -> DType:
-    """The dtype that all inputs share. Raises: DTypeError where there are none or two differ."""
+    """The dtype that all inputs share.
+
+    Raises: DTypeError naming two that differ; GraphError where there are no inputs.
+    """
     assert node.op is not None
     if not dtypes:
-        raise DTypeError(f"{node.where} needs at least one input, got none")
+        raise GraphError(f"{node.where} needs at least one input, got none")
     for d in dtypes[1:]:
         if d is not dtypes[0]:
             raise DTypeError(

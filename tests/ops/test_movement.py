@@ -138,7 +138,6 @@ BAD: list[tuple[Function, str]] = [
     (lambda x: ops.broadcast_to(x, (-2, 2, 3)), r"needs extents >= 0, got \(-2, 2, 3\)"),
     (lambda x: ops.concat(x, x[0]), r"differ at axis 0 only, got \(2, 3\) and \(3,\)"),
     (lambda x: ops.concat(), "concat needs at least one input, got none"),
-    (lambda x: ops.sized_by(), "sized_by needs at least one input, got none"),
     (lambda x: ops.slice(x, (0,), (1,)), r"needs 2 extents as begin, .* got \(0,\)"),
     (lambda x: ops.slice(x, (0, 0), (1, 1), (0, 1)), r"ints other than 0 as step, got \(0, 1\)"),
     (lambda x: ops.slice(x, (0, 0), (-2, 1)), "needs sizes >= 0 or -1, got -2 at axis 0"),

@@ -35,7 +35,7 @@ def _padded(call: Call, x: Tensor) -> Tensor:
 def _convolution(call: Call, x: Tensor, filters: Tensor) -> Result:
     """One spatial axis is the second of two; padding in numbers is written before."""
     size = call.shape()[1:-1]
-    window = window_of(call.node, call.shape(1))
+    window = window_of(call.node, call.shape(1), len(size))
     found = windows_of(call.node, size, window)
     given = call.params["padding"]
     padding = given if given in ("SAME", "VALID") else "VALID"
