@@ -136,7 +136,7 @@ convolution.set_attr("TLibraryCall", "convolution")
 
 def _turned_shape(node: Node, shape: Shape) -> Shape:
     """Shapes: (*window, channels / groups, filters) -> (*window, filters / groups, channels)."""
-    window_of(node, shape, max(len(shape) - 2, 1))
+    window_of(node, shape, max(len(shape) - 2, 0))
     groups = _groups(node, shape)
     return (*shape[:-2], shape[-1] // groups, shape[-2] * groups)
 

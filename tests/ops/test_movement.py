@@ -151,7 +151,7 @@ BAD: list[tuple[Function, str]] = [
     (lambda x: x[:, ::"2"], "axis 1 of x is sliced by ints, got '2'"),
     (lambda x: ops.strided_slice(x, 0, 1), "one length, got 0, 1 and 1"),
     (lambda x: ops.top_k(x, (1, 2)), r"top_k needs one int or size as k, got \(1, 2\)"),
-    (lambda x: ops.expand_dims(x, None), "an int, or several, as axis, got None"),
+    (lambda x: ops.expand_dims(x, None), "expand_dims needs an int, or several, as axis, got None"),
     (lambda x: ops.searchsorted(pk.var("s", ()), x), r"a vector, or .* got \(\) for \(2, 3\)"),
     (lambda x: ops.invert_permutation(ops.cast(x, "int32")), r"needs a vector, got \(2, 3\)"),
     (lambda x: ops.rotary_embedding(x[:, :2], offset=(1,)), r"one int or size as offset, got \(1,"),
