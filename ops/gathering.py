@@ -22,7 +22,7 @@ from passkit.ops.indices import (
     position,
     zeros_of,
 )
-from passkit.ops.rules import alias, make, one_axis
+from passkit.ops.rules import alias, count_of, make, one_axis
 from passkit.values.dtype import DType, bool_, int64
 from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, Size
@@ -264,10 +264,7 @@ reverse.set_attr(
 
 
 def _mask_shape(node: Node, lengths: Shape) -> Shape:
-    most = node.params["maxlen"]
-    if isinstance(most, bool) or not isinstance(most, (int, Size)) or most == -1:
-        raise ShapeError(f"{node.where} needs an int >= 0 or a size as maxlen, got {most!r}")
-    return (*lengths, most)
+    return (*lengths, count_of(node, "maxlen"))
 
 
 def _mask_type(node: Node, lengths: DType) -> DType:

@@ -189,7 +189,7 @@ BAD: list[tuple[Function, str]] = [
     (lambda x: ops.gather(x[:0], I32), "axis 0 must have an element to read, got 0"),
     (lambda x: ops.reverse_sequence(x, I32, axis=0),
      r"batch_axis 0, an axis other than 0, got lengths"),
-    (lambda x: ops.sequence_mask(I32, -1), "an int >= 0 or a size as maxlen, got -1"),
+    (lambda x: ops.sequence_mask(I32, -1), "sequence_mask needs maxlen >= 0, got -1"),
     (lambda x: ops.index_add(x, I32, F, batch_dims=3), "batch_dims from 0 to 0, got 3"),
     (lambda x: ops.index_add(x, I32, F[0]), r"updates of shape \(2, 3\), got \(3,\)"),
     (lambda x: ops.put_along_axis(x, I32, F), r"indices of rank 2, as x has, got \(2,\)"),
