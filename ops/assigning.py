@@ -10,7 +10,7 @@ from passkit.graph.node import Entry, Node, as_entry, known_shape
 from passkit.graph.op import REQUIRED, OpPattern
 from passkit.ops.indices import zeros_of
 from passkit.ops.movement import movement
-from passkit.ops.rules import make
+from passkit.ops.rules import make, one_int
 from passkit.ops.shaping import move
 from passkit.ops.slicing import index, parse_key, slice_params, slice_shape
 from passkit.values.lazy import Lazy
@@ -109,6 +109,7 @@ def _like(value: Any, x: Entry) -> Entry:
 def _strided(node: Node, x: Entry) -> Entry:
     """The masks as a Python index."""
     p = node.params
+    masks = {what: one_int(node, what) for what in p if what.endswith("_mask")}
     begin, end = p["begin"], p["end"]
     strides = p["strides"]
     if strides is None:
@@ -120,7 +121,7 @@ def _strided(node: Node, x: Entry) -> Entry:
         )
 
     def marked(mask: str, k: int) -> bool:
-        return bool(p[mask] >> k & 1)
+        return bool(masks[mask] >> k & 1)
 
     key: list[Any] = []
     for k, (b, e, s) in enumerate(zip(begin, end, strides, strict=True)):

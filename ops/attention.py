@@ -10,10 +10,10 @@ from passkit.graph.infer import same_dtype_rule, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import OpPattern, register_op
 from passkit.ops.composites import composite
-from passkit.ops.rules import axes_of, make, take, takes
+from passkit.ops.rules import axes_of, make, one_number, take, takes
 from passkit.values.dtype import DType, bool_
 from passkit.values.lazy import Lazy
-from passkit.values.size import Extent, Shape
+from passkit.values.size import Extent, Shape, numel
 
 if TYPE_CHECKING:
     from passkit import ast
@@ -37,6 +37,8 @@ def _masked_softmax(node: Node, x: Entry, mask: Entry) -> Entry:
     """The largest element is that of those kept; 0 where none is kept, as there is nothing."""
     axis = node.params["axis"]
     axes_of(node, len(known_shape(x)), axis)
+    if numel(known_shape(x)) == 0:
+        return x
     top = make("reduce_max", make("where", mask, x, -inf), axis=axis, keepdims=True)
     some = top > -inf
     shifted = x - make("where", some, top, 0.0)
@@ -131,9 +133,8 @@ def _hidden(node: Node, scores: Entry, mask: Entry) -> tuple[Entry, Entry]:
 
 
 def _scale(node: Node, depth: Extent) -> float:
-    given = node.params["scale"]
-    if given is not None:
-        return float(given)
+    if node.params["scale"] is not None:
+        return float(one_number(node, "scale"))
     if not isinstance(depth, int):
         raise ShapeError(f"{node.where} needs a scale, as the queries' length {depth} is unknown")
     return 1 / sqrt(max(depth, 1))

@@ -12,7 +12,7 @@ from passkit.errors import GraphError, ShapeError
 from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
-from passkit.ops.rules import make
+from passkit.ops.rules import check_stretch, make
 from passkit.values.size import Shape
 
 ACTIVATIONS = ("tanh", "relu", "sigmoid")
@@ -41,14 +41,16 @@ def _gate(z: Entry, k: int, units: Any) -> Entry:
 
 
 def _simple_shape(
-    node: Node, x: Shape, h: Shape, kernel: Shape, recurrent: Shape, *b: Shape
+    node: Node, x: Shape, h: Shape, kernel: Shape, recurrent: Shape, bias: Shape
 ) -> Any:
     name = node.params["activation"]
     if name not in ACTIVATIONS:
         raise GraphError(
             f"{node.where} needs {', '.join(map(repr, ACTIVATIONS))} as activation, got {name!r}"
         )
-    return _matrices(node, 1, x, h, kernel, recurrent)
+    state = _matrices(node, 1, x, h, kernel, recurrent)
+    check_stretch(node, bias, state, "the bias")
+    return state
 
 
 def _simple(node: Node, x: Entry, h: Entry, kernel: Entry, recurrent: Entry, bias: Entry) -> Entry:
@@ -67,14 +69,20 @@ composite(
 
 
 def _lstm_shape(
-    node: Node, x: Shape, h: Shape, c: Shape, kernel: Shape, recurrent: Shape, *b: Shape
+    node: Node, x: Shape, h: Shape, c: Shape, kernel: Shape, recurrent: Shape, bias: Shape
 ) -> Any:
     _matrices(node, 4, x, h, kernel, recurrent)
-    if len(c) != 2:
-        raise ShapeError(f"{node.where} needs c of rank 2, got {show_shape(c)}")
-    for k in (0, 1):
-        agree(node, c[k], h[k], f"dimension {k} of c and h")
+    _check_state(node, h, c, "c")
+    check_stretch(node, bias, (h[0], 4 * h[1]), "the bias")
     return h, h
+
+
+def _check_state(node: Node, h: Shape, c: Shape, name: str) -> None:
+    """Make sure that ``c`` is a state like ``h``. Raises: ShapeError where it is not."""
+    if len(c) != 2:
+        raise ShapeError(f"{node.where} needs {name} of rank 2, got {show_shape(c)}")
+    for k in (0, 1):
+        agree(node, c[k], h[k], f"dimension {k} of {name} and h")
 
 
 def _lstm(
@@ -101,10 +109,13 @@ composite(
 )
 
 
-def _block_shape(node: Node, x: Shape, c: Shape, h: Shape, w: Shape, *rest: Shape) -> Any:
-    for what, s in (("x", x), ("cs_prev", c), ("h_prev", h), ("w", w)):
+def _block_shape(node: Node, x: Shape, c: Shape, h: Shape, w: Shape, bias: Shape) -> Any:
+    for what, s in (("x", x), ("h_prev", h), ("w", w)):
         if len(s) != 2:
             raise ShapeError(f"{node.where} needs {what} of rank 2, got {show_shape(s)}")
+    agree(node, x[0], h[0], "the number of examples in x and h_prev")
+    _check_state(node, h, c, "cs_prev")
+    check_stretch(node, bias, (h[0], 4 * h[1]), "the bias")
     agree(node, w[0], x[1] + h[1], "the rows of w and the lengths of x and h_prev together")
     agree(node, w[1], 4 * h[1], "the columns of w and 4 times the units")
     return (c,) * 7
@@ -140,10 +151,13 @@ composite(
 
 def _gru_shape(node: Node, x: Shape, h: Shape, kernel: Shape, recurrent: Shape, bias: Shape) -> Any:
     state = _matrices(node, 3, x, h, kernel, recurrent)
-    lead = (2,) if node.params["reset_after"] else ()
-    if len(bias) != 1 + len(lead):
-        wanted = show_shape((*lead, 3 * h[1]))
-        raise ShapeError(f"{node.where} needs a bias of shape {wanted}, got {show_shape(bias)}")
+    wanted = (*((2,) if node.params["reset_after"] else ()), 3 * h[1])
+    if len(bias) != len(wanted):
+        raise ShapeError(
+            f"{node.where} needs a bias of shape {show_shape(wanted)}, got {show_shape(bias)}"
+        )
+    for k, (n, need) in enumerate(zip(bias, wanted, strict=True)):
+        agree(node, n, need, f"dimension {k} of the bias")
     return state
 
 

@@ -12,7 +12,7 @@ from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
-from passkit.ops.rules import make, one_axis, takes
+from passkit.ops.rules import make, one_axis, one_int, takes
 from passkit.ops.subscripts import Subscripts, parsed
 from passkit.values.size import Extent, Size, numel
 
@@ -286,9 +286,7 @@ composite("cross", 2, _cross, "the vector at right angles to both", {"axis": -1}
 
 
 def _power(node: Node, x: Entry) -> Entry:
-    n, shape = node.params["n"], known_shape(x)
-    if type(n) is not int:
-        raise GraphError(f"{node.where} needs an int as n, got {n!r}")
+    n, shape = one_int(node, "n", GraphError), known_shape(x)
     if len(shape) < 2:
         raise ShapeError(f"{node.where} needs square matrices, got {show_shape(shape)}")
     agree(node, shape[-1], shape[-2], "rows and columns")

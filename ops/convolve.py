@@ -17,7 +17,15 @@ from passkit.graph.op import REQUIRED, OpPattern, register_op
 from passkit.ops.composites import composite
 from passkit.ops.movement import movement
 from passkit.ops.rules import extents, make, takes
-from passkit.ops.windowed import WINDOWED, Windows, each, scattered, spatial, windows_of
+from passkit.ops.windowed import (
+    WINDOWED,
+    Windows,
+    check_count,
+    each,
+    scattered,
+    spatial,
+    windows_of,
+)
 from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, numel
 
@@ -262,6 +270,7 @@ def _input_back(node: Node, filters: Entry, dy: Entry) -> Entry:
         )
     window = window_of(node, known_shape(filters), count)
     found = windows_of(node, size, window)
+    check_count(node, found, shape[1:-1])
     whole, part = (n if isinstance(n, int) else 0 for n in (numel(size), numel(shape[1:-1])))
     products = numel((*shape[:-1], *known_shape(filters)[:-1]))
     few = isinstance(products, int) and products <= MOST
@@ -307,19 +316,20 @@ def _filter_back(node: Node, x: Entry, dy: Entry) -> Entry:
             f"{show_shape(shape)} and {show_shape(found)}"
         )
     filters, groups = int(found[-1]), _groups(node, found)
-    view = make("windows", x, window=window, **{k: node.params[k] for k in WINDOWED})
-    rows: Extent = 1
-    for n in known_shape(dy)[:-1]:
-        rows = rows * n
+    rows = numel(found[:-1])
     taps = int(np.prod(window))
     own, part = int(shape[-1]) // groups, filters // groups
+    if taps == 0:
+        return make("full", shape=(*window, own, filters), fill_value=0, dtype=x.dtype)
+    view = make("windows", x, window=window, **{k: node.params[k] for k in WINDOWED})
     if groups == 1:
         left = make("reshape", view, shape=(rows, taps * own))
         right = make("reshape", dy, shape=(rows, filters))
         out = make("matmul", left, right, transpose_a=True)
         return make("reshape", out, shape=(*window, own, filters))
     left = make("reshape", view, shape=(rows, taps, groups, own))
-    left = make("reshape", make("transpose", left, axes=(2, 1, 3, 0)), shape=(groups, -1, rows))
+    left = make("transpose", left, axes=(2, 1, 3, 0))
+    left = make("reshape", left, shape=(groups, taps * own, rows))
     right = make("transpose", make("reshape", dy, shape=(rows, groups, part)), axes=(1, 0, 2))
     out = make("reshape", make("matmul", left, right), shape=(groups, taps, own, part))
     out = make("transpose", out, axes=(1, 2, 0, 3))
@@ -346,8 +356,10 @@ composite(
 
 def _gradient(node: Node, dy: Entry) -> list[Entry]:
     x, filters = node.inputs
-    given = passed(node)
-    size, window = known_shape(x)[1:-1], known_shape(filters)[:-2]
+    given, shape = passed(node), known_shape(x)
+    size, (*window, own, _) = shape[1:-1], known_shape(filters)
+    if not isinstance(shape[-1], int):
+        x = make("reshape", x, shape=(*shape[:-1], own * given["groups"]))
     return [
         make("convolution_backprop_input", filters, dy, size=size, **given),
         make("convolution_backprop_filter", x, dy, window=window, **given),

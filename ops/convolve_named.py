@@ -55,6 +55,11 @@ def _grown(node: Node, size: tuple[Extent, ...], window: tuple[int, ...]) -> tup
         return found[1:-1] if len(found) == count + 2 else found
     stride, dilation = each(node, "strides", count), each(node, "dilations", count)
     extra = each(node, "output_padding", count, 0)
+    if any(e >= s for e, s in zip(extra, stride, strict=True)):
+        raise ShapeError(
+            f"{node.where} needs an output_padding below the strides {stride}, got {extra}: the "
+            f"convolution of a size beyond that has more windows"
+        )
     padding = node.params["padding"]
     if padding == "SAME":
         return tuple(n * s + e for n, s, e in zip(size, stride, extra, strict=True))

@@ -7,10 +7,10 @@ from typing import Any
 
 from passkit import ast
 from passkit.ast import Expr
-from passkit.errors import DTypeError, GraphError
+from passkit.errors import DTypeError
 from passkit.graph.node import Node
 from passkit.ops.pointwise import elementwise
-from passkit.ops.rules import make, take
+from passkit.ops.rules import make, one_number, take
 from passkit.values.dtype import DType, float32, is_narrow
 
 
@@ -87,10 +87,15 @@ def _largest(dtype: DType) -> float:
     return float(finfo(dtype.numpy).max)  # type: ignore[no-untyped-call]
 
 
+def _replaced_type(node: Node, x: DType) -> DType:
+    for what in ("posinf", "neginf"):
+        if node.params[what] is not None:
+            one_number(node, what)
+    take(node, "f", x)
+    return x
+
+
 def _nan_to_num(x: Expr, *, nan: float, posinf: Any, neginf: Any) -> Expr:
-    for name, given in (("posinf", posinf), ("neginf", neginf)):
-        if given is not None and not isinstance(given, (int, float)):
-            raise GraphError(f"nan_to_num needs a number as {name}, or None, got {given!r}")
     most = _largest(x.dtype)
     high, low = (most if posinf is None else posinf), (-most if neginf is None else neginf)
     finite = ast.where(ast.equal(x, inf), float(high), ast.where(ast.equal(x, -inf), float(low), x))
@@ -164,6 +169,7 @@ elementwise(
     "f",
     _nan_to_num,
     "x with NaN and infinities replaced: by 0 and the largest finite floats, or as told",
+    _replaced_type,
     params={"nan": 0.0, "posinf": None, "neginf": None},
 )
 elementwise(

@@ -11,7 +11,16 @@ from passkit.errors import ShapeError
 from passkit.graph.infer import agree, demand, same_dtype_rule, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, Op, OpPattern, register_op
-from passkit.ops.rules import alias, axes_of, extents, make, one_axis, shapes_text, unchanged
+from passkit.ops.rules import (
+    alias,
+    axes_of,
+    check_stretch,
+    extents,
+    make,
+    one_axis,
+    shapes_text,
+    unchanged,
+)
 from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, divide_exactly, has_size, numel
 
@@ -270,15 +279,7 @@ def _broadcast_shape(node: Node, shape: Shape) -> Shape:
     wanted = extents(node, node.params["shape"], "shape")
     if any(isinstance(n, int) and n < 0 for n in wanted):
         raise ShapeError(f"{node.where} needs extents >= 0, got {show_shape(wanted)}")
-    lead = len(wanted) - len(shape)
-    pairs = [(n, wanted[k]) for k, n in enumerate(shape, lead) if n != 1] if lead >= 0 else []
-    if lead < 0 or any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs):
-        raise ShapeError(
-            f"{node.where} cannot stretch {show_shape(shape)} to {show_shape(wanted)}; only "
-            f"lengths of 1 stretch, aligned at the end"
-        )
-    for n, m in pairs:
-        agree(node, n, m, "a dimension that is not stretched")
+    check_stretch(node, shape, wanted)
     return wanted
 
 

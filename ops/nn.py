@@ -15,7 +15,7 @@ from passkit.ops.composites import composite
 from passkit.ops.reduce import nonempty_shape, reduced_shape, spread
 from passkit.ops.rules import axes_of, make, same_shape
 from passkit.values.dtype import float32
-from passkit.values.size import Shape
+from passkit.values.size import Shape, numel
 
 
 def _axes_kept(node: Node, shape: Shape) -> Shape:
@@ -26,12 +26,16 @@ def _axes_kept(node: Node, shape: Shape) -> Shape:
 
 def _softmax(node: Node, x: Entry) -> Entry:
     """Source: exp(x - max(x)) / sum(exp(x - max(x))), which cannot overflow."""
+    if numel(known_shape(x)) == 0:
+        return x
     axis = node.params["axis"]
     e = make("exp", x - make("reduce_max", x, axis=axis, keepdims=True))
     return e / make("reduce_sum", e, axis=axis, keepdims=True)
 
 
 def _log_softmax(node: Node, x: Entry) -> Entry:
+    if numel(known_shape(x)) == 0:
+        return x
     axis = node.params["axis"]
     d = x - make("reduce_max", x, axis=axis, keepdims=True)
     total = make("reduce_sum", make("exp", d), axis=axis, keepdims=True)

@@ -9,7 +9,7 @@ from passkit.graph.infer import demand, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, OpPattern, register_op
 from passkit.ops.ranges import check_number
-from passkit.ops.rules import extents, make, one_axis
+from passkit.ops.rules import extents, make, one_axis, one_int
 from passkit.ops.shaping import move, part
 from passkit.values.dtype import DType
 from passkit.values.lazy import Lazy
@@ -158,9 +158,7 @@ move(
 
 
 def _shift(node: Node, x: Entry) -> Entry:
-    shift, axis = node.params["shift"], one_axis(node, x.ndim, node.params["axis"])
-    if isinstance(shift, bool) or not isinstance(shift, int):
-        raise ShapeError(f"{node.where} needs an int as shift, got {shift!r}")
+    shift, axis = one_int(node, "shift"), one_axis(node, x.ndim, node.params["axis"])
     n = known_shape(x)[axis]
     if isinstance(n, int):
         shift = max(-n, min(n, shift))

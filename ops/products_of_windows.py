@@ -17,7 +17,7 @@ from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, OpPattern, register_op
 from passkit.ops.convolve import contract_of
 from passkit.ops.rules import make, takes
-from passkit.ops.windowed import WINDOWED, spatial, windows_of
+from passkit.ops.windowed import WINDOWED, Windows, each, spatial, windows_of
 from passkit.values.size import Shape, numel
 
 if TYPE_CHECKING:
@@ -34,29 +34,33 @@ window_products = register_op(
 
 def _shape(node: Node, x: Shape, y: Shape) -> Shape:
     """Shapes: (batch, *size, channels), (batch, *result, filters)."""
-    size, window = spatial(node, x), node.params["window"]
-    if not isinstance(window, tuple) or len(window) != len(size) or len(y) != len(x):
+    found = _geometry(node, x)
+    if len(y) != len(x):
         raise ShapeError(
-            f"{node.where} needs a window of {len(size)} axes and a second input of rank {len(x)}, "
-            f"got {window!r} and {show_shape(y)}"
+            f"{node.where} needs a second input of rank {len(x)}, got {show_shape(y)}"
         )
-    found = windows_of(node, size, window)
     agree(node, x[0], y[0], "batches")
     for k, (n, m) in enumerate(zip(found.result, y[1:-1], strict=True)):
         agree(node, n, m, f"windows of spatial axis {k}")
-    return (*window, x[-1], y[-1])
+    return (*found.window, x[-1], y[-1])
+
+
+def _geometry(node: Node, x: Shape) -> Windows:
+    """Where windows lie. Raises: ShapeError where they do not fit."""
+    size = spatial(node, x)
+    return windows_of(node, size, each(node, "window", len(size)))
 
 
 def _contract(node: Node) -> Convolution:
     """Where windows lie, as those of the convolution whose filter this has the shape of."""
     x, y = (known_shape(e) for e in node.inputs)
-    found = windows_of(node, x[1:-1], node.params["window"])
+    found = _geometry(node, x)
     return contract_of(x, found, int(y[-1]), 1)
 
 
 def by_view(node: Node, x: Entry, y: Entry) -> Entry:
     """The same by a view of windows, which is one factor of a product of matrices."""
-    shape, window = known_shape(y), node.params["window"]
+    shape, window = known_shape(y), _geometry(node, known_shape(x)).window
     rows, channels = numel(shape[:-1]), known_shape(x)[-1]
     view = make("windows", x, **node.params)
     left = make("reshape", view, shape=(rows, prod(window) * channels))
@@ -73,17 +77,17 @@ def _expanded(node: Node, x: Entry, y: Entry) -> Entry | None:
 
 def _compute(node: Node, x: Any, y: Any) -> Any:
     """In doubles, rounded once."""
-    found = windows_of(node, x.shape[1:-1], node.params["window"])
+    found = _geometry(node, x.shape)
     pads = [(b, int(a)) for b, a in zip(found.before, found.after, strict=True)]
     wide, rows = np.pad(x.astype(np.float64), ((0, 0), *pads, (0, 0))), y.astype(np.float64)
     out = np.zeros((*found.window, x.shape[-1], y.shape[-1]))
+    rows = rows.reshape(prod(y.shape[:-1]), y.shape[-1])
     for tap in np.ndindex(*found.window):
         at = [
             slice(k * d, k * d + (n - 1) * s + 1 if n else 0, s)
             for k, d, n, s in zip(tap, found.dilation, y.shape[1:-1], found.stride, strict=True)
         ]
-        seen = wide[(slice(None), *at)].reshape(-1, x.shape[-1])
-        out[tap] = seen.T @ rows.reshape(-1, y.shape[-1])
+        out[tap] = wide[(slice(None), *at)].reshape(len(rows), x.shape[-1]).T @ rows
     return out.astype(x.dtype)
 
 

@@ -19,7 +19,7 @@ from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, OpPattern, register_op
 from passkit.ops.composites import composite
-from passkit.ops.rules import extents, make, take
+from passkit.ops.rules import extents, make, one_int, take
 from passkit.values.dtype import DType, dtype_of, int64
 from passkit.values.lazy import Lazy
 from passkit.values.size import Shape
@@ -58,6 +58,7 @@ def _drawn_shape(node: Node, key: Shape, *rest: Shape) -> Shape:
 
 def _words_type(node: Node, key: DType) -> DType:
     key_type(node, key)
+    one_int(node, "stream", GraphError)
     _check_half(node)
     return int64
 
@@ -282,10 +283,7 @@ def scaled(z: Entry, mean: float, stddev: float) -> Entry:
 
 
 def _range_of_integers(node: Node) -> None:
-    low, high = node.params["low"], node.params["high"]
-    for what, value in (("low", low), ("high", high)):
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise GraphError(f"{node.where} needs an int as {what}, got {value!r}")
+    low, high = (one_int(node, what, GraphError) for what in ("low", "high"))
     take(node, "iu", wanted := dtype_of(node.params["dtype"]))
     limits = np.iinfo(wanted.numpy)
     if not limits.min <= low < high <= limits.max + 1:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import ceil
+from math import ceil, isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passkit.errors import DTypeError, GraphError, ShapeError
+from passkit.errors import DTypeError, ShapeError
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Node, known_shape
 from passkit.graph.op import REQUIRED, Op, OpPattern, register_op
 from passkit.ops.indices import check_indices
-from passkit.ops.rules import alias, count_of, extents, one_axis, take
+from passkit.ops.rules import alias, count_of, extents, one_axis, one_int, one_number, take
 from passkit.values.dtype import DType, dtype_of
 from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, Size
@@ -56,7 +56,7 @@ def check_number(node: Node, value: Any, dtype: DType) -> None:
             raise DTypeError(f"{node.where} needs a number, got {value!r}")
     elif dtype.kind in "iu":
         limits = np.iinfo(dtype.numpy)
-        if value != int(value) or not limits.min <= value <= limits.max:
+        if not isfinite(value) or value != int(value) or not limits.min <= value <= limits.max:
             raise DTypeError(f"{node.where} of {dtype} cannot hold {value!r}; give another dtype")
 
 
@@ -108,7 +108,7 @@ def _arange_ends(node: Node) -> tuple[Any, Any, Any]:
     start, stop = (0, start) if stop is None else (start, stop)
     for what, value in (("start", start), ("stop", stop), ("step", step)):
         sized = what == "stop" and isinstance(value, Size)
-        if isinstance(value, bool) or not (isinstance(value, (int, float)) or sized):
+        if not sized and (type(value) not in (int, float) or not isfinite(value)):
             raise ShapeError(f"{node.where} needs a number as {what}, got {value!r}")
     if step == 0:
         raise ShapeError(f"{node.where} needs a step other than 0")
@@ -165,8 +165,7 @@ alias(arange, "range")
 
 def _linspace_shape(node: Node) -> Shape:
     for what in ("start", "stop"):
-        if not isinstance(node.params[what], (int, float)):
-            raise GraphError(f"{node.where} needs a number as {what}, got {node.params[what]!r}")
+        one_number(node, what)
     return (count_of(node, "num"),)
 
 
@@ -208,6 +207,7 @@ alias(linspace, "lin_space")
 
 def _eye_shape(node: Node) -> Shape:
     rows = count_of(node, "n_rows")
+    one_int(node, "k")
     return rows, (rows if node.params["n_cols"] is None else count_of(node, "n_cols"))
 
 

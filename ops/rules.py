@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from passkit.errors import DTypeError, GraphError, ShapeError
-from passkit.graph.infer import same_dtype_rule, show_shape
+from passkit.errors import DTypeError, GraphError, PasskitError, ShapeError
+from passkit.graph.infer import agree, same_dtype_rule, show_shape
 from passkit.graph.node import CONSTANT, Entry, Node
-from passkit.graph.op import Op, get_op
+from passkit.graph.op import REQUIRED, Op, get_op
 from passkit.values.dtype import DType
 from passkit.values.size import Extent, Shape, Size
 
@@ -99,6 +99,43 @@ def one_extent(node: Node, what: str) -> Extent:
     if isinstance(given, tuple):
         raise ShapeError(f"{node.where} needs one int or size as {what}, got {given!r}")
     return extents(node, given, what)[0]
+
+
+def one_int(node: Node, what: str, error: type[PasskitError] = ShapeError) -> int:
+    """The parameter ``what`` as an int. Raises: ``error`` for anything else."""
+    given = node.params[what]
+    if isinstance(given, bool) or not isinstance(given, int):
+        raise error(f"{node.where} needs an int as {what}, got {given!r}")
+    return given
+
+
+def one_number(node: Node, what: str) -> float:
+    """The parameter ``what`` as a number. Raises: GraphError for anything else.
+
+    Where it is None by default, it may be, and is left out by the caller.
+    """
+    given = node.params[what]
+    if isinstance(given, bool) or not isinstance(given, (int, float)):
+        default = node.op.params[what] if node.op is not None else REQUIRED
+        rest = ", or None" if default is None else ""
+        raise GraphError(f"{node.where} needs a number as {what}{rest}, got {given!r}")
+    return given
+
+
+def check_stretch(node: Node, shape: Shape, wanted: Shape, what: str = "") -> None:
+    """Make sure that ``shape``, that of ``what``, broadcasts to ``wanted`` and to no larger one.
+
+    Raises: ShapeError where it does not.
+    """
+    lead = len(wanted) - len(shape)
+    pairs = [(n, wanted[k]) for k, n in enumerate(shape, lead) if n != 1] if lead >= 0 else []
+    if lead < 0 or any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs):
+        raise ShapeError(
+            f"{node.where} cannot stretch {what}{' ' * bool(what)}{show_shape(shape)} to "
+            f"{show_shape(wanted)}; only lengths of 1 stretch, aligned at the end"
+        )
+    for n, m in pairs:
+        agree(node, n, m, f"a dimension {f'of {what} ' * bool(what)}that is not stretched")
 
 
 def count_of(node: Node, what: str) -> Extent:

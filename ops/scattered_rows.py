@@ -17,7 +17,7 @@ from passkit.graph.infer import agree, same_dtype_rule, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, OpPattern, register_op
 from passkit.ops.indices import check_indices, inside, mode_of, position
-from passkit.ops.rules import extents, make, one_axis, take
+from passkit.ops.rules import check_stretch, extents, make, one_axis, take
 from passkit.plan.kernel import OwnKernel
 from passkit.values.dtype import DType, int64, is_narrow
 from passkit.values.lazy import Lazy
@@ -232,6 +232,7 @@ def _along_shape(node: Node, indices: Shape) -> Shape:
             f"indices, got {show_shape(updates)} for {show_shape(shape)} and {show_shape(indices)}"
         )
     one_axis(node, len(shape), node.params["axis"])
+    check_stretch(node, indices, updates, "the indices")
     return updates
 
 

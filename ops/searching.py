@@ -17,6 +17,7 @@ from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
+from passkit.ops.ranges import check_number
 from passkit.ops.rules import count_of, make, take
 from passkit.ops.sorting import flat_gradient, giving, searching
 from passkit.values.dtype import DType, bool_, dtype_of, int64
@@ -188,6 +189,7 @@ def _flatnonzero(node: Node, x: Entry) -> Entry:
 
 def _where_type(node: Node, x: DType) -> DType:
     take(node, "biuf", x)
+    check_number(node, node.params["fill_value"], int64)
     return int64
 
 

@@ -14,7 +14,7 @@ from passkit.graph.infer import broadcast_shapes, same_dtype_rule, show_shape
 from passkit.graph.node import Entry, Node, as_entry, known_shape
 from passkit.graph.op import REQUIRED, Op
 from passkit.ops.composites import composite, expanded_shape
-from passkit.ops.rules import axes_of, extents, make, one_axis
+from passkit.ops.rules import axes_of, extents, make, one_axis, one_int
 from passkit.values.size import Extent, Shape, Size, numel
 
 
@@ -76,9 +76,7 @@ def _rot90(node: Node, x: Entry) -> Entry:
     axes = each_axis(node, x.ndim, node.params["axes"], "axes")
     if len(axes) != 2:
         raise ShapeError(f"{node.where} needs two axes to turn, got {node.params['axes']}")
-    turns = node.params["k"]
-    if isinstance(turns, bool) or not isinstance(turns, int):
-        raise ShapeError(f"{node.where} needs an int as k, the number of turns, got {turns!r}")
+    turns = one_int(node, "k")
     first, last = axes
     if turns % 4 == 0:
         return make("identity", x)

@@ -14,7 +14,7 @@ from passkit.errors import ShapeError
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
 from passkit.ops.reduce import nonempty_shape, reduced_shape, reduction
-from passkit.ops.rules import axes_of, make, one_axis, take, takes
+from passkit.ops.rules import axes_of, check_stretch, make, one_axis, take, takes
 from passkit.values.dtype import DType, dtype_of, float64
 from passkit.values.size import Extent, Shape, Size, numel
 
@@ -166,6 +166,11 @@ composite("moments", 1, _moments, "the mean, and the mean squared distance to it
           results=2)  # fmt: skip
 
 
+def _average_shape(node: Node, shape: Shape, weights: Shape) -> Shape:
+    check_stretch(node, weights, shape, "the weights")
+    return reduced_shape(node, shape)
+
+
 def _average(node: Node, x: Entry, weights: Entry) -> Entry:
     w = make("broadcast_to", weights, shape=known_shape(x))
     return make("reduce_sum", x * w, **node.params) / make("reduce_sum", w, **node.params)
@@ -173,7 +178,7 @@ def _average(node: Node, x: Entry, weights: Entry) -> Entry:
 
 composite("average", ["x", "weights"], _average,
           "the mean of x by weights, which broadcast to it", PARAMS,
-          shape=lambda node, shape, weights: reduced_shape(node, shape))  # fmt: skip
+          shape=_average_shape)  # fmt: skip
 
 
 # Norms.

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from passkit.errors import ShapeError
-from passkit.graph.infer import demand, show_shape
+from passkit.graph.infer import agree, demand, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, OpPattern
 from passkit.ops.composites import composite
@@ -121,6 +121,15 @@ def windows_of(
         for n, o, s, (low, high), r in zip(size, result, stride, pairs, reach, strict=True)
     )
     return Windows(size, window, stride, dilation, before, after, tuple(result))
+
+
+def check_count(node: Node, found: Windows, result: Shape) -> None:
+    """Make sure that windows are as many as ``result`` has. Raises: ShapeError where they are not.
+
+    Else what goes back from windows to a size would have another shape than what came from it.
+    """
+    for k, (have, need) in enumerate(zip(result, found.result, strict=True)):
+        agree(node, have, need, f"the windows given and those of the size at spatial axis {k}")
 
 
 def _least(low: int, high: Extent) -> Extent:
@@ -234,6 +243,8 @@ def _back_shape(node: Node, shape: Shape) -> Shape:
             f"{node.where} needs (batch, *result, *window, channels) for {count} spatial axes, got "
             f"{show_shape(shape)}"
         )
+    found = windows_of(node, size, _whole(node, shape[1 + count : -1]))
+    check_count(node, found, shape[1 : 1 + count])
     return (shape[0], *size, *shape[1 + count :])
 
 

@@ -34,13 +34,14 @@ def apply(
     """
     where = f"{op.name} '{name}'" if name else op.name
     inputs, given = _positional(op, inputs, params, where)
+    given = {k: plain(v) if k in op.params else v for k, v in given.items()}
     names = _input_names(op, given)
     by_name = {k: given.pop(k) for k in list(given) if k in names and k not in op.params}
     for key in given:
         if key not in op.params:
             hint = nearest(key, [*op.params, *names]) if op.params or names else "it takes none"
             raise GraphError(f"{where} has no parameter {key!r}; {hint}")
-    full = {k: plain(given.get(k, default)) for k, default in op.params.items()}
+    full = {k: given.get(k, plain(default)) for k, default in op.params.items()}
     for key, value in full.items():
         if value is REQUIRED:
             raise GraphError(f"{where} needs the parameter {key!r}")
@@ -99,6 +100,8 @@ def plain(value: Any) -> Any:
         return tuple(plain(v) for v in value)
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
     if isinstance(value, (DType, np.dtype)) or (
         isinstance(value, type) and issubclass(value, (np.generic, bool, int, float))
     ):

@@ -45,6 +45,17 @@ def test_parameters_are_plain() -> None:
     assert plain(given) == (1, (2.5, "float32"), "int8", "bool", "float64")
 
 
+def test_an_array_among_parameters_is_what_it_lists() -> None:
+    """As shapes and paddings are often computed; inputs given by name stay arrays."""
+    x = pk.var("x", (2, 6))
+    y = pk.ops.reshape(x, np.array([3, 4]))
+    z = pk.ops.conv2d(pk.var("i", (1, 4, 4, 1)), filter=np.ones((2, 2, 1, 1), np.float32),
+                      strides=np.array([2, 2]))  # fmt: skip
+
+    assert y.node.params["shape"] == (3, 4) and type(y.node.params["shape"][0]) is int
+    assert z.shape == (1, 2, 2, 1)
+
+
 def test_unnamed_inputs_are_made() -> None:
     """FListInputNames completes a call; unknown keywords offer names of inputs too."""
     with pytest.raises(pk.GraphError, match="linear has no parameter 'wieght'; did you mean 'weig"):

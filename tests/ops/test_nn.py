@@ -111,6 +111,16 @@ def test_softmax_is_five_primitives() -> None:
     assert names == ["reduce_max", "sub", "exp", "reduce_sum", "div"]
 
 
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "softmin", "masked_softmax"])
+def test_softmax_of_nothing_is_empty(name: str) -> None:
+    """Nothing of an empty axis overflows: no largest element is asked for."""
+    none = np.zeros((4, 0), np.float32)
+    mask = [none.astype(bool)] if name == "masked_softmax" else []
+    made = pk.get_op(name)(pk.constant(none), *mask, axis=-1)
+
+    assert pk.compile(made)()[0].shape == (4, 0)
+
+
 def test_gamma_and_beta_are_made() -> None:
     """Missing inputs become variables, whose shapes follow from the data."""
     out = ops.layer_norm(pk.var("x", (2, 3)), name="ln")

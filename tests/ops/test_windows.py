@@ -66,6 +66,14 @@ OPEN = pk.var("o", (2, None, 9, 4))
          r"'NHWC' or 'NCHW' as data_format, got 'NCW'"),
         (lambda: ops.conv1d(IMAGE, FILTER), ShapeError,
          r"an input of rank 3, got \(2, 8, 9, 4\)"),
+        (lambda: ops.conv2d_transpose(IMAGE, FILTER, strides=2, output_padding=(1, 2)), ShapeError,
+         r"an output_padding below the strides \(2, 2\), got \(1, 2\)"),
+        (lambda: ops.conv2d_transpose(IMAGE, pk.var("g", (3, 3, 6, 4)), output_shape=(20, 20)),
+         ShapeError, "given and those of the size at spatial axis 0 must agree, got 8 and 18"),
+        (lambda: ops.windows_back(pk.var("w", (2, 7, 7, 2, 2, 3)), size=(9, 8)), ShapeError,
+         "given and those of the size at spatial axis 0 must agree, got 7 and 8"),
+        (lambda: ops.window_products(IMAGE, pk.var("v", (2, 4)), window=3), ShapeError,
+         r"a second input of rank 4, got \(2, 4\)"),
         (lambda: ops.depthwise_conv2d(IMAGE, pk.var("g", (3, 3, 4))), ShapeError,
          r"\(height, width, channels, multiplier\), got \(3, 3, 4\)"),
         (lambda: ops.max_pool2d(IMAGE, window=(2, 0)), ShapeError,
@@ -139,6 +147,36 @@ def test_unknown_sizes() -> None:
         }
         np.testing.assert_allclose(exe(feeds)[0], pk.interpret(graph, feeds)[0], rtol=2e-5,
                                    atol=1e-5)  # fmt: skip
+
+
+GOING_BACK: list[tuple[str, tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
+    ("conv2d", (2, 5, 6, 4), (3, 3, 4, 6), {}),
+    ("conv2d", (2, 5, 6, 4), (3, 3, 2, 6), {"groups": 2, "strides": 2}),
+    ("conv2d", (2, 5, 6, 4), (0, 3, 4, 6), {}),
+    ("depthwise_conv2d", (2, 5, 6, 4), (3, 3, 4, 2), {}),
+    ("depthwise_conv2d", (0, 5, 6, 4), (3, 3, 4, 2), {}),
+]
+
+
+@pytest.mark.parametrize("name, shape, filters, params", GOING_BACK)
+def test_a_gradient_of_unknown_sizes_is_that_of_known_ones(
+    name: str, shape: tuple[int, ...], filters: tuple[int, ...], params: dict[str, Any]
+) -> None:
+    """Channels are known by the filter; a batch or a window may be empty."""
+    rng = np.random.default_rng(0)
+    feeds = {
+        "x": rng.normal(size=shape).astype(np.float32),
+        "f": rng.normal(size=filters).astype(np.float32),
+    }
+
+    def back(sizes: tuple[int | None, ...]) -> Any:
+        x, f = pk.var("x", sizes), pk.var("f", filters)
+        y = pk.get_op(name)(x, f, **params)
+        return pk.compile(pk.gradients(ops.sum(y * y), [x, f]))(feeds)
+
+    for known, unknown in zip(back(shape), back((None,) * 4), strict=True):
+        np.testing.assert_allclose(unknown, known, rtol=1e-5, atol=1e-5)
+    assert [g.shape for g in back(shape)] == [shape, filters]
 
 
 def test_batch_norm_of_inference_is_one_kernel_over_the_data() -> None:
