@@ -341,24 +341,24 @@ NORMS = ("fro", "nuc", 1, -1, 2, -2)
 
 def _matrix_norm(node: Node, x: Entry) -> Entry:
     """Source: numpy.linalg.matrix_norm."""
-    order, keep = node.params["ord"], {"keepdims": node.params["keepdims"]}
+    order: Any = "fro" if node.params["ord"] is None else node.params["ord"]
+    keep = {"keepdims": node.params["keepdims"]}
     batch, _, _ = matrices(node, known_shape(x))
-    if order in (None, "fro"):
+    if not isinstance(order, (str, int, float)) or order not in (*NORMS, np.inf, -np.inf):
+        raise GraphError(
+            f"{node.where} needs one of {', '.join(map(repr, NORMS))}, inf and -inf as ord, got "
+            f"{order!r}"
+        )
+    if order == "fro":
         return make("sqrt", make("reduce_sum", x * x, axis=(-2, -1), **keep))
     if order in ("nuc", 2, -2):
         values = make("svdvals", x)
         fold = {"nuc": "reduce_sum", 2: "reduce_max", -2: "reduce_min"}[order]
         out = make(fold, values, axis=-1)
         return make("reshape", out, shape=(*batch, 1, 1)) if keep["keepdims"] else out
-    if order in (1, -1, np.inf, -np.inf):
-        axis = -2 if abs(order) == 1 else -1
-        sums = make("reduce_sum", make("abs", x), axis=axis, keepdims=True)
-        out = make("reduce_max" if order > 0 else "reduce_min", sums, axis=(-2, -1), **keep)
-        return out
-    raise GraphError(
-        f"{node.where} needs one of {', '.join(map(repr, NORMS))}, inf and -inf as ord, got "
-        f"{order!r}"
-    )
+    axis = -2 if abs(order) == 1 else -1
+    sums = make("reduce_sum", make("abs", x), axis=axis, keepdims=True)
+    return make("reduce_max" if order > 0 else "reduce_min", sums, axis=(-2, -1), **keep)
 
 
 composite("matrix_norm", 1, _matrix_norm, "the norm of each matrix, by default that of Frobenius",

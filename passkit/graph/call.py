@@ -34,7 +34,7 @@ def apply(
     """
     where = f"{op.name} '{name}'" if name else op.name
     inputs, given = _positional(op, inputs, params, where)
-    given = {k: plain(v) if k in op.params else v for k, v in given.items()}
+    given = {k: _param(v, op.params[k]) if k in op.params else v for k, v in given.items()}
     names = _input_names(op, given)
     by_name = {k: given.pop(k) for k in list(given) if k in names and k not in op.params}
     for key in given:
@@ -94,14 +94,21 @@ def check_param(where: str, key: str, value: Any, default: Any) -> None:
             raise GraphError(f"{where} needs a {kind.__name__} as {key}, got {value!r}")
 
 
+def _param(value: Any, default: Any) -> Any:
+    """A parameter as `plain`; an array is what it lists where the default is a number or a tuple.
+
+    Elsewhere it stays: an operator of a user's may have a table as a parameter.
+    """
+    listed = isinstance(default, (bool, int, float, str, tuple)) and isinstance(value, np.ndarray)
+    return plain(value.tolist() if listed else value)
+
+
 def plain(value: Any) -> Any:
     """A parameter as text and JSON write it: tuples, Python numbers, dtypes by name."""
     if isinstance(value, (list, tuple)):
         return tuple(plain(v) for v in value)
     if isinstance(value, np.generic):
         return value.item()
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
     if isinstance(value, (DType, np.dtype)) or (
         isinstance(value, type) and issubclass(value, (np.generic, bool, int, float))
     ):
