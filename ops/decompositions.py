@@ -344,7 +344,7 @@ def _matrix_norm(node: Node, x: Entry) -> Entry:
     order: Any = "fro" if node.params["ord"] is None else node.params["ord"]
     keep = {"keepdims": node.params["keepdims"]}
     batch, _, _ = matrices(node, known_shape(x))
-    if not isinstance(order, (str, int, float)) or order not in (*NORMS, np.inf, -np.inf):
+    if type(order) not in (str, int, float) or order not in (*NORMS, np.inf, -np.inf):
         raise GraphError(
             f"{node.where} needs one of {', '.join(map(repr, NORMS))}, inf and -inf as ord, got "
             f"{order!r}"
