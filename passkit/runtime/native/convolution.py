@@ -23,7 +23,7 @@ FLAGS = ("-fwrapv", "-ffp-contract=fast")
 
 FILES = ("shape", "windows", "channels", "few", "library", "filters", "run")
 REORDER, LIBRARY, WINDOWS, CHANNELS, FEW, CHANNELS_STREAMED = range(6)
-WINDOW_PRODUCTS, SUM_OF_PARTS = 6, 7
+WINDOW_PRODUCTS, SUM_OF_PARTS, ZEROS = 6, 7, 8
 PATCH_NBYTES = 1 << 18
 """The windows that a tile multiplies at a time stay in a core's cache."""
 
@@ -79,15 +79,17 @@ def steps(c: Geometry, itemsize: int, stream: int = 0) -> Steps | None:
     """
     if min(c.batch, *c.result, c.filters) < 1:
         return None
-    each = c.groups == c.channels == c.filters  # a filter for each channel: no product of matrices
-    direct = None if each else few(c, itemsize)
-    found = primitives(c) if itemsize == 4 and not each and direct is None else None
     library = blas()
     product = library.sgemm if itemsize == 4 else library.dgemm
     head = (itemsize, library.ilp64)
     shape = [c.batch, *c.size, c.channels, c.filters, *c.window, *c.result, *c.stride, *c.before]
     numbers = (*shape, *c.dilation, c.groups)
     length = prod(c.window) * (c.channels // c.groups)
+    if length == 0:  # sums of nothing, which libraries do not take
+        return Steps(product, None, 0, Step(None, (ZEROS, *head, 1, *numbers), c.batch, 0, 0.0))
+    each = c.groups == c.channels == c.filters  # a filter for each channel: no product of matrices
+    direct = None if each else few(c, itemsize)
+    found = primitives(c) if itemsize == 4 and not each and direct is None else None
     seconds = SECONDS * prod(c.result) * length * c.filters * c.batch
     row = c.result[2] * length * itemsize
     if direct is not None:

@@ -65,6 +65,26 @@ def test_a_filter_may_change_and_a_constant_one_is_laid_out_once(way: str) -> No
     assert len(fixed._table.kept) == (way == "library")
 
 
+NOTHING = [
+    ((2, 7, 7, 0), (3, 3, 0, 4)),
+    ((2, 7, 7, 3), (3, 0, 3, 40)),
+    ((2, 7, 7, 3), (0, 3, 1, 3)),
+]
+
+
+@pytest.mark.parametrize("shape, filters", NOTHING)
+def test_sums_of_nothing_are_zeros(
+    way: str, shape: tuple[int, ...], filters: tuple[int, ...]
+) -> None:
+    """Of no channels, and under windows of no elements: a library would divide by them."""
+    groups = shape[-1] // filters[-2] if filters[-2] else 1
+    exe = compiled(np.empty(shape), pk.var("f", filters), groups=groups)
+    out = np.full(exe.outputs[0].shape, 7, np.float32)
+    exe({"x": np.ones(shape, np.float32), "f": np.ones(filters, np.float32)}, out=[out])
+
+    assert out.size > 0 and not out.any()
+
+
 def test_bits_do_not_depend_on_threads(way: str) -> None:
     """Parts are cut by shape; of small convolutions an image is one."""
     x, f = drawn(1, 64, 60, 16), drawn(3, 3, 16, 64)

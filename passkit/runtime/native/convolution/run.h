@@ -10,7 +10,10 @@ extern "C" void convolve(void *const *buf, const int64_t *size, int64_t begin, i
                         : few<double>(s, buf, begin, end, scratch);
   const int64_t lines = s.result[0] * s.result[1], height = size[3];
   for (int64_t tile = begin; tile < end; tile++) {
-    if (size[0] == REORDER) {
+    if (size[0] == ZEROS) {
+      const int64_t nbytes = lines * s.result[2] * s.filters * size[1];
+      memset((char *)buf[5] + tile * nbytes, 0, nbytes);
+    } else if (size[0] == REORDER) {
       reorder(buf, tile);
     } else if (size[0] == WINDOW_PRODUCTS) {
       window_products(s, size, buf, tile, scratch);

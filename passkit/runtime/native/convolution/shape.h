@@ -18,7 +18,7 @@
 namespace convolution {
 
 enum { REORDER = 0, LIBRARY = 1, WINDOWS = 2, CHANNELS = 3, FEW = 4, CHANNELS_STREAMED = 5,
-       WINDOW_PRODUCTS = 6, SUM_OF_PARTS = 7 };
+       WINDOW_PRODUCTS = 6, SUM_OF_PARTS = 7, ZEROS = 8 };
 
 struct Shape {
   int64_t batch, size[3], channels, filters, window[3], result[3], stride[3], before[3];
