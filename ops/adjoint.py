@@ -25,7 +25,10 @@ else:
 
 
 def _sum_like(node: Node, x: Entry, like: Entry) -> Entry:
-    """The sum over what broadcasting ``like`` to the shape of x repeats."""
+    """The sum over what broadcasting ``like`` to the shape of x repeats.
+
+    An axis that is known to have one element is not summed: there -0 stays -0.
+    """
     wide, wanted = known_shape(x), known_shape(like)
     lead = len(wide) - len(wanted)
     axes = (*range(lead), *(lead + k for k, n in enumerate(wanted) if n == 1 != wide[lead + k]))

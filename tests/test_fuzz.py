@@ -243,6 +243,17 @@ def test_bounds_of_the_larger_zero() -> None:
         assert (found.bound > 0).tolist() == [[True, False]]
 
 
+def test_bounds_of_a_sum_over_one_element() -> None:
+    """Its 0 may have either sign where a plan does not know that there is one."""
+    feeds = {"x": np.array([[-0.0], [1.0]]), "b": np.zeros((2, 1))}
+    for length, signs in ((1, [-0.0]), (None, [-0.0, 0.0])):
+        x, b = pk.var("x", (2, length), "float64"), pk.var("b", (2, 1), "float64")
+        (wanted,) = bounded(pk.Graph([pk.ops.sum_like(x, b)]), feeds, {"x.1": 1}, {})
+        for sign in (-0.0, 0.0):
+            found = np.array([[sign], [1.0]])
+            assert (mismatch(found, wanted) is None) == (str(sign) in map(str, signs))
+
+
 def test_a_mismatch_is_seen() -> None:
     """The sign of zero, NaN and one bit count where nothing rounds; a bound lets some pass."""
     zero, one = np.zeros(1, np.float32), np.ones(1, np.float32)

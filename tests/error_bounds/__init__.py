@@ -23,7 +23,7 @@ from passkit.values.dtype import dtype_of, int64
 from tests.error_bounds.expressions import expression
 from tests.error_bounds.folds import contracted, is_known_fold, is_matrix_product, reduced
 from tests.error_bounds.opaque import disturbed
-from tests.error_bounds.values import Value, difference, is_float, mismatch, openness
+from tests.error_bounds.values import Value, difference, is_float, least, mismatch, openness
 
 __all__ = ["FCompute", "Value", "apply", "bounded", "mismatch", "openness"]
 
@@ -58,6 +58,8 @@ def apply(node: Node, inputs: Sequence[Value], sizes: Mapping[str, int]) -> list
     with np.errstate(all="ignore"):
         exact = compute(node, arrays, sizes)
         found = _results(known, inputs, exact)
+        if node.op is not None and node.op.name == "sum_like":
+            found = [_summed_or_not(node, *found)]
     return [_joined(a, v) for a, v in zip(exact, found, strict=True)]
 
 
@@ -168,3 +170,15 @@ def _expanded(node: Node, inputs: Sequence[Value]) -> list[Value]:
             found = apply(inner, [values[e] for e in inner.inputs], {})
             values.update(zip(inner.entries, found, strict=True))
     return [values[e] for e in heads]
+
+
+def _summed_or_not(node: Node, total: Value) -> Value:
+    """A sum over one element turns -0 into 0, and where there is one, nothing need be summed.
+
+    A plan may not know, so the sign of a 0 is open where an input has an axis of unknown length.
+    """
+    known = all(isinstance(n, int) for e in node.inputs for n in known_shape(e))
+    if known or not is_float(total.array):
+        return total
+    error = np.maximum(total.bound, least(dtype_of(total.array.dtype)))
+    return Value(total.array, np.where(total.array == 0, error, total.bound))
