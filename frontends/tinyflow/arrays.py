@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from passkit.errors import SettingError, ShapeError
+from passkit.frontends.tinyflow.numbers import length, real, rows, wholes
 from passkit.frontends.tinyflow.reductions import axes_of
 from passkit.frontends.tinyflow.refusals import either, refuses
-from passkit.frontends.tinyflow.shapes import extents_of, shown
+from passkit.frontends.tinyflow.shapes import extents_of, one_extent, shown
 from passkit.frontends.tinyflow.tensors import (
     Tensor,
     convert_to_tensor,
@@ -70,7 +71,7 @@ def unstack(
     Raises: ShapeError when there are not ``num``, or their number is not known.
     """
     entry = read(value)
-    count = known_shape(entry)[axis]
+    count = length("unstack", known_shape(entry), axis)
     if not isinstance(count, int) or num not in (None, count):
         raise ShapeError(
             f"unstack along axis {axis} of {shown(known_shape(entry))} needs a known length"
@@ -88,22 +89,22 @@ def split(
     """``value`` cut along ``axis`` into so many equal parts, or parts of these sizes."""
     entry, where = read(value), axes_of(axis)
     sizes = known_shape(entry)
-    length = sizes[where]
+    count = length("split", sizes, where)
     known = getattr(num_or_size_splits, "known", None)
     given = known.tolist() if known is not None else num_or_size_splits
     if isinstance(given, (int, np.integer)):
-        if not isinstance(length, int) or length % int(given):
+        if not isinstance(count, int) or given < 1 or count % int(given):
             raise ShapeError(
-                f"split needs a length that {given} divides, got {length} along axis {axis} of "
+                f"split needs a length that {given} divides, got {count} along axis {axis} of "
                 f"{shown(sizes)}"
             )
-        given = [length // int(given)] * int(given)
-    parts = [int(n) for n in given]
-    if -1 in parts and isinstance(length, int):
-        parts[parts.index(-1)] = length - sum(parts) - 1
-    if num not in (None, len(parts)) or (isinstance(length, int) and sum(parts) != length):
+        given = [count // int(given)] * int(given)
+    parts = list(wholes("split", "num_or_size_splits", given))
+    if -1 in parts and isinstance(count, int):
+        parts[parts.index(-1)] = count - sum(parts) - 1
+    if num not in (None, len(parts)) or (isinstance(count, int) and sum(parts) != count):
         raise ShapeError(
-            f"split needs sizes that add up to {length}{'' if num is None else f', as num={num}'}"
+            f"split needs sizes that add up to {count}{'' if num is None else f', as num={num}'}"
             f", got {parts}"
         )
     full = named(name, "split")
@@ -167,7 +168,7 @@ def one_hot(
     """``on_value`` where the new axis has the place of an index, else ``off_value``."""
     kind = "float32" if dtype is None else as_dtype(dtype).name
     params = {
-        "depth": extents_of(depth, "one_hot")[0],
+        "depth": one_extent(depth, "one_hot", "depth"),
         "on_value": 1 if on_value is None else on_value,
         "off_value": 0 if off_value is None else off_value,
         "axis": -1 if axis is None else axis,
@@ -187,10 +188,9 @@ def pad(
     constant_values: Any = 0,
 ) -> Tensor:
     """``tensor`` with (before, after) elements put around each axis."""
-    if mode.upper() not in PADDING:
+    if not isinstance(mode, str) or mode.upper() not in PADDING:
         raise SettingError(f"pad needs {', '.join(PADDING)} as mode, got {mode!r}")
-    rows = getattr(paddings, "known", paddings)
-    width = tuple(tuple(int(n) for n in row) for row in rows)
+    width = rows("pad", "paddings", getattr(paddings, "known", paddings))
     params = {"mode": PADDING[mode.upper()], "constant_values": constant_values}
     return made("pad", "Pad", name, read(tensor), pad_width=width, **params)
 
@@ -212,7 +212,8 @@ def sequence_mask(
     if maxlen is None:
         raise ShapeError("sequence_mask needs maxlen, got None: no shape may hang on the lengths")
     full = named(name, "SequenceMask")
-    mask = get_op("sequence_mask")(read(lengths), maxlen=extents_of(maxlen, "sequence_mask")[0])
+    most = one_extent(maxlen, "sequence_mask", "maxlen")
+    mask = get_op("sequence_mask")(read(lengths), maxlen=most)
     wanted = as_dtype(dtype)
     return wrapped(mask if wanted.name == "bool" else get_op("cast")(mask, dtype=wanted.name), full)
 
@@ -267,7 +268,7 @@ def clip_by_value(
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Tensor:
     """``t``, shortened where it is longer than ``clip_norm`` along ``axes``."""
-    params = {"clip_norm": float(clip_norm), "axis": axes_of(axes)}
+    params = {"clip_norm": real("clip_by_norm", "clip_norm", clip_norm), "axis": axes_of(axes)}
     return made("clip_by_norm", "clip_by_norm", name, read(t), **params)
 
 
@@ -281,11 +282,12 @@ def clip_by_global_norm(
     t_list: Sequence[Any], clip_norm: Any, use_norm: Any = None, name: str | None = None
 ) -> tuple[list[Tensor | None], Tensor]:
     """Tensors, shortened together to a length of at most ``clip_norm``; and their length before."""
+    most = real("clip_by_global_norm", "clip_norm", clip_norm)
     norm = global_norm(t_list) if use_norm is None else convert_to_tensor(use_norm)
     full = named(name, "clip_by_global_norm")
     clipped = [
         None if t is None else wrapped(
-            get_op("scale_by_global_norm")(norm.entry, read(t), clip_norm=float(clip_norm)),
+            get_op("scale_by_global_norm")(norm.entry, read(t), clip_norm=most),
             full, index=k,
         )
         for k, t in enumerate(t_list)

@@ -12,6 +12,7 @@ from typing import Any
 
 from passkit.errors import SettingError
 from passkit.frontends.tinyflow.graphs import get_default_graph
+from passkit.frontends.tinyflow.numbers import real, whole
 from passkit.frontends.tinyflow.shapes import extents_of
 from passkit.frontends.tinyflow.tensors import Tensor, made, read
 from passkit.frontends.tinyflow.types import as_dtype
@@ -63,7 +64,8 @@ def _spread(
     if isinstance(mean, Tensor) or isinstance(stddev, Tensor):
         found: Tensor = made(op, what, None, key(seed), **params) * stddev + mean
         return found
-    return made(op, what, name, key(seed), mean=float(mean), stddev=float(stddev), **params)
+    params |= {"mean": real(what, "mean", mean), "stddev": real(what, "stddev", stddev)}
+    return made(op, what, name, key(seed), **params)
 
 
 def random_uniform(
@@ -83,10 +85,16 @@ def random_uniform(
     if wanted.is_integer:
         if maxval is None:
             raise SettingError(f"random_uniform of {wanted} needs maxval, got None")
-        params: dict[str, Any] = {"low": int(minval), "high": int(maxval)}
+        params: dict[str, Any] = {
+            "low": whole("random_uniform", "minval", minval),
+            "high": whole("random_uniform", "maxval", maxval),
+        }
         op = "random_integers"
     else:
-        params = {"low": float(minval), "high": 1.0 if maxval is None else float(maxval)}
+        params = {
+            "low": real("random_uniform", "minval", minval),
+            "high": 1.0 if maxval is None else real("random_uniform", "maxval", maxval),
+        }
         op = "random_uniform"
     return made(op, "random_uniform", name, key(seed), shape=sizes, dtype=wanted.name, **params)
 

@@ -154,6 +154,8 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
     from passkit.graph.adjoint import added
 
     terms = [read(x) for x in (inputs if isinstance(inputs, (list, tuple)) else [inputs])]
+    if not terms:
+        raise ShapeError("add_n needs at least one tensor, got none")
     for term in terms[1:]:
         if known_shape(term) != known_shape(terms[0]):
             raise ShapeError(

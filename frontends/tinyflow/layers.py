@@ -13,6 +13,7 @@ from passkit.frontends.tinyflow.graphs import GraphKeys, get_default_graph
 from passkit.frontends.tinyflow.initializers import ones_initializer, zeros_initializer
 from passkit.frontends.tinyflow.missing import lookup
 from passkit.frontends.tinyflow.nn import convolutions, sampling
+from passkit.frontends.tinyflow.numbers import length, real, whole
 from passkit.frontends.tinyflow.reductions import moments
 from passkit.frontends.tinyflow.refusals import refuses
 from passkit.frontends.tinyflow.scopes import get_variable, variable_scope
@@ -44,8 +45,13 @@ def _ended(x: Tensor, activation: Any, activity_regularizer: Any) -> Tensor:
     return out
 
 
+def _channel(layout: str) -> int:
+    """The axis of the channels of images."""
+    return 1 if layout == "NCHW" else 3
+
+
 def _known(where: str, x: Tensor, axis: int) -> int:
-    n = known_shape(x.entry)[axis]
+    n = length(where, known_shape(x.entry), axis)
     if not isinstance(n, int):
         raise ShapeError(f"{where} needs inputs of known length along axis {axis}, got {x!r}")
     return n
@@ -94,16 +100,16 @@ def dense(
 ) -> Tensor:
     """activation(inputs @ kernel + bias), over the last axis of inputs."""
     x = convert_to_tensor(inputs)
-    width = _known("dense", x, -1)
+    width, units = _known("dense", x, -1), whole("dense", "units", units)
     weights = _Own(kernel_initializer, kernel_regularizer, kernel_constraint, trainable)
     biases = _Own(bias_initializer, bias_regularizer, bias_constraint, trainable)
     with variable_scope(name, "dense", reuse=reuse):
-        kernel = weights.variable("kernel", [width, int(units)], x.dtype)
+        kernel = weights.variable("kernel", [width, units], x.dtype)
         out = arrays.matmul(_rows(x), kernel)
-        out = _with_bias(out, biases if use_bias else None, int(units))
+        out = _with_bias(out, biases if use_bias else None, units)
         sizes = known_shape(x.entry)
         if len(sizes) != 2:
-            out = arrays.reshape(out, [*sizes[:-1], int(units)])
+            out = arrays.reshape(out, [*sizes[:-1], units])
         return _ended(out, activation, activity_regularizer)
 
 
@@ -135,16 +141,16 @@ def conv2d(
 ) -> Tensor:
     """activation(the convolution of inputs with so many filters + bias)."""
     x, layout = convert_to_tensor(inputs), _layout("conv2d", data_format)
-    channels = _known("conv2d", x, 1 if layout == "NCHW" else 3)
+    channels, filters = _known("conv2d", x, _channel(layout)), whole("conv2d", "filters", filters)
     window = convolutions.spatial("conv2d", "kernel_size", kernel_size, layout)
     weights = _Own(kernel_initializer, kernel_regularizer, kernel_constraint, trainable)
     biases = _Own(bias_initializer, bias_regularizer, bias_constraint, trainable)
     with variable_scope(name, "conv2d", reuse=reuse):
-        kernel = weights.variable("kernel", [*window, channels, int(filters)], x.dtype)
+        kernel = weights.variable("kernel", [*window, channels, filters], x.dtype)
         out = convolutions.conv2d(
             x, kernel, strides, padding, data_format=layout, dilations=dilation_rate
         )
-        out = _with_bias(out, biases if use_bias else None, int(filters), layout)
+        out = _with_bias(out, biases if use_bias else None, filters, layout)
         return _ended(out, activation, activity_regularizer)
 
 
@@ -171,7 +177,7 @@ def conv2d_transpose(
     """activation(the transposed convolution + bias): images grow by their strides."""
     where = "conv2d_transpose"
     x, layout = convert_to_tensor(inputs), _layout(where, data_format)
-    channels = _known(where, x, 1 if layout == "NCHW" else 3)
+    channels, filters = _known(where, x, _channel(layout)), whole(where, "filters", filters)
     window = convolutions.spatial(where, "kernel_size", kernel_size, layout)
     stride = convolutions.spatial(where, "strides", strides, layout)
     places = (2, 3) if layout == "NCHW" else (1, 2)
@@ -182,11 +188,11 @@ def conv2d_transpose(
     weights = _Own(kernel_initializer, kernel_regularizer, kernel_constraint, trainable)
     biases = _Own(bias_initializer, bias_regularizer, bias_constraint, trainable)
     with variable_scope(name, where, reuse=reuse):
-        kernel = weights.variable("kernel", [*window, int(filters), channels], x.dtype)
+        kernel = weights.variable("kernel", [*window, filters, channels], x.dtype)
         out = convolutions.conv2d_transpose(
             x, kernel, sizes, stride, padding, data_format=layout
         )
-        out = _with_bias(out, biases if use_bias else None, int(filters), layout)
+        out = _with_bias(out, biases if use_bias else None, filters, layout)
         return _ended(out, activation, activity_regularizer)
 
 
@@ -232,7 +238,8 @@ def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_l
     if layout == "NCHW" and rank > 2:
         x = arrays.transpose(x, [0, *range(2, rank), 1])
     sizes = known_shape(x.entry)
-    return arrays.reshape(x, [sizes[0], numel(sizes[1:])], name or "flatten")
+    rows = length("flatten", sizes, 0)
+    return arrays.reshape(x, [rows, numel(sizes[1:])], name or "flatten")
 
 
 def dropout(
@@ -309,7 +316,7 @@ def batch_normalization(
             return None if t is None else make("reshape", read(t), shape=shape)
 
         mean, variance = map(spread, _statistics(x, around, running, momentum, training))
-        factor = make("rsqrt", variance + float(epsilon))
+        factor = make("rsqrt", variance + real("batch_normalization", "epsilon", epsilon))
         factor = factor if gamma is None else factor * spread(gamma)
         out = (x.entry - mean) * factor
         out = out if beta is None else out + spread(beta)

@@ -23,7 +23,12 @@ def axes_of(axis: Any) -> Any:
         return axis
     if hasattr(axis, "tolist"):
         axis = axis.tolist()
-    return tuple(int(a) for a in axis) if isinstance(axis, (list, tuple)) else int(axis)
+    return tuple(map(_index, axis)) if isinstance(axis, (list, tuple)) else _index(axis)
+
+
+def _index(axis: Any) -> Any:
+    """An axis as an int; what is none is refused by the operator that is to have it."""
+    return axis.__index__() if hasattr(axis, "__index__") else axis
 
 
 def _fold(op: str, default: str) -> Function:

@@ -128,6 +128,14 @@ def extent_of(given: Any, where: str) -> Extent | None:
         ) from None
 
 
+def one_extent(given: Any, where: str, what: str) -> Extent | None:
+    """An extent that a user gives. Raises: ShapeError for none and for several of them."""
+    found = extents_of(given, where)
+    if len(found) != 1:
+        raise ShapeError(f"{where} needs one number as {what}, got {given!r}")
+    return found[0]
+
+
 def extents_of(given: Any, where: str) -> tuple[Extent | None, ...]:
     """A shape that a user gives: a sequence, one number, or what tf.shape made.
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from passkit.errors import ShapeError
 from passkit.frontends.tinyflow.graphs import get_default_graph
+from passkit.frontends.tinyflow.numbers import real, whole
 from passkit.frontends.tinyflow.refusals import refuses
 from passkit.frontends.tinyflow.shapes import extent_of, extents_of, shown
 from passkit.frontends.tinyflow.tensors import (
@@ -171,7 +172,11 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
 
     if axis != 0:
         raise SettingError(f"linspace of numbers has axis 0 only, got {axis!r}")
-    params = {"start": float(start), "stop": float(stop), "num": int(num)}
+    params = {
+        "start": real("linspace", "start", start),
+        "stop": real("linspace", "stop", stop),
+        "num": whole("linspace", "num", num),
+    }
     return made("linspace", "LinSpace", name, **params)
 
 

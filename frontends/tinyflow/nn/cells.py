@@ -11,6 +11,7 @@ from passkit.errors import SettingError, ShapeError
 from passkit.frontends.tinyflow import arrays, elementwise, sources
 from passkit.frontends.tinyflow.initializers import constant_initializer, zeros_initializer
 from passkit.frontends.tinyflow.nn.sampling import dropout
+from passkit.frontends.tinyflow.numbers import real, whole
 from passkit.frontends.tinyflow.scopes import get_variable, variable_scope
 from passkit.frontends.tinyflow.tensors import Tensor, convert_to_tensor
 from passkit.frontends.tinyflow.types import as_dtype
@@ -112,7 +113,8 @@ class BasicRNNCell(LayerCell):
         dtype: Any = None,
     ) -> None:
         super().__init__(reuse, name, dtype)
-        self.units, self.activation = int(num_units), activation or tanh
+        self.units = whole(type(self).__name__, "num_units", num_units)
+        self.activation = activation or tanh
 
     @property
     def state_size(self) -> int:
@@ -150,7 +152,8 @@ class BasicLSTMCell(LayerCell):
         dtype: Any = None,
     ) -> None:
         super().__init__(reuse, name, dtype)
-        self.units, self.forget_bias = int(num_units), float(forget_bias)
+        self.units = whole(type(self).__name__, "num_units", num_units)
+        self.forget_bias = real(type(self).__name__, "forget_bias", forget_bias)
         self.tuples, self.activation = state_is_tuple, activation or tanh
 
     @property
@@ -196,7 +199,8 @@ class GRUCell(LayerCell):
         dtype: Any = None,
     ) -> None:
         super().__init__(reuse, name, dtype)
-        self.units, self.activation = int(num_units), activation or tanh
+        self.units = whole(type(self).__name__, "num_units", num_units)
+        self.activation = activation or tanh
         self.kernels, self.biases = kernel_initializer, bias_initializer
 
     @property

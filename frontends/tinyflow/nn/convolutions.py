@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from passkit.errors import SettingError
+from passkit.frontends.tinyflow.numbers import real, rows, whole, wholes
 from passkit.frontends.tinyflow.refusals import either, refuses
 from passkit.frontends.tinyflow.shapes import extents_of
 from passkit.frontends.tinyflow.tensors import Tensor, made, read
@@ -16,7 +17,7 @@ def spatial(where: str, what: str, given: Any, data_format: str) -> tuple[int, i
 
     Raises: SettingError where those of batch and channels are not 1.
     """
-    numbers = [given] if isinstance(given, int) else [int(n) for n in given]
+    numbers = wholes(where, what, given)
     if len(numbers) == 1:
         return numbers[0], numbers[0]
     if len(numbers) == 2:
@@ -36,12 +37,12 @@ def padded(where: str, padding: Any, data_format: str = "NHWC") -> Any:
         if padding.upper() not in ("SAME", "VALID"):
             raise SettingError(f"{where} needs 'SAME' or 'VALID' as padding, got {padding!r}")
         return padding.upper()
-    rows = [tuple(int(n) for n in row) for row in padding] if padding is not None else []
-    if len(rows) != 4:
+    pairs = () if padding is None else rows(where, "padding", padding)
+    if len(pairs) != 4:
         raise SettingError(
             f"{where} needs 'SAME', 'VALID' or four pairs as padding, got {padding!r}"
         )
-    return tuple(rows[2:]) if data_format == "NCHW" else tuple(rows[1:3])
+    return pairs[2:] if data_format == "NCHW" else pairs[1:3]
 
 
 @refuses("one library is chosen for all", "use_cudnn_on_gpu")
@@ -182,10 +183,11 @@ def local_response_normalization(
     name: str | None = None,
 ) -> Tensor:
     """x / (bias + alpha * the sum of squares of channels near by) ** beta."""
+    lrn = "local_response_normalization"
     params = {
-        "depth_radius": int(depth_radius),
-        "bias": float(bias),
-        "alpha": float(alpha),
-        "beta": float(beta),
+        "depth_radius": whole(lrn, "depth_radius", depth_radius),
+        "bias": real(lrn, "bias", bias),
+        "alpha": real(lrn, "alpha", alpha),
+        "beta": real(lrn, "beta", beta),
     }
-    return made("local_response_normalization", "LRN", name, read(input), **params)
+    return made(lrn, "LRN", name, read(input), **params)

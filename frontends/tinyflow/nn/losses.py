@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from passkit.errors import SettingError
+from passkit.frontends.tinyflow.numbers import real, whole
 from passkit.frontends.tinyflow.reductions import axes_of
 from passkit.frontends.tinyflow.refusals import either
 from passkit.frontends.tinyflow.tensors import Tensor, both, made, named, read, wrapped
@@ -96,7 +97,7 @@ def l2_normalize(
     found = either("l2_normalize", "axis", axis, "dim", dim)
     entry = read(x)
     square = get_op("reduce_sum")(get_op("square")(entry), axis=axes_of(found), keepdims=True)
-    scale = get_op("rsqrt")(get_op("maximum")(square, float(epsilon)))
+    scale = get_op("rsqrt")(get_op("maximum")(square, real("l2_normalize", "epsilon", epsilon)))
     return made("mul", "l2_normalize", name, entry, scale)
 
 
@@ -106,7 +107,8 @@ def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) ->
     places = get_op("expand_dims")(read(targets), axis=-1)
     own = get_op("take_along_axis")(scores, places, axis=-1)
     ahead = get_op("cast")(get_op("greater")(scores, own), dtype="int32")
-    return wrapped(get_op("less")(get_op("reduce_sum")(ahead, axis=-1), int(k)), full)
+    before = get_op("reduce_sum")(ahead, axis=-1)
+    return wrapped(get_op("less")(before, whole("in_top_k", "k", k)), full)
 
 
 def top_k(
@@ -119,7 +121,7 @@ def top_k(
     if sorted is not True:
         raise SettingError(f"top_k gives the largest first, got sorted={sorted!r}; leave it out")
     full = named(name, "TopKV2")
-    values, places = get_op("top_k")(read(input), k=int(k))
+    values, places = get_op("top_k")(read(input), k=whole("top_k", "k", k))
     wanted = as_dtype(index_type)
     if wanted is not places.dtype:
         places = get_op("cast")(places, dtype=wanted.name)
@@ -137,7 +139,8 @@ def batch_normalization(
 ) -> Tensor:
     """(x - mean) / sqrt(variance + epsilon) * scale + offset; None leaves out offset or scale."""
     full = named(name, "batchnorm")
-    factor = get_op("rsqrt")(read(variance) + float(variance_epsilon))
+    epsilon = real("batch_normalization", "variance_epsilon", variance_epsilon)
+    factor = get_op("rsqrt")(read(variance) + epsilon)
     if scale is not None:
         factor = factor * read(scale)
     rest = read(mean) * factor
@@ -147,4 +150,5 @@ def batch_normalization(
 
 def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
     """x if positive, else alpha * x."""
-    return made("leaky_relu", "LeakyRelu", name, read(features), alpha=float(alpha))
+    slope = real("leaky_relu", "alpha", alpha)
+    return made("leaky_relu", "LeakyRelu", name, read(features), alpha=slope)

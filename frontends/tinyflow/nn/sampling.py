@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from passkit.errors import SettingError
+from passkit.errors import SettingError, ShapeError
 from passkit.frontends.tinyflow.draws import key
+from passkit.frontends.tinyflow.numbers import length, real, whole
 from passkit.frontends.tinyflow.refusals import refuses
 from passkit.frontends.tinyflow.shapes import extents_of
 from passkit.frontends.tinyflow.tensors import Tensor, made, named, read, wrapped
@@ -36,16 +37,19 @@ def dropout(
         given = "neither" if rate is None else f"both: {keep_prob} and {rate}"
         raise SettingError(f"dropout needs rate or keep_prob, 1 - rate, got {given}")
     entry, full = read(x), named(name, "dropout")
-    sizes = known_shape(entry) if noise_shape is None else tuple(
-        m if n is None else n
-        for n, m in zip(extents_of(noise_shape, "dropout"), known_shape(entry), strict=True)
-    )
+    sizes = known_shape(entry)
+    if noise_shape is not None:
+        noise = extents_of(noise_shape, "dropout")
+        if len(noise) != len(sizes):
+            raise ShapeError(f"dropout needs {len(sizes)} extents as noise_shape, got {noise}")
+        sizes = tuple(m if n is None else n for n, m in zip(noise, sizes, strict=True))
     given = keep_prob if rate is None else rate
     if isinstance(given, Tensor):
         chance = make("reshape", given.entry, shape=())
         kept = chance if rate is None else 1.0 - chance
     else:
-        part = float(given) if rate is None else 1.0 - float(given)
+        part = real("dropout", "keep_prob" if rate is None else "rate", given)
+        part = part if rate is None else 1.0 - part
         if not 0 < part <= 1:
             raise SettingError(f"dropout needs a rate from 0 to below 1, got {1 - part}")
         if part == 1:
@@ -77,9 +81,8 @@ def embedding_lookup(
         return made("gather", "embedding_lookup", name, table, places, axis=0)
     rows = make("gather", table, places, axis=0)
     axes = tuple(range(len(known_shape(places)), len(known_shape(rows))))
-    return made(
-        "clip_by_norm", "embedding_lookup", name, rows, clip_norm=float(max_norm), axis=axes
-    )
+    most = real("embedding_lookup", "max_norm", max_norm)
+    return made("clip_by_norm", "embedding_lookup", name, rows, clip_norm=most, axis=axes)
 
 
 # classes drawn by their rank
@@ -154,10 +157,17 @@ def log_uniform_candidate_sampler(
     a class is expected 1 - (1 - p)**tries times.
     """
     true, full = read(true_classes), named(name, "LogUniformCandidateSampler")
-    if known_shape(true)[-1] != num_true:
+    where = "log_uniform_candidate_sampler"
+    if length(where, known_shape(true), -1) != num_true:
         raise SettingError(
-            f"log_uniform_candidate_sampler needs num_true={num_true} true classes each, got "
-            f"{known_shape(true)[-1]}"
+            f"{where} needs num_true={num_true} true classes each, got {known_shape(true)[-1]}"
+        )
+    num_sampled = whole(where, "num_sampled", num_sampled)
+    range_max = whole(where, "range_max", range_max)
+    if min(num_sampled, range_max) < 1:
+        raise SettingError(
+            f"{where} needs at least one class and one draw, got range_max={range_max} and "
+            f"num_sampled={num_sampled}"
         )
     if unique:
         count = _tries(range_max, num_sampled)

@@ -146,6 +146,42 @@ def test_networks(case):
         build()
 
 
+NUMBERS = (
+    (lambda: tf.layers.dense(X, 1.5), "dense needs an int as units, got 1.5"),
+    (lambda: tf.nn.leaky_relu(X, "x"), "leaky_relu needs a number as alpha, got 'x'"),
+    (lambda: tf.random_normal([2], 0.0, 1j), "random_normal needs a number as stddev, got 1j"),
+    (lambda: tf.pad(X, 1), "pad needs ints for each axis as paddings, got 1"),
+    (lambda: tf.pad(X, [[1, None]]), "pad needs an int as paddings, got None"),
+    (lambda: tf.pad(X, [[1, 1]], mode=0), "as mode, got 0"),
+    (lambda: tf.reduce_sum(X, axis="x"), "needs an int as axis, got 'x'"),
+    (lambda: tf.unstack(X, axis=7), r"unstack needs an axis 7, got shape \("),
+    (lambda: tf.split(X, 0), "needs a length that 0 divides"),
+    (lambda: tf.split(X, "ab"), "split needs an int as num_or_size_splits, got 'ab'"),
+    (lambda: tf.one_hot([1], ()), r"one_hot needs one number as depth, got \(\)"),
+    (lambda: tf.add_n([]), "add_n needs at least one tensor, got none"),
+    (lambda: tf.nn.dropout(X, 0.5, noise_shape=[1, 1, 1, 1, 1]), "extents as noise_shape, got"),
+    (lambda: tf.nn.log_uniform_candidate_sampler([[1]], 1, 0, True, 5), "and num_sampled=0"),
+)
+
+
+@pytest.mark.parametrize("case", range(len(NUMBERS)))
+def test_numbers(case):
+    """What is no number, or none that can be, is named with what was given."""
+    build, wanted = NUMBERS[case]
+
+    with pytest.raises(PasskitError, match=wanted):
+        build()
+
+
+def test_whole_floats_and_known_dimensions_are_ints():
+    """As TensorFlow takes them."""
+    x = tf.constant(np.ones((2, 3), np.float32))
+
+    assert tf.layers.dense(x, 4.0).shape.as_list() == [2, 4]
+    assert tf.layers.dense(x, x.shape[1], name="again").shape.as_list() == [2, 3]
+    assert tf.layers.dense(x, np.int64(5), name="third").shape.as_list() == [2, 5]
+
+
 def test_arguments_without_a_value():
     """What needs one of two arguments, or any, says so."""
     for build, wanted in (
