@@ -47,7 +47,8 @@ class _CudnnStep(Enqueued):
         if isinstance(library, MissingError):
             raise library
         self.geometry = c = Geometry(*(self.numbers(x) for x in own))
-        self.empty = min(c.batch, c.channels, c.filters, *c.result) < 1
+        self.nbytes = bound.number(step.writes[0].nbytes)
+        self.empty = min(c.batch, c.channels, c.filters, *c.window, *c.result) < 1
         self.convolve, self.border = None, None
         if self.empty:
             return
@@ -56,6 +57,11 @@ class _CudnnStep(Enqueued):
         self.convolve = library.prepared(told, self.dtype, made)
         if not even:
             self.border = bordered(bound.device, c, told.size, self.dtype.nbytes)
+
+    def clear(self, result: int, stream: Any) -> None:
+        """Write what sums of nothing are."""
+        if self.nbytes:
+            self.device.driver.fill(result, 0, self.nbytes, stream)
 
     def numbers(self, x: Extent | tuple[Extent, ...]) -> Any:
         """Sizes as numbers."""
@@ -111,6 +117,7 @@ class ConvolutionStep(_CudnnStep):
     def enqueue(self, operands: list[int], result: int, memory: Memory, stream: Any) -> None:
         """Convolve."""
         if self.empty:
+            self.clear(result, stream)
             return
         source, filters = operands
         with self.device.lock:
@@ -124,16 +131,14 @@ class FilterGradientStep(_CudnnStep):
 
     def __init__(self, step: Library, own: Convolution, bound: Bound) -> None:
         super().__init__(step, own, bound, ConvolveBack)
-        self.nbytes = bound.number(step.writes[0].nbytes)
         self.turn = None
         if not self.empty:
             self.turn = turned(bound.device, *self.filters[::-1], self.dtype.nbytes)
 
     def enqueue(self, operands: list[int], result: int, memory: Memory, stream: Any) -> None:
-        """Convolve, or clear what sums of nothing are."""
+        """Convolve."""
         if self.turn is None:
-            if self.nbytes:
-                self.device.driver.fill(result, 0, self.nbytes, stream)
+            self.clear(result, stream)
             return
         source, gradient = operands
         with self.device.lock:

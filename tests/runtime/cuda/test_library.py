@@ -172,6 +172,21 @@ def test_nothing_moves_between(machine: Any, rng: Any) -> None:
     assert moved == (30 * 16 * 4, 30 * 8 * 4)
 
 
+NOTHING = [((2, 5, 5, 0), (3, 3, 0, 4)), ((2, 5, 5, 3), (0, 3, 3, 4))]
+
+
+@pytest.mark.parametrize("shape, filters", NOTHING)
+def test_convolutions_of_nothing(
+    shape: tuple[int, ...], filters: tuple[int, ...], machine: Any
+) -> None:
+    """Of no channels, or under windows of no elements, they are zeros, whatever lay there."""
+    exe = on_cuda(pk.Graph([o.conv2d(pk.var("x", shape), pk.var("f", filters))]), host=("library",))
+    feeds = {"x": np.ones(shape, np.float32), "f": np.ones(filters, np.float32)}
+    (found,) = exe(feeds)
+
+    assert found.size > 0 and not np.asarray(found).any()
+
+
 def test_convolutions(machine: Any, rng: Any) -> None:
     """Strides, dilations, groups, one axis and three; filters are laid out and taken there once."""
     w = {k: normal(rng, *s) for k, s in {
