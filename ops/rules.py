@@ -127,15 +127,15 @@ def check_stretch(node: Node, shape: Shape, wanted: Shape, what: str = "") -> No
 
     Raises: ShapeError where it does not.
     """
-    lead = len(wanted) - len(shape)
+    lead, named = len(wanted) - len(shape), f"{what} " if what else ""
     pairs = [(n, wanted[k]) for k, n in enumerate(shape, lead) if n != 1] if lead >= 0 else []
     if lead < 0 or any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs):
         raise ShapeError(
-            f"{node.where} cannot stretch {what}{' ' * bool(what)}{show_shape(shape)} to "
-            f"{show_shape(wanted)}; only lengths of 1 stretch, aligned at the end"
+            f"{node.where} cannot stretch {named}{show_shape(shape)} to {show_shape(wanted)}; only "
+            f"lengths of 1 stretch, aligned at the end"
         )
     for n, m in pairs:
-        agree(node, n, m, f"a dimension {f'of {what} ' * bool(what)}that is not stretched")
+        agree(node, n, m, f"a dimension {'of ' if named else ''}{named}that is not stretched")
 
 
 def count_of(node: Node, what: str) -> Extent:

@@ -36,10 +36,8 @@ def rows(where: str, what: str, values: Any) -> tuple[tuple[int, ...], ...]:
 
 def real(where: str, what: str, value: Any) -> float:
     """A float, of a NumPy number, too. Raises: SettingError for others."""
-    if isinstance(value, (str, bytes)) or not hasattr(value, "__float__"):
-        raise SettingError(f"{where} needs a number as {what}, got {value!r}")
     try:
-        return float(value)
+        return float(None if isinstance(value, (str, bytes)) else value)  # type: ignore[arg-type]
     except TypeError:
         raise SettingError(f"{where} needs a number as {what}, got {value!r}") from None
 

@@ -184,6 +184,8 @@ BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
      r"shape \(2, 48\), got \(48,\)"),
     (lambda: ops.lstm_block_cell(var(2, 8), var(16), var(2, 16), var(24, 64), var(64)),
      pk.ShapeError, r"cs_prev of rank 2, got \(16,\)"),
+    (lambda: ops.lstm_block_cell(var(2, 8), var(2, 16), var(2, 16), var(24), var(64)),
+     pk.ShapeError, r"w of rank 2, got \(24,\)"),
     (lambda: ops.lstm_block_cell(var(2, 8), var(1, 16), var(2, 16), var(24, 64), var(64)),
      pk.ShapeError, "dimension 0 of cs_prev and h must agree, got 1 and 2"),
     (lambda: ops.lstm_cell(var(2, 8), var(2, 16), var(2, 16), *weights(4), var(63)), pk.ShapeError,
