@@ -159,7 +159,7 @@ NUMBERS = (
     (lambda: tf.split(X, "ab"), "split needs an int as num_or_size_splits, got 'ab'"),
     (lambda: tf.one_hot([1], ()), r"one_hot needs one number as depth, got \(\)"),
     (lambda: tf.add_n([]), "add_n needs at least one tensor, got none"),
-    (lambda: tf.nn.dropout(X, 0.5, noise_shape=[1, 1, 1, 1, 1]), r"noise_shape, got \(1, 1, 1, 1, 1\)"),
+    (lambda: tf.nn.dropout(X, 0.5, noise_shape=[1] * 5), r"noise_shape, got \(1, 1, 1, 1, 1\)"),
     (lambda: tf.nn.log_uniform_candidate_sampler([[1]], 1, 0, True, 5), "and num_sampled=0"),
 )
 
