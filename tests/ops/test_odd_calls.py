@@ -37,7 +37,7 @@ def odd_inputs(inputs: Inputs) -> Iterator[Inputs]:
     """One input after another with an axis more or less, or with one that is empty or unknown."""
     for k, (shape, dtype) in enumerate(inputs):
         odd: list[tuple[Any, ...]] = [(), shape[1:], (2, *shape), (None,) * len(shape)]
-        odd += [(*shape[:a], n, *shape[a + 1 :]) for a in range(len(shape)) for n in (0, 1, 9)]
+        odd += [(*shape[:a], n, *shape[a + 1 :]) for a in range(len(shape)) for n in (0, 9)]
         for each in odd:
             yield [*inputs[:k], (each, dtype), *inputs[k + 1 :]]
     yield [((0, *shape[1:]), dtype) for shape, dtype in inputs]
@@ -47,14 +47,16 @@ def odd_inputs(inputs: Inputs) -> Iterator[Inputs]:
 def calls(op: Op) -> Iterator[tuple[Inputs, dict[str, Any]]]:
     """Calls of plain variables, and calls that are nearly the operator's example."""
     given = {k: 1 for k, default in op.params.items() if default is REQUIRED}
-    for dtype in ("float32", "int32"):
-        for count in [op.num_inputs or 0] if op.num_inputs != -1 else [0, 2]:
+    counts = [op.num_inputs or 0] if op.num_inputs != -1 else [0, 2]
+    for count in counts:
+        for dtype in ("float32", "int32"):
             for shape in SHAPES:
                 yield [(shape, dtype)] * count, given
-            for params in odd_parameters(op, given):
-                yield [(SHAPES[-1], dtype)] * count, params
     maker = FExample.get(op.name)
     if maker is None:
+        for dtype in ("float32", "int32"):
+            for params in odd_parameters(op, given):
+                yield [(SHAPES[-1], dtype)] * counts[-1], params
         return
     made, given = maker(dtype_of("float32"))
     inputs = [(tuple(x.shape), x.dtype.name) for x in made]
@@ -90,9 +92,9 @@ def run(results: Sequence[pk.Entry], inputs: Inputs) -> None:
     """Interpret what a call made, of ones where its inputs have known shapes."""
     if any(None in shape for shape, _ in inputs):
         return
-    exe = pk.compile(pk.Graph(results), target="interpret")
+    graph = pk.Graph(results)
     ones = {f"a{k}": np.ones(shape, dtype) for k, (shape, dtype) in enumerate(inputs)}
-    got = exe({x.name: ones[x.name] for x in exe.inputs if x.name in ones})
+    got = pk.interpret(graph, {x.name: ones[x.name] for x in graph.inputs if x.name in ones})
     for array, result in zip(got, results, strict=True):
         assert array.dtype == result.dtype.numpy, result
         assert array.shape == result.shape, result
