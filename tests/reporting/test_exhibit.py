@@ -18,7 +18,7 @@ from passkit.graph.node import Entry
 from passkit.graph.op import FExample, Op, get_op
 from passkit.reporting import exhibit
 from passkit.reporting.exhibit import Exhibit, Way
-from passkit.values.dtype import dtype_of
+from passkit.values.dtype import DType, dtype_of, is_narrow
 from tests.ops.specimens import SPECIMENS, Specimen
 from tests.raised import ROOT
 
@@ -80,7 +80,7 @@ def test_every_operator_has_an_example(request: pytest.FixtureRequest) -> None:
 
 @cache
 def shown(every: bool) -> dict[str, Exhibit]:
-    """The exhibits of the library; unless ``every``, one integer dtype speaks for its likes."""
+    """The exhibits of the library; unless ``every``, a dtype speaks for its likes."""
     if every:
         return {name: exhibit.exhibit(op) for name, op in OPERATORS.items()}
     found = {}
@@ -92,14 +92,19 @@ def shown(every: bool) -> dict[str, Exhibit]:
     return found
 
 
+def kind_of(dtype: DType) -> str:
+    """What dtypes have in common that are planned alike."""
+    return "narrow" if is_narrow(dtype) else dtype.kind if dtype.is_integer else dtype.name
+
+
 def of_its_kind(
     ways: dict[tuple[str, ...], Way],
     ask: Callable[[Sequence[Entry]], Way],
     results: Sequence[Entry],
 ) -> Way:
-    """How a call runs, planned for the first of the dtypes that differ in width alone."""
+    """How a call runs, planned for the first of the dtypes that differ in width or form alone."""
     dtypes = [e.dtype for e in (*results, *results[0].node.inputs) if e.dtype is not None]
-    kinds = tuple(d.kind if d.kind in "iu" else d.name for d in dtypes)
+    kinds = tuple(kind_of(d) for d in dtypes)
     if kinds not in ways:
         ways[kinds] = ask(results)
     return ways[kinds]
