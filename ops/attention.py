@@ -38,7 +38,7 @@ def _masked_softmax(node: Node, x: Entry, mask: Entry) -> Entry:
     axis = node.params["axis"]
     axes_of(node, len(known_shape(x)), axis)
     if numel(known_shape(x)) == 0:
-        return x
+        return make("where", mask, x, 0.0)
     top = make("reduce_max", make("where", mask, x, -inf), axis=axis, keepdims=True)
     some = top > -inf
     shifted = x - make("where", some, top, 0.0)

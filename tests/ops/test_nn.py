@@ -121,6 +121,15 @@ def test_softmax_of_nothing_is_empty(name: str) -> None:
     assert pk.compile(made)()[0].shape == (4, 0)
 
 
+def test_a_mask_of_nothing_broadcasts_and_must_fit() -> None:
+    """As one of something: the result may be wider than x, and what does not fit is refused."""
+    x = pk.var("x", (1, 0))
+
+    assert ops.masked_softmax(x, pk.var("m", (4, 0), "bool")).shape == (4, 0)
+    with pytest.raises(pk.ShapeError, match=r"broadcast together, got \(7,\) and \(0, 3\)"):
+        ops.masked_softmax(pk.var("x", (0, 3)), pk.var("m", (7,), "bool"))
+
+
 def test_gamma_and_beta_are_made() -> None:
     """Missing inputs become variables, whose shapes follow from the data."""
     out = ops.layer_norm(pk.var("x", (2, 3)), name="ln")
