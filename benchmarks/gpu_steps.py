@@ -21,7 +21,7 @@ from training.rivals import RIVALS
 
 from passkit.runtime.cuda.device import Device
 
-TOLERANCE = {"adam": 1e-5, "training": 1e-4}
+TOLERANCE = {"adam": 2e-5, "training": 1e-4}  # PyTorch's fused Adam is 1e-5 off
 MOVED = 7
 """Floats that a step of Adam reads and writes for each parameter: g, p, m, v and p, m, v."""
 TRAINED = ("passkit", "eager", "compile", "jax", "scan")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import passkit as pk
-from tests.cuda import machine_of
+from tests.cuda import LIBRARIES, machine_of
 from tests.emulator.test_operators import chosen, drawn, lenient, run
 from tests.ops.specimens import SPECIMENS
 from tests.ops.test_values import NAMES
@@ -20,10 +20,10 @@ TOGETHER = 8
 """Operators of a test: few, as several processes share them."""
 
 
-@pytest.fixture
-def machine() -> Iterator[Any]:
-    """The device of this machine."""
-    with machine_of("cuda-bindings") as driver:
+@pytest.fixture(params=LIBRARIES)
+def machine(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The device of this machine, through each library."""
+    with machine_of(request.param) as driver:
         yield driver
 
 
