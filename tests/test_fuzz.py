@@ -43,7 +43,7 @@ def test_random_graphs_equal_their_meaning(first: int) -> None:
 @pytest.mark.slow
 def test_random_graphs_block_by_block() -> None:
     """The kernels' own statements mean the same, and leave no order of threads open."""
-    cases = [random_case(seed) for seed in range(5000, 5040)]
+    cases = [random_case(seed) for seed in range(5000, 5024)]
 
     failures = [Failure(c, what) for c in cases if (what := check_blocks(c)) is not None]
 
@@ -109,7 +109,7 @@ def forget() -> None:
 @pytest.mark.parametrize("planted", PLANTS, indirect=True)
 def test_a_planted_bug_is_found(planted: None) -> None:
     """Off by one in CodeGen: found within a few graphs, and shown by its seed and a small graph."""
-    failures, _ = check_all(random_case(seed) for seed in range(1000, 1010))
+    failures, _ = check_all(random_case(seed) for seed in range(1000, 1006))
     shown = minimised(failures[0], 3)
 
     assert f"seed {failures[0].case.seed}," in str(shown)
@@ -120,7 +120,7 @@ def test_a_planted_bug_is_found(planted: None) -> None:
 @pytest.mark.parametrize("planted", ["one_lane_less", "serial_from_one"], indirect=True)
 def test_a_planted_bug_is_found_block_by_block(planted: None) -> None:
     """Elements that are left out: as what nothing has stored, before values are compared."""
-    found = [check_blocks(random_case(seed)) for seed in range(1000, 1024)]
+    found = [check_blocks(random_case(seed)) for seed in range(1000, 1016)]
     texts = [what for what in found if what is not None]
 
     assert any(what.startswith("BlocksError") for what in texts)

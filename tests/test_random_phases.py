@@ -66,11 +66,11 @@ def test_with_short_chunks(short_chunks: None, dialect: str, lanes: int) -> None
     """
     target = evolve(target_of("blocks"), dialect=dialect, lanes=lanes, short_row=1, **SMALL)
     phases = []
-    for seed in range(200, 216):
+    for seed in range(200, 210):
         graph, names = random_phases(seed)
         phases.append(agrees(graph, pk.compile(graph, target=target, keep_together=names)))
 
-    assert sum(n > 2 for n in phases) > 4
+    assert sum(n > 2 for n in phases) > 2
 
 
 def test_groups_that_were_refused() -> None:
@@ -88,7 +88,7 @@ def test_groups_that_were_refused() -> None:
 def test_native() -> None:
     """The same text compiled; equal bits on any number of threads."""
     target = evolve(cpu(), **SMALL)
-    made = [random_phases(seed) for seed in range(300, 316)]
+    made = [random_phases(seed) for seed in range(300, 310)]
     options = [{"keep_together": names, "target": target} for _, names in made]
     count = 0
     for (graph, _), ready, own in zip(
@@ -102,4 +102,4 @@ def test_native() -> None:
                 found.append([np.asarray(x).tobytes() for x in exe(feeds)])
         assert found[0] == found[1] == found[2]
 
-    assert count > 4
+    assert count > 2

@@ -12,7 +12,7 @@ from tests.fuzzing import Failure
 from tests.minimising import minimised
 from tests.random_graphs import random_case
 
-COUNT, BATCH = 60, 30
+COUNT, BATCH = 40, 20
 
 
 @pytest.mark.slow

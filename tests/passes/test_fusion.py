@@ -195,7 +195,7 @@ def test_disabled() -> None:
 @pytest.mark.parametrize("fusion", ["stitch", "nnvm", "none"])
 def test_every_edge_is_explained(fusion: str) -> None:
     """On random graphs each edge between operators has one entry, which is true."""
-    for seed in range(40):
+    for seed in range(20):
         graph = pk.ApplyPasses(random_case(seed).graph, BEFORE)
         planned = pk.ApplyPasses(graph, "Fusion", fusion=fusion)
         edges = {(graph.names[e.node], graph.names[n]) for n in graph.nodes for e in n.inputs

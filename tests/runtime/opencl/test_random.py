@@ -12,7 +12,7 @@ from tests.opencl import needed
 from tests.random_graphs import random_case
 
 needed()
-COUNT, BATCH = 60, 30
+COUNT, BATCH = 40, 20
 
 
 @pytest.mark.slow
