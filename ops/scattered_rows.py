@@ -18,6 +18,7 @@ from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, OpPattern, register_op
 from passkit.ops.indices import check_indices, inside, mode_of, position
 from passkit.ops.rules import check_stretch, extents, make, one_axis, take
+from passkit.ops.scattered_text import own_kernel
 from passkit.plan.kernel import OwnKernel
 from passkit.values.dtype import DType, int64, is_narrow
 from passkit.values.lazy import Lazy
@@ -43,9 +44,6 @@ FOLDS: dict[str, Any] = {
 """How updates join what is there; "update" replaces it."""
 
 KINDS = ("update", *FOLDS)
-
-TILES = 32
-"""Parts of the rows, or of their columns, that threads share."""
 
 
 def kind_of(node: Node) -> str:
@@ -95,32 +93,13 @@ def _compute(node: Node, x: Array, rows: Array, updates: Array) -> Array:
     return out
 
 
-def _c_type(dtype: DType) -> str | None:
-    """What a kernel takes elements for; None where it has no such type."""
-    if dtype.kind == "c":
-        return None
-    if dtype.is_float and not is_narrow(dtype):
-        return "float" if dtype.nbytes == 4 else "double"
-    sign = "" if dtype.kind == "i" else "u"
-    return f"{sign}int{8 * dtype.nbytes}_t"
-
-
 def _kernel(node: Node, dialect: str) -> OwnKernel | None:
-    """The prelude's loop for C++; elsewhere, and for complex numbers, NumPy runs it."""
+    """A text of its own for the CPU and CUDA; elsewhere, and for complex numbers, NumPy runs it."""
     dtype = node.entries[0].dtype
     assert dtype is not None
-    kind = _c_type(dtype)
-    if dialect != "cxx" or kind is None:
-        return None
     outer, middle, rows, length = known_shape(node.inputs[0])
     count = known_shape(node.inputs[1])[1]
-    source = (
-        'extern "C" void KERNEL(void *const *buf, const int64_t *size, int64_t begin, '
-        "int64_t end, unsigned char *) {\n"
-        f"  scatter<{kind}, join_{kind_of(node)}>(buf, size, begin, end);\n"
-        "}\n"
-    )
-    return OwnKernel(source, (outer, middle, rows, count, length, TILES), TILES)
+    return own_kernel(dtype, kind_of(node), dialect, (outer, middle, rows, count, length))
 
 
 scatter_rows = register_op(

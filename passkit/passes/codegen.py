@@ -167,7 +167,7 @@ def own_kernel(graph: Graph, node: Node, dialect: str) -> Kernel | None:
     return Kernel(
         name=name,
         key=digest,
-        ast=KernelAST(tuple(params), (), (), ()),
+        ast=KernelAST(tuple(params), tuple(f"n{k}" for k in range(len(made.sizes))), (), ()),
         source=text,
         grid=made.grid,
         block=1,

@@ -104,6 +104,15 @@ EMULATED_SHUFFLES(emulated_shfl, HERE)
 EMULATED_SHUFFLES(emulated_shfl_xor, XOR)
 EMULATED_SHUFFLES(emulated_shfl_up, UP)
 EMULATED_SHUFFLES(emulated_shfl_down, DOWN)
+inline int __popc(unsigned x) { return __builtin_popcount(x); }
+inline unsigned emulated_ballot(int line, unsigned mask, int vote) {
+  unsigned votes = 0;
+  for (int lane = 0; lane < 32; ++lane) {
+    votes |= unsigned(emulated_shfl(line, mask, vote != 0, lane)) << lane;
+  }
+  return votes & mask;
+}
+#define __ballot_sync(...) emulated_ballot(__LINE__, __VA_ARGS__)
 #define __shfl_sync(...) emulated_shfl(__LINE__, __VA_ARGS__)
 #define __shfl_xor_sync(...) emulated_shfl_xor(__LINE__, __VA_ARGS__)
 #define __shfl_up_sync(...) emulated_shfl_up(__LINE__, __VA_ARGS__)
