@@ -246,6 +246,10 @@ def scatter(name: str, way: str, kind: str, doc: str, aliases: str = "") -> Op:
 
 
 def _read(node: Node, way: str, x: Entry) -> Entry:
+    """What updates read of ``x``: zeros of nothing, where all of them were dropped."""
+    if numel(known_shape(x)) == 0:
+        assert x.dtype is not None
+        return make("cast", zeros_of(node.inputs[2]), dtype=x.dtype.name)
     return make(GATHERS[way], x, node.inputs[1], **node.params)
 
 

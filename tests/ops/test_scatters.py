@@ -118,3 +118,17 @@ def test_searching_where_the_length_is_unknown() -> None:
 
     assert [x.tolist() for x in found] == [[0, 0, 2, 3, 4], [False, True, False, True, False]]
     assert run.stats["python_calls"] == 2
+
+
+@pytest.mark.parametrize("kind", ["add", "sub", "mul", "min", "max", "update"])
+def test_gradients_of_what_is_scattered_into_nothing(kind: str) -> None:
+    """All updates are dropped, so none has a part in the result."""
+    x, at, u = pk.var("x", (0, 3)), pk.var("at", (4, 1), "int64"), pk.var("u", (4, 3))
+    points = getattr(pk.ops, f"tensor_scatter_nd_{kind}")(x, at, u)
+    segments = pk.ops.unsorted_segment_max(u, pk.ops.reshape(at, shape=(-1,)), num_segments=0)
+    graph = pk.Graph([*pk.gradients([points], [x, u]), *pk.gradients([segments], [u])])
+    feeds = {"x": np.ones((0, 3), "f4"), "at": np.zeros((4, 1), "i8"), "u": np.ones((4, 3), "f4")}
+
+    for run in (lambda f: pk.interpret(graph, f), pk.compile(graph)):
+        found = run({n.name: feeds[n.name] for n in graph.inputs})
+        assert [f.tolist() for f in found] == [[], [[0] * 3] * 4, [[0] * 3] * 4]
