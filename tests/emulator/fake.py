@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from threading import RLock, local
 from typing import Any
 
@@ -21,7 +22,7 @@ from passkit.dialects import CUDA
 from passkit.plan.target import KIB, MIB
 from passkit.runtime.cuda import build, cublaslt, cudnn
 from passkit.runtime.cuda import device as devices
-from passkit.runtime.cuda.driver import Driver, Facts, Limits, Task, Used, failed
+from passkit.runtime.cuda.driver import Driver, DriverError, Facts, Limits, Task, Used, failed
 from passkit.runtime.cuda.nvrtc import Image, Nvrtc, RefusedError
 from passkit.runtime.cuda.shared import CUBLASLT, CUDNN, Shared
 from tests.emulator.compiling import compiled
@@ -33,6 +34,8 @@ ITEMS = {"float": 4, "double": 8, "bool": 1, "int64_t": 8, "uint64_t": 8, "int32
          "uint32_t": 4, "int16_t": 2, "uint16_t": 2, "int8_t": 1, "uint8_t": 1}  # fmt: skip
 LOCK = RLock()
 """There is one emulated machine, which does one thing at a time."""
+UNSAFE = ("allocate", "free", "finish")
+"""What a thread must not ask for while it records."""
 LOG = "ptxas info : Used 32 registers, 8 bytes spill stores"
 
 
@@ -106,7 +109,7 @@ class FakeDriver(Driver):
         self.streams: dict[int, list[Callable[[], None]]] = {}
         self.functions: list[Function] = []
         self.time = self.seconds_a_byte = self.seconds_a_launch = 0.0
-        self.local = local()
+        self.local, self.broken = local(), False
         self.libraries = FakeLibraries(self)
 
     def noted(self, call: str, what: Any = None) -> None:
@@ -114,6 +117,9 @@ class FakeDriver(Driver):
         assert getattr(self.local, "depth", 0), f"{call} without the context"
         self.log.append((call, what))
         self.counts[call] += 1
+        if call in UNSAFE and getattr(self.local, "recording", None) is not None:
+            self.broken = True
+            raise failed(call, "operation not permitted when stream is capturing")
         fault = self.faults.get(call)
         if fault is not None and 0 < self.counts[call] - fault.after <= fault.times:
             raise failed(call, fault.said)
@@ -294,11 +300,37 @@ class FakeDriver(Driver):
         self.noted("change", number)
         graph[number] = task
 
-    def replay(self, graph: list[Task], stream: int) -> None:
-        """Run all tasks, as they are now, when somebody waits."""
+    def begin(self, stream: int) -> None:
+        """From now on nothing is done of what this thread enqueues in a stream."""
+        assert not self.streams[stream] and getattr(self.local, "recording", None) is None
+        self.local.recording, self.broken = stream, False
+
+    def end(self, stream: int) -> list[Any]:
+        """What was enqueued since, unless something was asked for that has no place in it."""
+        assert self.local.recording == stream
+        self.local.recording, found, self.streams[stream] = None, self.streams[stream], []
+        if self.broken:
+            raise failed("end", "operation failed due to a previous error during capture")
+        return found
+
+    def capture(self, enqueue: Callable[[], None], stream: int) -> list[Any]:
+        """What is enqueued meanwhile."""
+        self.noted("capture", stream)
+        self.begin(stream)
+        try:
+            enqueue()
+        except BaseException:
+            with suppress(DriverError):
+                self.end(stream)
+            raise
+        return self.end(stream)
+
+    def replay(self, graph: list[Any], stream: int) -> None:
+        """Do all of a graph, as it is now, when somebody waits."""
         self.noted("replay", len(graph))
-        for task in tuple(graph):
-            self.later(stream, lambda task=task: self.execute(task))  # type: ignore[misc]
+        for what in tuple(graph):
+            task = isinstance(what, Task)
+            self.later(stream, partial(self.execute, what) if task else what)
 
     def drop(self, graph: list[Task]) -> None:
         """Forget a graph."""
