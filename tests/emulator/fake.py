@@ -280,8 +280,8 @@ class FakeDriver(Driver):
             for f in missing:
                 f.library = made[f.name]
         arrays = [
-            self.at(a)[: self.at(a).nbytes // item * item].view(f"u{item}")
-            for a, (_, item, _) in zip(task.arguments, own.params, strict=False)
+            whole[: whole.nbytes // item * item].view(f"u{item}")
+            for whole, (_, item, _) in zip(self.apart(task.arguments, own), own.params, strict=True)
         ]
         stored = [written for _, _, written in own.params]
         launch(
@@ -289,6 +289,15 @@ class FakeDriver(Driver):
             task.arguments[len(arrays) :], grid=task.grid, block=task.block, shared=task.shared,
             cooperative=task.cooperative, filled=True,
         )  # fmt: skip
+
+    def apart(self, arguments: Sequence[int], own: Function) -> list[Any]:
+        """A kernel's arrays: each ends at the latest where the next one begins."""
+        addresses = arguments[: len(own.params)]
+        found = []
+        for a in addresses:
+            whole = self.at(a)
+            found.append(whole[: min((b - a for b in addresses if b > a), default=whole.nbytes)])
+        return found
 
     def graph(self, tasks: Sequence[Task]) -> list[Task]:
         """The tasks."""
