@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from threading import RLock, local
 from typing import Any
@@ -22,20 +22,19 @@ from passkit.dialects import CUDA
 from passkit.plan.target import KIB, MIB
 from passkit.runtime.cuda import build, cublaslt, cudnn
 from passkit.runtime.cuda import device as devices
-from passkit.runtime.cuda.driver import Driver, DriverError, Facts, Limits, Task, Used, failed
+from passkit.runtime.cuda.driver import Driver, Facts, Limits, Task, Used, failed
 from passkit.runtime.cuda.nvrtc import Image, Nvrtc, RefusedError
 from passkit.runtime.cuda.shared import CUBLASLT, CUDNN, Shared
 from tests.emulator.compiling import compiled
 from tests.emulator.driver import EmulatedError, launch
 from tests.emulator.libraries import FakeLibraries
+from tests.emulator.recording import Recording
 
 SIGNATURE = re.compile(r'extern "C" __global__ void (\w+)\((.*)\) \{')
 ITEMS = {"float": 4, "double": 8, "bool": 1, "int64_t": 8, "uint64_t": 8, "int32_t": 4,
          "uint32_t": 4, "int16_t": 2, "uint16_t": 2, "int8_t": 1, "uint8_t": 1}  # fmt: skip
 LOCK = RLock()
 """There is one emulated machine, which does one thing at a time."""
-UNSAFE = ("allocate", "free", "finish")
-"""What a thread must not ask for while it records."""
 LOG = "ptxas info : Used 32 registers, 8 bytes spill stores"
 
 
@@ -87,7 +86,7 @@ class Fault:
     times: int = 1
 
 
-class FakeDriver(Driver):
+class FakeDriver(Recording, Driver):
     """A device of two processors, each of which holds two blocks.
 
     Its clock goes by events, and by what a byte of a copy and a launch are said to take.
@@ -109,7 +108,7 @@ class FakeDriver(Driver):
         self.streams: dict[int, list[Callable[[], None]]] = {}
         self.functions: list[Function] = []
         self.time = self.seconds_a_byte = self.seconds_a_launch = 0.0
-        self.local, self.broken = local(), False
+        self.local = local()
         self.libraries = FakeLibraries(self)
 
     def noted(self, call: str, what: Any = None) -> None:
@@ -117,9 +116,7 @@ class FakeDriver(Driver):
         assert getattr(self.local, "depth", 0), f"{call} without the context"
         self.log.append((call, what))
         self.counts[call] += 1
-        if call in UNSAFE and getattr(self.local, "recording", None) is not None:
-            self.broken = True
-            raise failed(call, "operation not permitted when stream is capturing")
+        self.check(call)
         fault = self.faults.get(call)
         if fault is not None and 0 < self.counts[call] - fault.after <= fault.times:
             raise failed(call, fault.said)
@@ -308,31 +305,6 @@ class FakeDriver(Driver):
         """Another task in the place of one."""
         self.noted("change", number)
         graph[number] = task
-
-    def begin(self, stream: int) -> None:
-        """From now on nothing is done of what this thread enqueues in a stream."""
-        assert not self.streams[stream] and getattr(self.local, "recording", None) is None
-        self.local.recording, self.broken = stream, False
-
-    def end(self, stream: int) -> list[Any]:
-        """What was enqueued since, unless something was asked for that has no place in it."""
-        assert self.local.recording == stream
-        self.local.recording, found, self.streams[stream] = None, self.streams[stream], []
-        if self.broken:
-            raise failed("end", "operation failed due to a previous error during capture")
-        return found
-
-    def capture(self, enqueue: Callable[[], None], stream: int) -> list[Any]:
-        """What is enqueued meanwhile."""
-        self.noted("capture", stream)
-        self.begin(stream)
-        try:
-            enqueue()
-        except BaseException:
-            with suppress(DriverError):
-                self.end(stream)
-            raise
-        return self.end(stream)
 
     def replay(self, graph: list[Any], stream: int) -> None:
         """Do all of a graph, as it is now, when somebody waits."""
