@@ -127,11 +127,13 @@ def test_convolutions(equipped: Any, rng: Any) -> None:
     y = o.conv2d(o.tanh(x), w, strides=(2, 2), padding="SAME")
     graph = pk.Graph([o.exp(o.conv2d(y, fixed, padding="VALID"))])
     exe = on_cuda(graph, host=("library",))
+    moved = []
     for n in (3, 2, 3, 3, 2, 2, 3):
         feeds = {"x": normal(rng, n, 6, 7, 2), "w": normal(rng, 3, 2, 2, 5)}
         agrees(graph, feeds, exe(feeds), rtol=1e-3)
+        moved.append(exe.stats["bytes_uploaded"])
 
-    assert exe.stats["host_steps"] == 0
+    assert exe.stats["host_steps"] == 0 and moved[0] == moved[2] + fixed.nbytes
     assert (exe.stats["graphs_made"], exe.stats["graph_replays"]) == (2, 5)
 
 
@@ -168,11 +170,14 @@ def test_copies(equipped: Any, rng: Any) -> None:
     logs = []
     for graph in (kept, twice):
         exe, other = on_cuda(graph, host=("library",)), pk.compile(graph)
+        copies = 0
         for _ in range(5):
             equipped.log.clear()
             feeds = {n.name: normal(rng, 30, 16) for n in graph.inputs}
             for found, wanted in zip(exe(feeds), other(feeds), strict=True):
                 np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-3)
+            copies += len(equipped.calls("copy"))
+        assert copies == (2 if graph is kept else 0), "one by one, and recorded"
         logs.append([n for n, _ in equipped.log if n != "allocate"])
         for state, _ in graph.updates:
             found, wanted = (e.state[state.name] for e in (exe, other))
