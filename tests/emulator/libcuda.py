@@ -17,10 +17,11 @@ from typing import Any
 
 import pytest
 
-from passkit.runtime.cuda import build
+from passkit.runtime.cuda import build, cublaslt, cudnn, shared
 from passkit.runtime.cuda.driver import DriverError, Task
 from tests.emulator.compiling import folder, run
 from tests.emulator.fake import FakeDriver, FakeNvrtc
+from tests.emulator.libraries import FakeLibraries
 
 CODES = {
     **{1: "invalid argument", 2: "out of memory", 200: "device kernel image is invalid"},
@@ -335,10 +336,13 @@ def loaded(driver: FakeDriver) -> Any:
 
 @pytest.fixture(autouse=True, scope="session")
 def _served() -> Iterator[None]:
-    """The whole run has such a driver, and a compiler for it."""
-    library = loaded(FakeDriver())
-    compiler = FakeNvrtc()
+    """The whole run has such a driver, a compiler for it, and cuBLASLt and cuDNN."""
+    driver, compiler = FakeDriver(), FakeNvrtc()
+    driver.libraries = FakeLibraries(driver, ())
+    library = loaded(driver)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(build, "nvrtc", lambda: compiler)
+        for module in (cublaslt, cudnn, shared):
+            patch.setattr(module, "opened", driver.libraries.opened)
         yield
     assert library.held

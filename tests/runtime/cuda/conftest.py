@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from passkit.runtime.cuda.shared import CUBLASLT, CUDNN, MissingError, opened
+from passkit.runtime.cuda import shared
 from tests.cuda import FAKE, LIBRARIES, machine_of
 from tests.emulator.fake import FakeDriver, faked
 
@@ -35,9 +35,9 @@ def equipped(request: pytest.FixtureRequest) -> Iterator[Any]:
         yield request.getfixturevalue("fake")
         return
     with machine_of(request.param) as driver:
-        for library in (CUBLASLT, CUDNN):
+        for library in (shared.CUBLASLT, shared.CUDNN):
             try:
-                opened(library)
-            except MissingError as error:
+                shared.opened(library)
+            except shared.MissingError as error:
                 pytest.skip(str(error))
         yield driver
