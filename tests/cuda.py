@@ -36,7 +36,9 @@ class Recorded:
         def call(*arguments: Any) -> Any:
             first = arguments[0] if arguments else None
             told = len(first) if isinstance(first, Sequence) and name == "graph" else first
-            self.log.append((name, arguments[1] if name == "change" else told))
+            if name in ("change", "capture"):  # what is recorded holds a call's memory
+                told = arguments[1]
+            self.log.append((name, told))
             return found(*arguments)
 
         return call

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from threading import RLock, local
 from typing import Any
 
@@ -27,6 +28,7 @@ from passkit.runtime.cuda.shared import CUBLASLT, CUDNN, Shared
 from tests.emulator.compiling import compiled
 from tests.emulator.driver import EmulatedError, launch
 from tests.emulator.libraries import FakeLibraries
+from tests.emulator.recording import Recording
 
 SIGNATURE = re.compile(r'extern "C" __global__ void (\w+)\((.*)\) \{')
 ITEMS = {"float": 4, "double": 8, "bool": 1, "int64_t": 8, "uint64_t": 8, "int32_t": 4,
@@ -84,7 +86,7 @@ class Fault:
     times: int = 1
 
 
-class FakeDriver(Driver):
+class FakeDriver(Recording, Driver):
     """A device of two processors, each of which holds two blocks.
 
     Its clock goes by events, and by what a byte of a copy and a launch are said to take.
@@ -114,6 +116,7 @@ class FakeDriver(Driver):
         assert getattr(self.local, "depth", 0), f"{call} without the context"
         self.log.append((call, what))
         self.counts[call] += 1
+        self.check(call)
         fault = self.faults.get(call)
         if fault is not None and 0 < self.counts[call] - fault.after <= fault.times:
             raise failed(call, fault.said)
@@ -274,8 +277,8 @@ class FakeDriver(Driver):
             for f in missing:
                 f.library = made[f.name]
         arrays = [
-            self.at(a)[: self.at(a).nbytes // item * item].view(f"u{item}")
-            for a, (_, item, _) in zip(task.arguments, own.params, strict=False)
+            whole[: whole.nbytes // item * item].view(f"u{item}")
+            for whole, (_, item, _) in zip(self.apart(task.arguments, own), own.params, strict=True)
         ]
         stored = [written for _, _, written in own.params]
         launch(
@@ -283,6 +286,15 @@ class FakeDriver(Driver):
             task.arguments[len(arrays) :], grid=task.grid, block=task.block, shared=task.shared,
             cooperative=task.cooperative, filled=True,
         )  # fmt: skip
+
+    def apart(self, arguments: Sequence[int], own: Function) -> list[Any]:
+        """A kernel's arrays: each ends at the latest where the next one begins."""
+        addresses = arguments[: len(own.params)]
+        found = []
+        for a in addresses:
+            whole = self.at(a)
+            found.append(whole[: min((b - a for b in addresses if b > a), default=whole.nbytes)])
+        return found
 
     def graph(self, tasks: Sequence[Task]) -> list[Task]:
         """The tasks."""
@@ -294,11 +306,12 @@ class FakeDriver(Driver):
         self.noted("change", number)
         graph[number] = task
 
-    def replay(self, graph: list[Task], stream: int) -> None:
-        """Run all tasks, as they are now, when somebody waits."""
+    def replay(self, graph: list[Any], stream: int) -> None:
+        """Do all of a graph, as it is now, when somebody waits."""
         self.noted("replay", len(graph))
-        for task in tuple(graph):
-            self.later(stream, lambda task=task: self.execute(task))  # type: ignore[misc]
+        for what in tuple(graph):
+            task = isinstance(what, Task)
+            self.later(stream, partial(self.execute, what) if task else what)
 
     def drop(self, graph: list[Task]) -> None:
         """Forget a graph."""

@@ -17,16 +17,19 @@ from typing import Any
 
 import pytest
 
-from passkit.runtime.cuda import build
+from passkit.runtime.cuda import build, cublaslt, cudnn, shared
 from passkit.runtime.cuda.driver import DriverError, Task
 from tests.emulator.compiling import folder, run
 from tests.emulator.fake import FakeDriver, FakeNvrtc
+from tests.emulator.libraries import FakeLibraries
 
 CODES = {
     **{1: "invalid argument", 2: "out of memory", 200: "device kernel image is invalid"},
     **{209: "no kernel image is available for execution on the device"},
     **{700: "an illegal memory access was encountered", 801: "operation not supported"},
     **{719: "unspecified launch failure", 999: "unknown error"},
+    **{900: "operation not permitted when stream is capturing"},
+    **{901: "operation failed due to a previous error during capture"},
 }
 TEXTS = {code: ctypes.create_string_buffer(text.encode()) for code, text in CODES.items()}
 HOST = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint64))
@@ -242,9 +245,18 @@ class Calls:
 
     def cuGraphInstantiate(self, v: Any) -> None:  # noqa: N802, D102
         nodes = self.held[v[1]]
-        self.give(v[0], (nodes, self.driver.graph([task for (task,) in nodes])))
+        recorded = isinstance(nodes, tuple)
+        made = list(nodes) if recorded else self.driver.graph([task for (task,) in nodes])
+        self.give(v[0], (nodes, made))
 
     cuGraphInstantiateWithFlags = cuGraphInstantiate  # noqa: N815
+
+    def cuStreamBeginCapture(self, v: Any) -> None:  # noqa: N802, D102
+        assert int32(v[1]) == 1, "other threads go on meanwhile"
+        self.driver.begin(v[0])
+
+    def cuStreamEndCapture(self, v: Any) -> None:  # noqa: N802, D102
+        self.give(v[1], tuple(self.driver.end(v[0])))
 
     def cuGraphExecKernelNodeSetParams(self, v: Any) -> None:  # noqa: N802, D102
         nodes, ready = self.held[v[0]]
@@ -324,10 +336,13 @@ def loaded(driver: FakeDriver) -> Any:
 
 @pytest.fixture(autouse=True, scope="session")
 def _served() -> Iterator[None]:
-    """The whole run has such a driver, and a compiler for it."""
-    library = loaded(FakeDriver())
-    compiler = FakeNvrtc()
+    """The whole run has such a driver, a compiler for it, and cuBLASLt and cuDNN."""
+    driver, compiler = FakeDriver(), FakeNvrtc()
+    driver.libraries = FakeLibraries(driver, ())
+    library = loaded(driver)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(build, "nvrtc", lambda: compiler)
+        for module in (cublaslt, cudnn, shared):
+            patch.setattr(module, "opened", driver.libraries.opened)
         yield
     assert library.held

@@ -58,13 +58,17 @@ class Objects:
         return 0
 
     def enqueued(self, name: str, stream: Any, workspace: Any, nbytes: int, what: Any) -> int:
-        """Do something when somebody waits for a stream."""
+        """Do something when somebody waits for a stream; of the workspace nothing is left then."""
         self.counts[name] += 1
         assert stream.value in self.driver.streams, f"{name} in no stream"
-        if nbytes:
-            self.driver.at(workspace.value, nbytes)
         self.driver.noted(name, stream.value)
-        self.driver.later(stream.value, what)
+
+        def run() -> None:
+            if nbytes:
+                self.driver.at(workspace.value, nbytes).fill(0xEE)
+            what()
+
+        self.driver.later(stream.value, run)
         return 0
 
 

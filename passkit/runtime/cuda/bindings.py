@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from passkit.runtime.cuda.driver import Driver, Facts, Limits, Task, Used, failed
+from passkit.runtime.cuda.driver import Driver, DriverError, Facts, Limits, Task, Used, failed
 
 
 class Graph(NamedTuple):
@@ -194,6 +194,23 @@ class BindingsDriver(Driver):
         node.sharedMemBytes = task.shared
         node.kernelParams = words.address
         return node
+
+    def capture(self, enqueue: Callable[[], None], stream: Any) -> Graph:
+        """What a function enqueues in a stream, as such a thing; its nodes are the library's."""
+        kinds = self.cu.CUstreamCaptureMode
+        self.call("cuStreamBeginCapture", stream, kinds.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
+        try:
+            enqueue()
+        except BaseException:
+            with suppress(DriverError):  # it says once more that something failed
+                self.call("cuGraphDestroy", self.call("cuStreamEndCapture", stream))
+            raise
+        made = self.call("cuStreamEndCapture", stream)
+        try:
+            return Graph(made, self.call("cuGraphInstantiate", made, 0), ())
+        except DriverError:
+            self.call("cuGraphDestroy", made)
+            raise
 
     def change(self, graph: Graph, number: int, task: Task) -> None:
         """Give one of a graph's tasks other figures or arguments."""

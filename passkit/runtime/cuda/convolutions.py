@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from passkit.ast.folds import Convolution
 from passkit.runtime.cuda.arranging import Arranged, bare, bordered, turned
 from passkit.runtime.cuda.cudnn import Convolve, ConvolveBack, Cudnn, filters_of, padded_result
 from passkit.runtime.cuda.device import Device
-from passkit.runtime.cuda.enqueued import Enqueued, tried
+from passkit.runtime.cuda.enqueued import Addresses, LibraryStep, Part, Rooms, tried
 from passkit.runtime.cuda.shared import MissingError
 from passkit.runtime.device.memory import Memory
 from passkit.runtime.native.onednn import Geometry
@@ -29,13 +29,7 @@ def cudnn(device: Device) -> Cudnn | MissingError:
     return tried(Cudnn)
 
 
-class Place(NamedTuple):
-    """An address in memory that somebody else holds."""
-
-    address: int
-
-
-class _CudnnStep(Enqueued):
+class _CudnnStep(LibraryStep):
     """What cuDNN does with images, which get their border first where it wants them so.
 
     It pads both ends of an axis alike.
@@ -73,20 +67,20 @@ class _CudnnStep(Enqueued):
         c = self.geometry
         return prod(c.window) * (c.channels // c.groups), c.filters
 
-    def made(self, by: Arranged | None, source: int, memory: Memory, stream: Any) -> Any:
+    def made(self, by: Arranged | None, source: int, rooms: Rooms, stream: Any) -> Any:
         """Memory with what a kernel makes of an operand, or that operand's."""
         if by is None:
-            return Place(source)
-        room = self.room(by.nbytes, memory)
+            return Part(source)
+        room = self.room(by.nbytes, rooms)
         by.enqueue(source, room.address, stream)
         return room
 
     def convolved(
-        self, one: int, other: int, result: int, memory: Memory, stream: Any
+        self, one: int, other: int, result: int, rooms: Rooms, stream: Any
     ) -> None:
         """Let the library do it."""
         assert self.convolve is not None
-        room = self.room(self.convolve.workspace, memory) or Place(0)
+        room = self.room(self.convolve.workspace, rooms) or Part(0)
         number = self.device.driver.handle(stream)
         self.convolve.enqueue(one, other, result, room.address, number)
 
@@ -96,7 +90,9 @@ class ConvolutionStep(_CudnnStep):
 
     def __init__(self, step: Library, own: Convolution, bound: Bound) -> None:
         super().__init__(step, own, bound, Convolve)
-        self.constant = step.reads[1].place in bound.table.constants
+        self.constant = step.reads[1].place in bound.table.constants and not self.empty
+        if self.constant:
+            self.reads = step.reads[:1]  # the filters are this step's own
         self.turn: Arranged | None = None
         self.kept: Any = None
         if not self.empty and not self.constant:
@@ -104,7 +100,7 @@ class ConvolutionStep(_CudnnStep):
 
     def address(self, ref: Ref, memory: Memory) -> int:
         """Where an operand is; constant filters are taken there once, in their order."""
-        if ref is not self.step.reads[1] or not self.constant or self.empty:
+        if ref is not self.step.reads[1] or not self.constant:
             return super().address(ref, memory)
         if self.kept is None:
             plain = self.bound.program.constants[ref.index]
@@ -114,16 +110,17 @@ class ConvolutionStep(_CudnnStep):
             memory.uploaded += array.nbytes
         return int(self.kept.address)
 
-    def enqueue(self, operands: list[int], result: int, memory: Memory, stream: Any) -> None:
+    def enqueue(self, what: Addresses, rooms: Rooms, stream: Any) -> None:
         """Convolve."""
+        operands, result = what
         if self.empty:
             self.clear(result, stream)
             return
         source, filters = operands
         with self.device.lock:
-            images = self.made(self.border, source, memory, stream)
-            laid_out = self.made(self.turn, filters, memory, stream)
-            self.convolved(images.address, laid_out.address, result, memory, stream)
+            images = self.made(self.border, source, rooms, stream)
+            laid_out = self.made(self.turn, filters, rooms, stream)
+            self.convolved(images.address, laid_out.address, result, rooms, stream)
 
 
 class FilterGradientStep(_CudnnStep):
@@ -135,14 +132,15 @@ class FilterGradientStep(_CudnnStep):
         if not self.empty:
             self.turn = turned(bound.device, *self.filters[::-1], self.dtype.nbytes)
 
-    def enqueue(self, operands: list[int], result: int, memory: Memory, stream: Any) -> None:
+    def enqueue(self, what: Addresses, rooms: Rooms, stream: Any) -> None:
         """Convolve."""
+        operands, result = what
         if self.turn is None:
             self.clear(result, stream)
             return
         source, gradient = operands
         with self.device.lock:
-            images = self.made(self.border, source, memory, stream)
-            room = self.room(self.turn.nbytes, memory)
-            self.convolved(images.address, gradient, room.address, memory, stream)
+            images = self.made(self.border, source, rooms, stream)
+            room = self.room(self.turn.nbytes, rooms)
+            self.convolved(images.address, gradient, room.address, rooms, stream)
             self.turn.enqueue(room.address, result, stream)

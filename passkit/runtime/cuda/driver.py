@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from enum import Enum
 from typing import Any
@@ -225,8 +225,15 @@ class Driver(ABC):
         """Tasks, one after the other, as something that is enqueued by one call."""
 
     @abstractmethod
+    def capture(self, enqueue: Callable[[], None], stream: Any) -> Any:
+        """What a function enqueues in a stream, as such a thing. Nothing of it is done.
+
+        If anything fails, the stream is one as before.
+        """
+
+    @abstractmethod
     def change(self, graph: Any, number: int, task: Task) -> None:
-        """Give one of a graph's tasks other figures or arguments."""
+        """Give one of the tasks of `graph` other figures or arguments."""
 
     @abstractmethod
     def replay(self, graph: Any, stream: Any) -> None:

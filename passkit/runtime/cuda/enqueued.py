@@ -1,10 +1,10 @@
-"""Library steps on a CUDA device: what they have in common."""
+"""Steps on a CUDA device, kernels' and libraries': what they have in common."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from passkit.runtime.cuda.driver import DriverError
 from passkit.runtime.cuda.shared import MissingError
@@ -17,35 +17,75 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 
 
-class Enqueued(ABC):
-    """What a step enqueues: called with a call's memory."""
+class Part(NamedTuple):
+    """A part of memory that somebody else holds."""
 
-    def __init__(self, step: Library, bound: Bound) -> None:
-        self.step, self.bound, self.device = step, bound, bound.device
-        self.dtype = step.writes[0].dtype
+    address: int
+
+
+class Rooms(Protocol):
+    """What has memory for a while: whoever has it next comes behind in the stream."""
+
+    def take(self, nbytes: int) -> Any:
+        """Memory of at least so many bytes, with its address."""
+        ...
+
+
+class Enqueued(ABC):
+    """What a step enqueues: called with a call's memory.
+
+    ``reads`` and ``writes`` are what it has there.
+    """
+
+    reads: Sequence[Ref]
+    writes: Sequence[Ref]
+
+    def __init__(self, bound: Bound) -> None:
+        self.bound, self.device = bound, bound.device
 
     def __call__(self, memory: Memory) -> None:
         """Bring operands where they are wanted, and enqueue."""
-        operands = [self.address(r, memory) for r in self.reads]
-        result = memory.written(self.step.writes[0]).address
-        memory.launched.append(memory.queue.did(self.enqueue, operands, result, memory))
+        what = self.placed(memory)
+        memory.launched.append(memory.queue.did(self.enqueue, what, memory.pool))
 
-    @property
-    def reads(self) -> tuple[Ref, ...]:
-        """The operands."""
-        return self.step.reads
+    @abstractmethod
+    def placed(self, memory: Memory) -> Any:
+        """What is to be done in a call: with addresses, at which operands are from now on."""
+
+    @abstractmethod
+    def enqueue(self, what: Any, rooms: Rooms, stream: Any) -> None:
+        """Let a stream do that. Raises: DeviceError, DriverError."""
+
+
+Addresses = tuple[list[int], int]
+"""Those of the operands and of the result."""
+
+
+class LibraryStep(Enqueued):
+    """What a library of the device does."""
+
+    def __init__(self, step: Library, bound: Bound, *more: Ref) -> None:
+        super().__init__(bound)
+        self.step, self.dtype = step, step.writes[0].dtype
+        self.operands = (*step.reads, *more)
+        self.reads, self.writes = self.operands, step.writes
+
+    def placed(self, memory: Memory) -> Addresses:
+        """The addresses."""
+        operands = [self.address(r, memory) for r in self.operands]
+        return operands, memory.written(self.step.writes[0]).address
 
     def address(self, ref: Ref, memory: Memory) -> int:
         """Where an operand is on the device."""
         return int(memory.read(ref).address)
 
     @abstractmethod
-    def enqueue(self, operands: list[int], result: int, memory: Memory, stream: Any) -> None:
+    def enqueue(self, what: Addresses, rooms: Rooms, stream: Any) -> None:
         """Let a stream do it."""
 
-    def room(self, nbytes: int, memory: Memory) -> Any:
-        """Memory for a while: whoever has it next comes behind in the stream."""
-        return memory.pool.take(nbytes) if nbytes else None
+    def room(self, nbytes: int, rooms: Rooms) -> Any:
+        """Memory for a while, or None where none is needed."""
+        return rooms.take(nbytes) if nbytes else None
 
 
 def tried(make: Callable[[], Found]) -> Found | MissingError:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from passkit.runtime.cuda.cublaslt import ALIGNED, CublasLt, Epilogue, Multiply, Numbers
 from passkit.runtime.cuda.device import Device
-from passkit.runtime.cuda.enqueued import Enqueued, tried
+from passkit.runtime.cuda.enqueued import Addresses, LibraryStep, Rooms, tried
 from passkit.runtime.cuda.shared import MissingError
-from passkit.runtime.device.memory import Memory
 from passkit.runtime.program import Library, Product, Ref
 from passkit.runtime.table import batch_axes
 from passkit.values.dtype import DType
@@ -26,14 +25,13 @@ def cublaslt(device: Device) -> CublasLt | MissingError:
     return tried(lambda: CublasLt(device.facts.capability[0]))
 
 
-class ProductsStep(Enqueued):
+class ProductsStep(LibraryStep):
     """Products of matrices, which are added up where there are several."""
 
     def __init__(
         self, step: Library, parts: Sequence[Product], bound: Bound, bias: Ref | None
     ) -> None:
-        super().__init__(step, bound)
-        self.bias = bias
+        super().__init__(step, bound, *([] if bias is None else [bias]))
         library = cublaslt(bound.device)
         if isinstance(library, MissingError):
             raise library
@@ -46,13 +44,9 @@ class ProductsStep(Enqueued):
                 told = Epilogue.NONE if adds else epilogue
                 self.parts.append((2 * k, _Part(library, own, bound, self.dtype, told, adds)))
 
-    @property
-    def reads(self) -> tuple[Ref, ...]:
-        """The operands, and what is added to each row of the result."""
-        return self.step.reads if self.bias is None else (*self.step.reads, self.bias)
-
-    def enqueue(self, operands: list[int], result: int, memory: Memory, stream: Any) -> None:
+    def enqueue(self, what: Addresses, rooms: Rooms, stream: Any) -> None:
         """Multiply, or clear what sums of nothing are."""
+        operands, result = what
         driver = self.device.driver
         if not self.parts and self.nbytes:
             driver.fill(result, 0, self.nbytes, stream)
@@ -61,7 +55,7 @@ class ProductsStep(Enqueued):
             for places in part.places(operands[at], operands[at + 1], result):
                 with self.device.lock:
                     made = part.multiply(all(p % ALIGNED == 0 for p in places))
-                    held = self.room(made.workspace, memory)
+                    held = self.room(made.workspace, rooms)
                     where = 0 if held is None else held.address
                     own = () if part.numbers.adds else biases
                     made.enqueue(*places, where, driver.handle(stream), *own)

@@ -181,6 +181,10 @@ class PyCudaDriver(Driver):
         """Tasks, one after the other, as something that is enqueued by one call."""
         return self._rest().graph([self._task(t) for t in tasks])
 
+    def capture(self, enqueue: Callable[[], None], stream: Any) -> Any:
+        """What a function enqueues in a stream, as such a thing."""
+        return self._rest().capture(enqueue, self.handle(stream))
+
     def change(self, graph: Any, number: int, task: Task) -> None:
         """Give one of a graph's tasks other figures or arguments."""
         self._rest().change(graph, number, self._task(task))

@@ -50,7 +50,7 @@ class Memory:
     ``cells`` are those that the caller brings: inputs, constants, results; what is at ``results``
     is wanted on the host at the end. ``slots`` are the bytes of the arena's, ``number`` evaluates
     sizes, ``nbytes`` says how many bytes a value has. ``launched`` and ``moved`` are the events of
-    kernels and of transfers.
+    kernels and of transfers, ``held`` is what else lasts as long as the call.
     """
 
     def __init__(
@@ -70,6 +70,7 @@ class Memory:
         self.uploaded = self.downloaded = 0
         self.launched: list[Any] = []
         self.moved: list[Any] = []
+        self.held: list[Any] = []
 
     def noted(self, done: Done) -> Done:
         """A transfer, which is counted among those that were begun."""

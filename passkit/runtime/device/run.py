@@ -110,8 +110,12 @@ class BoundProgram(ABC):
                 return self.library(step)
             case Python(_, function, reads, writes):
                 return self.on_host(function, reads, writes)
-            case Copy(source, target):
-                return lambda memory: memory.move(source, target)
+            case Copy():
+                return self.copy(step)
+
+    def copy(self, step: Copy) -> Action:
+        """Copy a value, wherever it is."""
+        return lambda memory: memory.move(step.source, step.target)
 
     def on_host(
         self, function: Callable[..., None], reads: Sequence[Ref], writes: Sequence[Ref]

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from passkit.runtime.cuda import shared
 from tests.cuda import FAKE, LIBRARIES, machine_of
+from tests.emulator.fake import FakeDriver, faked
 
 EACH = [FAKE, *(pytest.param(name, marks=pytest.mark.cuda) for name in LIBRARIES)]
 
@@ -16,4 +18,26 @@ EACH = [FAKE, *(pytest.param(name, marks=pytest.mark.cuda) for name in LIBRARIES
 def machine(request: pytest.FixtureRequest) -> Iterator[Any]:
     """A driver that notes its calls, on which target "cuda" runs."""
     with machine_of(request.param) as driver:
+        yield driver
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeDriver]:
+    """A fake driver with both libraries."""
+    with faked(absent=()) as driver:
+        yield driver
+
+
+@pytest.fixture(params=EACH)
+def equipped(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """That driver, or a device with NVIDIA's own libraries."""
+    if request.param == FAKE:
+        yield request.getfixturevalue("fake")
+        return
+    with machine_of(request.param) as driver:
+        for library in (shared.CUBLASLT, shared.CUDNN):
+            try:
+                shared.opened(library)
+            except shared.MissingError as error:
+                pytest.skip(str(error))
         yield driver

@@ -1,0 +1,180 @@
+"""Recording what steps enqueue: what a driver does with it, and what is done where it fails."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.errors import DeviceError
+from passkit.runtime.cuda.device import device
+from passkit.runtime.cuda.driver import DriverError
+from passkit.runtime.cuda.pool import pool_of
+from passkit.runtime.cuda.scratch import Scratch
+from tests.cuda import on_cuda
+from tests.emulator.fake import FakeDriver, Fault, faked
+from tests.emulator.libraries import FakeLt
+from tests.planned import agrees
+from tests.runtime.cuda.layers import held, layer, normal, settled
+
+o = pk.ops
+SLOW = r"3 steps on Fake .* are enqueued one by one, because it makes no graph of them: "
+
+
+def planted(fake: FakeDriver, rng: Any, plant: Callable[[], None]) -> pk.Graph:
+    """A program that is called once before something is planted, and then for ever one by one."""
+    settled()
+    graph = layer()
+    exe = on_cuda(graph, host=("library",))
+    feeds = {"x": normal(rng, 30, 16)}
+    agrees(graph, feeds, exe(feeds), rtol=1e-4)
+    plant()
+    agrees(graph, feeds, exe(feeds), rtol=1e-4)
+    for _ in range(3):
+        agrees(graph, feeds, exe(feeds), rtol=1e-4)
+    assert fake.counts["capture"] == 1 and not exe.stats["graphs_made"]
+    return graph
+
+
+@pytest.mark.parametrize("call, said", [
+    ("capture", "operation not supported"), ("cublasLtMatmul", "status 14"),
+    ("launch", "too many resources requested for launch"),
+])  # fmt: skip
+def test_what_cannot_be_recorded(call: str, said: str, fake: FakeDriver, rng: Any) -> None:
+    """One warning, and one by one from then on; other programs' graphs are recorded."""
+    with pytest.warns(UserWarning, match=f"{SLOW}.*{call}: {said}"):
+        planted(fake, rng, lambda: fake.fail(call, said))
+
+    other = on_cuda(layer(24), host=("library",))
+    for _ in range(3):
+        other(x=normal(rng, 30, 16))
+    assert other.stats["graph_replays"] == 2 and gc.isenabled()
+
+
+@pytest.mark.parametrize("tells", [True, False])
+def test_a_library_that_allocates(
+    tells: bool, fake: FakeDriver, rng: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it must not do ends the recording, also where it says nothing of that."""
+    multiply = FakeLt.cublasLtMatmul
+
+    def greedy(self: FakeLt, *arguments: Any) -> int:
+        try:
+            self.driver.free(self.driver.allocate(512))
+        except DriverError:
+            if tells:
+                return 14
+        return multiply(self, *arguments)
+
+    said = "cublasLtMatmul: status 14" if tells else "end: operation failed due to a previous error"
+    with pytest.warns(UserWarning, match=SLOW + said):
+        planted(fake, rng, lambda: monkeypatch.setattr(FakeLt, "cublasLtMatmul", greedy))
+
+
+@pytest.mark.parametrize("call", ["capture", "replay"])
+def test_a_lost_device(call: str, rng: Any) -> None:
+    """It is an error there, too."""
+    with faked(absent=()) as driver:
+        settled()
+        exe = on_cuda(layer(), host=("library",))
+        feeds = {"x": normal(rng, 30, 16)}
+        exe(feeds)
+        driver.fail(call, "unspecified launch failure")
+        with pytest.raises(DeviceError, match=rf"is lost to this process: .* {call}: unspecified"):
+            exe(feeds)
+
+
+def test_no_room_for_a_graph(fake: FakeDriver, rng: Any) -> None:
+    """What nobody holds is freed, and it is launched once more."""
+    settled()
+    graph = layer()
+    exe = on_cuda(graph, host=("library",))
+    feeds = {"x": normal(rng, 30, 16)}
+    for k in range(4):
+        if k == 2:
+            del held(1, 1 << 20)[:]
+            fake.fail("replay", "out of memory")
+        agrees(graph, feeds, exe(feeds), rtol=1e-4)
+    assert fake.counts["free"] and exe.stats["graph_replays"] == 3
+
+
+def test_a_driver_without_graphs(fake: FakeDriver, rng: Any) -> None:
+    """Each step is enqueued by itself."""
+    fake.graphs = False
+    exe = on_cuda(layer(), host=("library",))
+    for _ in range(3):
+        exe(x=normal(rng, 30, 16))
+    assert not fake.calls("capture", "replay") and len(fake.calls("launch")) == 6
+
+
+def test_nodes_that_are_not_changed(fake: FakeDriver, rng: Any) -> None:
+    """Where the driver changes one node and not the next, the next call changes what is left."""
+    graph = pk.Graph([o.exp(o.sin(o.tanh(pk.var("x", ("n",)))))])
+    exe = on_cuda(graph, fusion="none")
+    feeds = {"x": normal(rng, 50)}
+    for _ in range(2):
+        exe(feeds)
+    taken = held(4)
+    fake.faults["change"] = Fault("invalid argument", 1)
+    with pytest.raises(DeviceError, match="change: invalid argument"):
+        exe(feeds)
+    del taken[:]
+    for _ in range(2):
+        agrees(graph, feeds, exe(feeds), rtol=1e-5)
+
+
+def test_scratch(machine: Any) -> None:
+    """A step's arrays lie behind each other, and where the last step's did."""
+    own = device()
+    with own.used("a test"):
+        pool = pool_of(own)
+        sizes = (1, 600, 512)
+        scratch = Scratch(pool)
+        for _ in range(2):
+            scratch.begin()
+            assert len({scratch.take(n).address for n in (1, 2, 3)}) == 1, "the pool's, given back"
+            scratch.begin()
+            assert all(scratch.take(n).address for n in sizes)
+        assert scratch.most == 512 + 1024 + 512
+        whole = Scratch(pool, 4096, scratch.most)
+        for _ in range(2):
+            whole.begin()
+            assert [whole.take(n).address - 4096 for n in sizes] == [0, 512, 1536]
+    assert whole.most == scratch.most
+
+
+def test_drivers_record(machine: Any) -> None:
+    """What a function enqueues is done by each replay, and not before; a fault leaves no trace."""
+    own = device()
+    driver = own.driver
+    with own.used("a test"):
+        side = driver.stream()
+        where = driver.allocate(1024)
+        driver.fill(where, 1, 1024, own.queue.stream)
+
+        def work() -> None:
+            driver.copy(where + 512, where, 256, side)
+            driver.fill(where, 9, 256, side)
+
+        def fail() -> None:
+            work()
+            raise ValueError("in the middle")
+
+        with pytest.raises(ValueError, match="in the middle"):
+            driver.capture(fail, side)
+        graph = driver.capture(work, side)
+        found = np.zeros(1024, np.uint8)
+        seen = []
+        for _ in range(3):
+            driver.download(found, where, own.queue.stream)
+            driver.finish(own.queue.stream)
+            seen.append((int(found[0]), int(found[512]), int(found[1000])))
+            driver.replay(graph, own.queue.stream)
+        driver.finish(own.queue.stream)
+        driver.drop(graph)
+        driver.free(where)
+    assert seen == [(1, 1, 1), (9, 1, 1), (9, 9, 1)]

@@ -1,0 +1,248 @@
+"""Graphs of kernels, products, convolutions and copies: when they are made, and what they do."""
+
+from __future__ import annotations
+
+import gc
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+import passkit as pk
+from passkit.runtime.cuda.array import new_array
+from passkit.runtime.cuda.device import device
+from passkit.runtime.cuda.pool import pool_of
+from passkit.runtime.cuda.segments import MOST_GRAPHS
+from tests.cuda import on_cuda
+from tests.emulator.fake import FakeDriver
+from tests.emulator.libraries import WORKSPACE
+from tests.planned import agrees
+from tests.runtime.cuda.layers import held, layer, normal, settled
+
+o = pk.ops
+
+
+def there(array: Any) -> Any:
+    """A copy of an array on the device."""
+    made, own = new_array(array.dtype, array.shape), device()
+    with own.used("a test"):
+        own.queue.upload(made.buffer, array.reshape(-1).view(np.uint8)).wait()
+    return made
+
+
+def test_a_product_between_kernels(equipped: Any, rng: Any) -> None:
+    """The second call records all three, later ones are one call of the driver."""
+    settled()
+    graph = layer()
+    exe = on_cuda(graph, host=("library",))
+    for _ in range(20):
+        feeds = {"x": normal(rng, 30, 16)}
+        agrees(graph, feeds, exe(feeds), rtol=1e-4)
+
+    assert (exe.stats["graphs_made"], exe.stats["graph_replays"]) == (1, 19)
+    assert len(equipped.calls("capture")) == 1 and not equipped.calls("graph", "change")
+    assert len(equipped.calls("launch")) == 2 * 2, "one by one, and recorded"
+    with device().used("a test"):
+        assert device().driver.graphs
+
+
+def test_feeds_in_turn(equipped: Any, rng: Any) -> None:
+    """Each set of addresses has a graph; those that were not used for longest are dropped."""
+    settled()
+    graph = layer()
+    exe: Any = on_cuda(graph, host=("library",))
+    arrays = [normal(rng, 30, 16) for _ in range(MOST_GRAPHS + 1)]
+    feeds = [there(a) for a in arrays]
+    wanted = [pk.interpret(graph, {"x": a})[0] for a in arrays]
+
+    def call(*which: int) -> tuple[int, int]:
+        for k in which:
+            (found,) = exe(x=feeds[k])
+            np.testing.assert_allclose(found, wanted[k], rtol=1e-4, atol=1e-4)
+        return exe.stats["graphs_made"], exe.stats["graph_replays"]
+
+    assert call(0, 1) == (0, 0)
+    assert call(0, 1, 0, 1, 0, 1) == (2, 6)
+    assert call(*range(2, MOST_GRAPHS)) == (2, 6) and not equipped.calls("drop")
+    assert call(MOST_GRAPHS) == (2, 6) and len(equipped.calls("drop")) == 1
+    assert call(0) == (2, 6), "it is the one that was dropped"
+    assert call(MOST_GRAPHS, 0) == (4, 8)
+    exe = None
+    gc.collect()
+    assert len(equipped.calls("drop")) == len(equipped.calls("capture"))
+
+
+def test_other_addresses(equipped: Any, rng: Any) -> None:
+    """Where others hold the memory of the last call, nothing is written there."""
+    settled()
+    graph = layer()
+    exe = on_cuda(graph, host=("library",))
+    taken: list[Any] = []
+    for k in range(12):
+        feeds = {"x": normal(rng, 30, 16)}
+        agrees(graph, feeds, exe(feeds), rtol=1e-4)
+        if k in (3, 7):
+            sizes = (200, 1000, 2000, 4000, 8000)
+            taken += [x for n in sizes for x in held(2, n)]
+            kept = [there(np.full(n // 4, 7.0, np.float32)) for n in sizes]
+    assert exe.stats["graphs_made"] == 3 and exe.stats["graph_replays"] == 12 - 3
+    assert all((a.numpy() == 7).all() for a in kept)
+
+
+def test_what_libraries_need_besides(fake: FakeDriver, rng: Any) -> None:
+    """Where others hold the workspace of the last call, and that alone, there is a new graph."""
+    settled()
+    graph = layer(24)
+    exe = on_cuda(graph, host=("library",))
+    kept: list[Any] = []
+    for k in range(6):
+        feeds = {"x": normal(rng, 30, 16)}
+        agrees(graph, feeds, exe(feeds), rtol=1e-4)
+        if k == 2:
+            kept = [there(np.full(WORKSPACE // 4, 7.0, np.float32)) for _ in range(2)]
+    assert (exe.stats["graphs_made"], exe.stats["graph_replays"]) == (2, 5)
+    assert all((a.numpy() == 7).all() for a in kept)
+
+
+def test_programs_in_turn(equipped: Any, rng: Any) -> None:
+    """A graph writes to no memory that another program's results have."""
+    graphs = [layer(8), layer(24), pk.Graph([o.exp(layer(8).outputs[0])])]
+    exes = [on_cuda(g, host=("library",)) for g in graphs]
+    kept: list[tuple[Any, Any]] = []
+    for k in range(18):
+        feeds = {"x": normal(rng, 30, 16)}
+        (made,) = exes[k % 3](feeds, out="device")
+        kept.append((made, pk.interpret(graphs[k % 3], feeds)[0]))
+        kept = kept[-5:]
+        for array, wanted in kept:
+            np.testing.assert_allclose(array.numpy(), wanted, rtol=1e-4, atol=1e-4)
+    assert sum(e.stats["graph_replays"] for e in exes) > 0
+
+
+def test_convolutions(equipped: Any, rng: Any) -> None:
+    """What they need besides their arrays is the call's; their filters stay where they are."""
+    settled()
+    x, w = pk.var("x", ("n", 6, 7, 2)), pk.var("w", (3, 2, 2, 5))
+    fixed = normal(rng, 2, 2, 5, 3)
+    y = o.conv2d(o.tanh(x), w, strides=(2, 2), padding="SAME")
+    graph = pk.Graph([o.exp(o.conv2d(y, fixed, padding="VALID"))])
+    exe = on_cuda(graph, host=("library",))
+    moved = []
+    for n in (3, 2, 3, 3, 2, 2, 3):
+        feeds = {"x": normal(rng, n, 6, 7, 2), "w": normal(rng, 3, 2, 2, 5)}
+        agrees(graph, feeds, exe(feeds), rtol=1e-3)
+        moved.append(exe.stats["bytes_uploaded"])
+
+    assert exe.stats["host_steps"] == 0 and moved[0] == moved[2] + fixed.nbytes
+    assert (exe.stats["graphs_made"], exe.stats["graph_replays"]) == (2, 5)
+
+
+def test_variables(equipped: Any, rng: Any) -> None:
+    """Their new values are copied in the graph; what the host writes to one is seen."""
+    settled()
+    weights = pk.state("w", normal(rng, 16, 16))
+    x = pk.var("x", (16, 16))
+    y = o.matmul(o.tanh(x), weights)
+    graph = pk.Graph([o.assign(weights, o.matmul(o.exp(y * 0.01), weights) * 0.1), y])
+    exe, other = on_cuda(graph, host=("library",)), pk.compile(graph)
+    for k in range(8):
+        if k == 5:
+            for each in (exe, other):
+                each.state["w"] = np.eye(16, dtype=np.float32)
+        feed = normal(rng, 16, 16)
+        for found, wanted in zip(exe(x=feed), other(x=feed), strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(exe.state["w"], other.state["w"], rtol=1e-3, atol=1e-4)
+    assert exe.stats["graph_replays"] == 7 and exe.stats["graphs_made"] == 1
+
+
+def test_copies(equipped: Any, rng: Any) -> None:
+    """Of what is on the device, to where it stays, they are in the graph; others stay outside.
+
+    Neither a feed that is only kept nor a result that comes back twice goes to the device for it.
+    """
+    settled()
+    old, new = (pk.state(n, np.zeros((30, 16), np.float32)) for n in ("old", "new"))
+    x, z = pk.var("x", (30, 16)), pk.var("z", (30, 16))
+    y = o.matmul(o.exp(x), normal(rng, 16, 16))
+    kept = pk.Graph([o.reduce_sum(y + new)], [(new.node, y), (old.node, z)])
+    twice = pk.Graph([y, y])
+    logs = []
+    for graph in (kept, twice):
+        exe, other = on_cuda(graph, host=("library",)), pk.compile(graph)
+        copies = 0
+        for _ in range(5):
+            equipped.log.clear()
+            feeds = {n.name: normal(rng, 30, 16) for n in graph.inputs}
+            for found, wanted in zip(exe(feeds), other(feeds), strict=True):
+                np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-3)
+            copies += len(equipped.calls("copy"))
+        assert copies == (2 if graph is kept else 0), "one by one, and recorded"
+        logs.append([n for n, _ in equipped.log if n != "allocate"])
+        for state, _ in graph.updates:
+            found, wanted = (e.state[state.name] for e in (exe, other))
+            np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+
+    assert logs == [
+        ["upload", "replay", "download", "finish"],
+        ["upload", "replay", "download", "download", "finish"],
+    ]
+
+
+def test_steps_of_the_host_in_between(equipped: Any, rng: Any) -> None:
+    """What both sides look at is where they look for it; each side of a sort is a graph."""
+    settled()
+    y = o.matmul(o.exp(pk.var("x", ("n", 16))), normal(rng, 16, 8))
+    z = o.sort(o.tanh(y), axis=1)
+    graph = pk.Graph([o.relu(o.matmul(o.sin(z + y), normal(rng, 8, 8)))])
+    exe = on_cuda(graph, host=("library", "python"))
+    for _ in range(6):
+        feeds = {"x": 0.1 * normal(rng, 30, 16)}
+        agrees(graph, feeds, exe(feeds), rtol=1e-3)
+    assert exe.stats["host_steps"] == 1 and exe.stats["graphs_made"] == 2
+    assert exe.stats["graph_replays"] == 10
+
+
+def test_threads(equipped: Any, rng: Any) -> None:
+    """Calls at the same time have memory of their own, and graphs of that."""
+    exe = on_cuda(layer(), host=("library",))
+    feeds = [normal(rng, 30, 16) for _ in range(4)]
+    wanted = [exe(x=feed)[0].tobytes() for feed in feeds]
+
+    with ThreadPoolExecutor(4) as pool:
+        calls = [pool.submit(exe, {"x": feeds[k % 4]}) for k in range(40)]
+        assert [c.result()[0].tobytes() for c in calls] == wanted * 10
+    assert exe.stats["graph_replays"] > 0
+
+
+def test_profile(equipped: Any, rng: Any) -> None:
+    """Steps are timed one by one, whatever graph there is."""
+    settled()
+    exe = on_cuda(layer(), host=("library",))
+    feeds = {"x": normal(rng, 30, 16)}
+    before = [exe(feeds)[0].tobytes() for _ in range(3)]
+    made = exe.stats["graphs_made"], exe.stats["graph_replays"]
+    profile = exe.profile(feeds, runs=2, copies=False)
+
+    assert len(profile.rows) == 4 and all(r.seconds > 0 for r in profile.rows)
+    assert (exe.stats["graphs_made"], exe.stats["graph_replays"]) == made
+    assert exe(feeds)[0].tobytes() == before[0] == before[2]
+
+
+def test_memory_is_given_back(equipped: Any, rng: Any) -> None:
+    """A graph has none between calls."""
+    settled()
+    exe = on_cuda(layer(), host=("library",))
+    pool = pool_of(device())
+    active = []
+    for _ in range(4):
+        exe(x=normal(rng, 30, 16))
+        active.append(pool.active)
+    before = len(equipped.calls("allocate"))
+    for _ in range(4):
+        exe(x=normal(rng, 30, 16))
+
+    assert len(set(active)) == 1 and len(equipped.calls("allocate")) == before
+    del exe
+    gc.collect()
+    assert pool.active == 0
