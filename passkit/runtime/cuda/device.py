@@ -43,11 +43,15 @@ class Done:
 
 @define(eq=False)
 class Queue:
-    """A stream as memory and steps use it; with ``measures``, each operation is timed."""
+    """A stream as memory and steps use it; with ``measures``, each operation is timed.
+
+    ``busy`` gives the stream something to do while the host prepares what is timed.
+    """
 
     driver: Driver
     stream: Any
     measures: bool = False
+    busy: Callable[[Any], None] | None = None
 
     def upload(self, buffer: Any, array: Any) -> Done:
         """Copy an array's bytes to the device."""
@@ -63,6 +67,8 @@ class Queue:
 
     def did(self, enqueue: Callable[..., None], *what: Any) -> Done:
         """What a function has enqueued in the stream."""
+        if self.busy is not None:
+            self.busy(self.stream)
         first = self.driver.event(self.stream) if self.measures else None
         enqueue(*what, self.stream)
         return Done(self, first, self.driver.event(self.stream) if self.measures else None)

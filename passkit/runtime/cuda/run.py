@@ -7,8 +7,11 @@ from contextlib import contextmanager, suppress
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from attrs import evolve
+
+from passkit.runtime.cuda.busy import busy
 from passkit.runtime.cuda.copied import Copied
-from passkit.runtime.cuda.device import Device, device
+from passkit.runtime.cuda.device import Device, Queue, device
 from passkit.runtime.cuda.driver import DriverError
 from passkit.runtime.cuda.epilogues import join_biases
 from passkit.runtime.cuda.library import counted, on_device
@@ -72,6 +75,11 @@ class Bound(BoundProgram):
                 with suppress(DriverError):  # nothing may still be on its way to our arrays
                     self.device.queue.finish()
                 raise
+
+    def measuring(self) -> Queue:
+        """A queue that measures what it does, behind what keeps the device busy until then."""
+        with self.device.used("preparing to measure"):
+            return evolve(self.device.measuring(), busy=busy(self.device))
 
     def library(self, step: Library) -> Action:
         """Let a library of the device do it; where none does, the host's, which is counted."""

@@ -26,7 +26,7 @@ def profile_on_device(
     The first row after the steps is what went to the device and came back. ``copying`` says in how
     many seconds this machine copies so many bytes.
     """
-    program, queue = made.program, made.table.device.measuring()
+    program, queue = made.program, made.measuring()
     inputs = [np.ascontiguousarray(a) for a in arrays]
     results = [np.empty(shape, dtype) for dtype, shape in made.results]
     spans: list[tuple[Span, ...]] = []

@@ -92,6 +92,10 @@ class BoundProgram(ABC):
             *(table.pool, queue, own, wanted, self.slots, self.number, self.nbytes)
         )
 
+    def measuring(self) -> Any:
+        """A queue of the device that measures what it does."""
+        return self.table.device.measuring()
+
     def nbytes(self, ref: Ref) -> int:
         """The bytes of a value: of each ref of the program, which lives as long, found once."""
         known = self._nbytes.get(id(ref))

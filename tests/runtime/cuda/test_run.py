@@ -341,3 +341,13 @@ def test_profile_and_saved(tmp_path: Path, rng: Any) -> None:
     loaded = pk.load(tmp_path / "m")
     assert loaded.target == exe.target
     assert loaded(feeds)[0].tobytes() == exe(feeds)[0].tobytes()
+
+
+def test_what_is_timed_does_not_wait_for_the_host(machine: Any, rng: Any) -> None:
+    """The device is busy until the events around a kernel, and the kernel, are all enqueued."""
+    exe = on_cuda(pk.parse("x: f32[500]; return exp(x)"))
+    before = len(machine.log)
+    exe.profile({"x": normal(rng, 500)}, runs=1, copies=False)
+    done = [name for name, _ in machine.log[before:] if name in ("launch", "event", "finish")]
+
+    assert " ".join(done).count("finish launch event launch event finish") == 2

@@ -1,0 +1,47 @@
+"""A kernel that does nothing for a while: what is timed behind it does not wait for the host.
+
+Two events around a launch on an idle device would count the microseconds that the host takes from
+one call of the driver to the next, too: more than most kernels last. Source: CUDA C++ Programming
+Guide, time function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from hashlib import sha256
+from typing import Any
+
+from passkit.ast.stage import KernelAST
+from passkit.dialects.row_lanes import WARP
+from passkit.plan.kernel import Kernel
+from passkit.plan.target import target_of
+from passkit.runtime.cuda.build import build
+from passkit.runtime.cuda.device import Device
+from passkit.runtime.cuda.driver import Task
+
+CYCLES = 1_000_000
+"""Half a millisecond at 2 GHz: the host takes a tenth of that for a launch and its events."""
+
+TEXT = """\
+extern "C" __global__ void busy(const int64_t cycles) {
+  const long long begin = clock64();
+  while (clock64() - begin < cycles) {}
+}
+"""
+
+
+@cache
+def busy(device: Device) -> Callable[[Any], None]:
+    """What keeps a stream of a device busy for `CYCLES` cycles."""
+    key = sha256(TEXT.encode()).hexdigest()
+    ast = KernelAST((), (), (), ())
+    kernel = Kernel("busy", key, ast, TEXT, 1, 1, 0, (), ("busy",), dialect="cuda")
+    function = build([kernel], device, target_of("cuda"))[key].function
+    task = Task(function, 1, (WARP, 1), 0, (CYCLES,))
+
+    def enqueue(stream: Any) -> None:
+        with device.lock:
+            device.driver.launch(task, stream)
+
+    return enqueue
