@@ -87,6 +87,13 @@ class Bundles:
 
     def open(self) -> None:
         """Begin the loop, in a scope of its own; what follows is for one element of a bundle."""
+        self.open_lanes()
+        for b in self.found:
+            self._take(b)
+        self.open_elements()
+
+    def open_lanes(self) -> None:
+        """Begin the loop, in a scope of its own; what follows is for a bundle."""
         body, t = self.body, self.templates
         name, count = self.loop.var.name, self.count
         start, stop = self._ends()
@@ -105,14 +112,16 @@ class Bundles:
             self._open_turns()
             body.line(t.ahead.beyond.format(name=name))  # type: ignore[union-attr]
         self._first()
-        for b in self.found:
-            self._take(b)
+
+    def open_elements(self) -> None:
+        """Begin what is for one element of a bundle."""
+        body, t, name = self.body, self.templates, self.loop.var.name
         body.line(t.unroll)
-        body.open(t.each.format(name=name, count=count))
+        body.open(t.each.format(name=name, count=self.count))
         self.begin.append(len(body.lines))
         body.line(t.element.format(name=name))
         if self.ragged:
-            body.open(t.within.format(name=name, stop=stop))
+            body.open(t.within.format(name=name, stop=self._ends()[1]))
 
     def _ask(self) -> None:
         """Load what all turns of a lane are for."""
@@ -146,27 +155,45 @@ class Bundles:
 
     def _take(self, b: Bundle) -> None:
         """The array of a bundle, with what it loads."""
-        body, t = self.body, self.templates
         if b.loaded and self.turns > 1:
-            assert t.ahead is not None
+            ahead = self.templates.ahead
+            assert ahead is not None
             told = {"name": b.name, "loop": self.loop.var.name, **self._spoken(b)}
-            body.line(t.ahead.now.format(**told))
-            return
-        body.line(t.array.format(name=b.name, **self._spoken(b)))
-        if b.loaded:
-            body.line(self._load(b))
+            self.body.line(ahead.now.format(**told))
+        elif b.loaded:
+            self.take(b)
+        else:
+            self.declare(b)
+
+    def declare(self, b: Bundle) -> None:
+        """The array of a bundle."""
+        self.body.line(self.templates.array.format(name=b.name, **self._spoken(b)))
+
+    def take(self, b: Bundle) -> None:
+        """The array of a bundle, with what it loads here."""
+        self.declare(b)
+        self.body.line(self._load(b))
 
     def _load(self, b: Bundle) -> str:
         t = self.templates
         return self._access(b, (t.load, t.load_any, t.load_some))
 
-    def close(self) -> Loop:
-        """End the loop; the one for the lanes that are left, whose scope is still open."""
-        body, t = self.body, self.templates
+    def close_elements(self) -> None:
+        """End what is for one element."""
+        body = self.body
         body.drop_unused([self.loop.var], self.begin.pop())
         if self.ragged:
             body.close()
         body.close()
+
+    def close(self) -> Loop:
+        """End the loop; the one for the lanes that are left, whose scope is still open."""
+        self.close_elements()
+        return self.close_lanes()
+
+    def close_lanes(self) -> Loop:
+        """The same where elements have ended."""
+        body, t = self.body, self.templates
         for b in self.found:
             if b.stored:
                 body.line(self._access(b, (t.store, t.store_any, t.store_some)))

@@ -12,6 +12,7 @@ from passkit.dialects.blocked import may_block, print_blocked
 from passkit.dialects.body import Body
 from passkit.dialects.cuts import cut_stage
 from passkit.dialects.dots import print_dot
+from passkit.dialects.folded_lanes import folds_inside, print_folded
 from passkit.dialects.lane_loop import LaneLoop
 from passkit.dialects.lanes import SHORT, varying
 from passkit.dialects.pairs import Pairs, bundle_of, pairs_of
@@ -132,6 +133,11 @@ def _print_lanes(stage: Stage, loop: LaneLoop, body: Body) -> None:
     """The loops of a stage, between the beginnings of its folds and their results."""
     folds = [s for s in stage.body if isinstance(s, Fold)]
     serial = [x for x in stage.loops if x.level is Level.THREAD]
+    if folds_inside(loop, serial):
+        print_folded(loop, serial)
+        for store in stage.after:
+            body.store_once(store)
+        return
     for f in folds:
         loop.begin(f)
     scans = [s for s in stage.body if isinstance(s, Running)]

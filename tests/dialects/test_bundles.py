@@ -127,7 +127,7 @@ def test_lanes_that_meet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(printer, "ties_of", lambda phase, *_: [None] * len(phase.stages))
     text = printer.print_kernel(kernel.ast, kernel.name, CUDA)
     untied = evolve(kernel, key="untied", source=text)
-    with pytest.raises(EmulatedError, match="no wait stands between"):
+    with pytest.raises(EmulatedError, match="which nothing has stored"):
         run(Driver(Figures(2, 64, 2)), untied, "columns", 63)
 
 

@@ -18,20 +18,8 @@ __kernel void layer_norm_first(__global const float *restrict x0, __global const
             s0_bundle[i1_k] = 0.0f;
           }
         }
-        put_local_float4(s0 + i1_first - low, vload4(0, s0_bundle), high - i1_first);
-      }
-      const long i1_rest = i1_bundles ? high : low;
-      for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
-        s0[i1 - low] = 0.0f;
-      }
-    }
-    for (long i0 = 0; i0 < n1; ++i0) {
-      {
-        const long i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
-        for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
-          const long i1_first = low + i1_bundle * 4;
-          float s0_bundle[4];
-          vstore4(take_local_float4(s0 + i1_first - low, high - i1_first), 0, s0_bundle);
+        #pragma unroll 4
+        for (long i0 = 0; i0 < n1; ++i0) {
           float x0_bundle[4];
           vstore4(take_global_float4(x0 + i1_first + i0 * n0, high - i1_first), 0, x0_bundle);
           #pragma unroll
@@ -41,12 +29,17 @@ __kernel void layer_norm_first(__global const float *restrict x0, __global const
               s0_bundle[i1_k] = s0_bundle[i1_k] + x0_bundle[i1_k];
             }
           }
-          put_local_float4(s0 + i1_first - low, vload4(0, s0_bundle), high - i1_first);
         }
-        const long i1_rest = i1_bundles ? high : low;
-        for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
-          s0[i1 - low] = s0[i1 - low] + x0[i1 + i0 * n0];
+        put_local_float4(s0 + i1_first - low, vload4(0, s0_bundle), high - i1_first);
+      }
+      const long i1_rest = i1_bundles ? high : low;
+      for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
+        float reduce_mean_1_total = 0.0f;
+        #pragma unroll 4
+        for (long i0 = 0; i0 < n1; ++i0) {
+          reduce_mean_1_total = reduce_mean_1_total + x0[i1 + i0 * n0];
         }
+        s0[i1 - low] = reduce_mean_1_total;
       }
     }
     {
@@ -82,24 +75,12 @@ __kernel void layer_norm_first(__global const float *restrict x0, __global const
             s2_bundle[i1_k] = 0.0f;
           }
         }
-        put_local_float4(s2 + i1_first - low, vload4(0, s2_bundle), high - i1_first);
-      }
-      const long i1_rest = i1_bundles ? high : low;
-      for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
-        s2[i1 - low] = 0.0f;
-      }
-    }
-    for (long i0 = 0; i0 < n1; ++i0) {
-      {
-        const long i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
-        for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
-          const long i1_first = low + i1_bundle * 4;
+        #pragma unroll 4
+        for (long i0 = 0; i0 < n1; ++i0) {
           float x0_bundle[4];
           vstore4(take_global_float4(x0 + i1_first + i0 * n0, high - i1_first), 0, x0_bundle);
           float s1_bundle[4];
           vstore4(take_local_float4(s1 + i1_first - low, high - i1_first), 0, s1_bundle);
-          float s2_bundle[4];
-          vstore4(take_local_float4(s2 + i1_first - low, high - i1_first), 0, s2_bundle);
           #pragma unroll
           for (int i1_k = 0; i1_k < 4; ++i1_k) {
             const long i1 = i1_first + i1_k;
@@ -108,13 +89,18 @@ __kernel void layer_norm_first(__global const float *restrict x0, __global const
               s2_bundle[i1_k] = s2_bundle[i1_k] + sub_1 * sub_1;
             }
           }
-          put_local_float4(s2 + i1_first - low, vload4(0, s2_bundle), high - i1_first);
         }
-        const long i1_rest = i1_bundles ? high : low;
-        for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
+        put_local_float4(s2 + i1_first - low, vload4(0, s2_bundle), high - i1_first);
+      }
+      const long i1_rest = i1_bundles ? high : low;
+      for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
+        float reduce_mean_2_total = 0.0f;
+        #pragma unroll 4
+        for (long i0 = 0; i0 < n1; ++i0) {
           const float sub_1 = x0[i1 + i0 * n0] - s1[i1 - low];
-          s2[i1 - low] = s2[i1 - low] + sub_1 * sub_1;
+          reduce_mean_2_total = reduce_mean_2_total + sub_1 * sub_1;
         }
+        s2[i1 - low] = reduce_mean_2_total;
       }
     }
     {

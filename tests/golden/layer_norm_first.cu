@@ -19,47 +19,28 @@ extern "C" __global__ void layer_norm_first(const float *__restrict__ x0, const 
             s0_bundle[i1_k] = 0.0f;
           }
         }
+        #pragma unroll 4
+        for (int64_t i0 = 0; i0 < n1; ++i0) {
+          __align__(16) float x0_bundle[4];
+          take_some(x0_bundle, x0 + i1_first + i0 * n0, high - i1_first);
+          #pragma unroll
+          for (int i1_k = 0; i1_k < 4; ++i1_k) {
+            const int64_t i1 = i1_first + i1_k;
+            if (i1 < high) {
+              s0_bundle[i1_k] = s0_bundle[i1_k] + x0_bundle[i1_k];
+            }
+          }
+        }
         put_some(s0 + i1_first - low, s0_bundle, high - i1_first);
       }
       const int64_t i1_rest = i1_bundles ? high : low;
       for (int64_t i1 = i1_rest + threadIdx.x; i1 < high; i1 += blockDim.x) {
-        s0[i1 - low] = 0.0f;
-      }
-    }
-    for (int64_t i0 = 0; i0 < n1; ++i0) {
-      {
-        const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
-        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += 2 * blockDim.x) {
-          __align__(16) float s0_bundle_ahead[2][4];
-          __align__(16) float x0_bundle_ahead[2][4];
-          #pragma unroll
-          for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
-            const int64_t i1_here = i1_bundle + i1_turn * blockDim.x;
-            const int64_t i1_first = low + i1_here * 4;
-            if (i1_here < i1_bundles) take_some(s0_bundle_ahead[i1_turn], s0 + i1_first - low, high - i1_first);
-            if (i1_here < i1_bundles) take_some(x0_bundle_ahead[i1_turn], x0 + i1_first + i0 * n0, high - i1_first);
-          }
-          #pragma unroll
-          for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
-            const int64_t i1_here = i1_bundle + i1_turn * blockDim.x;
-            if (i1_here >= i1_bundles) break;
-            const int64_t i1_first = low + i1_here * 4;
-            float (&s0_bundle)[4] = s0_bundle_ahead[i1_turn];
-            float (&x0_bundle)[4] = x0_bundle_ahead[i1_turn];
-            #pragma unroll
-            for (int i1_k = 0; i1_k < 4; ++i1_k) {
-              const int64_t i1 = i1_first + i1_k;
-              if (i1 < high) {
-                s0_bundle[i1_k] = s0_bundle[i1_k] + x0_bundle[i1_k];
-              }
-            }
-            put_some(s0 + i1_first - low, s0_bundle, high - i1_first);
-          }
+        float reduce_mean_1_total = 0.0f;
+        #pragma unroll 4
+        for (int64_t i0 = 0; i0 < n1; ++i0) {
+          reduce_mean_1_total = reduce_mean_1_total + x0[i1 + i0 * n0];
         }
-        const int64_t i1_rest = i1_bundles ? high : low;
-        for (int64_t i1 = i1_rest + threadIdx.x; i1 < high; i1 += blockDim.x) {
-          s0[i1 - low] = s0[i1 - low] + x0[i1 + i0 * n0];
-        }
+        s0[i1 - low] = reduce_mean_1_total;
       }
     }
     {
@@ -106,24 +87,12 @@ extern "C" __global__ void layer_norm_first(const float *__restrict__ x0, const 
             s2_bundle[i1_k] = 0.0f;
           }
         }
-        put_some(s2 + i1_first - low, s2_bundle, high - i1_first);
-      }
-      const int64_t i1_rest = i1_bundles ? high : low;
-      for (int64_t i1 = i1_rest + threadIdx.x; i1 < high; i1 += blockDim.x) {
-        s2[i1 - low] = 0.0f;
-      }
-    }
-    for (int64_t i0 = 0; i0 < n1; ++i0) {
-      {
-        const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
-        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
-          const int64_t i1_first = low + i1_bundle * 4;
+        #pragma unroll 4
+        for (int64_t i0 = 0; i0 < n1; ++i0) {
           __align__(16) float x0_bundle[4];
           take_some(x0_bundle, x0 + i1_first + i0 * n0, high - i1_first);
           __align__(16) float s1_bundle[4];
           take_some(s1_bundle, s1 + i1_first - low, high - i1_first);
-          __align__(16) float s2_bundle[4];
-          take_some(s2_bundle, s2 + i1_first - low, high - i1_first);
           #pragma unroll
           for (int i1_k = 0; i1_k < 4; ++i1_k) {
             const int64_t i1 = i1_first + i1_k;
@@ -132,13 +101,18 @@ extern "C" __global__ void layer_norm_first(const float *__restrict__ x0, const 
               s2_bundle[i1_k] = s2_bundle[i1_k] + sub_1 * sub_1;
             }
           }
-          put_some(s2 + i1_first - low, s2_bundle, high - i1_first);
         }
-        const int64_t i1_rest = i1_bundles ? high : low;
-        for (int64_t i1 = i1_rest + threadIdx.x; i1 < high; i1 += blockDim.x) {
+        put_some(s2 + i1_first - low, s2_bundle, high - i1_first);
+      }
+      const int64_t i1_rest = i1_bundles ? high : low;
+      for (int64_t i1 = i1_rest + threadIdx.x; i1 < high; i1 += blockDim.x) {
+        float reduce_mean_2_total = 0.0f;
+        #pragma unroll 4
+        for (int64_t i0 = 0; i0 < n1; ++i0) {
           const float sub_1 = x0[i1 + i0 * n0] - s1[i1 - low];
-          s2[i1 - low] = s2[i1 - low] + sub_1 * sub_1;
+          reduce_mean_2_total = reduce_mean_2_total + sub_1 * sub_1;
         }
+        s2[i1 - low] = reduce_mean_2_total;
       }
     }
     {

@@ -77,20 +77,8 @@ __kernel void packed(__global const float *restrict x0, __global const float *re
               s0_bundle[i1_k] = 0.0;
             }
           }
-          put_local_double2(s0 + i1_first - low, vload2(0, s0_bundle), high - i1_first);
-        }
-        const long i1_rest = i1_bundles ? high : low;
-        for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
-          s0[i1 - low] = 0.0;
-        }
-      }
-      for (long i0 = 0; i0 < n6; ++i0) {
-        {
-          const long i1_bundles = n5 % 2 == 0 ? (high - low + 1) / 2 : 0;
-          for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
-            const long i1_first = low + i1_bundle * 2;
-            double s0_bundle[2];
-            vstore2(take_local_double2(s0 + i1_first - low, high - i1_first), 0, s0_bundle);
+          #pragma unroll 4
+          for (long i0 = 0; i0 < n6; ++i0) {
             double x2_bundle[2];
             vstore2(take_global_double2(x2 + i1_first + i0 * n5, high - i1_first), 0, x2_bundle);
             #pragma unroll
@@ -100,12 +88,17 @@ __kernel void packed(__global const float *restrict x0, __global const float *re
                 s0_bundle[i1_k] = s0_bundle[i1_k] + x2_bundle[i1_k];
               }
             }
-            put_local_double2(s0 + i1_first - low, vload2(0, s0_bundle), high - i1_first);
           }
-          const long i1_rest = i1_bundles ? high : low;
-          for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
-            s0[i1 - low] = s0[i1 - low] + x2[i1 + i0 * n5];
+          put_local_double2(s0 + i1_first - low, vload2(0, s0_bundle), high - i1_first);
+        }
+        const long i1_rest = i1_bundles ? high : low;
+        for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
+          double reduce_sum_1_total = 0.0;
+          #pragma unroll 4
+          for (long i0 = 0; i0 < n6; ++i0) {
+            reduce_sum_1_total = reduce_sum_1_total + x2[i1 + i0 * n5];
           }
+          s0[i1 - low] = reduce_sum_1_total;
         }
       }
       {

@@ -95,47 +95,28 @@ extern "C" __global__ void packed(const float *__restrict__ x0, const float *__r
               s0_bundle[i1_k] = 0.0;
             }
           }
+          #pragma unroll 4
+          for (int64_t i0 = 0; i0 < n6; ++i0) {
+            __align__(16) double x2_bundle[2];
+            take_some(x2_bundle, x2 + i1_first + i0 * n5, high - i1_first);
+            #pragma unroll
+            for (int i1_k = 0; i1_k < 2; ++i1_k) {
+              const int64_t i1 = i1_first + i1_k;
+              if (i1 < high) {
+                s0_bundle[i1_k] = s0_bundle[i1_k] + x2_bundle[i1_k];
+              }
+            }
+          }
           put_some(s0 + i1_first - low, s0_bundle, high - i1_first);
         }
         const int64_t i1_rest = i1_bundles ? high : low;
         for (int64_t i1 = i1_rest + threadIdx.y * blockDim.x + threadIdx.x; i1 < high; i1 += blockDim.x * blockDim.y) {
-          s0[i1 - low] = 0.0;
-        }
-      }
-      for (int64_t i0 = 0; i0 < n6; ++i0) {
-        {
-          const int64_t i1_bundles = n5 % 2 == 0 ? (high - low + 1) / 2 : 0;
-          for (int64_t i1_bundle = threadIdx.y * blockDim.x + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += 2 * blockDim.x * blockDim.y) {
-            __align__(16) double s0_bundle_ahead[2][2];
-            __align__(16) double x2_bundle_ahead[2][2];
-            #pragma unroll
-            for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
-              const int64_t i1_here = i1_bundle + i1_turn * (blockDim.x * blockDim.y);
-              const int64_t i1_first = low + i1_here * 2;
-              if (i1_here < i1_bundles) take_some(s0_bundle_ahead[i1_turn], s0 + i1_first - low, high - i1_first);
-              if (i1_here < i1_bundles) take_some(x2_bundle_ahead[i1_turn], x2 + i1_first + i0 * n5, high - i1_first);
-            }
-            #pragma unroll
-            for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
-              const int64_t i1_here = i1_bundle + i1_turn * (blockDim.x * blockDim.y);
-              if (i1_here >= i1_bundles) break;
-              const int64_t i1_first = low + i1_here * 2;
-              double (&s0_bundle)[2] = s0_bundle_ahead[i1_turn];
-              double (&x2_bundle)[2] = x2_bundle_ahead[i1_turn];
-              #pragma unroll
-              for (int i1_k = 0; i1_k < 2; ++i1_k) {
-                const int64_t i1 = i1_first + i1_k;
-                if (i1 < high) {
-                  s0_bundle[i1_k] = s0_bundle[i1_k] + x2_bundle[i1_k];
-                }
-              }
-              put_some(s0 + i1_first - low, s0_bundle, high - i1_first);
-            }
+          double reduce_sum_1_total = 0.0;
+          #pragma unroll 4
+          for (int64_t i0 = 0; i0 < n6; ++i0) {
+            reduce_sum_1_total = reduce_sum_1_total + x2[i1 + i0 * n5];
           }
-          const int64_t i1_rest = i1_bundles ? high : low;
-          for (int64_t i1 = i1_rest + threadIdx.y * blockDim.x + threadIdx.x; i1 < high; i1 += blockDim.x * blockDim.y) {
-            s0[i1 - low] = s0[i1 - low] + x2[i1 + i0 * n5];
-          }
+          s0[i1 - low] = reduce_sum_1_total;
         }
       }
       {

@@ -16,20 +16,8 @@ __kernel void softmax_first(__global const float *restrict x0, __global float *r
             s0_bundle[i1_k] = -INFINITY;
           }
         }
-        put_local_float4(s0 + i1_first - low, vload4(0, s0_bundle), high - i1_first);
-      }
-      const long i1_rest = i1_bundles ? high : low;
-      for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
-        s0[i1 - low] = -INFINITY;
-      }
-    }
-    for (long i0 = 0; i0 < n1; ++i0) {
-      {
-        const long i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
-        for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
-          const long i1_first = low + i1_bundle * 4;
-          float s0_bundle[4];
-          vstore4(take_local_float4(s0 + i1_first - low, high - i1_first), 0, s0_bundle);
+        #pragma unroll 4
+        for (long i0 = 0; i0 < n1; ++i0) {
           float x0_bundle[4];
           vstore4(take_global_float4(x0 + i1_first + i0 * n0, high - i1_first), 0, x0_bundle);
           #pragma unroll
@@ -39,12 +27,17 @@ __kernel void softmax_first(__global const float *restrict x0, __global float *r
               s0_bundle[i1_k] = maximum_float(s0_bundle[i1_k], x0_bundle[i1_k]);
             }
           }
-          put_local_float4(s0 + i1_first - low, vload4(0, s0_bundle), high - i1_first);
         }
-        const long i1_rest = i1_bundles ? high : low;
-        for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
-          s0[i1 - low] = maximum_float(s0[i1 - low], x0[i1 + i0 * n0]);
+        put_local_float4(s0 + i1_first - low, vload4(0, s0_bundle), high - i1_first);
+      }
+      const long i1_rest = i1_bundles ? high : low;
+      for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
+        float reduce_max_1_total = -INFINITY;
+        #pragma unroll 4
+        for (long i0 = 0; i0 < n1; ++i0) {
+          reduce_max_1_total = maximum_float(reduce_max_1_total, x0[i1 + i0 * n0]);
         }
+        s0[i1 - low] = reduce_max_1_total;
       }
     }
     {

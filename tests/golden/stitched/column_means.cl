@@ -36,32 +36,25 @@ __kernel void column_means(__global const float *restrict x0, __global float *re
           for (int col_k = 0; col_k < 4; ++col_k) {
             s1_bundle[col_k] = 0.0f;
           }
-          vstore4(vload4(0, s1_bundle), 0, s1 + col_first);
-        }
-        const long col_rest = col_bundles * 4;
-        for (long col = col_rest + get_local_id(0); col < 64; col += get_local_size(0)) {
-          s1[col] = 0.0f;
-        }
-      }
-      for (long item = 0; item < 8; ++item) {
-        {
-          const long col_bundles = 64 / 4;
-          for (long col_bundle = get_local_id(0); col_bundle < col_bundles; col_bundle += get_local_size(0)) {
-            const long col_first = col_bundle * 4;
-            float s1_bundle[4];
-            vstore4(vload4(0, s1 + col_first), 0, s1_bundle);
+          #pragma unroll 4
+          for (long item = 0; item < 8; ++item) {
             float s0_bundle[4];
             vstore4(vload4(0, s0 + item * 64 + col_first), 0, s0_bundle);
             #pragma unroll
             for (int col_k = 0; col_k < 4; ++col_k) {
               s1_bundle[col_k] = s1_bundle[col_k] + s0_bundle[col_k];
             }
-            vstore4(vload4(0, s1_bundle), 0, s1 + col_first);
           }
-          const long col_rest = col_bundles * 4;
-          for (long col = col_rest + get_local_id(0); col < 64; col += get_local_size(0)) {
-            s1[col] = s1[col] + s0[item * 64 + col];
+          vstore4(vload4(0, s1_bundle), 0, s1 + col_first);
+        }
+        const long col_rest = col_bundles * 4;
+        for (long col = col_rest + get_local_id(0); col < 64; col += get_local_size(0)) {
+          float sum_total = 0.0f;
+          #pragma unroll 4
+          for (long item = 0; item < 8; ++item) {
+            sum_total = sum_total + s0[item * 64 + col];
           }
+          s1[col] = sum_total;
         }
       }
     }

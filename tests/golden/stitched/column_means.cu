@@ -48,44 +48,25 @@ extern "C" __global__ void column_means(const float *__restrict__ x0, float *__r
           for (int col_k = 0; col_k < 4; ++col_k) {
             s1_bundle[col_k] = 0.0f;
           }
+          #pragma unroll 4
+          for (int64_t item = 0; item < 8; ++item) {
+            __align__(16) float s0_bundle[4];
+            take_any(s0_bundle, s0 + item * 64 + col_first);
+            #pragma unroll
+            for (int col_k = 0; col_k < 4; ++col_k) {
+              s1_bundle[col_k] = s1_bundle[col_k] + s0_bundle[col_k];
+            }
+          }
           put_any(s1 + col_first, s1_bundle);
         }
         const int64_t col_rest = col_bundles * 4;
         for (int64_t col = col_rest + threadIdx.y * blockDim.x + threadIdx.x; col < 64; col += blockDim.x * blockDim.y) {
-          s1[col] = 0.0f;
-        }
-      }
-      for (int64_t item = 0; item < 8; ++item) {
-        {
-          const int64_t col_bundles = 64 / 4;
-          for (int64_t col_bundle = threadIdx.y * blockDim.x + threadIdx.x; col_bundle < col_bundles; col_bundle += 2 * blockDim.x * blockDim.y) {
-            __align__(16) float s1_bundle_ahead[2][4];
-            __align__(16) float s0_bundle_ahead[2][4];
-            #pragma unroll
-            for (int col_turn = 0; col_turn < 2; ++col_turn) {
-              const int64_t col_here = col_bundle + col_turn * (blockDim.x * blockDim.y);
-              const int64_t col_first = col_here * 4;
-              if (col_here < col_bundles) take_any(s1_bundle_ahead[col_turn], s1 + col_first);
-              if (col_here < col_bundles) take_any(s0_bundle_ahead[col_turn], s0 + item * 64 + col_first);
-            }
-            #pragma unroll
-            for (int col_turn = 0; col_turn < 2; ++col_turn) {
-              const int64_t col_here = col_bundle + col_turn * (blockDim.x * blockDim.y);
-              if (col_here >= col_bundles) break;
-              const int64_t col_first = col_here * 4;
-              float (&s1_bundle)[4] = s1_bundle_ahead[col_turn];
-              float (&s0_bundle)[4] = s0_bundle_ahead[col_turn];
-              #pragma unroll
-              for (int col_k = 0; col_k < 4; ++col_k) {
-                s1_bundle[col_k] = s1_bundle[col_k] + s0_bundle[col_k];
-              }
-              put_any(s1 + col_first, s1_bundle);
-            }
+          float sum_total = 0.0f;
+          #pragma unroll 4
+          for (int64_t item = 0; item < 8; ++item) {
+            sum_total = sum_total + s0[item * 64 + col];
           }
-          const int64_t col_rest = col_bundles * 4;
-          for (int64_t col = col_rest + threadIdx.y * blockDim.x + threadIdx.x; col < 64; col += blockDim.x * blockDim.y) {
-            s1[col] = s1[col] + s0[item * 64 + col];
-          }
+          s1[col] = sum_total;
         }
       }
     }

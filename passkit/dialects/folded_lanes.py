@@ -1,0 +1,151 @@
+"""Lanes of one number that fold other loops: these go inside them, and totals are registers.
+
+Rows are read some at a time then, which a lane that has each of its totals in memory between two
+rows would wait for one by one. Elements are joined in the order of the loops either way: no bit
+depends on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from attrs import evolve
+
+from passkit.ast import Load, Var
+from passkit.ast.stage import Fold, Let, Loop, Prefetch, Statement, Store
+from passkit.ast.tidy import expressions
+from passkit.ast.walk import loads, variables
+from passkit.dialects.bundles import Bundles, bundles_of
+from passkit.dialects.totals import replaced
+
+if TYPE_CHECKING:
+    from passkit.dialects.lane_loop import LaneLoop
+
+TURNS = 4
+"""How many turns of the innermost loop a compiler is asked to take at a time."""
+
+
+def folds_inside(loop: LaneLoop, serial: Sequence[Loop]) -> bool:
+    """Whether the loops around the lanes of a stage can go inside them.
+
+    All that the stage does must be to fold, at a place of memory that is each lane's own and that
+    nothing in the stage reads.
+    """
+    templates, statements = loop.dialect.bundles, _statements(loop)
+    if templates is None or templates.computes or loop.lanes is not None or loop.body.aliased:
+        return False
+    if not serial or any(x.down for x in serial):
+        return False
+    folds = [s for s in statements if isinstance(s, Fold)]
+    moving = {x.var for x in serial} | {s.var for s in statements if isinstance(s, Let)}
+    if len(folds) + sum(isinstance(s, Let) for s in statements) < len(statements):
+        return False
+    indices = [f.index for f in folds]
+    if not folds or any(i is None or not moving.isdisjoint(variables(i)) for i in indices):
+        return False
+    totals = [f.buffer for f in folds]
+    read = {x.buffer for s in statements for e in expressions(s) for x in loads(e)}
+    return len(set(totals)) == len(totals) and read.isdisjoint(totals)
+
+
+def print_folded(loop: LaneLoop, serial: Sequence[Loop]) -> None:
+    """The lanes, each with all turns of the loops inside: bundles of them first, then the rest."""
+    body, statements = loop.body, _statements(loop)
+    stored = [_stored(s) for s in statements]
+    bundles, rest = bundles_of(loop.loop, stored, body), None
+    if bundles is not None and not _may_be(bundles, loop):
+        bundles = None
+    if bundles is not None:
+        rest = _print_bundles(evolve(bundles, turns=1), statements, loop, serial)
+    front = len(body.lines)
+    loop.open([], rest)
+    folds = [s for s in statements if isinstance(s, Fold)]
+    totals = {f.var: Var(f"{f.var.name}_total", f.var.dtype) for f in folds}
+    for f in folds:
+        kind, identity = loop.dialect.type_of(f.var.dtype), loop.scalars.expr(f.identity)
+        body.line(f"{kind} {totals[f.var].name} = {identity};")
+    _open(serial, loop)
+    for s in statements:
+        if isinstance(s, Fold):
+            total = totals[s.var]
+            joined = replaced(s.combine, {"a": total, "b": s.value})
+            body.line(f"{total.name} = {loop.scalars.expr(joined)};")
+        else:
+            body.statement(s)
+    for _ in serial:
+        body.close()
+    for f in folds:
+        assert f.buffer is not None and f.index is not None
+        body.store(Store(f.buffer, f.index, totals[f.var]))
+    loop.close(front)
+    if bundles is not None:
+        body.close()
+
+
+def _print_bundles(
+    bundles: Bundles, statements: Sequence[Statement], loop: LaneLoop, serial: Sequence[Loop]
+) -> Loop:
+    """The lanes that have bundles; those that are left, whose scope is still open."""
+    body, element = loop.body, _element(loop)
+    totals = [b for b in bundles.found if b.stored]
+    pairs = list(zip(statements, bundles.statements, strict=True))
+
+    bundles.open_lanes()
+    for b in totals:
+        bundles.declare(b)
+    bundles.open_elements()
+    for s, moved in pairs:
+        if isinstance(s, Fold) and isinstance(moved, Store):
+            body.store(evolve(moved, value=s.identity))
+    bundles.close_elements()
+    _open(serial, loop)
+    for b in bundles.found:
+        if b.loaded:
+            bundles.take(b)
+    bundles.open_elements()
+    for s, moved in pairs:
+        if isinstance(s, Fold) and isinstance(moved, Store):
+            old = Load(moved.buffer, element, s.var.dtype)
+            joined = replaced(s.combine, {"a": old, "b": moved.value})
+            body.store(evolve(moved, value=joined))
+        else:
+            body.statement(moved)
+    bundles.close_elements()
+    for _ in serial:
+        body.close()
+    return bundles.close_lanes()
+
+
+def _may_be(bundles: Bundles, loop: LaneLoop) -> bool:
+    """Whether totals are in bundles too, and sizes alone decide: what is loaded moves with rows."""
+    stores = [s for s in bundles.statements if isinstance(s, Store)]
+    return bundles.by_size and all(s.index == _element(loop) for s in stores)
+
+
+def _element(loop: LaneLoop) -> Var:
+    """The number of an element of a bundle."""
+    return Var(f"{loop.loop.var.name}_k", loop.loop.var.dtype)
+
+
+def _open(serial: Sequence[Loop], loop: LaneLoop) -> None:
+    """Begin the loops inside a lane, of which the innermost takes several turns at a time."""
+    body, templates = loop.body, loop.dialect.bundles
+    assert templates is not None
+    for x in serial:
+        if x is serial[-1]:
+            body.line(f"{templates.unroll} {TURNS}")
+        body.loop(loop.dialect.thread, x)
+
+
+def _statements(loop: LaneLoop) -> list[Statement]:
+    """What a stage does, without hints."""
+    return [s for s in loop.stage.body if not isinstance(s, Prefetch)]
+
+
+def _stored(s: Statement) -> Statement:
+    """A fold as if its place were stored, and not read."""
+    if not isinstance(s, Fold):
+        return s
+    assert s.buffer is not None and s.index is not None
+    return Store(s.buffer, s.index, s.value)
