@@ -160,19 +160,18 @@ class Bundles:
             assert ahead is not None
             told = {"name": b.name, "loop": self.loop.var.name, **self._spoken(b)}
             self.body.line(ahead.now.format(**told))
-        elif b.loaded:
-            self.take(b)
         else:
-            self.declare(b)
+            self.take(b)
 
     def declare(self, b: Bundle) -> None:
         """The array of a bundle."""
         self.body.line(self.templates.array.format(name=b.name, **self._spoken(b)))
 
     def take(self, b: Bundle) -> None:
-        """The array of a bundle, with what it loads here."""
+        """The array of a bundle, with what it loads, if it does."""
         self.declare(b)
-        self.body.line(self._load(b))
+        if b.loaded:
+            self.body.line(self._load(b))
 
     def _load(self, b: Bundle) -> str:
         t = self.templates
@@ -189,14 +188,19 @@ class Bundles:
     def close(self) -> Loop:
         """End the loop; the one for the lanes that are left, whose scope is still open."""
         self.close_elements()
-        return self.close_lanes()
-
-    def close_lanes(self) -> Loop:
-        """The same where elements have ended."""
-        body, t = self.body, self.templates
         for b in self.found:
             if b.stored:
-                body.line(self._access(b, (t.store, t.store_any, t.store_some)))
+                self.put(b)
+        return self.close_lanes()
+
+    def put(self, b: Bundle) -> None:
+        """Store a bundle."""
+        t = self.templates
+        self.body.line(self._access(b, (t.store, t.store_any, t.store_some)))
+
+    def close_lanes(self) -> Loop:
+        """The same where all has been stored."""
+        body, t = self.body, self.templates
         for _ in range(1 + (self.turns > 1)):
             body.close()
         start, stop = self._ends()

@@ -29,8 +29,7 @@ TURNS = 4
 def folds_inside(loop: LaneLoop, serial: Sequence[Loop]) -> bool:
     """Whether the loops around the lanes of a stage can go inside them.
 
-    All that the stage does must be to fold, at a place of memory that is each lane's own and that
-    nothing in the stage reads.
+    It must fold at places of memory that are each lane's own, and read nothing that it writes.
     """
     templates, statements = loop.dialect.bundles, _statements(loop)
     if templates is None or templates.computes or loop.lanes is not None or loop.body.aliased:
@@ -39,14 +38,14 @@ def folds_inside(loop: LaneLoop, serial: Sequence[Loop]) -> bool:
         return False
     folds = [s for s in statements if isinstance(s, Fold)]
     moving = {x.var for x in serial} | {s.var for s in statements if isinstance(s, Let)}
-    if len(folds) + sum(isinstance(s, Let) for s in statements) < len(statements):
+    if not all(isinstance(s, (Fold, Let, Store)) for s in statements):
         return False
     indices = [f.index for f in folds]
     if not folds or any(i is None or not moving.isdisjoint(variables(i)) for i in indices):
         return False
-    totals = [f.buffer for f in folds]
+    written = [s.buffer for s in statements if isinstance(s, (Fold, Store))]
     read = {x.buffer for s in statements for e in expressions(s) for x in loads(e)}
-    return len(set(totals)) == len(totals) and read.isdisjoint(totals)
+    return len(set(written)) == len(written) and read.isdisjoint(written)
 
 
 def print_folded(loop: LaneLoop, serial: Sequence[Loop]) -> None:
@@ -72,7 +71,7 @@ def print_folded(loop: LaneLoop, serial: Sequence[Loop]) -> None:
             joined = replaced(s.combine, {"a": total, "b": s.value})
             body.line(f"{total.name} = {loop.scalars.expr(joined)};")
         else:
-            body.statement(s)
+            _print(s, loop)
     for _ in serial:
         body.close()
     for f in folds:
@@ -88,7 +87,9 @@ def _print_bundles(
 ) -> Loop:
     """The lanes that have bundles; those that are left, whose scope is still open."""
     body, element = loop.body, _element(loop)
-    totals = [b for b in bundles.found if b.stored]
+    folded = {s.buffer for s in statements if isinstance(s, Fold)}
+    totals = [b for b in bundles.found if b.buffer in folded]
+    turning = [b for b in bundles.found if b.buffer not in folded]
     pairs = list(zip(statements, bundles.statements, strict=True))
 
     bundles.open_lanes()
@@ -100,9 +101,8 @@ def _print_bundles(
             body.store(evolve(moved, value=s.identity))
     bundles.close_elements()
     _open(serial, loop)
-    for b in bundles.found:
-        if b.loaded:
-            bundles.take(b)
+    for b in turning:
+        bundles.take(b)
     bundles.open_elements()
     for s, moved in pairs:
         if isinstance(s, Fold) and isinstance(moved, Store):
@@ -110,22 +110,37 @@ def _print_bundles(
             joined = replaced(s.combine, {"a": old, "b": moved.value})
             body.store(evolve(moved, value=joined))
         else:
-            body.statement(moved)
+            _print(moved, loop)
     bundles.close_elements()
+    for b in turning:
+        if b.stored:
+            bundles.put(b)
     for _ in serial:
         body.close()
+    for b in totals:
+        bundles.put(b)
     return bundles.close_lanes()
 
 
 def _may_be(bundles: Bundles, loop: LaneLoop) -> bool:
     """Whether totals are in bundles too, and sizes alone decide: what is loaded moves with rows."""
-    stores = [s for s in bundles.statements if isinstance(s, Store)]
-    return bundles.by_size and all(s.index == _element(loop) for s in stores)
+    folded = {s.buffer for s in _statements(loop) if isinstance(s, Fold)}
+    apart = folded - {b.buffer for b in bundles.found}
+    return bundles.by_size and not apart
 
 
 def _element(loop: LaneLoop) -> Var:
     """The number of an element of a bundle."""
     return Var(f"{loop.loop.var.name}_k", loop.loop.var.dtype)
+
+
+def _print(s: Statement, loop: LaneLoop) -> None:
+    """A local of a lane, or what it stores."""
+    if isinstance(s, Store):
+        loop.body.store(s)
+    else:
+        assert isinstance(s, Let)
+        loop.body.let(s)
 
 
 def _open(serial: Sequence[Loop], loop: LaneLoop) -> None:

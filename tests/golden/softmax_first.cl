@@ -52,24 +52,12 @@ __kernel void softmax_first(__global const float *restrict x0, __global float *r
             s1_bundle[i1_k] = 0.0f;
           }
         }
-        put_local_float4(s1 + i1_first - low, vload4(0, s1_bundle), high - i1_first);
-      }
-      const long i1_rest = i1_bundles ? high : low;
-      for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
-        s1[i1 - low] = 0.0f;
-      }
-    }
-    for (long i0 = 0; i0 < n1; ++i0) {
-      {
-        const long i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
-        for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
-          const long i1_first = low + i1_bundle * 4;
+        #pragma unroll 4
+        for (long i0 = 0; i0 < n1; ++i0) {
           float x0_bundle[4];
           vstore4(take_global_float4(x0 + i1_first + i0 * n0, high - i1_first), 0, x0_bundle);
           float s0_bundle[4];
           vstore4(take_local_float4(s0 + i1_first - low, high - i1_first), 0, s0_bundle);
-          float s1_bundle[4];
-          vstore4(take_local_float4(s1 + i1_first - low, high - i1_first), 0, s1_bundle);
           float y0_bundle[4];
           #pragma unroll
           for (int i1_k = 0; i1_k < 4; ++i1_k) {
@@ -80,15 +68,20 @@ __kernel void softmax_first(__global const float *restrict x0, __global float *r
               y0_bundle[i1_k] = exp_1;
             }
           }
-          put_local_float4(s1 + i1_first - low, vload4(0, s1_bundle), high - i1_first);
           put_global_float4(y0 + i1_first + i0 * n0, vload4(0, y0_bundle), high - i1_first);
         }
-        const long i1_rest = i1_bundles ? high : low;
-        for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
+        put_local_float4(s1 + i1_first - low, vload4(0, s1_bundle), high - i1_first);
+      }
+      const long i1_rest = i1_bundles ? high : low;
+      for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
+        float reduce_sum_1_total = 0.0f;
+        #pragma unroll 4
+        for (long i0 = 0; i0 < n1; ++i0) {
           const float exp_1 = exp(x0[i1 + i0 * n0] - s0[i1 - low]);
-          s1[i1 - low] = s1[i1 - low] + exp_1;
+          reduce_sum_1_total = reduce_sum_1_total + exp_1;
           y0[i1 + i0 * n0] = exp_1;
         }
+        s1[i1 - low] = reduce_sum_1_total;
       }
     }
     for (long i0 = 0; i0 < n1; ++i0) {

@@ -53,24 +53,12 @@ extern "C" __global__ void softmax_first(const float *__restrict__ x0, float *__
             s1_bundle[i1_k] = 0.0f;
           }
         }
-        put_some(s1 + i1_first - low, s1_bundle, high - i1_first);
-      }
-      const int64_t i1_rest = i1_bundles ? high : low;
-      for (int64_t i1 = i1_rest + threadIdx.x; i1 < high; i1 += blockDim.x) {
-        s1[i1 - low] = 0.0f;
-      }
-    }
-    for (int64_t i0 = 0; i0 < n1; ++i0) {
-      {
-        const int64_t i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
-        for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x) {
-          const int64_t i1_first = low + i1_bundle * 4;
+        #pragma unroll 4
+        for (int64_t i0 = 0; i0 < n1; ++i0) {
           __align__(16) float x0_bundle[4];
           take_some(x0_bundle, x0 + i1_first + i0 * n0, high - i1_first);
           __align__(16) float s0_bundle[4];
           take_some(s0_bundle, s0 + i1_first - low, high - i1_first);
-          __align__(16) float s1_bundle[4];
-          take_some(s1_bundle, s1 + i1_first - low, high - i1_first);
           __align__(16) float y0_bundle[4];
           #pragma unroll
           for (int i1_k = 0; i1_k < 4; ++i1_k) {
@@ -81,15 +69,20 @@ extern "C" __global__ void softmax_first(const float *__restrict__ x0, float *__
               y0_bundle[i1_k] = exp_1;
             }
           }
-          put_some(s1 + i1_first - low, s1_bundle, high - i1_first);
           put_some(y0 + i1_first + i0 * n0, y0_bundle, high - i1_first);
         }
-        const int64_t i1_rest = i1_bundles ? high : low;
-        for (int64_t i1 = i1_rest + threadIdx.x; i1 < high; i1 += blockDim.x) {
+        put_some(s1 + i1_first - low, s1_bundle, high - i1_first);
+      }
+      const int64_t i1_rest = i1_bundles ? high : low;
+      for (int64_t i1 = i1_rest + threadIdx.x; i1 < high; i1 += blockDim.x) {
+        float reduce_sum_1_total = 0.0f;
+        #pragma unroll 4
+        for (int64_t i0 = 0; i0 < n1; ++i0) {
           const float exp_1 = expf(x0[i1 + i0 * n0] - s0[i1 - low]);
-          s1[i1 - low] = s1[i1 - low] + exp_1;
+          reduce_sum_1_total = reduce_sum_1_total + exp_1;
           y0[i1 + i0 * n0] = exp_1;
         }
+        s1[i1 - low] = reduce_sum_1_total;
       }
     }
     for (int64_t i0 = 0; i0 < n1; ++i0) {

@@ -50,7 +50,7 @@ class Memory:
     ``cells`` are those that the caller brings: inputs, constants, results; what is at ``results``
     is wanted on the host at the end. ``slots`` are the bytes of the arena's, ``number`` evaluates
     sizes, ``nbytes`` says how many bytes a value has. ``launched`` and ``moved`` are the events of
-    kernels and of transfers, ``held`` is what else lasts as long as the call.
+    kernels and copies there, and of transfers, ``held`` is what else lasts as long as the call.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class Memory:
             other.on_host = True
         elif other.array is None or (other.stays and one.on_device):
             filled = self.read(source)
-            self.noted(self.queue.copy(self.written(target), filled, one.nbytes))
+            self.launched.append(self.queue.copy(self.written(target), filled, one.nbytes))
         elif one.on_host:
             self.array(target, write=True).reshape(-1)[...] = self.array(source).reshape(-1)
         else:

@@ -1,0 +1,61 @@
+"""Rows that lanes of one number fold: inside the lanes, by bundles and one by one."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from tests.emulator.fake import faked
+
+COLUMNS = "x: f32[n, m]; return reduce_sum(x, axis=0)"
+STORED = """x: f32[n, m]; y: f32[n, m]; z = mul(x, y)
+return z, reduce_sum(z, axis=0), reduce_max(z, axis=0)"""
+TWICE = "x: f32[3, n, m]; return reduce_sum(exp(x), axis=(0, 1))"
+
+
+def made(text: str, rows: int, columns: int, rng: Any) -> tuple[Any, list[Any], list[Any]]:
+    """A program on the emulated device, all in one kernel; what it gives, and what is right."""
+    graph = pk.parse(text)
+    names = [[graph.names[n] for n in graph.nodes if n.op is not None]]
+    feeds = {
+        n.name: rng.integers(-9, 9, [{"n": rows, "m": columns}.get(str(d), d)
+                                     for d in n.entries[0].shape]).astype(np.float32)
+        for n in graph.inputs
+    }  # fmt: skip
+    with faked():
+        exe = pk.compile(graph, target="cuda", keep_together=names)
+        return exe, exe(feeds), pk.interpret(graph, feeds)
+
+
+@pytest.mark.parametrize("text", [COLUMNS, STORED, TWICE])
+@pytest.mark.parametrize("rows, columns", [(1, 1), (7, 40), (33, 39), (5, 600), (0, 8)])
+def test_columns(text: str, rows: int, columns: int, rng: Any) -> None:
+    """Columns that bundles divide, that they do not, of two tiles, and of no rows."""
+    if "max" in text and rows == 0:
+        text = text.replace(", reduce_max(z, axis=0)", "")
+    exe, found, wanted = made(text, rows, columns, rng)
+
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+    assert "#pragma unroll 4" in exe.source
+
+
+def test_totals_are_registers(rng: Any) -> None:
+    """Scratch is stored when a lane has all of a column, never loaded while it folds."""
+    exe, _, _ = made(COLUMNS, 9, 40, rng)
+    folding = exe.source.split("#pragma unroll 4")[1].split("put_some")[0]
+
+    assert "take_some(x0_bundle" in folding and "s0_bundle[" in folding and "s0 +" not in folding
+    assert re.search(r"_total = \w+_total \+ x0\[", exe.source)
+
+
+def test_a_stage_that_reads_what_it_writes(rng: Any) -> None:
+    """What a row leaves for the next one stays where it was: rows go round outside the lanes."""
+    exe, found, wanted = made("x: f32[n, m]; return cumsum(x, axis=0)", 9, 40, rng)
+
+    np.testing.assert_allclose(found[0], wanted[0], rtol=1e-6)
+    assert "#pragma unroll 4" not in exe.source
