@@ -13,6 +13,7 @@ from passkit.errors import GraphError
 from passkit.passes.fusion.contract import contract
 from passkit.passes.fusion.partition import Partition
 from passkit.plan.target import cpu
+from passkit.program import planning
 from passkit.program.planning import LADDER
 from passkit.space.space import is_free
 from tests.planned import agrees, feeds_of
@@ -237,3 +238,19 @@ def test_fused_again_it_waits_as_before() -> None:
     for graph in (once, again):
         assert {c.name for node in graph.nodes for c in node.control} == {"n"}
         assert [v.name for v in graph.inputs] == ["x", "n"]
+
+
+COPIED = """x: f64[100, 1, 3]; w: f64[3, 3]; c = cast(x, dtype="bool"); a = sinc(x) after(c)
+b = log_inv_logit(reshape(a, shape=(100, 1, 1, 1, 3))); d = log1m(a); e = logaddexp(d, d)
+r = reshape(e, shape=(-1,)); s = slice(r, begin=(0,), size=(60,))
+t = reshape(s, shape=(2, 5, 2, 3)); u = windows_back(t, size=(6,), padding=((1, 0),), dilations=2)
+return b, u, d, celu(e), linear(a, w, no_bias=true)"""
+
+
+def test_what_is_copied_everywhere_reads_nothing() -> None:
+    """A group is priced with the results that it will have: of copied operators none is left."""
+    graph = planning.planned(pk.parse(COPIED), "SchedulePlan", target="cuda")
+    groups = graph.attrs["subgraph"].values()
+    (found,) = [g for g in groups if any(n.op.name == "windows_back" for n in g.ops)]
+
+    assert "reshape" not in [e.node.op.name for e in found.graph.outputs]

@@ -71,8 +71,8 @@ class Board:
         self.list = _sorted(graph, made)
         self.of = {n: k for k, u in enumerate(self.list) for n in u.nodes}
         self.readers: dict[Entry, set[int]] = {}
-        for k, unit in enumerate(self.list):
-            for e in unit.reads:
+        for k in self._reached():
+            for e in self.list[k].reads:
                 self.readers.setdefault(e, set()).add(k)
         self._groups: dict[_Signature, Group] = {}
         self.heads = set(graph.heads)
@@ -97,6 +97,20 @@ class Board:
         for node in self.graph.nodes:
             if node not in inside and not is_free(node):
                 yield Unit([node], (), self._is_open(node) and names[node] not in wanted)
+
+    def _reached(self) -> set[int]:
+        """The units that results depend on: one of which others have copies of all is gone."""
+        updates = self.graph.updates
+        left = [e.node for e in self.graph.heads] + [n for v, e in updates for n in (v, e.node)]
+        found: set[int] = set()
+        while left:
+            k = self.of.get(left.pop())
+            if k is None or k in found:
+                continue
+            found.add(k)
+            unit = self.list[k]
+            left += [e.node for e in unit.reads] + [c for n in unit.nodes for c in n.control]
+        return found
 
     def _is_open(self, node: Node) -> bool:
         """Whether a kernel may compute a product: devices have libraries that are much faster."""
