@@ -198,7 +198,7 @@ class Calls:
         self.held[v[0]][:] = [*self.driver.event(v[1]), v[1]]
 
     def cuEventDestroy(self, v: Any) -> None:  # noqa: N802, D102
-        pass
+        del self.held[v[0]]
 
     def cuEventElapsedTime(self, v: Any) -> None:  # noqa: N802, D102
         seconds = self.driver.seconds(self.held[v[1]], self.held[v[2]])

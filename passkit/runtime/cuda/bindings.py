@@ -154,7 +154,11 @@ class BindingsDriver(Driver):
 
     def follow(self, stream: Any, other: int) -> None:
         """Let a stream wait for all that is in another library's now, by its handle."""
-        self.call("cuStreamWaitEvent", stream, self.event(other), 0)
+        made = self.event(other)
+        try:
+            self.call("cuStreamWaitEvent", stream, made, 0)
+        finally:
+            self.call("cuEventDestroy", made)  # it lasts until the stream has come so far
 
     def seconds(self, first: Any, last: Any) -> float:
         """The time between two points that have been reached."""
