@@ -95,9 +95,9 @@ def rows_into_product(n: int) -> list[Any]:
     return [o.relu(softmax_of(x) @ w + 1.0)]
 
 
-def heads(n: int) -> int:
-    """Fewer where there are long rows, of which each head has as many."""
-    return 3 if n <= 1000 else 1
+def heads(n: int | str) -> int:
+    """Fewer where there are known to be long rows, of which each head has as many."""
+    return 1 if isinstance(n, int) and n > 1000 else 3
 
 
 def attention(n: int) -> list[Any]:
