@@ -12,7 +12,7 @@ from passkit.dialects.expressions import Scalars
 from passkit.values import dtype as dt
 
 if TYPE_CHECKING:
-    from passkit.dialects.bundles import Tie
+    from passkit.dialects.bundled import Tie
 
 INDENT = "  "
 BEHIND = "{start} + "

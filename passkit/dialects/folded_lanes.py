@@ -52,9 +52,8 @@ def print_folded(loop: LaneLoop, serial: Sequence[Loop]) -> None:
     """The lanes, each with all turns of the loops inside: bundles of them first, then the rest."""
     body, statements = loop.body, _statements(loop)
     stored = [_stored(s) for s in statements]
-    bundles, rest = bundles_of(loop.loop, stored, body), None
-    if bundles is not None and not _may_be(bundles, loop):
-        bundles = None
+    found, rest = bundles_of(loop.loop, stored, body), None
+    bundles = found if found is not None and _may_be(found, loop) else None
     if bundles is not None:
         rest = _print_bundles(evolve(bundles, turns=1), statements, loop, serial)
     front = len(body.lines)

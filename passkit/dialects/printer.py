@@ -17,7 +17,7 @@ from passkit.ast.tidy import expressions
 from passkit.ast.walk import walk
 from passkit.dialects.base import Dialect, PartTemplates, PhaseTemplates
 from passkit.dialects.body import Body
-from passkit.dialects.bundles import Tie
+from passkit.dialects.bundled import Tie
 from passkit.dialects.columns import columns_of
 from passkit.dialects.expressions import Scalars
 from passkit.dialects.lanes import LANES

@@ -15,7 +15,7 @@ from passkit.ast.stage import Buffer, Dot, Fold, KernelAST, Level, Loop, Phase, 
 from passkit.ast.tidy import expressions
 from passkit.ast.walk import loads
 from passkit.dialects.base import BundleTemplates
-from passkit.dialects.bundles import Bundle, Tie, count_of, even_in, found_in, plain_of
+from passkit.dialects.bundled import Bundle, Tie, count_of, even_in, found_in, plain_of
 from passkit.dialects.wholes import pays, whole_count
 from passkit.values.size import Extent, at_least
 

@@ -16,7 +16,7 @@ from passkit.ast.stage import Fold, Let, Loop, Statement, Store
 from passkit.ast.walk import children, loads, variables
 from passkit.dialects.base import BundleTemplates, WholeTemplates
 from passkit.dialects.body import Body
-from passkit.dialects.bundles import Bundle, Place, found_in, plain_of
+from passkit.dialects.bundled import Bundle, Place, found_in, plain_of
 from passkit.dialects.expressions import (
     ATOM,
     PRECEDENCE,

@@ -1,22 +1,18 @@
 """Arrays as cuDNN wants them, made on the device: filters in another order, images with a border.
 
-Two kernels move bits: elements are words of as many bytes. Their text is not a graph's, as no graph
-has these steps; it is compiled and kept like that of any kernel.
+Two kernels move bits: elements are words of as many bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from hashlib import sha256
 from typing import Any
 
-from passkit.ast.stage import KernelAST
-from passkit.plan.kernel import Kernel
-from passkit.plan.target import target_of
-from passkit.runtime.cuda.build import DeviceKernel, build
+from passkit.runtime.cuda.build import DeviceKernel
 from passkit.runtime.cuda.device import Device
 from passkit.runtime.cuda.driver import Task
+from passkit.runtime.cuda.own_text import built
 from passkit.runtime.native.onednn import Geometry
 
 WORDS = {2: "uint16_t", 4: "uint32_t", 8: "uint64_t"}
@@ -57,11 +53,7 @@ BORDERED = (
 def _kernel(device: Device, text: str, what: str, nbytes: int) -> DeviceKernel:
     """One of the texts for elements of so many bytes, on a device."""
     name = f"{what}_{8 * nbytes}"
-    source = text.format(name=name, word=WORDS[nbytes])
-    key = sha256(source.encode()).hexdigest()
-    ast = KernelAST((), (), (), ())
-    kernel = Kernel(name, key, ast, source, 1, 1, 0, (), (what,), dialect="cuda")
-    return build([kernel], device, target_of("cuda"))[key]
+    return built(device, name, text.format(name=name, word=WORDS[nbytes]))
 
 
 class Arranged:

@@ -9,16 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from hashlib import sha256
 from typing import Any
 
-from passkit.ast.stage import KernelAST
 from passkit.dialects.row_lanes import WARP
-from passkit.plan.kernel import Kernel
-from passkit.plan.target import target_of
-from passkit.runtime.cuda.build import build
 from passkit.runtime.cuda.device import Device
 from passkit.runtime.cuda.driver import Task
+from passkit.runtime.cuda.own_text import built
 
 CYCLES = 1_000_000
 """Half a millisecond at 2 GHz: the host takes a tenth of that for a launch and its events."""
@@ -34,10 +30,7 @@ extern "C" __global__ void busy(const int64_t cycles) {
 @cache
 def busy(device: Device) -> Callable[[Any], None]:
     """What keeps a stream of a device busy for `CYCLES` cycles."""
-    key = sha256(TEXT.encode()).hexdigest()
-    ast = KernelAST((), (), (), ())
-    kernel = Kernel("busy", key, ast, TEXT, 1, 1, 0, (), ("busy",), dialect="cuda")
-    function = build([kernel], device, target_of("cuda"))[key].function
+    function = built(device, "busy", TEXT).function
     task = Task(function, 1, (WARP, 1), 0, (CYCLES,))
 
     def enqueue(stream: Any) -> None:
