@@ -21,13 +21,14 @@ time, to the same bits."""
 
 @contextmanager
 def quickly() -> Iterator[None]:
-    """Inside, kernels are compiled as they are written, and more of them by one process.
+    """Inside, kernels are compiled as they are written, all of them by one process.
 
-    Else half of what these take would be the sections before the kernels; workers of a run, or
-    processes of a campaign, keep the other cores busy.
+    Two fifths of what such a process writes are functions of the sections, which all kernels share;
+    workers of a run, or processes of a campaign, keep the other cores busy.
     """
     flags = (*QUICK, *(f for f in compiler.KERNEL_FLAGS if not f.startswith("-O")))
-    with patch.object(compiler, "KERNEL_FLAGS", flags), patch.object(build, "FEW", build.MANY // 2):
+    one = patch.multiple(build, FEW=1 << 20, MANY=1 << 20)
+    with patch.object(compiler, "KERNEL_FLAGS", flags), one:
         yield
 
 

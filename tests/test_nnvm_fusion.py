@@ -12,6 +12,8 @@ import passkit as pk
 from passkit.runtime.native.build import stats
 from tests.planned import agrees, feeds_of, plan
 
+pytestmark = pytest.mark.usefixtures("quick_kernels")
+
 BOTH = pytest.mark.parametrize("fusion", ["nnvm", "stitch"])
 
 

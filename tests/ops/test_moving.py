@@ -11,6 +11,8 @@ import pytest
 import passkit as pk
 from tests.fences import fenced
 
+pytestmark = pytest.mark.usefixtures("quick_kernels")
+
 ops = pk.ops
 Function = Callable[..., Any]
 

@@ -11,6 +11,8 @@ from scipy import stats
 
 import passkit as pk
 
+pytestmark = pytest.mark.usefixtures("quick_kernels")
+
 ops = pk.ops
 KEY = np.array(11)
 MANY = (400, 500)

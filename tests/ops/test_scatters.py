@@ -10,6 +10,8 @@ import pytest
 import passkit as pk
 from tests.teams import team_of
 
+pytestmark = pytest.mark.usefixtures("quick_kernels")
+
 RNG = np.random.default_rng(3)
 
 

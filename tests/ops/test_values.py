@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("quick_kernels")
 NATIVE = tuple(name for kind in "biuf" for name in BY_KIND[kind])
 """The dtypes that kernels take."""
 
-TOGETHER = 12
+TOGETHER = 24
 """Operators that are compiled in one go."""
 
 

@@ -10,6 +10,8 @@ import pytest
 import passkit as pk
 from passkit.errors import GraphError, ShapeError
 
+pytestmark = pytest.mark.usefixtures("quick_kernels")
+
 ops = pk.ops
 IMAGE = pk.var("x", (2, 8, 9, 4))
 FILTER = pk.var("f", (3, 3, 4, 6))

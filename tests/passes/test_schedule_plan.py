@@ -23,6 +23,8 @@ from passkit.space.space import is_free
 from passkit.space.tiling import Composition
 from tests.planned import agrees, feeds_of
 
+pytestmark = pytest.mark.usefixtures("quick_kernels")
+
 SOFTMAX = "x: f32[{0}]; e = exp(sub(x, reduce_max(x, axis={1}, keepdims=true)));"
 SOFTMAX += "return div(e, reduce_sum(e, axis={1}, keepdims=true))"
 VARIANCE = "x: f32[7, 300]; d = sub(erf(x), reduce_mean(erf(x), axis=1, keepdims=true));"

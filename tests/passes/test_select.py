@@ -35,6 +35,8 @@ from passkit.values.units import bytes_text, seconds_text
 from tests.planned import agrees, feeds_of
 from tests.selection.test_selection import best
 
+pytestmark = pytest.mark.usefixtures("quick_kernels")
+
 o = pk.ops
 BEFORE = LADDER[: LADDER.index("Fusion")]
 SOFTMAX = "mul add reduce_max sub exp reduce_sum div"

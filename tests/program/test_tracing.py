@@ -11,6 +11,8 @@ import pytest
 import passkit as pk
 from passkit.errors import GraphError
 
+pytestmark = pytest.mark.usefixtures("quick_kernels")
+
 
 def array(*shape: int) -> Any:
     """Small whole numbers."""
