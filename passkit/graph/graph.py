@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
@@ -92,7 +93,10 @@ class Graph:
 
     @cached_property
     def inputs(self) -> tuple[Node, ...]:
-        """The variables that a call feeds, in post-order."""
+        """The variables that a call feeds, in post-order; or in an order that was given them.
+
+        Passes keep the order, however they change what stands between inputs and outputs.
+        """
         return tuple(n for n in self.nodes if n.is_variable and not n.params.get("state"))
 
     @cached_property
@@ -167,9 +171,27 @@ class Graph:
                 f"the inputs are {', '.join(n.label for n in self.inputs)}, not "
                 f"{', '.join(n.label for n in order)}"
             )
-        out = Graph(self.outputs, self.updates, self.attrs)
+        out = self._annotated(self.attrs)
         out.__dict__["inputs"] = tuple(order)
+        out.__dict__.pop("key", None)  # which tells what is fed by its place
         return out
+
+    def fed_as(self, before: Graph) -> Graph:
+        """This graph with its inputs in the order that they have in the one it was made of.
+
+        New ones come last. So a call that gives arrays in a row means the same ones.
+        """
+        if self.inputs == before.inputs:
+            return self
+        repeated = Counter(n.name for n in before.inputs)
+        place: dict[Node | str, int] = {}
+        for k, node in enumerate(before.inputs):
+            place[node] = k
+            if repeated[node.name] == 1:  # another node may stand for it, with more of its shape
+                place[node.name] = k
+        last = len(place)
+        order = sorted(self.inputs, key=lambda n: place.get(n, place.get(n.name, last)))
+        return self if order == [*self.inputs] else self.with_inputs(order)
 
     def without_attrs(self, keep: Iterable[str] = ()) -> Graph:
         """This graph with only the annotations in ``keep``."""
@@ -207,7 +229,7 @@ class Graph:
             new.update(zip(node.entries, entries, strict=False))
             moved[node] = entries[0].node
         updates = [(moved[v], new[e]) for v, e in self.updates]
-        return Graph([new[e] for e in self.outputs], updates), new
+        return Graph([new[e] for e in self.outputs], updates).fed_as(self), new
 
     def transform(self, change: Callable[[Node], Sequence[Entry] | None]) -> Graph:
         """The graph in which each node is what ``change(node)`` returns for it; None keeps it.
@@ -226,7 +248,7 @@ class Graph:
             new.update(zip(node.entries, entries, strict=True))
             moved[node] = entries[0].node
         updates = [(moved[v], new[e]) for v, e in self.updates]
-        return Graph([new[e] for e in self.outputs], updates)
+        return Graph([new[e] for e in self.outputs], updates).fed_as(self)
 
     def replace(self, values: Mapping[Entry, Entry]) -> Graph:
         """The graph in which every use of a key reads its value instead.

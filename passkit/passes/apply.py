@@ -168,7 +168,9 @@ class _Run:
                 attrs["options"] = MappingProxyType(options)
         for name in attrs:
             self.dropped.pop(name, None)
-        return out.without_attrs().with_attrs(**attrs) if attrs != dict(out.attrs) else out
+        if attrs != dict(out.attrs):
+            out = out.without_attrs().with_attrs(**attrs)
+        return out.fed_as(before)
 
     def dump(self, graph: Graph, each: Pass) -> None:
         """Write the graph after a pass as numbered text and picture, if the context asks for it."""

@@ -91,13 +91,17 @@ class _Planner:
 
     def find_values(self) -> None:
         """Which entries are one value, and when each is made and read for the last time."""
-        counts = {Home.INPUT: 0, Home.STATE: 0, Home.CONSTANT: 0}
+        counts = {Home.STATE: 0, Home.CONSTANT: 0}
+        fed = {n: k for k, n in enumerate(self.graph.inputs)}
         for now, node in enumerate(self.graph.nodes):
             for entry in node.inputs:
                 self.value[entry].last = now
             for entry in node.entries:
                 self.value[entry] = _Value(entry, self.nbytes(entry), now, now)
             home = _home(node)
+            if home is Home.INPUT:
+                self.value[node.entries[0]].place = Storage(home, fed[node])
+                continue
             if home is not None:
                 self.value[node.entries[0]].place = Storage(home, counts[home])
                 counts[home] += 1

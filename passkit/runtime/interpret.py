@@ -93,7 +93,7 @@ class _Run:
             self.uses[e] = self.uses.get(e, 0) + 1
 
     def __call__(self, feeds: Sequence[Array]) -> Arrays:
-        given = iter(feeds)
+        given = dict(zip(self.graph.inputs, feeds, strict=True))
         positions = {node: k for k, node in enumerate(self.graph.nodes)}
         heads = self.graph.heads
         due: dict[int, list[int]] = {}
@@ -108,7 +108,7 @@ class _Run:
             if not node.is_variable:
                 self.execute(node)
             elif not node.params.get("state"):
-                self.values[node.entries[0]] = next(given)
+                self.values[node.entries[0]] = given[node]
         read.update((h, self.value(heads[h])) for h in due.get(len(positions), ()))
         results = [read[h] if h in read else self.values[e] for h, e in enumerate(heads)]
         for (variable, _), new in zip(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from passkit.graph.graph import Graph
 from passkit.runtime.interpret import interpret
+from passkit.runtime.native.feeds import by_name
 from passkit.runtime.state import State
 
 
@@ -20,12 +21,19 @@ class Interpreted:
         self.native_calls = self.copies = 0
 
     def __call__(
-        self, feeds: Mapping[str, Any] | None = None, /, *, out: Any = None, **named: Any
+        self,
+        feeds: Mapping[str, Any] | Sequence[Any] | None = None,
+        /,
+        *,
+        out: Any = None,
+        **named: Any,
     ) -> list[Any]:
         """Run on arrays. Variables stay where they are, since native code may know the place."""
+        names = [self.graph.names[n] for n in self.graph.inputs]
+        given = by_name(names, feeds, named)
         with self.state.lock:
             values = dict(self.state.arrays)
-            found = interpret(self.graph, {**(feeds or {}), **named}, values)
+            found = interpret(self.graph, given, values)
             results = [np.array(r) for r in found]  # some are variables, which change
             for name, array in self.state.arrays.items():
                 if values[name] is not array:

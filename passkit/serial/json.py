@@ -61,9 +61,11 @@ def graph_data(graph: Graph) -> dict[str, Any]:
             writes[target] = writes.get(target, 0) + 1
         nodes.append(data)
         pointers.append(pointers[-1] + len(node.entries))
+    fed = iter(graph.inputs)
+    variables = [n for n in graph.nodes if n.is_variable]
     out: dict[str, Any] = {
         "nodes": nodes,
-        "arg_nodes": [ids[n] for n in graph.nodes if n.is_variable],
+        "arg_nodes": [ids[n if n.params.get("state") else next(fed)] for n in variables],
         "node_row_ptr": pointers,
         "heads": [entry(e) for e in graph.outputs],
     }
@@ -131,7 +133,18 @@ class _Reader(ValueReader):
                 raise ParseError(f"{at} must write a state variable, got {variable.where}")
             updates.append((variable, self.entry(item[1], nodes, at)))
         attrs = self.attrs(get(data, "attrs", dict, where, {}), path(where, "attrs"))
-        return Graph(outputs, updates, attrs)
+        return self.in_order(Graph(outputs, updates, attrs), nodes, data, where)
+
+    def in_order(self, graph: Graph, nodes: list[Node], data: Any, where: str) -> Graph:
+        """The graph with its inputs as "arg_nodes" has them, which may have more."""
+        given = get(data, "arg_nodes", list, where, [])
+        at = path(where, "arg_nodes")
+        named = dict.fromkeys(nodes[self.index(k, len(nodes), at)] for k in given)
+        inputs = set(graph.inputs)
+        order = tuple(n for n in named if n in inputs)
+        if order == graph.inputs or len(order) < len(graph.inputs):
+            return graph
+        return graph.with_inputs(order)
 
     def attrs(self, data: dict[str, Any], where: str) -> dict[str, Any]:
         """Graph attributes: ``[type, value]`` each; types that are not known are left out."""

@@ -61,6 +61,10 @@ class _Parser(ValueParser):
                 outputs.append(self.operand())
         self.end()
         made = Graph(outputs, self.scope.updates)
+        fed = set(made.inputs)
+        order = tuple(n for n in self.scope.nodes.values() if n in fed)
+        if order != made.inputs:
+            made = made.with_inputs(order)
         self.scope = outer
         self.depth -= 1
         return made

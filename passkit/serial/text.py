@@ -9,7 +9,8 @@ return x
 
 A statement stands on a line, or before a ``;``::
 
-    a: f32[n, 4]                        an input; ? is an unknown size of its own, [...] any rank
+    a: f32[n, 4]                        an input; ? is an unknown size of its own, [...] any rank;
+                                        calls that give arrays in a row give them in this order
     state w: f32[2] = [0, 0]            a state variable, with or without an initial value
     c: f32[2] = [1.5, nan]              a constant
     e = softmax(a, axis=-1)             an operator; e:1 is its second result
@@ -26,7 +27,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -150,12 +151,21 @@ class _Writer:
                 skipped.update(
                     e.node for k, e in enumerate(node.inputs) if self.literal(node, k) is not None
                 )
-        for node in self.graph.nodes:
+        for node in self.in_order():
             if node not in skipped:
                 out.extend(self.statement(node).split("\n"))
         out += [f"update {self.ref(v.entries[0])} = {self.ref(e)}" for v, e in self.graph.updates]
         out.append(" ".join(["return", ", ".join(map(self.ref, self.graph.outputs))]).rstrip())
         return out
+
+    def in_order(self) -> Iterable[Node]:
+        """The nodes as they are computed; inputs first where those have another order."""
+        fed = self.graph.inputs
+        here = dict.fromkeys(fed)
+        as_computed = fed == tuple(n for n in self.graph.nodes if n in here)
+        if as_computed or any(n.control for n in fed):  # which stand below what they come after
+            return self.graph.nodes
+        return (*fed, *(n for n in self.graph.nodes if n not in here))
 
     def ref(self, entry: Entry) -> str:
         name = name_text(self.names[entry.node])

@@ -10,6 +10,7 @@ import pytest
 
 import passkit as pk
 from passkit.passes.base import find_pass, register_pass
+from passkit.program.planning import LADDER
 
 
 def graph_of_exp() -> pk.Graph:
@@ -316,3 +317,32 @@ def test_context_is_in_force_inside_a_pass() -> None:
 
     assert seen == ["fast"]
     assert find_pass("TestSeesContext") is sees
+
+
+def test_inputs_keep_their_order() -> None:
+    """A call that gives arrays in a row means the same ones before a pass and behind it."""
+    x, y = pk.var("x", (4,)), pk.var("y", (4,))
+    graph = pk.Graph([x - y, pk.ops.zeros_like(y)])
+    feeds = [np.full(4, 5, np.float32), np.ones(4, np.float32)]
+    for count in range(1, len(LADDER) + 1):
+        made = pk.ApplyPasses(graph, LADDER[:count])
+
+        assert [n.name for n in made.inputs] == ["x", "y"]
+        assert pk.compile(made, target="interpret")(feeds)[0].tolist() == [4] * 4
+        assert pk.compile(made)(feeds)[0].tolist() == [4] * 4
+    fused = next(n for n in made.nodes if n.op is not None)
+    assert [e.node.name for e in fused.inputs] == ["y", "x"]  # what that guards against
+
+
+def test_inputs_of_a_pass_come_last() -> None:
+    """One that reads something new has it behind what it had; what is gone is fed no more."""
+
+    @register_pass("TestScaled", changes_graph=True)
+    def scaled(graph: pk.Graph) -> pk.Graph:
+        return pk.Graph([pk.var("z", (2,)) * graph.outputs[0]])
+
+    x, y, w = (pk.var(name, (2,)) for name in "xyw")
+    graph = pk.Graph([w + (y - x)]).with_inputs([x.node, y.node, w.node])
+
+    assert [n.name for n in pk.ApplyPasses(graph, scaled).inputs] == ["x", "y", "w", "z"]
+    assert [n.name for n in pk.Graph([y - x]).fed_as(graph).inputs] == ["x", "y"]

@@ -113,3 +113,11 @@ def test_inputs_in_the_order_of_arguments() -> None:
     assert [n.name for n in graph.with_inputs([y, x]).inputs] == ["y", "x"]
     with pytest.raises(GraphError, match="the inputs are x, y, not x"):
         graph.with_inputs([x])
+
+
+@pytest.mark.parametrize("target", ["cpu", "blocks", "interpret"])
+def test_arguments_in_another_order_than_they_are_read(target: str) -> None:
+    """Wherever it runs, an argument is what the caller gave in its place."""
+    found = pk.jit(lambda x, y: y - x, target=target)(array(3), array(3) + 1)
+
+    assert found.tolist() == [1, 1, 1]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.errors import ShapeError
+from passkit.errors import FeedError, ShapeError
 from passkit.graph.node import Entry
 from passkit.plan.group import Group, Kind, fused_node
 from passkit.runtime.interpret import derive
@@ -257,3 +257,19 @@ def test_a_size_that_no_input_has() -> None:
 
     with pytest.raises(ShapeError, match=r"size 'n' of its result \(n, 3\), and no input"):
         pk.interpret(pk.Graph([twos]), {})
+
+
+def test_programs_that_are_interpreted_are_fed_as_others_are() -> None:
+    """By a dict, by name, or all in a row, in the order of the inputs."""
+    run = pk.compile(pk.parse("x: f32[2]; y: f32[2]; return sub(y, x)"), target="interpret")
+    x, y = np.ones(2, np.float32), np.full(2, 3, np.float32)
+
+    named = run({"x": x, "y": y}), run(x=x, y=y), run({"x": x}, y=y)
+    for found in (*named, run([x, y]), run((x, y))):
+        assert found[0].tolist() == [2, 2]
+    with pytest.raises(FeedError, match=r"needs 2 feeds \(x, y\), got 1 in a list and 1 by name"):
+        run([x], y=y)
+    with pytest.raises(FeedError, match="feeds must be a dict of arrays, got a str; .* as in x=…"):
+        run("x")
+    with pytest.raises(FeedError, match="input 'x' is given twice; name it once"):
+        run({"x": x, "y": y}, x=x)

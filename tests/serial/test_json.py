@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
+from passkit.errors import ParseError
 from passkit.plan.group import Group, Kind, fused_node
 from passkit.values.dtype import dtype_of
 from passkit.values.size import Size
@@ -56,6 +57,20 @@ def test_names_stay() -> None:
     again = pk.from_json(pk.to_json(pk.Graph([pk.ops.exp(x)])))
 
     assert [n.name for n in again.nodes] == ['a"\n;', ""]
+
+
+def test_inputs_come_back_in_their_order() -> None:
+    """That of "arg_nodes", where it has them all; one that names no node is refused."""
+    x, y = pk.var("x", (2,)), pk.var("y", (2,))
+    graph = pk.Graph([y - x]).with_inputs([x.node, y.node])
+    data = round_trip(graph)
+
+    assert data["arg_nodes"] == [1, 0]
+    assert [n.name for n in pk.from_json(json.dumps(data)).inputs] == ["x", "y"]
+    few = pk.from_json(json.dumps(data | {"arg_nodes": [1]}))
+    assert few.inputs == pk.Graph(few.outputs).inputs
+    with pytest.raises(ParseError, match=r"arg_nodes must be an int from 0 to 2, got 7"):
+        pk.from_json(json.dumps(data | {"arg_nodes": [7]}))
 
 
 def test_nnvm_files() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
+from passkit.graph.node import Node
 from passkit.plan.group import Group, Kind, fused_node
 from passkit.serial.text import INLINE, size_text
 from passkit.values.dtype import dtype_of
@@ -73,6 +74,28 @@ def test_variables_of_every_kind() -> None:
         *lines[:1], "b: f32[n, 1 + 2*n]", *lines[2:]
     ]
     assert graph.outputs[0].shape == (Size.symbol("a.0"), 4)
+
+
+def test_inputs_have_the_order_of_the_text() -> None:
+    """Calls give arrays in the order in which a text declares them, and it is written as read."""
+    text = "x: f32[2]\nstate s: f32[2]\ny: f32[2]\nunread: f32[2]\nz = sub(y, x)\nreturn z, s"
+    graph = pk.parse(text)
+
+    assert [n.name for n in graph.inputs] == ["x", "y"]
+    again = pk.parse(pk.to_text(graph))
+    assert again.key == graph.key and again.inputs != pk.Graph(graph.outputs).inputs
+    one, two = np.ones(2, np.float32), np.full(2, 2, np.float32)
+    assert pk.compile(pk.parse("x: f32[2]; y: f32[2]; return sub(y, x)"))([one, two])[0][0] == 1
+
+
+def test_an_input_that_comes_after_something() -> None:
+    """It stands below that in a text, which cannot give inputs another order then."""
+    x = pk.var("x", (2,))
+    first = pk.ops.exp(x)
+    y = Node(None, (), {"shape": (2,), "dtype": x.dtype}, "y", (first.node,)).entries[0]
+    graph = pk.Graph([first, y]).with_inputs([y.node, x.node])
+
+    assert [n.name for n in pk.parse(pk.to_text(graph)).inputs] == ["x", "y"]
 
 
 def test_numbers_keep_their_bits() -> None:

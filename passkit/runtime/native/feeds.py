@@ -64,23 +64,7 @@ class Feeds(NamedTuple):
         Raises: FeedError when a feed is missing, unknown, given twice or cannot be converted.
         """
         names = [spec.name for spec in self.inputs]
-        given = dict(named)
-        if isinstance(feeds, Mapping):
-            if twice := given.keys() & feeds.keys():
-                raise FeedError(f"input {min(twice)!r} is given twice; name it once")
-            given.update(feeds)
-        elif isinstance(feeds, (tuple, list)):
-            if given or len(feeds) != len(names):
-                raise FeedError(
-                    f"the program needs {len(names)} feeds ({', '.join(names)}), got {len(feeds)} "
-                    f"in a {type(feeds).__name__} and {len(given)} by name"
-                )
-            given = dict(zip(names, feeds, strict=True))
-        elif feeds is not None:
-            raise FeedError(
-                f"feeds must be a dict of arrays, got {_found(feeds)}; name it, as in "
-                f"{names[0] if names else 'x'}=…"
-            )
+        given = by_name(names, feeds, named)
         if unknown := [str(name) for name in given if name not in names]:
             raise FeedError(f"there is no input {unknown[0]!r}; {nearest(unknown[0], names)}")
         for spec in self.inputs:
@@ -109,6 +93,31 @@ class Feeds(NamedTuple):
                             f"input {spec.name!r} needs {spec}, got "
                             f"{type_text(spec.dtype, shape)}; {need} is {first} in {where!r}"
                         )
+
+
+def by_name(names: Sequence[str], feeds: Any, named: Mapping[str, Any]) -> dict[str, Any]:
+    """The feeds of a call by the names of its inputs: those of a dict, or a row of all of them.
+
+    Raises: FeedError when one is given twice, when a row has more or fewer, or is none.
+    """
+    given = dict(named)
+    if isinstance(feeds, Mapping):
+        if twice := given.keys() & feeds.keys():
+            raise FeedError(f"input {min(twice)!r} is given twice; name it once")
+        given.update(feeds)
+    elif isinstance(feeds, (tuple, list)):
+        if given or len(feeds) != len(names):
+            raise FeedError(
+                f"the program needs {len(names)} feeds ({', '.join(names)}), got {len(feeds)} "
+                f"in a {type(feeds).__name__} and {len(given)} by name"
+            )
+        given = dict(zip(names, feeds, strict=True))
+    elif feeds is not None:
+        raise FeedError(
+            f"feeds must be a dict of arrays, got {_found(feeds)}; name it, as in "
+            f"{names[0] if names else 'x'}=…"
+        )
+    return given
 
 
 def spec_array(spec: InputSpec, value: Any) -> Array:
