@@ -115,11 +115,15 @@ class Graph:
 
     @cached_property
     def names(self) -> Mapping[Node, str]:
-        """A unique name for each node: its own, else its op's; repeats are numbered."""
+        """A unique name for each node: its own, else its op's; repeats are numbered.
+
+        Inputs come first, so that they are called alike whatever is computed of them, and when.
+        """
         taken: dict[str, int] = {}
         names: dict[Node, str] = {}
         used = {n.name for n in self.nodes if n.name}
-        for node in self.nodes:
+        inputs = dict.fromkeys(self.inputs)
+        for node in (*inputs, *(n for n in self.nodes if n not in inputs)):
             base = node.label
             count = taken.get(base, 0)
             name = base if count == 0 and (node.name or base not in used) else f"{base}_{count}"
@@ -129,7 +133,7 @@ class Graph:
             taken[base] = count + 1
             used.add(name)
             names[node] = name
-        return names
+        return {node: names[node] for node in self.nodes}
 
     @cached_property
     def key(self) -> str:
@@ -173,21 +177,23 @@ class Graph:
             )
         out = self._annotated(self.attrs)
         out.__dict__["inputs"] = tuple(order)
-        out.__dict__.pop("key", None)  # which tells what is fed by its place
+        for name in ("key", "names"):  # which tell what is fed by its place
+            out.__dict__.pop(name, None)
         return out
 
-    def fed_as(self, before: Graph) -> Graph:
+    def fed_as(self, before: Graph, moved: Mapping[Node, Node] = MappingProxyType({})) -> Graph:
         """This graph with its inputs in the order that they have in the one it was made of.
 
-        New ones come last. So a call that gives arrays in a row means the same ones.
+        New ones come last. So a call that gives arrays in a row means the same ones. ``moved`` may
+        tell which node stands for an input of that graph; else it is that node, or has its name.
         """
         if self.inputs == before.inputs:
             return self
         repeated = Counter(n.name for n in before.inputs)
         place: dict[Node | str, int] = {}
         for k, node in enumerate(before.inputs):
-            place[node] = k
-            if repeated[node.name] == 1:  # another node may stand for it, with more of its shape
+            place[moved.get(node, node)] = k
+            if repeated[node.name] == 1:
                 place[node.name] = k
         last = len(place)
         order = sorted(self.inputs, key=lambda n: place.get(n, place.get(n.name, last)))
@@ -229,7 +235,7 @@ class Graph:
             new.update(zip(node.entries, entries, strict=False))
             moved[node] = entries[0].node
         updates = [(moved[v], new[e]) for v, e in self.updates]
-        return Graph([new[e] for e in self.outputs], updates).fed_as(self), new
+        return Graph([new[e] for e in self.outputs], updates).fed_as(self, moved), new
 
     def transform(self, change: Callable[[Node], Sequence[Entry] | None]) -> Graph:
         """The graph in which each node is what ``change(node)`` returns for it; None keeps it.
@@ -248,7 +254,7 @@ class Graph:
             new.update(zip(node.entries, entries, strict=True))
             moved[node] = entries[0].node
         updates = [(moved[v], new[e]) for v, e in self.updates]
-        return Graph([new[e] for e in self.outputs], updates).fed_as(self)
+        return Graph([new[e] for e in self.outputs], updates).fed_as(self, moved)
 
     def replace(self, values: Mapping[Entry, Entry]) -> Graph:
         """The graph in which every use of a key reads its value instead.

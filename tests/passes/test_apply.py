@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
+from passkit.graph.node import Node
 from passkit.passes.base import find_pass, register_pass
 from passkit.program.planning import LADDER
 
@@ -346,3 +347,35 @@ def test_inputs_of_a_pass_come_last() -> None:
 
     assert [n.name for n in pk.ApplyPasses(graph, scaled).inputs] == ["x", "y", "w", "z"]
     assert [n.name for n in pk.Graph([y - x]).fed_as(graph).inputs] == ["x", "y"]
+
+
+@pytest.mark.parametrize("target", ["cpu", "blocks", "interpret"])
+def test_inputs_of_one_name(target: str) -> None:
+    """They are numbered in their order, which no pass changes: by name too each is itself."""
+    x, again = pk.var("x", (4,)), pk.var("x", (4,))
+    run = pk.compile(pk.Graph([x - again, pk.ops.zeros_like(again)]), target=target)
+    five, one = np.full(4, 5, np.float32), np.ones(4, np.float32)
+
+    assert run([five, one])[0].tolist() == run({"x": five, "x_1": one})[0].tolist() == [4] * 4
+
+
+def test_an_operator_takes_no_name_from_an_input() -> None:
+    """One of an input's name gets another, though it comes first."""
+    first = pk.ops.exp(pk.var("a", (2,)), name="x")
+    graph = pk.Graph([first + pk.var("x", (2,))])
+
+    assert [graph.names[n] for n in graph.nodes] == ["a", "x_1", "x", "add"]
+    assert [i.name for i in pk.compile(graph).inputs] == ["a", "x"]
+
+
+def test_inputs_of_one_name_that_passes_make_anew() -> None:
+    """Nodes that stand for others have their places."""
+    one, two, other = (pk.var("x", (2,)) for _ in range(3))
+    graph = pk.Graph([one - two * other]).with_inputs([other.node, one.node, two.node])
+
+    def anew(node: Node, inputs: Any) -> Any:
+        return None if node.op else Node(None, (), {**node.params, "n": 1}, node.name).entries
+
+    made, new = graph.rebuilt(anew)
+    assert made.inputs == tuple(new[e].node for e in (other, one, two))
+    assert [made.names[n] for n in made.inputs] == ["x", "x_1", "x_2"]
