@@ -93,7 +93,9 @@ def check_all(
     plans: dict[int, Graph] = {}
     for case in cases:
         try:
-            plans[id(case.graph)] = pk.ApplyPasses(case.graph, PLAN, **options(case, target))
+            plan = pk.ApplyPasses(case.graph, PLAN, **options(case, target))
+            _must_feed_alike(plan, case.graph)
+            plans[id(case.graph)] = plan
         except Exception as error:  # noqa: BLE001, RUF100
             failures.append(Failure(case, said(error)))
     together(plans.values())
@@ -105,6 +107,14 @@ def check_all(
             if case.seed not in failed and (what := by(case, compared)) is not None:
                 failures.append(Failure(case, what))
     return failures, compared
+
+
+def _must_feed_alike(plan: Graph, graph: Graph) -> None:
+    """A call that gives arrays in a row means the same ones."""
+    left = [plan.names[n] for n in plan.inputs]
+    wanted = [name for n in graph.inputs if (name := graph.names[n]) in left]
+    if left != wanted:
+        raise UnequalError(f"the plan is fed {left}, not {wanted}")
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import numpy as np
 
 from passkit.graph.graph import Graph
 from passkit.runtime.interpret import interpret
-from passkit.runtime.native.feeds import by_name
+from passkit.runtime.native.feeds import by_name, refuse_out, takes
 from passkit.runtime.state import State
 
 
@@ -35,11 +35,30 @@ class Interpreted:
             values = dict(self.state.arrays)
             found = interpret(self.graph, given, values)
             results = [np.array(r) for r in found]  # some are variables, which change
+            if out is not None:
+                results = _into(out, results, given)
             for name, array in self.state.arrays.items():
                 if values[name] is not array:
                     array[...] = values[name]
-        if out is not None:
-            for target, result in zip(out, results, strict=True):
-                target[...] = result
-            return list(out)
         return results
+
+
+def _into(out: Any, results: list[Any], given: Mapping[str, Any]) -> list[Any]:
+    """The arrays of ``out`` with the results, which stay where it has None.
+
+    Raises: FeedError before any is written.
+    """
+    table = [(r.dtype, r.shape) for r in results]
+    inputs = [a for a in given.values() if isinstance(a, np.ndarray)]
+    if not isinstance(out, (list, tuple)) or len(out) != len(results):
+        refuse_out(out, -1, table, inputs)
+    for k, (array, (dtype, shape)) in enumerate(zip(out, table, strict=True)):
+        others = (*inputs, *(a for a in out[:k] if a is not None))
+        if array is not None and not takes(array, dtype, shape, others):
+            refuse_out(out, k, table, inputs)
+    made = []
+    for array, result in zip(out, results, strict=True):
+        if array is not None:
+            array[...] = result
+        made.append(result if array is None else array)
+    return made

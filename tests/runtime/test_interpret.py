@@ -273,3 +273,25 @@ def test_programs_that_are_interpreted_are_fed_as_others_are() -> None:
         run("x")
     with pytest.raises(FeedError, match="input 'x' is given twice; name it once"):
         run({"x": x, "y": y}, x=x)
+
+
+def test_results_of_programs_that_are_interpreted_are_written_as_others_are() -> None:
+    """Where ``out`` says, all or none: an array that does not fit is named first."""
+    run = pk.compile(pk.parse("x: f32[2]; return neg(x), exp(x)"), target="interpret")
+    x, first = np.ones(2, np.float32), np.zeros(2, np.float32)
+
+    found = run(x=x, out=[first, None])
+    assert found[0] is first and first.tolist() == [-1, -1] and found[1].shape == (2,)
+    wrong = {
+        r"out must be a list of 2 arrays or None, got a list .* of 1": [first],
+        r"out\[1\] needs a plain float32\[2\], got float64\[2\]": [first, np.zeros(2)],
+        r"out\[1\] needs a plain float32\[2\], got float32\[3\]": [None, np.zeros(3, "f4")],
+        r"out\[1\] shares memory with an input or with another result": [first, first],
+        r"out\[0\] shares memory with an input": [x, None],
+    }
+    for message, out in wrong.items():
+        first[:] = 7
+        with pytest.raises(FeedError, match=message):
+            run(x=x, out=out)
+        assert first.tolist() == [7, 7]
+    assert x.tolist() == [1, 1]

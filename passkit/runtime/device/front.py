@@ -11,7 +11,7 @@ import numpy as np
 from passkit.plan.kernel import Kernel
 from passkit.runtime.device.resident import DeviceFeeds, Finder, Maker, Resident, check_out
 from passkit.runtime.device.run import BoundProgram
-from passkit.runtime.native.feeds import InputSpec, refuse_out
+from passkit.runtime.native.feeds import InputSpec, refuse_out, takes
 
 ON_DEVICE = "device"
 """In place of arrays for results: they stay on the device."""
@@ -109,23 +109,12 @@ class DeviceProgram:
                 array = there
             elif array is None:
                 array = np.empty(shape, dtype)
-            elif not _takes(array, dtype, shape, [*arrays, *made]):
+            elif not takes(array, dtype, shape, _on_host(arrays, made)):
                 refuse_out(out, k, results, arrays)
             made.append(array)
         return made
 
 
-def _takes(array: Any, dtype: np.dtype[Any], shape: tuple[int, ...], others: list[Any]) -> bool:
-    """Whether a result can be written to an array, which shares no memory with others."""
-    return (
-        isinstance(array, np.ndarray)
-        and array.dtype == dtype
-        and array.shape == shape
-        and array.flags.c_contiguous
-        and array.flags.aligned
-        and array.flags.writeable
-        and not any(
-            np.may_share_memory(array, x) for x in others if not isinstance(x, Resident)
-        )
-    )
-
+def _on_host(*several: Sequence[Any]) -> list[Any]:
+    """Those arrays that do not stay on the device."""
+    return [a for arrays in several for a in arrays if not isinstance(a, Resident)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -192,6 +192,21 @@ def refuse(spec: InputSpec, value: Any, array: Array) -> NoReturn:
     if array.dtype != spec.dtype:
         raise FeedError(f"{where}; {name}.astype({str(spec.dtype)!r})")
     raise FeedError(f"{where}; reshape it to {len(spec.shape)} dimensions")
+
+
+def takes(
+    array: Any, dtype: np.dtype[Any], shape: tuple[int, ...], others: Iterable[Array]
+) -> bool:
+    """Whether a result can be written to an array, which shares no memory with others."""
+    return (
+        isinstance(array, np.ndarray)
+        and array.dtype == dtype
+        and array.shape == shape
+        and array.flags.c_contiguous
+        and array.flags.aligned
+        and array.flags.writeable
+        and not any(np.may_share_memory(array, other) for other in others)
+    )
 
 
 def refuse_out(
