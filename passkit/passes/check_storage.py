@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from passkit.errors import PassError
 from passkit.graph.graph import Graph
 from passkit.graph.node import CONSTANT, Entry, Node
-from passkit.plan.storage import Home, Storage, StoragePlan, identities, sharing
+from passkit.plan.storage import Home, Storage, StoragePlan, identities, leaves, sharing
 from passkit.values.size import evaluate, numel
 
 Range = tuple[Storage | None, int, int]
@@ -43,18 +43,7 @@ class _Run:
         self.offsets, self.arena = plan.bind(sizes)
         self.held: dict[Storage | None, list[tuple[int, int, Entry]]] = {}
         self.content: dict[Entry, Entry] = {}
-        leaves = [n for n in graph.nodes if n.op is None or n.op is CONSTANT]
-        self.leaves = {self.leaf(n, leaves): n for n in leaves}
-
-    def leaf(self, node: Node, leaves: list[Node]) -> Storage:
-        """The buffer that a variable or constant must live in."""
-        if node.op is CONSTANT:
-            same, home = [n for n in leaves if n.op is CONSTANT], Home.CONSTANT
-        elif node in self.graph.states:
-            same, home = list(self.graph.states), Home.STATE
-        else:
-            same, home = list(self.graph.inputs), Home.INPUT
-        return Storage(home, same.index(node))
+        self.leaves = {place: n for n, place in leaves(graph).items()}
 
     def nbytes(self, entry: Entry) -> int:
         """The bytes of an entry at these sizes."""

@@ -12,10 +12,10 @@ from attrs import define
 
 from passkit.errors import PassError
 from passkit.graph.graph import Annotation, Graph
-from passkit.graph.node import CONSTANT, Entry, Node
+from passkit.graph.node import Entry
 from passkit.passes.base import register_pass
 from passkit.passes.functionalize import writes
-from passkit.plan.storage import Copy, Home, Storage, StoragePlan, identities, sharing
+from passkit.plan.storage import Copy, Home, Storage, StoragePlan, identities, leaves, sharing
 from passkit.values.size import Extent, Size, evaluate, numel
 
 MATCH = 16
@@ -91,20 +91,14 @@ class _Planner:
 
     def find_values(self) -> None:
         """Which entries are one value, and when each is made and read for the last time."""
-        counts = {Home.STATE: 0, Home.CONSTANT: 0}
-        fed = {n: k for k, n in enumerate(self.graph.inputs)}
+        places = leaves(self.graph)
         for now, node in enumerate(self.graph.nodes):
             for entry in node.inputs:
                 self.value[entry].last = now
             for entry in node.entries:
                 self.value[entry] = _Value(entry, self.nbytes(entry), now, now)
-            home = _home(node)
-            if home is Home.INPUT:
-                self.value[node.entries[0]].place = Storage(home, fed[node])
-                continue
-            if home is not None:
-                self.value[node.entries[0]].place = Storage(home, counts[home])
-                counts[home] += 1
+            if node in places:
+                self.value[node.entries[0]].place = places[node]
                 continue
             for i, o in identities(node):
                 entry, source = node.entries[o], node.inputs[i]
@@ -258,12 +252,3 @@ def typical(size: Extent) -> int:
     if isinstance(size, Size):
         return evaluate(size, dict.fromkeys(size.symbols, TYPICAL))
     return size
-
-
-def _home(node: Node) -> Home | None:
-    """Where a leaf's bytes are; None for what is computed."""
-    if node.op is CONSTANT:
-        return Home.CONSTANT
-    if node.op is None:
-        return Home.STATE if node.params.get("state") else Home.INPUT
-    return None

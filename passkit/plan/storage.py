@@ -8,11 +8,11 @@ from enum import Enum
 from attrs import frozen
 
 from passkit.graph.graph import Annotation, Graph
-from passkit.graph.node import Entry, Node
+from passkit.graph.node import CONSTANT, Entry, Node
 from passkit.graph.op import FInplaceIdentity, FInplaceOption, FInplaceRows, OpPattern
 from passkit.values.size import ALIGN, Extent, laid_out
 
-__all__ = ["ALIGN", "Copy", "Home", "Storage", "StoragePlan", "identities", "sharing"]
+__all__ = ["ALIGN", "Copy", "Home", "Storage", "StoragePlan", "identities", "leaves", "sharing"]
 
 
 class Home(Enum):
@@ -34,6 +34,13 @@ class Storage:
 
     def __str__(self) -> str:
         return f"{self.home.value} {self.index}"
+
+
+def leaves(graph: Graph) -> dict[Node, Storage]:
+    """The buffers of what is not computed: inputs, state variables and constants."""
+    constants = [n for n in graph.nodes if n.op is CONSTANT]
+    homes = {Home.INPUT: graph.inputs, Home.STATE: graph.states, Home.CONSTANT: constants}
+    return {n: Storage(home, k) for home, nodes in homes.items() for k, n in enumerate(nodes)}
 
 
 @frozen
