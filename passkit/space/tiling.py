@@ -8,7 +8,7 @@ from math import gcd
 from passkit.ast.stage import Place
 from passkit.plan.target import Target
 from passkit.space.layout import Layout
-from passkit.space.space import Axis, Space
+from passkit.space.space import Axis, Space, folding_of
 from passkit.space.turning import block_axis, narrow_axis, rows_of, tile_of
 from passkit.space.unroll import RESULTS, small_taps
 from passkit.splits.split import Split, SplitKind, rows_with
@@ -39,9 +39,12 @@ class Composition(Enum):
     PHASED = "phased"
 
 
-COLUMNS, PAGE = 512, 1024
-"""Lanes of a tile that folds columns; of chunks of long columns, which are read from memory, a page
-of floats, so that it is read in its order."""
+COLUMNS = 512
+"""Lanes of a tile that folds columns."""
+PAGE, WIDEST, MANY = 1024, 4096, 32
+"""Lanes of a tile that folds chunks of long columns: a page of floats at least, as memory is read
+in its order then; four pages of sums at most, which stay in a core's first cache; and how many
+tiles there should be before they are wider than a page. Reading whole rows is a fifth faster."""
 REGISTERS = 64
 """The longest row whose values stay in registers."""
 PAIRED, BUNDLED = 64, 25
@@ -69,8 +72,8 @@ def _sizes(
         case Composition.ROW:
             return rows_with(target.tile, numel(a.steps for a in space.reduced)), None
         case Composition.COLUMN:
-            most = PAGE if space.axes[0].counting and target.lanes > 1 else COLUMNS
-            return 1, _width(last.extent, most)
+            chunked = space.axes[0].counting and target.lanes > 1
+            return 1, _width(last.extent, _columns(layout) if chunked else COLUMNS)
         case Composition.NARROW:
             assert isinstance(last.extent, int)
             rows = rows_of(target.tile // 2, last.extent)
@@ -157,6 +160,18 @@ def row_place(layout: Layout, composition: Composition, target: Target) -> Place
     length = space.axes[-1].extent
     few = isinstance(length, int) and length <= REGISTERS
     return Place.LANES if few and is_short(space, target) else None
+
+
+def _columns(layout: Layout) -> int:
+    """The lanes of a tile that folds chunks of columns."""
+    chunks, columns = layout.space.axes[0].extent, layout.space.axes[-1].extent
+    folds = sum(folding_of(n) is not None for n in layout.graph.nodes)
+    most = max(PAGE, WIDEST >> (folds - 1).bit_length())
+    if not isinstance(chunks, int) or not isinstance(columns, int):
+        return min(most, 2 * PAGE)
+    while most > PAGE and chunks * -(-columns // most) < MANY:
+        most //= 2
+    return most
 
 
 def _width(extent: Extent, most: int) -> int:
