@@ -175,6 +175,8 @@ class Graph:
                 f"the inputs are {', '.join(n.label for n in self.inputs)}, not "
                 f"{', '.join(n.label for n in order)}"
             )
+        if tuple(order) == self.inputs:
+            return self
         out = self._annotated(self.attrs)
         out.__dict__["inputs"] = tuple(order)
         for name in ("key", "names"):  # which tell what is fed by its place
@@ -185,19 +187,24 @@ class Graph:
         """This graph with its inputs in the order that they have in the one it was made of.
 
         New ones come last. So a call that gives arrays in a row means the same ones. ``moved`` may
-        tell which node stands for an input of that graph; else it is that node, or has its name.
+        tell which node stands for an input of that graph; else it is that node, or, where that is
+        gone, the one of its name.
         """
         if self.inputs == before.inputs:
             return self
+        present = set(self.inputs)
         repeated = Counter(n.name for n in before.inputs)
         place: dict[Node | str, int] = {}
         for k, node in enumerate(before.inputs):
-            place[moved.get(node, node)] = k
-            if repeated[node.name] == 1:
+            same = moved.get(node, node)
+            if same in present:
+                place[same] = k
+            elif repeated[node.name] == 1:
                 place[node.name] = k
-        last = len(place)
-        order = sorted(self.inputs, key=lambda n: place.get(n, place.get(n.name, last)))
-        return self if order == [*self.inputs] else self.with_inputs(order)
+        last = len(before.inputs)
+        return self.with_inputs(
+            sorted(self.inputs, key=lambda n: place.get(n, place.get(n.name, last)))
+        )
 
     def without_attrs(self, keep: Iterable[str] = ()) -> Graph:
         """This graph with only the annotations in ``keep``."""

@@ -114,10 +114,7 @@ class Jit:
 def _ordered(graph: Graph, names: list[str]) -> Graph:
     """The graph with its inputs in the order of the arguments."""
     position = {name: k for k, name in enumerate(names)}
-    ordered = tuple(sorted(graph.inputs, key=lambda n: position[n.name]))
-    if ordered != graph.inputs:
-        graph = graph.with_inputs(ordered)
-    return graph
+    return graph.with_inputs(sorted(graph.inputs, key=lambda n: position[n.name]))
 
 
 def _leaves(arguments: dict[str, Any]) -> list[tuple[str, Any]]:

@@ -141,10 +141,8 @@ class _Reader(ValueReader):
         at = path(where, "arg_nodes")
         named = dict.fromkeys(nodes[self.index(k, len(nodes), at)] for k in given)
         inputs = set(graph.inputs)
-        order = tuple(n for n in named if n in inputs)
-        if order == graph.inputs or len(order) < len(graph.inputs):
-            return graph
-        return graph.with_inputs(order)
+        order = [n for n in named if n in inputs]
+        return graph.with_inputs(order) if len(order) == len(inputs) else graph
 
     def attrs(self, data: dict[str, Any], where: str) -> dict[str, Any]:
         """Graph attributes: ``[type, value]`` each; types that are not known are left out."""

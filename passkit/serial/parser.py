@@ -62,9 +62,7 @@ class _Parser(ValueParser):
         self.end()
         made = Graph(outputs, self.scope.updates)
         fed = set(made.inputs)
-        order = tuple(n for n in self.scope.nodes.values() if n in fed)
-        if order != made.inputs:
-            made = made.with_inputs(order)
+        made = made.with_inputs([n for n in self.scope.nodes.values() if n in fed])
         self.scope = outer
         self.depth -= 1
         return made

@@ -342,10 +342,17 @@ def test_inputs_of_a_pass_come_last() -> None:
     def scaled(graph: pk.Graph) -> pk.Graph:
         return pk.Graph([pk.var("z", (2,)) * graph.outputs[0]])
 
+    @register_pass("TestAlike", changes_graph=True)
+    def alike(graph: pk.Graph) -> pk.Graph:
+        return pk.Graph([pk.var("x", (2,)) * graph.outputs[0]])
+
     x, y, w = (pk.var(name, (2,)) for name in "xyw")
     graph = pk.Graph([w + (y - x)]).with_inputs([x.node, y.node, w.node])
 
     assert [n.name for n in pk.ApplyPasses(graph, scaled).inputs] == ["x", "y", "w", "z"]
+    made = pk.ApplyPasses(graph, alike)
+    assert [made.names[n] for n in made.inputs] == ["x", "y", "w", "x_1"]
+    assert made.inputs[0] is x.node
     assert [n.name for n in pk.Graph([y - x]).fed_as(graph).inputs] == ["x", "y"]
 
 
