@@ -41,10 +41,10 @@ class Composition(Enum):
 
 COLUMNS = 512
 """Lanes of a tile that folds columns."""
-PAGE, WIDEST, MANY = 1024, 4096, 32
-"""Lanes of a tile that folds chunks of long columns: a page of floats at least, as memory is read
-in its order then; four pages of sums at most, which stay in a core's first cache; and how many
-tiles there should be before they are wider than a page. Reading whole rows is a fifth faster."""
+PAGE, SUMS_NBYTES, MANY = 1024, 1 << 14, 32
+"""Of a tile that folds chunks of long columns: lanes at least, a page of floats, as memory is read
+in its order then; bytes of sums at most, which stay in a core's first cache; and how many tiles
+there should be before they are wider than a page. Reading whole rows is a fifth faster."""
 REGISTERS = 64
 """The longest row whose values stay in registers."""
 PAIRED, BUNDLED = 64, 25
@@ -165,8 +165,9 @@ def row_place(layout: Layout, composition: Composition, target: Target) -> Place
 def _columns(layout: Layout) -> int:
     """The lanes of a tile that folds chunks of columns."""
     chunks, columns = layout.space.axes[0].extent, layout.space.axes[-1].extent
-    folds = sum(folding_of(n) is not None for n in layout.graph.nodes)
-    most = max(PAGE, WIDEST >> (folds - 1).bit_length())
+    folds = [n for n in layout.graph.nodes if folding_of(n) is not None]
+    nbytes = sum(layout.graph.dtype(e).nbytes for n in folds for e in n.entries)
+    most = max(PAGE, 1 << max(1, SUMS_NBYTES // nbytes).bit_length() - 1)
     if not isinstance(chunks, int) or not isinstance(columns, int):
         return min(most, 2 * PAGE)
     while most > PAGE and chunks * -(-columns // most) < MANY:

@@ -170,18 +170,19 @@ def test_how_long_columns_are_read(value: str, turns: list[str], asked: int) -> 
     assert partial.source.count("prefetch(") == asked
 
 
-@pytest.mark.parametrize("shape, results, width, tiles", [
-    ("8192, 2048", "reduce_sum(x, axis=0)", 2048, 64),  # all of a row
-    ("4096, 9000", "reduce_sum(x, axis=0)", 4096, 96),
-    ("1024, 4096", "reduce_sum(x, axis=0)", 1024, 32),  # tiles enough for many threads
-    ("4096, 4096", "reduce_sum(x, axis=0), reduce_max(x, axis=0)", 2048, 64),  # room for both
-    ("n, 4096", "reduce_sum(x, axis=0)", 2048, None),
+@pytest.mark.parametrize("given, results, width, tiles", [
+    ("f32[8192, 2048]", "reduce_sum(x, axis=0)", 2048, 64),  # all of a row
+    ("f32[4096, 9000]", "reduce_sum(x, axis=0)", 4096, 96),
+    ("f64[4096, 9000]", "reduce_sum(x, axis=0)", 2048, 160),  # as many bytes
+    ("f32[1024, 4096]", "reduce_sum(x, axis=0)", 1024, 32),  # tiles enough for many threads
+    ("f32[4096, 4096]", "reduce_sum(x, axis=0), reduce_max(x, axis=0)", 2048, 64),  # for both
+    ("f32[n, 4096]", "reduce_sum(x, axis=0)", 2048, None),
 ])
 def test_how_much_of_a_row_a_tile_reads(
-    shape: str, results: str, width: int, tiles: int | None
+    given: str, results: str, width: int, tiles: int | None
 ) -> None:
     """As much as a core's first cache has sums of, if there are tiles enough; to the same bits."""
-    graph = pk.parse(f"x: f32[{shape}]; return {results}")
+    graph = pk.parse(f"x: {given}; return {results}")
     partial = next(k for k in pk.compile(graph).kernels if k.name.startswith("partial"))
 
     assert f"low + {width} <" in partial.source or f"* {width};" in partial.source
