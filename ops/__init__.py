@@ -13,7 +13,9 @@ from passkit.graph.op import get_op, list_ops, register_later
 from passkit.ops import elementwise, linalg, movement, nn, reduce, slicing, state
 from passkit.ops.slicing import split
 
-register_later(*(f"{__name__}.{m.name}" for m in iter_modules(__path__)))
+# By the name that they are registered under, also where a checkout's root finds `ops` by itself.
+HOME = "passkit.ops"
+register_later(*(f"{HOME}.{m.name}" for m in iter_modules(__path__)))
 
 FUNCTIONS = {
     **dict.fromkeys(["unstack", "array_split", "broadcast_arrays", "meshgrid"], "shaping"),
@@ -26,7 +28,7 @@ __all__ = ["elementwise", "linalg", "movement", "nn", "reduce", "slicing", "spli
 
 def __getattr__(name: str) -> Any:
     if name in FUNCTIONS:
-        return getattr(import_module(f"{__name__}.{FUNCTIONS[name]}"), name)
+        return getattr(import_module(f"{HOME}.{FUNCTIONS[name]}"), name)
     try:
         return get_op(name)
     except RegistryError as error:

@@ -135,3 +135,12 @@ def test_import_is_light() -> None:
 
     heavy = {"pulp", "highspy", "rich", "graphviz", "pycuda", "pyopencl", "tensorflow", "torch"}
     assert loaded & (heavy | {"scipy", "google"}) == set()
+
+
+@pytest.mark.parametrize("first", ["import ops", "import passkit, ops"])
+def test_the_folder_of_operators_is_passkits(first: str) -> None:
+    """At a checkout's root Python finds it by itself: each operator is registered once."""
+    show = "import passkit as pk; print(len(pk.list_ops()), pk.ops.cholesky.place)"
+
+    found, wanted = (run(sys.executable, "-c", c, cwd=ROOT) for c in (f"{first}; {show}", show))
+    assert found == wanted
