@@ -144,3 +144,15 @@ def test_the_folder_of_operators_is_passkits(first: str) -> None:
 
     found, wanted = (run(sys.executable, "-c", c, cwd=ROOT) for c in (f"{first}; {show}", show))
     assert found == wanted
+
+
+def test_the_metadata_of_the_wheel(wheel: Path) -> None:
+    """The wheel has an SPDX licence expression, the README, and a classifier for each Python."""
+    with zipfile.ZipFile(wheel) as files:
+        (name,) = (n for n in files.namelist() if n.endswith("/METADATA"))
+        metadata = files.read(name).decode()
+
+    assert "License-Expression: Apache-2.0\n" in metadata
+    for minor in (11, 12, 13):
+        assert f"Classifier: Programming Language :: Python :: 3.{minor}\n" in metadata
+    assert "# passkit\n" in metadata
