@@ -19,7 +19,7 @@ from passkit.graph.node import CONSTANT, Entry, Node
 from passkit.graph.op import OpPattern, get_op, register_op
 from passkit.ops.pointwise import elementwise
 from passkit.ops.rules import alias, is_scalar, scalar, take, unchanged
-from passkit.values.dtype import DType, bool_, dtype_of, float32
+from passkit.values.dtype import DType, bool_, dtype_of, float32, is_lossless
 from passkit.values.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -75,11 +75,14 @@ def _simplify_div(node: Node, x: Entry, y: Entry) -> Entry | None:
 
 
 def _simplify_pow(node: Node, x: Entry, y: Entry) -> Entry | None:
-    """``x**1 -> x``, ``x**2 -> x*x``, ``x**-1 -> 1/x``: correctly rounded, as pow need not be."""
-    if unchanged(node, x) is None:
+    """``x**1 -> x``, ``x**2 -> x*x``, ``x**-1 -> 1/x``: correctly rounded, as pow need not be.
+
+    Not ``x**0.5 -> sqrt(x)``, which differs at -inf and -0; and integers have no reciprocal.
+    """
+    if x.dtype is None or unchanged(node, x) is None:
         return None
     for value, name in ((1, "identity"), (2, "square"), (-1, "reciprocal")):
-        if is_scalar(y, value):
+        if is_scalar(y, value) and (value > 0 or x.dtype.is_float):
             return get_op(name)(x)  # type: ignore[no-any-return]
     return None
 
@@ -115,19 +118,26 @@ def _simplify_where(node: Node, condition: Entry, x: Entry, y: Entry) -> Entry |
 
 
 def _simplify_cast(node: Node) -> Entry | None:
-    """A cast to the same dtype goes, and one after a cast that loses nothing reads its input."""
+    """Remove a cast to the same dtype, and merge a cast with one before it that loses nothing.
+
+    An integer that becomes an integer wraps, and a float that becomes one saturates. So an integer
+    may skip a float on its way to another integer type only where that holds all its values:
+    ``cast(cast(x: int8, "float32"), "uint8")`` is 0 for -1, and ``cast(x, "uint8")`` is 255.
+    """
     x = node.inputs[0]
-    if x.dtype is node.entries[0].dtype:
-        return x if x.dtype is not None else None
+    target = node.entries[0].dtype
+    if x.dtype is target:
+        return x if target is not None else None
     if x.node.op is not node.op:
         return None
     first = x.node.inputs[0]
-    if first.dtype is None or x.dtype is None:
+    if first.dtype is None or x.dtype is None or target is None:
         return None
-    lossless = np.can_cast(first.dtype.numpy, x.dtype.numpy, "safe")
-    wanted = dtype_of(node.params["dtype"])
-    if lossless and (first.dtype is wanted or first.dtype.kind == x.dtype.kind):
-        return convert(first, wanted)
+    if not is_lossless(first.dtype, x.dtype):
+        return None
+    wraps_or_saturates_alike = first.dtype.is_float == x.dtype.is_float or not target.is_integer
+    if wraps_or_saturates_alike or is_lossless(first.dtype, target):
+        return convert(first, target)
     return None
 
 

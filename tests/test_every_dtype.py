@@ -99,9 +99,15 @@ def test_functions_of_16_bits(dtype: str) -> None:
 
 
 def test_all_casts(rng: Any) -> None:
-    """Between all pairs: integers wrap, floats out of range saturate, NaN is 0, 0.3 is true."""
+    """Between all pairs: integers wrap, floats out of range saturate, NaN is 0, 0.3 is true.
+
+    An integer that becomes a float and an integer again is rounded and saturates.
+    """
     inputs = {d: pk.var(f"x_{d}", ("n",), d) for d in REAL}
     made = {f"{a} {b}": ops.cast(x, b) for a, x in inputs.items() for b in REAL if a != b}
+    for a, b in [("int64", "float64"), ("uint64", "float64"), ("int32", "float32")]:
+        made[f"{a} {b} {a}"] = ops.cast(ops.cast(inputs[a], b), a)
+    made["int8 float32 uint8"] = ops.cast(ops.cast(inputs["int8"], "float32"), "uint8")
 
     check(made, {f"x_{d}": drawn(rng, d, (1500,)) for d in REAL})
 

@@ -151,6 +151,45 @@ def is_narrow(dtype: DType) -> bool:
     return dtype.is_float and dtype.nbytes == 2
 
 
+_FLOAT_FORMATS = {
+    "float16": (11, 16, -24),
+    "bfloat16": (8, 128, -133),
+    "float32": (24, 128, -149),
+    "float64": (53, 1024, -1074),
+}
+"""For each float type: the bits of its significand, the power of two that its finite values stay
+below, and the power of two that divides all of them. Source: IEEE 754-2019, table 3.5; bfloat16 has
+the exponents of float32."""
+
+
+def is_lossless(source: DType, target: DType) -> bool:
+    """Whether every value of ``source`` is a value of ``target``, NaN and infinities included.
+
+    This is stricter than ``numpy.can_cast(source, target, "safe")``, which calls the conversion of
+    int64 to float64 safe although 2**53 + 1 is rounded. Complex types hold only themselves.
+    """
+    if source is target:
+        return True
+    if "c" in (source.kind, target.kind) or target.kind == "b":
+        return False
+    if source.is_float:
+        if not target.is_float:
+            return False
+        (digits, top, step), (most, limit, finest) = (
+            _FLOAT_FORMATS[d.name] for d in (source, target)
+        )
+        return digits <= most and top <= limit and step >= finest
+    if target.is_float:
+        return _magnitude_bits(source) <= _FLOAT_FORMATS[target.name][0]
+    signs_fit = source.kind != "i" or target.kind == "i"
+    return signs_fit and _magnitude_bits(source) <= _magnitude_bits(target)
+
+
+def _magnitude_bits(dtype: DType) -> int:
+    """The bits of an integer or bool type without its sign."""
+    return 1 if dtype.kind == "b" else 8 * dtype.nbytes - (dtype.kind == "i")
+
+
 def weak_scalar(value: Any, like: DType) -> DType:
     """The type that an operation between an array of ``like`` and a Python scalar has.
 

@@ -12,6 +12,7 @@ import pytest
 
 import passkit as pk
 from passkit.graph.op import FCodeGen, FSimplify
+from passkit.values.dtype import dtype_of
 from tests.ops.harness import TARGETS, TRANSCENDENTAL, Case, case, check, exact_in_double
 
 erf = np.vectorize(math.erf, otypes=[np.float64])
@@ -291,6 +292,14 @@ EXACT: list[tuple[Any, str]] = [
     (pk.ops.cast(pk.ops.cast(x, "float64"), "float32"), "x"),
     (pk.ops.cast(pk.ops.cast(x, "float16"), "float32"), "kept"),
     (pk.ops.cast(pk.ops.cast(i, "float64"), "int8"), "kept"),
+    (pk.ops.cast(pk.ops.cast(i, "int8"), "int32"), "kept"),
+    (pk.ops.cast(pk.ops.cast(i, "float64"), "int32"), "i"),
+    (pk.ops.cast(pk.ops.cast(i, "float64"), "int64"), "cast"),
+    (pk.ops.cast(pk.ops.cast(i, "float32"), "int32"), "kept"),
+    (pk.ops.cast(pk.ops.cast(pk.var("v", (3,), "int64"), "float64"), "int64"), "kept"),
+    (pk.ops.cast(pk.ops.cast(pk.var("v", (3,), "uint64"), "float64"), "uint64"), "kept"),
+    (pk.ops.cast(pk.ops.cast(pk.var("v", (3,), "int8"), "float32"), "uint8"), "kept"),
+    (i ** np.array(-1, np.int32), "kept"),
     (pk.ops.identity(x), "x"),
 ]
 
@@ -301,3 +310,49 @@ def test_only_exact_algebra(k: int) -> None:
     entry, wanted = EXACT[k]
 
     assert simplified(entry) == wanted
+
+
+REAL = [
+    "bool",
+    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+]
+
+
+def all_values(name: str) -> Any:
+    """All values of a type of 8 or 16 bits; of wider ones those next to limits of other types."""
+    kind = dtype_of(name).numpy
+    if name == "bool":
+        return np.array([False, True])
+    if kind.itemsize <= 2:
+        raw = np.arange(256**kind.itemsize, dtype=f"u{kind.itemsize}")
+        return raw.view(kind)
+    if kind.kind in "iu":
+        low, high = int(np.iinfo(kind).min), int(np.iinfo(kind).max)
+        steps = [0, 1, 2, 3, *(2**k for k in (8, 11, 24, 32, 53))]
+        signs = (1, -1)
+        near = {s * 2**k + t * u for k in range(65) for u in steps for s in signs for t in signs}
+        return np.array(sorted(v for v in near if low <= v <= high), kind)
+    with np.errstate(over="ignore"):
+        powers = np.array([s * 2.0**k for k in range(-151, 130) for s in (1, -1)]).astype(kind)
+    ends = [np.nan, inf, -inf, 0.0, -0.0, np.finfo(kind).max, np.finfo(kind).smallest_subnormal]
+    wide = np.concatenate([powers, np.array(ends, kind)])
+    return np.concatenate([wide, *(np.nextafter(wide, kind.type(s * inf)) for s in (1, -1))])
+
+
+@pytest.mark.parametrize("source", REAL)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_simplified_casts_keep_every_bit(source: str) -> None:
+    """Two casts in a row give the same values after Simplify, through all pairs of types."""
+    values = all_values(source)
+    v = pk.var("v", (None,), source)
+    chains = list(product(REAL, repeat=2))
+    graph = pk.Graph([pk.ops.cast(pk.ops.cast(v, a), b) for a, b in chains])
+    rewritten = pk.interpret(pk.ApplyPasses(graph, ["Simplify"]), {"v": values})
+    for chain, a, b in zip(chains, rewritten, pk.interpret(graph, {"v": values}), strict=True):
+        assert a.dtype == b.dtype
+        nan = (a != a) & (b != b)
+        assert (nan | (a.view(f"u{a.itemsize}") == b.view(f"u{b.itemsize}"))).all(), chain

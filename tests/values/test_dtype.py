@@ -5,12 +5,13 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from passkit.errors import DTypeError
 from passkit.values import dtype as dt
-from passkit.values.dtype import dtype_of, promote, weak_scalar
+from passkit.values.dtype import dtype_of, is_lossless, promote, weak_scalar
 
 
 @pytest.mark.parametrize("what", [
@@ -57,6 +58,57 @@ def test_bfloat16_promotes_as_float16_does() -> None:
     assert [weak_scalar(v, b) for v in (True, 2, 0.5)] == [b, b, b]
     assert weak_scalar(1j, b) is dt.complex64
     assert weak_scalar(np.float32(1), b) is dt.float32
+
+
+def exact_values(name: str) -> set[int | float]:
+    """Values of a type that other types may lack, as exact Python numbers."""
+    kind = dtype_of(name).numpy
+    if name == "bool":
+        return {0, 1}
+    if kind.kind in "iu":
+        low, high = int(np.iinfo(kind).min), int(np.iinfo(kind).max)
+        near = {sign * 2**k + step for k in range(65) for step in (-1, 0, 1) for sign in (1, -1)}
+        return {v for v in near if low <= v <= high}
+    numbers = ml_dtypes.finfo(kind)
+    odd = [1 + numbers.eps, 0.5, numbers.max, numbers.tiny, numbers.smallest_subnormal, np.inf]
+    return {float(v) for v in odd}
+
+
+REAL = [
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+]
+
+
+@pytest.mark.parametrize("source", REAL)
+def test_lossless_conversions_keep_every_value(source: str) -> None:
+    """A conversion is lossless exactly where no value of the type changes, compared as numbers."""
+    values = sorted(exact_values(source))
+    array = np.array(values, dtype_of(source).numpy)
+    for target in REAL:
+        with np.errstate(all="ignore"):
+            there = array.astype(dtype_of(target).numpy)
+        wide = there.astype(np.float64) if dtype_of(target).is_float else there
+        kept = [int(v) if isinstance(v, bool) else v for v in wide.tolist()] == values
+        assert is_lossless(dtype_of(source), dtype_of(target)) is kept, target
+
+
+def test_complex_types_hold_only_themselves() -> None:
+    """No conversion from or to a complex type counts as lossless but that to the same type."""
+    assert is_lossless(dt.complex64, dt.complex64)
+    assert not is_lossless(dt.float32, dt.complex64)
+    assert not is_lossless(dt.complex64, dt.complex128)
 
 
 @pytest.mark.parametrize("value, like, wanted", [
