@@ -11,6 +11,7 @@ from passkit.errors import ShapeError
 from passkit.graph.infer import agree, demand, same_dtype_rule, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, Op, OpPattern, register_op
+from passkit.ops.concat_kernel import concat_kernel
 from passkit.ops.rules import (
     alias,
     axes_of,
@@ -324,7 +325,7 @@ def _concat_shape(node: Node, *shapes: Shape) -> Shape:
 
 
 def _concat_element(node: Node, index: Index, *readers: Reader) -> Expr:
-    """A binary search for the input that holds the element; arms are lazy."""
+    """Select the input that holds the element by a binary search; only its branch is evaluated."""
     axis = one_axis(node, len(index), node.params["axis"])
     starts: list[Extent] = list(accumulate((known_shape(e)[axis] for e in node.inputs), initial=0))
 
@@ -345,6 +346,7 @@ concat = movement(
 )
 concat.set_attr("FInferShape", _concat_shape)
 concat.set_attr("FElement", _concat_element)
+concat.set_attr("FKernel", concat_kernel)
 concat.set_attr("FCompute", lambda node, *x: np.concatenate(x, node.params["axis"]))
 concat.set_attr("FSimplify", lambda node: node.inputs[0] if len(node.inputs) == 1 else None)
 alias(concat, "concatenate")

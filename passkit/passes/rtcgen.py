@@ -118,6 +118,7 @@ def sections_of(source: str) -> tuple[str, ...]:
         "narrow.h": "columns_apart<" in source or "columns_together<" in source,
         "gather.h": "gather_at(" in source,
         "scatter.h": "scatter<" in source,
+        "concat.h": "concat_parts<" in source,
         "half.h": narrow,
         "integer.h": bool(called & WHOLE),
         "bits.h": bool(called & BITS),

@@ -12,6 +12,7 @@ from passkit.graph.op import (
     FCodeGen,
     FContract,
     FElement,
+    FKernel,
     FReduce,
     FScan,
     OpPattern,
@@ -66,6 +67,9 @@ def why_opaque(graph: Graph, node: Node, target: Target) -> str | None:
         return f"{op.name} reads or writes state"
     if TOpPattern.get(op.name) is OpPattern.OPAQUE:
         return f"the TOpPattern of {op.name} is OPAQUE"
+    own_kernel = FKernel.get(op.name)
+    if own_kernel is not None and own_kernel(node, target.dialect) is not None:
+        return f"{op.name} of {len(node.inputs)} inputs has a kernel of its own (FKernel)"
     if FContract.get(op.name) is not None or TLibraryCall.get(op.name) is not None:
         return f"a library computes {op.name}"
     if not any(t.get(op.name) for t in (FCodeGen, FElement, FReduce, FScan)):
