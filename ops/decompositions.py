@@ -58,6 +58,7 @@ def decomposition(
     op.set_attr("FGradient", RULES[name])
     op.set_attr("TOpPattern", OpPattern.OPAQUE)
     op.set_attr("TOpCost", "expensive")
+    op.set_attr("THostLibrary", "lapack")
     return op
 
 

@@ -31,11 +31,12 @@ def searching(
     params: dict[str, Any] | None = None,
     results: int = 1,
 ) -> Op:
-    """Register an operator that runs in NumPy."""
+    """Register an operator that NumPy's routines run."""
     op = register_op(name, len(inputs), results, params, doc)
     op.set_attr("FListInputNames", lambda params: inputs)
     op.set_attr("FCompute", compute)
     op.set_attr("TOpPattern", OpPattern.OPAQUE)
+    op.set_attr("THostLibrary", "numpy")
     return op
 
 

@@ -27,7 +27,7 @@ _MODULES = {
     "passkit.errors": (
         "PasskitError RegistryError GraphError ShapeError DTypeError ParseError PassError "
         "ScheduleError CodeGenError CompilerError CacheError BlocksError FeedError SettingError "
-        "ModelError MissingDependencyError"
+        "ModelError MissingDependencyError DeviceError InterpretedWarning"
     ),
     "passkit.values.size": "Size",
     "passkit.graph.op": "Op OpPattern REQUIRED register_op op_group get_op list_ops",

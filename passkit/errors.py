@@ -81,6 +81,10 @@ class MissingDependencyError(PasskitError, ImportError):
     """An optional package or program is needed and not installed; the message names it."""
 
 
+class InterpretedWarning(UserWarning):
+    """A compiled program evaluates an operator in NumPy, because no kernel computes it."""
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """A hint that offers the known name most like ``name``, or lists what there is.
 

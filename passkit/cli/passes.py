@@ -40,7 +40,7 @@ def describe(found: Pass) -> dict[str, Any]:
         "provides": list(found.provides),
         "changes_graph": found.changes_graph,
         "target_dependent": found.target_dependent,
-        "analysis": found.analysis,
+        "implied": found.implied,
         "doc": found.doc,
         "place": found.place,
     }

@@ -68,6 +68,9 @@ TOpPattern = declare("TOpPattern", OpPattern, "an OpPattern")
 TOpCost = declare("TOpCost", str, "'light' or 'expensive'")
 TOperator = declare("TOperator", str, "the Python operator or protocol this op implements")
 TLibraryCall = declare("TLibraryCall", str, "the library routine that runs it")
+THostLibrary = declare(
+    "THostLibrary", str, "the library called from Python that runs it by design: 'numpy', 'lapack'"
+)
 TStateful = declare("TStateful", bool, "True: reads or writes state, never moved or merged")
 TZeroPreserving = declare("TZeroPreserving", bool, "True: f(0) is 0")
 

@@ -1,12 +1,13 @@
 """Running passes, and enforcing what they declare.
 
-Source: NNVM's ApplyPasses, with its contract enforced: names resolve before anything runs, missing
-analyses are run, attributes of operators are checked, what was promised is verified, and what a
-change of the graph made stale is dropped.
+Source: NNVM's ApplyPasses, with its contract enforced: names resolve before anything runs, implied
+passes whose annotations are missing are run, attributes of operators are checked, what was promised
+is verified, and what a change of the graph made stale is dropped.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -20,6 +21,9 @@ from passkit.passes.base import Pass, find_pass, provider
 from passkit.passes.context import PassContext, current
 from passkit.values.collector import seldom
 
+MOST_REPEATS = 8
+"""How often one implied pass may run for one other pass, before both are said to disagree."""
+
 OWN = ("options", "timing", "shape_guards", hints.HINTED)
 """Annotations that speak of no node or entry, and so outlive any change of the graph."""
 
@@ -30,8 +34,8 @@ def ApplyPasses(  # noqa: N802  (NNVM's name, which users know)
     """The graph that ``passes``, given by name or as passes, make of ``graph`` one after another.
 
     ``options`` are those of `PassContext`; what they leave open is taken from the context in force,
-    then from what the graph was planned with. The graph given is not changed. Missing analyses
-    are run on the way.
+    then from what the graph was planned with. The graph given is not changed. Implied passes
+    (InferShape, Expand, …) are run on the way, where what they provide is needed and missing.
 
     Raises: RegistryError on an unknown pass, before any ran; SettingError on an unknown option;
     PassError when an annotation is missing that a transformation must provide, when a pass breaks
@@ -83,8 +87,9 @@ class _Run:
         return graph
 
     def ready(self, graph: Graph, wanting: Pass) -> Graph:
-        """The graph with every annotation that a pass depends on; missing analyses are run."""
+        """The graph with every annotation that a pass depends on; implied passes are run."""
         stack = [wanting]
+        runs: Counter[str] = Counter()
         while stack:
             top = stack[-1]
             missing = next((a for a in top.depends if a not in graph.attrs), None)
@@ -92,10 +97,17 @@ class _Run:
                 stack.pop()
                 if stack:
                     graph = self.one(graph, top)
+                    runs[top.name] += 1
                 continue
             source = provider(missing, top.name)
-            if source.name in self.context.disabled or not source.analysis:
+            if source.name in self.context.disabled or not source.implied:
                 raise PassError(self.way_out(top, missing, source))
+            if runs[source.name] == MOST_REPEATS:
+                raise PassError(
+                    f"{source.name} ran {MOST_REPEATS} times for {wanting.name}, and "
+                    f"{self.dropped.get(missing, 'another pass')} dropped '{missing}' each time; "
+                    f"let it preserve '{missing}'"
+                )
             if source in stack:
                 cycle = ", ".join(p.name for p in stack[stack.index(source) :])
                 raise PassError(f"passes depend on each other in a circle: {cycle}")
@@ -147,13 +159,14 @@ class _Run:
         """What a pass returned, without what its change made stale, with the options it used."""
         attrs = dict(out.attrs)
         same = out.outputs == before.outputs and out.updates == before.updates
-        if each.changes_graph and not (each.analysis and same):
+        kept = [n for n in each.preserves if not isinstance(before.attrs.get(n), Annotation)]
+        if each.changes_graph and not (each.implied and same):
             keep = {*each.provides, *each.preserves, *OWN}
             for name in [*attrs, *before.attrs]:
                 if name not in keep:
                     self.dropped[name] = each.name
             attrs = {k: v for k, v in attrs.items() if k in keep}
-        for name in OWN:
+        for name in (*OWN, *kept):
             if name in before.attrs:
                 attrs.setdefault(name, before.attrs[name])
         if each.target_dependent:

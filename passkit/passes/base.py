@@ -35,8 +35,10 @@ class Pass:
     ``body`` takes a Graph and, if it has a second parameter, the PassContext; it returns a Graph.
     ``depends`` and ``provides`` are annotations of the graph, ``depends_op`` attributes that every
     operator in it must have. A pass with ``changes_graph`` makes new nodes: annotations that it
-    neither provides nor, remapped by itself, ``preserves`` are dropped. An ``analysis`` is run for
-    whoever depends on what it provides; a ``required`` pass cannot be disabled. A
+    neither provides nor ``preserves`` are dropped; of those that it preserves it remaps each
+    `Annotation` by itself, while facts such as "expanded" are kept for it. An ``implied`` pass is
+    run for whoever depends on what it provides and does not find it: analyses, and transformations
+    that keep the meaning of a graph, such as Expand. A ``required`` pass cannot be disabled. A
     ``target_dependent`` pass binds its graph to the target.
     """
 
@@ -48,7 +50,7 @@ class Pass:
     changes_graph: bool = False
     target_dependent: bool = False
     preserves: tuple[str, ...] = field(default=(), converter=_names)
-    analysis: bool = False
+    implied: bool = False
     required: bool = False
     place: str = field(default="", repr=False)
     takes_context: bool = field(init=False, repr=False)
@@ -82,7 +84,7 @@ def register_pass(
     changes_graph: bool = False,
     target_dependent: bool = False,
     preserves: str | tuple[str, ...] = (),
-    analysis: bool = False,
+    implied: bool = False,
     required: bool = False,
 ) -> Callable[[Body], Pass]:
     """Make the decorated function the pass called ``name``; the fields are those of `Pass`.
@@ -103,7 +105,7 @@ def register_pass(
             changes_graph,
             target_dependent,
             preserves,
-            analysis,
+            implied,
             required,
             place,
         )
@@ -151,7 +153,7 @@ def providers(annotation: str) -> list[Pass]:
 
 
 def provider(annotation: str, wanted_by: str) -> Pass:
-    """The pass to run for an annotation that is not set; an analysis before others.
+    """The pass to run for an annotation that is not set; an implied one before others.
 
     Raises: PassError when no pass provides it.
     """
@@ -162,7 +164,7 @@ def provider(annotation: str, wanted_by: str) -> Pass:
             f"{wanted_by} depends on graph attribute '{annotation}', which is not set, and no pass "
             f"provides it; {nearest(annotation, known)}"
         )
-    return min(found, key=lambda p: (not p.analysis, p.name))
+    return min(found, key=lambda p: (not p.implied, p.name))
 
 
 def _files() -> list[str]:

@@ -21,9 +21,16 @@ from passkit.values.size import substitute
     "Complete",
     depends=("shape", "dtype"),
     provides="complete",
-    preserves=("shape", "shape_num_unknown", "dtype", "dtype_num_unknown"),
+    preserves=(
+        "shape",
+        "shape_num_unknown",
+        "dtype",
+        "dtype_num_unknown",
+        "functional",
+        "expanded",
+    ),
     changes_graph=True,
-    analysis=True,
+    implied=True,
 )
 def complete(graph: Graph) -> Graph:
     """Give every entry its shape and dtype; a graph whose entries have them stays as it is.

@@ -1,7 +1,8 @@
 """Expand: composites become the primitives that they are made of.
 
 A softmax written as exp, sum and division fuses with what stands before and after it; as one
-operator it would stay a wall.
+operator no kernel could compute it. So Fusion depends on "expanded", and so may a user's pass that
+reads only primitives: Expand is implied, as InferShape is.
 """
 
 from __future__ import annotations
@@ -38,12 +39,21 @@ DEPTH = 64
 """How often composites may stand within composites."""
 
 
-@register_pass("Expand", depends="complete", changes_graph=True)
+@register_pass(
+    "Expand",
+    depends="complete",
+    provides="expanded",
+    preserves="functional",
+    changes_graph=True,
+    implied=True,
+    required=True,
+)
 def expand(graph: Graph, context: PassContext) -> Graph:
     """Replace every composite by its FExpand, until none is left.
 
     With ``fusion="nnvm"`` only those that cannot run otherwise. A contraction of floats of 16 bits
-    becomes one of float32, for which there are libraries, between casts that fuse.
+    becomes one of float32, for which there are libraries, between casts that fuse. The annotation
+    "expanded" says which composites may be left: none, or those that "nnvm" keeps.
 
     y = softmax(x)    becomes    e = exp(sub(x, reduce_max(x))); y = div(e, reduce_sum(e))
 
@@ -60,13 +70,22 @@ def expand(graph: Graph, context: PassContext) -> Graph:
 
         rebuilt = graph.transform(change)
         if rebuilt.heads == graph.heads:
-            return graph
+            return graph.with_attrs(expanded=left_by(context))
         graph = rebuilt
     left = sorted({n.op.name for n in graph.nodes if n.op and is_composite(n, context.fusion)})
     raise PassError(
         f"Expand found composites after {DEPTH} rounds: {', '.join(left)}; FExpand must not "
         f"come back to its own operator"
     )
+
+
+NONE = "none"
+"""The value of "expanded" where no composite is left."""
+
+
+def left_by(context: PassContext) -> str:
+    """Which composites Expand leaves in a context, as the annotation "expanded" says it."""
+    return NONE if context.fusion != "nnvm" else f"those that {context.fusion} keeps"
 
 
 def is_composite(node: Node, fusion: str) -> bool:

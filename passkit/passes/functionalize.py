@@ -16,7 +16,9 @@ from passkit.graph.op import FExpand, TStateful
 from passkit.passes.base import register_pass
 
 
-@register_pass("Functionalize", changes_graph=True, required=True)
+@register_pass(
+    "Functionalize", provides="functional", changes_graph=True, implied=True, required=True
+)
 def functionalize(graph: Graph) -> Graph:
     """Replace writes by values; what is written last becomes an update of the graph.
 
@@ -31,7 +33,7 @@ def functionalize(graph: Graph) -> Graph:
     Raises: GraphError when what is written is not a state variable.
     """
     if not any(n.op is AS_READ or writes(n) for n in graph.nodes):
-        return graph
+        return graph.with_attrs(functional=True)
     walk = _Walk()
     position = {n: k for k, n in enumerate(graph.nodes)}
     outputs: list[Entry] = []
@@ -48,7 +50,7 @@ def functionalize(graph: Graph) -> Graph:
     for variable, value in graph.updates:
         walk.latest[variable] = walk.value.get(value, value)
     updates = [(v, e) for v, e in walk.latest.items() if e is not v.entries[0]]
-    return Graph(outputs, updates)
+    return Graph(outputs, updates).with_attrs(functional=True)
 
 
 def writes(node: Node) -> bool:

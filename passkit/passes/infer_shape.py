@@ -22,7 +22,7 @@ from passkit.values.size import Extent, Shape, Size, divide_exactly, substitute,
 Guard = tuple[Extent, Extent, str]
 
 
-@register_pass("InferShape", provides=("shape", "shape_guards", "shape_num_unknown"), analysis=True)
+@register_pass("InferShape", provides=("shape", "shape_guards", "shape_num_unknown"), implied=True)
 def infer_shape(graph: Graph) -> Graph:
     """Map each entry to its shape, None where even the rank stays unknown.
 

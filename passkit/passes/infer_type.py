@@ -37,7 +37,7 @@ CANDIDATES = tuple(
 )
 
 
-@register_pass("InferType", provides=("dtype", "dtype_num_unknown"), analysis=True)
+@register_pass("InferType", provides=("dtype", "dtype_num_unknown"), implied=True)
 def infer_type(graph: Graph) -> Graph:
     """Map each entry to its dtype, None where it stays unknown; ``dtype_num_unknown`` counts those.
 

@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 from passkit.graph.graph import Graph
 from passkit.plan.kernel import Kernel
-from passkit.runtime.program import Library, Python, Step
+from passkit.runtime.program import Library, Python, Role, Step
 from passkit.values.size import Size, evaluate, numel, symbols_of
 
 
@@ -25,12 +25,14 @@ class Counts:
     def launches(self) -> dict[str, int]:
         """How many kernels, and what else."""
         libraries = sum(isinstance(s, Library) for s in self.steps)
+        python = [s for s in self.steps if isinstance(s, Python)]
         return {
             "launches": len(self.kernels) + libraries,
             "kernels": len(self.kernels),
             "distinct_kernels": len({k.key for k in self.kernels}),
             "library_calls": libraries,
-            "python_calls": sum(isinstance(s, Python) for s in self.steps),
+            "python_calls": len(python),
+            "interpreted_calls": sum(s.role is Role.INTERPRETED for s in python),
         }
 
     def bytes(self) -> dict[str, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from contextvars import Context
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,6 +21,7 @@ from passkit.runtime.table import Table
 from passkit.values.dtype import DType
 from passkit.values.lazy import Lazy
 from passkit.values.size import Shape, evaluate, symbols_of
+from passkit.values.warning import warn_user
 
 # What makes plans is imported where it is used: a warm start finds its plan on disk.
 if TYPE_CHECKING:
@@ -138,10 +138,7 @@ class Executable:
             except CompilerError as error:
                 if "no C++ compiler" not in str(error):
                     raise
-                warnings.warn(
-                    f"passkit interprets, because no C++ compiler was found; {INSTALL_HINT}",
-                    stacklevel=4,
-                )
+                warn_user(f"passkit interprets, because no C++ compiler was found; {INSTALL_HINT}")
                 self._interpreted(graph)
         else:
             self._interpreted(graph)
@@ -161,6 +158,9 @@ class Executable:
         if self.target.name == "cpu":
             prefetch()
         program = self._plan(graph)
+        from passkit.program.host_steps import warn_of_interpreted
+
+        warn_of_interpreted(self.graph, program, self.target)
         self._ready(program.table)
         if key is not None:
             from passkit.passes.rtcgen import FLAGS, kernel_text
@@ -285,6 +285,9 @@ class Executable:
     @property
     def stats(self) -> dict[str, Any]:
         """Counts: native calls, kernels, compilations, input copies, steps by kind, and bytes.
+
+        ``python_calls`` are all steps in Python; of these, ``interpreted_calls`` evaluate an
+        operator in NumPy because it has no kernel, and compiling warned of them.
 
         Bytes are those that one run reads and writes, at the sizes last bound; ``bytes_unfused`` is
         what the operators would move one by one. They are 0 until sizes are known. Of scratch, a

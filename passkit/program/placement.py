@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-
 from passkit.errors import KernelRefusedError
 from passkit.graph.graph import Graph
 from passkit.passes.context import PassContext, current
 from passkit.program.planning import LADDER, planned
+from passkit.values.warning import warn_user
 
 
 def placed(context: PassContext, graph: Graph) -> PassContext:
@@ -44,8 +43,7 @@ def planned_or_apart(graph: Graph) -> Graph:
             if len(error.nodes) < 2 or set(error.nodes) <= set(alone) or before is graph:
                 raise
             alone += error.nodes
-            warnings.warn(
+            warn_user(
                 f"group {error.group} ({', '.join(error.nodes)}) runs unfused, because "
-                f"{str(error).split(chr(10), 1)[0].rstrip(':')}",
-                stacklevel=7,
+                f"{str(error).split(chr(10), 1)[0].rstrip(':')}"
             )

@@ -9,7 +9,7 @@ import numpy as np
 
 from passkit.graph.graph import Graph
 from passkit.graph.node import CONSTANT, Entry, Node
-from passkit.graph.op import FCompute, FContract, FRun, TLibraryCall
+from passkit.graph.op import FCompute, FContract, FRun, THostLibrary, TLibraryCall
 from passkit.plan.storage import Home, StoragePlan
 from passkit.plan.target import Target
 from passkit.runtime.interpret import concrete, derive
@@ -26,6 +26,7 @@ from passkit.runtime.program import (
     Program,
     Python,
     Ref,
+    Role,
     Step,
     constant_array,
 )
@@ -151,12 +152,20 @@ class _Assembly:
         return self.python(node)
 
     def python(self, node: Node) -> Python:
-        """What NumPy computes."""
+        """A step in Python: programs of graphs that the node holds, or NumPy."""
+        assert node.op is not None
+        if FRun.get(node.op.name) is not None and self.nested is not None:
+            role = Role.HOST
+        elif THostLibrary.get(node.op.name) is not None:
+            role = Role.LIBRARY
+        else:
+            role = Role.INTERPRETED
         return Python(
             node.label,
             python_function(node, self.nested),
             tuple(map(self.ref, node.inputs)),
             tuple(map(self.ref, node.entries)),
+            role,
         )
 
     def multiplies(self, dtype: str) -> bool:

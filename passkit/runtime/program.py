@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -134,14 +135,28 @@ class Library:
         return f"library {self.routine} {self.what}"
 
 
+class Role(Enum):
+    """Why a step runs in Python."""
+
+    HOST = "host"
+    LIBRARY = "library"
+    INTERPRETED = "interpreted"
+
+
 @frozen
 class Python:
-    """Call a Python function on arrays: an operator that has only a NumPy meaning."""
+    """Call a Python function on arrays.
+
+    ``role`` says why: HOST runs programs of the graphs that an operator holds (a loop), LIBRARY
+    calls a library's routine from Python, as the operator means it (a sort, a decomposition), and
+    INTERPRETED evaluates an operator in NumPy because it has no kernel.
+    """
 
     name: str
     function: Callable[..., Any] = field(repr=False)
     reads: tuple[Ref, ...]
     writes: tuple[Ref, ...]
+    role: Role
 
     def __str__(self) -> str:
         return f"python {self.name}"
@@ -235,7 +250,7 @@ class Program:
                 )
             case Library():
                 return step.row
-            case Python(_, function, reads, writes):
+            case Python(_, function, reads, writes, _):
                 return "python", function, [r.view for r in reads], [r.view for r in writes]
             case Copy(source, target):
                 return "copy", source.place, target.place, source.nbytes

@@ -32,8 +32,8 @@ TestFirst = note("TestFirst")
 TestSecond = note("TestSecond", depends="testfirst")
 TestOnCpu = note("TestOnCpu", target_dependent=True)
 TestLater = note("TestLater", target_dependent=True)
-TestCircle = note("TestCircle", depends="testround", analysis=True)
-TestRound = note("TestRound", depends="testcircle", analysis=True)
+TestCircle = note("TestCircle", depends="testround", implied=True)
+TestRound = note("TestRound", depends="testcircle", implied=True)
 
 
 @register_pass("TestNegate", changes_graph=True, preserves=("kept",))
@@ -386,3 +386,48 @@ def test_inputs_of_one_name_that_passes_make_anew() -> None:
     made, new = graph.rebuilt(anew)
     assert made.inputs == tuple(new[e].node for e in (other, one, two))
     assert [made.names[n] for n in made.inputs] == ["x", "x_1", "x_2"]
+
+
+def test_an_implied_transformation_runs_for_whoever_depends_on_it() -> None:
+    """A pass sees primitives and values instead of state; what a pass preserves stays known."""
+    seen: list[str] = []
+
+    @register_pass("TestReadsPrimitives", depends=("functional", "expanded"))
+    def reads(graph: pk.Graph) -> pk.Graph:
+        seen.extend(n.op.name for n in graph.nodes if n.op is not None)
+        return graph
+
+    @register_pass("TestKeepsPrimitives", changes_graph=True, preserves="expanded")
+    def keeps(graph: pk.Graph) -> pk.Graph:
+        return pk.Graph([pk.ops.neg(e) for e in graph.outputs], graph.updates)
+
+    x, s = pk.var("x", (4, 8)), pk.state("s", np.zeros((4, 8), np.float32))
+    graph = pk.Graph([pk.ops.softmax(x + s), pk.ops.assign(s, x)])
+    out = pk.ApplyPasses(graph, reads)
+
+    assert seen == ["add", "reduce_max", "sub", "exp", "reduce_sum", "div"] and out.updates
+    again = pk.ApplyPasses(out, keeps)
+    assert "expanded" in again.attrs and "functional" not in again.attrs
+
+
+def test_passes_that_undo_each_other_are_named() -> None:
+    """Two implied passes of which each drops what the other provides end with an error."""
+
+    def body(name: str) -> Any:
+        def run(graph: pk.Graph) -> pk.Graph:
+            out = pk.Graph([pk.ops.neg(e) for e in graph.outputs])
+            return out.with_attrs(**{name.lower(): True})
+
+        return run
+
+    for name in ("TestUndoOne", "TestUndoTwo"):
+        register_pass(name, provides=name.lower(), changes_graph=True, implied=True)(body(name))
+
+    @register_pass("TestNeedsBoth", depends=("testundoone", "testundotwo"))
+    def both(graph: pk.Graph) -> pk.Graph:
+        return graph
+
+    with pytest.raises(
+        pk.PassError, match="TestUndoOne ran 8 times for TestNeedsBoth, and TestUndoTwo dropped 't"
+    ):
+        pk.ApplyPasses(graph_of_exp(), both)

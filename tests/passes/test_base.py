@@ -101,7 +101,7 @@ def test_one_string_stands_for_a_tuple() -> None:
 def test_an_analysis_is_preferred_as_provider() -> None:
     """Of two providers the one that may be run for the user is named."""
     register_pass("TestAProvider", provides="test_colour")(keep)
-    analysis = register_pass("TestZProvider", provides="test_colour", analysis=True)(keep)
+    analysis = register_pass("TestZProvider", provides="test_colour", implied=True)(keep)
 
     assert len(providers("test_colour")) == 2
     assert provider("test_colour", "Painting") is analysis

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 from attrs import evolve
 
@@ -254,3 +255,28 @@ def test_what_is_copied_everywhere_reads_nothing() -> None:
     (found,) = [g for g in groups if any(n.op.name == "windows_back" for n in g.ops)]
 
     assert "reshape" not in [e.node.op.name for e in found.graph.outputs]
+
+
+COMPOSITES = """x: f32[8, 64]; g: f32[64]; b: f32[64]; w: f32[64, 64]
+    n = layer_norm(gelu(x), g, b); y = softmax(matmul(n, w)); return y, silu(y)"""
+
+
+@pytest.mark.parametrize("fusion", ["stitch", "deep", "xla", "none"])
+def test_fusion_alone_sees_composites_by_their_expansion(fusion: str) -> None:
+    """Fusion, CodeGen and RTCGen give the kernels of `compile` without its optional passes."""
+    optional = ["Simplify", "Wholes", "SumProducts", "SplitReduce"]
+    alone = pk.ApplyPasses(pk.parse(COMPOSITES), ["Fusion", "CodeGen", "RTCGen"], fusion=fusion)
+    run = pk.compile(pk.parse(COMPOSITES), fusion=fusion, disabled=optional)
+
+    assert [k.source for k in alone.attrs["kernel"].values()] == [k.source for k in run.kernels]
+    assert not pk.compile(alone).stats["python_calls"]
+    assert {d.way_out for d in pk.explain(alone) if d.code == "opaque"} <= {""}
+
+
+def test_fusion_alone_sees_state_as_values() -> None:
+    """What a graph assigns is an update before operators are fused, without Functionalize named."""
+    text = "state s: f32[4]; x: f32[4]; y = softmax(add(x, s)); return y, assign(s, add(s, x))"
+    run = pk.compile(pk.ApplyPasses(pk.parse(text), "Fusion"))
+    x = np.arange(4, dtype=np.float32)
+
+    assert [run(x=x)[1].tolist() for _ in range(2)] == [[0, 1, 2, 3], [0, 2, 4, 6]]

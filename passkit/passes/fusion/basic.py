@@ -60,7 +60,7 @@ class _Basic:
         """Why ``node`` is computed by itself, whatever its users have room for."""
         opaque = why_opaque(self.graph, node, self.context.target)
         if opaque is not None:
-            return Misfit("opaque", opaque, "set FCodeGen on the operator")
+            return Misfit("opaque", opaque.reason, opaque.way_out)
         if node in self.heads:
             return Misfit("result", "it is a result of the graph", "fusion='stitch'")
         if folding_of(node) is not None:

@@ -21,7 +21,7 @@ from passkit.graph.op import FScan, OpPattern
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.contract import group_of
 from passkit.passes.fusion.limits import Limits
-from passkit.passes.fusion.partition import Partition, why_opaque
+from passkit.passes.fusion.partition import Opaque, Partition, why_opaque
 from passkit.passes.fusion.trial import Trial
 from passkit.plan.planner import plan_group
 from passkit.selection.units import Units
@@ -91,13 +91,13 @@ class _Deep:
         self.opaque = {n: self._why_opaque(n) for n in self.nodes}
         self.why: dict[tuple[int, int], Infeasible] = {}
 
-    def _why_opaque(self, node: Node) -> str | None:
+    def _why_opaque(self, node: Node) -> Opaque | None:
         product = contract_of(node)
         if product is None:
             return why_opaque(self.graph, node, self.context.target)
         steps = 2 * guessed(product.m) * guessed(product.n) * guessed(product.k)
         if steps > LIBRARY:
-            return f"a product of {steps} steps is left to a library"
+            return Opaque(f"a product of {steps} steps is left to a library")
         return None
 
     def _needs(self, node: Node) -> set[int]:
@@ -154,7 +154,8 @@ class _Deep:
     ) -> Trial | Infeasible:
         """The trial with another unit, or why it stays outside."""
         if not self._is_open(unit):
-            return Infeasible("opaque", next(filter(None, map(self.opaque.get, self._nodes(unit)))))
+            why = next(filter(None, map(self.opaque.get, self._nodes(unit))))
+            return Infeasible("opaque", why.reason)
         if unit in taken:
             return Infeasible("taken", "it is in another group")
         found = trial.joined(self._nodes(unit))
@@ -253,11 +254,11 @@ class _Deep:
                     out.note(self.graph.names, producer, node, *self._decided(producer, node))
         return out
 
-    def _decided(self, producer: Node, consumer: Node) -> tuple[str, str]:
+    def _decided(self, producer: Node, consumer: Node) -> tuple[str, ...]:
         """What became of an edge, and why."""
         for n in (producer, consumer):
             if (why := self.opaque[n]) is not None:
-                return "opaque", why
+                return "opaque", why.reason, why.way_out
         one, another = (self.units.of[self.number[n]] for n in (producer, consumer))
         if one == another:
             return "fused", "their splits agree"

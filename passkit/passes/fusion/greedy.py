@@ -25,7 +25,7 @@ from passkit.passes.fusion.draft import (
     show,
 )
 from passkit.passes.fusion.limits import Limits
-from passkit.passes.fusion.partition import Partition, why_opaque
+from passkit.passes.fusion.partition import Opaque, Partition, why_opaque
 from passkit.passes.hints import together
 from passkit.plan.group import Decision
 from passkit.plan.schedule import is_expensive
@@ -72,7 +72,7 @@ class _Greedy:
         if opaque is not None:
             self.depth[node] = max((self.depth[n] + 1 for n in self._before(node)), default=0)
             for n in self._producers(node):
-                self.out.note(g.names, n, node, "opaque", opaque)
+                self.out.note(g.names, n, node, "opaque", opaque.reason, opaque.way_out)
             return
         self._place(node, lowest)
 
@@ -88,8 +88,9 @@ class _Greedy:
         depth = max([lowest, *(d.depth for d in near), *self._control_depth(node)])
         for n in self._producers(node):
             if n not in self.of:
-                reason = why_opaque(self.graph, n, self.target) or "it is not in a group"
-                self.out.note(self.graph.names, n, node, "opaque", reason)
+                opaque = why_opaque(self.graph, n, self.target) or Opaque("it is not in a group")
+                names = self.graph.names
+                self.out.note(names, n, node, "opaque", opaque.reason, opaque.way_out)
         mark, tried = len(self.out.log), dict[int, Misfit]()
         deepest = [d for d in near if d.depth == depth]
         for home in sorted(deepest, key=lambda d: d.reduced is None):
@@ -305,10 +306,11 @@ class _Greedy:
         for name in names:
             node = self.node_of.get(name)
             if node is None or node not in self.of:
-                why: str | None = "passes before Fusion took it away"
+                why: Opaque | None = Opaque("passes before Fusion took it away")
                 if node is not None:
                     why = why_opaque(self.graph, node, self.target)
-                self._untied(name, name, Misfit("opaque", why or "it is in no group"))
+                why = why or Opaque("it is in no group")
+                self._untied(name, name, Misfit("opaque", why.reason, why.way_out))
             elif first is None:
                 first = node
             elif self.of[node] is not self.of[first]:

@@ -75,7 +75,7 @@ def _why_not(
     for n in (node, user):
         opaque = why_opaque(graph, n, context.target)
         if opaque is not None:
-            return "opaque", opaque, "set FCodeGen on the operator"
+            return "opaque", opaque.reason, opaque.way_out
         assert n.op is not None
         if n.op.pattern > OpPattern.BROADCAST or FCodeGen.get(n.op.name) is None:
             return "pattern", f"{n.op.name} is not elementwise", "fusion='stitch'"

@@ -27,7 +27,7 @@ STITCHING = ("deep", "stitch")
 
 @register_pass(
     "Fusion",
-    depends=("complete", "shape", "dtype"),
+    depends=("functional", "expanded", "complete", "shape", "dtype"),
     provides=("subgraph", "fusion_log", "selection"),
     preserves=("shape_guards",),
     changes_graph=True,
@@ -36,8 +36,8 @@ STITCHING = ("deep", "stitch")
 def fusion(graph: Graph, context: PassContext) -> Graph:
     """Replace groups of operators by fused nodes, whose body is the group's own graph.
 
-    Every operator that has code becomes part of a fused node, if only by itself. An already fused
-    graph is opened first, so that the pass can be applied again.
+    Every operator that has code becomes part of a fused node, if only by itself; composites have
+    been expanded. An already fused graph is opened first, so that the pass can be applied again.
 
     a -> exp -> add -> y    becomes    a -> fused{exp, add} -> y
     """

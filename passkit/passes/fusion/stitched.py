@@ -110,7 +110,7 @@ def _problem(graph: Graph, made: Partition, context: PassContext) -> Infeasible 
     for n in made.groups[-1]:
         why = None if contract_of(n) else why_opaque(graph, n, context.target)
         if why is not None:
-            return Infeasible("opaque", why, n)
+            return Infeasible("opaque", why.reason, n)
     misfit = Limits(graph, context).all(made.groups[-1])
     if misfit is not None:
         return Infeasible(misfit.code, misfit.reason)

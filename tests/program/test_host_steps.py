@@ -1,0 +1,72 @@
+"""Steps that run in Python: those for want of a kernel are counted and warned of."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.runtime.loop import while_loop
+
+SUMS = pk.register_op("test_host_steps_sums", num_inputs=1)
+SUMS.set_attr("FCompute", lambda node, x: np.cumsum(x, axis=-1, dtype=x.dtype))
+SUMS.set_attr("FInferShape", lambda node, shape: shape)
+
+
+def test_a_step_without_a_kernel_is_warned_of() -> None:
+    """One warning names each operator, why it has no kernel, what to do, and the caller's line."""
+    x, z = pk.var("x", (4, 8)), pk.var("z", (3,), "complex64")
+    results = [SUMS(pk.ops.exp(x), name="sums"), pk.ops.mul(z, z, name="square")]
+    with pytest.warns(pk.InterpretedWarning) as caught:
+        run = pk.compile(results)
+
+    (warning,) = caught
+    text = str(warning.message)
+    assert "compiled for target 'cpu', 2 steps of 3 run in NumPy" in text
+    assert "'sums': test_host_steps_sums has no FCodeGen, FElement, FReduce or FScan; set" in text
+    assert "'square': kernels do not compute with complex64; compute with its real" in text
+    assert warning.filename == __file__
+    assert (run.stats["python_calls"], run.stats["interpreted_calls"]) == (2, 2)
+    (edge,) = pk.explain(run.graph, "sums")
+    assert edge.code == "opaque" and edge.way_out.startswith("set FCodeGen on test_host_steps_su")
+
+
+def test_a_library_without_this_dtype_is_warned_of() -> None:
+    """A product of whole numbers that "nnvm" keeps whole runs in NumPy: no library has one."""
+    a = pk.var("a", (3, 3), "int32")
+    reason = "'p': no library computes matmul of int32; cast it to float32, or"
+    with pytest.warns(pk.InterpretedWarning, match=reason):
+        pk.compile([pk.ops.matmul(a, a, name="p")], fusion="nnvm")
+
+
+def test_one_line_is_warned_once() -> None:
+    """Python shows a warning once for a line; so a loop that compiles is told once."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for _ in range(3):
+            pk.compile([SUMS(pk.var("x", (5,)))])
+
+    assert len(caught) == 1
+
+
+def test_python_by_design_is_no_warning() -> None:
+    """Loops, and operators with THostLibrary such as sorts, run in Python as is meant."""
+    op = pk.register_op("test_host_steps_library", num_inputs=1)
+    op.set_attr("FCompute", lambda node, x: x[..., ::-1].copy())
+    op.set_attr("FInferShape", lambda node, shape: shape)
+    op.set_attr("THostLibrary", "scipy")
+    x = pk.var("x", (4, 4))
+    value = pk.var("value_0", (4, 4))
+    doubled, small = pk.Graph([value * 2.0]), pk.Graph([pk.ops.reduce_sum(value) < 100.0])
+    rounds = while_loop(small, doubled, [x], [], "rounds")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run = pk.compile([rounds[0], pk.ops.sort(x), pk.ops.inv(x), op(x)])
+
+    assert run.stats["interpreted_calls"] == 0 and run.stats["python_calls"] == 4
+    found: list[Any] = run(x=np.eye(4, dtype=np.float32))
+    assert found[0].sum() == 128 and found[3][0, 3] == 1
+    assert {d.way_out for d in pk.explain(run.graph)} <= {""}
