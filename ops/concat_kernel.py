@@ -7,10 +7,14 @@ grows by one parameter an input in CUDA C and OpenCL C.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from passkit.graph.node import Node, known_shape
 from passkit.ops.rules import one_axis
-from passkit.plan.kernel import OwnKernel
 from passkit.values.size import Extent, numel
+
+if TYPE_CHECKING:
+    from passkit.plan.kernel import OwnKernel
 
 FUSED_INPUTS = 16
 """The most inputs of a concat that fuses with its producers and consumers."""
@@ -82,6 +86,8 @@ def concat_kernel(node: Node, dialect: str) -> OwnKernel | None:
         return None
     if 2 * count + 4 > KERNEL_PARAMETERS.get(dialect, 2 * count + 4):
         return None
+    from passkit.plan.kernel import OwnKernel  # it needs attrs, which a warm start does not load
+
     shapes = [known_shape(e) for e in node.inputs]
     axis = one_axis(node, len(shapes[0]), node.params["axis"])
     lengths: list[Extent] = [numel(s[axis:]) for s in shapes]

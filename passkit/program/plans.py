@@ -22,7 +22,7 @@ import numpy as np
 from passkit.errors import CacheError
 from passkit.graph import registry
 from passkit.graph.graph import Graph, digest
-from passkit.graph.node import CONSTANT
+from passkit.graph.node import CONSTANT, Entry, Node, var
 from passkit.library import profile
 from passkit.library.store import Snapshot, snapshot
 from passkit.runtime.native import build, launcher
@@ -35,11 +35,14 @@ from passkit.values.size import Quotient, Size
 if TYPE_CHECKING:
     from passkit.runtime.program import Program
 
-FORMAT = 4
+FORMAT = 5
 PLANNER = "passkit.passes"
 """What a process has imported that planned something, or made a `PassContext`."""
 MOST_CONSTANT_BYTES = 1 << 16
-"""Of constants that planning made; a plan names those of the graph, such as weights."""
+"""Bytes of constants that a plan file holds. It refers to those of the source graph, such as
+weights, by number, and has the expressions of larger ones that were folded from them."""
+FOLDED_BYTES = 4 << 10
+"""A plan file holds folded constants up to this size, and the expressions of larger ones."""
 _TELLING = frozenset({"target", "fusion", "numerics"})
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _INSIDE = os.path.join(_HERE, "ops")
@@ -117,13 +120,7 @@ def recall(key: str, graph: Graph, state: Mapping[str, Any]) -> Table | None:
     entries = build.recall(plan["kernels"])
     if entries is None:
         return None
-    held = _held(graph) if plan["constants"] else []
-    constants = [
-        np.frombuffer(b64decode(text), dtype_of(dtype).numpy).reshape(shape)
-        if isinstance(text, str)
-        else np.ascontiguousarray(held[text]).reshape(shape)
-        for dtype, shape, text in plan["constants"]
-    ]
+    constants = _read_constants(plan, graph)
     return Table(
         tuple((name, dtype_of(d), _read(s)) for name, d, s in plan["inputs"]),
         tuple((dtype_of(d), _read(s)) for d, s in plan["outputs"]),
@@ -144,9 +141,10 @@ def keep(
     the cache, by their keys.
     """
     table, names = program.table, [n.name for n in graph.states]
-    constants = _written(table.constants[: len(table.constants) - len(names)], source)
-    if constants is None:
+    written = _written(table.constants[: len(table.constants) - len(names)], source)
+    if written is None:
         return
+    constants, recipe = written
     rows: list[Any] = []
     units: dict[str, str] = {}
     for step, row in zip(program.steps, table.rows, strict=True):
@@ -165,7 +163,7 @@ def keep(
         "inputs": [(n, d.name, _plain(s)) for n, d, s in table.inputs],
         "outputs": [(d.name, _plain(s)) for d, s in table.outputs],
         "guards": _plain(table.guards), "slots": _plain(table.slots), "parallel": table.parallel,
-        "constants": constants,
+        "constants": constants, "recipe": recipe,
     }  # fmt: skip
     body = json.dumps(plan).encode()
     cache = open_cache()
@@ -178,23 +176,106 @@ def keep(
         pass  # the kernel cache has said so already
 
 
-def _written(constants: Sequence[Any], source: Graph) -> list[Any] | None:
-    """Constants as a plan holds them: those of the source by number, others as text.
+def _written(constants: Sequence[Any], source: Graph) -> tuple[list[Any], str | None] | None:
+    """Return how a plan file holds constants, and the recipe of those that were folded.
 
-    None where the others are too large.
+    A constant is its dtype, its shape, and either the number of a constant of ``source``, its
+    bytes as text, or ``[k]``: result k of the recipe. The recipe is a graph as JSON; its variable
+    ``c7`` is constant 7 of ``source``. None where constants that were not folded are too large.
     """
     numbers = {_bytes_of(a): k for k, a in enumerate(_held(source))}
-    found: list[Any] = []
+    rows: list[Any] = []
+    derived: list[Entry] = []
     left = MOST_CONSTANT_BYTES
-    for a in constants:
-        what: int | str | None = numbers.get(_bytes_of(a))
-        if what is None:
-            left -= a.nbytes
+    for array in constants:
+        place: int | str | list[int] | None = numbers.get(_bytes_of(array))
+        if place is None and array.nbytes > FOLDED_BYTES:
+            origin = _origin(array)
+            if origin is not None:
+                place = [len(derived)]
+                derived.append(origin)
+        if place is None:
+            left -= array.nbytes
             if left < 0:
                 return None
-            what = b64encode(a.tobytes()).decode()
-        found.append((dtype_of(a.dtype).name, a.shape, what))
-    return found
+            place = b64encode(array.tobytes()).decode()
+        rows.append((dtype_of(array.dtype).name, array.shape, place))
+    if not derived:
+        return rows, None
+    recipe = _recipe(derived, numbers)
+    return None if recipe is None else (rows, recipe)
+
+
+def _origin(array: Any) -> Entry | None:
+    """Return the entry that was folded into an array of these bytes, if one was."""
+    from passkit.passes.fold import origins
+
+    alike = [
+        (folded, entry)
+        for folded, entry in origins()
+        if folded.nbytes == array.nbytes and folded.dtype == array.dtype
+    ]
+    digest = _bytes_of(array) if alike else None
+    return next((entry for folded, entry in alike if _bytes_of(folded) == digest), None)
+
+
+def _recipe(derived: Sequence[Entry], numbers: Mapping[tuple[str, bytes], int]) -> str | None:
+    """Return the graph that computes entries from constants of the source, as JSON.
+
+    None where it has other large constants, which nothing says how to make.
+    """
+    from passkit.passes.fold import origin_of
+    from passkit.serial.json import to_json
+
+    left = MOST_CONSTANT_BYTES
+    variables: dict[int, Entry] = {}
+
+    def change(node: Node) -> Sequence[Entry] | None:
+        nonlocal left
+        if node.op is not CONSTANT:
+            return None
+        array = node.params["value"]
+        number = numbers.get(_bytes_of(array))
+        if number is not None:
+            if number not in variables:
+                variables[number] = var(f"c{number}", array.shape, dtype_of(array.dtype))
+            return [variables[number]]
+        origin = origin_of(array)
+        if origin is not None:
+            return [origin]
+        left -= array.nbytes
+        return None
+
+    graph = Graph(list(derived))
+    while True:
+        rebuilt = graph.transform(change)
+        if left < 0:
+            return None
+        if rebuilt.heads == graph.heads:
+            return to_json(graph)
+        graph, left = rebuilt, MOST_CONSTANT_BYTES
+
+
+def _read_constants(plan: Mapping[str, Any], graph: Graph) -> list[Any]:
+    """Return the arrays of a plan's constants: read, taken from the graph, or computed from it."""
+    held = _held(graph) if plan["constants"] else []
+    computed: list[Any] = []
+    if plan["recipe"] is not None:
+        from passkit.runtime.interpret import interpret  # most plans have no folded constants
+        from passkit.serial.json import from_json
+
+        recipe = from_json(plan["recipe"])
+        feeds = {n.name: held[int(n.name.removeprefix("c"))] for n in recipe.inputs}
+        computed = interpret(recipe, feeds)
+    arrays = []
+    for dtype, shape, place in plan["constants"]:
+        if isinstance(place, str):
+            array = np.frombuffer(b64decode(place), dtype_of(dtype).numpy)
+        else:
+            array = computed[place[0]] if isinstance(place, list) else held[place]
+            array = np.ascontiguousarray(array)
+        arrays.append(array.reshape(shape))
+    return arrays
 
 
 def _bytes_of(array: Any) -> tuple[str, bytes]:

@@ -101,11 +101,27 @@ def test_a_new_process_plans_nothing(folder: Path, program: dict[str, str]) -> N
     assert program is not GELU or second["heavy"] == []
 
 
-def test_large_constants_that_planning_made_are_in_no_plan(folder: Path) -> None:
-    """It would be a file for each model of the size of the model."""
+def test_constants_that_were_folded_are_computed_again(folder: Path) -> None:
+    """A plan has the expressions of large folded constants, so it stays small and still serves."""
     first = run(folder, FOLDED)
-    assert plan_files(folder) == []
-    assert run(folder, FOLDED)["bits"] == first["bits"] != run(folder, WEIGHTS)["bits"]
+    (plan,) = plan_files(folder)
+    second = run(folder, FOLDED, PASSKIT_CXX="/nonexistent")
+
+    assert plan.stat().st_size < 8 << 10 < 4 * 25600
+    assert (first["light"], second["light"]) == (False, True)
+    assert second["bits"] == first["bits"] != run(folder, WEIGHTS)["bits"]
+
+
+def test_constants_that_were_folded_twice(folder: Path) -> None:
+    """An expression reaches back to the graph's own constants, shared ones once."""
+    text = """pk.Graph((lambda w, x: [pk.ops.matmul(x, pk.ops.exp(w) * w),
+    pk.ops.matmul(x, pk.ops.transpose(pk.ops.exp(w)) - 1)])(pk.constant(
+    np.sin(np.arange(25600, dtype=np.float32)).reshape(160, 160)), pk.var("x", ("n", 160))))"""
+    first = run(folder, WEIGHTS | {"graph": text})
+    second = run(folder, WEIGHTS | {"graph": text})
+
+    assert (first["light"], second["light"]) == (False, True)
+    assert second["bits"] == first["bits"]
 
 
 DAMAGES = (lambda b: b[:-20], lambda b: b[:80] + b"9" + b[81:], lambda b: b"")
