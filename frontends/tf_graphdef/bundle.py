@@ -18,12 +18,14 @@ import numpy as np
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.crc32c import crc32c, masked
 from passkit.frontends.tf_graphdef.proto import Budget, dtype_name, parse, short, varint
+from passkit.frontends.tf_graphdef.snappy import decompressed
 from passkit.frontends.tf_graphdef.tensor import dtype_from, shape_from
 
 Array = np.ndarray[Any, Any]
 
 _MAGIC = 0xDB4775248B80FB57
 _FOOTER = 48
+_PLAIN, _SNAPPY = 0, 1
 _TRAILER = 5
 """Behind each block: how it is compressed, and a checksum."""
 _KEY_NBYTES = 400
@@ -40,7 +42,7 @@ class Bundle:
         self.prefix, self.budget = prefix, budget
         self.where = short(f"{prefix}.index")
         data = _bytes_of(Path(f"{prefix}.index"), self.where, budget)
-        entries = dict(_table(data, self.where, budget))
+        entries = dict(table_pairs(data, self.where, budget))
         if b"" not in entries:
             raise ModelError(f"{self.where} has {len(entries)} entries and no header among them")
         header = parse(entries.pop(b""), self.where, budget, "BundleHeaderProto")
@@ -150,7 +152,7 @@ def _damaged(what: str, found: int, said: int) -> ModelError:
     )
 
 
-def _table(data: bytes, where: str, budget: Budget) -> Iterator[tuple[bytes, bytes]]:
+def table_pairs(data: bytes, where: str, budget: Budget) -> Iterator[tuple[bytes, bytes]]:
     """Keys and values of a LevelDB table, in order."""
     magic = int.from_bytes(data[-8:], "little")
     if len(data) < _FOOTER or magic != _MAGIC:
@@ -169,22 +171,27 @@ def _table(data: bytes, where: str, budget: Budget) -> Iterator[tuple[bytes, byt
 def _block(
     data: bytes, begin: int, size: int, where: str, end: int, budget: Budget
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Keys and values of one block. Raises: ModelError where it is damaged, or compressed."""
+    """Keys and values of one block. Raises: ModelError where it is damaged."""
     stop = begin + size
     if size < 4 or stop + _TRAILER > end:
         raise ModelError(f"{where} has a block at {begin:,} of {size:,} bytes, and {end:,} in all")
-    if data[stop]:
-        raise ModelError(
-            f"{where} has a compressed block (kind {data[stop]}), which TensorFlow does not write "
-            f"by default; save the checkpoint again"
-        )
     said = int.from_bytes(data[stop + 1 : stop + _TRAILER], "little")
     found = crc32c(data[begin : stop + 1])
     if masked(found) != said:
         raise _damaged(f"the bytes {begin:,} to {stop:,} of {where}", found, said)
-    restarts = int.from_bytes(data[stop - 4 : stop], "little")
+    kind = data[stop]
+    if kind not in (_PLAIN, _SNAPPY):
+        raise ModelError(
+            f"{where} has a block at {begin:,} that is compressed in the way {kind}, and only "
+            f"Snappy ({_SNAPPY}) and none ({_PLAIN}) are known; save the checkpoint again"
+        )
+    at = begin
+    if kind == _SNAPPY:
+        data = decompressed(data[begin:stop], f"the block at {begin:,} of {where}", budget)
+        at, stop = 0, len(data)
+    restarts = int.from_bytes(data[max(stop - 4, 0) : stop], "little")
     last = stop - 4 - 4 * restarts
-    at, key = begin, b""
+    key = b""
     while at < last:
         shared, at = varint(data, at, last)
         fresh, at = varint(data, at, last)

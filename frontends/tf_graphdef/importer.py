@@ -10,37 +10,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 from passkit import ops
-from passkit.errors import ModelError, PasskitError, nearest
+from passkit.errors import ModelError, nearest
 from passkit.frontends.tf_graphdef.body import Body, Ref, graph_body, reference
-from passkit.frontends.tf_graphdef.inputs import Maker, input_makers
-from passkit.frontends.tf_graphdef.library import Library
-from passkit.frontends.tf_graphdef.missing import refuse_missing
+from passkit.frontends.tf_graphdef.inputs import find_inputs
 from passkit.frontends.tf_graphdef.model import Model
 from passkit.frontends.tf_graphdef.opaque import Anything, Opaque
 from passkit.frontends.tf_graphdef.proto import short
-from passkit.frontends.tf_graphdef.restoring import Restorer
-from passkit.frontends.tf_graphdef.scope import (
-    MOST_CALLED,
-    Program,
-    Scope,
-    Work,
-    names_behind,
-)
 from passkit.frontends.tf_graphdef.source import Source, read_model
+from passkit.frontends.tf_graphdef.training.tracing import Trainer
 from passkit.frontends.tf_graphdef.value import Value
 from passkit.graph.graph import Graph
-from passkit.graph.node import Entry, var
+from passkit.graph.node import Entry, state, var
 from passkit.values.lazy import Lazy
 
 if TYPE_CHECKING:
     from passkit.frontends.tf_graphdef import host
-    from passkit.frontends.tf_graphdef.training import tracing
 else:
-    tracing = Lazy("passkit.frontends.tf_graphdef.training.tracing")
     host = Lazy("passkit.frontends.tf_graphdef.host")  # few models need it
 
 Dims: TypeAlias = Sequence[int | str | None]
+
+RUN_NUMBER = "run_number"
+"""The input, or the state, that draws differ by from call to call."""
 
 
 def load(
@@ -69,63 +63,41 @@ def load(
     ``max_rounds`` bounds how far a loop is unrolled.
     ``allow_host_ops`` gives NumPy functions for operators that passkit does not have. A function
     takes the arrays; keyword-only parameters take attributes of the node.
-    ``targets`` names nodes to run for what they do, such as a train op, or none, ``()``: variables
-    are state then, what is assigned is the graph's updates, and draws are made from the input
-    ``run_number``, of which each run needs another. `Session` does all that.
+    ``targets`` names nodes to run for what they do, such as a train op, or none, ``()``: all
+    variables are state then, and draws are made from the input ``run_number``, of which each run
+    needs another. `Session` does all that.
+
+    Without ``targets`` variables are constants, but for those that what is loaded assigns. As in
+    TensorFlow these keep what a call leaves in them: they are state of the graph, which begins
+    with the checkpoint's values, and `pk.compile`'s ``state=`` shares it between signatures.
+    Operators that draw, such as `RandomUniform` of a dropout, make other draws in each call: the
+    graph counts its calls in the state variable ``run_number``, which begins at 0.
 
     Raises: ModelError on anything that is damaged, hostile or not supported.
     """
     model = read_model(source, max_nbytes, signature, tags)
     body = graph_body(model.graph, model.where, model.budget)
     hosts = host.host_ops(allow_host_ops) if allow_host_ops else {}
-    makers = input_makers(model, body, shapes or {})
-    if targets is None:
-        return _restored(model, body, _outputs(model, body, outputs), makers, max_rounds, hosts)
-    number = var("run_number", (), "int64")
-    trainer = tracing.Trainer(model, body, number, makers, max_rounds, hosts)
-    return _trained(trainer, outputs, targets)
-
-
-def _restored(
-    model: Model,
-    body: Body,
-    wanted: Sequence[tuple[str, Ref]],
-    makers: Mapping[int, Maker],
-    max_rounds: int,
-    hosts: Mapping[str, host.HostOp],
-) -> Graph:
-    """The graph of results, whose variables hold what a checkpoint has."""
-    library = Library(model.graph.library.function, model.where, model.budget)
-    most = MOST_CALLED + len(body.nodes)
-    program = Program(
-        model.where,
-        model.budget,
-        library,
-        Work(most, most, max_rounds),
-        Restorer(model, body, library).value,
-        hosts,
-        makers,
+    inputs = find_inputs(model, body, shapes or {})
+    ran = [node_number(model, body, t) for t in targets or ()]
+    heads = [] if outputs is None and ran else _outputs(model, body, outputs)
+    number = _run_number(body) if targets is None else var(RUN_NUMBER, (), "int64")
+    trainer = Trainer(
+        model, body, number, inputs.makers, max_rounds, hosts, all_state=targets is not None
     )
-    # A colon is in no variable's name.
-    program.variables.update((f"{name}:bound", v) for name, v in model.bound.items())
-    scope = Scope(program, body, names=names_behind(body, wanted))
-    try:
-        found = scope.run([ref for _, ref in wanted])
-    except PasskitError:
-        refuse_missing(program)
-        raise
-    refuse_missing(program)
-    return Graph(_entries(model, wanted, found))
+    run = trainer.trace(heads, ran, inputs.fed)
+    graph = Graph(_entries(model, heads, run.results), run.updates)
+    if number.node in graph.states:
+        graph = Graph(graph.outputs, [*graph.updates, (number.node, number + 1)])
+    return graph
 
 
-def _trained(
-    trainer: tracing.Trainer, outputs: Iterable[str] | str | None, targets: Iterable[str]
-) -> Graph:
-    """The graph of a run: results, and updates of variables."""
-    model = trainer.model
-    heads = () if outputs is None else _outputs(model, trainer.body, outputs)
-    run = trainer.trace(heads, [node_number(model, trainer.body, t) for t in targets])
-    return Graph(_entries(model, heads, run.results), run.updates)
+def _run_number(body: Body) -> Entry:
+    """A state variable that counts the calls, under a name that no node has."""
+    name = RUN_NUMBER
+    while name in body.numbers:
+        name += "_"
+    return state(name, np.int64(0))
 
 
 def _entries(

@@ -1,49 +1,95 @@
-"""The inputs of a model: placeholders become variables of the graph, or what is bound to them."""
+"""The inputs of a model: variables of the graph, or what is bound to them.
+
+Inputs are placeholders. A signature may have the results of other nodes as its inputs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
+from attrs import frozen
+
 from passkit.errors import ModelError, nearest
-from passkit.frontends.tf_graphdef.body import Body, reference
+from passkit.frontends.tf_graphdef.body import Body, Ref, reference
 from passkit.frontends.tf_graphdef.model import Model
-from passkit.frontends.tf_graphdef.opaque import Anything, Handle, Missing, Opaque, Variable
-from passkit.frontends.tf_graphdef.proto import short
-from passkit.frontends.tf_graphdef.tensor import shape_from
+from passkit.frontends.tf_graphdef.opaque import (
+    Anything,
+    Handle,
+    Missing,
+    Opaque,
+    Texts,
+    Unfed,
+    Variable,
+)
+from passkit.frontends.tf_graphdef.proto import called, short
+from passkit.frontends.tf_graphdef.tensor import NUMBERS, dtype_from, shape_from
 from passkit.frontends.tf_graphdef.value import Call, value_of
 from passkit.graph.node import var
 
 Dims: TypeAlias = Sequence[int | str | None]
 Maker: TypeAlias = Callable[[Call, Sequence[Anything]], Anything]
 
+_STRING = 7  # DT_STRING
 _RESOURCE = 20  # DT_RESOURCE
+_MOST_RESULTS = 10_000
 _PLACEHOLDERS = ("Placeholder", "PlaceholderWithDefault")
 _SCALARS_ARE_UNKNOWN_BEFORE = 24
 """Older producers wrote a scalar shape into placeholders of unknown shape."""
 
 
-def input_makers(model: Model, body: Body, shapes: Mapping[str, Dims]) -> dict[int, Maker]:
-    """For each input of the model what makes it.
+@frozen
+class Inputs:
+    """The inputs of a model.
+
+    ``makers`` make the results of placeholders when these are first needed. ``fed`` holds the
+    results of other nodes that are fed: the graph is cut there, and nothing in front of them is
+    computed.
+    """
+
+    makers: Mapping[int, Maker]
+    fed: Mapping[int, Sequence[Anything]]
+
+
+def find_inputs(model: Model, body: Body, shapes: Mapping[str, Dims]) -> Inputs:
+    """The inputs that a signature names, and the placeholders that it does not name.
 
     Raises: ModelError for a shape of what is no input, or an input that the graph does not have.
     """
-    names: dict[int, str] = {}
+    named: dict[int, str] = {}
+    cut: dict[str, Ref] = {}
     for name, text in model.inputs.items():
-        number = body.numbers.get(reference(text)[0])
+        node_name, index = reference(text)
+        number = body.numbers.get(node_name)
         if number is None:
             raise ModelError(
                 f"{model.where} has no node {short(text)}, which is its input {short(name)}"
             )
-        names[number] = name
-    given = _given(model, body, names, shapes)
+        if body.nodes[number].op in _PLACEHOLDERS or name not in model.infos:
+            named[number] = name
+        else:
+            cut[name] = (number, index)
+    given = _given(model, body, {**named, **{ref[0]: name for name, ref in cut.items()}}, shapes)
     makers: dict[int, Maker] = {}
     for number, node in enumerate(body.nodes):
         if node.name in model.bound:
             makers[number] = _bound(model.bound[node.name])
-        elif node.op == "Placeholder" or number in given or number in names:
-            makers[number] = _maker(body.producer, names.get(number), given.get(number))
-    return makers
+        elif node.op == "Placeholder" or number in given or number in named:
+            makers[number] = _maker(body.producer, named.get(number), given.get(number))
+    fed: dict[int, list[Anything]] = {}
+    for name, (number, index) in cut.items():
+        node, info = body.nodes[number], model.infos[name]
+        results = fed.setdefault(number, [])
+        if index >= _MOST_RESULTS:
+            raise ModelError(
+                f"{model.where} has the result {index} of {called(node)} as its input "
+                f"{short(name)}, and a node has fewer than {_MOST_RESULTS:,}"
+            )
+        results += [Unfed(node.name)] * (index + 1 - len(results))
+        told = info.HasField("tensor_shape")
+        shape = shape_from(info.tensor_shape, called(node)) if told else None
+        results[index] = _variable(called(node), name, info.dtype, shape, given.get(number))
+    return Inputs(makers, fed)
 
 
 def _bound(variable: Variable) -> Maker:
@@ -93,21 +139,35 @@ def _input(
     default = inputs[0] if inputs else None
     if isinstance(default, Opaque):
         return Missing(name)
-    dtype = call.dtype("dtype") if default is None else default.dtype
+    number = call.attr("dtype", "type") if default is None else NUMBERS[default.dtype.name]
     shape: Dims | None = None
     if "shape" in call.node.attr:
         shape = shape_from(call.attr("shape", "shape"), where)
     if shape == () and producer < _SCALARS_ARE_UNKNOWN_BEFORE:
         shape = None
+    return _variable(where, name, number, shape, given)
+
+
+def _variable(
+    where: str, name: str, number: int, shape: Dims | None, given: Dims | None
+) -> Anything:
+    """An input of TensorFlow's element type ``number``, of ``shape`` and the caller's ``given``.
+
+    Raises: ModelError when the two shapes contradict each other.
+    """
+    if number == _STRING:
+        return Texts(name)
+    dtype = dtype_from(number, where)
     if given is not None and shape is not None:
         fits = len(given) == len(shape) and all(
-            wanted is None or got == wanted or not isinstance(got, int)
-            for got, wanted in zip(given, shape, strict=True)
+            declared is None or got == declared or not isinstance(got, int)
+            for got, declared in zip(given, shape, strict=True)
         )
         if not fits:
             raise ModelError(f"{where} has the shape {_dims(shape)}, got {_dims(given)} in shapes=")
         given = [
-            wanted if wanted is not None else got for got, wanted in zip(given, shape, strict=True)
+            declared if declared is not None else got
+            for got, declared in zip(given, shape, strict=True)
         ]
     return value_of(var(name, shape if given is None else given, dtype))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.proto import short
-from passkit.frontends.tf_graphdef.scope import TRAINING, Program
+from passkit.frontends.tf_graphdef.scope import Program
 from passkit.frontends.tf_graphdef.table import TABLE
 
 
@@ -20,11 +20,9 @@ def refuse_missing(program: Program) -> None:
         shown.append(f"{short(op)[1:-1]} × {len(names)} ({some})")
     more = f"; and {len(found) - 50} more operators" if len(found) > 50 else ""
     total = sum(map(len, found.values()))
-    trains = program.run_number is None and any(op in TRAINING for op in found)
     raise ModelError(
         f"{program.where} has {total} node(s) of {len(found)} operator(s) that are not supported: "
         f"{'; '.join(shown)}{more}. "
-        f"{'targets= loads a model that is trained or draws; ' if trains else ''}"
         f"allow_host_ops= can give NumPy functions for them, and "
         f"outputs= ask for results before them; docs/tf_ops.md lists the {len(TABLE)} that are"
     ) from None

@@ -35,6 +35,8 @@ class Model:
     budget: Budget
     inputs: Mapping[str, str] = field(factory=dict)
     outputs: Mapping[str, str] = field(factory=dict)
+    infos: Mapping[str, Any] = field(factory=dict)
+    """The TensorInfo of each input, from a signature: element type and shape."""
     checkpoint: Checkpoint | None = None
     restore: str = ""
     """The node that restores the variables from a checkpoint."""
@@ -78,8 +80,20 @@ def calling(model: Model, function: Any, bound: Mapping[int, Variable]) -> Model
         graph=graph,
         inputs={n: f"{n}:0" for k, n in enumerate(names) if k not in bound},
         outputs=outputs,
-        bound={names[k]: variable for k, variable in bound.items()},
+        bound=distinct({names[k]: variable for k, variable in bound.items()}),
     )
+
+
+def distinct(bound: Mapping[str, Variable]) -> dict[str, Variable]:
+    """Variables of one name are numbered: state is known by its name."""
+    taken: set[str] = set()
+    for variable in bound.values():
+        name, count = variable.name, 0
+        while variable.name in taken:
+            count += 1
+            variable.name = f"{name}_{count}"
+        taken.add(variable.name)
+    return dict(bound)
 
 
 def _argument_names(function: Any) -> list[str]:

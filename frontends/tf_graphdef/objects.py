@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 from passkit.errors import ModelError
-from passkit.frontends.tf_graphdef.model import Model
+from passkit.frontends.tf_graphdef.model import Model, distinct
 from passkit.frontends.tf_graphdef.opaque import Variable
 from passkit.frontends.tf_graphdef.proto import budget_for, parse, short
 from passkit.frontends.tf_graphdef.value import Array
@@ -129,7 +129,7 @@ def _from_concrete(function: Any, max_nbytes: int | None) -> Model:
         inputs=names,
         outputs=_output_names(function),
         checkpoint=live,
-        bound=bound,
+        bound=distinct(bound),
     )
 
 

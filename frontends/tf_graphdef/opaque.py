@@ -47,6 +47,23 @@ class Strings(Opaque):
 
 
 @define(eq=False)
+class Texts(Opaque):
+    """An input of strings, which no array can hold."""
+
+    what: ClassVar[str] = (
+        "an input of strings, and passkit has arrays of numbers; choose a signature=, or outputs=, "
+        "computed from inputs of numbers"
+    )
+
+
+@define(eq=False)
+class Unfed(Opaque):
+    """A result of a node another result of which is an input."""
+
+    what: ClassVar[str] = "a result of a node that is cut off, because another result is an input"
+
+
+@define(eq=False)
 class Variable:
     """A variable of the model: its value is in the checkpoint, or was assigned."""
 

@@ -9,7 +9,7 @@ from passkit.frontends.tf_graphdef.model import Model
 from passkit.frontends.tf_graphdef.opaque import Missing, Variable
 from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.scope import MOST_CALLED, Program, Scope, Work
-from passkit.frontends.tf_graphdef.value import Value
+from passkit.frontends.tf_graphdef.value import Array, Value
 from passkit.graph.infer import show_shape
 
 
@@ -24,6 +24,17 @@ class Restorer:
     def __init__(self, model: Model, body: Body, library: Library) -> None:
         self.model, self.body, self.library = model, body, library
         self._keys: dict[str, str] | None = None
+        self._arrays: dict[str, Array] = {}
+
+    def key(self, variable: Variable) -> str | None:
+        """The name of a variable's value in the checkpoint; None where there is no value."""
+        if self.model.checkpoint is None:
+            return None
+        return (
+            variable.key
+            or self._restored().get(variable.name)
+            or self.model.checkpoint.find(variable)
+        )
 
     def value(self, variable: Variable) -> Value:
         """What the checkpoint has for a variable.
@@ -38,14 +49,16 @@ class Restorer:
                 f"convert_variables_to_constants_v2(function).graph.as_graph_def(); "
                 f"tf_graphdef.Session or targets= train it"
             )
-        key = variable.key or self._restored().get(variable.name) or model.checkpoint.find(variable)
+        key = self.key(variable)
         if key is None:
             known = [k[:200] for k in list(self._restored())[:1000]]
             raise ModelError(
                 f"{model.where} has no value for its variable {short(variable.name)}, neither by "
                 f"what restores it nor by its name; {nearest(variable.name[:200], known)}"
             )
-        array = model.checkpoint.array(key)
+        if key not in self._arrays:
+            self._arrays[key] = model.checkpoint.array(key)
+        array = self._arrays[key]
         wanted = variable.shape
         if array.dtype != variable.dtype.numpy or (wanted is not None and array.shape != wanted):
             raise ModelError(

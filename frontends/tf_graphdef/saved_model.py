@@ -156,6 +156,7 @@ def _signed(base: Model, signature: Any) -> Model:
                     f"composite ({dtype_name(info.dtype)}), and a dense tensor is needed"
                 )
     base.inputs = {k: i.name for k, i in sorted(signature.inputs.items())}
+    base.infos = dict(signature.inputs)
     base.outputs = {k: o.name for k, o in sorted(signature.outputs.items())}
     return base
 

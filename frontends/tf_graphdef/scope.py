@@ -22,6 +22,7 @@ from passkit.frontends.tf_graphdef.opaque import (
     Handle,
     Missing,
     Opaque,
+    Texts,
     Variable,
 )
 from passkit.frontends.tf_graphdef.proto import Budget, NodeDef, called, short
@@ -212,6 +213,9 @@ class Scope:
             return structure(site, inputs)
         if any(isinstance(x, Dead) for x in inputs):
             return Every(Dead(call.name))
+        for x in inputs:
+            if isinstance(x, Texts):
+                raise ModelError(f"{call.where} reads {short(x.name)}, which is {x.what}")
         supported = op in TABLE or op in program.library or op in program.hosts
         if not supported:
             place = (self.body.where, call.node.name)

@@ -14,7 +14,7 @@ from attrs import define, field, frozen
 
 from passkit.frontends.tinyflow.graphs import Graph, Write
 from passkit.frontends.tinyflow.variables import Variable
-from passkit.frontends.tinyflow.writes import newest
+from passkit.frontends.writes import newest
 from passkit.graph import graph as core
 from passkit.graph.node import AS_READ, Entry, Node, is_state
 from passkit.graph.op import get_op

@@ -15,7 +15,7 @@ from attrs import define, field
 from passkit.frontends.tf_graphdef.opaque import Anything, Handle, Variable
 from passkit.frontends.tf_graphdef.scope import Scope, read, restore_values, variable_values
 from passkit.frontends.tf_graphdef.value import Value
-from passkit.frontends.tinyflow.writes import newest
+from passkit.frontends.writes import newest
 
 Written = Mapping[Variable, tuple[int, Value | None]]
 """For a variable, the number of the last write that came before, and the value."""
@@ -29,9 +29,17 @@ class Run(Scope):
     _after: dict[int, Written] = field(factory=dict)
     """The writes that a node comes after, its own included."""
     _count: int = 0
+    _writes: bool = field(init=False)
+    """Whether any node writes a variable."""
+
+    @_writes.default
+    def _any_writes(self) -> bool:
+        return any(map(self.program.library.changes, self.body.nodes))
 
     def node(self, number: int) -> Sequence[Anything]:
         """The results of one node, which reads variables as they are for it."""
+        if not self._writes:
+            return super().node(number)
         came = self._merged(number)
         if self.program.library.changes(self.body.nodes[number]):
             return self._writing(number, came)

@@ -144,14 +144,14 @@ class Session(tinyflow.Session):
         number = node_number(self.model, self._trainer.body, name)
         return number if name == fetch else (number, index)
 
-    def _fed(self, feeds: Mapping[Any, Any]) -> tuple[list[Feed], dict[int, Value]]:
+    def _fed(self, feeds: Mapping[Any, Any]) -> tuple[list[Feed], dict[int, Sequence[Value]]]:
         """How each key is fed, and the values of the nodes that are fed.
 
         Raises: FeedError for what cannot be fed.
         """
         body = self._trainer.body
         found: list[Feed] = []
-        nodes: dict[int, Value] = {}
+        nodes: dict[int, Sequence[Value]] = {}
         for key, given in feeds.items():
             name, index = reference(key) if isinstance(key, str) else ("", 0)
             if name not in body.numbers or index:
@@ -162,7 +162,7 @@ class Session(tinyflow.Session):
                 )
             number = body.numbers[name]
             entry = self._stand_in(body.nodes[number], given)
-            nodes[number] = value_of(entry)
+            nodes[number] = (value_of(entry),)
             found.append(Feed(key, name, entry, entry, _dtype(entry), known_shape(entry)))
         return found, nodes
 

@@ -28,6 +28,7 @@ from passkit.frontends.tf_graphdef.scope import (
     Program,
     Work,
     names_behind,
+    original,
 )
 from passkit.frontends.tf_graphdef.training.running import Run
 from passkit.frontends.tf_graphdef.training.variables import States
@@ -56,7 +57,10 @@ class Trainer:
     max_rounds: int = 1000
     hosts: Mapping[str, Any] = field(factory=dict)
     is_set: Callable[[Variable], Value] | None = None
+    all_state: bool = True
+    """Whether every variable is state; else those that a run writes, and the others constants."""
     library: Library = field(init=False)
+    restorer: Restorer = field(init=False)
 
     @library.default
     def _changing(self) -> Library:
@@ -64,20 +68,43 @@ class Trainer:
         changing = ASSIGNS | APPLIES | SPARSE_APPLIES | SCATTERS
         return Library(functions, self.model.where, self.model.budget, changing)
 
+    @restorer.default
+    def _reading_the_checkpoint(self) -> Restorer:
+        model = self.model
+        plain = Library(model.graph.library.function, model.where, model.budget)
+        return Restorer(model, self.body, plain)
+
     def trace(
         self,
         wanted: Sequence[tuple[str, Ref]],
         targets: Sequence[int],
-        fed: Mapping[int, Value] | None = None,
+        fed: Mapping[int, Sequence[Anything]] | None = None,
     ) -> Traced:
         """The run that gives ``wanted`` results and runs ``targets`` for what they do.
 
-        ``fed`` nodes have values and are not computed. Raises: ModelError as `load`.
+        ``fed`` nodes have values and are not computed. Which variables a run writes is known once
+        it is traced: it is traced again while one that was taken for a constant is written.
+
+        Raises: ModelError as `load`.
         """
+        written: set[str] | None = None if self.all_state else set()
+        while True:
+            states = States(self.model, self.restorer, written)
+            traced = self._traced(states, wanted, targets, fed or {})
+            names = {v.name for v, _ in traced.updates}
+            if written is None or names <= written:
+                return traced
+            written |= names
+
+    def _traced(
+        self,
+        states: States,
+        wanted: Sequence[tuple[str, Ref]],
+        targets: Sequence[int],
+        fed: Mapping[int, Sequence[Anything]],
+    ) -> Traced:
         model, body = self.model, self.body
         most = MOST_CALLED + len(body.nodes)
-        plain = Library(model.graph.library.function, model.where, model.budget)
-        states = States(model, Restorer(model, body, plain))
         program = Program(
             model.where,
             model.budget,
@@ -90,8 +117,11 @@ class Trainer:
             run_number=self.run_number,
             is_set=self.is_set,
         )
+        for name, variable in model.bound.items():
+            program.variables[f"{name}:bound"] = variable  # no variable's name has a colon
+            variable.value = variable.saved = None
         scope = Run(program, body, names=names_behind(body, wanted))
-        scope.values.update((k, (value,)) for k, value in (fed or {}).items())
+        scope.values.update(fed)
         refs = [ref for _, ref in wanted]
         try:
             found = scope.run([*refs, *((k, 0) for k in targets)], targets=len(targets))
@@ -102,8 +132,8 @@ class Trainer:
         results = [scope.fetched(k, x) for (k, _), x in zip(refs, found, strict=False)]
         updates = []
         for variable in program.variables.values():
-            if variable.value is not None:
-                if variable.saved is None:
-                    variable.saved = states.value(variable)
-                updates.append((variable.saved.entry.node, variable.value.entry))
-        return Traced(results, [(v, e) for v, e in updates if e is not v.entries[0]])
+            if variable.value is not None and states.has(variable):
+                before = original(program, variable).entry
+                if variable.value.entry is not before:
+                    updates.append((before.node, variable.value.entry))
+        return Traced(results, updates)

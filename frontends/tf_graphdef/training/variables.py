@@ -1,4 +1,4 @@
-"""Variables of a model that is trained: state of the graph, set by what the model runs."""
+"""Variables of a model: state of the graph, set by what the model runs, or constants."""
 
 from __future__ import annotations
 
@@ -21,12 +21,27 @@ class States:
 
     model: Model
     restorer: Restorer
+    written: set[str] | None = None
+    """The names of the variables that are state; the others are constants. None: all are state."""
+
+    def has(self, variable: Variable) -> bool:
+        """Whether a variable has a value between runs.
+
+        One that the checkpoint lacks has none, where only what runs write is state: a run writes
+        it before it is read.
+        """
+        return self.written is None or self.restorer.key(variable) is not None
 
     def value(self, variable: Variable) -> Value:
-        """A variable as state: of its checkpoint's value where there is one, else unset.
+        """The value of a variable when a run begins.
 
-        Raises: ModelError for a variable whose shape or name says nothing, or that is too large.
+        State begins with the checkpoint's value where there is one, else unset.
+
+        Raises: ModelError for a variable whose shape or name says nothing, that is too large, or
+        that is a constant and has no value.
         """
+        if self.written is not None and variable.name not in self.written:
+            return self.restorer.value(variable)
         where = f"{self.model.where}: the variable {short(variable.name)}"
         if not is_name(variable.name):
             raise ModelError(f"{where} needs a name of letters, digits and _ . / > - only")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,9 @@ Entry, Header = message("BundleEntryProto"), message("BundleHeaderProto")
 WEIGHTS = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
-def block(pairs: list[tuple[bytes, bytes]], kind: int = 0) -> bytes:
+def block(
+    pairs: list[tuple[bytes, bytes]], kind: int = 0, compress: Callable[[bytes], bytes] = bytes
+) -> bytes:
     """A block of a LevelDB table; keys share what they can with the one before."""
     out, last = b"", b""
     for key, value in pairs:
@@ -28,13 +31,15 @@ def block(pairs: list[tuple[bytes, bytes]], kind: int = 0) -> bytes:
         rest = key[shared:]
         out += varint(shared) + varint(len(rest)) + varint(len(value)) + rest + value
         last = key
-    out += bytes(4) + (1).to_bytes(4, "little") + bytes([kind])
+    out = compress(out + bytes(4) + (1).to_bytes(4, "little")) + bytes([kind])
     return out + masked(crc32c(out)).to_bytes(4, "little")
 
 
-def table(pairs: list[tuple[bytes, bytes]], kind: int = 0) -> bytes:
+def table(
+    pairs: list[tuple[bytes, bytes]], kind: int = 0, compress: Callable[[bytes], bytes] = bytes
+) -> bytes:
     """A LevelDB table of one block."""
-    data = block(pairs, kind)
+    data = block(pairs, kind, compress)
     index = block([(b"\xff", varint(0) + varint(len(data) - 5))])
     handles = varint(0) + varint(0) + varint(len(data)) + varint(len(index) - 5)
     magic = (0xDB4775248B80FB57).to_bytes(8, "little")
@@ -127,7 +132,8 @@ GOOD = table([header(), (b"w", entry(WEIGHTS))])
         (b"", "'v.index' of 0 bytes is no index of a checkpoint: it ends in 0x0"),
         (GOOD[:-8] + bytes(8), f"of {len(GOOD)} bytes is no index .* it ends in 0x0"),
         (GOOD[:5] + b"?" + GOOD[6:], r"bytes 0 to \d+ of 'v.index' were changed .* 0x"),
-        (table([header()], kind=1), r"has a compressed block \(kind 1\)"),
+        (table([header()], kind=2), r"block at 0 that is compressed in the way 2, .*Snappy \(1\)"),
+        (table([header()], kind=1), "the block at 0 of 'v.index' is no Snappy block: at 1 it has "),
         (table([(b"w", b"")]), "'v.index' has 1 entries and no header"),
         (table([header(num_shards=0)]), "says that it has 0 shards"),
         (table([header(num_shards=1 << 30)]), "says that it has 1073741824 shards"),
@@ -138,6 +144,14 @@ def test_damaged_indices(put: Any, index: bytes, message: str) -> None:
     """An index is believed where its checksums and bounds hold."""
     with pytest.raises(ModelError, match=message):
         put(index, DATA)
+
+
+def test_blocks_that_snappy_compressed() -> None:
+    """TensorFlow compresses an index where it is built so; the names in it are found."""
+    bundle = Bundle(SAVED / "served" / "variables" / "variables", budget_for(1000, None))
+
+    assert list(bundle.keys) == ["a", "b", "n"]
+    assert [float(bundle.array(key)) for key in "abn"] == [0.5, 2.0, 0.0]
 
 
 def test_keys_stay_in_their_block(put: Any) -> None:

@@ -19,7 +19,8 @@ from passkit.frontends.tf_graphdef.proto import message
 
 SAVED = Path(__file__).parent / "saved"
 ROOT = SAVED.parents[3]
-CASES = sorted(p for p in SAVED.glob("*/*.npz"))
+CASES = sorted(p for p in SAVED.glob("*/*.npz") if p.parent.name != "stateful")
+STATEFUL = sorted(SAVED.glob("stateful/*.npz"))
 
 
 def case(path: Path) -> tuple[pk.Graph, dict[str, Any], dict[str, Any]]:
@@ -140,6 +141,107 @@ def test_a_function_by_its_name() -> None:
     assert [n.name for n in again.inputs] == ["x"]
     found = pk.interpret(again, {"x": feeds["in.x"]})[0]
     np.testing.assert_array_equal(found, pk.interpret(graph, {"x": feeds["in.x"]})[0])
+
+
+@pytest.mark.parametrize("path", STATEFUL, ids=lambda p: p.stem)
+def test_variables_keep_what_a_call_leaves_in_them(path: Path) -> None:
+    """A call begins where the one before ended, as in TensorFlow; each state begins anew."""
+    graph, feeds, results = case(path)
+    state: dict[str, Any] = {}
+
+    for k in range(3):
+        now = {name: array[k] for name, array in feeds.items()}
+        found = pk.interpret(graph, {n.name: now[n.name] for n in graph.inputs}, state)
+        close(graph, found, {name: array[k] for name, array in results.items()})
+    first = {n.name: feeds[n.name][0] for n in graph.inputs}
+    close(graph, pk.interpret(graph, first), {name: a[0] for name, a in results.items()})
+
+
+@pytest.mark.usefixtures("quick_kernels")
+def test_compiled_programs_keep_state_and_share_it(tmp_path: Path) -> None:
+    """An executable has its state; signatures that are given the same one see each other's."""
+    graph, feeds, results = case(SAVED / "stateful" / "train.npz")
+    exe = pk.compile(graph)
+    for k in range(3):
+        found = exe(x=feeds["x"][k])
+        close(graph, found, {name: array[k] for name, array in results.items()})
+    np.testing.assert_array_equal(exe.state["w"], found[[e.name for e in graph.outputs].index("w")])
+    assert [v.name for v, _ in graph.updates] == ["w", "b"]
+    exe.save(tmp_path / "saved")
+    again = pk.load(tmp_path / "saved")
+    np.testing.assert_array_equal(again.state["w"], exe.state["w"])
+
+    served = SAVED / "served"
+    add = pk.compile(tf_graphdef.load(served, signature="add"))
+    get = pk.compile(tf_graphdef.load(served, signature="get", targets=()), state=add.state)
+    reset = pk.compile(tf_graphdef.load(served, signature="reset"), state=add.state)
+    counts = [float(run()[0]) for run in (get, get, reset, get)]
+    steps = [float(add(step=np.float32(n))[0]) for n in (3.5, 9, 27)]
+    assert (counts, steps) == ([0.0] * 4, [3.5, 12.5, 39.5])
+    assert [float(run()[0]) for run in (get, reset, get)] == [39.5, 0.0, 0.0]
+
+
+def test_only_variables_that_are_assigned_are_state() -> None:
+    """The others are constants, which passes compute with."""
+    names = {}
+    for signature in ("count", "sometimes", "train", "peek", "reset", "drop"):
+        graph = tf_graphdef.load(SAVED / "stateful", signature=signature)
+        names[signature] = sorted(n.name for n in graph.states)
+
+    assert names["count"] == names["reset"] == ["n"]
+    assert (names["sometimes"], names["train"]) == (["b", "n"], ["b", "w"])
+    assert (names["peek"], names["drop"]) == ([], ["run_number"])
+    dense = tf_graphdef.load(SAVED / "dense")
+    assert dense.states == () and dense.updates == ()
+
+
+@pytest.mark.parametrize(("folder", "signature"), [("stateful", "drop"), ("served", "dropout")])
+def test_dropout_draws_anew_in_each_call(folder: str, signature: str) -> None:
+    """Calls are counted in state: they differ from one another, and repeat from there."""
+    graph = tf_graphdef.load(SAVED / folder, signature=signature)
+    (name,) = (n.name for n in graph.inputs)
+    x = np.ones((2, 3) if folder == "stateful" else (64, 1), np.float32)
+    state: dict[str, Any] = {}
+
+    first, second = (pk.interpret(graph, {name: x}, state)[0] for _ in range(2))
+    assert state["run_number"] == 2
+    assert set(np.unique(first)) == set(np.unique(second)) == {0.0, first.max()}
+    assert not np.array_equal(first, second)
+    again = pk.interpret(graph, {name: x}, {"run_number": np.int64(1)})[0]
+    np.testing.assert_array_equal(again, second)
+
+
+def test_a_graph_is_cut_where_a_signature_feeds_it() -> None:
+    """Strings and what parses them are not needed in front of an input; they are no input."""
+    graph = tf_graphdef.load(SAVED / "served", shapes={"x": ("n", 1)})
+    assert [(n.name, str(n.entries[0].shape)) for n in graph.inputs] == [("x", "(n, 1)")]
+    with pytest.raises(ModelError, match=r"'x' has the shape \(\?, 1\), got \(2, 3\) in shapes="):
+        tf_graphdef.load(SAVED / "served", shapes={"x": (2, 3)})
+    with pytest.raises(ModelError, match="ParseExampleV2'.* reads 'inputs', which is .* strings"):
+        tf_graphdef.load(SAVED / "served", signature="serialized")
+    with pytest.raises(ModelError, match="'add_2' needs an array.* another result is an input"):
+        tf_graphdef.load(SAVED / "served", signature="one_of_two")
+
+
+def far(saved: Any) -> None:
+    """An input that is a result beyond all that a node can have."""
+    saved.meta_graphs[0].signature_def["serving_default"].inputs["x"].name = "x:99999"
+
+
+def unknown(saved: Any) -> None:
+    """An input whose shape the signature leaves out."""
+    info = saved.meta_graphs[0].signature_def["serving_default"].inputs["x"]
+    info.ClearField("tensor_shape")
+
+
+def test_inputs_as_signatures_describe_them(tmp_path: Path) -> None:
+    """The signature says the shape of an input that is no placeholder, or that it is unknown."""
+    folder = shutil.copytree(SAVED / "served", tmp_path / "m")
+    rewritten(folder, unknown)
+    assert tf_graphdef.load(folder).inputs[0].entries[0].shape is None
+    rewritten(folder, far)
+    with pytest.raises(ModelError, match="has the result 99999 of Identity 'x' as its input"):
+        tf_graphdef.load(folder)
 
 
 @pytest.fixture

@@ -185,9 +185,156 @@ def one(tf: Any) -> None:
         keep(path, "case", {"x": value}, session.run(results, {x: value}))
 
 
+def stateful(tf: Any) -> None:
+    """Functions that leave something in variables, and three calls of each in a row."""
+    rng = np.random.default_rng(3)
+    rows = tf.TensorSpec((2, 3), name="x")
+
+    class Module(tf.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.n = tf.Variable(0.5, name="n")
+            self.w = tf.Variable(rng.standard_normal((3, 2)).astype("float32"), name="w")
+            self.b = tf.Variable(rng.standard_normal(2).astype("float32"), name="b")
+
+        @tf.function(input_signature=[rows])
+        def count(self, x: Any) -> Any:
+            self.n.assign(self.n * 3.0 + 2.0)
+            return tf.reduce_sum(x) * 0.0 + self.n
+
+        @tf.function(input_signature=[rows, tf.TensorSpec((), tf.bool, name="p")])
+        def sometimes(self, x: Any, p: Any) -> Any:
+            before = self.n + 0.0
+            if p:
+                self.n.assign_add(tf.reduce_sum(x))
+            else:
+                self.b.assign_sub(x[0, :2])
+            return {"before": before, "after": x * self.n, "b": self.b.read_value()}
+
+        @tf.function(input_signature=[rows])
+        def unrolled(self, x: Any) -> Any:
+            for i in tf.range(4):
+                self.n.assign(self.n * 0.5 + x[0, 0] * tf.cast(i, tf.float32))
+            return self.n.read_value()
+
+        @tf.function(input_signature=[rows])
+        def train(self, x: Any) -> Any:
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean((tf.matmul(x, self.w) + self.b - 1.0) ** 2)
+            for v, g in zip((self.w, self.b), tape.gradient(loss, (self.w, self.b)), strict=True):
+                tf.raw_ops.ResourceApplyGradientDescent(var=v.handle, alpha=0.1, delta=g)
+            self.w.scatter_add(tf.IndexedSlices(tf.ones((1, 2)), [2]))
+            return {"loss": loss, "w": self.w.read_value()}
+
+        @tf.function(input_signature=[rows])
+        def drop(self, x: Any) -> Any:
+            return tf.nn.dropout(x + self.n, 0.5)
+
+        @tf.function(input_signature=[])
+        def peek(self) -> Any:
+            return self.n + 0.0
+
+        @tf.function(input_signature=[])
+        def reset(self) -> Any:
+            self.n.assign(1.25)
+            return self.n.read_value()
+
+    module, path = Module(), FOLDER / "stateful"
+    x = rng.standard_normal((3, 2, 3)).astype("float32")
+    feeds: dict[str, dict[str, Any]] = {
+        "count": {"x": x},
+        "sometimes": {"x": x, "p": np.array([True, False, True])},
+        "unrolled": {"x": x},
+        "train": {"x": x},
+        "drop": {},
+        "peek": {},
+        "reset": {},
+    }
+    tf.saved_model.save(module, path, signatures={n: getattr(module, n) for n in feeds})
+    for name, given in feeds.items():
+        if given:
+            call = tf.saved_model.load(path).signatures[name]
+            calls = [call(**{k: tf.constant(v[i]) for k, v in given.items()}) for i in range(3)]
+            results = {k: np.stack([c[k].numpy() for c in calls]) for k in calls[0]}
+            keep(path, name, given, results)
+
+
+def served(tf: Any) -> None:
+    """A SavedModel as TensorFlow Serving's examples have them.
+
+    Examples are parsed in front of its inputs, outputs are variables by reference, its checkpoint
+    is compressed by Snappy (which needs cramjam), and a counter counts.
+    """
+    tf1 = tf.compat.v1
+    path = FOLDER / "served"
+    shutil.rmtree(path, ignore_errors=True)
+    graph = tf1.Graph()
+    with graph.as_default(), tf1.Session(graph=graph) as session:
+        a = tf1.get_variable("a", (), use_resource=False, initializer=tf1.constant_initializer(0.5))
+        b = tf1.get_variable("b", (), use_resource=True, initializer=tf1.constant_initializer(2.0))
+        n = tf1.get_variable("n", (), use_resource=False, initializer=tf1.zeros_initializer())
+        examples = tf1.placeholder(tf.string, [None], "tf_example")
+        zero = [0.0]
+        parsed = tf1.parse_example(
+            examples,
+            {
+                "x": tf1.FixedLenFeature([1], tf.float32),
+                "x2": tf1.FixedLenFeature([1], tf.float32, zero),
+            },
+        )
+        x = tf.identity(parsed["x"], "x")
+        y = tf.identity(a * x + b, "y")
+        y2 = tf.identity(a * parsed["x2"] + 3.0, "y2")
+        both = tf.identity(parsed["x"] + parsed["x2"], "both")
+        step = tf1.placeholder(tf.float32, (), "step")
+        added, zeroed = tf1.assign_add(n, step), tf1.assign(n, 0.0)
+        kept = tf1.nn.dropout(a * x, rate=0.5, seed=7)
+        signatures = {
+            "serving_default": ({"x": x}, {"y": y}),
+            "parsed": ({"inputs": parsed["x2"]}, {"scores": y2}),
+            "one_of_two": ({"inputs": parsed["x2"]}, {"scores": both}),
+            "serialized": ({"inputs": examples}, {"scores": y}),
+            "add": ({"step": step}, {"n": added}),
+            "reset": ({}, {"n": zeroed}),
+            "get": ({}, {"n": n}),
+            "dropout": ({"x": x}, {"y": kept}),
+        }
+        session.run(tf1.global_variables_initializer())
+        builder = tf1.saved_model.Builder(str(path))
+        info = tf1.saved_model.build_tensor_info
+        made = {
+            name: tf1.saved_model.build_signature_def(
+                {k: info(v) for k, v in inputs.items()}, {k: info(v) for k, v in outputs.items()}
+            )
+            for name, (inputs, outputs) in signatures.items()
+        }
+        builder.add_meta_graph_and_variables(session, ["serve"], made)
+        builder.save()
+        value = np.array([[1.0], [2.0], [-5.0]], np.float32)
+        for name in ("serving_default", "parsed"):
+            ((argument, tensor),) = signatures[name][0].items()
+            outputs = signatures[name][1]
+            keep(path, name, {argument: value}, session.run(outputs, {tensor: value}))
+    compress(path / "variables" / "variables.index")
+
+
+def compress(index: Path) -> None:
+    """Compress the blocks of a table by Snappy, as TensorFlow does where it is built so."""
+    import cramjam
+
+    from passkit.frontends.tf_graphdef import bundle
+    from tests.frontends.tf_graphdef.test_bundle import table
+
+    data = index.read_bytes()
+    pairs = list(bundle.table_pairs(data, str(index), bundle.Budget(1 << 20, 1 << 20)))
+    index.write_bytes(table(pairs, 1, lambda block: bytes(cramjam.snappy.compress_raw(block))))
+
+
 if __name__ == "__main__":
     import tensorflow
 
     functions(tensorflow)
     keras_networks(tensorflow)
     one(tensorflow)
+    stateful(tensorflow)
+    served(tensorflow)

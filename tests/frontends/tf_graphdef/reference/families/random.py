@@ -89,10 +89,3 @@ def cases(tf: Any) -> Iterator[Case]:
         {"s": SEED},
         free=False,
     )
-    yield Case(
-        "RandomUniform",
-        "stateful",
-        lambda x: x + tf.random.uniform([3]),
-        {"x": np.zeros(3, "f")},
-        free=False,
-    )
