@@ -56,9 +56,14 @@ def _output(node: Node) -> Shape:
 # reshape, expand_dims, squeeze: the row-major order of elements stays
 
 
-def _reshape_shape(node: Node, shape: Shape) -> Shape:
-    """The wanted shape, with its one -1 filled in. Raises: ShapeError when elements do not fit."""
+def _reshape_shape(node: Node, shape: Shape | None) -> Shape | None:
+    """The wanted shape, with its one -1 filled in. Raises: ShapeError when elements do not fit.
+
+    Of an input of unknown rank, a wanted shape without -1 is the result's.
+    """
     wanted = extents(node, node.params["shape"], "shape")
+    if shape is None:
+        return None if -1 in wanted else wanted
     total = numel(shape)
     open_axes = [k for k, n in enumerate(wanted) if n == -1]
     if len(open_axes) > 1 or any(isinstance(n, int) and n < -1 for n in wanted):
@@ -83,6 +88,9 @@ def _reshape_shape(node: Node, shape: Shape) -> Shape:
         )
     agree(node, total, numel(wanted), "the number of elements")
     return wanted
+
+
+_reshape_shape.__dict__["partial"] = True
 
 
 def regroup(index: Index, shape: Shape, wanted: Shape) -> Index:

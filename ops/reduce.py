@@ -29,19 +29,31 @@ else:
 PARAMS = {"axis": None, "keepdims": False}
 
 
-def reduced_shape(node: Node, shape: Shape) -> Shape:
-    """The input's shape without the folded axes, or with 1 in their place."""
+def reduced_shape(node: Node, shape: Shape | None) -> Any:
+    """The input's shape without the folded axes, or with 1 in their place.
+
+    A reduction over all axes is a scalar whatever the rank of its input, which may be unknown.
+    """
+    if shape is None:
+        whole = node.params["axis"] is None and not node.params["keepdims"]
+        return () if whole else None
     axes = axes_of(node, len(shape), node.params["axis"])
     if node.params["keepdims"]:
         return tuple(1 if k in axes else n for k, n in enumerate(shape))
     return tuple(n for k, n in enumerate(shape) if k not in axes)
 
 
-def nonempty_shape(node: Node, shape: Shape) -> Shape:
+def nonempty_shape(node: Node, shape: Shape | None) -> Any:
     """As `reduced_shape`. Raises: ShapeError when nothing is folded: there is no identity."""
+    if shape is None:
+        return reduced_shape(node, None)
     for k in axes_of(node, len(shape), node.params["axis"]):
         demand(node, shape[k], 1, f"axis {k} must not be empty, as {_name(node)} has no identity")
     return reduced_shape(node, shape)
+
+
+for _rule in (reduced_shape, nonempty_shape):
+    _rule.__dict__["partial"] = True
 
 
 def _name(node: Node) -> str:

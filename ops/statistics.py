@@ -96,7 +96,7 @@ def _correction(node: Node) -> float:
 
 def _corrected_shape(node: Node, shape: Shape) -> Shape:
     _correction(node)
-    return reduced_shape(node, shape)
+    return reduced_shape(node, shape)  # type: ignore[no-any-return]
 
 
 def _less(node: Node, x: Entry, correction: float, keepdims: bool) -> Any:
@@ -168,7 +168,7 @@ composite("moments", 1, _moments, "the mean, and the mean squared distance to it
 
 def _average_shape(node: Node, shape: Shape, weights: Shape) -> Shape:
     check_stretch(node, weights, shape, "the weights")
-    return reduced_shape(node, shape)
+    return reduced_shape(node, shape)  # type: ignore[no-any-return]
 
 
 def _average(node: Node, x: Entry, weights: Entry) -> Entry:

@@ -2,9 +2,10 @@
 
     python -m tests.tf1_scripts CHECKOUT [NAME …]
 
-CHECKOUT is a copy of https://github.com/aymericdamien/TensorFlow-Examples. Of each script only the
-lines that `REWRITES` names are changed: imports, loaders of data, and how long it trains. Images
-are drawn at random around ten patterns, words by their rank.
+CHECKOUT is a copy of https://github.com/aymericdamien/TensorFlow-Examples, or of
+https://github.com/tqchen/tinyflow with its five examples. Of each script only the lines that
+`REWRITES` names are changed: imports, loaders of data, and how long it trains. Images are drawn at
+random around ten patterns, words by their rank.
 """
 
 from __future__ import annotations
@@ -43,6 +44,12 @@ REWRITES = (
     (r"\"/tmp/", '"tmp/'),
     (r"'/tmp/", "'tmp/"),
     (r"newshape=", "shape="),
+    (r"^import tinyflow as tf$", "from passkit.frontends import tinyflow as tf"),
+    (r"^from tinyflow\.datasets import", "from tests.tf1_scripts import"),
+    (r"^for i in range\(1000\):", f"for i in range({STEPS}):"),
+    (r"^for epoch in range\(10\):", "for epoch in range(2):"),
+    (r"num_batch( *)= 600$", rf"num_batch\1= {STEPS // 2}"),
+    (r"^num_epoch( *)= 10$", r"num_epoch\1= 2"),
     (r"\bxrange\b", "range"),
 )
 """What is changed: a pattern of a line, and what stands there instead."""
@@ -54,6 +61,15 @@ SCRIPTS = (
     *("autoencoder", "variational_autoencoder", "gan", "dcgan", "save_restore_model"),
     *("tensorboard_basic", "tensorboard_advanced"),
 )
+
+
+TINYFLOW = (
+    *("mnist_softmax", "mnist_softmax_minimum", "mnist_mlp_auto_shape_inference"),
+    *("mnist_lenet", "cifar_resnet"),
+)
+"""The examples of TinyFlow."""
+FOLDERS = ("tensorflow_v1/examples/*", "example")
+"""Where the scripts lie in a checkout."""
 
 
 class Images:
@@ -78,6 +94,25 @@ class Images:
 def mnist() -> Any:
     """A stand-in for the data set of that name: 2,500 images to train by, 1,000 to test."""
     return types.SimpleNamespace(train=Images(2500, 2), test=Images(1000, 3))
+
+
+def get_mnist(flatten: bool = False, onehot: bool = False) -> Any:
+    """TinyFlow's loader of digits: images with channels first, labels as numbers."""
+    found = mnist()
+    for part in (found.train, found.test):
+        part.images = part.images if flatten else part.images.reshape(-1, 1, 28, 28)
+        part.labels = part.labels if onehot else part.labels.argmax(1).astype(np.float32)
+    return found
+
+
+def get_cifar10() -> Any:
+    """TinyFlow's loader of small pictures in colour: 1,000 to train by, 200 to test."""
+    found = types.SimpleNamespace(train=Images(1000, 2), test=Images(200, 3))
+    for part in (found.train, found.test):
+        images = part.images.reshape(-1, 1, 28, 28)
+        part.images = np.pad(images, ((0, 0), (0, 0), (2, 2), (2, 2))).repeat(3, axis=1)
+        part.labels = part.labels.argmax(1).astype(np.float32)
+    return found
 
 
 def text8() -> str:
@@ -118,21 +153,22 @@ def rewritten(source: str) -> str:
     return "\n".join(lines)
 
 
-def source_of(checkout: Path, name: str) -> str:
-    """A script's text, from a checkout or a bare copy of its history."""
-    found = sorted(checkout.glob(f"tensorflow_v1/examples/*/{name}.py"))
-    if found:
-        return found[0].read_text()
+def scripts_of(checkout: Path) -> dict[str, str]:
+    """The text of each script, from a checkout or a bare copy of its history."""
     git = ["git", "-C", str(checkout)]
+    found = [p for folder in FOLDERS for p in sorted(checkout.glob(f"{folder}/*.py"))]
+    if found:
+        return {p.stem: p.read_text() for p in found}
     listed = subprocess.run(
-        [*git, "ls-tree", "-r", "--name-only", "HEAD", "tensorflow_v1/examples"],
-        capture_output=True, text=True, check=True,
+        [*git, "ls-tree", "-r", "--name-only", "HEAD"], capture_output=True, text=True, check=True
     ).stdout.split("\n")
-    path = next(p for p in listed if p.endswith(f"/{name}.py"))
-    shown = subprocess.run(
-        [*git, "show", f"HEAD:{path}"], capture_output=True, text=True, check=True
-    )
-    return shown.stdout
+    return {
+        Path(p).stem: subprocess.run(
+            [*git, "show", f"HEAD:{p}"], capture_output=True, text=True, check=True
+        ).stdout
+        for p in listed
+        if any(Path(p).match(f"{folder}/*.py") for folder in FOLDERS)
+    }
 
 
 def run(text: str, name: str) -> tuple[float, str]:
@@ -155,10 +191,12 @@ def run(text: str, name: str) -> tuple[float, str]:
 
 def main(arguments: list[str]) -> int:
     """Run the scripts, print a row each; the exit status tells whether all ran."""
-    checkout, names = Path(arguments[0]), arguments[1:] or SCRIPTS
+    sources = scripts_of(Path(arguments[0]))
+    known = TINYFLOW if TINYFLOW[0] in sources else SCRIPTS
+    names = arguments[1:] or known
     failed = 0
     for name in names:
-        text = rewritten(source_of(checkout, name))
+        text = rewritten(sources[name])
         try:
             seconds, last = run(text, name)
             print(f"{name:28} ran     {seconds:6.1f} s  {last[:80]}", flush=True)

@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 
 from passkit.errors import SettingError, ShapeError
+from passkit.frontends.tinyflow.deferring import (
+    awaits_numbers,
+    call_later,
+    free_size,
+    is_unranked,
+    tensors_of,
+)
 from passkit.frontends.tinyflow.numbers import length, real, rows, wholes
+from passkit.frontends.tinyflow.ranks import known_shape
 from passkit.frontends.tinyflow.reductions import axes_of
 from passkit.frontends.tinyflow.refusals import either, refuses
 from passkit.frontends.tinyflow.shapes import extents_of, one_extent, shown
@@ -24,13 +32,23 @@ from passkit.frontends.tinyflow.tensors import (
     wrapped,
 )
 from passkit.frontends.tinyflow.types import as_dtype
-from passkit.graph.node import Entry, known_shape
+from passkit.graph.node import Entry
 from passkit.graph.op import get_op
+from passkit.values.size import divide_exactly
 
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     """The elements in another shape, of which one dimension may be -1."""
-    return made("reshape", "Reshape", name, read(tensor), shape=extents_of(shape, "reshape"))
+    x = convert_to_tensor(tensor)
+    if awaits_numbers(shape):
+        given = {"tensor": x, "shape": shape}
+        return call_later(reshape, given, [(None, x.dtype)], named(name, "Reshape"))[0]
+    wanted = extents_of(shape, "reshape")
+    if is_unranked(x) and wanted.count(-1) == 1:
+        full = named(name, "Reshape")
+        sizes: Any = tuple(free_size(full, k) if n == -1 else n for k, n in enumerate(wanted))
+        return call_later(reshape, {"tensor": x, "shape": wanted}, [(sizes, x.dtype)], full)[0]
+    return made("reshape", "Reshape", name, x.entry, shape=wanted)
 
 
 @refuses("numbers are real", "conjugate")
@@ -54,6 +72,10 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
 
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
     """Tensors side by side along a new axis."""
+    if axis == 0 and awaits_numbers(values):
+        full, kind = named(name, "stack"), next(tensors_of(values)).dtype
+        sizes = None if any(map(is_unranked, values)) and not kind.is_integer else (len(values),)
+        return call_later(stack, {"values": list(values)}, [(sizes, kind)], full)[0]
     known = [getattr(v, "known", None) if isinstance(v, Tensor) else v for v in values]
     whole = all(isinstance(k, int) or (isinstance(k, np.ndarray) and k.ndim == 0) for k in known)
     if axis == 0 and whole:
@@ -70,8 +92,11 @@ def unstack(
 
     Raises: ShapeError when there are not ``num``, or their number is not known.
     """
+    if is_unranked(value) and num is not None:
+        later = {"value": value, "num": num, "axis": axis}
+        return call_later(unstack, later, [(None, value.dtype)] * num, named(name, "unstack"))
     entry = read(value)
-    count = length("unstack", known_shape(entry), axis)
+    count = length("unstack", known_shape(entry, "unstack"), axis)
     if not isinstance(count, int) or num not in (None, count):
         raise ShapeError(
             f"unstack along axis {axis} of {shown(known_shape(entry))} needs a known length"
@@ -87,22 +112,30 @@ def split(
     value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
 ) -> list[Tensor]:
     """``value`` cut along ``axis`` into so many equal parts, or parts of these sizes."""
-    entry, where = read(value), axes_of(axis)
-    sizes = known_shape(entry)
-    count = length("split", sizes, where)
     known = getattr(num_or_size_splits, "known", None)
     given = known.tolist() if known is not None else num_or_size_splits
-    if isinstance(given, (int, np.integer)):
-        if not isinstance(count, int) or given < 1 or count % int(given):
+    whole = isinstance(given, (int, np.integer))
+    if is_unranked(value) and (whole or isinstance(given, (list, tuple))):
+        outputs = [(None, value.dtype)] * (int(given) if whole else len(given))
+        later = {"value": value, "num_or_size_splits": given, "axis": axis, "num": num}
+        return call_later(split, later, outputs, named(name, "split"))
+    entry, where = read(value), axes_of(axis)
+    sizes = known_shape(entry, "split")
+    count = length("split", sizes, where)
+    if whole:
+        each = divide_exactly(count, int(given)) if given > 0 else None
+        if each is None:
             raise ShapeError(
                 f"split needs a length that {given} divides, got {count} along axis {axis} of "
                 f"{shown(sizes)}"
             )
-        given = [count // int(given)] * int(given)
-    parts = list(wholes("split", "num_or_size_splits", given))
+        parts: list[Any] = [each] * int(given)
+    else:
+        parts = list(wholes("split", "num_or_size_splits", given))
     if -1 in parts and isinstance(count, int):
         parts[parts.index(-1)] = count - sum(parts) - 1
-    if num not in (None, len(parts)) or (isinstance(count, int) and sum(parts) != count):
+    total = sum(parts)
+    if num not in (None, len(parts)) or (isinstance(count, int) and total != count):
         raise ShapeError(
             f"split needs sizes that add up to {count}{'' if num is None else f', as num={num}'}"
             f", got {parts}"
@@ -235,9 +268,19 @@ def matmul(
     name: str | None = None,
 ) -> Tensor:
     """The product of matrices, or of batches of them."""
-    sides = [convert_to_tensor(v).entry for v in (a, b)]
+    sides = [convert_to_tensor(v) for v in (a, b)]
     params = {"transpose_a": transpose_a, "transpose_b": transpose_b}
-    return made("matmul", "MatMul", name, *sides, **params)
+    ranks = [None if is_unranked(s) else len(known_shape(s.entry)) for s in sides]
+    if None in ranks and 2 in ranks:  # beside a matrix, TensorFlow takes the other for one, too
+        full = named(name, "MatMul")
+        turned = (transpose_a, transpose_b)
+        sizes = [
+            free_size(full, k) if ranks[k] is None else known_shape(s.entry)[k ^ turned[k]]
+            for k, s in enumerate(sides)
+        ]
+        given = {"a": sides[0], "b": sides[1], **params}
+        return call_later(matmul, given, [(tuple(sizes), sides[0].dtype)], full)[0]
+    return made("matmul", "MatMul", name, *(s.entry for s in sides), **params)
 
 
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from passkit.frontends.tinyflow.deferring import needs_ranks
+from passkit.frontends.tinyflow.ranks import known_shape
 from passkit.frontends.tinyflow.shapes import shown
 from passkit.frontends.tinyflow.tensors import (
     Tensor,
@@ -17,7 +19,6 @@ from passkit.frontends.tinyflow.tensors import (
 )
 from passkit.frontends.tinyflow.types import as_dtype
 from passkit.graph.call import promote_operands
-from passkit.graph.node import known_shape
 from passkit.graph.op import get_op
 
 Function = Callable[..., Tensor]
@@ -140,14 +141,15 @@ def to_int32(x: Any, name: str = "ToInt32") -> Tensor:
 
 def identity(input: Any, name: str | None = None) -> Tensor:
     """``input`` under a name of its own, after what control_dependencies asks for."""
-    return made("identity", "Identity", name, read(input))
+    return made("identity", "Identity", name, convert_to_tensor(input).entry)
 
 
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
-    """``input``, through which no gradient flows."""
-    return made("stop_gradient", "StopGradient", name, read(input))
+    """``input``, through which no gradient flows; a list of tensors is stacked."""
+    return made("stop_gradient", "StopGradient", name, convert_to_tensor(input).entry)
 
 
+@needs_ranks("AddN")
 def add_n(inputs: Any, name: str | None = None) -> Tensor:
     """The sum of tensors of one shape and dtype. Raises: ShapeError where they differ."""
     from passkit.errors import ShapeError
@@ -167,6 +169,7 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
     return wrapped(added(terms), named(name, "AddN"))
 
 
+@needs_ranks("Select", like="x")
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """``x`` where the condition holds, else ``y``; a vector condition chooses rows.
 

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from passkit.errors import FeedError
 from passkit.frontends.tinyflow.graphs import Graph
+from passkit.frontends.tinyflow.ranks import known_shape
 from passkit.frontends.tinyflow.shapes import shown
 from passkit.frontends.tinyflow.tensors import Operation, Tensor
-from passkit.graph.node import Entry, Node, is_state, known_shape
+from passkit.graph.node import Entry, Node, is_state
 from passkit.values.dtype import DType
 from passkit.values.size import Shape
 
@@ -99,20 +100,18 @@ def is_open(key: Any) -> bool:
     return isinstance(key, Tensor) and key.entry.shape is None
 
 
-def feeds_of(key: Any, graph: Graph, value: Any) -> list[Feed]:
-    """How a key of feed_dict is fed; ``value`` tells the shape of one of unknown rank.
+def feeds_of(key: Any, graph: Graph, shape: Shape) -> list[Feed]:
+    """How a key of feed_dict is fed; ``shape`` is that of one of unknown rank.
 
-    Gradients take one of unknown rank for a number, which is fed, too, if a run needs it.
+    A placeholder that set_shape gave a shape is fed as it was, too, for what was made before.
     Raises: FeedError for what cannot be fed.
     """
-    found = _feed(key, graph, value)
-    number = graph.scalars.get(found.entry)
-    if number is None:
-        return [found]
-    return [found, Feed(key, found.name, number, number, found.dtype, ())]
+    found = _feed(key, graph, shape)
+    earlier = [old for old, new in graph.shaped.items() if new is found.entry]
+    return [found, *(evolve(found, entry=old) for old in earlier)]
 
 
-def _feed(key: Any, graph: Graph, value: Any) -> Feed:
+def _feed(key: Any, graph: Graph, shape: Shape) -> Feed:
     if isinstance(key, Operation) or not isinstance(key, Tensor):
         raise FeedError(
             f"feed_dict needs placeholders and other tensors as keys, got {key!r}; tf.placeholder "
@@ -130,7 +129,7 @@ def _feed(key: Any, graph: Graph, value: Any) -> Feed:
             f"variable.load(value, session) gives it another"
         )
     assert entry.dtype is not None
-    shape = np.shape(value) if entry.shape is None else known_shape(entry)
+    shape = shape if entry.shape is None else known_shape(entry)
     if entry.node.is_variable and entry.shape is not None:
         return Feed(key, key.name, entry, entry, entry.dtype, shape)
     params = {"shape": shape, "dtype": entry.dtype}

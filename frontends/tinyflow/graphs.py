@@ -61,8 +61,8 @@ class Graph:
     """The variables that get_variable made."""
     run_number: Entry = field(factory=lambda: var("run_number", (), "int64"))
     """An input that counts the runs of a session, so that draws differ from run to run."""
-    scalars: dict[Entry, Entry] = field(factory=dict)
-    """For a placeholder of unknown rank the number that gradients take it for."""
+    shaped: dict[Entry, Entry] = field(factory=dict)
+    """For a placeholder without a shape the one that `set_shape` gave it."""
     scope_counts: dict[str, int] = field(factory=dict)
     """How often each default name of a variable scope was taken."""
     _taken: dict[str, int] = field(factory=dict)
@@ -79,6 +79,16 @@ class Graph:
             count = self._taken.get(whole.lower(), 0)
             self._taken[whole.lower()] = count + 1
             return whole if count == 0 else self.unique(f"{name}_{count}")
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Within it, names that are taken do not change those of tensors made later."""
+        with self._lock:
+            before = dict(self._taken), dict(self.scope_counts)
+            try:
+                yield
+            finally:
+                self._taken, self.scope_counts = before
 
     @contextmanager
     def scoped(self, prefix: str) -> Iterator[str]:

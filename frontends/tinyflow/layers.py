@@ -14,12 +14,12 @@ from passkit.frontends.tinyflow.initializers import ones_initializer, zeros_init
 from passkit.frontends.tinyflow.missing import lookup
 from passkit.frontends.tinyflow.nn import convolutions, sampling
 from passkit.frontends.tinyflow.numbers import length, real, whole
+from passkit.frontends.tinyflow.ranks import known_shape
 from passkit.frontends.tinyflow.reductions import moments
 from passkit.frontends.tinyflow.refusals import refuses
 from passkit.frontends.tinyflow.scopes import get_variable, variable_scope
-from passkit.frontends.tinyflow.tensors import Tensor, convert_to_tensor, read, wrapped
+from passkit.frontends.tinyflow.tensors import Tensor, convert_to_tensor, read, scalar, wrapped
 from passkit.frontends.tinyflow.variables import Variable, assign
-from passkit.graph.node import known_shape
 from passkit.ops.counting import number_of
 from passkit.ops.rules import make
 from passkit.values.size import Extent, numel
@@ -51,7 +51,7 @@ def _channel(layout: str) -> int:
 
 
 def _known(where: str, x: Tensor, axis: int) -> int:
-    n = length(where, known_shape(x.entry), axis)
+    n = length(where, known_shape(x.entry, where), axis)
     if not isinstance(n, int):
         raise ShapeError(f"{where} needs inputs of known length along axis {axis}, got {x!r}")
     return n
@@ -234,7 +234,7 @@ def average_pooling2d(
 def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_last") -> Tensor:
     """(examples, the rest in one axis); channels that come first are put last before."""
     x, layout = convert_to_tensor(inputs), _layout("flatten", data_format)
-    rank = len(known_shape(x.entry))
+    rank = len(known_shape(x.entry, "flatten"))
     if layout == "NCHW" and rank > 2:
         x = arrays.transpose(x, [0, *range(2, rank), 1])
     sizes = known_shape(x.entry)
@@ -257,7 +257,7 @@ def dropout(
     out = sampling.dropout(x, noise_shape=noise_shape, seed=seed, name=name, rate=rate)
     if not isinstance(training, Tensor):
         return out
-    return wrapped(make("where", training.entry, out.entry, x.entry), f"{out._name}/chosen")
+    return wrapped(make("where", scalar(training), out.entry, x.entry), f"{out._name}/chosen")
 
 
 @refuses("it is one fused program", "fused", "virtual_batch_size", "adjustment")
@@ -334,7 +334,7 @@ def _statistics(
     if not isinstance(training, Tensor):
         return batch
     return [
-        wrapped(make("where", training.entry, b.entry, r.entry), r._name)
+        wrapped(make("where", scalar(training), b.entry, r.entry), r._name)
         for b, r in zip(batch, running, strict=True)
     ]
 
@@ -352,7 +352,7 @@ def _moved(
     for old, new in zip(running, (mean, variance), strict=True):
         value = old.state * momentum + new * (1 - momentum)
         if isinstance(training, Tensor):
-            value = make("where", training.entry, value, old.state)
+            value = make("where", scalar(training), value, old.state)
         write = assign(old, wrapped(value, f"{old._name}/new"))
         get_default_graph().add_to_collection(GraphKeys.UPDATE_OPS, write.op)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from passkit.frontends.tinyflow.ranks import known_shape
 from passkit.frontends.tinyflow.refusals import either
 from passkit.frontends.tinyflow.tensors import Tensor, made, named, read, wrapped
 from passkit.frontends.tinyflow.types import as_dtype
-from passkit.graph.node import known_shape
 from passkit.graph.op import get_op
 
 Function = Callable[..., Tensor]
@@ -43,7 +43,10 @@ def _fold(op: str, default: str) -> Function:
         where = f"reduce_{default.lower()}"
         axis = either(where, "axis", axis, "reduction_indices", reduction_indices)
         keep = either(where, "keepdims", keepdims, "keep_dims", keep_dims)
-        return made(op, default, name, read(input_tensor), axis=axes_of(axis), keepdims=bool(keep))
+        entry = read(input_tensor)
+        if op == "reduce_mean" and entry.dtype is not None and entry.dtype.name == "bool":
+            entry = get_op("cast")(entry, dtype="float32")  # as TinyFlow's programs have it
+        return made(op, default, name, entry, axis=axes_of(axis), keepdims=bool(keep))
 
     doc = get_op(op).doc
     function.__doc__ = f"{doc[:1].upper()}{doc[1:]}; over all axes by default."
@@ -116,7 +119,7 @@ def moments(
         raise SettingError(f"moments takes no shift, got {shift!r}; the variance needs none")
     keep = bool(either("moments", "keepdims", keepdims, "keep_dims", keep_dims))
     full, entry = named(name, "moments"), read(x)
-    if len(known_shape(entry)) == 0 and not axes:
+    if not axes and len(known_shape(entry, "moments")) == 0:
         axes = None
     mean = get_op("reduce_mean")(entry, axis=axes_of(axes), keepdims=True)
     square = get_op("squared_difference")(entry, get_op("stop_gradient")(mean))

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from attrs import define, field, frozen
 
 from passkit.frontends.tinyflow.graphs import Graph, Write
+from passkit.frontends.tinyflow.resolving import is_waiting, resolve
 from passkit.frontends.tinyflow.variables import Variable
 from passkit.frontends.writes import newest
 from passkit.graph import graph as core
@@ -120,8 +121,17 @@ def pure(
     What is fed is not computed, nor what only it needs.
     """
     walk = Walk(graph, fed)
+    targets = list(targets)
     ends = [f.state.node if isinstance(f, Variable) else f.node for f in fetches]
     order = core.post_order([*ends, *targets], walk.needs)
+    if is_waiting(order):
+        known = resolve(graph, order, fed)
+        fetches = [f if isinstance(f, Variable) else known.entry(f) for f in fetches]
+        targets = known.after(targets)
+        fed = {stand_in: stand_in for stand_in in fed.values()}
+        walk = Walk(graph, fed)
+        ends = [f.state.node if isinstance(f, Variable) else f.node for f in fetches]
+        order = core.post_order([*ends, *targets], walk.needs)
     for node in order:
         walk.visit(node)
     outputs = []

@@ -12,12 +12,13 @@ from passkit.errors import GraphError, SettingError, ShapeError, nearest
 from passkit.frontends.tinyflow.graphs import GraphKeys, get_default_graph
 from passkit.frontends.tinyflow.initializers import glorot_uniform_initializer, zeros_initializer
 from passkit.frontends.tinyflow.innermost import Innermost
+from passkit.frontends.tinyflow.ranks import known_shape
 from passkit.frontends.tinyflow.refusals import refuses
 from passkit.frontends.tinyflow.shapes import extents_of, shown
 from passkit.frontends.tinyflow.tensors import Operation, Tensor
 from passkit.frontends.tinyflow.types import as_dtype
 from passkit.frontends.tinyflow.variables import ONE_SESSION, Variable
-from passkit.graph.node import Node, known_shape
+from passkit.graph.node import Node
 from passkit.values.dtype import DType
 
 AUTO_REUSE = "AUTO_REUSE"

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from attrs import frozen
 
-from passkit.errors import FeedError, GraphError, SettingError, nearest
+from passkit.errors import (
+    DeviceError,
+    FeedError,
+    GraphError,
+    PasskitError,
+    SettingError,
+    nearest,
+)
 from passkit.frontends.tinyflow.checking import find_culprit, look
+from passkit.frontends.tinyflow.families import Family, rank_of
 from passkit.frontends.tinyflow.feeding import Feed, feeds_of, is_open, key_of
 from passkit.frontends.tinyflow.graphs import Graph, get_default_graph
 from passkit.frontends.tinyflow.hosting import is_hosted, on_host
@@ -21,10 +31,13 @@ from passkit.frontends.tinyflow.running import Pure, pure
 from passkit.frontends.tinyflow.structure import Structure, element_of, flattened
 from passkit.frontends.tinyflow.tensors import HostTensor, Operation
 from passkit.frontends.tinyflow.variables import Variable
+from passkit.graph.graph import Graph as Core
 from passkit.graph.node import Entry
 from passkit.program.compiler import compile
 from passkit.runtime.state import State
+from passkit.values.size import Shape
 
+NO_SHAPES: Mapping[Any, Shape] = MappingProxyType({})
 TINYFLOW = {
     "cpu": ("cpu", None),
     "gpu": ("cuda", "none"),
@@ -89,6 +102,7 @@ class Session:
         check_numerics: bool = False,
     ) -> None:
         found = _config(target, config)
+        self._soft = found in (ConfigProto(*c) for c in TINYFLOW.values())
         options = {
             "target": found.target or None,
             "fusion": fusion or found.fusion,
@@ -100,7 +114,10 @@ class Session:
         self.state = State()
         self.runs = 0
         self._plans: dict[Any, _Plan] = {}
-        self._ranks: set[Any] = set()
+        self._open: set[Any] = set()
+        """Keys of feeds whose rank only a run knows."""
+        self._families: dict[Any, Family] = {}
+        """For fetches and the ranks of such feeds the shapes that came."""
         self._closed = False
         self._contexts: list[Any] = []
 
@@ -151,16 +168,47 @@ class Session:
 
     def _plan(self, fetches: Any, feeds: Mapping[Any, Any]) -> _Plan:
         key: Any = (key_of(fetches), tuple(feeds))
-        if self._ranks:  # the graph hangs on the ranks of some feeds
-            key = (key, tuple(np.shape(v) for k, v in feeds.items() if k in self._ranks))
-        plan = self._plans.get(key)
-        if plan is None:
-            self._ranks.update(k for k in feeds if is_open(k))
-            plan = self._plans[key] = self._planned(fetches, feeds)
+        if key in self._plans:
+            return self._plans[key]
+        if key not in self._open:
+            if not any(map(is_open, feeds)):
+                plan = self._plans[key] = self._planned(fetches, feeds)
+                return plan
+            self._open.add(key)
+        return self._plan_of_shapes(key, fetches, feeds)
+
+    def _plan_of_shapes(self, key: Any, fetches: Any, feeds: Mapping[Any, Any]) -> _Plan:
+        """The plan for feeds of unknown rank.
+
+        The first one is for the sizes of the first feed. When others come, those sizes that differ
+        become free in a plan for all of this rank; a graph that needs their numbers, as to take a
+        tensor apart, keeps a plan for each shape.
+        """
+        exact = {k: np.shape(v) for k, v in feeds.items() if is_open(k)}
+        case = (key, tuple(exact.values()))
+        if case in self._plans:
+            return self._plans[case]
+        rank = (key, rank_of(exact.values()))
+        family = self._families.get(rank)
+        if family is None:
+            family = self._families[rank] = Family()
+        if family.fits(exact):
+            return self._plans[rank]
+        free = family.joined(exact)
+        if free is not None:
+            try:
+                plan = self._plans[rank] = self._planned(fetches, feeds, free)
+                return plan
+            except PasskitError:  # it is made for numbers; what is wrong with it comes up again
+                family.is_exact = True
+        plan = self._plans[case] = self._planned(fetches, feeds, exact)
         return plan
 
-    def _planned(self, fetches: Any, feeds: Mapping[Any, Any]) -> _Plan:
-        traced = self._traced(fetches, feeds)
+    def _planned(
+        self, fetches: Any, feeds: Mapping[Any, Any], shapes: Mapping[Any, Shape] = NO_SHAPES
+    ) -> _Plan:
+        """A compiled run; ``shapes`` are those of the feeds of unknown rank."""
+        traced = self._traced(fetches, feeds, shapes)
         run = traced.pure
         self._check_devices(run)
         inputs = self._inputs(run, traced.feeds)
@@ -168,15 +216,31 @@ class Session:
         if is_hosted(run, self.graph.run_number.node):
             call = on_host(run.graph, self.state)
         else:
-            executable = compile(run.graph, state=self.state, **self.options)
+            executable = self._compiled(run.graph)
             call = _positional(executable, [n.name for n in run.graph.inputs])
         counts = any(n is self.graph.run_number.node for n in run.graph.inputs)
         return _Plan(call, executable, run, inputs, traced.places, traced.structure, counts)
 
-    def _traced(self, fetches: Any, feeds: Mapping[Any, Any]) -> Traced:
+    def _compiled(self, graph: Core) -> Any:
+        """The program of a graph: on the CPU where TinyFlow's "gpu" finds none, with a warning."""
+        try:
+            return compile(graph, state=self.state, **self.options)
+        except DeviceError as error:
+            if not self._soft:
+                raise
+            warnings.warn(
+                f"TinyFlow's configuration 'gpu' runs on the CPU, as there is no GPU: {error}",
+                stacklevel=5,
+            )
+            self.options["target"], self._soft = "cpu", False
+            return compile(graph, state=self.state, **self.options)
+
+    def _traced(
+        self, fetches: Any, feeds: Mapping[Any, Any], shapes: Mapping[Any, Shape] = NO_SHAPES
+    ) -> Traced:
         """What a run of these fetches and feeds computes."""
         structure = flattened(fetches, partial(element_of, self.graph))
-        found = [f for k, v in feeds.items() for f in feeds_of(k, self.graph, v)]
+        found = [f for k in feeds for f in feeds_of(k, self.graph, shapes.get(k, ()))]
         entries: list[Entry | Variable] = []
         places = [self._place(leaf, entries) for leaf in structure.leaves]
         targets = [n for t in structure.leaves if isinstance(t, Operation) for n in t.nodes]
@@ -215,10 +279,13 @@ class Session:
     def _check_set(self, plan: _Plan) -> None:
         for name in plan.pure.reads:
             if name in self.state.unset:
-                raise FeedError(
-                    f"variable '{name}' has no value in this session; run "
-                    f"tf.global_variables_initializer() first, or restore it"
-                )
+                way = "run tf.global_variables_initializer() first, or restore it"
+                if any(
+                    v._name == name and v.initializer is None
+                    for v in self.graph.get_collection("variables")
+                ):
+                    way = "tf.assign(variable, value) of each that tf.infer_variable_shapes gives"
+                raise FeedError(f"variable '{name}' has no value in this session; {way}")
 
     def _check_devices(self, run: Pure) -> None:
         """Refuse a run of what tf.device put on a GPU anywhere else."""
@@ -247,8 +314,6 @@ class Session:
 
     def declare(self, variables: list[Variable]) -> None:
         """Make room for variables that no run has used yet."""
-        from passkit.graph.graph import Graph as Core
-
         self.state.holding(Core([v.state for v in variables]))
 
     def address(self, variable: Variable) -> int:

@@ -101,6 +101,61 @@ class TensorShape(tuple[Dimension, ...]):
         return f"({', '.join(map(repr, self))})"
 
 
+class UnknownShape(TensorShape):
+    """The static shape of a tensor of unknown rank; its dimensions are unknown, however many."""
+
+    def __new__(cls, name: str) -> UnknownShape:
+        """The shape of the tensor called ``name``."""
+        made = super().__new__(cls)
+        made._name = name  # type: ignore[attr-defined]
+        return made
+
+    @property
+    def ndims(self) -> Any:
+        """None: the rank is unknown."""
+        return None
+
+    def as_list(self) -> Any:
+        """Raises: ShapeError, as there is no list of an unknown number of dimensions."""
+        self._refuse()
+
+    def num_elements(self) -> int | None:
+        """None: the number of elements is unknown."""
+        return None
+
+    def is_fully_defined(self) -> bool:
+        """False."""
+        return False
+
+    def __getitem__(self, key: Any) -> Any:
+        return self if isinstance(key, slice) else Dimension(None)
+
+    def __iter__(self) -> Any:
+        self._refuse()
+
+    def __len__(self) -> int:
+        self._refuse()
+        return 0
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UnknownShape) or other is None
+
+    def __hash__(self) -> int:
+        return hash(None)
+
+    def __repr__(self) -> str:
+        return "<unknown>"
+
+    def _refuse(self) -> None:
+        raise ShapeError(
+            f"the rank of '{self._name}' is unknown, so that its dimensions cannot be "  # type: ignore[attr-defined]
+            f"listed; tf.placeholder(dtype, shape) gives a placeholder a shape"
+        )
+
+
 def shown(shape: Iterable[Extent | None]) -> str:
     """A shape as messages have it: (?, 784)."""
     numbers = [str(n) if isinstance(n, int) else "?" for n in shape]

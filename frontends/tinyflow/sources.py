@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from passkit.errors import ShapeError
+from passkit.frontends.tinyflow.deferring import deferred, free_size, needs_ranks
 from passkit.frontends.tinyflow.graphs import get_default_graph
 from passkit.frontends.tinyflow.numbers import real, whole
+from passkit.frontends.tinyflow.ranks import known_shape
 from passkit.frontends.tinyflow.refusals import refuses
 from passkit.frontends.tinyflow.shapes import extent_of, extents_of, shown
 from passkit.frontends.tinyflow.tensors import (
@@ -22,10 +24,10 @@ from passkit.frontends.tinyflow.tensors import (
     wrapped,
 )
 from passkit.frontends.tinyflow.types import as_dtype
+from passkit.graph.node import Entry, var
 from passkit.graph.node import constant as constant_entry
-from passkit.graph.node import known_shape, var
 from passkit.graph.op import get_op
-from passkit.values.size import Size
+from passkit.values.size import Shape, Size
 
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
@@ -39,10 +41,12 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
-    """``input``, unless a run is fed something else of this shape."""
+    """``input``, unless a run is fed something else of this shape, of which None is any size."""
     full = named(name, "PlaceholderWithDefault")
-    entry, sizes = read(input), extents_of(shape, f"placeholder '{full}'")
-    found = known_shape(entry)
+    entry = read(input)
+    if shape is None:
+        return _replaceable(entry, None, full)
+    sizes, found = extents_of(shape, f"placeholder '{full}'"), known_shape(entry, full)
     if len(found) != len(sizes) or any(
         n is not None and n != m for n, m in zip(sizes, found, strict=True)
     ):
@@ -50,11 +54,14 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
             f"placeholder '{full}' needs a default of shape {shown(sizes)}, got {shown(found)}"
         )
     if None in sizes:
-        raise ShapeError(
-            f"placeholder '{full}' with a default needs a known shape, got {shown(sizes)}; "
-            f"tf.placeholder may have None"
-        )
+        own = tuple(free_size(full, k) if n is None else n for k, n in enumerate(sizes))
+        return _replaceable(entry, own, full)
     return wrapped(get_op("identity")(entry, name=full), full)
+
+
+def _replaceable(entry: Entry, shape: Shape | None, name: str) -> Tensor:
+    """A default whose sizes a feed may change, so that a run tells them."""
+    return wrapped(deferred(lambda known: known, [entry], [(shape, entry.dtype)], name)[0], name)
 
 
 def constant(
@@ -198,12 +205,14 @@ def eye(
     return wrapped(found, full)
 
 
+@needs_ranks("Shape", "int32")
 def shape(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
     """The shape of a tensor as a tensor, from which other shapes may be computed."""
     sizes = np.array([*known_shape(read(input)), None], dtype=object)[:-1]
     return known_tensor(sizes, as_dtype(out_type or "int32"), name, "Shape")
 
 
+@needs_ranks("Size", "int32", ())
 def size(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
     """The number of elements of a tensor."""
     from passkit.values.size import numel
@@ -212,6 +221,7 @@ def size(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
     return known_tensor(count, as_dtype(out_type or "int32"), name, "Size")
 
 
+@needs_ranks("Rank", "int32", ())
 def rank(input: Any, name: str | None = None) -> Tensor:
     """The number of axes of a tensor."""
     count = np.array(len(known_shape(read(input))), dtype=object)

@@ -13,10 +13,17 @@ import numpy as np
 
 from passkit.errors import DTypeError, GraphError
 from passkit.frontends.tinyflow.graphs import Graph, get_default_graph
-from passkit.frontends.tinyflow.shapes import Dimension, TensorShape, extents_of, shown
+from passkit.frontends.tinyflow.ranks import known_shape
+from passkit.frontends.tinyflow.shapes import (
+    Dimension,
+    TensorShape,
+    UnknownShape,
+    extents_of,
+    shown,
+)
 from passkit.frontends.tinyflow.types import as_dtype
 from passkit.graph.call import operate
-from passkit.graph.node import Entry, Node, constant, known_shape
+from passkit.graph.node import Entry, Node, constant
 from passkit.graph.op import get_op
 from passkit.ops.counting import number_of
 from passkit.ops.rules import make
@@ -57,15 +64,24 @@ def _session(given: Any, what: str) -> Any:
 def _infix(symbol: str, default: str, swap: bool = False) -> Callable[..., Tensor]:
     """The method of one of Python's operators; sizes are computed with before a run."""
 
-    def method(self: Tensor, *others: Any) -> Tensor:
+    def method(self: Tensor, *others: Any, name: str | None = None) -> Tensor:
         sides = (*others, self) if swap else (self, *others)
+        if symbol in _EXACT and name is None and self.dtype.is_integer:
+            from passkit.frontends.tinyflow.deferring import call_later, is_unranked
+
+            if any(map(is_unranked, sides)):  # a run may know the numbers
+                given, full = {"self": self, "other": others[0]}, named(None, default)
+                return call_later(by_name, given, [(None, self.dtype)], full)[0]
         known = [_numbers(s) for s in sides]
         if symbol in _EXACT and all(k is not None for k in known):
             value = np.asarray(_EXACT[symbol](*known), dtype=object)
             if value.size <= MOST_KNOWN:
-                return known_tensor(value, self.dtype, None, default)
+                return known_tensor(value, self.dtype, name, default)
         entries = [operand(s, self.dtype) for s in sides]
-        return wrapped(operate(symbol, *entries), named(None, default))
+        return wrapped(operate(symbol, *entries), named(name, default))
+
+    def by_name(self: Tensor, other: Any, name: str) -> Tensor:
+        return method(self, other, name=name)
 
     return method
 
@@ -135,10 +151,12 @@ class Tensor:
 
     @property
     def shape(self) -> TensorShape:
-        """The static shape."""
+        """The static shape; that of a tensor of unknown rank has no dimensions to ask for."""
         if self.known is not None:
             return TensorShape.of(self.known.shape)
-        return TensorShape.of(known_shape(self.entry))
+        if self.entry.shape is None:
+            return UnknownShape(self.name)
+        return TensorShape.of(self.entry.shape)
 
     def get_shape(self) -> TensorShape:
         """The static shape."""
@@ -150,6 +168,11 @@ class Tensor:
         Sizes that only a run knows are checked there.
         """
         wanted = extents_of(shape, f"set_shape of {self.name}")
+        if self.entry.shape is None:
+            from passkit.frontends.tinyflow.deferring import shaped
+
+            self._entry = shaped(self, wanted)
+            return
         found = known_shape(self.entry)
         merged = [m if n is None else n for m, n in zip(found, wanted, strict=False)]
         both_known = [
@@ -168,12 +191,20 @@ class Tensor:
         return _session(session, f"tensor '{self.name}'").run(self, feed_dict)
 
     def __getitem__(self, key: Any) -> Tensor:
+        from passkit.frontends.tinyflow.deferring import call_later, is_unranked, tensors_of
+
+        if any(map(is_unranked, tensors_of((self, key)))):
+            given, kind = {"tensor": self, "key": key}, [(None, self.dtype)]
+            return call_later(_item, given, kind, named(None, "strided_slice"))[0]
+        return self._part(key, None)
+
+    def _part(self, key: Any, name: str | None) -> Tensor:
         keys = key if isinstance(key, tuple) else (key,)
         whole = tuple(_index(k) for k in keys)
         if self.known is not None and all(isinstance(k, (int, slice)) for k in whole):
             known = np.asarray(self.known[whole], dtype=object)
-            return known_tensor(known, self.dtype, None, "strided_slice")
-        return wrapped(self.entry[whole], named(None, "strided_slice"))
+            return known_tensor(known, self.dtype, name, "strided_slice")
+        return wrapped(self.entry[whole], named(name, "strided_slice"))
 
     def __iter__(self) -> Iterator[Tensor]:
         raise GraphError(f"{self.name} cannot be iterated before a run; tf.unstack takes it apart")
@@ -203,9 +234,14 @@ class Tensor:
     __array_ufunc__ = None  # np.float32(2) * tensor must come here, not become an object array
 
     def __repr__(self) -> str:
-        sizes = None if self.known is None and self.entry.shape is None else self.shape
-        text = "<unknown>" if sizes is None else shown(d.extent for d in sizes)
+        ranked = self.known is not None or self.entry.shape is not None
+        text = shown(d.extent for d in self.shape) if ranked else "<unknown>"
         return f"<tf.Tensor '{self.name}' shape={text} dtype={self.dtype}>"
+
+
+def _item(tensor: Tensor, key: Any, name: str) -> Tensor:
+    """``tensor[key]``, of a name."""
+    return tensor._part(key, name)
 
 
 def _index(key: Any) -> Any:
@@ -279,6 +315,17 @@ def _array(value: Any, wanted: DType | None) -> Any:
     if not isinstance(value, (np.ndarray, np.generic)) and array.dtype.kind in "if":
         return array.astype(np.float32 if array.dtype.kind == "f" else np.int32)
     return array
+
+
+def scalar(tensor: Tensor) -> Entry:
+    """The entry of a tensor that stands for one number; of unknown rank, a run checks that it is.
+
+    Such are the probabilities, learning rates and flags that a program feeds.
+    """
+    if tensor.known is None and tensor.entry.shape is None:
+        found: Entry = make("reshape", tensor.entry, shape=())
+        return found
+    return tensor.entry
 
 
 def tensors_in(value: Any) -> bool:

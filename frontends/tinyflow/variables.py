@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from passkit.errors import DTypeError, GraphError, ShapeError
+from passkit.frontends.tinyflow.deferring import checked
 from passkit.frontends.tinyflow.graphs import GraphKeys, Write, get_default_graph
+from passkit.frontends.tinyflow.ranks import known_shape
 from passkit.frontends.tinyflow.refusals import refuses
 from passkit.frontends.tinyflow.shapes import extents_of, shown
 from passkit.frontends.tinyflow.tensors import (
@@ -18,7 +20,7 @@ from passkit.frontends.tinyflow.tensors import (
     read,
     wrapped,
 )
-from passkit.graph.node import Entry, known_shape, state
+from passkit.graph.node import Entry, state
 from passkit.graph.op import get_op
 from passkit.values.dtype import DType
 
@@ -85,12 +87,17 @@ class Variable(Tensor):
         return self._state
 
     @property
+    def home(self) -> Entry:
+        """What nodes read that were made before its shape was known: the variable itself."""
+        return self.state
+
+    @property
     def entry(self) -> Entry:
         """A read of the variable: after what control_dependencies asks for."""
         controls = self.graph.controls
         if not controls:
-            return self._state
-        return get_op("identity")(self._state, control=controls)  # type: ignore[no-any-return]
+            return self.state
+        return get_op("identity")(self.state, control=controls)  # type: ignore[no-any-return]
 
     @property
     def dtype(self) -> DType:
@@ -101,7 +108,7 @@ class Variable(Tensor):
     @property
     def op(self) -> Operation:
         """The read, as an operation."""
-        return Operation(self._name, [get_op("identity")(self._state).node], self.graph)
+        return Operation(self._name, [get_op("identity")(self.state).node], self.graph)
 
     def value(self) -> Tensor:
         """A read of the variable, as a tensor."""
@@ -191,7 +198,12 @@ def written(variable: Variable, value: Entry, name: str, adds: int = 0) -> Tenso
             f"{name} needs a value of {variable.dtype} for '{variable.name}', got {value.dtype}; "
             f"tf.cast converts it"
         )
+    if variable.state.shape is None:  # its shape follows from a feed
+        return _noted(variable, value, name, adds)
     wanted = known_shape(variable.state)
+    if value.shape is None:
+        given = Tensor(value, value.node.name, graph)
+        value = checked(given, wanted, f"{name} to '{variable.name}'")
     sizes = known_shape(value)
     if len(sizes) != len(wanted) or any(
         isinstance(n, int) and n != m for n, m in zip(sizes, wanted, strict=True)
@@ -200,7 +212,12 @@ def written(variable: Variable, value: Entry, name: str, adds: int = 0) -> Tenso
             f"{name} needs a value of shape {shown(wanted)} for '{variable.name}', got "
             f"{shown(sizes)}"
         )
-    entry = get_op("identity")(value, name=name, control=graph.controls)
+    return _noted(variable, value, name, adds)
+
+
+def _noted(variable: Variable, value: Entry, name: str, adds: int) -> Tensor:
+    """The node that writes a value which fits."""
+    entry = get_op("identity")(value, name=name, control=get_default_graph().controls)
     variable.graph.writes[entry.node] = Write(variable, value, adds)
     return wrapped(entry, name)
 
@@ -268,8 +285,12 @@ def trainable_variables(scope: str | None = None) -> list[Any]:
 
 
 def variables_initializer(var_list: Sequence[Variable], name: str = "init") -> Operation:
-    """An operation that gives variables their initial values."""
-    nodes = [n for v in var_list for n in v.initializer.nodes]
+    """An operation that gives variables their initial values.
+
+    Weights of TinyFlow's layers whose shapes were unknown have none: the program assigns to them.
+    """
+    starts = [v.initializer for v in var_list]
+    nodes = [n for s in starts if s is not None for n in s.nodes]
     return Operation(named(name, "init"), nodes, get_default_graph())
 
 

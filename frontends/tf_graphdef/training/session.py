@@ -27,6 +27,7 @@ from passkit.frontends.tinyflow.running import Pure, read_by
 from passkit.frontends.tinyflow.structure import flattened
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, known_shape, var
+from passkit.values.size import Shape
 
 MOST_PLANS = 32
 """Compiled runs that a session keeps; the one that was not used for longest goes first."""
@@ -109,7 +110,12 @@ class Session(tinyflow.Session):
         self._plans.move_to_end(key)
         return plan
 
-    def _traced(self, fetches: Any, feeds: Mapping[Any, Any]) -> tinyflow.Traced:
+    def _traced(
+        self,
+        fetches: Any,
+        feeds: Mapping[Any, Any],
+        shapes: Mapping[Any, Shape] = tinyflow.NO_SHAPES,
+    ) -> tinyflow.Traced:
         structure = flattened(fetches, self._element)
         found, nodes = self._fed(feeds)
         refs = [leaf for leaf in structure.leaves if isinstance(leaf, tuple)]

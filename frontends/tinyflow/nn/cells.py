@@ -12,10 +12,10 @@ from passkit.frontends.tinyflow import arrays, elementwise, sources
 from passkit.frontends.tinyflow.initializers import constant_initializer, zeros_initializer
 from passkit.frontends.tinyflow.nn.sampling import dropout
 from passkit.frontends.tinyflow.numbers import real, whole
+from passkit.frontends.tinyflow.ranks import known_shape
 from passkit.frontends.tinyflow.scopes import get_variable, variable_scope
 from passkit.frontends.tinyflow.tensors import Tensor, convert_to_tensor
 from passkit.frontends.tinyflow.types import as_dtype
-from passkit.graph.node import known_shape
 
 LSTMStateTuple = namedtuple("LSTMStateTuple", ("c", "h"))
 sigmoid = elementwise.FUNCTIONS["sigmoid"]
@@ -57,7 +57,8 @@ class LayerCell(RNNCell):
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Tensor, Any]:
         """The output and the next state, for inputs (examples, length)."""
         x = convert_to_tensor(inputs)
-        if len(known_shape(x.entry)) != 2 or not isinstance(known_shape(x.entry)[1], int):
+        sizes = known_shape(x.entry, self.name)
+        if len(sizes) != 2 or not isinstance(sizes[1], int):
             raise ShapeError(
                 f"{self.name} needs inputs (examples, length) of known length, got {x!r}"
             )

@@ -5,16 +5,29 @@ from __future__ import annotations
 from typing import Any
 
 from passkit.errors import SettingError
+from passkit.frontends.tinyflow.deferring import (
+    call_later,
+    free_size,
+    is_unranked,
+    needs_ranks,
+)
 from passkit.frontends.tinyflow.numbers import real, rows, whole, wholes
+from passkit.frontends.tinyflow.ranks import known_shape
 from passkit.frontends.tinyflow.refusals import either, refuses
 from passkit.frontends.tinyflow.shapes import extents_of
-from passkit.frontends.tinyflow.tensors import Tensor, made, read
-from passkit.graph.node import known_shape
+from passkit.frontends.tinyflow.tensors import (
+    Tensor,
+    convert_to_tensor,
+    made,
+    named,
+    read,
+)
 
 
 def spatial(where: str, what: str, given: Any, data_format: str) -> tuple[int, int]:
     """The two spatial numbers of a window, stride or dilation: of one, two or four that are given.
 
+    Four are in the order of ``data_format``; (1, height, width, 1) is TinyFlow's order for both.
     Raises: SettingError where those of batch and channels are not 1.
     """
     numbers = wholes(where, what, given)
@@ -23,6 +36,8 @@ def spatial(where: str, what: str, given: Any, data_format: str) -> tuple[int, i
     if len(numbers) == 2:
         return numbers[0], numbers[1]
     places = (2, 3) if data_format == "NCHW" else (1, 2)
+    if len(numbers) == 4 and places == (2, 3) and numbers[1] != 1 and numbers[3] == 1:
+        places = (1, 2)
     others = [n for k, n in enumerate(numbers) if k not in places]
     if len(numbers) != 4 or others != [1, 1]:
         raise SettingError(
@@ -52,20 +67,44 @@ def conv2d(
     strides: Any = None,
     padding: Any = None,
     use_cudnn_on_gpu: bool = True,
-    data_format: str = "NHWC",
+    data_format: str | None = None,
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
     filters: Any = None,
+    *,
+    num_filter: int | None = None,
+    ksize: Any = None,
+    no_bias: bool = True,
 ) -> Tensor:
-    """The convolution of images with a filter (height, width, channels, filters)."""
+    """The convolution of images with a filter (height, width, channels, filters).
+
+    With TinyFlow's ``num_filter`` and ``ksize`` it is `convolution_layer`, which makes its filter.
+    """
+    if num_filter is not None:
+        from passkit.frontends.tinyflow.nn.classic import convolution_layer  # it calls this
+
+        own: Any = {"no_bias": no_bias, "name": name, "data_format": data_format or "NCHW"}
+        steps = 1 if strides is None else strides
+        return convolution_layer(input, num_filter, ksize, steps, padding or "VALID", **own)
+    data_format = data_format or "NHWC"
     taps = either("conv2d", "filter", filter, "filters", filters)
+    x = convert_to_tensor(input)
+    if is_unranked(x) and read(taps).shape is not None:  # a run tells all but the channels
+        full, count = named(name, "Conv2D"), known_shape(read(taps))[-1]
+        sizes: list[Any] = [free_size(full, k) for k in range(4)]
+        sizes[1 if data_format == "NCHW" else 3] = count
+        given = {
+            **{"input": x, "filter": taps, "strides": strides, "padding": padding},
+            **{"data_format": data_format, "dilations": dilations},
+        }
+        return call_later(conv2d, given, [(tuple(sizes), x.dtype)], full)[0]
     params = {
         "strides": spatial("conv2d", "strides", 1 if strides is None else strides, data_format),
         "padding": padded("conv2d", padding, data_format),
         "dilations": spatial("conv2d", "dilations", dilations, data_format),
         "data_format": data_format,
     }
-    return made("conv2d", "Conv2D", name, read(input), read(taps), **params)
+    return made("conv2d", "Conv2D", name, x.entry, read(taps), **params)
 
 
 def conv2d_transpose(
@@ -129,11 +168,14 @@ def _pool(op: str, default: str) -> Any:
         value: Any,
         ksize: Any,
         strides: Any,
-        padding: Any,
-        data_format: str = "NHWC",
+        padding: Any = None,
+        data_format: str | None = None,
         name: str | None = None,
         input: Any = None,
     ) -> Tensor:
+        if padding is None:  # TinyFlow's call
+            padding, data_format = "VALID", data_format or "NCHW"
+        data_format = data_format or "NHWC"
         x = either(default, "value", value, "input", input)
         params = {
             "window": spatial(default, "ksize", ksize, data_format),
@@ -147,11 +189,12 @@ def _pool(op: str, default: str) -> Any:
 
 
 max_pool = _pool("max_pool2d", "MaxPool")
-max_pool.__doc__ = "The largest element under each window."
+max_pool.__doc__ = "The largest element under each window; without padding, TinyFlow's call."
 avg_pool = _pool("avg_pool2d", "AvgPool")
 avg_pool.__doc__ = "The mean of the elements under each window; padding does not count."
 
 
+@needs_ranks("BiasAdd")
 def bias_add(
     value: Any, bias: Any, data_format: str | None = None, name: str | None = None
 ) -> Tensor:
@@ -162,7 +205,7 @@ def bias_add(
     if data_format in ("NCHW", "NC..."):
         from passkit.graph.op import get_op
 
-        after = len(known_shape(x)) - 2
+        after = len(known_shape(x, "bias_add")) - 2
         b = get_op("reshape")(b, shape=(known_shape(b)[0], *(1,) * after))
     return made("add", "BiasAdd", name, x, b)
 

@@ -130,14 +130,21 @@ def top_k(
 
 def batch_normalization(
     x: Any,
-    mean: Any,
-    variance: Any,
-    offset: Any,
-    scale: Any,
-    variance_epsilon: float,
+    mean: Any = None,
+    variance: Any = None,
+    offset: Any = None,
+    scale: Any = None,
+    variance_epsilon: float | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """(x - mean) / sqrt(variance + epsilon) * scale + offset; None leaves out offset or scale."""
+    """(x - mean) / sqrt(variance + epsilon) * scale + offset; None leaves out offset or scale.
+
+    Called with ``x`` alone it is TinyFlow's layer, which makes scale and offset.
+    """
+    if mean is None and variance is None:
+        from passkit.frontends.tinyflow.nn.classic import batch_normalization_layer  # it calls this
+
+        return batch_normalization_layer(x, name=name)
     full = named(name, "batchnorm")
     epsilon = real("batch_normalization", "variance_epsilon", variance_epsilon)
     factor = get_op("rsqrt")(read(variance) + epsilon)

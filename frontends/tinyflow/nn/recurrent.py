@@ -12,10 +12,11 @@ from passkit.errors import SettingError, ShapeError
 from passkit.frontends.tinyflow import arrays
 from passkit.frontends.tinyflow.nn.cells import RNNCell
 from passkit.frontends.tinyflow.numbers import length
+from passkit.frontends.tinyflow.ranks import known_shape
 from passkit.frontends.tinyflow.refusals import refuses
 from passkit.frontends.tinyflow.scopes import variable_scope
 from passkit.frontends.tinyflow.tensors import Tensor, convert_to_tensor, read, wrapped
-from passkit.graph.node import Entry, constant, known_shape
+from passkit.graph.node import Entry, constant
 from passkit.ops.rules import make
 
 UNROLLED = "all steps are one program"
@@ -43,7 +44,7 @@ def _steps(
     if state is None:
         if dtype is None:
             raise SettingError("static_rnn needs an initial_state or its dtype, got neither")
-        rows = length("static_rnn", known_shape(inputs[0].entry), 0)
+        rows = length("static_rnn", known_shape(inputs[0].entry, "static_rnn"), 0)
         state = cell.zero_state(rows, dtype)
     wanted = None if lengths is None else make("cast", read(lengths), dtype="int32")
     outputs = []
@@ -121,7 +122,7 @@ def dynamic_rnn(
     """
     x = convert_to_tensor(inputs)
     axis = 0 if time_major else 1
-    if not isinstance(length("dynamic_rnn", known_shape(x.entry), axis), int):
+    if not isinstance(length("dynamic_rnn", known_shape(x.entry, "dynamic_rnn"), axis), int):
         raise ShapeError(
             f"dynamic_rnn needs a known number of steps, got {x!r}; give the placeholder the "
             f"longest, and sequence_length the length of each sequence"

@@ -8,12 +8,21 @@ from typing import Any
 import numpy as np
 
 from passkit.errors import SettingError, ShapeError
+from passkit.frontends.tinyflow.deferring import needs_ranks
 from passkit.frontends.tinyflow.draws import key
 from passkit.frontends.tinyflow.numbers import length, real, whole
+from passkit.frontends.tinyflow.ranks import known_shape
 from passkit.frontends.tinyflow.refusals import refuses
 from passkit.frontends.tinyflow.shapes import extents_of
-from passkit.frontends.tinyflow.tensors import Tensor, made, named, read, wrapped
-from passkit.graph.node import Entry, constant, known_shape
+from passkit.frontends.tinyflow.tensors import (
+    Tensor,
+    convert_to_tensor,
+    made,
+    named,
+    read,
+    wrapped,
+)
+from passkit.graph.node import Entry, constant
 from passkit.ops.rules import make
 
 MOST_TRIES = 4096
@@ -36,14 +45,8 @@ def dropout(
     if (keep_prob is None) == (rate is None):
         given = "neither" if rate is None else f"both: {keep_prob} and {rate}"
         raise SettingError(f"dropout needs rate or keep_prob, 1 - rate, got {given}")
-    entry, full = read(x), named(name, "dropout")
-    sizes = known_shape(entry)
-    if noise_shape is not None:
-        noise = extents_of(noise_shape, "dropout")
-        if len(noise) != len(sizes):
-            raise ShapeError(f"dropout needs {len(sizes)} extents as noise_shape, got {noise}")
-        sizes = tuple(m if n is None else n for n, m in zip(noise, sizes, strict=True))
     given = keep_prob if rate is None else rate
+    tensor = convert_to_tensor(x)
     if isinstance(given, Tensor):
         chance = make("reshape", given.entry, shape=())
         kept = chance if rate is None else 1.0 - chance
@@ -53,12 +56,28 @@ def dropout(
         if not 0 < part <= 1:
             raise SettingError(f"dropout needs a rate from 0 to below 1, got {1 - part}")
         if part == 1:
-            return wrapped(make("identity", entry), full)
+            return made("identity", "dropout", name, tensor.entry)
         kept = constant(part, "float32")
-    draw = make("random_uniform", key(seed), shape=sizes)
-    kept = make("cast", kept, dtype="float32")
-    scaled = entry / make("cast", kept, dtype=str(entry.dtype))
-    return wrapped(make("where", draw < kept, scaled, 0.0), full)
+    part_kept, drawn_by = (Tensor(e, "dropout", tensor.graph) for e in (kept, key(seed)))
+    return _dropped(tensor, part_kept, drawn_by, noise_shape, name=name)
+
+
+@needs_ranks("dropout")
+def _dropped(
+    x: Tensor, kept: Tensor, drawn_by: Tensor, noise_shape: Any, name: str | None = None
+) -> Tensor:
+    """``x`` with a part ``kept``, scaled up; ``drawn_by`` is the key of the draw."""
+    entry, full = x.entry, named(name, "dropout")
+    sizes = known_shape(entry)
+    if noise_shape is not None:
+        noise = extents_of(noise_shape, "dropout")
+        if len(noise) != len(sizes):
+            raise ShapeError(f"dropout needs {len(sizes)} extents as noise_shape, got {noise}")
+        sizes = tuple(m if n is None else n for n, m in zip(noise, sizes, strict=True))
+    draw = make("random_uniform", drawn_by.entry, shape=sizes)
+    part = make("cast", kept.entry, dtype="float32")
+    scaled = entry / make("cast", part, dtype=str(entry.dtype))
+    return wrapped(make("where", draw < part, scaled, 0.0), full)
 
 
 @refuses("ids outside are taken as the nearest inside", "validate_indices")
@@ -80,7 +99,7 @@ def embedding_lookup(
     if max_norm is None:
         return made("gather", "embedding_lookup", name, table, places, axis=0)
     rows = make("gather", table, places, axis=0)
-    axes = tuple(range(len(known_shape(places)), len(known_shape(rows))))
+    axes = tuple(range(len(known_shape(places, "embedding_lookup")), len(known_shape(rows))))
     most = real("embedding_lookup", "max_norm", max_norm)
     return made("clip_by_norm", "embedding_lookup", name, rows, clip_norm=most, axis=axes)
 
@@ -158,7 +177,7 @@ def log_uniform_candidate_sampler(
     """
     true, full = read(true_classes), named(name, "LogUniformCandidateSampler")
     where = "log_uniform_candidate_sampler"
-    if length(where, known_shape(true), -1) != num_true:
+    if length(where, known_shape(true, where), -1) != num_true:
         raise SettingError(
             f"{where} needs num_true={num_true} true classes each, got {known_shape(true)[-1]}"
         )

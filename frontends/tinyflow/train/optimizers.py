@@ -13,9 +13,16 @@ from passkit.errors import GraphError
 from passkit.frontends.tinyflow import elementwise, sources
 from passkit.frontends.tinyflow.differentiating import ALL_AT_ONCE, gradients
 from passkit.frontends.tinyflow.graphs import get_default_graph
+from passkit.frontends.tinyflow.pending import PendingVariable
 from passkit.frontends.tinyflow.refusals import refuses
 from passkit.frontends.tinyflow.scopes import group, name_scope
-from passkit.frontends.tinyflow.tensors import Operation, Tensor, convert_to_tensor, wrapped
+from passkit.frontends.tinyflow.tensors import (
+    Operation,
+    Tensor,
+    convert_to_tensor,
+    scalar,
+    wrapped,
+)
 from passkit.frontends.tinyflow.train.rows import added, rows_of
 from passkit.frontends.tinyflow.variables import Variable, assign, assign_add, trainable_variables
 
@@ -126,14 +133,16 @@ class Optimizer(ABC):
         """A variable beside another, of its shape, that begins with ``value``."""
         key = (variable, name)
         if key not in self._slots:
-            sizes = variable.shape.as_list()
-            with get_default_graph().scoped(""):
-                self._slots[key] = Variable(
-                    sources.constant(value, variable.dtype, sizes),
-                    trainable=False,
-                    name=f"{variable._name}/{name}",
-                )
+            self._slots[key] = self._slot(variable, f"{variable._name}/{name}", value)
         return self._slots[key]
+
+    def _slot(self, variable: Variable, name: str, value: float) -> Variable:
+        if isinstance(variable, PendingVariable):
+            with get_default_graph().scoped(""):
+                return PendingVariable.beside(variable, get_default_graph().unique(name), value)
+        first = sources.constant(value, variable.dtype, variable.shape.as_list())
+        with get_default_graph().scoped(""):
+            return Variable(first, trainable=False, name=name)
 
     def get_slot(self, var: Variable, name: str) -> Variable | None:
         """The slot of a variable, or None."""
@@ -152,6 +161,8 @@ def _scalar(value: Any, like: Tensor) -> Any:
     """A hyperparameter: a number, or a tensor in the dtype of what it is for."""
     if isinstance(value, Tensor) or callable(value):
         tensor = convert_to_tensor(value() if callable(value) else value)
+        if scalar(tensor) is not tensor.entry:
+            tensor = wrapped(scalar(tensor), tensor._name)
         return tensor if tensor.dtype is like.dtype else elementwise.cast(tensor, like.dtype)
     return float(value)
 

@@ -38,14 +38,20 @@ from passkit.frontends import tinyflow as tf
 - Draws differ from run to run, and repeat in another session for the same `tf.set_random_seed`.
 - `tf.Session(check_numerics=True)` names the operator that makes the first NaN, and puts the
   variables back.
-- Of a placeholder without a shape even the rank is unknown: a run is compiled for each shape that
-  is fed, and gradients take it for a number.
+- Of a placeholder without a shape even the rank is unknown, until it is fed. Dropout keeps the
+  shape of its input whatever that of `keep_prob`; a learning rate is a number, a full reduction a
+  scalar, and `tf.reshape(x, [-1, 784])`, or a product or convolution with a filter of known shape,
+  has the sizes that follow. A run is compiled for the ranks that are fed: first for their sizes,
+  then with those sizes free that another feed had otherwise, so that a rank takes two programs.
 
-TinyFlow's own names are there, too: `tf.normal(shape, stdev)`, `tf.infer_variable_shapes(net,
-feed_dict)`, and in `tf.nn` `linear`, `convolution_layer` (its `conv2d` with `num_filter` and
-`ksize`), `flatten_layer` and `mean_sparse_softmax_cross_entropy_with_logits`. Variables have their
-shapes from the start, so that placeholders must have those of one example; any two optimizers have
-their own slots, whatever their names.
+TinyFlow's own names are there, too, and its examples run unchanged: `tf.normal(shape, stdev)`,
+`tf.infer_variable_shapes(net, feed_dict)`, and in `tf.nn` `linear`, `conv2d(x, num_filter=,
+ksize=)` (also `convolution_layer`), `max_pool` and `avg_pool` without a padding,
+`batch_normalization(x)`, `flatten_layer` and `mean_sparse_softmax_cross_entropy_with_logits`. As
+there, images have channels first in these calls. Layers of a placeholder without a shape have
+weights whose shapes `infer_variable_shapes` finds, and to which the program assigns; others have
+them, and initial values, from the start. Any two optimizers have their own slots, whatever their
+names. Where there is no GPU, `tf.Session(config="gpu")` warns, and runs on the CPU.
 
 """
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from passkit.errors import ShapeError
+from passkit.errors import DeviceError, FeedError, ShapeError
 from passkit.frontends import tinyflow as tf
+from passkit.frontends.tinyflow import session as sessions
 
 
 @pytest.fixture(autouse=True)
@@ -48,6 +49,65 @@ def test_a_program_of_tinyflow_trains():
         losses = [session.run([loss, step], {x: images, label: np.arange(12) % 3})[0]
                   for _ in range(40)]
     assert losses[-1] < 0.5 * losses[0]
+
+
+def test_shapes_are_inferred_where_placeholders_have_none():
+    """TinyFlow's own calls: weights get shapes by infer_variable_shapes, and values by assign."""
+    x, label = tf.placeholder(tf.float32, name="x"), tf.placeholder(tf.float32)
+    conv = tf.nn.conv2d(x, num_filter=3, ksize=[1, 3, 3, 1], no_bias=False, name="conv")
+    norm = tf.nn.batch_normalization(conv)
+    pool = tf.nn.max_pool(tf.tanh(norm), ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1])
+    mean = tf.nn.avg_pool(pool, [1, 2, 2, 1], [1, 1, 1, 1], "SAME", data_format="NCHW")
+    net = tf.nn.linear(tf.nn.flatten_layer(mean), num_hidden=4, name="fc", no_bias=False)
+    loss = tf.nn.mean_sparse_softmax_cross_entropy_with_logits(net, label)
+    step = tf.train.AdamOptimizer(0.05).minimize(loss)
+    accuracy = tf.reduce_mean(tf.equal(tf.argmax(net, 1), label))
+    weight = tf.global_variables()[0]
+    assert repr(weight) == "<tf.Variable 'conv_weight:0' shape=<unknown> dtype=float32>"
+    with pytest.raises(ShapeError, match="variable 'conv_weight/Adam' has no shape to be init"):
+        tf.initialize_all_variables()
+    with pytest.raises(ShapeError, match="variable 'conv_weight' has no initial value"):
+        weight.initialized_value()
+
+    init = []
+    for v, name, shape in tf.infer_variable_shapes(loss, {x: [6, 2, 6, 6], label: [6]}):
+        init.append((name, shape, tf.assign(v, tf.normal(shape, 0.3))))
+    assert [(n, s) for n, s, _ in init] == [
+        ("conv_weight", [3, 3, 2, 3]), ("conv_bias", [3]), ("batch_normalization_gamma", [3]),
+        ("batch_normalization_beta", [3]), ("fc_weight", [4, 12]), ("fc_bias", [4]),
+    ]
+    images = np.random.default_rng(0).normal(size=(6, 2, 6, 6)).astype(np.float32)
+    with tf.Session("interpret") as session:
+        feeds = {x: images, label: np.arange(6) % 4}
+        with pytest.raises(FeedError, match=r"'conv_weight' has no value .*tf.assign\(variable"):
+            session.run(loss, feeds)
+        session.run([write for _, _, write in init])
+        before = session.run(weight)
+        session.run(tf.initialize_all_variables())
+        assert np.array_equal(session.run(weight), before)
+        losses = [session.run([loss, step], feeds)[0] for _ in range(15)]
+        assert losses[-1] < 0.5 * losses[0]
+        assert session.run(accuracy, {x: images[:5], label: np.arange(5) % 4}) > 0.5
+        with pytest.raises(ShapeError, match=r"'conv_weight' has .*\(3, 3, 2, 3\).*\(3, 3, 1, 3\)"):
+            session.run(net, {x: images[:, :1]})
+
+
+def test_a_program_for_a_gpu_runs_without_one(monkeypatch):
+    """TinyFlow's configuration 'gpu' falls back to the CPU, and says so once."""
+    compiled = sessions.compile
+
+    def without(graph, target="cpu", **options):
+        if target == "cuda":
+            raise DeviceError("target 'cuda' needs a driver")
+        return compiled(graph, target="interpret", **options)
+
+    monkeypatch.setattr(sessions, "compile", without)
+    x = tf.placeholder(tf.float32, [])
+    session = tf.Session(config="gpu")
+    with pytest.warns(UserWarning, match="'gpu' runs on the CPU, .*target 'cuda' needs a driver"):
+        assert session.run(2 * x, {x: 3}) == 6
+    with pytest.raises(DeviceError, match="needs a driver"):
+        tf.Session(target="cuda").run(3 * x, {x: 3})
 
 
 def test_softmax_regression_by_hand():

@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from passkit.errors import FeedError, GraphError, SettingError
+from passkit.errors import FeedError, GraphError, SettingError, ShapeError
 from passkit.frontends import tinyflow as tf
 
 
@@ -232,7 +232,7 @@ def test_draws_repeat_in_another_session():
 
 
 def test_a_run_without_a_shape_serves_each():
-    """A placeholder of unknown rank takes any; its gradient only that of a number."""
+    """A placeholder of unknown rank takes any, and so do gradients of what is made of it."""
     x = tf.placeholder(tf.float32, name="x")
     w = tf.Variable(2.0)
     out = x * w
@@ -244,8 +244,76 @@ def test_a_run_without_a_shape_serves_each():
         assert s.run(out, {x: [[1, 2]]}).tolist() == [[2, 4]]
         s.run(step, {x: 3})
         assert s.run(w) == 0.5
-        with pytest.raises(FeedError, match=r"'x:0' needs a feed of shape \(\), got \(2,\)"):
-            s.run(step, {x: [1, 2]})
+        s.run(step, {x: [1, 2]})
+        assert s.run(w) == -1.0
+        with pytest.raises(FeedError, match="placeholder 'x' needs a value in feed_dict, got none"):
+            s.run(step)
+
+
+def test_feeds_of_one_rank_share_a_plan():
+    """The second size of an axis makes it free; another rank, or a 1, has plans of its own."""
+    x, y = tf.placeholder(tf.float32), tf.placeholder(tf.float32)
+    out, halves = tf.reduce_sum(x * y), tf.split(x, 2)
+    with session() as s:
+        for n in (2, 3, 4, 5, 4):
+            assert s.run(out, {x: np.ones((n, 3)), y: np.ones(n)[:, None]}) == 3 * n
+        programs = {id(p.executable) for p in s._plans.values()}
+        assert len(programs) == 2
+        assert s.run(out, {x: np.ones((1, 3)), y: np.ones((1, 1))}) == 3
+        assert len(s._plans) == 3
+        for n in (2, 4, 6, 4):  # the length of a half is no size that a plan could leave free
+            assert [h.shape for h in s.run(halves, {x: np.ones((n, 3))})] == [(n // 2, 3)] * 2
+        with pytest.raises(ShapeError, match="needs a length that 2 divides, got 3"):
+            s.run(halves, {x: np.ones((3, 3))})
+
+
+def test_an_unknown_rank_is_told_by_its_placeholder():
+    """Messages name the placeholder without a shape, however far it is from there."""
+    with tf.name_scope("in"):
+        x = tf.placeholder(tf.float32, name="images")
+    h = tf.nn.relu(2 * x)
+    assert repr(h.shape) == "<unknown>"
+    assert (h.shape.ndims, h.shape[0].value, h.shape.is_fully_defined()) == (None, None, False)
+    assert (h.shape.num_elements(), h.shape[1:] == tf.placeholder(tf.int32).shape) == (None, True)
+    for build in (
+        lambda: tf.layers.dense(h, 3),
+        lambda: tf.layers.flatten(h),
+        lambda: tf.unstack(h),
+        lambda: tf.layers.batch_normalization(h),
+        lambda: tf.nn.rnn_cell.GRUCell(2)(h, h),
+        lambda: tf.Variable(h),
+    ):
+        with pytest.raises(ShapeError, match="of known rank, .*placeholder 'in/images' has no sh"):
+            build()
+    for ask in (list, len, lambda shape: shape.as_list()):
+        with pytest.raises(ShapeError, match="the rank of 'Relu:0' is unknown"):
+            ask(h.shape)
+    v = tf.Variable([1.0, 2.0], name="v")
+    h.set_shape([2])
+    write = v.assign(2 * x)
+    with session() as s:
+        s.run(v.initializer)
+        for fetch, wanted in (
+            (h, r"Relu:0 needs a value of shape \(2,\), got 'Relu:0' of shape \(3,\)"),
+            (write, r"to 'v:0' needs a value of shape \(2,\), got .* \(3,\) in"),
+        ):
+            with pytest.raises(ShapeError, match=wanted):
+                s.run(fetch, {x: [1, 2, 3]})
+        assert s.run(write, {x: [3, 4]}).tolist() == [6, 8]
+
+
+def test_draws_of_unknown_rank_repeat():
+    """Dropout of a tensor without a shape draws the same again in another session."""
+    x, keep = tf.placeholder(tf.float32), tf.placeholder(tf.float32)
+    out = tf.nn.dropout(x, keep)
+    found = []
+    for _ in range(2):
+        with session() as s:
+            found.append([s.run(out, {x: np.ones(64), keep: 0.5}) for _ in range(2)])
+            assert s.run(out, {x: np.ones((3, 2)), keep: 1.0}).tolist() == [[1, 1]] * 3
+    assert np.array_equal(found[0], found[1])
+    assert not np.array_equal(found[0][0], found[0][1])
+    assert set(np.unique(found)) == {0.0, 2.0}
 
 
 def test_what_is_wrong_with_a_feed_is_named():
