@@ -244,7 +244,13 @@ elementwise(
     *("iuf", _mod, "x - (x // y) * y, with the sign of y; for integers x % 0 = 0"),
     least=float32,
 )
-elementwise("pow", "iuf", _pow, "x to the power y; for integers 1 / x^n is cut to a whole number")
+elementwise(
+    "pow",
+    "iuf",
+    _pow,
+    "x to the power y, as C's pow for constant and computed y alike (pow(-inf, 0.5) is inf); "
+    "for integers 1 / x^n is cut to a whole number",
+)
 elementwise("neg", "iufc", lambda x: -x, "-x")
 elementwise("abs", "iufc", lambda x: ast.abs(x), "the magnitude of x", _abs_type)
 elementwise("sign", "iuf", _sign, "-1, 0 or 1; NaN stays")
@@ -261,13 +267,28 @@ elementwise("cos", "f", lambda x: ast.cos(x), "the cosine of x in radians")
 elementwise("tanh", "f", lambda x: ast.tanh(x), "the hyperbolic tangent of x")
 elementwise("erf", "f", lambda x: ast.erf(x), "the error function")
 elementwise("sigmoid", "f", lambda x: ast.sigmoid(x), "1 / (1 + exp(-x))")
-elementwise("relu", "iuf", lambda x: ast.where(x < 0, 0, x), "x if positive, else 0; NaN stays")
+elementwise(
+    "relu",
+    "iuf",
+    lambda x: ast.where(x <= 0, 0, x),
+    "x if positive, else 0, also of -0.0; NaN stays",
+)
 elementwise("floor", "iuf", _rounded("floor"), "x rounded down")
 elementwise("ceil", "iuf", _rounded("ceil"), "x rounded up")
 elementwise("trunc", "iuf", _rounded("trunc"), "x rounded toward 0")
 elementwise("rint", "iuf", _rounded("rint"), "the nearest integer, ties to even")
-elementwise("maximum", "iuf", lambda x, y: ast.maximum(x, y), "the larger; NaN if either is")
-elementwise("minimum", "iuf", lambda x, y: ast.minimum(x, y), "the smaller; NaN if either is")
+elementwise(
+    "maximum",
+    "iuf",
+    lambda x, y: ast.maximum(x, y),
+    "the larger; NaN if either is; of zeros of both signs y, in float16 x, as NumPy on x86-64",
+)
+elementwise(
+    "minimum",
+    "iuf",
+    lambda x, y: ast.minimum(x, y),
+    "the smaller; NaN if either is; of zeros of both signs y, in float16 x, as NumPy on x86-64",
+)
 elementwise("clip", "iuf", _clip, "minimum(maximum(x, low), high)")
 elementwise("where", "", _where, "x where the condition holds, else y", _where_type)
 elementwise("equal", "biufc", lambda x, y: ast.equal(x, y), "x == y, as bool")

@@ -11,7 +11,7 @@ from passkit.errors import DTypeError
 from passkit.graph.node import Node
 from passkit.ops.pointwise import elementwise
 from passkit.ops.rules import make, one_number, take
-from passkit.values.dtype import DType, float32, is_narrow
+from passkit.values.dtype import DType, float32, is_narrow, largest_finite
 
 
 def _is_finite(x: Expr) -> Expr:
@@ -81,12 +81,6 @@ def _is_close(x: Expr, y: Expr, *, rtol: float, atol: float, equal_nan: bool) ->
     return out | (ast.not_equal(x, x) & ast.not_equal(y, y)) if equal_nan else out
 
 
-def _largest(dtype: DType) -> float:
-    from ml_dtypes import finfo
-
-    return float(finfo(dtype.numpy).max)  # type: ignore[no-untyped-call]
-
-
 def _replaced_type(node: Node, x: DType) -> DType:
     for what in ("posinf", "neginf"):
         if node.params[what] is not None:
@@ -96,7 +90,7 @@ def _replaced_type(node: Node, x: DType) -> DType:
 
 
 def _nan_to_num(x: Expr, *, nan: float, posinf: Any, neginf: Any) -> Expr:
-    most = _largest(x.dtype)
+    most = largest_finite(x.dtype)
     high, low = (most if posinf is None else posinf), (-most if neginf is None else neginf)
     finite = ast.where(ast.equal(x, inf), float(high), ast.where(ast.equal(x, -inf), float(low), x))
     return ast.where(ast.equal(x, x), finite, nan)
@@ -154,8 +148,20 @@ elementwise(
     _ldexp_type,
     gradient=lambda node, dy: [make("ldexp", dy, node.inputs[1]), None],
 )
-elementwise("fmax", "iuf", _fmax, "the larger; where one is NaN the other")
-elementwise("fmin", "iuf", _fmin, "the smaller; where one is NaN the other")
+elementwise(
+    "fmax",
+    "iuf",
+    _fmax,
+    "the larger; where one is NaN the other; of zeros of both signs y, in float16 x "
+    "(NumPy's choice depends on the position)",
+)
+elementwise(
+    "fmin",
+    "iuf",
+    _fmin,
+    "the smaller; where one is NaN the other; of zeros of both signs y, in float16 x "
+    "(NumPy's choice depends on the position)",
+)
 elementwise("fdim", "iuf", _fdim, "x - y where that is positive, else 0; NaN stays")
 elementwise("heaviside", "f", _heaviside, "0 where x < 0, 1 where x > 0, middle at 0; NaN stays")
 elementwise(

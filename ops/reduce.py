@@ -193,7 +193,7 @@ reduction(
     "iuf",
     lowest,
     lambda a, b: ast.maximum(a, b),
-    "the largest; NaN if any is",
+    "the largest; NaN if any is; of zeros of both signs either",
     shape=nonempty_shape,
     gradient=_extreme_gradient,
 )
@@ -202,7 +202,7 @@ reduction(
     "iuf",
     highest,
     lambda a, b: ast.minimum(a, b),
-    "the smallest; NaN if any is",
+    "the smallest; NaN if any is; of zeros of both signs either",
     shape=nonempty_shape,
     gradient=_extreme_gradient,
 )

@@ -92,7 +92,8 @@ sort = searching(
     "sort",
     ["x"],
     lambda node, x: np.take_along_axis(x, _order_of(node, x), _axis(node, x.ndim)),
-    "the elements along axis in order; NaN counts as the largest",
+    "the elements along axis in order; NaN counts as the largest; equal ones, such as -0.0 and "
+    "0.0, stay in theirs, as in numpy.sort(kind='stable')",
     _PARAMS,
 )
 sort.set_attr("FInferShape", _sorted_shape)

@@ -112,6 +112,27 @@ def test_all_casts(rng: Any) -> None:
     check(made, {f"x_{d}": drawn(rng, d, (1500,)) for d in REAL})
 
 
+def test_zeros_of_both_signs() -> None:
+    """Of 0.0 and -0.0 extremes give the second, in float16 the first, as NumPy; relu gives 0.0."""
+    made, feeds, wanted = {}, {}, {}
+    signs = np.tile([[0.0, -0.0, 0.0, -0.0], [-0.0, 0.0, 0.0, -0.0]], 10)
+    for d in (*NARROW, "float32", "float64"):
+        x, y = pk.var(f"x_{d}", (40,), d), pk.var(f"y_{d}", (40,), d)
+        a, b = signs.astype(array_of(d))
+        feeds |= {f"x_{d}": a, f"y_{d}": b}
+        for name in ("maximum", "minimum", "fmax", "fmin"):
+            made[f"{name} {d}"] = getattr(ops, name)(x, y)
+            wanted[f"{name} {d}"] = a if d == "float16" else b
+        made[f"relu {d}"], wanted[f"relu {d}"] = ops.relu(x), np.abs(a)
+        made[f"cummax {d}"] = ops.cummax(x)
+        wanted[f"cummax {d}"] = a[:1].repeat(40) if d == "float16" else a
+        made[f"sort {d}"], wanted[f"sort {d}"] = ops.sort(x), a
+    graph = pk.Graph(list(made.values()))
+    compiled = [pk.compile(graph, target=t)(feeds) for t in ("cpu", "blocks")]
+    for found in (*compiled, pk.interpret(graph, feeds)):
+        assert [k for k, v in zip(made, found, strict=True) if not same(v, wanted[k])] == []
+
+
 def test_numbers_and_arrays_of_every_dtype(rng: Any) -> None:
     """Weak Python numbers, constants, wrapping, total division, selects and gathers."""
     made, feeds = {}, {}

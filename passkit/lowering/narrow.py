@@ -34,6 +34,9 @@ EXACT = frozenset(
     ["abs", "maximum", "minimum", "floor", "ceil", "trunc", "rint", "fmod", "copysign"]
 )
 """The functions whose result has no more bits than their arguments."""
+EXTREMES = frozenset(["maximum", "minimum"])
+"""The functions that give the second of two equal zeros, as NumPy does for all floats but float16,
+of which it gives the first."""
 NEIGHBOUR = "nextafter"
 """The function that asks for the type's own floats: it has a name for each, as `nextafter_f16`."""
 
@@ -129,6 +132,8 @@ class _Widening:
             case Binary(op, a, b):
                 found: Expr = Binary(op, a, b, float32)
                 return _rounded(found, x.dtype) if op in ROUNDS else found
+            case Call(name, (a, b)) if name in EXTREMES and x.dtype is float16:
+                return Call(name, (b, a), float32)
             case Call(name, args) if name == NEIGHBOUR:
                 return Call(f"{NEIGHBOUR}_{x.dtype.short}", args, float32)
             case Call(name, args):

@@ -110,10 +110,14 @@ def scan_array(combine: Expr, identity: Const, x: Array, exclusive: bool) -> Arr
 
 
 def _known_fold(combine: Expr) -> tuple[np.ufunc, bool] | None:
+    """The ufunc that folds as ``combine`` does, and whether float64 makes it more accurate.
+
+    The order of operands matters for extremes: of 0.0 and -0.0 they give the second.
+    """
     a, b = ast.left(combine.dtype), ast.right(combine.dtype)
     if isinstance(combine, Binary) and {combine.a, combine.b} == {a, b}:
         return KNOWN_FOLDS.get((Binary, combine.op))
-    if isinstance(combine, Call) and set(combine.args) == {a, b}:
+    if isinstance(combine, Call) and combine.args == (a, b):
         return KNOWN_FOLDS.get((Call, combine.name))
     return None
 

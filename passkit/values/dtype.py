@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from math import ldexp
 from typing import Any
 
 import numpy as np
@@ -183,6 +184,12 @@ def is_lossless(source: DType, target: DType) -> bool:
         return _magnitude_bits(source) <= _FLOAT_FORMATS[target.name][0]
     signs_fit = source.kind != "i" or target.kind == "i"
     return signs_fit and _magnitude_bits(source) <= _magnitude_bits(target)
+
+
+def largest_finite(dtype: DType) -> float:
+    """The largest finite number of a float type."""
+    digits, top, _ = _FLOAT_FORMATS[dtype.name]
+    return ldexp(1.0 - 2.0**-digits, top)
 
 
 def _magnitude_bits(dtype: DType) -> int:

@@ -38,7 +38,7 @@ calls(
     ],
     kinds="i",
 )
-elementwise("relu", lambda x: np.where(x < 0, 0, x), kinds="iuf")
+elementwise("relu", lambda x: np.where(x <= 0, 0, x), kinds="iuf")
 elementwise("maximum", np.maximum, kinds="iuf", ulps=1)
 elementwise("minimum", np.minimum, kinds="iuf", ulps=1)
 elementwise("zeros_like", np.zeros_like, kinds="biuf")

@@ -11,7 +11,7 @@ import pytest
 
 from passkit.errors import DTypeError
 from passkit.values import dtype as dt
-from passkit.values.dtype import dtype_of, is_lossless, promote, weak_scalar
+from passkit.values.dtype import dtype_of, is_lossless, largest_finite, promote, weak_scalar
 
 
 @pytest.mark.parametrize("what", [
@@ -102,6 +102,12 @@ def test_lossless_conversions_keep_every_value(source: str) -> None:
         wide = there.astype(np.float64) if dtype_of(target).is_float else there
         kept = [int(v) if isinstance(v, bool) else v for v in wide.tolist()] == values
         assert is_lossless(dtype_of(source), dtype_of(target)) is kept, target
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64"])
+def test_largest_finite_numbers(name: str) -> None:
+    """The largest finite number of a float type is the one that its library names."""
+    assert largest_finite(dtype_of(name)) == float(ml_dtypes.finfo(dtype_of(name).numpy).max)
 
 
 def test_complex_types_hold_only_themselves() -> None:
