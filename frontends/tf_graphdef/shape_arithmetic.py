@@ -203,6 +203,12 @@ def _remainder(call: Call, values: Sequence[Value], x: Array, y: Array) -> Any:
     return NotImplemented if any(n == 0 for n in y.ravel()) else x - (x // y) * y
 
 
+def _converted(call: Call, values: Sequence[Value], x: Array) -> Any:
+    """Known ints wrap. A size is taken to fit int32 and int64; other types may lose its bits."""
+    sizes = any(isinstance(n, Size) for n in x.ravel())
+    return NotImplemented if sizes and call.dtype("DstT").name not in ("int32", "int64") else x
+
+
 def _concatenated(call: Call, values: Sequence[Value], *x: Array) -> Any:
     return np.concatenate(x[:-1], axis=call.integer(values[-1], "axis"))
 
@@ -215,7 +221,7 @@ def _product(call: Call, values: Sequence[Value], x: Array, axes: Array) -> Any:
 FOLDS: dict[str, Callable[..., Any]] = {
     "Add": lambda call, values, x, y: x + y,
     "AddV2": lambda call, values, x, y: x + y,
-    "Cast": lambda call, values, x: x,
+    "Cast": _converted,
     "Concat": lambda call, values, axis, *x: np.concatenate(x, call.integer(values[0], "axis")),
     "ConcatV2": _concatenated,
     "ExpandDims": lambda call, values, x, _: np.expand_dims(x, call.integer(values[1], "axis")),

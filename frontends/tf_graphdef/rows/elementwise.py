@@ -79,7 +79,6 @@ TWO_INPUTS = {
     "GreaterEqual": "greater_equal",
     "Igamma": "igamma",
     "Igammac": "igammac",
-    "LeftShift": "left_shift",
     "Less": "less",
     "LessEqual": "less_equal",
     "LogicalAnd": "logical_and",
@@ -93,7 +92,6 @@ TWO_INPUTS = {
     "NotEqual": "not_equal",
     "Pow": "pow",
     "RealDiv": "div",
-    "RightShift": "right_shift",
     "SquaredDifference": "squared_difference",
     "Sub": "sub",
     "TruncateDiv": "trunc_div",
@@ -115,6 +113,13 @@ def _div(call: Call, x: Value, y: Value) -> Result:
     """For integers it rounds toward zero."""
     op = ops.trunc_div if x.dtype.is_integer else ops.div
     return op(x.entry, y.entry, name=call.name)
+
+
+@row("LeftShift", "RightShift")
+def _shift(call: Call, x: Value, n: Value) -> Result:
+    """Counts stop at 0 and at one less than the width, where passkit's move all bits out."""
+    shift = ops.left_shift if call.node.op == "LeftShift" else ops.right_shift
+    return shift(x.entry, ops.clip(n.entry, 0, 8 * x.dtype.nbytes - 1), name=call.name)
 
 
 @row("FloorDiv")

@@ -8,14 +8,25 @@ from passkit import ops
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.table import Result, row
 from passkit.frontends.tf_graphdef.value import Call, Value
-from passkit.values.dtype import dtype_of
+from passkit.values.dtype import dtype_of, largest_finite
 from passkit.values.size import Extent
 
 
 @row("ArgMax", "ArgMin")
 def _arg(call: Call, x: Value, axis: Value) -> Result:
-    op = ops.argmax if call.node.op == "ArgMax" else ops.argmin
-    found = op(x.entry, axis=call.integer(axis, "axis"))
+    """TensorFlow passes over NaN, which NumPy takes for the largest and the smallest.
+
+    It begins with element 0 and the lowest finite number (for ArgMin the highest), and goes on to
+    whatever is greater (less). So elements that are NaN or -inf (inf) count as that number.
+    """
+    largest = call.node.op == "ArgMax"
+    entry = x.entry
+    if x.dtype.is_float:
+        limit = largest_finite(x.dtype)
+        start = -limit if largest else limit
+        ahead = ops.greater(entry, start) if largest else ops.less(entry, start)
+        entry = ops.where(ahead, entry, start)
+    found = (ops.argmax if largest else ops.argmin)(entry, axis=call.integer(axis, "axis"))
     wanted = call.dtype("output_type") if "output_type" in call.node.attr else dtype_of("int64")
     return ops.cast(found, dtype=wanted.name, name=call.name)
 

@@ -13,6 +13,7 @@ from passkit.frontends import tf_graphdef
 from passkit.frontends.tf_graphdef.proto import GraphDef
 from passkit.frontends.tf_graphdef.rows.reductions import REDUCTIONS
 from passkit.frontends.tf_graphdef.table import TABLE
+from passkit.values.dtype import dtype_of, largest_finite
 from tests.frontends.tf_graphdef.models import const, model, node, placeholder
 from tests.frontends.tf_graphdef.reference.case import FIXTURES, stored
 
@@ -232,6 +233,61 @@ def test_more(case: str) -> None:
     """Operators with attributes, known inputs or several outputs."""
     nodes, feeds, want = MORE[case]
     close(run(*nodes, **feeds)[0], want)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("target", ["interpret", "blocks"])
+def test_places_of_nan(dtype: str, target: str) -> None:
+    """TensorFlow 2.21's ArgMax and ArgMin, which pass over NaN and begin with element 0."""
+    nan, inf = np.nan, np.inf
+    kind = dtype_of(dtype).numpy
+    most = largest_finite(dtype_of(dtype))
+    rows: list[tuple[list[float], int, int]] = [
+        ([1, nan, 3], 2, 0),
+        ([nan, 1, 3], 2, 1),
+        ([1, 2, nan], 1, 0),
+        ([nan, nan, nan], 0, 0),
+        ([nan, -inf, nan], 0, 1),
+        ([nan, inf, nan], 1, 0),
+        ([-inf, -most, nan], 0, 0),
+        ([-inf, -most, -1], 2, 0),
+        ([nan, -inf, -most], 0, 1),
+        ([inf, most, nan], 0, 0),
+        ([nan, most, inf], 2, 0),
+        ([inf, most, 1], 0, 2),
+        ([-0.0, 0.0, -0.0], 0, 0),
+    ]
+    x = np.array([row for row, _, _ in rows], kind)
+    nodes = [
+        const("axis", 1),
+        node("ArgMax", "most", "x", "axis"),
+        node("ArgMin", "least", "x", "axis"),
+    ]
+    given = placeholder("x", None, 3, dtype=dtype)
+    graph = tf_graphdef.load(model(given, *nodes), outputs=["most", "least"])
+    found = pk.compile(graph, target=target)({"x": x})
+
+    assert found[0].tolist() == [largest for _, largest, _ in rows]
+    assert found[1].tolist() == [smallest for _, _, smallest in rows]
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+@pytest.mark.parametrize("sign", ["", "u"])
+def test_shifts_out_of_range(sign: str, bits: int) -> None:
+    """TensorFlow 2.21 shifts by 0 for counts below 0, and by the width less one at the most."""
+    kind = np.dtype(f"{sign}int{bits}")
+    counts = [0, 1, bits - 1, bits, bits + 1, 100, int(np.iinfo(kind).max)]
+    counts += [] if sign else [-1, -bits, int(np.iinfo(kind).min)]
+    n = np.array(counts, kind)
+    x = np.full(len(counts), np.array(-5).astype(kind))
+    nodes = [node("LeftShift", "left", "x", "n"), node("RightShift", "right", "x", "n")]
+    inputs = [placeholder(name, None, dtype=kind.name) for name in ("x", "n")]
+    graph = tf_graphdef.load(model(*inputs, *nodes), outputs=["left", "right"])
+    left, right = pk.interpret(graph, {"x": x, "n": n})
+
+    near = [min(max(count, 0), bits - 1) for count in counts]
+    assert left.tolist() == np.left_shift(x, np.array(near, kind)).tolist()
+    assert right.tolist() == np.right_shift(x, np.array(near, kind)).tolist()
 
 
 @pytest.mark.parametrize("op", [op for op in REDUCTIONS if hasattr(np, op.lower())])

@@ -273,6 +273,10 @@ def test_a_size_can_be_data() -> None:
     nodes += [const("two", [2, 2, 2]), node("Cast", "y", "d", DstT=np.dtype("float32"))]
     graph = tf_graphdef.load(model(X, SHAPE, *nodes, node("Neg", "z", "x")), outputs=["y", "z"])
     assert pk.interpret(graph, {"x": np.ones((3, 3, 5), np.float32)})[0].tolist() == [-1, 1, 2]
+    nodes = [node("Cast", "f", "shape", DstT=np.dtype("uint8")), node("Mul", "y", "f", "f")]
+    graph = tf_graphdef.load(model(X, SHAPE, *nodes, node("Neg", "z", "x")), outputs=["y", "z"])
+    found = pk.interpret(graph, {"x": np.ones((257, 3, 5), np.float32)})[0]
+    assert found.tolist() == [1, 9, 25] and found.dtype == np.uint8
     many = [node("ConcatV2", "m", *["shape"] * 6, "axis"), const("axis", 0), node("Neg", "y", "m")]
     many.append(node("Cast", "g", "y", DstT=np.dtype("float32")))
     with pytest.raises(ModelError, match=r"'y' is computed from 18 sizes, -x.0 and others"):
