@@ -157,13 +157,17 @@ def unchanged(node: Node, x: Entry) -> Entry | None:
 
 
 def scalar(x: Entry) -> Any:
-    """The value of a constant of one element, as a NumPy scalar, spread out or not; else None."""
+    """The value of a constant of one real element, as a NumPy scalar, spread out or not; else None.
+
+    Complex constants give None too: even 1 times an infinite complex number changes it, since NaN
+    comes of the product of infinity and the imaginary part 0.
+    """
     while x.node.op is not None and x.node.op.name == "broadcast_to":
         x = x.node.inputs[0]
     if x.node.op is not CONSTANT:
         return None
     value = x.node.params["value"]
-    return value.reshape(-1)[0] if value.size == 1 else None
+    return value.reshape(-1)[0] if value.size == 1 and value.dtype.kind != "c" else None
 
 
 def is_scalar(x: Entry, value: float) -> bool:

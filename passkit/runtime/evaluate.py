@@ -73,6 +73,20 @@ def _ldexp(x: Array, n: Array) -> Array:
     return np.ldexp(x, np.clip(np.asarray(n, np.float64), -9999, 9999).astype(np.int32))
 
 
+def _pow(x: Array, y: Array) -> Array:
+    """C's ``pow``, also for an exponent that all elements share.
+
+    NumPy computes ``power(x, 0.5)`` as a square root where one exponent is spread over an array:
+    then -inf gives NaN instead of inf, and -0 gives -0 instead of 0. It squares and divides for the
+    exponents 2 and -1, whose last bit differs. So each element gets an exponent of its own here,
+    and there are at least two, as one element counts as spread out.
+    """
+    x, y = np.broadcast_arrays(x, y)
+    count = max(x.size, 2)
+    out = np.power(np.resize(x, count), np.resize(y, count))
+    return out[: x.size].reshape(x.shape)
+
+
 def _whole_power(x: Array, n: Array) -> Array:
     """Wraps; 1 and -1 to a negative power are whole, all else is 0 then."""
     positive = np.power(x, np.maximum(n, 0))
@@ -129,7 +143,7 @@ IN_DOUBLE: dict[str, Callable[..., Array]] = {
     "sigmoid": _sigmoid,
     "rsqrt": _rsqrt,
     "cbrt": np.cbrt,
-    "pow": np.power,
+    "pow": _pow,
     "atan2": np.arctan2,
     "hypot": np.hypot,
     **{name: _special(name) for name in SPECIAL},

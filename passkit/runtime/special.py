@@ -51,8 +51,8 @@ def tgamma(x: Array) -> Array:
 def _tgamma(x: float) -> float:
     try:
         return math.gamma(x)
-    except OverflowError:
-        return math.inf
+    except OverflowError:  # of a large x, or next to the pole at 0, where x has the sign
+        return math.copysign(math.inf, x)
     except ValueError:
         return math.copysign(math.inf, x) if x == 0 else math.nan
 
@@ -160,8 +160,10 @@ def fma(x: Array, y: Array, z: Array) -> Array:
         size = np.maximum(np.abs(a), np.abs(b))
         least_size = np.minimum(np.abs(a), np.abs(b))
         easy = (size < 1e130) & (least_size > 1e-130) & (np.abs(c) < 1e280)
-        hard = ~easy & np.isfinite(a) & np.isfinite(b) & np.isfinite(c)
+        factors = np.isfinite(a) & np.isfinite(b)
+        hard = ~easy & factors & np.isfinite(c)
         out = np.where(easy, out, a * b + c)
+        out = np.where(factors & ~np.isfinite(c), c, out)  # a product that overflows is finite
         for k in np.argwhere(np.atleast_1d(hard)):
             at = tuple(k[: out.ndim])
             out[at] = _exactly(float(a[at]), float(b[at]), float(c[at]))

@@ -24,7 +24,7 @@ UNARY: dict[str, tuple[Any, int, str]] = {
     "abs": (np.abs, 0, "if"),
     "sign": (np.sign, 0, "if"),
     "square": (np.square, 0, "if"),
-    "relu": (lambda x: np.where(x < 0, x.dtype.type(0), x), 0, "if"),
+    "relu": (lambda x: np.where(x <= 0, x.dtype.type(0), x), 0, "if"),
     "reciprocal": (lambda x: x.dtype.type(1) / x, 0, "f"),
     "sqrt": (np.sqrt, 0, "f"),
     "floor": (np.floor, 0, "f"),
@@ -127,11 +127,53 @@ def other_cases() -> Iterator[Case]:
         low, high = np.array(-1, dtype), np.array(2, dtype)
         yield case("clip", pk.ops.clip, np.clip, special(dtype), low, high)
         yield case("clip", pk.ops.clip, np.clip, x, y, y + 1)
+    yield from constant_powers()
     known = [d for kind in "bif" for d in DTYPES[kind]]
     for source, target in product(known, known):
         name = np.dtype(target).name
         yield case(f"cast to {name}", lambda x, name=name: pk.ops.cast(x, name),
                    lambda x, target=target: saturated(x, target), special(source))
+
+
+def constant_powers() -> Iterator[Case]:
+    """Powers where one operand is a constant mean what they mean where both are computed."""
+    power = exact_in_double(np.power)
+    for dtype in DTYPES["f"]:
+        values = special(dtype)
+        for fixed in np.array([0.5, -0.5, 2, -1, 0, 3, -inf], dtype):
+            yield case(
+                f"power {fixed}",
+                lambda x, c=fixed: pk.ops.pow(x, pk.constant(c)),
+                lambda x, c=fixed: power(x, np.full_like(x, c)),
+                values,
+                ulps=TRANSCENDENTAL,
+            )
+        for fixed in np.array([2, -1, -0.0, nan], dtype):
+            yield case(
+                f"power of {fixed}",
+                lambda y, c=fixed: pk.ops.pow(pk.constant(c), y),
+                lambda y, c=fixed: power(np.full_like(y, c), y),
+                values,
+                ulps=TRANSCENDENTAL,
+            )
+    for dtype in DTYPES["i"]:
+        for fixed in np.array([-1, 0, 1, 2, 3], dtype):
+            yield case(
+                f"power {fixed}",
+                lambda x, c=fixed: pk.ops.pow(x, pk.constant(c)),
+                lambda x, c=fixed: whole_power(x, int(c)),
+                special(dtype),
+            )
+
+
+def whole_power(x: Any, n: int) -> Any:
+    """Integers to a power: they wrap, and below 0 only 1 and -1 stay whole."""
+    if n < 0:
+        return np.where(np.abs(x) == 1, x if n % 2 else x * x, 0).astype(x.dtype)
+    out = np.ones_like(x)
+    for _ in range(n):
+        out = out * x
+    return out
 
 
 def saturated(x: Any, target: Any) -> Any:
@@ -166,6 +208,34 @@ def test_binary(name: str) -> None:
 def test_others() -> None:
     """Operators of three inputs and casts mean what they say."""
     check("interpret", list(other_cases()))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_square_roots_by_power(dtype: str) -> None:
+    """To the power 0.5, -inf gives inf and -0 gives 0: for a constant, a scalar and an array."""
+    kind = dtype_of(dtype).numpy
+    values = np.array([-inf, -0.0, inf, 4.0, -1.0], kind)
+    half = np.array(0.5, kind)
+    x, y, z = pk.var("x", (5,), dtype), pk.var("y", (), dtype), pk.var("z", (5,), dtype)
+    by = [x**0.5, pk.ops.pow(x, pk.constant(half)), pk.ops.pow(x, y), pk.ops.pow(x, z)]
+    by.append(pk.ops.concat(*[pk.ops.pow(x[k : k + 1], z[:1]) for k in range(5)], axis=0))
+    by.append(pk.ops.pow(pk.constant(values), pk.constant(half)))
+    for found in pk.interpret(pk.Graph(by), {"x": values, "y": half, "z": np.full(5, half)}):
+        np.testing.assert_array_equal(found.astype(float), [inf, 0.0, inf, 2.0, nan])
+        assert not np.signbit(found[:4].astype(float)).any()
+
+
+def test_complex_numbers_and_constants() -> None:
+    """Compiled arithmetic of complex numbers with a constant is NumPy's, in NaN and signs too."""
+    values = np.array([1 + 2j, -3j, complex(inf, 1), complex(nan, 0), -0.0], np.complex64)
+    v = pk.var("v", (5,), "complex64")
+    with np.errstate(all="ignore"):
+        wanted = [values + 0, values * 1, values / 1, values / 2, values / np.complex64(2 + 1j)]
+    found = pk.compile(pk.Graph([v + 0, v * 1, v / 1, v / 2, v / np.complex64(2 + 1j)]))(v=values)
+    for a, b in zip(found, wanted, strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(a.view(np.float32), b.view(np.float32))
+        assert (np.signbit(a.imag) == np.signbit(b.imag))[~np.isnan(a.imag)].all()
 
 
 @pytest.mark.parametrize("target", [t for t in TARGETS if t != "interpret"])
@@ -263,7 +333,14 @@ def simplified(entry: Any) -> str:
 
 x = pk.var("x", (3,), "float32")
 i = pk.var("i", (3,), "int32")
+z = pk.var("z", (3,), "complex64")
 EXACT: list[tuple[Any, str]] = [
+    (z + 0, "kept"),
+    (z - 0, "kept"),
+    (z * 1, "kept"),
+    (z / 1, "kept"),
+    (z / 2, "kept"),
+    (z / (2 + 1j), "kept"),
     (x + 0.0, "kept"),
     (x + -0.0, "x"),
     (i + 0, "i"),

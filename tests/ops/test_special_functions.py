@@ -81,7 +81,15 @@ def test_incomplete_functions_have_no_gradients_by_others(name: str) -> None:
 def test_kinks_have_the_derivative_that_is_promised() -> None:
     """At a kink the flat side's, or that of x < 0; logaddexp shares evenly where both are equal."""
     v = pk.var("v", (), "float64")
-    wanted = {"relu6": 0, "leaky_relu": 0.2, "elu": 1, "hard_tanh": 1, "log1p_exp": 0.5, "abs": 0}
+    wanted = {
+        "relu": 0,
+        "relu6": 0,
+        "leaky_relu": 0.2,
+        "elu": 1,
+        "hard_tanh": 1,
+        "log1p_exp": 0.5,
+        "abs": 0,
+    }
     for name, slope in wanted.items():
         (g,) = pk.gradients([pk.get_op(name)(v)], [v])
         assert interpreted(g, v=np.zeros(())) == pytest.approx(slope), name
@@ -110,6 +118,17 @@ def test_a_kernel_calls_the_function_by_its_name() -> None:
     assert "lgamma(" in exe.kernels[0].source and len(exe.kernels) == 1
 
 
+def test_gamma_functions_at_extremes() -> None:
+    """The lowest double is a whole number, a pole of lgamma; next to 0 tgamma is beyond range."""
+    v = pk.var("v", (None,), "float64")
+    graph = pk.Graph([pk.ops.lgamma(v), pk.ops.tgamma(v)])
+    ends = np.array([np.finfo(np.float64).min, -5e-324, 5e-324, np.finfo(np.float64).max, 1.0])
+
+    for log, gamma in (pk.interpret(graph, {"v": ends}), pk.compile(graph)(v=ends)):
+        np.testing.assert_allclose(log, [np.inf, 744.4400719213812, 744.4400719213812, np.inf, 0])
+        np.testing.assert_array_equal(gamma, [np.nan, -np.inf, np.inf, np.inf, 1])
+
+
 def test_a_fused_product_and_sum_is_rounded_once() -> None:
     """Exactly, in the interpreter too: where the product is all but cancelled, and near limits."""
     rng = np.random.default_rng(0)
@@ -125,6 +144,7 @@ def test_a_fused_product_and_sum_is_rounded_once() -> None:
     assert huge == np.inf and tiny == 1e-310
     assert fma(np.float64(2e300), np.float64(1e8), np.float64(-1.2e308)) == pytest.approx(8e307)
     assert np.signbit(fma(np.float64(-0.0), np.float64(1e-300), np.float64(-0.0)))
+    assert fma(np.float64(1e300), np.float64(1e300), np.float64(-np.inf)) == -np.inf
     assert fma(*np.array([1 + 2**-12, 1 + 2**-12, -1], np.float32)) == np.float32(
         (1 + 2**-12) ** 2 - 1
     )

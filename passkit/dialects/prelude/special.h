@@ -80,7 +80,7 @@ template <int L> PK_LONG f64<L> lgamma_part(f64<L> x) {
     if (any(low)) {
         f64<L> s = abs(sin_of_turn(x - rint(x)));
         y = choose(low, -log_part(s) - y, y);
-        y = choose(isinf(x), f64<L>(__builtin_inf()), y);
+        y = choose(isinf(x) | (low & (s == f64<L>(0))), f64<L>(__builtin_inf()), y);
     }
     return y;
 }
