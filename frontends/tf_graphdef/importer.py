@@ -57,7 +57,8 @@ def load(
     ``signature`` names a signature of a SavedModel, by default ``serving_default``, a method of
     its object or a function; ``tags`` choose among its graphs.
     ``outputs`` are names such as ``"Identity:0"``, or those of the signature; by default all of
-    the signature, or the nodes that nobody reads.
+    the signature, or the nodes that nobody reads. A placeholder that no output needs is no input
+    of the graph; a call may still feed it, by its name, as in TensorFlow.
     ``shapes`` make inputs' shapes more precise; a dimension of None or a name stays unknown.
     ``max_nbytes`` bounds the memory taken: by default 4 times the file and 64 MiB.
     ``max_rounds`` bounds how far a loop is unrolled.
@@ -89,7 +90,8 @@ def load(
     graph = Graph(_entries(model, heads, run.results), run.updates)
     if number.node in graph.states:
         graph = Graph(graph.outputs, [*graph.updates, (number.node, number + 1)])
-    return graph
+    names = [*inputs.names, *([] if targets is None else [RUN_NUMBER])]
+    return graph.with_unread(names)
 
 
 def _run_number(body: Body) -> Entry:

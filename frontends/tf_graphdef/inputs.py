@@ -49,6 +49,8 @@ class Inputs:
 
     makers: Mapping[int, Maker]
     fed: Mapping[int, Sequence[Anything]]
+    names: Sequence[str]
+    """What callers may feed, each result of a node under one name."""
 
 
 def find_inputs(model: Model, body: Body, shapes: Mapping[str, Dims]) -> Inputs:
@@ -77,6 +79,7 @@ def find_inputs(model: Model, body: Body, shapes: Mapping[str, Dims]) -> Inputs:
         elif node.op == "Placeholder" or number in given or number in named:
             makers[number] = _maker(body.producer, named.get(number), given.get(number))
     fed: dict[int, list[Anything]] = {}
+    by_ref = {ref: name for name, ref in cut.items()}
     for name, (number, index) in cut.items():
         node, info = body.nodes[number], model.infos[name]
         results = fed.setdefault(number, [])
@@ -89,7 +92,13 @@ def find_inputs(model: Model, body: Body, shapes: Mapping[str, Dims]) -> Inputs:
         told = info.HasField("tensor_shape")
         shape = shape_from(info.tensor_shape, called(node)) if told else None
         results[index] = _variable(called(node), name, info.dtype, shape, given.get(number))
-    return Inputs(makers, fed)
+    names = [name for name, ref in cut.items() if by_ref[ref] == name]
+    names += [
+        named.get(number, node.name)
+        for number, node in enumerate(body.nodes)
+        if node.op in _PLACEHOLDERS and node.name not in model.bound
+    ]
+    return Inputs(makers, fed, names)
 
 
 def _bound(variable: Variable) -> Maker:

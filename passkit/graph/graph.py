@@ -18,6 +18,8 @@ from passkit.values.lazy import Lazy
 from passkit.values.size import Shape
 
 Update = tuple[Node, Entry]
+UNREAD = "unread"
+"""The annotation with the names of `Graph.unread`."""
 notebook: Any = Lazy("passkit.reporting.notebook")
 """What notebooks show stands above, and is asked for only by them."""
 
@@ -98,6 +100,24 @@ class Graph:
         Passes keep the order, however they change what stands between inputs and outputs.
         """
         return tuple(n for n in self.nodes if n.is_variable and not n.params.get("state"))
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """Names that a call may feed though nothing here reads them; the arrays are not looked at.
+
+        A model may declare inputs that the outputs asked for do not need.
+        """
+        return tuple(self.attrs.get(UNREAD, ()))
+
+    def with_unread(self, names: Iterable[str]) -> Graph:
+        """This graph, of which a call may also feed these names; those of its inputs do not count.
+
+        It keeps them through passes and in JSON.
+        """
+        own = {self.names[n] for n in self.inputs}
+        unread = tuple(n for n in dict.fromkeys(names) if n not in own)
+        others = {k: v for k, v in self.attrs.items() if k != UNREAD}
+        return self._annotated({**others, UNREAD: unread} if unread else others)
 
     @cached_property
     def states(self) -> tuple[Node, ...]:
@@ -190,8 +210,9 @@ class Graph:
         tell which node stands for an input of that graph; else it is that node, or, where that is
         gone, the one of its name.
         """
+        out = self.with_unread(before.unread) if before.unread and not self.unread else self
         if self.inputs == before.inputs:
-            return self
+            return out
         present = set(self.inputs)
         repeated = Counter(n.name for n in before.inputs)
         place: dict[Node | str, int] = {}
@@ -202,7 +223,7 @@ class Graph:
             elif repeated[node.name] == 1:
                 place[node.name] = k
         last = len(before.inputs)
-        return self.with_inputs(
+        return out.with_inputs(
             sorted(self.inputs, key=lambda n: place.get(n, place.get(n.name, last)))
         )
 

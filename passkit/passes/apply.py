@@ -14,7 +14,7 @@ from typing import Any
 
 from passkit.errors import PassError, RegistryError
 from passkit.graph import registry
-from passkit.graph.graph import Annotation, Graph
+from passkit.graph.graph import UNREAD, Annotation, Graph
 from passkit.graph.node import CONSTANT, Entry, Node
 from passkit.passes import hints
 from passkit.passes.base import Pass, find_pass, provider
@@ -24,7 +24,7 @@ from passkit.values.collector import seldom
 MOST_REPEATS = 8
 """How often one implied pass may run for one other pass, before both are said to disagree."""
 
-OWN = ("options", "timing", "shape_guards", hints.HINTED)
+OWN = ("options", "timing", "shape_guards", hints.HINTED, UNREAD)
 """Annotations that speak of no node or entry, and so outlive any change of the graph."""
 
 

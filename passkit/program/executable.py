@@ -176,19 +176,20 @@ class Executable:
             for n, (d, s) in zip(_outputs(self.source_graph), table.outputs, strict=True)
         )
         specs = [InputSpec(s.name, s.dtype.numpy, tuple(map(_dim, s.shape))) for s in self.inputs]
+        unread = self.source_graph.unread
         device = self._device_runtime()
         self._device = device
         if device is not None:
             from passkit.runtime.device.front import DeviceProgram
 
             self._run: Any = DeviceProgram(
-                specs, self._bind, device.said, device.find, device.make
+                specs, self._bind, device.said, device.find, device.make, unread
             )
         else:
             lock = self.state.lock if self.state.memory else None
             if lock:
                 self.state.pin()
-            self._run = make_program(specs, len(self.outputs), self._bind, lock)
+            self._run = make_program(specs, len(self.outputs), self._bind, lock, unread)
         self.run_positional = self._run.run_positional
         self.__call__ = self._run  # type: ignore[method-assign]
 

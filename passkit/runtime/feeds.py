@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -71,9 +71,11 @@ def check_feed(name: str, dtype: DType | None, shape: Shape | None, value: Any) 
 
 
 def check_feeds(
-    inputs: Iterable[tuple[str, DType | None, Shape | None]], feeds: Mapping[str, Any]
+    inputs: Iterable[tuple[str, DType | None, Shape | None]],
+    feeds: Mapping[str, Any],
+    unread: Collection[str] = (),
 ) -> dict[str, Any]:
-    """All feeds as arrays, by name, in the order of the inputs.
+    """All feeds as arrays, by name, in the order of the inputs; those of ``unread`` are left out.
 
     Raises: FeedError for one that is missing or unknown, naming the nearest.
     """
@@ -82,7 +84,7 @@ def check_feeds(
     if not isinstance(feeds, Mapping):
         raise FeedError(f"feeds must map names to arrays, got {type(feeds).__name__}")
     for name in feeds:
-        if name not in known:
+        if name not in known and name not in unread:
             hint = nearest(str(name), known) if known else "the graph has no inputs"
             raise FeedError(f"there is no input {name!r}; {hint}")
     for name, dtype, shape in inputs:

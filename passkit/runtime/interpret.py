@@ -58,7 +58,7 @@ def interpret(
     Raises: FeedError for feeds that do not fit, and for a state variable read before it is set.
     """
     names = [(graph.names[n], n.entries[0].dtype, n.entries[0].shape) for n in graph.inputs]
-    arrays = check_feeds(names, {} if feeds is None else feeds)
+    arrays = check_feeds(names, {} if feeds is None else feeds, graph.unread)
     sizes = all_sizes((name, shape, arrays[name].shape) for name, _, shape in names)
     memory = {} if state is None else state
     run = _Run(graph, sizes, memory)

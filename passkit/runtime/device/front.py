@@ -36,9 +36,10 @@ class DeviceProgram:
         said: Callable[[Sequence[Kernel]], dict[str, Any]],
         find: Finder,
         make: Maker | None = None,
+        unread: tuple[str, ...] = (),
     ) -> None:
         self.said, self.make = said, make
-        self.find, self.feeds = find, DeviceFeeds(tuple(inputs))
+        self.find, self.feeds = find, DeviceFeeds(tuple(inputs), unread)
         self.feeds.find = find
         self.bind = bind
         self.bounds: dict[Shapes, BoundProgram] = {}

@@ -38,12 +38,13 @@ def make_program(
     num_outputs: int,
     bind: Callable[[tuple[tuple[int, ...], ...]], Any],
     lock: Any = None,
+    unread: tuple[str, ...] = (),
 ) -> Any:
     """A `Program` of the launcher, whose feeds are converted and refused as `Feeds` says.
 
     ``bind`` is asked for a `Bound` for shapes that fit the inputs; ``lock`` is held during a run.
     """
-    feeds = Feeds(tuple(inputs))
+    feeds = Feeds(tuple(inputs), unread)
 
     def bind_checked(shapes: tuple[tuple[int, ...], ...]) -> Any:
         feeds.check_shapes(shapes)
@@ -57,6 +58,8 @@ class Feeds(NamedTuple):
     """What the inputs of a program need."""
 
     inputs: tuple[InputSpec, ...]
+    unread: tuple[str, ...] = ()
+    """Names that a call may feed as well; what it feeds under them is not looked at."""
 
     def repair(self, feeds: Any, named: Mapping[str, Any]) -> tuple[Array, ...]:
         """Arrays in the order of the inputs, from what a caller gave.
@@ -65,7 +68,9 @@ class Feeds(NamedTuple):
         """
         names = [spec.name for spec in self.inputs]
         given = by_name(names, feeds, named)
-        if unknown := [str(name) for name in given if name not in names]:
+        if unknown := [
+            str(name) for name in given if name not in names and name not in self.unread
+        ]:
             raise FeedError(f"there is no input {unknown[0]!r}; {nearest(unknown[0], names)}")
         for spec in self.inputs:
             if spec.name not in given:

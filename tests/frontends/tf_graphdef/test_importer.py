@@ -10,7 +10,7 @@ import pytest
 from google.protobuf import text_format
 
 import passkit as pk
-from passkit.errors import ModelError
+from passkit.errors import FeedError, ModelError
 from passkit.frontends import tf_graphdef
 from tests.frontends.tf_graphdef.models import const, model, node, placeholder
 
@@ -327,3 +327,43 @@ def test_an_edge_of_a_missing_operator_may_have_any_index() -> None:
     """How many results an unknown operator has is not known, so what it is comes first."""
     with pytest.raises(ModelError, match=r"not supported: Odd × 1 \('o'\)"):
         tf_graphdef.load(model(X, node("Odd", "o", "x"), node("Neg", "y", "o:5")))
+
+
+def test_placeholders_that_no_output_needs_may_be_fed(tmp_path: Path) -> None:
+    """As in TensorFlow; they are no inputs, and need not be fed; unknown names are refused."""
+    graph = tf_graphdef.load(
+        model(
+            placeholder("x", 2),
+            placeholder("labels", None, dtype="int32"),
+            node("PlaceholderWithDefault", "rate", "half", shape=()),
+            const("half", 0.5),
+            node("Neg", "y", "x"),
+            node("Mul", "loss", "y", "rate"),
+            node("Cast", "z", "labels", DstT=np.dtype("float32"), SrcT=np.dtype("int32")),
+        ),
+        "y",
+    )
+    x = np.array([1, -2], np.float32)
+    feeds = {"x": x, "labels": [3, 4, 5], "rate": 0.1}
+
+    assert [n.name for n in graph.inputs] == ["x"]
+    assert graph.unread == ("labels", "rate")
+    pk.compile(graph, target="interpret").save(tmp_path / "saved")
+    for made in (graph, graph.rebuild(lambda node, inputs: None), pk.from_json(pk.to_json(graph))):
+        np.testing.assert_array_equal(pk.interpret(made, feeds)[0], -x)
+    planned = pk.ApplyPasses(graph, ["Simplify", "Fusion", "CodeGen"])
+    np.testing.assert_array_equal(pk.interpret(planned, feeds)[0], -x)
+    for run in (
+        pk.compile(graph),
+        pk.compile(graph, target="interpret"),
+        pk.compile(graph, target="blocks"),
+        pk.load(tmp_path / "saved"),
+    ):
+        np.testing.assert_array_equal(run(feeds)[0], -x)
+        np.testing.assert_array_equal(run(x=x, labels=None)[0], -x)
+        np.testing.assert_array_equal(run(x=x)[0], -x)
+        np.testing.assert_array_equal(run([x])[0], -x)
+        with pytest.raises(FeedError, match="there is no input 'label'"):
+            run(x=x, label=1)
+    with pytest.raises(FeedError, match="there is no input 'label'"):
+        pk.interpret(graph, {"x": x, "label": 1})
