@@ -1,66 +1,86 @@
-"""The static site: it builds without a network, and every link in it leads somewhere."""
+"""The site has every page and every link of the documentation; `.ci/run` builds it."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from html.parser import HTMLParser
+import importlib.util
+import re
 from pathlib import Path
-from urllib.parse import unquote
+from types import ModuleType
 
 import pytest
 
-from docs.site import Site, pages
-
 ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+GENERATED = DOCS / "reference"
 
 
-class Page(HTMLParser):
-    """What a page links to, and the anchors it has."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.targets: list[str] = []
-        self.anchors: set[str] = set()
-        self.feed(path.read_text())
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note links, pictures, styles and anchors."""
-        for key, value in attrs:
-            if key in ("href", "src") and value:
-                self.targets.append(value)
-            elif key == "id" and value:
-                self.anchors.add(value)
+@pytest.fixture(name="conf", scope="module")
+def _conf() -> ModuleType:
+    """The configuration that Sphinx reads."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(DOCS))
+        spec = importlib.util.spec_from_file_location("docs_conf", DOCS / "conf.py")
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    return module
 
 
-def test_every_link_leads_somewhere(tmp_path: Path) -> None:
-    """To a page, a file or a heading in the site; nothing is fetched from elsewhere."""
-    command = [sys.executable, "-m", "docs.site", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
-    found = {path: Page(path) for path in tmp_path.rglob("*.html")}
-
-    assert done.stdout.startswith(f"{len(pages())} pages")
-    assert len(found) == len(pages())
-    for path, page in found.items():
-        for target in page.targets:
-            name, _, anchor = target.partition("#")
-            if "://" in name:
-                continue
-            file = (path.parent / unquote(name)).resolve() if name else path
-            assert file.exists(), f"{path.name}: {target}"
-            assert not anchor or anchor in found[file].anchors, f"{path.name}: {target}"
+def written_pages() -> list[Path]:
+    """Return the Markdown files of docs/, without generated ones."""
+    return [p for p in DOCS.rglob("*.md") if GENERATED not in p.parents and "_build" not in p.parts]
 
 
-def test_every_page_names_every_other(tmp_path: Path) -> None:
-    """The list on the left is whole, and marks where one is."""
-    Site(tmp_path).build()
-    text = (tmp_path / "docs" / "guides" / "first-steps.html").read_text()
+def test_the_contents_list_every_page() -> None:
+    """Each Markdown file is in the table of contents, once."""
+    contents = (DOCS / "index.md").read_text()
+    listed = re.findall(r"^[a-z][\w/-]+$", contents, re.MULTILINE)
+    names = {str(p.relative_to(DOCS).with_suffix("")) for p in written_pages()} - {"index"}
 
-    assert text.count("<li><a href") >= len(pages())
-    assert '<a href="first-steps.html" aria-current="page">First steps</a>' in text
+    assert len(listed) == len(set(listed))
+    assert names == {name for name in listed if not name.startswith("reference/")}
 
 
-def test_a_link_to_nowhere_is_an_error(tmp_path: Path) -> None:
-    """The page and the link are named."""
-    with pytest.raises(SystemExit, match=r"README.md links to no/such.md"):
-        Site(tmp_path).moved(Path("README.md"), "no/such.md")
+@pytest.mark.parametrize(
+    "file, target, expected",
+    [
+        ("README.md", "docs/guides/index.md", "guides/index.md"),
+        ("README.md", "benchmarks/README.md", "benchmarks.md"),
+        ("README.md", "examples/04_gradients.py", "../examples/04_gradients.py"),
+        ("README.md", "https://numpy.org", "https://numpy.org"),
+        ("README.md", "#install", "#install"),
+        ("benchmarks/README.md", "../README.md#install", "index.md#install"),
+        ("benchmarks/README.md", "show.py", "../benchmarks/show.py"),
+    ],
+)
+def test_links_of_files_outside(conf: ModuleType, file: str, target: str, expected: str) -> None:
+    """A link to a page leads to the page; any other file is linked where it lies."""
+    assert conf.link_target(ROOT / file, target) == expected
+
+
+def test_links_lead_somewhere(conf: ModuleType) -> None:
+    """Every relative link of a page names a file."""
+    for path in [*written_pages(), *conf.OUTSIDE.values()]:
+        prose = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+        for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", re.sub(r"`[^`]*`", "", prose)):
+            assert "://" in link or (path.parent / link).exists(), f"{path.relative_to(ROOT)}: {link}"
+
+
+def test_reference_pages_have_every_operator_and_public_name(
+    conf: ModuleType, tmp_path: Path
+) -> None:
+    """The generated pages name each public name and each operator; writing again changes none."""
+    import passkit as pk
+    from passkit.cli.page import library
+
+    conf.reference_pages.write(tmp_path)
+    times = {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*.md")}
+    conf.reference_pages.write(tmp_path)
+    api = (tmp_path / "api.md").read_text()
+
+    assert {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*.md")} == times
+    for name in set(pk.__all__) - {"ast", "frontends", "ops", "viz"}:
+        assert f":: passkit.{name}\n" in api, name
+    for module, operators in library().items():
+        page = (tmp_path / "operators" / f"{module}.md").read_text()
+        assert [op.name for op in operators] == re.findall(r"^## (\w+)$", page, re.MULTILINE)
