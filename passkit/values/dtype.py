@@ -176,10 +176,9 @@ def is_lossless(source: DType, target: DType) -> bool:
     if source.is_float:
         if not target.is_float:
             return False
-        (digits, top, step), (most, limit, finest) = (
-            _FLOAT_FORMATS[d.name] for d in (source, target)
-        )
-        return digits <= most and top <= limit and step >= finest
+        digits, top, step = _FLOAT_FORMATS[source.name]
+        target_digits, target_top, target_step = _FLOAT_FORMATS[target.name]
+        return digits <= target_digits and top <= target_top and step >= target_step
     if target.is_float:
         return _magnitude_bits(source) <= _FLOAT_FORMATS[target.name][0]
     signs_fit = source.kind != "i" or target.kind == "i"
