@@ -17,6 +17,7 @@ import numpy as np
 
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.crc32c import crc32c, masked
+from passkit.frontends.tf_graphdef.foreign import refuse_foreign
 from passkit.frontends.tf_graphdef.proto import Budget, dtype_name, parse, short, varint
 from passkit.frontends.tf_graphdef.snappy import decompressed
 from passkit.frontends.tf_graphdef.tensor import dtype_from, shape_from
@@ -28,6 +29,7 @@ _FOOTER = 48
 _PLAIN, _SNAPPY = 0, 1
 _TRAILER = 5
 """Behind each block: how it is compressed, and a checksum."""
+_LOOKED_AT = 4096
 _KEY_NBYTES = 400
 """About what one more tensor of the index takes."""
 _MOST_SHARDS = 100_000
@@ -111,6 +113,8 @@ class Bundle:
             raise ModelError(f"{where} is in shard {entry.shard_id} of {self.num_shards}")
         shard = self._shard(entry.shard_id)
         if not (entry.offset >= 0 and 0 <= entry.size <= len(shard) - entry.offset):
+            name = f"shard {entry.shard_id}, which holds {where},"
+            refuse_foreign(shard[:_LOOKED_AT].tobytes(), name, "part of a checkpoint")
             raise ModelError(
                 f"{where} lies at {entry.offset:,} and takes {entry.size:,} bytes, and shard "
                 f"{entry.shard_id} has {len(shard):,}; copy the checkpoint again, whole"
@@ -155,6 +159,8 @@ def _damaged(what: str, found: int, said: int) -> ModelError:
 def table_pairs(data: bytes, where: str, budget: Budget) -> Iterator[tuple[bytes, bytes]]:
     """Keys and values of a LevelDB table, in order."""
     magic = int.from_bytes(data[-8:], "little")
+    if magic != _MAGIC:
+        refuse_foreign(data, where, "index of a checkpoint")
     if len(data) < _FOOTER or magic != _MAGIC:
         raise ModelError(
             f"{where} of {len(data):,} bytes is no index of a checkpoint: it ends in {magic:#x}"

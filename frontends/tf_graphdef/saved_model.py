@@ -8,6 +8,7 @@ from typing import Any
 
 from passkit.errors import ModelError, nearest
 from passkit.frontends.tf_graphdef.bundle import OBJECT_GRAPH, Bundle
+from passkit.frontends.tf_graphdef.foreign import parse_file
 from passkit.frontends.tf_graphdef.model import Model, calling
 from passkit.frontends.tf_graphdef.opaque import Variable
 from passkit.frontends.tf_graphdef.proto import (
@@ -15,7 +16,6 @@ from passkit.frontends.tf_graphdef.proto import (
     budget_for,
     dtype_name,
     parse,
-    parse_text,
     short,
 )
 from passkit.frontends.tf_graphdef.tensor import dtype_from, shape_from
@@ -95,8 +95,8 @@ def from_folder(
     except OSError as error:
         raise ModelError(f"{where} cannot be read: {error.strerror}") from None
     budget = budget_for(len(data) + size, max_nbytes)
-    read = parse if found[0].suffix == ".pb" else parse_text
-    saved = read(data, short(str(found[0])), budget, "SavedModel")
+    is_text = found[0].suffix != ".pb"
+    saved = parse_file(data, short(str(found[0])), budget, "SavedModel", is_text)
     weights = Weights(folder / "variables" / "variables", budget)
     return _model(_meta_graph(saved, tags, where), weights, where, budget, signature)
 

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.foreign import parse_file
 from passkit.frontends.tf_graphdef.model import Model
 from passkit.frontends.tf_graphdef.objects import from_object
-from passkit.frontends.tf_graphdef.proto import GraphDef, budget_for, parse, parse_text, short
+from passkit.frontends.tf_graphdef.proto import GraphDef, budget_for, short
 from passkit.frontends.tf_graphdef.saved_model import from_folder
 
 Source: TypeAlias = str | PathLike[str] | bytes | Any
@@ -25,7 +26,7 @@ def read_model(
     if isinstance(source, bytes | bytearray | memoryview):
         data = bytes(source)
         budget = budget_for(len(data), max_nbytes)
-        graph = parse(data, "the GraphDef", budget)
+        graph = parse_file(data, "the GraphDef", budget)
         return Model(graph, "the GraphDef", budget).called(signature)
     if isinstance(source, str | PathLike):
         return _from_path(Path(fspath(source)), max_nbytes, signature, tags)
@@ -63,5 +64,5 @@ def _from_path(
             f"{where} is not a file; a .pb or .pbtxt file or a SavedModel folder is needed"
         )
     budget = budget_for(len(data), max_nbytes)
-    read = parse_text if path.suffix in _TEXT else parse
-    return Model(read(data, where, budget), where, budget).called(signature)
+    graph = parse_file(data, where, budget, text=path.suffix in _TEXT)
+    return Model(graph, where, budget).called(signature)

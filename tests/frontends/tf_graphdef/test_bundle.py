@@ -129,7 +129,8 @@ GOOD = table([header(), (b"w", entry(WEIGHTS))])
 @pytest.mark.parametrize(
     ("index", "message"),
     [
-        (b"", "'v.index' of 0 bytes is no index of a checkpoint: it ends in 0x0"),
+        (b"", "'v.index' is no index of a checkpoint but empty: it has 0 bytes; .*fetch"),
+        (b"abc", "'v.index' of 3 bytes is no index of a checkpoint: it ends in 0x636261"),
         (GOOD[:-8] + bytes(8), f"of {len(GOOD)} bytes is no index .* it ends in 0x0"),
         (GOOD[:5] + b"?" + GOOD[6:], r"bytes 0 to \d+ of 'v.index' were changed .* 0x"),
         (table([header()], kind=2), r"block at 0 that is compressed in the way 2, .*Snappy \(1\)"),

@@ -70,7 +70,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         tf_graphdef.load("nothing.pb")
     with pytest.raises(ModelError, match=r"'\.' is a folder without saved_model"):
         tf_graphdef.load(".")
-    (tmp_path / "saved_model.pb").write_bytes(b"")
+    (tmp_path / "saved_model.pb").write_bytes(b"\x08\1")
     with pytest.raises(ModelError, match=r"'\.' has 0 graphs with the tags serve, and one"):
         tf_graphdef.load("saved_model.pb")
     with pytest.raises(ModelError, match="x…' cannot be read: File name too long"):
@@ -253,7 +253,7 @@ def test_cycles_are_an_error(nodes: list[Any]) -> None:
 def test_a_model_of_nothing_is_an_error() -> None:
     """Neither an empty file nor a closed circle has a result."""
     with pytest.raises(ModelError, match="the GraphDef holds no nodes"):
-        tf_graphdef.load(b"")
+        tf_graphdef.load(model())
     circle = model(node("Neg", "a", "b"), node("Neg", "b", "a"))
     with pytest.raises(ModelError, match="has 2 nodes and no operator that nobody reads"):
         tf_graphdef.load(circle)

@@ -1,0 +1,177 @@
+"""Files of other formats are called what they are, with what to do instead."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+import pickle
+import shutil
+import tarfile
+import zipfile
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.errors import ModelError
+from passkit.frontends import tf_graphdef
+from passkit.frontends.tf_graphdef.proto import message
+from tests.frontends.tf_graphdef.models import DIGITS, model, node, placeholder
+from tests.frontends.tf_graphdef.test_proto import varint
+from tests.frontends.tf_graphdef.test_saved_model import SAVED
+
+POINTER = (
+    b"version https://git-lfs.github.com/spec/v1\n"
+    b"oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\n"
+    b"size 102400\n"
+)
+
+
+def archive(*names: str) -> bytes:
+    """A zip file of empty files."""
+    out = BytesIO()
+    with zipfile.ZipFile(out, "w") as made:
+        for name in names:
+            made.writestr(name, b"")
+    return out.getvalue()
+
+
+def tarred() -> bytes:
+    """A tar archive of a file."""
+    out = BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as made:
+        made.addfile(tarfile.TarInfo("saved_model.pb"))
+    return out.getvalue()
+
+
+def npy() -> bytes:
+    """An array as numpy.save writes it."""
+    out = BytesIO()
+    np.save(out, np.zeros(2))
+    return out.getvalue()
+
+
+def field(number: int, content: bytes | int) -> bytes:
+    """A field of a message."""
+    if isinstance(content, int):
+        return varint(number << 3) + varint(content)
+    return varint(number << 3 | 2) + varint(len(content)) + content
+
+
+ONNX = (
+    field(1, 8) + field(2, b"pytorch") + field(7, field(2, b"main_graph")) + field(8, field(2, 17))
+)
+SAFE = json.dumps({"w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
+FOREIGN: dict[str, tuple[bytes, str]] = {
+    "empty": (b"", "but empty: it has 0 bytes; .*fetch the file again"),
+    "pointer": (POINTER, "a pointer of Git LFS to a file of 102,400 bytes.*`git lfs pull`"),
+    "hdf5": (b"\x89HDF\r\n\x1a\n" + bytes(90), r"an HDF5 file.*\.h5; load it in Keras"),
+    "keras": (
+        archive("metadata.json", "config.json", "model.weights.h5"),
+        r"a model of Keras \(\.keras\); load it in Keras.*model\.export\(folder\)",
+    ),
+    "torch": (archive("m/data.pkl", "m/data/0"), "a file of PyTorch, from torch.save or TorchScr"),
+    "old torch": (
+        b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.\x80\x02M",
+        "a file of PyTorch, from torch.save; export the model",
+    ),
+    "npz": (archive("a.npy", "b.npy"), r"arrays of NumPy \(\.npz\); numpy.load reads them"),
+    "npy": (npy(), r"an array of NumPy \(\.npy\)"),
+    "zipped": (archive("m/saved_model.pb"), "a zip archive of a SavedModel; unzip it"),
+    "zip": (archive("read.me", "b"), r"a zip archive of 2 files \('read.me', 'b'\); unpack it"),
+    "empty zip": (archive(), r"a zip archive of 0 files \(none\)"),
+    "cut zip": (archive("a", "b")[:40], "a damaged zip archive; fetch the file again"),
+    "gzip": (gzip.compress(b"x"), "compressed by gzip; unpack it first: gunzip"),
+    "bzip2": (bz2.compress(b"x"), "compressed by bzip2; unpack it first"),
+    "xz": (lzma.compress(b"x"), "compressed by xz; unpack it first"),
+    "zstd": (b"\x28\xb5\x2f\xfd\0", "compressed by Zstandard"),
+    "tar": (tarred(), "a tar archive; unpack it first: tar -xf"),
+    "tflite": (
+        b"\x1c\0\0\0TFL3\0\0\x12\0",
+        r"a TensorFlow Lite model \(\.tflite\); give load the SavedModel",
+    ),
+    "page": (
+        b"\n<!DOCTYPE html><html><head>\n<title> Sign in </title>",
+        "a web page, titled 'Sign in'; a download has ended .* fetch the file again",
+    ),
+    "xml": (b"<?xml version='1.0'?><Error><Code>NoSuchKey</Code></Error>", "a web page; a downl"),
+    "pickle": (pickle.dumps({"w": 1}), "a Python pickle; load runs no code of files"),
+    "safetensors": (
+        len(SAFE).to_bytes(8, "little") + SAFE + bytes(4),
+        r"a file of weights \(\.safetensors\)",
+    ),
+    "gguf": (b"GGUF\3\0\0\0", "a GGUF file of language-model weights"),
+    "tfjs": (b'{"format": "layers-model", "modelTopology": {}}', "a model of TensorFlow.js"),
+    "config": (b'{"class_name": "Sequential"}', "a text of JSON; it may describe layers"),
+    "passkit": (pk.to_json(pk.parse("x: f32[2]; return exp(x)")).encode(), r"pk\.from_json\(text"),
+    "index": (
+        (SAVED / "dense/variables/variables.index").read_bytes(),
+        "the index of a checkpoint; it holds weights",
+    ),
+    "onnx": (ONNX, "no TensorFlow model but one of ONNX; give load the model"),
+    "renamed": (
+        (SAVED / "dense/saved_model.pb").read_bytes(),
+        r"the saved_model\.pb of a SavedModel, under another name.*give load the folder",
+    ),
+    "text": (b"# a graph\nnode {\n name: 'x' }", "a GraphDef in text form.*ends in .pbtxt"),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_other_formats_are_named(name: str, tmp_path: Path) -> None:
+    """A file, and its bytes, are called what they are."""
+    data, said = FOREIGN[name]
+    (tmp_path / "model.pb").write_bytes(data)
+
+    with pytest.raises(ModelError, match=rf"model\.pb' is .*{said}"):
+        tf_graphdef.load(tmp_path / "model.pb")
+    with pytest.raises(ModelError, match=f"the GraphDef is .*{said}"):
+        tf_graphdef.load(data)
+
+
+def test_pointers_in_a_saved_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A repository that was cloned without Git LFS has pointers in each place of a folder."""
+    monkeypatch.chdir(tmp_path)
+    for name, said in (
+        ("saved_model.pb", "'m/saved_model.pb' is no TensorFlow model but a pointer of Git LFS"),
+        ("variables/variables.index", "index' is no index of a checkpoint but a pointer of Git"),
+        (
+            "variables/variables.data-00000-of-00001",
+            "shard 0, which holds .* is no part of a checkpoint but a pointer of Git LFS",
+        ),
+    ):
+        shutil.copytree(SAVED / "dense", "m", dirs_exist_ok=True)
+        Path("m", name).write_bytes(POINTER)
+        with pytest.raises(ModelError, match=said):
+            tf_graphdef.load("m")
+
+
+def test_a_frozen_graph_called_saved_model(tmp_path: Path) -> None:
+    """It needs a name of its own, since the folder is taken for a SavedModel."""
+    shutil.copy(DIGITS, tmp_path / "saved_model.pb")
+    with pytest.raises(ModelError, match=r"is no SavedModel but a GraphDef.*frozen\.pb"):
+        tf_graphdef.load(tmp_path)
+
+
+def test_the_graph_of_a_meta_file(tmp_path: Path) -> None:
+    """TensorFlow 1 writes a graph and what is said about it beside a checkpoint."""
+    graph = model(placeholder("x", 2), node("Neg", "y", "x"))
+    meta: Any = message("MetaGraphDef")(graph_def=graph)
+    meta.meta_info_def.tags.append("train")
+    (tmp_path / "model.ckpt.meta").write_bytes(meta.SerializeToString())
+
+    loaded = tf_graphdef.load(tmp_path / "model.ckpt.meta")
+    assert [n.name for n in loaded.nodes] == ["x", "y"]
+
+
+def test_names_of_nodes_are_no_beginning_of_a_format() -> None:
+    """A model is a model, whatever its first node is called."""
+    for name in ("TFL3", "GGUF", "version", "PK", "ustar", "x" * 253 + "ustar"):
+        loaded = tf_graphdef.load(model(placeholder(name, 2), node("Neg", "y", name)))
+        data = model(placeholder(name, 2), node("Neg", "y", name)).SerializeToString()
+        assert tf_graphdef.load(data).key == loaded.key
