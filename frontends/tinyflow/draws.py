@@ -19,6 +19,9 @@ from passkit.frontends.tinyflow.types import as_dtype
 from passkit.graph.node import Entry
 from passkit.graph.node import constant as constant_entry
 
+ROUND = 0x9E3779B97F4A7C1
+"""How far apart the keys of one draw are in two rounds of a loop: no multiple of small numbers."""
+
 
 def key(seed: int | None) -> Entry:
     """The key of a draw of this run. Without any seed it differs from process to process."""
@@ -29,7 +32,10 @@ def key(seed: int | None) -> Entry:
     else:
         words = repr((graph.seed, seed if seed is not None else ("number", number))).encode()
         own = int.from_bytes(hashlib.sha256(words).digest()[:8], "little") >> 2
-    return graph.run_number + constant_entry(own, "int64")
+    found: Entry = graph.run_number + constant_entry(own, "int64")
+    if graph.round_number is not None:
+        found = found + graph.round_number * constant_entry(ROUND, "int64")
+    return found
 
 
 def random_normal(

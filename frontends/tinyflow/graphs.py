@@ -44,6 +44,8 @@ class Write:
     value: Entry
     adds: int = 0
     """1 to add ``value`` to what the variable holds, -1 to take it away, 0 to replace that."""
+    when: Entry | None = None
+    """A bool without which nothing is written; None writes always."""
 
 
 @define(eq=False)
@@ -63,6 +65,8 @@ class Graph:
     """An input that counts the runs of a session, so that draws differ from run to run."""
     shaped: dict[Entry, Entry] = field(factory=dict)
     """For a placeholder without a shape the one that `set_shape` gave it."""
+    round_number: Entry | None = None
+    """The number of the round of a loop that goes round in the run, while its body is made."""
     scope_counts: dict[str, int] = field(factory=dict)
     """How often each default name of a variable scope was taken."""
     _taken: dict[str, int] = field(factory=dict)
@@ -79,6 +83,15 @@ class Graph:
             count = self._taken.get(whole.lower(), 0)
             self._taken[whole.lower()] = count + 1
             return whole if count == 0 else self.unique(f"{name}_{count}")
+
+    @contextmanager
+    def in_round(self, number: Entry) -> Iterator[None]:
+        """Within it, draws differ by a round's number, which a loop counts."""
+        before, self.round_number = self.round_number, number
+        try:
+            yield
+        finally:
+            self.round_number = before
 
     @contextmanager
     def aside(self) -> Iterator[None]:

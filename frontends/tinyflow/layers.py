@@ -13,7 +13,7 @@ from passkit.frontends.tinyflow.graphs import GraphKeys, get_default_graph
 from passkit.frontends.tinyflow.initializers import ones_initializer, zeros_initializer
 from passkit.frontends.tinyflow.missing import lookup
 from passkit.frontends.tinyflow.nn import convolutions, sampling
-from passkit.frontends.tinyflow.numbers import length, real, whole
+from passkit.frontends.tinyflow.numbers import length, real, whole, wholes
 from passkit.frontends.tinyflow.ranks import known_shape
 from passkit.frontends.tinyflow.reductions import moments
 from passkit.frontends.tinyflow.refusals import refuses
@@ -26,6 +26,8 @@ from passkit.values.size import Extent, numel
 
 _ZEROS, _ONES = zeros_initializer(), ones_initializer()
 LAYOUTS = {"channels_last": "NHWC", "channels_first": "NCHW"}
+SEQUENCES = {"NHWC": "NWC", "NCHW": "NCW"}
+"""For an order of the axes of images that of sequences."""
 
 
 def _layout(where: str, data_format: str) -> str:
@@ -152,6 +154,67 @@ def conv2d(
         )
         out = _with_bias(out, biases if use_bias else None, filters, layout)
         return _ended(out, activation, activity_regularizer)
+
+
+def conv1d(
+    inputs: Any,
+    filters: int,
+    kernel_size: Any,
+    strides: Any = 1,
+    padding: str = "valid",
+    data_format: str = "channels_last",
+    dilation_rate: Any = 1,
+    activation: Callable[[Tensor], Tensor] | None = None,
+    use_bias: bool = True,
+    kernel_initializer: Any = None,
+    bias_initializer: Any = _ZEROS,
+    kernel_regularizer: Any = None,
+    bias_regularizer: Any = None,
+    activity_regularizer: Any = None,
+    kernel_constraint: Any = None,
+    bias_constraint: Any = None,
+    trainable: bool = True,
+    name: str | None = None,
+    reuse: Any = None,
+) -> Tensor:
+    """activation(the convolution of sequences with so many filters + bias)."""
+    x, layout = convert_to_tensor(inputs), _layout("conv1d", data_format)
+    place = 1 if layout == "NCHW" else 2
+    channels, filters = _known("conv1d", x, place), whole("conv1d", "filters", filters)
+    (window,) = wholes("conv1d", "kernel_size", kernel_size)
+    weights = _Own(kernel_initializer, kernel_regularizer, kernel_constraint, trainable)
+    biases = _Own(bias_initializer, bias_regularizer, bias_constraint, trainable)
+    with variable_scope(name, "conv1d", reuse=reuse):
+        kernel = weights.variable("kernel", [window, channels, filters], x.dtype)
+        out = convolutions.conv1d(
+            x, kernel, strides, padding, data_format=SEQUENCES[layout], dilations=dilation_rate
+        )
+        out = _with_bias(out, biases if use_bias else None, filters, layout)
+        return _ended(out, activation, activity_regularizer)
+
+
+def _pooling1d(pool: Callable[..., Tensor], where: str) -> Callable[..., Tensor]:
+    def function(
+        inputs: Any,
+        pool_size: Any,
+        strides: Any,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        name: str | None = None,
+    ) -> Tensor:
+        layout = _layout(where, data_format)
+        (size,), (step,) = wholes(where, "pool_size", pool_size), wholes(where, "strides", strides)
+        axis = 2 if layout == "NCHW" else 1
+        x = arrays.expand_dims(inputs, axis)
+        out = pool(x, [1, size], [1, step], padding, layout, name or where)
+        return arrays.squeeze(out, axis)
+
+    function.__doc__ = f"{(pool.__doc__ or '').split(' under')[0]} under each window of sequences."
+    return function
+
+
+max_pooling1d = _pooling1d(convolutions.max_pool, "max_pooling1d")
+average_pooling1d = _pooling1d(convolutions.avg_pool, "average_pooling1d")
 
 
 def conv2d_transpose(
@@ -358,7 +421,18 @@ def _moved(
 
 
 NAMES = (
-    *("average_pooling2d", "batch_normalization", "conv2d", "conv2d_transpose", "dense"),
-    *("dropout", "flatten", "max_pooling2d"),
+    *("average_pooling1d", "average_pooling2d", "batch_normalization", "conv1d", "conv2d"),
+    *("conv2d_transpose", "dense", "dropout", "flatten", "max_pooling1d", "max_pooling2d"),
 )
-__getattr__ = lookup("tf.layers", lambda: dict.fromkeys(NAMES))
+_missing = lookup("tf.layers", lambda: {**dict.fromkeys(NAMES), **_classes()})
+
+
+def _classes() -> dict[str, Any]:
+    from passkit.frontends.tinyflow.layer_classes import CLASSES  # they are made of these functions
+
+    return CLASSES
+
+
+def __getattr__(name: str) -> Any:
+    found = None if name.startswith("_") else _classes().get(name)
+    return _missing(name) if found is None else found

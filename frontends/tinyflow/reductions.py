@@ -142,3 +142,50 @@ def cumprod(
     """Products so far along ``axis``, as in `cumsum`."""
     params = {"axis": axes_of(axis), "exclusive": exclusive, "reverse": reverse}
     return made("cumprod", "Cumprod", name, read(x), **params)
+
+
+def norm(
+    tensor: Any,
+    ord: Any = "euclidean",
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """The length of vectors along ``axis``, or of matrices along two axes; by default of all.
+
+    ``ord`` is "euclidean", 1, 2, inf or another number above 0; of matrices "fro", 1 or inf.
+    Raises: SettingError for others.
+    """
+    from passkit.errors import SettingError
+    from passkit.ops.rules import make
+
+    keep = bool(either("norm", "keepdims", keepdims, "keep_dims", keep_dims))
+    along, x = axes_of(axis), made("abs", "abs", None, read(tensor)).entry
+    pair = isinstance(along, tuple) and len(along) == 2
+    if isinstance(along, tuple) and len(along) == 1:
+        along = along[0]
+    params = {"axis": along, "keepdims": keep}
+    if ord in ("euclidean", "fro") or (ord == 2 and not pair):
+        squares = make("reduce_sum", make("square", x), **params)
+        return made("sqrt", "norm", name, squares)
+    number = isinstance(ord, (int, float)) and not isinstance(ord, bool) and ord > 0
+    if not number or (pair and ord not in (1, float("inf"))):
+        raise SettingError(
+            f"norm needs 'euclidean', 'fro', 1, 2, inf or another number above 0 as ord, of "
+            f"matrices 'fro', 1 or inf, got {ord!r}"
+        )
+    if pair:
+        rank = len(known_shape(x, "norm"))
+        rows, columns = (a % rank for a in along)
+        inner, outer = (rows, columns) if ord == 1 else (columns, rows)
+        sums = make("reduce_sum", x, axis=inner, keepdims=True)
+        most = make("reduce_max", sums, axis=outer, keepdims=True)
+        return made("squeeze" if not keep else "identity", "norm", name, most,
+                    **({} if keep else {"axis": (rows, columns)}))
+    if ord == float("inf"):
+        return made("reduce_max", "norm", name, x, **params)
+    powers = make("reduce_sum", x if ord == 1 else make("pow", x, float(ord)), **params)
+    return made("pow", "norm", name, powers, 1.0 / ord) if ord != 1 else wrapped(
+        powers, named(name, "norm")
+    )

@@ -82,12 +82,15 @@ class Resolution:
         inputs = tuple(map(self.entry, node.inputs))
         control = self.after(node.control)
         params = {k: self._sized(v) for k, v in node.params.items()} if self.sizes else node.params
-        if inputs == node.inputs and control == node.control and params == node.params:
+        write = self.graph.writes.get(node)
+        when = None if write is None or write.when is None else self.entry(write.when)
+        same = inputs == node.inputs and control == node.control and params == node.params
+        if same and (write is None or when is write.when):
             return
         made = Node(node.op, inputs, params, node.name, control)
         graph = self.graph
-        if node in graph.writes:
-            graph.writes[made] = evolve(graph.writes[node], value=inputs[0])
+        if write is not None:
+            graph.writes[made] = evolve(write, value=inputs[0], when=when)
         if node in graph.checks:
             graph.checks[made] = graph.checks[node]
         if node in graph.devices:
@@ -140,7 +143,9 @@ def resolve(graph: Graph, order: Sequence[Node], fed: Mapping[Entry, Entry]) -> 
         given = () if is_deferred(node) else node.params.values()
         sizes = (v if isinstance(v, tuple) else (v,) for v in given)
         told = {homes[s] for v in sizes for s in symbols_of(v) if s in homes}
-        return [n for n in (*told, *before(node)) if n in inside]
+        write = graph.writes.get(node)
+        asked = [] if write is None or write.when is None else [write.when.node]
+        return [n for n in (*told, *before(node), *asked) if n in inside]
 
     for node in post_order(order, needs):
         found.take(node)

@@ -56,6 +56,9 @@ class Walk:
         """What runs before a node; nothing where all that it gives is fed."""
         if node.entries and all(e in self.fed for e in node.entries):
             return ()
+        write = self.graph.writes.get(node)
+        if write is not None and write.when is not None:
+            return [*core.before(node), write.when.node]
         return core.before(node)
 
     def visit(self, node: Node) -> None:
@@ -104,6 +107,9 @@ class Walk:
         if write.adds:
             now = self.latest.get(target.node, target)
             value = now + value if write.adds > 0 else now - value
+        if write.when is not None:
+            now = self.latest.get(target.node, target)
+            value = get_op("where")(self.read(write.when, came), value, now)
         self.count += 1
         self.latest[target.node] = value
         self.value[node.entries[0]] = value

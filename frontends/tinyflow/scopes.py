@@ -80,6 +80,14 @@ def name_scope(
         yield found
 
 
+@contextmanager
+def shared_variables() -> Iterator[None]:
+    """Within it, get_variable takes variables that there are, and makes those that are missing."""
+    scope = evolve(get_variable_scope(), reuse=AUTO_REUSE)
+    with _scopes.within((get_default_graph(), scope)):
+        yield
+
+
 class variable_scope:  # noqa: N801 – TensorFlow's name
     """Within it, get_variable names variables under a scope, and shares them if ``reuse`` says so.
 

@@ -300,3 +300,16 @@ def global_variables_initializer() -> Operation:
 
 
 initialize_all_variables = global_variables_initializer
+
+
+def local_variables(scope: str | None = None) -> list[Any]:
+    """The variables that a program keeps for itself, such as those of `tf.metrics`."""
+    return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
+
+
+def local_variables_initializer() -> Operation:
+    """An operation that gives all local variables made so far their initial values."""
+    return variables_initializer(local_variables())
+
+
+initialize_local_variables = local_variables_initializer

@@ -12,6 +12,7 @@ from passkit.frontends.tinyflow.nn.classic import (
 from passkit.frontends.tinyflow.nn.convolutions import (
     avg_pool,
     bias_add,
+    conv1d,
     conv2d,
     conv2d_transpose,
     depthwise_conv2d,
@@ -34,6 +35,7 @@ from passkit.frontends.tinyflow.nn.losses import (
     top_k,
 )
 from passkit.frontends.tinyflow.nn.recurrent import (
+    bidirectional_dynamic_rnn,
     dynamic_rnn,
     static_bidirectional_rnn,
     static_rnn,
@@ -59,6 +61,8 @@ __all__ = [
     "avg_pool",
     "batch_normalization",
     "bias_add",
+    "bidirectional_dynamic_rnn",
+    "conv1d",
     "conv2d",
     "conv2d_transpose",
     "convolution_layer",

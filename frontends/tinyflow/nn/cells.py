@@ -13,6 +13,7 @@ from passkit.frontends.tinyflow.initializers import constant_initializer, zeros_
 from passkit.frontends.tinyflow.nn.sampling import dropout
 from passkit.frontends.tinyflow.numbers import real, whole
 from passkit.frontends.tinyflow.ranks import known_shape
+from passkit.frontends.tinyflow.refusals import refuses
 from passkit.frontends.tinyflow.scopes import get_variable, variable_scope
 from passkit.frontends.tinyflow.tensors import Tensor, convert_to_tensor
 from passkit.frontends.tinyflow.types import as_dtype
@@ -179,6 +180,84 @@ class BasicLSTMCell(LayerCell):
         new = c * sigmoid(more) + sigmoid(i) * self.activation(j)
         out = self.activation(new) * sigmoid(o)
         return out, LSTMStateTuple(new, out) if self.tuples else arrays.concat([new, out], 1)
+
+
+class LSTMCell(LayerCell):
+    """`BasicLSTMCell` with peepholes, a projection of its output, and clipped values.
+
+    With ``use_peepholes`` the gates see c, times weights of its own; ``num_proj`` is the length of
+    the output, which ``proj_clip`` keeps near 0 as ``cell_clip`` keeps c. Source: Sak and others,
+    Long Short-Term Memory Recurrent Neural Network Architectures for Large Scale Acoustic Modeling.
+    """
+
+    default = "lstm_cell"
+
+    @refuses("weights are one variable each", "num_unit_shards", "num_proj_shards")
+    def __init__(
+        self,
+        num_units: int,
+        use_peepholes: bool = False,
+        cell_clip: float | None = None,
+        initializer: Any = None,
+        num_proj: int | None = None,
+        proj_clip: float | None = None,
+        num_unit_shards: int | None = None,
+        num_proj_shards: int | None = None,
+        forget_bias: float = 1.0,
+        state_is_tuple: bool = True,
+        activation: Any = None,
+        reuse: bool | None = None,
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(reuse, name, dtype)
+        self.units = whole("LSTMCell", "num_units", num_units)
+        self.projected = None if num_proj is None else whole("LSTMCell", "num_proj", num_proj)
+        self.peepholes, self.initializer = use_peepholes, initializer
+        self.clips = cell_clip, proj_clip
+        self.forget_bias = real("LSTMCell", "forget_bias", forget_bias)
+        self.tuples, self.activation = state_is_tuple, activation or tanh
+
+    @property
+    def state_size(self) -> Any:
+        """The lengths of c and h, or of both side by side without ``state_is_tuple``."""
+        sizes = LSTMStateTuple(self.units, self.output_size)
+        return sizes if self.tuples else sum(sizes)
+
+    @property
+    def output_size(self) -> int:
+        """The units, or the length of the projection."""
+        return self.projected or self.units
+
+    def step(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
+        """One step."""
+        n = self.units
+        c, h = state if self.tuples else arrays.split(state, [n, self.output_size], 1)
+        width = int(x.shape[1]) + self.output_size
+        kernel = self.weights("kernel", [width, 4 * n], x.dtype, self.initializer)
+        bias = self.weights("bias", [4 * n], x.dtype, zeros_initializer())
+        i, j, f, o = arrays.split(arrays.matmul(arrays.concat([x, h], 1), kernel) + bias, 4, 1)
+        f = f + self.forget_bias if self.forget_bias else f
+        if self.peepholes:
+            looks = [
+                self.weights(f"w_{gate}_diag", [n], x.dtype, self.initializer) for gate in "fio"
+            ]
+            f, i = f + looks[0] * c, i + looks[1] * c
+        new = _clipped(sigmoid(f) * c + sigmoid(i) * self.activation(j), self.clips[0])
+        if self.peepholes:
+            o = o + looks[2] * new
+        out = sigmoid(o) * self.activation(new)
+        if self.projected is not None:
+            down = self.weights(
+                "projection/kernel", [n, self.projected], x.dtype, self.initializer
+            )
+            out = _clipped(arrays.matmul(out, down), self.clips[1])
+        return out, LSTMStateTuple(new, out) if self.tuples else arrays.concat([new, out], 1)
+
+
+def _clipped(x: Tensor, limit: float | None) -> Tensor:
+    """``x`` between -limit and limit, if there is one."""
+    return x if limit is None else arrays.clip_by_value(x, -limit, limit)
 
 
 class GRUCell(LayerCell):

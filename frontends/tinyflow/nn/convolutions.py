@@ -22,6 +22,7 @@ from passkit.frontends.tinyflow.tensors import (
     named,
     read,
 )
+from passkit.ops.rules import make
 
 
 def spatial(where: str, what: str, given: Any, data_format: str) -> tuple[int, int]:
@@ -58,6 +59,37 @@ def padded(where: str, padding: Any, data_format: str = "NHWC") -> Any:
             f"{where} needs 'SAME', 'VALID' or four pairs as padding, got {padding!r}"
         )
     return pairs[2:] if data_format == "NCHW" else pairs[1:3]
+
+
+@refuses("one library is chosen for all", "use_cudnn_on_gpu")
+def conv1d(
+    value: Any = None,
+    filters: Any = None,
+    stride: Any = None,
+    padding: Any = None,
+    use_cudnn_on_gpu: bool | None = None,
+    data_format: str | None = None,
+    name: str | None = None,
+    input: Any = None,
+    dilations: Any = None,
+) -> Tensor:
+    """The convolution of sequences with a filter (width, channels, filters)."""
+    layout = data_format or "NWC"
+    if layout not in ("NWC", "NHWC", "NCW", "NCHW"):
+        raise SettingError(f"conv1d needs 'NWC' or 'NCW' as data_format, got {data_format!r}")
+    first = layout in ("NCW", "NCHW")
+    axis = 2 if first else 1
+    (step,) = wholes("conv1d", "stride", 1 if stride is None else stride)
+    (spread,) = wholes("conv1d", "dilations", 1 if dilations is None else dilations)
+    x = make("expand_dims", read(either("conv1d", "value", value, "input", input)), axis=axis)
+    params = {
+        "strides": (1, step),
+        "padding": padded("conv1d", padding),
+        "dilations": (1, spread),
+        "data_format": "NCHW" if first else "NHWC",
+    }
+    out = make("conv2d", x, make("expand_dims", read(filters), axis=0), **params)
+    return made("squeeze", "conv1d", name, out, axis=axis)
 
 
 @refuses("one library is chosen for all", "use_cudnn_on_gpu")

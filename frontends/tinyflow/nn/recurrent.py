@@ -133,3 +133,43 @@ def dynamic_rnn(
             cell, steps, initial_state, dtype or x.dtype, sequence_length
         )
     return arrays.stack(outputs, axis), state
+
+
+@refuses(UNROLLED, "parallel_iterations", "swap_memory")
+def bidirectional_dynamic_rnn(
+    cell_fw: RNNCell,
+    cell_bw: RNNCell,
+    inputs: Any,
+    sequence_length: Any = None,
+    initial_state_fw: Any = None,
+    initial_state_bw: Any = None,
+    dtype: Any = None,
+    parallel_iterations: int | None = None,
+    swap_memory: bool = False,
+    time_major: bool = False,
+    scope: Any = None,
+) -> tuple[tuple[Tensor, Tensor], tuple[Any, Any]]:
+    """Outputs of a cell forwards and of one backwards, and both last states, as `dynamic_rnn`."""
+    x, axis = convert_to_tensor(inputs), 0 if time_major else 1
+    with variable_scope(scope or "bidirectional_rnn"):
+        with variable_scope("fw") as forwards:
+            ahead, last = dynamic_rnn(
+                cell_fw, x, sequence_length, initial_state_fw, dtype, time_major=time_major,
+                scope=forwards,
+            )
+        with variable_scope("bw") as backwards:
+            back, first = dynamic_rnn(
+                cell_bw, _reversed(x, sequence_length, axis), sequence_length, initial_state_bw,
+                dtype, time_major=time_major, scope=backwards,
+            )
+    return (ahead, _reversed(back, sequence_length, axis)), (last, first)
+
+
+def _reversed(x: Tensor, lengths: Any, axis: int) -> Tensor:
+    """The steps from the last to the first; of each sequence only as far as it goes."""
+    if lengths is None:
+        return arrays.reverse(x, [axis])
+    turned = make(
+        "reverse_sequence", x.entry, read(lengths), axis=axis, batch_axis=1 - axis
+    )
+    return wrapped(turned, "reversed")

@@ -2,8 +2,10 @@
 
 from passkit.frontends.tinyflow.missing import lookup
 from passkit.frontends.tinyflow.train.optimizers import (
+    AdadeltaOptimizer,
     AdagradOptimizer,
     AdamOptimizer,
+    FtrlOptimizer,
     GradientDescentOptimizer,
     MomentumOptimizer,
     Optimizer,
@@ -17,8 +19,10 @@ from passkit.frontends.tinyflow.train.steps import (
 )
 
 __all__ = [
+    "AdadeltaOptimizer",
     "AdagradOptimizer",
     "AdamOptimizer",
+    "FtrlOptimizer",
     "GradientDescentOptimizer",
     "MomentumOptimizer",
     "Optimizer",

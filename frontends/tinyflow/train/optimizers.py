@@ -11,6 +11,7 @@ from typing import Any
 
 from passkit.errors import GraphError
 from passkit.frontends.tinyflow import elementwise, sources
+from passkit.frontends.tinyflow.arrays import clip_by_value
 from passkit.frontends.tinyflow.differentiating import ALL_AT_ONCE, gradients
 from passkit.frontends.tinyflow.graphs import get_default_graph
 from passkit.frontends.tinyflow.pending import PendingVariable
@@ -260,6 +261,102 @@ class AdagradOptimizer(Optimizer):
         """A step that shrinks as the squares add up."""
         total = assign(slots[0], slots[0] + square(gradient))
         return variable - gradient * _scalar(self.rate, variable) * rsqrt(total), [total]
+
+
+class AdadeltaOptimizer(Optimizer):
+    """A step by the ratio of the running means of squared steps and squared gradients.
+
+    d = g * sqrt(mean of d * d + epsilon) / sqrt(mean of g * g + epsilon); w -= learning_rate * d.
+    Source: Zeiler, ADADELTA: An Adaptive Learning Rate Method.
+    """
+
+    @refuses(IN_ORDER, "use_locking")
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        rho: Any = 0.95,
+        epsilon: Any = 1e-8,
+        use_locking: bool = False,
+        name: str = "Adadelta",
+    ) -> None:
+        super().__init__(name)
+        self.rate, self.rho, self.epsilon = learning_rate, rho, epsilon
+
+    def begin(self, variable: Variable) -> tuple[Variable, ...]:
+        """The running means of squared gradients and of squared steps."""
+        return self.slot(variable, self.name), self.slot(variable, f"{self.name}_1")
+
+    def update(
+        self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
+    ) -> tuple[Tensor, list[Tensor]]:
+        """A step whose size follows from the steps before."""
+        numbers = (self.rate, self.rho, self.epsilon)
+        rate, rho, epsilon = (_scalar(v, variable) for v in numbers)
+        rest = _rest(self.rho, variable)
+        seen = assign(slots[0], slots[0] * rho + square(gradient) * rest)
+        step = sqrt(slots[1] + epsilon) * rsqrt(seen + epsilon) * gradient
+        moved = assign(slots[1], slots[1] * rho + square(step) * rest)
+        return variable - step * rate, [seen, moved]
+
+
+class FtrlOptimizer(Optimizer):
+    """Follow the regularised leader: weights that l1 keeps at 0 stay there.
+
+    Source: McMahan and others, Ad Click Prediction: a View from the Trenches; with the l2 shrinkage
+    of TensorFlow.
+    """
+
+    @refuses(IN_ORDER, "use_locking")
+    def __init__(
+        self,
+        learning_rate: Any,
+        learning_rate_power: float = -0.5,
+        initial_accumulator_value: float = 0.1,
+        l1_regularization_strength: float = 0.0,
+        l2_regularization_strength: float = 0.0,
+        use_locking: bool = False,
+        name: str = "Ftrl",
+        accum_name: str | None = None,
+        linear_name: str | None = None,
+        l2_shrinkage_regularization_strength: float = 0.0,
+        beta: float | None = None,
+    ) -> None:
+        super().__init__(name)
+        for what, number, fits in (
+            ("a learning_rate_power of 0 or less", learning_rate_power, learning_rate_power <= 0),
+            ("an initial_accumulator_value of 0 or more", initial_accumulator_value,
+             initial_accumulator_value >= 0),
+            ("an l1_regularization_strength of 0 or more", l1_regularization_strength,
+             l1_regularization_strength >= 0),
+            ("an l2_regularization_strength of 0 or more", l2_regularization_strength,
+             l2_regularization_strength >= 0),
+        ):
+            if not fits:
+                raise GraphError(f"{name} needs {what}, got {number}")
+        self.rate, self.power, self.first = (
+            learning_rate, learning_rate_power, initial_accumulator_value
+        )
+        self.l1, self.l2 = l1_regularization_strength, l2_regularization_strength
+        self.shrinkage, self.beta = l2_shrinkage_regularization_strength, beta or 0.0
+        self.names = accum_name or name, linear_name or f"{name}_1"
+
+    def begin(self, variable: Variable) -> tuple[Variable, ...]:
+        """The sum of squares, and the linear part of what is minimised."""
+        squares, linear = self.names
+        return self.slot(variable, squares, self.first), self.slot(variable, linear)
+
+    def update(
+        self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
+    ) -> tuple[Tensor, list[Tensor]]:
+        """The minimum of the linear part and the regularisation."""
+        rate = _scalar(self.rate, variable)
+        squares = slots[0] + square(gradient)
+        before, after = slots[0] ** -self.power, squares ** -self.power
+        pull = gradient + 2 * self.shrinkage * variable if self.shrinkage else gradient
+        linear = slots[1] + pull - (after - before) / rate * variable
+        curved = (after + self.beta) / rate + 2 * self.l2
+        clipped = clip_by_value(linear, -self.l1, self.l1)
+        return (clipped - linear) / curved, [assign(slots[0], squares), assign(slots[1], linear)]
 
 
 class RMSPropOptimizer(Optimizer):

@@ -43,6 +43,11 @@ from passkit.frontends import tinyflow as tf
   scalar, and `tf.reshape(x, [-1, 784])`, or a product or convolution with a filter of known shape,
   has the sizes that follow. A run is compiled for the ranks that are fed: first for their sizes,
   then with those sizes free that another feed had otherwise, so that a rank takes two programs.
+- `tf.cond` computes both branches and chooses, unless the condition is known; variables are
+  written by the one that is chosen. `tf.while_loop` is unrolled where its condition is known
+  before the run, or of at most 64 `maximum_iterations`, and has gradients then; else it goes
+  round in the run, and has none. `tf.scan`, `tf.map_fn` and `tf.foldl` are unrolled over a known
+  number of elements.
 
 TinyFlow's own names are there, too, and its examples run unchanged: `tf.normal(shape, stdev)`,
 `tf.infer_variable_shapes(net, feed_dict)`, and in `tf.nn` `linear`, `conv2d(x, num_filter=,

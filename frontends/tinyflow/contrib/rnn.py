@@ -1,0 +1,28 @@
+"""``tf.contrib.rnn``: recurrent cells and networks of ``tf.nn``."""
+
+from passkit.frontends.tinyflow.missing import lookup
+from passkit.frontends.tinyflow.nn.cells import (
+    BasicLSTMCell,
+    BasicRNNCell,
+    DropoutWrapper,
+    GRUCell,
+    LSTMCell,
+    LSTMStateTuple,
+    MultiRNNCell,
+    RNNCell,
+)
+from passkit.frontends.tinyflow.nn.recurrent import static_bidirectional_rnn, static_rnn
+
+__all__ = [
+    "BasicLSTMCell",
+    "BasicRNNCell",
+    "DropoutWrapper",
+    "GRUCell",
+    "LSTMCell",
+    "LSTMStateTuple",
+    "MultiRNNCell",
+    "RNNCell",
+    "static_bidirectional_rnn",
+    "static_rnn",
+]
+__getattr__ = lookup("tf.contrib.rnn", lambda: dict.fromkeys(__all__))
