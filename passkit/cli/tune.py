@@ -13,6 +13,7 @@ from passkit.cli.answer import Answer
 from passkit.cli.model import add_feed_argument, add_model_arguments, load, model_feeds
 from passkit.errors import SettingError
 from passkit.tuning.tuner import BUDGET, RIVALS, Report, Tuned, Tuning, tune
+from passkit.values.terminal import is_terminal
 from passkit.values.units import seconds_text, table
 
 
@@ -123,7 +124,7 @@ def executor_of(name: str | None) -> Iterator[Executor | None]:
 @contextmanager
 def _progress() -> Iterator[Report]:
     """A bar on standard error where somebody watches."""
-    if not sys.stderr.isatty():
+    if not is_terminal(sys.stderr):
         yield lambda what, done, total: None
         return
     from rich.console import Console

@@ -1,4 +1,4 @@
-"""Progress of long work: a bar where somebody watches and tqdm is installed, else nothing."""
+"""Progress bars of long work, where standard error is a terminal and tqdm is installed."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from passkit.values.terminal import is_terminal
+
 
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Callable[[], None]]:
-    """Within the block, what is yielded is called once for each of ``total`` steps that is done."""
+    """Yield a function that is to be called after each of ``total`` steps."""
     bar = _bar(what, total)
     if bar is None:
         yield lambda: None
@@ -21,7 +23,7 @@ def progress(what: str, total: int) -> Iterator[Callable[[], None]]:
 
 
 def _bar(what: str, total: int):  # type: ignore[no-untyped-def]
-    if not sys.stderr.isatty():
+    if not is_terminal(sys.stderr):
         return None
     try:
         from tqdm import tqdm

@@ -7,6 +7,8 @@ import shutil
 import sys
 from collections.abc import Iterable, Sequence
 
+from passkit.values.terminal import is_terminal
+
 
 def bytes_text(count: float) -> str:
     """A number of bytes with three digits and its unit.
@@ -50,7 +52,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]], width: int | 
     from rich.table import Table
 
     if width is None:
-        width = shutil.get_terminal_size((160, 24)).columns if sys.stdout.isatty() else 160
+        width = shutil.get_terminal_size((160, 24)).columns if is_terminal(sys.stdout) else 160
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=any(header))
     for name in header:
         made.add_column(name, overflow="fold")

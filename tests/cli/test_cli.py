@@ -117,3 +117,70 @@ def test_cache(capsys: Capture, fresh_cache: Path) -> None:
     assert before["kernels"] > 0 and before["records"] == 1
     assert cleared["freed_nbytes"] == before["nbytes"] > 0
     assert after["kernels"] == after["records"] == after["nbytes"] == 0
+
+
+@pytest.mark.parametrize(
+    "arguments, file, reason",
+    [
+        (["show", "-o", "absent/x.svg"], "absent/x.svg", "the folder must exist"),
+        (["run", "--report", "file/x"], "file/x", "give a path of folders"),
+        (["run", "--dump", "file/x"], "file/x", "give a path of folders"),
+        (["run", "--plan", "file/x.svg"], "file", "File exists"),
+        (["run", "--trace", "file/x"], "file", "File exists"),
+    ],
+)
+def test_files_that_cannot_be_written(
+    arguments: list[str],
+    file: str,
+    reason: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Capture,
+) -> None:
+    """The message names the file, the system's reason and a way out; there is no traceback."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    (tmp_path / "model.txt").write_text("x: f32[4]; return exp(x)")
+
+    assert main([arguments[0], "model.txt", *arguments[1:]]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"passkit: '{file}': ") and reason in error
+
+
+def test_a_full_disk_behind_the_output() -> None:
+    """The exit code is 1, with one line on standard error."""
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "passkit", "passes"],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+
+    assert done.returncode == 1
+    assert done.stderr == (
+        "passkit: the system refused: No space left on device; see whether the disk of the output "
+        "is full\n"
+    )
+
+
+def test_interruption(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    """Ctrl-C ends a command with the shells' code and one word."""
+
+    def interrupted(options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("passkit.cli.passes.run", interrupted)
+
+    assert main(["passes"]) == 130
+    assert capsys.readouterr().err == "passkit: interrupted\n"
+
+
+def test_version(capsys: Capture) -> None:
+    """`passkit --version` prints the version of the package."""
+    with pytest.raises(SystemExit, match="^0$"):
+        main(["--version"])
+
+    assert capsys.readouterr().out == "passkit 0.1.0\n"
