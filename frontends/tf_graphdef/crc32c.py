@@ -1,12 +1,16 @@
-"""CRC-32C of whole arrays, as TensorFlow's checkpoints carry it, at NumPy's speed.
+"""CRC-32C of whole arrays, as TensorFlow's checkpoints carry it.
 
-A checksum is linear over bits: the bytes are cut into lanes that are folded side by side, eight
-bytes of each at a time, and the lanes' sums are put together as if each had been moved to its
-place by so many bytes of zeros. Source: Castagnoli's polynomial; masking as in LevelDB.
+Google's library computes it by the CPU's instructions, at gigabytes a second, where it is
+installed; else NumPy does, many times slower. There a checksum is linear over bits: the bytes are
+cut into lanes that are folded side by side, eight bytes of each at a time, and the lanes' sums are
+put together as if each had been moved to its place by so many bytes of zeros. Source: Castagnoli's
+polynomial; masking as in LevelDB.
 """
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -84,6 +88,27 @@ def crc32c(data: Any, before: int = 0) -> int:
     '0xe3069283'
     """
     flat = np.frombuffer(data, np.uint8)
+    extend = _library()
+    if extend is not None:
+        return extend(before, flat if not flat.flags.writeable else flat.tobytes())
+    return _by_numpy(flat, before)
+
+
+@cache
+def _library() -> Callable[[int, Any], int] | None:
+    """The library's function, unless it is missing or is its own fallback in Python."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it warns of its fallback
+            import google_crc32c
+    except ImportError:
+        return None
+    found: Callable[[int, Any], int] = google_crc32c.extend
+    return found if google_crc32c.implementation == "c" else None
+
+
+def _by_numpy(flat: Array, before: int) -> int:
+    """The checksum of bytes, in lanes."""
     lanes = 1 << min(max(len(flat) // 64, 1).bit_length() - 1, _LANES.bit_length() - 1)
     turn = 8 * lanes
     rest = len(flat) % turn
