@@ -13,6 +13,7 @@ from passkit.graph.op import REQUIRED, OpPattern, register_op
 from passkit.ops.composites import composite
 from passkit.ops.movement import movement
 from passkit.ops.rules import axes_of, extents, make, same_shape, takes, unchanged
+from passkit.values.dtype import float32, is_narrow
 from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, Size
 
@@ -191,7 +192,10 @@ def _div_shape(node: Node, shape: Shape) -> Shape:
 
 
 def _div_by_size(node: Node, x: Expr) -> Expr:
-    return x / ast.cast(ast.size_of(_size_param(node)), x.dtype)
+    """The quotient; sizes may be larger than any float of 16 bits, so those divide in float32."""
+    wide = float32 if is_narrow(x.dtype) else x.dtype
+    quotient = ast.cast(x, wide) / ast.cast(ast.size_of(_size_param(node)), wide)
+    return ast.cast(quotient, x.dtype)
 
 
 div_by_size = register_op(

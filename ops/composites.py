@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from passkit.graph.call import convert
 from passkit.graph.node import Entry, Node
 from passkit.graph.op import FExpand, FInferType, Op, register_op
 from passkit.ops.rules import alias, takes
-from passkit.values.dtype import DType
 from passkit.values.size import Shape
 
 
@@ -23,7 +21,6 @@ def composite(
     shape: Callable[..., Any] | None = None,
     types: Callable[..., Any] | None = None,
     results: int = 1,
-    least: DType | None = None,
     aliases: str = "",
     **more: Any,
 ) -> Op:
@@ -31,13 +28,14 @@ def composite(
 
     ``inputs`` is their number, -1 for any, or their names. The shapes of results are those that
     expanding gives unless ``shape`` says them; dtypes are floats all alike unless ``types`` does.
-    Narrower floats are computed in ``least`` and rounded once.
+    Floats of 16 bits are computed in float32 and rounded once, as in every operator that expands:
+    ``expand`` gets them as float32, in ``node`` too, where it would round in between.
     ``more`` are attributes, which win over those set here.
     """
     names = None if isinstance(inputs, int) else list(inputs)
     count = inputs if isinstance(inputs, int) else len(inputs)
     op = register_op(name, count, results, params, doc)
-    op.set_attr("FExpand", expand if least is None else expanded_in(least, expand))
+    op.set_attr("FExpand", expand)
     op.set_attr("FInferShape", shape or expanded_shape)
     op.set_attr("FInferType", types or takes("f"))
     op.set_attr("TOpCost", more.pop("TOpCost", "expensive"))
@@ -47,25 +45,6 @@ def composite(
         op.set_attr(key, value)
     alias(op, aliases)
     return op
-
-
-def expanded_in(least: DType, expand: Callable[..., Any]) -> Callable[..., Any]:
-    """``expand`` with narrower floats in ``least``, and its results rounded once, at the end."""
-
-    def is_less(entry: Entry) -> bool:
-        dtype = entry.dtype
-        return dtype is not None and dtype.is_float and dtype.nbytes < least.nbytes
-
-    def expanded(node: Node, *inputs: Entry) -> Any:
-        like = next((e.dtype for e in inputs if is_less(e)), None)
-        if like is None:
-            return expand(node, *inputs)
-        made = expand(node, *(convert(e, least) if is_less(e) else e for e in inputs))
-        heads = [made] if isinstance(made, Entry) else list(made)
-        found = tuple(convert(e, like) if e.dtype is least else e for e in heads)
-        return found[0] if isinstance(made, Entry) else found
-
-    return expanded
 
 
 def expanded_shape(node: Node, *shapes: Shape) -> Any:

@@ -12,7 +12,7 @@ from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
 from passkit.ops.convolve import CONVOLVED, passed, window_of
-from passkit.ops.layouts import LAST, as_dtype, channels_first, from_last, ranked, to_last, wide
+from passkit.ops.layouts import LAST, channels_first, from_last, ranked, to_last
 from passkit.ops.rules import extents, make
 from passkit.ops.windowed import WINDOWED, each, explicit_pairs
 from passkit.values.size import Extent
@@ -22,9 +22,9 @@ def _named(count: int) -> Any:
     def expand(node: Node, x: Entry, filters: Entry) -> Entry:
         ranked(node, x, count)
         first = channels_first(node, count)
-        inner = to_last(wide(x), first)
-        out = make("convolution", inner, wide(filters), **passed(node))
-        return as_dtype(from_last(out, first), x)
+        inner = to_last(x, first)
+        out = make("convolution", inner, filters, **passed(node))
+        return from_last(out, first)
 
     return expand
 
@@ -35,13 +35,11 @@ def _transposed(count: int) -> Any:
     def expand(node: Node, x: Entry, filters: Entry) -> Entry:
         ranked(node, x, count)
         first = channels_first(node, count)
-        inner = to_last(wide(x), first)
+        inner = to_last(x, first)
         window = window_of(node, known_shape(filters), count)
         size = _grown(node, known_shape(inner)[1:-1], window)
-        out = make(
-            "convolution_backprop_input", wide(filters), inner, size=size, **passed(node)
-        )
-        return as_dtype(from_last(out, first), x)
+        out = make("convolution_backprop_input", filters, inner, size=size, **passed(node))
+        return from_last(out, first)
 
     return expand
 
@@ -94,7 +92,7 @@ def _depthwise(node: Node, x: Entry, filters: Entry) -> Entry:
     """Source: tf.nn.depthwise_conv2d: channel c and multiplier m give filter c * M + m."""
     ranked(node, x, 2)
     first = channels_first(node, 2)
-    inner = to_last(wide(x), first)
+    inner = to_last(x, first)
     shape = known_shape(filters)
     if len(shape) != 4:
         raise ShapeError(
@@ -102,10 +100,10 @@ def _depthwise(node: Node, x: Entry, filters: Entry) -> Entry:
             f"{show_shape(shape)}"
         )
     window, count = window_of(node, shape, 2), int(shape[2]) * int(shape[3])
-    flat = make("reshape", wide(filters), shape=(*window, 1, count))
+    flat = make("reshape", filters, shape=(*window, 1, count))
     params = {k: node.params[k] for k in WINDOWED}
     out = make("convolution", inner, flat, groups=int(shape[2]), **params)
-    return as_dtype(from_last(out, first), x)
+    return from_last(out, first)
 
 
 composite(

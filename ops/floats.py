@@ -167,7 +167,13 @@ elementwise("heaviside", "f", _heaviside, "0 where x < 0, 1 where x > 0, middle 
 elementwise(
     "step", "f", lambda x: ast.where(x < 0, ast.const(0, x.dtype), 1), "0 where x < 0, else 1"
 )
-elementwise("squared_difference", "iuf", lambda x, y: (x - y) * (x - y), "(x - y)^2")
+elementwise(
+    "squared_difference",
+    "iuf",
+    lambda x, y: (x - y) * (x - y),
+    "(x - y)^2",
+    least=float32,
+)
 elementwise("lerp", "f", _lerp, "x + t (y - x): x at 0, y at 1", least=float32)
 elementwise("fma", "f", lambda x, y, z: ast.fma(x, y, z), "x y + z, rounded once", least=float32)
 elementwise(

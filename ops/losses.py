@@ -15,7 +15,6 @@ from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import OpPattern, register_op
 from passkit.ops.composites import composite
-from passkit.ops.norms import smallest_square
 from passkit.ops.rules import make, one_axis, take, takes
 from passkit.values.dtype import DType
 from passkit.values.lazy import Lazy
@@ -326,7 +325,7 @@ composite(
 def _cosine(node: Node, a: Entry, b: Entry) -> Entry:
     """Each length is kept above epsilon, so that 0 is similar to nothing."""
     axis = node.params["axis"]
-    least = smallest_square(a, float(node.params["epsilon"]))
+    least = float(node.params["epsilon"]) ** 2
 
     def dot(x: Entry, y: Entry) -> Entry:
         return make("reduce_sum", x * y, axis=axis)

@@ -1,7 +1,4 @@
-"""Composites of neural networks, by primitives, so that they fuse with their neighbours.
-
-Floats of 16 bits are computed in float32 inside one of them, and rounded once at its end.
-"""
+"""Composites of neural networks, by primitives, so that they fuse with their neighbours."""
 
 from __future__ import annotations
 
@@ -14,7 +11,6 @@ from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
 from passkit.ops.reduce import nonempty_shape, reduced_shape, spread
 from passkit.ops.rules import axes_of, make, same_shape
-from passkit.values.dtype import float32
 from passkit.values.size import Shape, numel
 
 
@@ -106,7 +102,6 @@ composite(
     "exp(x) divided by its sum along axis",
     AXIS,
     shape=_axes_kept,
-    least=float32,
     FGradient=_softmax_gradient,
 )
 composite(
@@ -116,7 +111,6 @@ composite(
     "the logarithm of softmax",
     AXIS,
     shape=_axes_kept,
-    least=float32,
     FGradient=_log_softmax_gradient,
 )
 composite(
@@ -126,7 +120,6 @@ composite(
     "log(reduce_sum(exp(x)))",
     FOLD,
     shape=nonempty_shape,
-    least=float32,
     aliases="reduce_logsumexp",
     FGradient=_logsumexp_gradient,
 )
@@ -137,7 +130,6 @@ composite(
     "the mean squared distance to the mean",
     FOLD,
     shape=reduced_shape,
-    least=float32,
     aliases="variance",
 )
 composite(
@@ -147,7 +139,6 @@ composite(
     "x times the normal distribution function",
     {"approximate": "none"},
     shape=_gelu_shape,
-    least=float32,
 )
 composite(
     "silu",
@@ -155,7 +146,6 @@ composite(
     lambda node, x: x * make("sigmoid", x),
     "x * sigmoid(x)",
     shape=same_shape,
-    least=float32,
 )
 
 
@@ -220,7 +210,6 @@ composite(
     "x with mean 0 and variance 1 along axis, times gamma, plus beta",
     {"axis": -1, "epsilon": 1e-5, "scale": True, "center": True},
     shape=_layer_norm_shape,
-    least=float32,
     FListInputNames=_names,
     FInferShapeBack=_layer_norm_back,
 )

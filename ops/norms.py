@@ -14,7 +14,7 @@ from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
 from passkit.ops.rules import axes_of, make, one_axis, takes
-from passkit.values.dtype import DType, float32
+from passkit.values.dtype import DType
 from passkit.values.size import Shape, divide_exactly
 
 
@@ -72,7 +72,6 @@ def norm(name: str, expand: Any, axes: Axes, doc: str, params: Mapping[str, Any]
         doc,
         params,
         shape=infer_shape,
-        least=float32,
         FListInputNames=names_of,
         FInferShapeBack=infer_back,
     )
@@ -165,12 +164,6 @@ norm(
 # lengths
 
 
-def smallest_square(x: Entry, epsilon: float) -> float:
-    """``epsilon`` squared, or what the dtype of ``x`` still has in full precision."""
-    narrow = x.dtype is not None and x.dtype.name == "float16"
-    return max(epsilon**2, 2.0**-14 if narrow else 0.0)
-
-
 def _l2_normalize(node: Node, x: Entry) -> Entry:
     """Source: TensorFlow's l2_normalize: epsilon is below the sum of squares."""
     axes = axes_of(node, len(known_shape(x)), node.params["axis"])
@@ -178,8 +171,7 @@ def _l2_normalize(node: Node, x: Entry) -> Entry:
     epsilon = float(node.params["epsilon"])
     if not epsilon >= 0:
         raise GraphError(f"{node.where} needs epsilon >= 0, got {epsilon}")
-    least = smallest_square(x, epsilon**0.5)
-    return x * make("rsqrt", make("maximum", total, least))
+    return x * make("rsqrt", make("maximum", total, epsilon))
 
 
 def _clip_by_norm(node: Node, x: Entry) -> Entry:
@@ -221,7 +213,6 @@ composite(
     _l2_normalize,
     "x divided by its length along axis; a sum of squares below epsilon counts as epsilon",
     {"axis": -1, "epsilon": 1e-12},
-    least=float32,
 )
 composite(
     "clip_by_norm",

@@ -15,16 +15,7 @@ from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, Node, constant, known_shape
 from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
-from passkit.ops.layouts import (
-    LAST,
-    as_dtype,
-    by_channel,
-    channels_first,
-    from_last,
-    ranked,
-    to_last,
-    wide,
-)
+from passkit.ops.layouts import LAST, by_channel, channels_first, from_last, ranked, to_last
 from passkit.ops.rules import make, takes
 from passkit.ops.windowed import Windows, each, scattered, windows_of
 from passkit.values.size import numel
@@ -76,10 +67,10 @@ def _counts(node: Node, inner: Entry, count: int) -> Any:
 def _average(count: int) -> Any:
     def expand(node: Node, x: Entry) -> Entry:
         ranked(node, x, count)
-        inner, back = by_channel(wide(x), channels_first(node, count))
+        inner, back = by_channel(x, channels_first(node, count))
         view = make("windows", inner, **_resolved(node, count))
         total = make("reduce_sum", view, axis=_taps(count))
-        return as_dtype(back(total / _counts(node, inner, count)), x)
+        return back(total / _counts(node, inner, count))
 
     return expand
 

@@ -17,7 +17,7 @@ from passkit.graph.node import Entry, Node, constant, known_shape
 from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
 from passkit.ops.rules import axes_of, extents, make, takes
-from passkit.values.dtype import DType, float32
+from passkit.values.dtype import DType
 
 PARAMS = {
     "size": REQUIRED,
@@ -191,5 +191,4 @@ composite(
     "images, NHWC, of another size: the mean of what lies under each new pixel",
     {"size": REQUIRED, "align_corners": False, "axes": (1, 2)},
     types=takes("f"),
-    least=float32,
 )

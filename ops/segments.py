@@ -19,7 +19,7 @@ from passkit.ops.indices import indexed_type
 from passkit.ops.reduce import highest, lowest
 from passkit.ops.rules import count_of, make, take
 from passkit.ops.scattering import filled
-from passkit.values.dtype import DType, float32
+from passkit.values.dtype import DType
 from passkit.values.size import Shape, numel
 
 
@@ -72,14 +72,14 @@ def _average(of: Callable[[Entry], Entry]) -> Callable[..., Entry]:
 
 
 _EACH = "of the rows of x with each id below num_segments; negative ids take no part"
-for _name, _expand, _doc, _least in (
-    ("segment_sum", _segment("add", lambda d: 0), f"the sum {_EACH}", None),
-    ("segment_prod", _segment("mul", lambda d: 1), f"the product {_EACH}; of none 1", None),
-    ("segment_max", _segment("max", lowest), f"the largest {_EACH}; of none the lowest", None),
-    ("segment_min", _segment("min", highest), f"the smallest {_EACH}; of none the highest", None),
-    ("segment_mean", _average(lambda n: n), f"the mean {_EACH}; of none 0", float32),
+for _name, _expand, _doc in (
+    ("segment_sum", _segment("add", lambda d: 0), f"the sum {_EACH}"),
+    ("segment_prod", _segment("mul", lambda d: 1), f"the product {_EACH}; of none 1"),
+    ("segment_max", _segment("max", lowest), f"the largest {_EACH}; of none the lowest"),
+    ("segment_min", _segment("min", highest), f"the smallest {_EACH}; of none the highest"),
+    ("segment_mean", _average(lambda n: n), f"the mean {_EACH}; of none 0"),
     ("segment_sqrt_n", _average(lambda n: make("sqrt", n)),
-     f"the sum {_EACH}, over the root of their number; of none 0", float32),
+     f"the sum {_EACH}, over the root of their number; of none 0"),
 ):  # fmt: skip
-    composite(_name, ("x", "segment_ids"), _expand, _doc, {"num_segments": REQUIRED}, least=_least,
+    composite(_name, ("x", "segment_ids"), _expand, _doc, {"num_segments": REQUIRED},
               types=_segment_type, aliases=f"unsorted_{_name}")  # fmt: skip

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
 from attrs import frozen
 
 from passkit import ops
@@ -17,7 +18,10 @@ from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.known import settled
 from passkit.frontends.tf_graphdef.shape_arithmetic import fold
 from passkit.frontends.tf_graphdef.value import Call, Value, value_of
+from passkit.graph.narrow import widened
 from passkit.graph.node import Entry
+from passkit.graph.rounding import Rounding, is_narrow_entry, worst_rounding
+from passkit.values.dtype import float32, is_narrow
 
 Result: TypeAlias = Any
 """A Value, the Entry that an operator of passkit returned, or a tuple of them."""
@@ -46,10 +50,41 @@ def build(call: Call, inputs: Sequence[Value]) -> tuple[Value, ...]:
     folded = fold(call, inputs)
     if folded is not None:
         return folded
-    made = row.build(call, *inputs)
+    return tuple(settled(call, inputs, _rounded_once(call, row, inputs)))
+
+
+ROUND_BETWEEN = frozenset({"FloorDiv"})
+"""Operators that TensorFlow rounds to 16 bits before their last step, where that shows."""
+
+
+def _rounded_once(call: Call, row: Row, inputs: Sequence[Value]) -> tuple[Value, ...]:
+    """The results of a row, whose floats of 16 bits are computed in float32 and rounded once.
+
+    A row that rounds once at most is built once; others are built again on widened inputs.
+    """
+    results = _built(call, row, inputs)
+    given = {v.made: Rounding.NEVER for v in inputs if v.made is not None}
+    if call.node.op in ROUND_BETWEEN or not any(map(is_narrow_entry, given)):
+        return results
+    if worst_rounding([v.made for v in results], given) <= Rounding.ONCE:
+        return results
+    wide = [
+        Value(v.name, float32, made=widened(v.entry)) if is_narrow(v.dtype) else v for v in inputs
+    ]
+    return tuple(
+        value_of(ops.cast(new.entry, dtype=old.dtype.name, name=call.name))
+        if is_narrow(old.dtype) and new.dtype is not old.dtype
+        else new
+        for old, new in zip(results, _built(call, row, wide), strict=True)
+    )
+
+
+def _built(call: Call, row: Row, inputs: Sequence[Value]) -> tuple[Value, ...]:
+    """What a row gives, as values."""
+    with np.errstate(over="ignore"):  # of constants that are too large for 16 bits
+        made = row.build(call, *inputs)
     found = made if isinstance(made, tuple) else (made,)
-    results = tuple(m if isinstance(m, Value) else value_of(m) for m in found)
-    return tuple(settled(call, inputs, results))
+    return tuple(m if isinstance(m, Value) else value_of(m) for m in found)
 
 
 def row(*names: str) -> Callable[[Callable[..., Result]], Callable[..., Result]]:

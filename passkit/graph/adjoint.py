@@ -6,6 +6,7 @@ it, with the sum of the gradients that they pass to it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -15,8 +16,10 @@ from passkit.graph.backward import Flow, backward
 from passkit.graph.call import find_operator
 from passkit.graph.graph import post_order
 from passkit.graph.infer import show_shape
+from passkit.graph.narrow import narrowed, widened
 from passkit.graph.node import AS_READ, Entry, Node, as_entry, constant, is_state
 from passkit.graph.op import TStateful
+from passkit.graph.rounding import is_narrow_entry
 from passkit.values.size import symbols_of
 
 Aggregate = Callable[[Sequence[Entry]], Entry]
@@ -38,6 +41,8 @@ def gradients(
     gradient of zeros, of None with ``unconnected="none"``, or is refused with ``"error"``.
     ``aggregate`` sums a list of entries; by default they are added as a balanced tree. Nodes for
     which ``recompute`` holds are computed again where a gradient needs them, not kept until then.
+    Gradients of 16-bit floats, and their sums, are computed in float32 and rounded once:
+    ``aggregate`` then gets entries of float32.
 
     Raises: GraphError for an operator without a gradient, or an x out of reach; DTypeError when a
     y or x is no float; ShapeError when a gradient does not fit.
@@ -184,6 +189,8 @@ class Sweep:
         """
         read = values_read(order)
         live = _live(order, read, xs)
+        terms_of = Counter(e for n in order for e in read.get(n, n.inputs) if e in live)
+        terms_of.update(y for y, seed in zip(ys, seeds, strict=True) if seed is not None)
         flows: dict[Entry, list[Entry]] = {}
         totals: dict[Entry, Flow] = {}
         for y, seed in zip(ys, seeds, strict=True):
@@ -193,7 +200,7 @@ class Sweep:
         def total(entry: Entry) -> Flow:
             if entry not in totals:
                 terms = flows.pop(entry, None)
-                totals[entry] = self.sum(terms) if terms else None
+                totals[entry] = self.sum(terms, entry) if terms else None
             return totals[entry]
 
         for node in reversed(order):
@@ -206,7 +213,8 @@ class Sweep:
             if after is None:
                 continue
             source = self.source(node, after) if pinned else node
-            passed = backward(source, dys, wanted, self.through)
+            summed = [terms_of[e] > 1 for e in inputs]
+            passed = backward(source, dys, wanted, summed, self.through)
             for e, flow in zip(inputs, passed, strict=True):
                 if flow is not None:
                     flows.setdefault(e, []).append(flow)
@@ -218,9 +226,17 @@ class Sweep:
             return self.again.source(node, after)
         return pinned(node) or node
 
-    def sum(self, terms: Sequence[Entry]) -> Entry:
-        """What flowed to one entry, summed."""
-        return terms[0] if len(terms) == 1 else self.aggregate(terms)
+    def sum(self, terms: Sequence[Entry], entry: Entry) -> Entry:
+        """The gradient of ``entry``: the sum of the terms that flowed to it.
+
+        Terms of a 16-bit entry that are float32, or more than two, are summed in float32; the sum
+        is rounded once.
+        """
+        rounds = len(terms) > 2 or any(t.dtype is not entry.dtype for t in terms)
+        if is_narrow_entry(entry) and len(terms) > 1 and rounds:
+            terms = [widened(t) for t in terms]
+        total = terms[0] if len(terms) == 1 else self.aggregate(terms)
+        return narrowed(total, entry)
 
     def through(
         self, heads: Sequence[Entry], dys: Sequence[Flow], xs: Sequence[Entry]

@@ -2,7 +2,8 @@
 
 An operator's FGradient wins. Elementwise operators are differentiated by the derivative of their
 FCodeGen. A composite is differentiated through what it expands to; the forward expands to the
-same, so that Simplify makes the two one.
+same, so that Simplify makes the two one. Where a gradient of floats of 16 bits would be computed
+from values that were rounded, it is computed in float32, and the sweep rounds it once.
 """
 
 from __future__ import annotations
@@ -10,14 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+import numpy as np
+
 from passkit.ast import Expr, Var, cast, const
 from passkit.ast.derivative import derivative, product
 from passkit.errors import DTypeError, GraphError, ShapeError
-from passkit.graph.call import find_operator
+from passkit.graph.call import convert, find_operator
 from passkit.graph.graph import freeze
 from passkit.graph.infer import show_shape
+from passkit.graph.narrow import expanded, in_float32, widened_view
 from passkit.graph.node import CONSTANT, Entry, Node
 from passkit.graph.op import FCodeGen, FExpand, FGradient
+from passkit.graph.rounding import Effect, Rounding, effect_of, is_narrow_entry, worst_rounding
 from passkit.graph.spelled import Recipe, spelled
 from passkit.values.size import Shape
 
@@ -29,16 +34,56 @@ Sweep = Callable[[Sequence[Entry], Sequence[Flow], Sequence[Entry]], Sequence[Fl
 
 
 def backward(
-    node: Node, dys: Sequence[Flow], wanted: Sequence[bool], through: Sweep
+    node: Node,
+    dys: Sequence[Flow],
+    wanted: Sequence[bool],
+    summed: Sequence[bool],
+    through: Sweep,
 ) -> Sequence[Flow]:
     """The gradients that ``node`` passes to its inputs, given those of its results.
 
-    Only those that are ``wanted`` need be right. ``through`` differentiates what a composite
-    expands to.
+    Args:
+        node: the node, or a view of it as `Node.seen` makes it.
+        dys: the gradient of each result.
+        wanted: for each input whether its gradient is needed; others may be anything.
+        summed: for each input whether other gradients will be added to its gradient.
+        through: differentiates what a composite expands to.
 
-    Raises: GraphError for an operator without a gradient, or one whose FGradient gives too few;
-    ShapeError and DTypeError when a gradient does not fit its input.
+    Returns:
+        A gradient for each input, in its dtype. That of a 16-bit input may be float32, not rounded
+        yet: where it would be rounded more than once with the sum that it is a part of.
+
+    Raises:
+        GraphError: The operator has no gradient, or its FGradient gives too few.
+        ShapeError: A gradient does not fit its input.
+        DTypeError: A gradient does not fit its input, or FGradient mixes dtypes when 16-bit inputs
+            come as float32.
     """
+    with np.errstate(over="ignore"):  # of constants, in what may be computed again
+        flows = _passed(node, dys, wanted, through)
+    sources = (*node.inputs, *(dy for dy in dys if dy is not None))
+    if not any(map(is_narrow_entry, sources)):
+        return flows
+    rounded = Rounding.ONCE if effect_of(node) is Effect.ROUNDS else Rounding.NEVER
+    given = {**dict.fromkeys(node.entries, rounded), **dict.fromkeys(sources, Rounding.NEVER)}
+    if all(
+        worst_rounding([flow], given) <= (Rounding.NEVER if more else Rounding.ONCE)
+        for flow, more in zip(flows, summed, strict=True)
+    ):
+        return flows
+    view = widened_view(node)
+    wide = [
+        dy if dy is None or y.dtype is None else convert(dy, y.dtype)
+        for dy, y in zip(dys, view.entries, strict=True)
+    ]
+    with in_float32(node, "FGradient"):
+        return _passed(view, wide, wanted, through)
+
+
+def _passed(
+    node: Node, dys: Sequence[Flow], wanted: Sequence[bool], through: Sweep
+) -> Sequence[Flow]:
+    """The gradients of the inputs of ``node``, computed in the dtypes of its inputs."""
     assert node.op is not None
     name = node.op.name
     rule = FGradient.get(name)
@@ -52,8 +97,8 @@ def backward(
     elif FCodeGen.get(name) is not None:
         found = _by_code(node, dys, wanted)
     elif FExpand.get(name) is not None:
-        made = FExpand.get(name)(node, *node.inputs)
-        heads = [made] if isinstance(made, Entry) else list(made)
+        heads = expanded(node, node.inputs)
+        assert heads is not None
         found = through(heads, dys, node.inputs)
     else:
         raise GraphError(

@@ -188,15 +188,17 @@ class Node:
         put(made, "entries", tuple(Entry(made, e.index, e.shape, e.dtype) for e in self.entries))
         return made
 
-    def seen(self, inputs: Iterable[Entry]) -> Node:
-        """This node as a rule is to see it: with other inputs of the same values.
+    def seen(self, inputs: Iterable[Entry], entries: Iterable[Entry] | None = None) -> Node:
+        """This node as a rule is to see it: with other inputs, or results, of the same values.
 
-        Its results are those of this node, so it is no part of a graph.
+        Its results are those of this node unless ``entries`` are given, so it is no part of a
+        graph.
         """
         view = object.__new__(Node)
-        for name in ("op", "params", "name", "control", "entries"):
+        for name in ("op", "params", "name", "control"):
             object.__setattr__(view, name, getattr(self, name))
         object.__setattr__(view, "inputs", tuple(inputs))
+        object.__setattr__(view, "entries", self.entries if entries is None else tuple(entries))
         return view
 
     def __repr__(self) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from attrs import evolve
 
 from passkit.ast import Binary, Call, Cast, Const, Expr, Load, Select, Unary, Var, const
+from passkit.ast.rounding import EXACT, ROUNDS
 from passkit.ast.stage import (
     Dot,
     Fold,
@@ -28,12 +29,6 @@ from passkit.ast.stage import (
 from passkit.ast.tidy import replace_children
 from passkit.values.dtype import DType, float16, float32, float64, is_narrow
 
-ROUNDS = frozenset("+-*/")
-"""The operators whose result may have more bits than its operands."""
-EXACT = frozenset(
-    ["abs", "maximum", "minimum", "floor", "ceil", "trunc", "rint", "fmod", "copysign"]
-)
-"""The functions whose result has no more bits than their arguments."""
 EXTREMES = frozenset(["maximum", "minimum"])
 """The functions that give the second of two equal zeros, as NumPy does for all floats but float16,
 of which it gives the first."""

@@ -13,6 +13,7 @@ from passkit.errors import PassError
 from passkit.graph.call import convert
 from passkit.graph.graph import Graph
 from passkit.graph.infer import show_shape
+from passkit.graph.narrow import expanded
 from passkit.graph.node import CONSTANT, Entry, Node
 from passkit.graph.op import (
     FCodeGen,
@@ -51,9 +52,11 @@ DEPTH = 64
 def expand(graph: Graph, context: PassContext) -> Graph:
     """Replace every composite by its FExpand, until none is left.
 
-    With ``fusion="nnvm"`` only those that cannot run otherwise. A contraction of floats of 16 bits
-    becomes one of float32, for which there are libraries, between casts that fuse. The annotation
-    "expanded" says which composites may be left: none, or those that "nnvm" keeps.
+    With ``fusion="nnvm"`` only those that cannot run otherwise. A composite of floats of 16 bits
+    that would round in between is expanded in float32 and rounded once at its end. A contraction of
+    floats of 16 bits becomes one of float32, for which there are libraries, between casts that
+    fuse. The annotation "expanded" says which composites may be left: none, or those that "nnvm"
+    keeps.
 
     y = softmax(x)    becomes    e = exp(sub(x, reduce_max(x))); y = div(e, reduce_sum(e))
 
@@ -123,10 +126,9 @@ def expansion(node: Node, old: Collection[Node] = ()) -> Sequence[Entry] | None:
     gives none. ``old`` are nodes that were there before.
     """
     assert node.op is not None
-    found = FExpand.get(node.op.name)(node, *node.inputs)
-    if found is None:
+    entries = expanded(node, node.inputs)
+    if entries is None:
         return None
-    entries = (found,) if isinstance(found, Entry) else tuple(found)
     if len(entries) != len(node.entries):
         raise PassError(
             f"FExpand of {node.where} gives {len(entries)} result(s), and the operator has "

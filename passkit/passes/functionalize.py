@@ -11,6 +11,7 @@ from attrs import define, field
 
 from passkit.errors import GraphError
 from passkit.graph.graph import Graph
+from passkit.graph.narrow import expanded
 from passkit.graph.node import AS_READ, Entry, Node, is_state
 from passkit.graph.op import FExpand, TStateful
 from passkit.passes.base import register_pass
@@ -110,8 +111,8 @@ class _Walk:
             )
         assert node.op is not None
         whole = node.replaced((node.inputs[0], *inputs[1:]))
-        found = FExpand.get(node.op.name)(whole, *inputs)
-        entries = (found,) if isinstance(found, Entry) else tuple(found)
+        entries = expanded(whole, inputs)
+        assert entries is not None
         self.latest[target] = entries[0]
         self.value.update(zip(node.entries, entries, strict=True))
         self.control[node] = control

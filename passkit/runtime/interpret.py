@@ -17,6 +17,7 @@ from passkit.ast import Expr, Load, Var, size_of
 from passkit.errors import CodeGenError, DTypeError, FeedError, ShapeError
 from passkit.graph.graph import Graph, post_order
 from passkit.graph.infer import show_shape
+from passkit.graph.narrow import expanded
 from passkit.graph.node import AS_READ, Entry, Node, is_state, known_shape
 from passkit.graph.op import (
     FCodeGen,
@@ -305,15 +306,19 @@ def by_expand(node: Node, *arrays: Array) -> Any:
         Node(None, (), {"shape": a.shape, "dtype": dtype_of(a.dtype)}, f"x{k}").entries[0]
         for k, a in enumerate(arrays)
     ]
-    made = FExpand.get(node.op.name)(node, *inputs)
-    heads = [made] if isinstance(made, Entry) else list(made)
+    heads = expanded(node, inputs)
+    if heads is None:
+        raise CodeGenError(
+            f"{node.where} has no meaning: its FExpand gives None; set FCompute on op "
+            f"{node.op.name}"
+        )
     values = dict(zip(inputs, arrays, strict=True))
     for inner in post_order(e.node for e in heads):
         if not inner.is_variable:
             results = compute(inner, [values[e] for e in inner.inputs], {})
             values.update(zip(inner.entries, results, strict=True))
     found = tuple(values[e] for e in heads)
-    return found[0] if isinstance(made, Entry) else found
+    return found[0] if len(node.entries) == 1 else found
 
 
 _DERIVED = (

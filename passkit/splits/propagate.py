@@ -21,6 +21,7 @@ from passkit.ast.index import Sum, add, divide, normal, ravel, times
 from passkit.errors import ScheduleError
 from passkit.graph.graph import post_order
 from passkit.graph.infer import show_shape
+from passkit.graph.narrow import expanded
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import (
     FCodeGen,
@@ -365,18 +366,17 @@ def _slid(node: Node, block: Block) -> Reads:
 
 
 def _expanded(entry: Entry, state: State) -> tuple[Found, ...] | None:
-    """What a composite needs: what those operators need that it consists of."""
+    """Propagate what a block needs through a composite by its expansion."""
     node = entry.node
     assert node.op is not None
-    rule = FExpand.get(node.op.name)
     inputs = [
         Node(None, (), {"shape": known_shape(e), "dtype": e.dtype}, f"x{k}").entries[0]
         for k, e in enumerate(node.inputs)
     ]
-    made = None if rule is None else rule(node, *inputs)
-    if made is None:
+    heads = None if FExpand.get(node.op.name) is None else expanded(node, inputs)
+    if heads is None:
         return None
-    head = made if isinstance(made, Entry) else made[entry.index]
+    head = heads[entry.index]
     asked: dict[Entry, dict[State, None]] = {head: {state: None}}
     for inner in reversed(list(post_order([head.node]))):
         for result in () if is_free(inner) else inner.entries:

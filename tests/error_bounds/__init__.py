@@ -14,6 +14,7 @@ import numpy as np
 
 from passkit.ast import Const, Expr, Load, Select, Var, size_of
 from passkit.graph.graph import Graph
+from passkit.graph.narrow import expanded
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import FCodeGen, FCompute, FContract, FElement, FExpand, FReduce
 from passkit.ops.product_sums import added
@@ -158,12 +159,10 @@ def _expanded(node: Node, inputs: Sequence[Value]) -> list[Value]:
         Node(None, (), {"shape": v.array.shape, "dtype": dtype_of(v.array.dtype)}, f"x{k}")
         for k, v in enumerate(inputs)
     ]
-    own = FExpand.get(node.op.name)  # type: ignore[union-attr]
     operands = [n.entries[0] for n in variables]
-    made = own(node, *operands)
-    if made is None:  # a library adds products up where they lie: rounded as often as these are
-        made = added(node, *operands)
-    heads = [made] if isinstance(made, Entry) else list(made)
+    heads = expanded(node, operands)
+    if heads is None:  # a library adds products up where they lie: rounded as often as these are
+        heads = (added(node, *operands),)
     values = {n.entries[0]: v for n, v in zip(variables, inputs, strict=True)}
     for inner in Graph(heads).nodes:
         if not inner.is_variable:

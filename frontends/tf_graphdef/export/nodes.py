@@ -14,8 +14,9 @@ from passkit.frontends.tf_graphdef.export.sizes import Source
 from passkit.frontends.tf_graphdef.export.table import ROWS, Call, as_tuple
 from passkit.frontends.tf_graphdef.export.writer import Scope, Tensor
 from passkit.graph.graph import post_order
+from passkit.graph.narrow import expanded
 from passkit.graph.node import CONSTANT, Entry, Node
-from passkit.graph.op import FCodeGen, FExpand
+from passkit.graph.op import FCodeGen
 from passkit.values.size import Shape
 
 
@@ -43,9 +44,8 @@ def write(
 def _by_expansion(call: Call, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """A composite as its parts."""
     assert call.node.op is not None
-    expand = FExpand.get(call.node.op.name)
     shapes = [e.shape for e in call.node.inputs]
-    return _parts(call, call.scope, lambda *x: expand(call.node, *x), shapes, inputs)
+    return _parts(call, call.scope, lambda *x: expanded(call.node, x), shapes, inputs)
 
 
 def _parts(

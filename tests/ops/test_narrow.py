@@ -1,0 +1,278 @@
+"""Floats of 16 bits: every operator and gradient is as near to float64 as one rounding allows.
+
+The walk is over the registry, with the arrays of the specimens, also scaled up to the limits of
+float16. By default composites and gradients have one turn, in one dtype and at one scale;
+``--every-dtype`` takes all operators, trials, dtypes and scales.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from attrs import frozen
+
+import passkit as pk
+from passkit import ops
+from passkit.graph.node import Entry
+from passkit.values.dtype import DType, dtype_of
+from tests.ops.specimens import SPECIMENS, Trial
+from tests.ops.test_gradients import NO_GRADIENT, floats_of, tame
+from tests.ops.test_values import NAMES
+
+NARROW = ("float16", "bfloat16")
+SCALES = (1, 300, 7000)
+"""What the floats of a specimen are multiplied with, up to 60,000."""
+COUNT = 70_000
+ENOUGH = 300
+"""Elements of a trial's arrays, where it has so few."""
+ULPS = 1.02
+"""The most that one rounding of a float32 result may be off."""
+
+CONDITIONED = {
+    "Phi_approx": "its slope is y (1 - y), which cancels near 1",
+    "bessel_i0e": "its slope is a difference of two close values",
+    "bessel_i1": "its slope is a difference of two values beyond float32",
+    "bessel_i1e": "its slope is a difference of two close values",
+    "binary_cross_entropy": "float32 holds 1 - epsilon, to which probabilities are clipped, badly",
+    "celu": "exp(x) - 1 + 1 has lost a small exp(x)",
+    "elu": "exp(x) - 1 + 1 has lost a small exp(x)",
+    "expm1": "exp(x) - 1 + 1 has lost a small exp(x)",
+    "selu": "exp(x) - 1 + 1 has lost a small exp(x)",
+    "gelu": "the slope of tanh is 1 - y², which cancels near 1",
+    "gru_cell": "the slopes of tanh and sigmoid cancel near 1",
+    "lstm_block_cell": "the slopes of tanh and sigmoid cancel near 1",
+    "lstm_cell": "the slopes of tanh and sigmoid cancel near 1",
+    "simple_rnn_cell": "the slope of tanh is 1 - y², which cancels near 1",
+    "sigmoid": "the slope is y (1 - y), which cancels near 1",
+    "tanh": "the slope is 1 - y², which cancels near 1",
+    "softmax": "dy less its mean cancels where one element has nearly all weight",
+    "softmin": "dy less its mean cancels where one element has nearly all weight",
+    "softmax_cross_entropy_with_logits": "softmax less labels cancels near 0 and 1",
+    "sparse_softmax_cross_entropy_with_logits": "softmax less labels cancels near 0 and 1",
+    "logcumsumexp": "the difference of large exponents has few digits left",
+    "pinv": "the matrix is nearly singular",
+    "prod_others": "products of 20 numbers are beyond float32",
+}
+"""Operators of which float32 alone is more than one 16-bit ulp away from float64, and why."""
+
+DRAWN = {
+    "gumbel_softmax": "it draws with the bits of its dtype",
+    "random_categorical": "it draws with the bits of its dtype",
+}
+"""Operators whose results in two dtypes are no approximations of each other, and why."""
+
+
+@frozen
+class Turn:
+    """One operator at some arrays: its results, or the gradients of its results."""
+
+    name: str
+    trial: Trial
+    arrays: tuple[Any, ...]
+    gradient: bool
+
+    def results(self, dtype: str) -> list[Any]:
+        """What the interpreter gives, with the 16-bit arrays as ``dtype``."""
+        narrow = next(a.dtype for a in self.arrays if is_narrow(a.dtype))
+        arrays = [a.astype(dtype) if a.dtype == narrow else a for a in self.arrays]
+        renamed = {k: dtype if v == narrow.name else v for k, v in self.trial.params.items()}
+        xs = [pk.var(f"x{k}", a.shape, dtype_of(a.dtype)) for k, a in enumerate(arrays)]
+        made = pk.get_op(self.name)(*xs, **renamed)
+        outs = list(made) if isinstance(made, (tuple, list)) else [made]
+        if self.gradient:
+            outs = gradients([e for e in outs if floats_of(e)], [e for e in xs if floats_of(e)])
+        graph = pk.Graph(outs)
+        return pk.interpret(graph, {n.name: arrays[int(n.name[1:])] for n in graph.inputs})
+
+
+def is_narrow(dtype: Any) -> bool:
+    """Whether an array's dtype is a float of 16 bits."""
+    return dtype_of(dtype).name in NARROW
+
+
+def gradients(ys: list[Entry], xs: list[Entry]) -> list[Entry]:
+    """The gradients of ``ys`` by ``xs``, with weights that 16 bits hold."""
+    rng = np.random.default_rng(1)
+    weights = []
+    for y in ys:
+        assert y.dtype is not None and y.shape is not None
+        drawn = rng.integers(64, 192, tuple(map(int, y.shape))) / 128  # type: ignore[arg-type]
+        weights.append(pk.constant(drawn.astype(y.dtype.numpy)))
+    return [e for e in pk.gradients(ys, xs, weights) if e is not None] if ys else []
+
+
+def spacing(values: Any, dtype: Any) -> Any:
+    """The distances from float64 ``values`` to the next number of a 16-bit ``dtype``."""
+    limits = ml_dtypes.finfo(dtype)
+    exponent = np.frexp(np.where(np.isfinite(values), values, 0.0))[1] - 1
+    return np.maximum(np.ldexp(float(limits.eps), exponent), float(limits.smallest_subnormal))
+
+
+def mistakes(turn: Turn) -> Iterator[str]:
+    """Results that are further from float64 than one rounding of what float32 gives.
+
+    Where float32 is conditioned badly, twice its own distance from float64 is allowed besides.
+    """
+    single = turn.results("float32") if turn.name in CONDITIONED else None
+    results = zip(turn.results(str(narrow_of(turn))), turn.results("float64"), strict=True)
+    for k, (found, wanted) in enumerate(results):
+        if not is_narrow(found.dtype) or not found.size:
+            continue
+        with np.errstate(all="ignore"):
+            ulp = spacing(wanted, found.dtype)
+            off = np.abs(found.astype(np.float64) - wanted) / ulp
+            top = float(ml_dtypes.finfo(found.dtype).max)
+            finite = np.isfinite(wanted) & (np.abs(wanted) <= top)
+            if single is not None:
+                base = np.abs(single[k].astype(np.float64) - wanted) / ulp
+                finite &= np.isfinite(base)
+                off -= 2 * base
+        worst = np.where(finite, np.where(np.isnan(off), np.inf, off), 0.0).max(initial=0.0)
+        if worst > ULPS:
+            what = f"gradient by input {k}" if turn.gradient else f"result {k}"
+            shapes = " ".join(str(list(a.shape)) for a in turn.arrays)
+            where = f"{turn.name} {found.dtype} {shapes} {dict(turn.trial.params)}"
+            yield f"{where}: {what} is off by {worst:.3g} ulp"
+
+
+def narrow_of(turn: Turn) -> Any:
+    """The 16-bit dtype of a turn."""
+    return next(a.dtype for a in turn.arrays if is_narrow(a.dtype))
+
+
+def turns(name: str, every: bool) -> Iterator[Turn]:
+    """The turns of an operator: all, or its results and gradients at one trial."""
+    chance = zlib.crc32(name.encode())
+    for k, dtype in enumerate(map(dtype_of, NARROW)):
+        if not every and k != chance % 2:
+            continue
+        for specimen in SPECIMENS[name] if every else SPECIMENS[name][:1]:
+            trials = specimen.drawn(dtype) if dtype in specimen.dtypes() else []
+            for trial in trials if every else trials[:1]:
+                for j, scale in enumerate(SCALES):
+                    if every or j == chance // 2 % 3:
+                        arrays = scaled(trial, dtype, scale)
+                        if every or pk.get_op(name).has_attr("FExpand"):
+                            yield Turn(name, trial, arrays, gradient=False)
+                        moves = pk.get_op(name).has_attr("FElement") and not every
+                        if name not in NO_GRADIENT and not moves:
+                            yield Turn(name, trial, arrays, gradient=True)
+
+
+def scaled(trial: Trial, dtype: DType, scale: int) -> tuple[Any, ...]:
+    """The largest of a trial's arrays that are no more than enough, scaled and finite."""
+    few = [f for f in trial.feeds if sum(a.size for a in f) <= ENOUGH]
+    arrays = max(few or trial.feeds[:1], key=lambda f: sum(a.size for a in f))
+    with np.errstate(over="ignore"):
+        tamed = tame(arrays, np.random.default_rng(0))
+    return tuple(
+        np.clip(a.astype(np.float64) * scale, -6e4, 6e4).astype(dtype.numpy)
+        if a.dtype == dtype.numpy
+        else a
+        for a in tamed
+    )
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n in SPECIMENS and n not in DRAWN])
+def test_rounds_once(name: str, request: pytest.FixtureRequest) -> None:
+    """The results and gradients of an operator are those of float32, rounded once."""
+    every = bool(request.config.getoption("--every-dtype"))
+    wrong = [
+        said
+        for turn in turns(name, every)
+        if any(is_narrow(a.dtype) for a in turn.arrays)
+        for said in mistakes(turn)
+    ]
+
+    assert not wrong, "\n".join(wrong[:10])
+
+
+FOLDS = [
+    name
+    for name in NAMES
+    if {"axis", "keepdims"} <= set(pk.get_op(name).params)
+    and pk.get_op(name).num_inputs == 1
+    and any("f" in s.kinds for s in SPECIMENS.get(name, ()))
+]
+"""Everything that folds one array over axes."""
+
+
+@pytest.mark.parametrize("dtype, values", [
+    ("float16", "equal"),
+    ("bfloat16", "large"),
+])
+def test_folds_of_many_elements(dtype: str, values: str) -> None:
+    """Every fold of 70,000 elements, and its gradient, is right to an ulp."""
+    rng = np.random.default_rng(0)
+    drawn = {
+        "equal": np.ones(COUNT),
+        "large": rng.choice([-300.0, 300.0, 200.0, -150.0], COUNT),
+    }[values]
+    x = drawn.astype(dtype_of(dtype).numpy)
+    wrong = [
+        said
+        for name in FOLDS
+        for gradient in (False, True)
+        for said in mistakes(Turn(name, Trial(((COUNT,),), {}, ()), (x,), gradient))
+    ]
+
+    assert len(FOLDS) >= 20
+    assert not wrong, "\n".join(wrong)
+
+
+def first(e: Entry) -> Entry:
+    """The first element."""
+    return e[:1]
+
+
+def slope(fold: Callable[[Entry], Entry]) -> Callable[[Entry], Entry]:
+    """The gradient of a fold by its input."""
+    return lambda x: pk.gradients(fold(x), [x])[0]  # type: ignore[return-value]
+
+
+MANY = np.ones(COUNT, np.float16)
+FEW = np.array([300, -300, 500, -200], np.float16)
+UNIT = (FEW.astype(np.float64) / 685.5654600401044).astype(np.float16)
+
+LISTED: Sequence[tuple[Callable[[Entry], Entry], Any, Any]] = [
+    (lambda x: first(slope(ops.reduce_max)(x)), MANY, 1.43e-5),
+    (lambda x: first(slope(ops.reduce_min)(x)), MANY, 1.43e-5),
+    (lambda x: first(slope(ops.nanmax)(x)), MANY, 1.43e-5),
+    (lambda x: first(slope(ops.reduce_linf)(x)), MANY, 1.43e-5),
+    (ops.nanmean, MANY, 1),
+    (lambda x: first(slope(ops.reduce_mean)(x)), MANY, 1.43e-5),
+    (lambda x: ops.average(x, x), MANY, 1),
+    (ops.reduce_l2, FEW, 685.5),
+    (ops.vector_norm, FEW, 685.5),
+    (lambda v: ops.matrix_norm(ops.reshape(v, shape=(2, 2))), FEW, 685.5),
+    (slope(ops.vector_norm), FEW, UNIT),
+    (ops.nanstd, FEW, 334.5),
+    (ops.std, FEW, 334.5),
+    (lambda v: ops.nanvar(v * 0.5), FEW, 27968),
+    (lambda v: ops.clip_by_norm(v, clip_norm=1.0), FEW, UNIT),
+    (lambda v: ops.global_norm(v, v), FEW, 969.5),
+    (lambda v: ops.cosine_similarity(v, v), FEW, 1),
+]
+
+
+@pytest.mark.usefixtures("quick_kernels")
+def test_long_sums_and_large_squares() -> None:
+    """Sums beyond 2,048 and squares beyond 65,504 are right as interpreted, and in kernels."""
+    inputs = {id(a): pk.var(f"x{k}", a.shape, "float16") for k, a in enumerate((MANY, FEW))}
+    outputs = [build(inputs[id(a)]) for build, a, _ in LISTED]
+    expected = [np.float16(wanted) for _, _, wanted in LISTED]
+    sample = slice(0, None, 2)
+    feeds = {"x0": MANY, "x1": FEW}
+
+    for results, wanted in (
+        (pk.interpret(pk.Graph(outputs), feeds), expected),
+        (pk.compile(pk.Graph(outputs[sample]))(feeds), expected[sample]),
+    ):
+        for k, (found, value) in enumerate(zip(results, wanted, strict=True)):
+            assert found.dtype == np.float16
+            assert (found == value).all(), f"case {k}: {found}, not {value}"
