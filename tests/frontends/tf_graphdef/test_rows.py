@@ -372,3 +372,24 @@ def test_core_errors_say_where_in_the_model() -> None:
         run(const("c", [1.0, 2.0]), node("Add", "y", "x", "c"), x=X)
 
     assert caught.value.__notes__ == ["in Add 'y' of the GraphDef"]
+
+
+def test_sixteen_bits_round_once() -> None:
+    """What is built of several operators computes in float32; FloorDiv rounds its quotient."""
+    x = np.array([200, -200, 0.5, 3], np.float16)
+    y = np.array([2048, 1, 1, 1], np.float16)
+    loss, slope, total, whole = run(
+        node("L2Loss", "loss", "x"),
+        node("ReciprocalGrad", "slope", "x", "y"),
+        node("AddN", "total", "y", *["one"] * 4),
+        node("FloorDiv", "whole", "y", "third"),
+        const("one", np.ones(4, np.float16)),
+        const("third", np.float16(1 / 3)),
+        x=x,
+        y=y,
+    )
+
+    assert loss == np.float16(40000) and loss.dtype == np.float16
+    np.testing.assert_array_equal(slope, [-np.inf, -40000, -0.25, -9])
+    np.testing.assert_array_equal(total, [2052, 5, 5, 5])
+    np.testing.assert_array_equal(whole, np.floor(y / np.float16(1 / 3)))
