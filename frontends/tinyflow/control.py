@@ -33,6 +33,7 @@ from passkit.frontends.tinyflow.tensors import (
     scalar,
     wrapped,
 )
+from passkit.frontends.tinyflow.types import as_dtype
 from passkit.graph.graph import Graph, post_order
 from passkit.graph.node import CONSTANT, Entry, Node, var
 from passkit.graph.op import TStateful
@@ -276,7 +277,7 @@ def _check_invariants(values: Sequence[Tensor], invariants: Any) -> None:
         own = None if is_unranked(value) else [d.value for d in value.shape]
         if shape is not None and own is not None and shape.as_list() != own:
             raise ShapeError(
-                f"while_loop needs variables that keep their shape, got the shape_invariant "
+                f"while_loop needs variables that keep their shape, got shape_invariants with "
                 f"{shape} for {value!r}; a tensor of the largest size and a count serve instead"
             )
 
@@ -502,7 +503,10 @@ def map_fn(
         called = _shared(fn)
         out = _stacked([called(row) for row in _slices("map_fn", elems)])
         for tensor, kind in zip(_leaves(out), _leaves(dtype) if dtype else (), strict=False):
-            convert_to_tensor(tensor, kind)
+            if tensor.dtype is not as_dtype(kind):
+                raise GraphError(
+                    f"map_fn needs results of its dtype {as_dtype(kind)}, got {tensor!r}"
+                )
         return out if back_prop else _still(out)
 
 

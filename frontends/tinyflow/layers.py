@@ -206,8 +206,8 @@ def _pooling1d(pool: Callable[..., Tensor], where: str) -> Callable[..., Tensor]
         (size,), (step,) = wholes(where, "pool_size", pool_size), wholes(where, "strides", strides)
         axis = 2 if layout == "NCHW" else 1
         x = arrays.expand_dims(inputs, axis)
-        out = pool(x, [1, size], [1, step], padding, layout, name or where)
-        return arrays.squeeze(out, axis)
+        out = pool(x, [1, size], [1, step], padding, layout)
+        return arrays.squeeze(out, axis, name or where)
 
     function.__doc__ = f"{(pool.__doc__ or '').split(' under')[0]} under each window of sequences."
     return function

@@ -18,7 +18,7 @@ from passkit.frontends.tinyflow.numbers import real, whole
 from passkit.frontends.tinyflow.ranks import known_shape
 from passkit.frontends.tinyflow.reductions import FUNCTIONS as FOLDS
 from passkit.frontends.tinyflow.refusals import refuses
-from passkit.frontends.tinyflow.scopes import get_variable, variable_scope
+from passkit.frontends.tinyflow.scopes import get_variable, name_scope, variable_scope
 from passkit.frontends.tinyflow.shapes import extents_of
 from passkit.frontends.tinyflow.tensors import Tensor, convert_to_tensor
 
@@ -60,14 +60,28 @@ def variance_scaling_initializer(
 
 def l1_regularizer(scale: float, scope: str | None = None) -> Callable[[Any], Tensor | None]:
     """A loss of ``scale`` times the sum of distances from 0."""
-    part = real("l1_regularizer", "scale", scale)
-    return lambda w: FOLDS["reduce_sum"](abs(convert_to_tensor(w))) * part if part else None
+    length = FOLDS["reduce_sum"]
+    return _regularizer("l1_regularizer", scale, scope, lambda w: length(abs(w)))
 
 
 def l2_regularizer(scale: float, scope: str | None = None) -> Callable[[Any], Tensor | None]:
     """A loss of ``scale`` times half the sum of squares."""
-    part = real("l2_regularizer", "scale", scale)
-    return lambda w: losses.l2_loss(w) * part if part else None
+    return _regularizer("l2_regularizer", scale, scope, losses.l2_loss)
+
+
+def _regularizer(
+    where: str, scale: float, scope: str | None, loss: Callable[[Tensor], Tensor]
+) -> Callable[[Any], Tensor | None]:
+    """A function that weighs variables; of the scale 0 it gives None."""
+    part = real(where, "scale", scale)
+
+    def weigh(weights: Any) -> Tensor | None:
+        if not part:
+            return None
+        with name_scope(scope, where):
+            return loss(convert_to_tensor(weights)) * part
+
+    return weigh
 
 
 def _ended(

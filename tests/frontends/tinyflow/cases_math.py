@@ -26,6 +26,8 @@ FOLDS = "reduce_sum reduce_mean reduce_max reduce_min reduce_prod reduce_logsume
 FOLDED = {"axis": 1, "keepdims": True, "reduction_indices": 0, "keep_dims": True}
 
 ROWS = {
+    "norm": Row({"tensor": X}, {"tensor": Y, "ord": 1, "axis": 1, "keepdims": True,
+                                "keep_dims": True}),
     **{n: Row({"x": POSITIVE}, {"x": X}) for n in UNARY.split()},
     **{n: Row({"x": POSITIVE, "y": POSITIVE}, {"x": POSITIVE[:, ::-1], "y": POSITIVE[:, ::-1]})
        for n in BINARY.split()},

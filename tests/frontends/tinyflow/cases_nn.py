@@ -78,7 +78,25 @@ FORWARD = {
     "scope": "other",
 }
 
+SEQUENCE = STEPS.transpose(1, 0, 2)
 ROWS = {
+    "nn.conv1d": Row(
+        {"value": SEQUENCE, "filters": np.ones((2, SEQUENCE.shape[2], 2), np.float32), "stride": 1,
+         "padding": "VALID"},
+        {"value": SEQUENCE + 1, "filters": np.ones((1, SEQUENCE.shape[2], 3), np.float32),
+         "stride": 2, "padding": "SAME", "use_cudnn_on_gpu": Refused(False),
+         "data_format": Also("NCW", {
+             "filters": np.ones((1, SEQUENCE.shape[1], 2), np.float32)}),
+         "input": Also(SEQUENCE + 1, {"value": None}), "dilations": Also(2, {"padding": "SAME"})}),
+    "nn.bidirectional_dynamic_rnn": Row(
+        {"cell_fw": lambda: tf.nn.rnn_cell.BasicRNNCell(2),
+         "cell_bw": lambda: tf.nn.rnn_cell.BasicRNNCell(2), "inputs": SEQUENCE},
+        {"cell_fw": lambda: tf.nn.rnn_cell.BasicRNNCell(3),
+         "cell_bw": lambda: tf.nn.rnn_cell.GRUCell(2), "inputs": SEQUENCE + 1,
+         "initial_state_fw": ONES, "initial_state_bw": ONES, "dtype": Refused(tf.float64),
+         "sequence_length": np.array([1, 2], np.int32), "parallel_iterations": Refused(3),
+         "swap_memory": Refused(True), "time_major": Also(True, {"inputs": STEPS}),
+         "scope": "other"}, lambda f, **k: _birnn(f, **k)),
     **{f"nn.{n}": Row({"features": X}, {"features": Y})
        for n in ("relu", "relu6", "elu", "selu", "softplus", "softsign")},
     **{f"nn.{n}": Row({"x": X}, {"x": Y}) for n in ("sigmoid", "tanh")},

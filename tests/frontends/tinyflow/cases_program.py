@@ -107,6 +107,14 @@ def _written(f, **k):
     return [f"{r}" for r in [f(target, **k)]] + [values([f(target, **k), v, other])]
 
 
+def _local(f, **k):
+    """What is asked of local variables, of which one is under a scope."""
+    tf.metrics.mean(1.0)
+    tf.metrics.mean(1.0, name="s")
+    found = f(**k)
+    return [v.name for v in found] if isinstance(found, list) else [found]
+
+
 def _optimizer(f, **k):
     """Three steps of a rule on a row of numbers, and what it keeps."""
     w = tf.Variable([1.0, -2.0, 3.0], name="w")
@@ -284,6 +292,8 @@ ROWS = {
         {"var_list": lazy(lambda: [tf.Variable(1.0, name="b")])},
         lambda f, var_list, **k: [f(var_list, **k).name, [v.name for v in var_list]]),
     "trainable_variables": Row({}, {"scope": "s"}, lambda f, **k: _listed(f, **k)),
+    "local_variables": Row({}, {"scope": "s"}, lambda f, **k: _local(f, **k)),
+    "local_variables_initializer": Row({}, {}, lambda f: [t.name for t in _local(f)]),
     "global_variables": Row({}, {"scope": "s"}, lambda f, **k: _listed(f, **k)),
     "get_collection": Row({"key": "variables"}, {"key": "trainable_variables", "scope": "s"},
                           lambda f, **k: _listed(f, **k)),
@@ -324,6 +334,14 @@ ROWS = {
         {**RULE, "momentum": 0.5, "use_nesterov": True}, _optimizer),
     "train.AdagradOptimizer": Row(
         {"learning_rate": 0.1}, {**RULE, "initial_accumulator_value": 0.5}, _optimizer),
+    "train.AdadeltaOptimizer": Row(
+        {}, {**RULE, "rho": 0.5, "epsilon": 0.1}, _optimizer),
+    "train.FtrlOptimizer": Row(
+        {"learning_rate": 0.1},
+        {**RULE, "learning_rate_power": -0.3, "initial_accumulator_value": 0.5,
+         "l1_regularization_strength": 0.2, "l2_regularization_strength": 0.2, "accum_name": "a",
+         "linear_name": "l", "l2_shrinkage_regularization_strength": 0.2, "beta": 0.3},
+        lambda f, **k: [_optimizer(f, **k), [v.name for v in tf.global_variables()]]),
     "train.RMSPropOptimizer": Row(
         {"learning_rate": 0.1},
         {**RULE, "decay": 0.5, "momentum": 0.5, "epsilon": 0.1, "centered": True}, _optimizer),

@@ -8,11 +8,23 @@ from __future__ import annotations
 from pathlib import Path
 
 from passkit.frontends.tinyflow.missing import INSTEAD
-from tests.frontends.tinyflow import cases_layers, cases_math, cases_nn, cases_program
+from tests.frontends.tinyflow import (
+    cases_layers,
+    cases_math,
+    cases_more,
+    cases_nn,
+    cases_program,
+)
 from tests.frontends.tinyflow.surface import Also, Refused, Row, find, parameters
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "tinyflow.md"
-ROWS = {**cases_math.ROWS, **cases_nn.ROWS, **cases_layers.ROWS, **cases_program.ROWS}
+ROWS = {
+    **cases_math.ROWS,
+    **cases_nn.ROWS,
+    **cases_layers.ROWS,
+    **cases_program.ROWS,
+    **cases_more.ROWS,
+}
 HEAD = """\
 # tinyflow: TensorFlow 1's names
 

@@ -10,7 +10,13 @@ import pytest
 
 from passkit.errors import PasskitError
 from passkit.frontends import tinyflow as tf
-from tests.frontends.tinyflow import cases_layers, cases_math, cases_nn, cases_program
+from tests.frontends.tinyflow import (
+    cases_layers,
+    cases_math,
+    cases_more,
+    cases_nn,
+    cases_program,
+)
 from tests.frontends.tinyflow.page import PAGE, page
 from tests.frontends.tinyflow.surface import (
     SIGNATURES,
@@ -22,7 +28,13 @@ from tests.frontends.tinyflow.surface import (
     seen,
 )
 
-ROWS = {**cases_math.ROWS, **cases_nn.ROWS, **cases_layers.ROWS, **cases_program.ROWS}
+ROWS = {
+    **cases_math.ROWS,
+    **cases_nn.ROWS,
+    **cases_layers.ROWS,
+    **cases_program.ROWS,
+    **cases_more.ROWS,
+}
 
 
 def test_the_table_has_every_name() -> None:
