@@ -120,9 +120,9 @@ def operators(graph: Any) -> int:
 def once(shape: str, count: int, rows: int = 0) -> dict[str, Any]:
     """The ladder up to CodeGen on one graph, in this process; ``rows`` of a profile are printed."""
     import passkit as pk
-    from passkit.program.planning import LADDER
+    from passkit.program.planning import DEFAULT_PIPELINE
 
-    passes = LADDER[: LADDER.index(UNTIL) + 1]
+    passes = DEFAULT_PIPELINE[: DEFAULT_PIPELINE.index(UNTIL) + 1]
     pk.ApplyPasses(SHAPES[shape](100), passes)  # imports, and what is looked up once
     graph = SHAPES[shape](count)
     profile = cProfile.Profile() if rows else None

@@ -38,7 +38,7 @@ from passkit.passes.fusion.greedy import greedy as start_of  # noqa: E402
 from passkit.passes.fusion.scores import Scorer, Seconds, modelled  # noqa: E402
 from passkit.plan.group import Group  # noqa: E402
 from passkit.plan.target import Target, cpu  # noqa: E402
-from passkit.program.planning import LADDER  # noqa: E402
+from passkit.program.planning import DEFAULT_PIPELINE  # noqa: E402
 from passkit.selection.exact import exact  # noqa: E402
 from passkit.selection.greedy import beam, greedy  # noqa: E402
 from passkit.selection.problem import Selection, problem_of  # noqa: E402
@@ -46,13 +46,14 @@ from tests.frontends.tf_graphdef.reference.case import NETWORKS, stored  # noqa:
 from tests.random_stitches import random_stitch  # noqa: E402
 
 o = pk.ops
-BEFORE = [*LADDER[: LADDER.index("Fusion")], "Complete", "InferShape", "InferType"]
+ANALYSES = ("Complete", "InferShape", "InferType")
+BEFORE = [*DEFAULT_PIPELINE[: DEFAULT_PIPELINE.index("Fusion")], *ANALYSES]
 BUDGET, STEPS, BATCH = 600, 16, 32
 ATTENTION = ((64, 17, 32), (64, 94, 32), (64, 128, 64), (64, 512, 64))
 FIGURE1 = ((512, 1, 8), (512, 32, 32), (2048, 1, 8))
 SLOW = evolve(cpu(), launch=1e-4, bandwidth=1e6, meeting=0.0)
 """A machine on which launches and memory are so slow that small random graphs have much to gain."""
-WITHOUT = "passkit.passes.fusion.run.selected"
+WITHOUT = "passkit.passes.fusion.stitch.selected"
 
 
 def attention(heads: int, rows: int, width: int) -> pk.Graph:

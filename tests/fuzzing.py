@@ -23,7 +23,7 @@ from passkit.plan.target import Target, cpu
 from passkit.plan.target import target_of as named
 from passkit.program import placement
 from passkit.program.executable import Executable
-from passkit.program.planning import LADDER
+from passkit.program.planning import DEFAULT_PIPELINE
 from passkit.runtime.feeds import bind_sizes
 from passkit.runtime.program import Launch
 from tests.error_bounds import Value, bounded, mismatch, openness
@@ -34,7 +34,7 @@ from tests.together import together
 
 OPENCL = named("opencl")
 Targets = Callable[[Case], Target]
-PLAN = LADDER[: LADDER.index("CodeGen") + 1]
+PLAN = DEFAULT_PIPELINE[: DEFAULT_PIPELINE.index("CodeGen") + 1]
 
 
 @frozen

@@ -10,11 +10,11 @@ import numpy as np
 
 import passkit as pk
 from passkit.passes.rtcgen import FLAGS, kernel_text
-from passkit.program.planning import LADDER
+from passkit.program.planning import DEFAULT_PIPELINE
 from passkit.runtime.native.build import build
 from tests.workers import alone
 
-PLAN = LADDER[: LADDER.index("CodeGen") + 1]
+PLAN = DEFAULT_PIPELINE[: DEFAULT_PIPELINE.index("CodeGen") + 1]
 
 
 def plan(graph: Any, **options: Any) -> pk.Graph:

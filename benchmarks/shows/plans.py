@@ -43,11 +43,12 @@ PLANNING = """
 import json, sys, time
 sys.path[:0] = ["benchmarks", "."]
 import passkit as pk
-from passkit.program.planning import LADDER
+from passkit.program.planning import DEFAULT_PIPELINE
 from training.micro import PROGRAMS
 from training.steps import training_step
 graph = training_step(PROGRAMS[2], PROGRAMS[2].drawn()).graph
-before, rest = LADDER[:LADDER.index("Fusion")], LADDER[LADDER.index("Fusion"):]
+first = DEFAULT_PIPELINE.index("Fusion")
+before, rest = DEFAULT_PIPELINE[:first], DEFAULT_PIPELINE[first:]
 graph = pk.ApplyPasses(graph, before)
 begin = time.process_time()
 done = pk.ApplyPasses(graph, rest[:rest.index("SharedMemPlan") + 1])

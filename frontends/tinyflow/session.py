@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from passkit.errors import (
     DeviceError,
@@ -37,6 +37,9 @@ from passkit.program.compiler import compile
 from passkit.runtime.state import State
 from passkit.values.size import Shape
 
+if TYPE_CHECKING:
+    from passkit.passes.base import Pass
+
 NO_SHAPES: Mapping[Any, Shape] = MappingProxyType({})
 TINYFLOW = {
     "cpu": ("cpu", None),
@@ -46,9 +49,13 @@ TINYFLOW = {
 """TinyFlow's configurations: what each means as target and fusion."""
 
 
+Passes = Union[Sequence[Union[str, "Pass"]], Mapping[str, Any]]
+"""The passes that compile runs, or those to add to the default ones, as in `pk.compile`."""
+
+
 @frozen
 class ConfigProto:
-    """The settings of a session: `target`, `fusion` and `numerics` as in `pk.compile`.
+    """The settings of a session: `target`, `fusion`, `numerics`, `passes` as in `pk.compile`.
 
     ``check_numerics`` makes each run look for numbers that are not finite, and name the operator
     that made the first; that costs a copy of all variables a run.
@@ -58,6 +65,7 @@ class ConfigProto:
     fusion: str | None = None
     numerics: str | None = None
     check_numerics: bool = False
+    passes: Passes | None = None
 
 
 @frozen(eq=False)
@@ -84,7 +92,7 @@ class _Plan:
 
 
 class Session:
-    """Where a graph runs: ``target`` says on what, ``fusion`` how it is planned.
+    """Where a graph runs: ``target`` says on what, ``fusion`` and ``passes`` how it is planned.
 
     Variables belong to the session; no other sees them. TinyFlow's ``"cpu"``, ``"gpu"`` and ``"gpu
     fusion"`` are understood as ``config``. May be used in one thread at a time; other sessions may
@@ -99,6 +107,7 @@ class Session:
         *,
         fusion: str | None = None,
         numerics: str | None = None,
+        passes: Passes | None = None,
         check_numerics: bool = False,
     ) -> None:
         found = _config(target, config)
@@ -107,8 +116,13 @@ class Session:
             "target": found.target or None,
             "fusion": fusion or found.fusion,
             "numerics": numerics or found.numerics,
+            "passes": found.passes if passes is None else passes,
         }
         self.options = {k: v for k, v in options.items() if v is not None}
+        if "passes" in self.options:
+            from passkit.passes.context import PassContext  # few sessions have their own passes
+
+            PassContext(passes=self.options["passes"])  # names are checked before anything runs
         self.check_numerics = check_numerics or found.check_numerics
         self.graph = get_default_graph() if graph is None else graph
         self.state = State()
@@ -376,9 +390,7 @@ def _config(target: str, config: ConfigProto | str | None) -> ConfigProto:
             )
         config = ConfigProto(*TINYFLOW[config])
     found = ConfigProto() if config is None else config
-    return found if not target else ConfigProto(
-        target, found.fusion, found.numerics, found.check_numerics
-    )
+    return found if not target else evolve(found, target=target)
 
 
 def result(k: int) -> Callable[[Any], Any]:

@@ -6,7 +6,13 @@ import argparse
 from pathlib import Path
 
 from passkit.cli.answer import Answer
-from passkit.cli.model import add_feed_argument, add_model_arguments, load, model_feeds
+from passkit.cli.model import (
+    add_feed_argument,
+    add_model_arguments,
+    load,
+    model_feeds,
+    plan_options,
+)
 from passkit.reporting.bisection import Bisection, Culprit, bisect
 
 
@@ -22,7 +28,7 @@ def run(options: argparse.Namespace) -> Answer:
     """Compile with less and less fuel; 1 when something is wrong."""
     graph = load(options)
     feeds, _, _ = model_feeds(options, graph)
-    found = bisect(graph, feeds, target=options.target, fusion=options.fusion)
+    found = bisect(graph, feeds, **plan_options(options))
     if found is None:
         text = f"{options.model} gives what the interpreter gives; nothing to find"
         return Answer({"model": str(options.model), "found": False}, text)

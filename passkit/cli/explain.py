@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from passkit.cli.answer import Answer
-from passkit.cli.model import add_model_arguments, load
+from passkit.cli.model import add_model_arguments, load, plan_options
 from passkit.program.compiler import explain
 from passkit.reporting.statistics import statistics
 
@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> Answer:
     if options.statistics:
         numbers = statistics(load(options), target=options.target)
         return Answer(numbers.rows(), str(numbers))
-    found = explain(load(options), target=options.target, fusion=options.fusion)
+    found = explain(load(options), **plan_options(options))
     if options.why:
         found = found.why(*options.why)
     elif options.node:

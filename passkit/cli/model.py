@@ -14,7 +14,8 @@ from passkit.errors import FeedError, ModelError, SettingError, nearest
 from passkit.frontends import tf_graphdef
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node
-from passkit.passes.options import FUSIONS
+from passkit.passes.pipeline import parsed
+from passkit.plan.strategy import list_fusions
 from passkit.serial import json
 from passkit.serial.parser import parse
 from passkit.values.size import Size, evaluate, symbols_of
@@ -34,7 +35,21 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--shape", metavar="NAME=N,M", action="append", default=[],
                         help="the shape of an input, where the model leaves it open")  # fmt: skip
     parser.add_argument("--target", default="cpu", help="cpu, blocks, cuda, opencl or interpret")
-    parser.add_argument("--fusion", default="stitch", help=f"one of {', '.join(FUSIONS)}")
+    parser.add_argument("--fusion", default="stitch", metavar="NAME",
+                        help=f"one of {', '.join(list_fusions())}, or one that was "
+                        "registered")  # fmt: skip
+    parser.add_argument("--passes", metavar="PASSES", action="append", default=[],
+                        help="the passes to run, as in Expand,Fusion,CodeGen,RTCGen, or where to "
+                        "add some to the default ones, as in 'after Simplify=Mine'")  # fmt: skip
+
+
+def plan_options(options: argparse.Namespace) -> dict[str, Any]:
+    """What the command line says of planning, as options of `compile` and `explain`."""
+    return {
+        "target": options.target,
+        "fusion": options.fusion,
+        "passes": parsed(options.passes),
+    }
 
 
 def add_template_argument(parser: argparse.ArgumentParser) -> None:

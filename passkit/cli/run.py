@@ -21,6 +21,7 @@ from passkit.cli.model import (
     add_template_argument,
     load,
     model_feeds,
+    plan_options,
     read_templates,
 )
 from passkit.errors import MissingDependencyError, SettingError
@@ -69,7 +70,7 @@ def run(options: argparse.Namespace) -> Answer:
     feeds, stored, source = model_feeds(options, graph)
     with PassContext(dump=options.dump, timing=True if options.trace else None):
         given = read_templates(options.template) or None
-        fused = compile(graph, target=options.target, fusion=options.fusion, templates=given)
+        fused = compile(graph, **plan_options(options), templates=given)
     unfused = compile(graph, target=options.target, fusion="none")
     results = dict(zip([o.name for o in fused.outputs], fused(feeds), strict=True))
     unfused(feeds)

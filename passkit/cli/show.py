@@ -7,7 +7,13 @@ from pathlib import Path
 
 from passkit import viz
 from passkit.cli.answer import Answer
-from passkit.cli.model import add_model_arguments, add_template_argument, load, read_templates
+from passkit.cli.model import (
+    add_model_arguments,
+    add_template_argument,
+    load,
+    plan_options,
+    read_templates,
+)
 from passkit.graph.graph import Graph
 from passkit.program.compiler import templates
 from passkit.program.planning import planned
@@ -36,7 +42,7 @@ def run(options: argparse.Namespace) -> Answer:
         last = "SharedMemPlan" if options.schedule or options.output is not None else "Fusion"
         last = "CodeGen" if options.kernels else last
         given = read_templates(options.template) or None
-        wanted = {"target": options.target, "fusion": options.fusion, "templates": given}
+        wanted = {**plan_options(options), "templates": given}
         graph = planned(graph, last, **wanted)
     data: dict[str, object] = {"graph": json.to_json(graph.without_attrs())}
     text = []

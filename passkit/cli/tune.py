@@ -10,7 +10,13 @@ from contextlib import contextmanager
 from importlib import import_module
 
 from passkit.cli.answer import Answer
-from passkit.cli.model import add_feed_argument, add_model_arguments, load, model_feeds
+from passkit.cli.model import (
+    add_feed_argument,
+    add_model_arguments,
+    load,
+    model_feeds,
+    plan_options,
+)
 from passkit.errors import SettingError
 from passkit.tuning.tuner import BUDGET, RIVALS, Report, Tuned, Tuning, tune
 from passkit.values.terminal import is_terminal
@@ -52,8 +58,7 @@ def run(options: argparse.Namespace) -> Answer:
             again=options.again,
             operators=options.operators,
             report=report,
-            target=options.target,
-            fusion=options.fusion,
+            **plan_options(options),
         )
     data: dict[str, object] = {
         "model": str(options.model),

@@ -9,6 +9,7 @@ from attrs import evolve, field, frozen
 from passkit.ast import VARIANTS
 from passkit.errors import RegistryError, nearest
 from passkit.values.dtype import DType
+from passkit.values.named import Named
 
 SCALARS = {
     "bool": "bool",
@@ -398,12 +399,17 @@ class Dialect:
         return name if own is None else own
 
 
-_dialects: dict[str, Dialect] = {}
+_dialects: Named[Dialect] = Named("dialect", RegistryError)
 
 
 def register_dialect(dialect: Dialect) -> Dialect:
-    """Make a dialect known by its name; a later one of the same name replaces it."""
-    _dialects[dialect.name] = dialect
+    """Make a dialect known by its name; a later one of the same name replaces it.
+
+    Raises: RegistryError for what is no Dialect.
+    """
+    if not isinstance(dialect, Dialect):
+        raise RegistryError(f"register_dialect needs a pk.Dialect, got {dialect!r}")
+    _dialects.put(dialect.name, dialect)
     return dialect
 
 
@@ -411,6 +417,4 @@ def dialect_of(what: str | Dialect) -> Dialect:
     """A registered dialect. Raises: RegistryError with the nearest name."""
     if isinstance(what, Dialect):
         return what
-    if what not in _dialects:
-        raise RegistryError(f"dialect {what!r} is not registered; {nearest(what, _dialects)}")
     return _dialects[what]

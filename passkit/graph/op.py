@@ -13,6 +13,7 @@ from passkit.errors import RegistryError, nearest
 from passkit.graph import registry
 from passkit.graph.registry import Setting, calling_place, declare
 from passkit.values.lazy import Lazy
+from passkit.values.named import ask_hooks
 
 if TYPE_CHECKING:
     from passkit.graph import call
@@ -262,6 +263,9 @@ def get_op(name: str) -> Op:
     Raises: RegistryError with the nearest name.
     """
     op = _found(name)
+    if op is None:
+        ask_hooks("operator", name)
+        op = _found(name)
     if op is None:
         raise RegistryError(f"operator {name!r} is not registered; {nearest(name, _ops)}")
     return op

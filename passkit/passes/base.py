@@ -19,6 +19,7 @@ from attrs import field, frozen
 from passkit.errors import PassError, RegistryError, nearest
 from passkit.graph.graph import Graph
 from passkit.graph.registry import calling_place
+from passkit.values.named import ask_hooks
 
 Body = Callable[..., Graph]
 _lock = Lock()
@@ -131,6 +132,8 @@ def find_pass(name: str) -> Pass:
     """
     if name not in _passes:
         _load(name)
+    if name not in _passes:
+        ask_hooks("pass", name)
     found = _passes.get(name)
     if found is None:
         raise RegistryError(f"pass {name!r} is not registered; {nearest(name, list_passes())}")

@@ -14,6 +14,7 @@ from attrs import frozen
 from passkit.errors import SettingError, nearest
 from passkit.graph.node import Entry, Node
 from passkit.library.store import snapshot
+from passkit.passes.base import Pass
 from passkit.passes.options import (
     DEFAULTS,
     OPTIONS,
@@ -24,7 +25,9 @@ from passkit.passes.options import (
     NodeNames,
     named_target,
 )
+from passkit.passes.pipeline import Pipeline
 from passkit.passes.timing import Timing
+from passkit.plan.strategy import Strategy
 from passkit.plan.target import Target
 from passkit.templating.template import Template
 
@@ -34,14 +37,17 @@ class PassContext:
     """The settings of passes; a ``with`` block puts them in force, and blocks nest.
 
     What is not given is taken from the context in force when this one is made, else it has its
-    default. ``target`` is a Target or its name ("cpu"), ``fusion`` one of `FUSIONS` ("stitch"),
-    ``numerics`` "strict" or "fast". ``disabled`` names passes to skip. ``dump`` is a folder for the
-    graph after each pass, as text and picture; ``timing`` collects `times`. ``fuel`` is the number
-    of optional decisions (fusions, rewrites) that may be taken. ``keep_together`` and
-    ``keep_apart`` are lists of lists of nodes that Fusion must, or must not, put in one group;
-    ``no_fuse`` nodes stay alone. Nodes are given by name, or as nodes or entries. ``templates`` has
-    by the name of a group, or of an operator in it, how its loops are dealt out. ``evaluator``
-    answers what groups cost: an `Evaluator`, or "model"; by default what was measured here.
+    default. ``target`` is a Target or its name ("cpu"), ``fusion`` a strategy that was registered
+    with `register_fusion`, or its name ("stitch"), ``numerics`` "strict" or "fast". ``disabled``
+    names passes to skip. ``dump`` is a folder for the graph after each pass, as text and picture;
+    ``timing`` collects `times`. ``fuel`` is the number of optional decisions (fusions, rewrites)
+    that may be taken. ``keep_together`` and ``keep_apart`` are lists of lists of nodes that Fusion
+    must, or must not, put in one group; ``no_fuse`` nodes stay alone. Nodes are given by name, or
+    as nodes or entries. ``templates`` has by the name of a group, or of an operator in it, how its
+    loops are dealt out. ``evaluator`` answers what groups cost: an `Evaluator`, or "model"; by
+    default what was measured here. ``passes`` are those of a compilation, in order, by name or as
+    `Pass`; or those to add to the default ones, by their place:
+    ``{"after Simplify": ["Mine"], "before Fusion": [other]}``.
 
     >>> with PassContext(fusion="nnvm"):
     ...     inner = PassContext(numerics="fast")
@@ -58,6 +64,7 @@ class PassContext:
     no_fuse: tuple[NodeName, ...]
     templates: tuple[tuple[str, Template], ...]
     evaluator: Any
+    passes: Pipeline
     times: Timing | None
     dump: Dump | None
     fuel: Fuel
@@ -67,7 +74,7 @@ class PassContext:
         self,
         *,
         target: str | Target | None = None,
-        fusion: str | None = None,
+        fusion: str | Strategy | None = None,
         numerics: str | None = None,
         disabled: Iterable[str] | None = None,
         dump: str | Path | None = None,
@@ -78,6 +85,7 @@ class PassContext:
         no_fuse: NodeNames | None = None,
         templates: Mapping[str | Node | Entry, str | Template] | None = None,
         evaluator: Any = None,
+        passes: Iterable[str | Pass] | Mapping[str, Any] | None = None,
     ) -> None:
         outer = current()
         own = {
@@ -93,6 +101,7 @@ class PassContext:
             "no_fuse": no_fuse,
             "templates": templates,
             "evaluator": evaluator,
+            "passes": passes,
         }
         self._settle(outer, {k: v for k, v in own.items() if v is not None})
 

@@ -29,6 +29,7 @@ from passkit.graph.op import (
 from passkit.graph.registry import Table
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
+from passkit.plan.strategy import find_fusion
 from passkit.values.dtype import DType, float32, is_narrow
 
 RUNS_ITSELF: tuple[Table, ...] = (
@@ -52,21 +53,22 @@ DEPTH = 64
 def expand(graph: Graph, context: PassContext) -> Graph:
     """Replace every composite by its FExpand, until none is left.
 
-    With ``fusion="nnvm"`` only those that cannot run otherwise. A composite of floats of 16 bits
-    that would round in between is expanded in float32 and rounded once at its end. A contraction of
-    floats of 16 bits becomes one of float32, for which there are libraries, between casts that
-    fuse. The annotation "expanded" says which composites may be left: none, or those that "nnvm"
-    keeps.
+    With a strategy that does not want them expanded, such as "nnvm", only those that cannot run
+    otherwise. A composite of floats of 16 bits that would round in between is expanded in float32
+    and rounded once at its end. A contraction of floats of 16 bits becomes one of float32, for
+    which there are libraries, between casts that fuse. The annotation "expanded" says which
+    composites may be left.
 
     y = softmax(x)    becomes    e = exp(sub(x, reduce_max(x))); y = div(e, reduce_sum(e))
 
     Raises: PassError when FExpand gives other results than the operator declares, or never ends.
     """
+    every = find_fusion(context.fusion).expands
     for _ in range(DEPTH):
         old = set(graph.nodes)
 
         def change(node: Node, old: set[Node] = old) -> Sequence[Entry] | None:
-            made = expansion(node, old) if is_composite(node, context.fusion) else None
+            made = expansion(node, old) if is_composite(node, every) else None
             if made is not None:
                 return made
             return _replaced(node, _in_float32(node), old) if is_narrow_contraction(node) else None
@@ -75,7 +77,7 @@ def expand(graph: Graph, context: PassContext) -> Graph:
         if rebuilt.heads == graph.heads:
             return graph.with_attrs(expanded=left_by(context))
         graph = rebuilt
-    left = sorted({n.op.name for n in graph.nodes if n.op and is_composite(n, context.fusion)})
+    left = sorted({n.op.name for n in graph.nodes if n.op and is_composite(n, every)})
     raise PassError(
         f"Expand found composites after {DEPTH} rounds: {', '.join(left)}; FExpand must not "
         f"come back to its own operator"
@@ -88,14 +90,17 @@ NONE = "none"
 
 def left_by(context: PassContext) -> str:
     """Which composites Expand leaves in a context, as the annotation "expanded" says it."""
-    return NONE if context.fusion != "nnvm" else f"those that {context.fusion} keeps"
+    return NONE if find_fusion(context.fusion).expands else f"those that {context.fusion!r} keeps"
 
 
-def is_composite(node: Node, fusion: str) -> bool:
-    """Whether a node is to be expanded; what writes state is Functionalize's."""
+def is_composite(node: Node, every: bool = True) -> bool:
+    """Whether a node is to be expanded; what writes state is Functionalize's.
+
+    Unless ``every`` composite is, those are not that run without it.
+    """
     if node.op is None or node.op.name not in FExpand.rows or TStateful.get(node.op.name):
         return False
-    return fusion != "nnvm" or not any(node.op.name in t.rows for t in RUNS_ITSELF)
+    return every or not any(node.op.name in t.rows for t in RUNS_ITSELF)
 
 
 def is_narrow_contraction(node: Node) -> bool:

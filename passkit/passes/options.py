@@ -13,14 +13,13 @@ from passkit.errors import ParseError, RegistryError, SettingError
 from passkit.graph.node import Entry, Node
 from passkit.library.profile import calibrated
 from passkit.passes.base import find_pass
+from passkit.passes.pipeline import Pipeline, settled
 from passkit.passes.timing import Timing
 from passkit.plan.evaluator import Evaluator
+from passkit.plan.strategy import fusion_name
 from passkit.plan.target import Target, target_of
 from passkit.templating.template import Template, parse_template
 
-FUSIONS = ("none", "nnvm", "xla", "deep", "stitch")
-"""Every operator alone; pairs of elementwise ones; XLA's basic rules; what grows from results by
-work and span; groups of one iteration space with several results, and packs."""
 NUMERICS = ("strict", "fast")
 OPTIONS = (
     "target",
@@ -35,6 +34,7 @@ OPTIONS = (
     "no_fuse",
     "templates",
     "evaluator",
+    "passes",
 )
 
 NodeName = str | Node
@@ -200,13 +200,14 @@ DEFAULTS: dict[str, Any] = {
     "no_fuse": (),
     "templates": (),
     "evaluator": None,
+    "passes": Pipeline(),
     "times": None,
     "dump": None,
     "fuel": None,
 }
 SETTLE: dict[str, Any] = {
     "target": named_target,
-    "fusion": _one_of("fusion", FUSIONS),
+    "fusion": fusion_name,
     "numerics": _one_of("numerics", NUMERICS),
     "disabled": _disabled,
     "dump": _folder,
@@ -217,6 +218,7 @@ SETTLE: dict[str, Any] = {
     "no_fuse": _nodes("no_fuse"),
     "templates": _templates,
     "evaluator": _evaluator,
+    "passes": settled,
 }
 
 

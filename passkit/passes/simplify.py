@@ -21,7 +21,7 @@ ROUNDS = 1000
 """How often one node may be rewritten before FSimplify is taken to run in circles."""
 
 
-@register_pass("Simplify", depends="complete", changes_graph=True)
+@register_pass("Simplify", depends="complete", preserves="functional", changes_graph=True)
 def simplify(graph: Graph, context: PassContext) -> Graph:
     """Merge equal nodes, compute constants, and apply FSimplify until nothing changes.
 

@@ -31,7 +31,13 @@ NEARBY = 64
 """How many operators before and behind a reduction are looked at."""
 
 
-@register_pass("SplitReduce", depends="complete", changes_graph=True, target_dependent=True)
+@register_pass(
+    "SplitReduce",
+    depends="complete",
+    preserves="functional",
+    changes_graph=True,
+    target_dependent=True,
+)
 def split_reduce(graph: Graph, context: PassContext) -> Graph:
     """Split reductions over many elements into chunks and what joins them.
 

@@ -17,6 +17,7 @@ from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.board import STEPS
 from passkit.passes.fusion.scores import is_small
+from passkit.plan.strategy import find_fusion
 from passkit.values.size import numel
 
 MOST, HELD = 64, 64 << 20
@@ -26,15 +27,21 @@ Place = tuple[Node, int]
 """An operand of a node."""
 
 
-@register_pass("SumProducts", depends="complete", changes_graph=True, target_dependent=True)
+@register_pass(
+    "SumProducts",
+    depends="complete",
+    preserves="functional",
+    changes_graph=True,
+    target_dependent=True,
+)
 def sum_products(graph: Graph, context: PassContext) -> Graph:
-    """Join products that are added up, where libraries compute them and "stitch" plans the rest.
+    """Join products that are added up, where libraries compute them and the strategy wants that.
 
     y = a @ b + c @ d    becomes    y = matmul_sum(a, b, c, d)
 
     The sum is rounded as one product is whose steps are those of all.
     """
-    if context.fusion != "stitch" or context.target.device:
+    if not find_fusion(context.fusion).library_patterns or context.target.device:
         return graph
     found = {s.node: s for s in _sums(graph, context)}
     if not found:

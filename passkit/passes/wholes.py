@@ -13,15 +13,23 @@ from passkit.graph.node import Entry, Node
 from passkit.graph.op import FWhole
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
+from passkit.plan.strategy import find_fusion
 
 
-@register_pass("Wholes", depends="complete", changes_graph=True, target_dependent=True)
+@register_pass(
+    "Wholes",
+    depends="complete",
+    preserves="functional",
+    changes_graph=True,
+    target_dependent=True,
+)
 def wholes(graph: Graph, context: PassContext) -> Graph:
-    """Ask each operator's FWhole, where libraries have wholes and "stitch" plans the rest.
+    """Ask each operator's FWhole, where libraries have wholes and the fusion strategy wants them.
 
     y = matmul(reshape(windows(x)), reshape(g), transpose_a)  becomes  y = window_products(x, g)
     """
-    if context.fusion != "stitch" or context.target.device not in ("", "cuda"):
+    wanted = find_fusion(context.fusion).library_patterns
+    if not wanted or context.target.device not in ("", "cuda"):
         return graph
     hints = (*context.keep_together, *context.keep_apart, context.no_fuse)
     named = {name for names in hints for name in names}

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from attrs import evolve, field, frozen
 
-from passkit.errors import SettingError, nearest
+from passkit.errors import SettingError
 from passkit.plan.rates import DEVICE, ZEN4, Rates
 from passkit.plan.residency import Residency
+from passkit.values.named import Named
 
 DEVICES = ("opencl", "cuda")
 KIB = 1 << 10
@@ -147,12 +148,16 @@ def _stream_bytes(second: int, third: int) -> tuple[int, int]:
     return (8 * third if "AuthenticAMD" in facts and "avx512f" not in facts else most), most
 
 
+_targets: Named[Target] = Named("target", SettingError, unknown="is not known")
+
+
 @cache
-def _targets() -> dict[str, Target]:
+def _register_shipped() -> None:
+    """Register the targets that passkit ships, where nobody has registered one of the name."""
     from passkit.plan.gpus import SHIPPED  # it makes targets of these
 
     cuda = Target("cuda", "cuda", 1, 48 * KIB, max_arguments=256)
-    return {
+    shipped = {
         "cpu": cpu(),
         "interpret": evolve(cpu(), name="interpret"),
         "blocks": evolve(cpu(), name="blocks"),
@@ -161,19 +166,36 @@ def _targets() -> dict[str, Target]:
         ),
         "cuda": SHIPPED["H100"].numbers(cuda),
     }
+    for name, target in shipped.items():
+        _targets.put(name, target)
 
 
 def target_of(what: str | Target) -> Target:
     """The target of a name, or the target given. Raises: SettingError with the nearest name."""
     if isinstance(what, Target):
         return what
-    known = _targets()
-    if what not in known:
-        raise SettingError(f"target {what!r} is not known; {nearest(str(what), known)}")
-    return known[what]
+    _register_shipped()
+    return _targets[what]
+
+
+def list_targets() -> list[str]:
+    """The names of all targets, sorted."""
+    _register_shipped()
+    return _targets.names()
 
 
 def register_target(target: Target) -> Target:
-    """Make a target of your own known by its name."""
-    _targets()[target.name] = target
+    """Make a target of your own known by its name; a later one of the same name replaces it.
+
+    Its ``dialect`` prints the kernels, and is looked up when one is made.
+
+    Raises: SettingError for what is no Target.
+    """
+    if not isinstance(target, Target):
+        raise SettingError(
+            f"register_target needs a pk.Target, got {target!r}; "
+            f"attrs.evolve(target_of('opencl'), name=…) makes one of another"
+        )
+    _register_shipped()
+    _targets.put(target.name, target)
     return target

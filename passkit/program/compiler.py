@@ -19,12 +19,15 @@ if TYPE_CHECKING:
 def compile(
     graph: Graph | Entry | Sequence[Entry], *, state: State | None = None, **options: Any
 ) -> Executable:
-    """An `Executable` of a graph: what of the ladder is still missing is run.
+    """An `Executable` of a graph: what of the pipeline is still missing is run.
 
     ``state`` holds the variables, which executables that are given the same one share; by default
     each has its own. ``options`` are those of `PassContext`: target="cpu", fusion="stitch",
-    numerics="strict", …. Without a C++ compiler, and with no kernel of the graph in the cache,
-    the executable interprets, after one warning that says what to install.
+    numerics="strict", …. ``passes`` says which passes run: the whole pipeline as a list, or those
+    that join the default one, ``{"after Simplify": ["Mine"], "before Fusion": [other]}``; names are
+    checked before anything runs. Plans made by other passes than the default ones, or by a fusion
+    strategy of one's own, are not kept on disk. Without a C++ compiler, and with no kernel of the
+    graph in the cache, the executable interprets, after one warning that says what to install.
     """
     if not isinstance(graph, Graph):
         graph = Graph(graph)

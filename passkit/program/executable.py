@@ -195,8 +195,12 @@ class Executable:
 
     def _interpreted(self, graph: Graph) -> None:
         from passkit.passes.apply import ApplyPasses
+        from passkit.program.planning import prepared
         from passkit.runtime.interpreted import Interpreted
 
+        names = [graph.names[n] for n in graph.inputs]
+        if not self.context.passes.is_default:  # a user's passes may change what a graph means
+            graph = prepared(graph)
         self.graph = ApplyPasses(graph, ["InferShape", "InferType"], target="interpret")
         g = self.graph
         self._program = None
@@ -207,7 +211,7 @@ class Executable:
             Signature(n, g.shape(e), g.dtype(e))
             for n, e in zip(_outputs(graph), g.outputs, strict=True)
         )
-        self._run = Interpreted(graph, self.state)
+        self._run = Interpreted(graph, self.state, names)
         self.__call__ = self._run  # type: ignore[method-assign]
 
     def _bind(self, shapes: tuple[tuple[int, ...], ...]) -> Any:

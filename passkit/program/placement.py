@@ -5,7 +5,7 @@ from __future__ import annotations
 from passkit.errors import KernelRefusedError
 from passkit.graph.graph import Graph
 from passkit.passes.context import PassContext, current
-from passkit.program.planning import LADDER, planned
+from passkit.program.planning import finished, planned, prepared
 from passkit.values.warning import warn_user
 
 
@@ -25,22 +25,22 @@ def placed(context: PassContext, graph: Graph) -> PassContext:
 
 
 def planned_or_apart(graph: Graph) -> Graph:
-    """The graph up the whole ladder. A group whose kernel a device refuses runs unfused.
+    """The graph after the whole pipeline. A group whose kernel a device refuses runs unfused.
 
     A warning names each such group. Raises: KernelRefusedError for an operator by itself.
     """
     context = current() or PassContext()
     if not context.target.device:
         return planned(graph)
-    last = LADDER[LADDER.index("Fusion") - 1]
-    before = graph if "subgraph" in graph.attrs else planned(graph, last)
+    fused = "subgraph" in graph.attrs
+    before = graph if fused else prepared(graph)
     alone: tuple[str, ...] = ()
     while True:
         try:
             with context.with_options(no_fuse=(*context.no_fuse, *alone)):
-                return planned(before)
+                return planned(graph) if fused else finished(before)
         except KernelRefusedError as error:
-            if len(error.nodes) < 2 or set(error.nodes) <= set(alone) or before is graph:
+            if len(error.nodes) < 2 or set(error.nodes) <= set(alone) or fused:
                 raise
             alone += error.nodes
             warn_user(

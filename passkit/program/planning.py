@@ -1,59 +1,102 @@
-"""The ladder: the passes of a compilation, and a graph taken up it as far as asked."""
+"""A graph taken through the pipeline of a compilation, as far as asked."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from passkit.errors import PassError, nearest
+from passkit.errors import PassError, SettingError, nearest
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
 from passkit.passes.apply import ApplyPasses
+from passkit.passes.base import Pass
 from passkit.passes.context import PassContext, current
+from passkit.passes.pipeline import DEFAULT_PIPELINE, STAGES, Pipeline, needed
 
-LADDER = (
-    "Functionalize",
-    "Expand",
-    "Simplify",
-    "Wholes",
-    "SumProducts",
-    "SplitReduce",
-    "Fusion",
-    "SchedulePlan",
-    "SharedMemPlan",
-    "CodeGen",
-    "RTCGen",
-    "PlanMemory",
-)
-"""The passes of a compilation, in order; analyses are run in between where they are needed."""
-
-PROVIDES = {
-    "Fusion": "subgraph",
-    "SchedulePlan": "schedule",
-    "SharedMemPlan": "shared",
-    "CodeGen": "kernel",
-    "RTCGen": "rtc",
-    "PlanMemory": "storage",
-}
-"""What a pass leaves behind, by which a graph shows how far up it is."""
+__all__ = ["DEFAULT_PIPELINE", "planned", "prepared", "with_shapes"]
 
 
-def planned(graph: Graph, last: str = LADDER[-1], **options: Any) -> Graph:
-    """The graph after the passes of the ladder up to ``last``.
+def planned(graph: Graph, last: str = DEFAULT_PIPELINE[-1], **options: Any) -> Graph:
+    """The graph after the passes of the pipeline up to ``last``, a pass of the default one.
 
     Those that it has been through are not repeated, those that the context disables are skipped.
     Before RTCGen nothing is compiled, so no device of the target is needed. ``options`` are those
-    of `PassContext`.
+    of `PassContext`; its ``passes`` say which passes the pipeline has.
 
-    Raises: PassError when ``last`` is not a pass of the ladder.
+    Raises: PassError when ``last`` is not a pass of the default pipeline, and when passes of a
+    user's would join before what the graph has been through; SettingError when the pipeline lacks
+    a pass that is needed.
     """
-    if last not in LADDER:
-        raise PassError(f"{last!r} is not a pass of the ladder; {nearest(last, LADDER)}")
+    if last not in DEFAULT_PIPELINE:
+        raise PassError(
+            f"{last!r} is not a pass of the default pipeline; {nearest(last, DEFAULT_PIPELINE)}"
+        )
+    context = (current() or PassContext()).with_options(**options)
+    pipeline = context.passes
+    for stage in needed(pipeline, last):
+        raise SettingError(
+            f"passes: none of {', '.join(pipeline.names())} provides '{STAGES[stage]}'; "
+            f"add {stage}"
+        )
+    done = [pipeline.position(stage) for stage, what in STAGES.items() if what in graph.attrs]
+    start = max((k for k in done if k is not None), default=-1) + 1
+    _check_joined(graph, pipeline, start)
+    return _run(graph, context, pipeline.passes[start : _end(pipeline, last)])
+
+
+def prepared(graph: Graph, **options: Any) -> Graph:
+    """The graph after the passes of the pipeline that come before Fusion.
+
+    `finished` goes on from there; ``options`` are those of `PassContext`.
+    """
+    context = (current() or PassContext()).with_options(**options)
+    return _run(graph, context, context.passes.passes[: _fusion(context.passes)])
+
+
+def finished(graph: Graph, last: str = DEFAULT_PIPELINE[-1]) -> Graph:
+    """What `prepared` gave, after the rest of the pipeline in force up to ``last``."""
     context = current() or PassContext()
-    skipped = {*context.disabled, *options.get("disabled", ())} - set(PROVIDES)
-    done = [LADDER.index(p) for p, what in PROVIDES.items() if what in graph.attrs]
-    passes = LADDER[max(done, default=-1) + 1 : LADDER.index(last) + 1]
-    return ApplyPasses(graph, [p for p in passes if p not in skipped], **options)
+    pipeline = context.passes
+    return _run(graph, context, pipeline.passes[_fusion(pipeline) : _end(pipeline, last)])
+
+
+def _run(graph: Graph, context: PassContext, passes: tuple[str | Pass, ...]) -> Graph:
+    """The graph after passes, those of them that are optional stages left out if disabled."""
+    skipped = set(context.disabled) - set(STAGES)
+    names = [p if isinstance(p, str) else p.name for p in passes]
+    kept = [p for p, name in zip(passes, names, strict=True) if name not in skipped]
+    with context:
+        return ApplyPasses(graph, kept)
+
+
+def _check_joined(graph: Graph, pipeline: Pipeline, start: int) -> None:
+    """Check that no pass of a user's is among those that a planned graph has been through.
+
+    Raises: PassError naming it.
+    """
+    for name in pipeline.names()[:start]:
+        if name not in DEFAULT_PIPELINE:
+            raise PassError(
+                f"passes: {name} is to run before {pipeline.names()[start - 1]}, which {graph!r} "
+                f"has been through; give the graph as it was before"
+            )
+
+
+def _fusion(pipeline: Pipeline) -> int:
+    """The position of the pass that fuses; behind all others where there is none."""
+    found = pipeline.position("Fusion")
+    return len(pipeline.passes) if found is None else found
+
+
+def _end(pipeline: Pipeline, last: str) -> int:
+    """The position behind the pass that stands for ``last``, and what joins right after it."""
+    found = pipeline.position(last)
+    if found is None:  # a list of the user's has nothing like it: what comes before its Fusion
+        return _fusion(pipeline)
+    end = found + 1
+    while end < len(pipeline.passes) and pipeline.passes[end] not in DEFAULT_PIPELINE:
+        end += 1
+    return end
 
 
 def with_shapes(graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> Graph:

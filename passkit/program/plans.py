@@ -2,8 +2,9 @@
 
 A plan is a `Table` as JSON behind its own digest, with kernels by their names in the kernel cache.
 It is found by the graph, the options, what was measured, and the files passkit consists of. A
-process that has planned anything plans on, and a graph with an operator of the user's own is
-planned in each process: what their functions do cannot be read off a file.
+process that has planned anything plans on. A graph with an operator of the user's own is planned in
+each process, and so is one with a pass or a fusion strategy of the user's: what their functions do
+cannot be read off a file.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from passkit.graph.graph import Graph, digest
 from passkit.graph.node import CONSTANT, Entry, Node, var
 from passkit.library import profile
 from passkit.library.store import Snapshot, snapshot
+from passkit.plan.strategy import BUILT_IN
 from passkit.runtime.native import build, launcher
 from passkit.runtime.native.cache import KernelCache, open_cache, put_file, trusted_folder
 from passkit.runtime.native.compiler import instruction_set
@@ -58,6 +60,8 @@ def plan_key(
     """
     wanted = {k: v for k, v in options.items() if v is not None}
     if graph.attrs or not _TELLING.issuperset(wanted) or wanted.get("target", "cpu") != "cpu":
+        return None
+    if wanted.get("fusion", "stitch") not in BUILT_IN:
         return None
     if any(not isinstance(v, str) for v in wanted.values()) or not _standard(graph):
         return None

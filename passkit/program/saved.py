@@ -48,6 +48,8 @@ def save(executable: Executable, folder: str | Path) -> None:
         (folder / "tuned.jsonl").write_text(text, encoding="utf-8")
     if context.disabled:
         options["disabled"] = list(context.disabled)
+    if not context.passes.is_default:
+        options["passes"] = context.passes.written()
     if context.templates:
         options["templates"] = {name: str(template) for name, template in context.templates}
     (folder / "options.json").write_text(json.dumps(options), encoding="utf-8")

@@ -14,10 +14,15 @@ from passkit.runtime.state import State
 
 
 class Interpreted:
-    """What runs an executable without native code."""
+    """What runs an executable without native code.
 
-    def __init__(self, graph: Graph, state: State) -> None:
+    ``inputs`` are the names that a call feeds, by default those of the graph; it may lack some.
+    """
+
+    def __init__(self, graph: Graph, state: State, inputs: Sequence[str] | None = None) -> None:
         self.graph, self.state = graph, state
+        self.names = [graph.names[n] for n in graph.inputs]
+        self.inputs = self.names if inputs is None else list(inputs)
         self.native_calls = self.copies = 0
 
     def __call__(
@@ -29,8 +34,9 @@ class Interpreted:
         **named: Any,
     ) -> list[Any]:
         """Run on arrays. Variables stay where they are, since native code may know the place."""
-        names = [self.graph.names[n] for n in self.graph.inputs]
-        given = by_name(names, feeds, named)
+        given = by_name(self.inputs, feeds, named)
+        dropped = set(self.inputs) - set(self.names)
+        given = {name: array for name, array in given.items() if name not in dropped}
         with self.state.lock:
             values = dict(self.state.arrays)
             found = interpret(self.graph, given, values)

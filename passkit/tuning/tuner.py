@@ -26,7 +26,7 @@ from passkit.passes.hints import within
 from passkit.plan.evaluator import APART, Evaluator, Record, Sizes, ranked
 from passkit.plan.planner import plan_group
 from passkit.plan.schedule import Schedule, Source
-from passkit.program.planning import LADDER, planned
+from passkit.program.planning import planned, prepared
 from passkit.runtime.feeds import bind_sizes
 from passkit.runtime.native.compiler import INSTALL_HINT, find_compiler
 from passkit.templating.naming import template_of
@@ -42,7 +42,7 @@ MOST_ROUNDS = 8
 """How often a graph is compiled anew at most; it is stable after two as a rule."""
 LIMIT, EACH = 60.0, 20.0
 """Seconds after which a measurement counts as hung: in all, and more for each template."""
-LAST, ANALYSES = LADDER[LADDER.index("Fusion") - 1], ("Complete", "InferShape", "InferType")
+ANALYSES = ("Complete", "InferShape", "InferType")
 """What a graph has been through when Fusion gets it."""
 GRACE = 5.0
 """Seconds after that in which an executor may say so itself."""
@@ -237,7 +237,7 @@ class _Tuner:
         if self.rivals and self.context.fusion == "stitch":
             for graph, context in self.graphs(evaluator):
                 with context:
-                    before = ApplyPasses(planned(graph, LAST), ANALYSES)
+                    before = ApplyPasses(prepared(graph), ANALYSES)
                     for rival in rivals(before, context, self.rivals):
                         job = rival_job(rival, evaluator, context.target, options, again)
                         if job is not None:

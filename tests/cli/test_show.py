@@ -161,7 +161,7 @@ def test_planning_goes_as_far_as_asked() -> None:
     assert printed.nodes == fused.nodes
     assert "rtc" not in printed.attrs
     assert len(pk.explain(printed)) == len(pk.explain(graph)) == 1
-    with pytest.raises(pk.PassError, match="'Codegen' is not a pass of the ladder; did you mean"):
+    with pytest.raises(pk.PassError, match="'Codegen' is not a pass of .*; did you mean"):
         planned(graph, "Codegen")
 
 

@@ -9,7 +9,7 @@ from passkit.ast.stage import KernelAST, Place
 from passkit.checks.hazards import hazards
 from passkit.lowering import alike, barriers
 from passkit.lowering.alike import kinds_of_spans, two_of_each
-from passkit.program.planning import LADDER
+from passkit.program.planning import DEFAULT_PIPELINE
 from tests.random_stages import places, waiting, waits_at
 
 o = pk.ops
@@ -23,7 +23,8 @@ def packed() -> KernelAST:
         d = x - o.reduce_mean(x, axis=-1, keepdims=True)
         s = o.reduce_mean(d * d, axis=-1, keepdims=True)
         outputs.append(o.tanh(d * o.rsqrt(s + 1e-5) * (k + 1.0)))
-    made = pk.ApplyPasses(pk.Graph(outputs), LADDER[: LADDER.index("CodeGen") + 1])
+    passes = DEFAULT_PIPELINE[: DEFAULT_PIPELINE.index("CodeGen") + 1]
+    made = pk.ApplyPasses(pk.Graph(outputs), passes)
     (kernel,) = made.attrs["kernel"].values()
     return kernel.ast
 

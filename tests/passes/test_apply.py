@@ -11,7 +11,7 @@ import pytest
 import passkit as pk
 from passkit.graph.node import Node
 from passkit.passes.base import find_pass, register_pass
-from passkit.program.planning import LADDER
+from passkit.program.planning import DEFAULT_PIPELINE
 
 
 def graph_of_exp() -> pk.Graph:
@@ -325,8 +325,8 @@ def test_inputs_keep_their_order() -> None:
     x, y = pk.var("x", (4,)), pk.var("y", (4,))
     graph = pk.Graph([x - y, pk.ops.zeros_like(y)])
     feeds = [np.full(4, 5, np.float32), np.ones(4, np.float32)]
-    for count in range(1, len(LADDER) + 1):
-        made = pk.ApplyPasses(graph, LADDER[:count])
+    for count in range(1, len(DEFAULT_PIPELINE) + 1):
+        made = pk.ApplyPasses(graph, DEFAULT_PIPELINE[:count])
 
         assert [n.name for n in made.inputs] == ["x", "y"]
         assert pk.compile(made, target="interpret")(feeds)[0].tolist() == [4] * 4

@@ -15,12 +15,12 @@ from passkit.passes.fusion.contract import contract
 from passkit.passes.fusion.partition import Partition
 from passkit.plan.target import cpu
 from passkit.program import planning
-from passkit.program.planning import LADDER
+from passkit.program.planning import DEFAULT_PIPELINE
 from passkit.space.space import is_free
 from tests.planned import agrees, feeds_of
 from tests.random_graphs import random_case
 
-BEFORE = LADDER[: LADDER.index("Fusion")]
+BEFORE = DEFAULT_PIPELINE[: DEFAULT_PIPELINE.index("Fusion")]
 
 
 def fused(text: str, **options: Any) -> pk.Graph:

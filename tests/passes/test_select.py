@@ -24,7 +24,7 @@ from passkit.plan.planner import plan_group
 from passkit.plan.schedule import Source
 from passkit.plan.target import Target, cpu, target_of
 from passkit.plan.typical import typical
-from passkit.program.planning import LADDER
+from passkit.program.planning import DEFAULT_PIPELINE
 from passkit.reporting.statistics import statistics
 from passkit.selection.exact import exact
 from passkit.selection.greedy import beam
@@ -38,7 +38,7 @@ from tests.selection.test_selection import best
 pytestmark = pytest.mark.usefixtures("quick_kernels")
 
 o = pk.ops
-BEFORE = LADDER[: LADDER.index("Fusion")]
+BEFORE = DEFAULT_PIPELINE[: DEFAULT_PIPELINE.index("Fusion")]
 SOFTMAX = "mul add reduce_max sub exp reduce_sum div"
 
 

@@ -14,7 +14,7 @@ from passkit.ast import Chunks, Reduce, const, left, maximum, right
 from passkit.graph.graph import Graph
 from passkit.graph.node import known_shape
 from passkit.plan.target import cpu
-from passkit.program.planning import LADDER
+from passkit.program.planning import DEFAULT_PIPELINE
 from passkit.space.layout import Layout, lay_out
 from passkit.space.unroll import MOST, SMALL, small_taps, spelled_out
 from passkit.values.dtype import dtype_of, float32
@@ -54,7 +54,7 @@ def drawn(shape: tuple[int, ...], dtype: str) -> Any:
 
 def spelled(graph: Graph) -> bool:
     """Whether every kernel of a graph that reads an input folds where it stands."""
-    plan = pk.ApplyPasses(graph, LADDER[: LADDER.index("Fusion") + 1])
+    plan = pk.ApplyPasses(graph, DEFAULT_PIPELINE[: DEFAULT_PIPELINE.index("Fusion") + 1])
     layouts = [lay_out(g.graph) for g in plan.attrs["subgraph"].values() if g.graph.inputs]
     return bool(layouts) and all(isinstance(x, Layout) and not x.space.reduced for x in layouts)
 
@@ -94,7 +94,7 @@ def test_a_pool_needs_neither_scratch_nor_a_loop() -> None:
 def test_large_inputs_are_asked_for_ahead(rows: int, window: int, ahead: int) -> None:
     """Where each element is read once; what windows share is in the cache already."""
     y = ops.max_pool2d(pk.var("x", (rows, 32, 32, 64)), window=window, strides=2)
-    graph = pk.ApplyPasses(Graph([y]), LADDER[: LADDER.index("CodeGen") + 1])
+    graph = pk.ApplyPasses(Graph([y]), DEFAULT_PIPELINE[: DEFAULT_PIPELINE.index("CodeGen") + 1])
     (kernel,) = graph.attrs["kernel"].values()
 
     assert kernel.source.count("prefetch(") == ahead

@@ -42,6 +42,7 @@ class Session(tinyflow.Session):
     names, in any structure: ``"loss:0"`` is a tensor, ``"train"`` an operation, which gives None.
     A run is compiled for the shapes of what is fed; ``shapes`` says which sizes of a placeholder
     stay unknown, so that one compiled run serves all of them: ``{"x": ("n", 784), "y": ("n",)}``.
+    ``target``, ``fusion``, ``numerics`` and ``passes`` are those of `pk.compile`.
     ``session.state`` holds the variables by name, and saves and loads them as ``.npz``; `restore`
     reads TensorFlow's checkpoints.
     """
@@ -57,6 +58,7 @@ class Session(tinyflow.Session):
         target: str = "",
         fusion: str | None = None,
         numerics: str | None = None,
+        passes: tinyflow.Passes | None = None,
         check_numerics: bool = False,
     ) -> None:
         super().__init__(
@@ -64,6 +66,7 @@ class Session(tinyflow.Session):
             Program(),
             fusion=fusion,
             numerics=numerics,
+            passes=passes,
             check_numerics=check_numerics,
         )
         self.model = read_model(source, max_nbytes, None, tags)

@@ -19,11 +19,13 @@ from passkit.passes.fusion.draft import LONGEST, Draft, Misfit, crossing
 from passkit.passes.fusion.limits import Limits
 from passkit.passes.fusion.partition import Partition, why_opaque
 from passkit.plan.schedule import is_expensive
+from passkit.plan.strategy import register_fusion
 from passkit.space.reads import written_out
 from passkit.space.space import Role, folding_of, is_free
 from passkit.values.size import numel
 
 
+@register_fusion("xla")
 def basic(graph: Graph, context: PassContext) -> Partition:
     """Groups of one result each: elementwise and movement operators, a reduction at the end."""
     run = _Basic(graph, context)

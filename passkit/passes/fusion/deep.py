@@ -22,8 +22,10 @@ from passkit.passes.context import PassContext
 from passkit.passes.fusion.contract import group_of
 from passkit.passes.fusion.limits import Limits
 from passkit.passes.fusion.partition import Opaque, Partition, why_opaque
+from passkit.passes.fusion.stitched import with_stitched
 from passkit.passes.fusion.trial import Trial
 from passkit.plan.planner import plan_group
+from passkit.plan.strategy import register_fusion
 from passkit.selection.units import Units
 from passkit.space.space import Infeasible, is_free, reduce_of
 from passkit.splits.split import guessed
@@ -38,8 +40,14 @@ FOOTPRINT = 64 << 20
 """Bytes that elementwise operators of one layer may read and write together."""
 
 
+@register_fusion("deep")
 def deep(graph: Graph, context: PassContext) -> Partition:
     """Groups of several iteration spaces, grown from results as far as their splits agree."""
+    return with_stitched(graph, _grown(graph, context), context)
+
+
+def _grown(graph: Graph, context: PassContext) -> Partition:
+    """Groups as the algorithm grows them, before any that the caller wants together."""
     run = _Deep(graph, context)
     for _ in range(ROUNDS):
         if not run.round():

@@ -13,10 +13,12 @@ from passkit.graph.node import Node
 from passkit.graph.op import FCodeGen, OpPattern
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.partition import Partition, is_fusible, why_opaque
+from passkit.plan.strategy import register_fusion
 from passkit.space.space import is_free
 from passkit.values.size import numel
 
 
+@register_fusion("none")
 def singles(graph: Graph, context: PassContext) -> Partition:
     """Every operator in a group of its own."""
     out = Partition()
@@ -31,6 +33,7 @@ def singles(graph: Graph, context: PassContext) -> Partition:
     return out
 
 
+@register_fusion("nnvm", expands=False)
 def pairwise(graph: Graph, context: PassContext) -> Partition:
     """A consumer absorbs an elementwise producer that nobody else reads, users first.
 

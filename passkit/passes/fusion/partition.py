@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from attrs import define, field, frozen
 
@@ -37,11 +38,17 @@ CODE = (FCodeGen, FElement, FReduce, FScan)
 
 @define(eq=False)
 class Partition:
-    """Groups as lists of nodes in post-order; ``clones`` are free copies a group takes along."""
+    """Groups as lists of nodes in post-order; ``clones`` are free copies a group takes along.
+
+    ``selection`` says how larger groups were chosen, where they were. Where ``packs``, small
+    kernels that do not depend on each other may be put side by side in one.
+    """
 
     groups: list[list[Node]] = field(factory=list)
     clones: list[list[Node]] = field(factory=list)
     log: list[Decision] = field(factory=list)
+    selection: Any = None
+    packs: bool = False
 
     def note(
         self,

@@ -1,28 +1,21 @@
-"""The Fusion pass: pick a strategy, check its partition, and contract each group to one node."""
+"""The Fusion pass: ask a strategy for a partition, and contract each group to one node."""
 
 from __future__ import annotations
 
+from passkit.errors import PassError
 from passkit.graph.graph import Annotation, Graph
 from passkit.passes import hints
 from passkit.passes.base import register_pass
-from passkit.passes.context import PassContext, evaluator_of
-from passkit.passes.fusion.basic import basic
+from passkit.passes.context import PassContext
+from passkit.passes.expand import NONE, left_by
+from passkit.passes.fusion.checked import partition_of
 from passkit.passes.fusion.contract import contract
-from passkit.passes.fusion.deep import deep
 from passkit.passes.fusion.flatten import flatten
-from passkit.passes.fusion.greedy import greedy
 from passkit.passes.fusion.pack import pack
-from passkit.passes.fusion.pairwise import pairwise, singles
 from passkit.passes.fusion.phased import with_phases
-from passkit.passes.fusion.pricing import comparing, priced
-from passkit.passes.fusion.select import selected
-from passkit.passes.fusion.stitched import with_stitched
 from passkit.passes.fusion.views import without_views
 from passkit.plan.group import FUSED
-
-STRATEGIES = {"none": singles, "nnvm": pairwise, "xla": basic, "deep": deep, "stitch": greedy}
-STITCHING = ("deep", "stitch")
-"""Those that make groups of several iteration spaces."""
+from passkit.plan.strategy import find_fusion
 
 
 @register_pass(
@@ -40,28 +33,29 @@ def fusion(graph: Graph, context: PassContext) -> Graph:
     been expanded. An already fused graph is opened first, so that the pass can be applied again.
 
     a -> exp -> add -> y    becomes    a -> fused{exp, add} -> y
+
+    Raises: PassError for a partition that is none, and for a graph whose composites were expanded
+    for another strategy.
     """
+    if graph.attrs["expanded"] not in (NONE, left_by(context)):
+        raise PassError(
+            f"Fusion is to plan by {context.fusion!r}, and the graph was expanded but for "
+            f"{graph.attrs['expanded']}; start from the graph as it was before Expand"
+        )
     if any(n.op is FUSED for n in graph.nodes):
         graph = flatten(graph)
     hints.check(graph, context)
-    partition = STRATEGIES[context.fusion](graph, context)
-    if context.fusion in STITCHING:
-        partition = with_stitched(graph, partition, context)
-    chosen = None
-    if context.fusion == "stitch":
-        known, target = evaluator_of(context), context.target
-        prices = priced(known, target), comparing(known, target)
-        partition, chosen = selected(graph, partition, context, *prices)
+    partition = partition_of(graph, find_fusion(context.fusion), context)
     partition = without_views(graph, partition)
     fused, log = contract(graph, partition), partition.log
     if context.keep_together:
         fused = with_phases(fused, context)
-    if context.fusion == "stitch":
+    if partition.packs:
         fused, log = pack(fused, context, log)
     groups = {n: n.params["body"] for n in fused.nodes if n.op is FUSED}
     return fused.with_attrs(
         subgraph=Annotation("subgraph", groups),
         fusion_log=tuple(log),
-        selection=chosen,
+        selection=partition.selection,
         shape_guards=graph.attrs.get("shape_guards", ()),
     )

@@ -1,0 +1,158 @@
+"""Pipelines: which passes a compilation runs, and where a user's join them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.cli import main
+from passkit.frontends import tf_graphdef, tinyflow
+from passkit.passes.pipeline import DEFAULT_PIPELINE, parsed, settled
+from passkit.program import plans
+from passkit.program.planning import planned
+
+RAN: list[str] = []
+
+
+@pk.register_pass("TestPipelineSwap", changes_graph=True)
+def swap(graph: pk.Graph) -> pk.Graph:
+    """exp -> tanh."""
+    RAN.append("TestPipelineSwap")
+    return graph.rewrite(pk.ops.exp, pk.ops.tanh)
+
+
+@pk.register_pass("TestPipelineLook", depends="subgraph", provides="test_pipeline_look")
+def look(graph: pk.Graph) -> pk.Graph:
+    """How many groups there are."""
+    return graph.with_attrs(test_pipeline_look=len(graph.attrs["subgraph"]))
+
+
+LOOSE = pk.Pass("TestPipelineLoose", lambda graph: graph)
+
+
+def graph() -> pk.Graph:
+    """y = relu(exp(x))."""
+    return pk.Graph([pk.ops.relu(pk.ops.exp(pk.var("x", (4, 8))), name="y")])
+
+
+@pytest.mark.parametrize("passes", [
+    {"after Simplify": ["TestPipelineSwap"]},
+    {"before Fusion": swap},
+    {"after Functionalize": [swap], "before SchedulePlan": "TestPipelineLook"},
+    ["TestPipelineSwap", "Fusion", "CodeGen", "RTCGen"],
+    [swap, *DEFAULT_PIPELINE],
+])  # fmt: skip
+def test_passes_join_a_compilation(passes: Any) -> None:
+    """By name or as passes, in their place or as the whole pipeline, in any target."""
+    x = np.linspace(-1, 1, 32, dtype=np.float32).reshape(4, 8)
+    for target in ("cpu", "interpret"):
+        run = pk.compile(graph(), passes=passes, target=target)
+        np.testing.assert_allclose(run(x=x)[0], np.maximum(np.tanh(x), 0), rtol=1e-5)
+    with pk.PassContext(passes=passes):
+        assert pk.compile(graph()).kernels[0].ops == ("tanh", "relu")
+    assert {d.producer for d in pk.explain(graph(), passes=passes)} == {"tanh"}
+    traced = pk.jit(lambda x: pk.ops.exp(x), passes=passes)
+    np.testing.assert_allclose(traced(x), np.tanh(x), rtol=1e-5)
+
+
+def test_a_graph_is_not_taken_through_them_twice() -> None:
+    """A pass runs once in a compilation, and what has been through Fusion goes on from there."""
+    RAN.clear()
+    pk.compile(graph(), passes={"after Simplify": [swap]})
+    whole = ["TestPipelineSwap", "Fusion", "CodeGen", "RTCGen"]
+    fused = pk.ApplyPasses(graph(), whole[1:])
+
+    assert RAN == ["TestPipelineSwap"]
+    assert pk.compile(fused, passes={"after Fusion": []}).kernels[0].ops == ("exp", "relu")
+    with pytest.raises(
+        pk.PassError, match="TestPipelineSwap is to run before RTCGen, which Graph.* has been"
+    ):
+        pk.compile(fused, passes=whole)
+    looked = planned(graph(), "Fusion", passes={"after Fusion": [look]})
+    assert looked.attrs["test_pipeline_look"] == 1
+
+
+@pytest.mark.parametrize("passes, message", [
+    ("Fusion", r"passes must be a list of passes, .* got 'Fusion'; write \['Fusion'\]"),
+    (7, "passes must be a list of passes, or a mapping such as .* got 7"),
+    ([], "passes must be a list .* got an empty list"),
+    (["Fuson"], "passes: pass 'Fuson' is not registered; did you mean 'Fusion'"),
+    ([3], "passes: a pass is given by name or as a Pass, got 3; register_pass makes"),
+    ({"Simplify": ["Fusion"]}, "the place of a pass is \"after NAME\" or .* got 'Simplify'"),
+    ({"after Simplfy": []}, "'after Simplfy' names no pass of the default .* mean 'Simplify'"),
+    ({"after Fusion": ["TestPipelineLok"]}, "pass 'TestPipelineLok' is not .*'TestPipelineLook'"),
+    ({"after Fusion": 3}, r"passes\['after Fusion'\] must be a list of passes, got 3"),
+    ({"after Simplify": [look]}, "Look depends on 'subgraph', which Fusion provides later; place"),
+    (["Fusion", "RTCGen", "CodeGen"], "RTCGen depends on 'kernel', which CodeGen provides later"),
+])  # fmt: skip
+def test_passes_are_checked_before_any_runs(passes: Any, message: str) -> None:
+    """Another value, an unknown name or place, and a wrong order are refused by the option."""
+    with pytest.raises(pk.PasskitError, match=message):
+        pk.PassContext(passes=passes)
+
+
+def test_a_pipeline_has_what_is_asked_of_it() -> None:
+    """A list without CodeGen explains, and makes no executable."""
+    listed = ["Expand", "Fusion"]
+    assert len(pk.explain(graph(), passes=listed)) == 1
+    with pytest.raises(pk.SettingError, match="none of Expand, Fusion, .* 'kernel'; add CodeGen"):
+        pk.compile(graph(), passes=listed)
+    with pytest.raises(pk.PassError, match="'Fuson' is not a pass of the default .* 'Fusion'"):
+        planned(graph(), "Fuson")
+
+
+def test_plans_of_own_passes_are_not_kept() -> None:
+    """What a function does cannot be read off a file; the default pipeline has a key as ever."""
+    assert plans.plan_key(graph(), {"fusion": "stitch"}) is not None
+    assert plans.plan_key(graph(), {"passes": {"after Simplify": [swap]}}) is None
+    assert plans.plan_key(graph(), {"fusion": "test_pipeline_strategy"}) is None
+
+
+def test_a_saved_executable_names_its_passes(tmp_path: Path) -> None:
+    """It is planned by them where it is loaded; one without a registered name is refused."""
+    run = pk.compile(graph(), passes={"after Simplify": [swap]})
+    run.save(tmp_path / "a")
+    pk.compile(graph(), passes=["TestPipelineSwap", "Fusion", "CodeGen", "RTCGen"]).save(tmp_path)
+
+    assert pk.load(tmp_path / "a").kernels[0].ops == pk.load(tmp_path).kernels[0].ops
+    assert settled({"before Fusion": swap}).written() == {"before Fusion": ["TestPipelineSwap"]}
+    with pytest.raises(pk.PassError, match="TestPipelineLoose is not registered, so a file cannot"):
+        pk.compile(graph(), passes={"after Simplify": LOOSE}).save(tmp_path)
+
+
+def test_frontends_take_passes() -> None:
+    """Sessions of TensorFlow 1 and of tinyflow compile with them, and check them at once."""
+    tf = tinyflow
+    passes = {"after Functionalize": ["TestPipelineSwap"]}
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, (3,))
+        y = tf.exp(x)
+        config = tf.ConfigProto(passes=passes)
+        for session in (tf.Session(passes=passes), tf.Session("cpu", config=config)):
+            found = session.run(y, {x: np.ones(3, np.float32)})
+            np.testing.assert_allclose(found, np.tanh(np.ones(3)), rtol=1e-6)
+    with pytest.raises(pk.RegistryError, match="pass 'TestPipelineSwop' is not .*TestPipelineSwap"):
+        tf.Session(passes=["TestPipelineSwop"])
+    model = Path(__file__).parents[2] / "examples/models/digits.pb"
+    with pytest.raises(pk.SettingError, match="'after Fuson' names no pass .* 'Fusion'"):
+        tf_graphdef.Session(model, passes={"after Fuson": []})
+
+
+def test_passes_on_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A list, or places; both reach what is planned, and mistakes end with exit code 1."""
+    model = tmp_path / "model.txt"
+    model.write_text(pk.to_text(graph()))
+    for passes in ("after Simplify=TestPipelineSwap", "TestPipelineSwap,Fusion,CodeGen"):
+        assert main(["show", str(model), "--kernels", "--passes", passes]) == 0
+        assert "tanh" in capsys.readouterr().out
+    assert main(["explain", str(model), "--passes", "after Simplfy=TestPipelineSwap"]) == 1
+    assert "did you mean 'Simplify'?" in capsys.readouterr().err
+    assert parsed(["after A=B,C", "after A = D"]) == {"after A": ["B", "C", "D"]}
+    with pytest.raises(pk.SettingError, match="--passes is one list NAME,.* got 'Fusion' beside"):
+        parsed(["after A=B", "Fusion"])
