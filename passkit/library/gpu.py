@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from passkit.library.profile import Points, are_positive, is_sound
 from passkit.library.store import FOLDER, writing
-from passkit.runtime.native.cache import cache_folder, put_file, trusted_folder
+from passkit.runtime.native.cache import cache_folder, put_file, read_private, trusted_folder
 
 FORMAT = 1
 
@@ -36,7 +36,7 @@ def measured(device: str) -> Measured | None:
         return None
     trusted_folder(folder)
     try:
-        found = json.loads(path.read_bytes()[: 1 << 16])
+        found = json.loads(read_private(path, 1 << 16))
         curve = tuple((int(n), float(x)) for n, x in found["curve"])
         made = Measured(curve, float(found["launch"]))
         known = found["format"] == FORMAT and found["device"] == device

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from passkit.library.device import device
 from passkit.library.store import FOLDER, writing
-from passkit.runtime.native.cache import cache_folder, put_file, trusted_folder
+from passkit.runtime.native.cache import cache_folder, put_file, read_private, trusted_folder
 
 if TYPE_CHECKING:
     from passkit.plan.target import Target
@@ -85,8 +85,7 @@ def _found() -> tuple[Profile | None, str]:
 @lru_cache(maxsize=4)
 def _read(path: str, *facts: int) -> tuple[Profile | None, str]:
     try:
-        with open(path, "rb") as file:
-            data = file.read(1 << 16)
+        data = read_private(path, 1 << 16)
         found = json.loads(data)
         made = Profile(
             tuple((int(n), float(x)) for n, x in found["curve"]),

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from passkit.errors import CacheError
 from passkit.library.device import device
-from passkit.runtime.native.cache import cache_folder, put_file, trusted_folder
+from passkit.runtime.native.cache import cache_folder, put_file, read_private, trusted_folder
 from passkit.runtime.native.compiler import find_compiler
 from passkit.values.memo import Held
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from passkit.plan.evaluator import Evaluator, Record
 
 FOLDER = "tuned"
+_WRITING = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+"""Links are not followed, and a FIFO without a reader is an error instead of an endless wait."""
 LIMIT = 8 << 20
 """Bytes that a file may have: some ten thousand records."""
 
@@ -65,8 +67,7 @@ def snapshot() -> Snapshot:
 @lru_cache(maxsize=4)
 def _snapshot(path: str, *facts: int) -> Snapshot:
     try:
-        with open(path, "rb") as file:
-            data = file.read(2 * LIMIT)
+        data = read_private(path, 2 * LIMIT)
     except OSError:
         return NOTHING
     return Snapshot(sha256(data).hexdigest(), data) if data else NOTHING
@@ -103,7 +104,7 @@ def add(records: Sequence[Record]) -> None:
     text = "".join(f"\n{written(r, here, compiler)}\n" for r in records)
     with writing() as folder:
         path = _path(folder)
-        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        handle = os.open(path, _WRITING | os.O_APPEND, 0o600)
         try:
             _write(handle, text.encode())
             size = os.fstat(handle).st_size
@@ -124,8 +125,7 @@ def _shrink(path: str) -> None:
     from passkit.library.lines import read, written
     from passkit.plan.evaluator import merged
 
-    with open(path, "rb") as file:
-        lines = file.read().split(b"\n")
+    lines = read_private(path).split(b"\n")
     here, compiler = device(), _compiler() or ""
     kept: list[str] = []
     size = 0
@@ -153,7 +153,7 @@ def writing() -> Iterator[str]:
         trusted_folder(folder)
         path = _path(folder)
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        lock = os.open(f"{path}.lock", os.O_WRONLY | os.O_CREAT, 0o600)
+        lock = os.open(f"{path}.lock", _WRITING, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield folder

@@ -28,7 +28,13 @@ from passkit.library import profile
 from passkit.library.store import Snapshot, snapshot
 from passkit.plan.strategy import BUILT_IN
 from passkit.runtime.native import build, launcher
-from passkit.runtime.native.cache import KernelCache, open_cache, put_file, trusted_folder
+from passkit.runtime.native.cache import (
+    KernelCache,
+    open_cache,
+    put_file,
+    read_private,
+    trusted_folder,
+)
 from passkit.runtime.native.compiler import instruction_set
 from passkit.runtime.table import Table
 from passkit.values.dtype import dtype_of
@@ -112,8 +118,7 @@ def recall(key: str, graph: Graph, state: Mapping[str, Any]) -> Table | None:
     """
     cache = open_cache()
     try:
-        with open(_path(cache, key), "rb") as file:
-            check, _, body = file.read().partition(b"\n")
+        check, _, body = read_private(_path(cache, key)).partition(b"\n")
         if sha256(body).hexdigest().encode() != check:
             return None
         plan = json.loads(body)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,10 @@ from passkit.passes.rtcgen import FLAGS, kernel_text
 from passkit.plan.evaluator import Evaluator
 from passkit.program.compiler import compile
 from passkit.program.executable import Executable
-from passkit.runtime.native.build import kernel_digest, library_of
-from passkit.runtime.native.cache import KernelCache, open_cache, trusted_folder
-from passkit.runtime.native.launcher import cache_key, launcher
+from passkit.runtime.native.build import kernel_digest, library_of, reading_from
+from passkit.runtime.native.cache import KernelCache, trusted_folder
 from passkit.runtime.program import Library
+from passkit.runtime.state import State
 from passkit.serial.json import from_json, to_json
 
 FORMAT = 2
@@ -27,8 +28,8 @@ SAVED = "saved"
 def save(executable: Executable, folder: str | Path) -> None:
     """Write an executable into a folder: `load` makes an equal one, without a compiler.
 
-    The kernels and the launcher in it serve machines with the same instruction set and Python;
-    others compile them again.
+    The kernels in it serve machines with the same instruction set; others compile them again. The
+    launcher, which every program shares, is not in it: it is this user's own on each machine.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -62,24 +63,31 @@ def save(executable: Executable, folder: str | Path) -> None:
 
         kernels.append(convolution.digest())
     target = KernelCache(trusted_folder(folder / "cache"))
-    for key, library in [
-        *((k, library_of(k)) for k in kernels),
-        (cache_key(), launcher().__file__),
-    ]:
+    for key in kernels:
+        library = library_of(key)
         if library is not None:
             # Entries stand beside the libraries, in the cache that this process loaded them from.
             KernelCache(Path(library).parents[1]).copy_to(target, [key])
 
 
 def load(folder: str | Path) -> Executable:
-    """The executable that was saved in a folder, with its state.
+    """Make the executable that was saved in a folder, with its state.
 
-    The folder holds machine code, so load only what you trust.
+    The folder holds machine code, so load only what you trust. The code is mapped into this process
+    once the graph and the state have been read, and only for kernels that the graph needs. It never
+    enters this user's kernel cache, where later processes would run it.
 
-    Raises: ModelError when the folder holds none; CacheError when others may write to it.
+    Raises:
+        ModelError: The folder holds no saved executable.
+        ParseError: Its graph cannot be read.
+        FeedError: Its state does not fit the graph.
+        CacheError: Others may write to its kernels.
     """
     folder = Path(folder)
     try:
+        for name in ("options.json", "graph.json", "tuned.jsonl", "state.npz"):
+            if (folder / name).exists() and not (folder / name).is_file():
+                raise OSError(f"{name} is not a regular file")
         options: dict[str, Any] = json.loads((folder / "options.json").read_text(encoding="utf-8"))
         text = (folder / "graph.json").read_text(encoding="utf-8")
         measured = (folder / "tuned.jsonl").read_bytes().split(b"\n")
@@ -89,8 +97,11 @@ def load(folder: str | Path) -> Executable:
         ) from None
     if options.pop("format", None) != FORMAT:
         raise ModelError(f"{folder} was saved by another version of passkit; save it again")
-    KernelCache(folder / "cache").copy_to(open_cache())
+    graph = from_json(text)
+    state = State().holding(graph)
+    state.load(folder / "state.npz")
+    kernels = folder / "cache"
+    saved = KernelCache(trusted_folder(kernels)) if os.path.lexists(kernels) else None
     evaluator = Evaluator(read(measured, SAVED, SAVED))  # so that it is planned as it was saved
-    executable = compile(from_json(text), evaluator=evaluator, **options)
-    executable.state.load(folder / "state.npz")
-    return executable
+    with reading_from(saved):
+        return compile(graph, state=state, evaluator=evaluator, **options)

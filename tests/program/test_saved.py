@@ -18,6 +18,10 @@ from passkit.library import store
 from passkit.plan.evaluator import Record
 from passkit.plan.schedule import Source
 from passkit.plan.target import cpu
+from passkit.runtime.native import build
+from passkit.runtime.native.cache import KernelCache, open_cache
+from passkit.runtime.native.compiler import find_compiler
+from passkit.runtime.native.launcher import cache_key, launcher
 from passkit.templating.naming import template_of
 
 TEXT = """state w: f32[3] = [1, 2, 3]; x: f32[n, 3]; y = erf(mul(x, w))
@@ -77,19 +81,84 @@ def test_what_was_measured_comes_along(tmp_path: Path, fresh_cache: Path) -> Non
 
 
 def test_another_machine_without_a_compiler(tmp_path: Path) -> None:
-    """A process with an empty cache and no compiler loads it: equal bits, nothing compiled."""
+    """A process that has a launcher and no compiler loads it: equal bits, nothing compiled.
+
+    The loaded kernels stay out of its cache.
+    """
     x, wanted = saved(tmp_path / "exe")
     np.save(tmp_path / "x.npy", x)
     program = ("import numpy as np, passkit as pk, sys, warnings; warnings.simplefilter('error')\n"
                "exe = pk.load(sys.argv[1]); y = exe(x=np.load(sys.argv[2]))[0]\n"
                "print(exe.stats['compiled'], exe.stats['target'], y.tobytes().hex())")
-    (tmp_path / "cache").mkdir(mode=0o700)
+    own = KernelCache(tmp_path / "cache")
+    KernelCache(Path(launcher().__file__).parents[1]).copy_to(own, [cache_key()])
     env = {**os.environ, "PASSKIT_CACHE_DIR": str(tmp_path / "cache"),
            "PASSKIT_CXX": "/nonexistent"}
     said = subprocess.run([sys.executable, "-c", program, str(tmp_path / "exe"),
                            str(tmp_path / "x.npy")], env=env, capture_output=True, text=True)
 
     assert said.stdout.split() == ["0", "cpu", wanted.tobytes().hex()], said.stderr
+    assert own.info().kernels == 1, "the launcher"
+
+
+PLANTED = """
+#include <cstdio>
+__attribute__((constructor)) static void ran() { fclose(fopen("%s", "w")); }
+extern "C" void unused() {}
+"""
+
+
+@pytest.mark.parametrize("broken", ["graph.json", "state.npz", "options.json"])
+def test_a_refused_program_leaves_no_machine_code(
+    tmp_path: Path, fresh_cache: Path, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    """Nothing of it runs, and nothing enters the user's cache: no kernel and no launcher."""
+    monkeypatch.setattr(build, "_addresses", {})
+    folder, mark = tmp_path / "exe", tmp_path / "ran"
+    saved(folder)
+    planted = tmp_path / "planted.cpp"
+    planted.write_text(PLANTED % mark)
+    compiler = find_compiler()
+    assert compiler is not None
+    library = planted.with_suffix(".so")
+    command = [*compiler.command, "-shared", "-fPIC", str(planted), "-o", str(library)]
+    subprocess.run(command, check=True)
+    kernels = KernelCache(folder / "cache")
+    keys = [path.stem for path in kernels.kernels.iterdir()]
+    symbols = dict.fromkeys([*keys, cache_key(), "0" * 64], "unused")
+    kernels.store(library, symbols, compiler.fingerprint)
+    before = open_cache().info()
+    open_cache().clear()
+    original = (folder / broken).read_bytes()
+    if broken == "options.json":
+        (folder / broken).write_text(json.dumps({**json.loads(original), "target": "nowhere"}))
+    elif broken == "state.npz":
+        np.savez(folder / broken, another=np.zeros(3))
+    else:
+        (folder / broken).write_bytes(original[: len(original) // 2])
+
+    with pytest.raises(pk.PasskitError):
+        pk.load(folder)
+
+    assert before.kernels > 0 and open_cache().info().kernels == 0
+    assert not mark.exists()
+    (folder / broken).write_bytes(original)
+    monkeypatch.setattr(build, "_addresses", {})
+    pk.load(folder)
+    assert mark.exists(), "the planted code is what a load that is not refused maps"
+    entries = [open_cache().find(key, None) for key in (*symbols, cache_key())]
+    assert all(e is None or e.library.read_bytes() != library.read_bytes() for e in entries)
+
+
+@pytest.mark.parametrize("name", ["options.json", "graph.json", "tuned.jsonl", "state.npz"])
+def test_files_that_nobody_writes_are_not_waited_for(tmp_path: Path, name: str) -> None:
+    """A FIFO in the place of a file of a saved program is refused at once."""
+    saved(tmp_path)
+    (tmp_path / name).unlink()
+    os.mkfifo(tmp_path / name)
+
+    with pytest.raises(ModelError, match=f"{name} is not a regular file"):
+        pk.load(tmp_path)
 
 
 def test_folders_that_hold_none(tmp_path: Path) -> None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 from passkit.errors import CompilerError
 from passkit.runtime.native import launcher
-from passkit.runtime.native.cache import FORMAT, KernelCache, open_cache
+from passkit.runtime.native.cache import FORMAT, Entry, KernelCache, open_cache
 from passkit.runtime.native.compiler import (
     INSTALL_HINT,
     Compiler,
@@ -57,6 +59,8 @@ stats = BuildStats()
 _lock = threading.Lock()
 _addresses: dict[str, int] = {}
 _homes: dict[str, str] = {}
+_saved: ContextVar[KernelCache | None] = ContextVar("_saved", default=None)
+"""A read-only cache beside this user's own: the kernels of a saved program."""
 
 
 def build(
@@ -85,6 +89,19 @@ def build(
             _compile(missing, cache, compiler, flags)
         stats.seconds += time.perf_counter() - start
         return {key: _addresses[digest] for key, digest in digests.items()}
+
+
+@contextmanager
+def reading_from(saved: KernelCache | None) -> Iterator[None]:
+    """Within the block, kernels that this user's cache lacks are read from another one, if given.
+
+    Their machine code is mapped into this process only. It never enters this user's cache.
+    """
+    token = _saved.set(saved)
+    try:
+        yield
+    finally:
+        _saved.reset(token)
 
 
 def library_of(digest: str) -> str | None:
@@ -128,16 +145,36 @@ def _load_known(
 def _load(digest: str, cache: KernelCache, fingerprint: str | None) -> bool:
     """Take a kernel from the cache, if it is there."""
     entry = cache.find(digest, fingerprint)
+    saved = _saved.get()
+    if entry is None and saved is not None:
+        entry, cache = saved.find(digest, fingerprint), saved
     if entry is None:
         return False
     try:
-        handle = launcher.open_library(entry.path)
+        handle = _open_copy(cache, entry) if cache is saved else launcher.open_library(entry.path)
         _addresses[digest] = launcher.find_symbol(handle, entry.symbol)
         _homes[digest] = entry.path
     except (OSError, LookupError):  # an entry that does not hold what it says is no entry
         return False
     stats.loaded += 1
     return True
+
+
+def _open_copy(cache: KernelCache, entry: Entry) -> int:
+    """Load a library of a saved program from a private copy, which nobody can exchange meanwhile.
+
+    Raises: OSError when it is not the library that its name promises, or cannot be loaded.
+    """
+    import tempfile  # a warm start needs no copies
+
+    data = cache.machine_code(entry)
+    if data is None:
+        raise OSError(f"{entry.path} changed while it was read")
+    with tempfile.TemporaryDirectory(prefix="passkit-") as folder:
+        path = os.path.join(folder, os.path.basename(entry.path))
+        with open(path, "wb") as file:
+            file.write(data)
+        return launcher.open_library(path)
 
 
 def _compile(

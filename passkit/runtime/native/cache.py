@@ -31,6 +31,7 @@ _SHARE = 8
 """A process takes this part of the room that it saw before it looks again: others write too."""
 _TOUCH_SECONDS = 3600.0
 AnyFolder = TypeVar("AnyFolder", str, "Path")
+_SUBFOLDERS = ("kernels", "libraries", "plans", "tuned")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _room: dict[str, int] = {}
 """The bytes that this process may yet write to a folder before it looks through it again."""
@@ -80,9 +81,11 @@ def _path(name: str) -> Path:
 
 
 def trusted_folder(folder: AnyFolder) -> AnyFolder:
-    """The folder, created for this user alone if need be.
+    """Return the cache folder after checking it and its subfolders; create it if it is missing.
 
-    Raises: CacheError when others own it or may write to it, or when it is no folder.
+    Raises:
+        CacheError: The folder is a file, it or a subfolder belongs to another user or is writable
+            by others, or a subfolder is a symbolic link.
     """
     try:
         if not os.path.isdir(folder):
@@ -91,7 +94,28 @@ def trusted_folder(folder: AnyFolder) -> AnyFolder:
         raise CacheError(
             f"cache folder {folder} is a file; remove it, or set PASSKIT_CACHE_DIR"
         ) from None
-    facts = os.stat(folder)
+    _check_folder(folder, os.stat(folder))
+    for name in _SUBFOLDERS:
+        path = os.path.join(folder, name)
+        try:
+            facts = os.lstat(path)
+        except OSError:
+            continue
+        if stat.S_ISDIR(facts.st_mode) or stat.S_ISLNK(facts.st_mode):
+            _check_folder(path, facts)  # what is neither holds no files
+    return folder
+
+
+def _check_folder(folder: str | Path, facts: os.stat_result) -> None:
+    """Check who may write to a folder.
+
+    Raises: CacheError when it is a link, or anybody but this user and root may write to it.
+    """
+    if stat.S_ISLNK(facts.st_mode):
+        raise CacheError(
+            f"cache folder {folder} is a symbolic link, and kernels in it would be run; remove it, "
+            "or set PASSKIT_CACHE_DIR"
+        )
     if facts.st_uid not in (os.geteuid(), 0):
         raise CacheError(
             f"cache folder {folder} belongs to user {facts.st_uid}, not to {os.geteuid()}, and "
@@ -103,7 +127,27 @@ def trusted_folder(folder: AnyFolder) -> AnyFolder:
             f"cache folder {folder} has mode {mode:04o}: others may write kernels that would be "
             f"run; chmod 700 {folder}, or set PASSKIT_CACHE_DIR to a folder of your own"
         )
-    return folder
+
+
+def read_private(path: str | Path, limit: int = -1) -> bytes:
+    """Read a file that only this user or root can have written, at most ``limit`` bytes of it.
+
+    Opening never waits, as it would for the writer of a FIFO.
+
+    Raises:
+        OSError: The file cannot be read, is a symbolic link or not a regular file, belongs to
+            another user, or is writable by others.
+    """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with open(os.open(path, flags), "rb") as file:
+        facts = os.fstat(file.fileno())
+        if not stat.S_ISREG(facts.st_mode):
+            raise PermissionError(f"{path} is not a regular file")
+        if facts.st_uid not in (os.geteuid(), 0):
+            raise PermissionError(f"{path} belongs to user {facts.st_uid}")
+        if facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise PermissionError(f"{path} has mode {stat.S_IMODE(facts.st_mode):04o}")
+        return file.read(limit)
 
 
 def open_cache() -> KernelCache:
@@ -156,8 +200,7 @@ class KernelCache:
         """The entry of a kernel made by the compiler of that fingerprint (None: by any)."""
         path = os.path.join(self.name, "kernels", f"{key}.json")
         try:
-            with open(path, "rb") as file:
-                found = json.loads(file.read())
+            found = json.loads(read_private(path))
             library, symbol = found["library"], found["symbol"]
             good = (
                 found["format"] == FORMAT
@@ -177,13 +220,19 @@ class KernelCache:
     def _is_whole(self, digest: str) -> bool:
         """Whether the library of that name has the bytes its name promises; read once a process."""
         if not self._verified.get(digest):
-            try:
-                with open(os.path.join(self.name, "libraries", f"{digest}.so"), "rb") as file:
-                    data = file.read()
-            except OSError:
-                return False
-            self._verified[digest] = sha256(data).hexdigest() == digest
+            self._verified[digest] = self._machine_code(digest) is not None
         return self._verified[digest]
+
+    def _machine_code(self, digest: str) -> bytes | None:
+        try:
+            data = read_private(os.path.join(self.name, "libraries", f"{digest}.so"))
+        except OSError:
+            return None
+        return data if sha256(data).hexdigest() == digest else None
+
+    def machine_code(self, entry: Entry) -> bytes | None:
+        """The bytes of an entry's library, read and verified now; None where they changed."""
+        return self._machine_code(os.path.basename(entry.path).removesuffix(".so"))
 
     def _touch(self, path: str) -> None:
         """Mark an entry and its library as used, at most once an hour."""
@@ -239,7 +288,7 @@ class KernelCache:
         for key in names:
             entry = self.find(key, None)
             if entry is not None and other.find(key, None) is None:
-                found = json.loads((self.kernels / f"{key}.json").read_bytes())
+                found = json.loads(read_private(self.kernels / f"{key}.json"))
                 other.keep(entry.library, {key: entry.symbol}, found["compiler"])
                 taken += 1
         return taken
@@ -306,7 +355,7 @@ class KernelCache:
 
 def _library_of(entry: Path) -> str:
     try:
-        return str(json.loads(entry.read_bytes())["library"])
+        return str(json.loads(read_private(entry))["library"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return ""
 

@@ -6,12 +6,15 @@ import json
 import os
 import platform
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import platformdirs
 import pytest
 
 from passkit.errors import CacheError
+from passkit.library import profile, store
+from passkit.library.device import device
 from passkit.runtime.native import cache as module
 from passkit.runtime.native.cache import KernelCache, cache_folder, open_cache, trusted_folder
 
@@ -244,3 +247,85 @@ def test_a_folder_that_cannot_be_written_is_told_in_the_log(
     assert cache.find(KEY, None) is None
     assert cache.keep(library, {KEY: "f"}, "gcc") == library
     assert "cannot write to cache folder /sys/kernel/passkit" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["kernels", "libraries", "plans", "tuned"])
+def test_subfolders_that_others_may_write_are_refused(name: str, tmp_path: Path) -> None:
+    """Subfolders are checked as the folder is, and must not be links."""
+    folder = trusted_folder(tmp_path / "c")
+    inner = folder / name
+    inner.mkdir(mode=0o700)
+    assert trusted_folder(folder) == folder
+    inner.chmod(0o770)
+    with pytest.raises(CacheError, match=rf"{inner} has mode 0770: .*chmod 700 {inner}"):
+        trusted_folder(folder)
+    inner.rmdir()
+    inner.symlink_to(tmp_path)
+    with pytest.raises(CacheError, match=f"{inner} is a symbolic link"):
+        trusted_folder(folder)
+
+
+def of_another_user(path: Path) -> None:
+    """Give a file to somebody else, which only root can."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files away")
+    os.chown(path, 4321, -1)
+
+
+def exchanged_for(kind: str) -> Callable[[Path], None]:
+    """A function that changes a file's mode or owner, or exchanges it for a link or a FIFO."""
+
+    def change(path: Path) -> None:
+        if kind == "mode":
+            path.chmod(0o660)
+        elif kind == "owner":
+            of_another_user(path)
+        else:
+            moved = path.rename(path.parents[2] / path.name)
+            path.symlink_to(moved) if kind == "link" else os.mkfifo(path)
+
+    return change
+
+
+@pytest.mark.parametrize("kind", ["mode", "owner", "link", "fifo"])
+@pytest.mark.parametrize("which", ["kernels", "libraries"])
+def test_files_that_others_may_have_written_are_not_there(
+    kind: str, which: str, tmp_path: Path, library: Path
+) -> None:
+    """Files of others, links and FIFOs are misses at once, and storing replaces them."""
+    folder = trusted_folder(tmp_path / "c")
+    kept = KernelCache(folder).store(library, {KEY: "f"}, "gcc")
+    assert KernelCache(folder).find(KEY, None) is not None
+    exchanged_for(kind)(entry_path(KernelCache(folder)) if which == "kernels" else kept)
+
+    cache = KernelCache(folder)
+
+    assert cache.find(KEY, None) is None
+    cache.shrink()
+    cache.store(library, {KEY: "f"}, "gcc")
+    assert KernelCache(folder).find(KEY, None) is not None
+
+
+def test_a_fifo_in_the_place_of_a_lock_is_an_error(
+    fresh_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever writes measurements does not wait for a reader that never comes."""
+    (trusted_folder(fresh_cache) / "tuned").mkdir(mode=0o700)
+    os.mkfifo(fresh_cache / "tuned" / f"{device()}.jsonl.lock")
+
+    wanted = pytest.raises(CacheError, match=f"cannot write what was measured to {fresh_cache}")
+    with wanted, store.writing():
+        pass
+
+
+@pytest.mark.parametrize("kind", ["fifo", "link"])
+def test_measurements_and_profiles_are_read_from_files_only(kind: str, fresh_cache: Path) -> None:
+    """Links and FIFOs in the place of records and of a CPU's profile are no measurements."""
+    folder = trusted_folder(fresh_cache) / "tuned"
+    folder.mkdir(mode=0o700)
+    for name in (f"{device()}.jsonl", f"{device()}.json"):
+        path = folder / name
+        os.mkfifo(path) if kind == "fifo" else path.symlink_to("/dev/zero")
+
+    assert store.snapshot() == store.NOTHING
+    assert profile.profile() is None
