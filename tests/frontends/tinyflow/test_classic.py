@@ -69,6 +69,8 @@ def test_shapes_are_inferred_where_placeholders_have_none():
     with pytest.raises(ShapeError, match="variable 'conv_weight' has no initial value"):
         weight.initialized_value()
 
+    with pytest.raises(ShapeError, match=r"'conv_weight' needs a known shape, got \(3, 3, \?, 3\)"):
+        next(tf.infer_variable_shapes(loss, {x: [6, None, 6, 6], label: [6]}))
     init = []
     for v, name, shape in tf.infer_variable_shapes(loss, {x: [6, 2, 6, 6], label: [6]}):
         init.append((name, shape, tf.assign(v, tf.normal(shape, 0.3))))
