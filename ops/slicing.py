@@ -15,6 +15,7 @@ from passkit.graph.node import Entry, Node, as_entry, known_shape
 from passkit.graph.op import REQUIRED, OpPattern, get_op
 from passkit.ops.movement import movement
 from passkit.ops.rules import extents, make, unchanged
+from passkit.values import arguments
 from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, Size, at_least, divide_exactly
 
@@ -250,16 +251,20 @@ def split(x: Any, num_or_sizes: int | Sequence[Extent], axis: int = 0) -> tuple[
     if isinstance(axis, bool) or not isinstance(axis, int) or not -rank <= axis < rank:
         raise ShapeError(f"split: axis {axis!r} is out of range for {show_shape(shape)}")
     axis %= rank
-    if isinstance(num_or_sizes, int):
+    if isinstance(num_or_sizes, int) and not isinstance(num_or_sizes, bool):
+        if num_or_sizes < 1:
+            raise ShapeError(f"split: num_or_sizes must be at least 1, got {num_or_sizes}")
         part = divide_exactly(shape[axis], num_or_sizes)
-        if part is None or num_or_sizes < 1:
+        if part is None:
             raise ShapeError(
                 f"split: axis {axis} of length {shape[axis]} does not fall into {num_or_sizes} "
                 f"equal parts; give their sizes"
             )
         sizes: list[Extent] = [part] * num_or_sizes
     else:
-        sizes = list(num_or_sizes)
+        need = "a number of parts, or a sequence of their sizes"
+        kinds = (int, np.integer, Size)
+        sizes = list(arguments.sequence("split: num_or_sizes", num_or_sizes, kinds, need))
         total: Extent = 0
         for n in sizes:
             total = total + n

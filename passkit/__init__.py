@@ -25,9 +25,10 @@ if not os.path.isdir(os.path.join(_here, "ops")) and os.path.isfile(
 # module: the public names that it defines
 _MODULES = {
     "passkit.errors": (
-        "PasskitError RegistryError GraphError ShapeError DTypeError ParseError PassError "
-        "ScheduleError CodeGenError CompilerError CacheError BlocksError FeedError SettingError "
-        "ModelError MissingDependencyError DeviceError InterpretedWarning"
+        "PasskitError ArgumentError RegistryError GraphError ShapeError DTypeError ParseError "
+        "PassError ScheduleError CodeGenError CompilerError CacheError BlocksError FeedError "
+        "SettingError ModelError CapacityError MissingDependencyError DeviceError "
+        "InterpretedWarning"
     ),
     "passkit.values.size": "Size",
     "passkit.graph.op": "Op OpPattern REQUIRED register_op op_group get_op list_ops",

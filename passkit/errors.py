@@ -7,6 +7,10 @@ class PasskitError(Exception):
     """The base of every error that passkit raises on purpose."""
 
 
+class ArgumentError(PasskitError, TypeError):
+    """An argument of a public function has a type that the function does not take."""
+
+
 class RegistryError(PasskitError, LookupError):
     """An operator, attribute, pass or dialect is unknown, or was registered twice."""
 
@@ -57,6 +61,10 @@ class DeviceError(PasskitError, RuntimeError):
     """A device is missing, cannot do what a kernel needs, or has no memory left."""
 
 
+class CapacityError(PasskitError, MemoryError):
+    """An array needs more memory than this machine gives."""
+
+
 class CacheError(PasskitError, OSError):
     """The cache folder cannot be trusted or written."""
 
@@ -95,8 +103,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """
     import difflib  # nobody needs it where all is well
 
-    known = sorted(known)
-    close = difflib.get_close_matches(name, known, n=1)
+    known = sorted(k if len(k) <= 80 else k[:77] + "..." for k in known)
+    close = difflib.get_close_matches(name[:200], known, n=1)
     if close:
         return f"did you mean '{close[0]}'?"
     return "known: " + ", ".join(known[:20]) + (", …" if len(known) > 20 else "")

@@ -13,6 +13,7 @@ from passkit.frontends.tf_graphdef import rows as _rows  # noqa: F401  (enters t
 from passkit.frontends.tf_graphdef import structures as _structures  # noqa: F401  (so does this)
 from passkit.frontends.tf_graphdef.importer import load
 from passkit.graph.graph import Graph
+from passkit.values import arguments
 
 if TYPE_CHECKING:
     from passkit.frontends.tf_graphdef.training.session import Session
@@ -45,6 +46,8 @@ def save(graph: Any, path: str | PathLike[str] | None = None) -> bytes:
     """
     from passkit.frontends.tf_graphdef.export import save  # who only reads does not pay for it
 
+    if path is not None:
+        path = arguments.path("tf_graphdef.save: path", path)
     if isinstance(graph, Graph):
         return save(graph, path)
     from passkit.frontends.tf_graphdef.training.saving import save_program  # nor does who freezes

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from math import prod
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 import numpy as np
@@ -141,8 +142,12 @@ class Bundle:
 
 def _bytes_of(path: Path, where: str, budget: Budget) -> bytes:
     try:
-        budget.take(path.stat().st_size, where)
-        return path.read_bytes()
+        found = path.stat()
+        if not S_ISREG(found.st_mode):
+            raise ModelError(f"{where} must be a regular file, got one of mode {found.st_mode:o}")
+        budget.take(found.st_size, where)
+        with path.open("rb") as stream:
+            return stream.read(found.st_size)
     except OSError as error:
         raise ModelError(
             f"{where} cannot be read: {error.strerror}; it says where this model's weights are"

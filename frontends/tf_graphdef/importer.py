@@ -24,6 +24,7 @@ from passkit.frontends.tf_graphdef.training.tracing import Trainer
 from passkit.frontends.tf_graphdef.value import Value
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, state, var
+from passkit.values import arguments
 from passkit.values.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -76,10 +77,15 @@ def load(
 
     Raises: ModelError on anything that is damaged, hostile or not supported.
     """
+    shapes = arguments.mapping("tf_graphdef.load: shapes", shapes, "a mapping of inputs to shapes")
+    for name, names in (("outputs", outputs), ("targets", targets), ("tags", tags)):
+        if names is not None and not isinstance(names, str):
+            where = f"tf_graphdef.load: {name}"
+            arguments.sequence(where, names, str, "a name or a sequence of names")
     model = read_model(source, max_nbytes, signature, tags)
     body = graph_body(model.graph, model.where, model.budget)
     hosts = host.host_ops(allow_host_ops) if allow_host_ops else {}
-    inputs = find_inputs(model, body, shapes or {})
+    inputs = find_inputs(model, body, shapes)
     ran = [node_number(model, body, t) for t in targets or ()]
     heads = [] if outputs is None and ran else _outputs(model, body, outputs)
     number = _run_number(body) if targets is None else var(RUN_NUMBER, (), "int64")

@@ -6,8 +6,10 @@ Inputs are placeholders. A signature may have the results of other nodes as its 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import NoneType
 from typing import TypeAlias
 
+import numpy as np
 from attrs import frozen
 
 from passkit.errors import ModelError, nearest
@@ -26,6 +28,7 @@ from passkit.frontends.tf_graphdef.proto import called, short
 from passkit.frontends.tf_graphdef.tensor import NUMBERS, dtype_from, shape_from
 from passkit.frontends.tf_graphdef.value import Call, value_of
 from passkit.graph.node import var
+from passkit.values import arguments
 
 Dims: TypeAlias = Sequence[int | str | None]
 Maker: TypeAlias = Callable[[Call, Sequence[Anything]], Anything]
@@ -118,7 +121,7 @@ def _given(
     by_name = {name: number for number, name in names.items()}
     found: dict[int, Dims] = {}
     for text, shape in shapes.items():
-        name, _ = reference(text)
+        name, _ = reference(arguments.text("a name in shapes", text))
         number = by_name.get(name, body.numbers.get(name))
         if number is None or (body.nodes[number].op not in _PLACEHOLDERS and number not in names):
             known = [n.name for n in body.nodes if n.op in _PLACEHOLDERS]
@@ -126,7 +129,9 @@ def _given(
                 f"{model.where} has no input {short(text)} to give the shape {shape}; "
                 f"{nearest(name[:200], [*names.values(), *known])}"
             )
-        found[number] = tuple(shape)
+        where = f"the shape of {short(text)} in shapes"
+        kinds = (int, np.integer, str, NoneType)
+        found[number] = arguments.sequence(where, shape, kinds, "numbers, names or None")
     return found
 
 

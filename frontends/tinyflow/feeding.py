@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from passkit.frontends.tinyflow.ranks import known_shape
 from passkit.frontends.tinyflow.shapes import shown
 from passkit.frontends.tinyflow.tensors import Operation, Tensor
 from passkit.graph.node import Entry, Node, is_state
+from passkit.values import arguments
 from passkit.values.dtype import DType
 from passkit.values.size import Shape
 
@@ -24,6 +25,10 @@ def key_of(fetches: Any) -> Any:
         return (type(fetches), *map(key_of, fetches))
     if isinstance(fetches, Mapping):
         return (dict, *((k, key_of(v)) for k, v in fetches.items()))
+    if not isinstance(fetches, Hashable):
+        raise FeedError(
+            f"session.run needs tensors and operations to fetch, got {arguments.shown(fetches)}"
+        )
     return fetches
 
 

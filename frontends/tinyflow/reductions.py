@@ -28,7 +28,8 @@ def axes_of(axis: Any) -> Any:
 
 def _index(axis: Any) -> Any:
     """An axis as an int; what is none is refused by the operator that is to have it."""
-    return axis.__index__() if hasattr(axis, "__index__") else axis
+    whole = hasattr(axis, "__index__") and not isinstance(axis, type)
+    return axis.__index__() if whole else axis
 
 
 def _fold(op: str, default: str) -> Function:

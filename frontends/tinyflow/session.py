@@ -35,6 +35,7 @@ from passkit.graph.graph import Graph as Core
 from passkit.graph.node import Entry
 from passkit.program.compiler import compile
 from passkit.runtime.state import State
+from passkit.values import arguments
 from passkit.values.size import Shape
 
 if TYPE_CHECKING:
@@ -153,7 +154,8 @@ class Session:
         """
         if self._closed:
             raise GraphError("this session is closed, and needs to be open to run; make another")
-        feeds = feed_dict or {}
+        need = "a dict of values by placeholders, or None"
+        feeds = arguments.mapping("Session.run: feed_dict", feed_dict, need)
         plan = self._plan(fetches, feeds)
         if self.state.unset:
             self._check_set(plan)
@@ -380,6 +382,7 @@ class InteractiveSession(Session):
 
 
 def _config(target: str, config: ConfigProto | str | None) -> ConfigProto:
+    arguments.text("Session: target", target)
     if target in TINYFLOW and target != "cpu":
         config, target = target, ""
     if isinstance(config, str):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from passkit.errors import ShapeError
+from passkit.errors import GraphError, ShapeError
 from passkit.frontends.tinyflow.deferring import deferred, free_size, needs_ranks
 from passkit.frontends.tinyflow.graphs import get_default_graph
 from passkit.frontends.tinyflow.numbers import real, whole
@@ -24,7 +25,7 @@ from passkit.frontends.tinyflow.tensors import (
     wrapped,
 )
 from passkit.frontends.tinyflow.types import as_dtype
-from passkit.graph.node import Entry, var
+from passkit.graph.node import MOST_ELEMENTS, Entry, var
 from passkit.graph.node import constant as constant_entry
 from passkit.graph.op import get_op
 from passkit.values.size import Shape, Size
@@ -79,6 +80,10 @@ def constant(
     if isinstance(value, (str, bytes)):
         text = value.encode() if isinstance(value, str) else value
         return HostTensor([], lambda: text, full, get_default_graph())
+    if isinstance(value, (Tensor, Entry)):
+        raise GraphError(
+            f"constant '{full}' needs numbers, got {value!r}; tf.identity gives a tensor a name"
+        )
     array = read(value, dtype).node.params["value"]
     if shape is not None:
         array = _filled(full, array, extents_of(shape, f"constant '{full}'"), verify_shape)
@@ -86,7 +91,14 @@ def constant(
 
 
 def _filled(name: str, array: Any, shape: Any, verify: bool) -> Any:
-    count = int(np.prod(shape))
+    if any(not isinstance(n, int) for n in shape):
+        raise ShapeError(f"constant '{name}' needs a known shape, got {shown(shape)}")
+    count = prod(shape)
+    if count > MOST_ELEMENTS:
+        raise ShapeError(
+            f"constant '{name}' of shape {shown(shape)} would have {count} elements; the most that "
+            f"can be addressed are {MOST_ELEMENTS}"
+        )
     if verify and array.shape != tuple(shape):
         raise ShapeError(
             f"constant '{name}' with verify_shape needs shape {shown(shape)}, got "

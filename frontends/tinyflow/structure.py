@@ -10,6 +10,7 @@ from attrs import frozen
 from passkit.errors import FeedError, nearest
 from passkit.frontends.tinyflow.graphs import Graph
 from passkit.frontends.tinyflow.tensors import Operation, Tensor
+from passkit.values.arguments import shown
 
 
 @frozen(eq=False)
@@ -42,14 +43,14 @@ def _builder(
     if isinstance(fetch, Mapping):
         parts = {name: _builder(f, leaves, element) for name, f in fetch.items()}
         return lambda values: {name: p(values) for name, p in parts.items()}
-    if isinstance(fetch, Sequence):
+    if isinstance(fetch, Sequence) and not isinstance(fetch, (str, bytes)):
         inner = [_builder(f, leaves, element) for f in fetch]
         kind: Any = type(fetch)
         make = kind._make if hasattr(kind, "_make") else kind
         return lambda values: make([p(values) for p in inner])
     raise FeedError(
-        f"session.run needs tensors and operations to fetch, got {fetch!r}; in lists, tuples or "
-        f"dicts"
+        f"session.run needs tensors and operations to fetch, got {shown(fetch)}; in lists, tuples "
+        f"or dicts"
     )
 
 

@@ -27,6 +27,7 @@ from passkit.graph.node import Entry, Node, constant
 from passkit.graph.op import get_op
 from passkit.ops.counting import number_of
 from passkit.ops.rules import make
+from passkit.values import arguments
 from passkit.values.dtype import DType
 from passkit.values.size import Size
 
@@ -309,9 +310,9 @@ def read(value: Any, dtype: Any = None) -> Entry:
 
 def _array(value: Any, wanted: DType | None) -> Any:
     """Numbers as an array. Tensors among them are refused. Raises: DTypeError for text."""
+    array = arguments.numbers("a tensor's value", value, None if wanted is None else wanted.numpy)
     if wanted is not None:
-        return np.array(value, dtype=wanted.numpy)
-    array = np.asarray(value)
+        return array
     if not isinstance(value, (np.ndarray, np.generic)) and array.dtype.kind in "if":
         return array.astype(np.float32 if array.dtype.kind == "f" else np.int32)
     return array
@@ -347,7 +348,7 @@ def operand(value: Any, like: DType | None) -> Any:
         return value
     if tensors_in(value):
         return make("stack", *(read(v, like) for v in value))
-    array = np.asarray(value)
+    array = arguments.numbers("an operand", value)
     if like is not None and np.can_cast(array.dtype, like.numpy, "same_kind"):
         return constant(array, like)
     return constant(array)
@@ -386,6 +387,8 @@ def named(name: str | None, default: str) -> str:
 
     One that ends in a slash is taken as it is, as tf.name_scope gives it.
     """
+    if name is not None:
+        arguments.text("name", name)
     if name and name.endswith("/"):
         return name[:-1]
     return get_default_graph().unique(name or default)

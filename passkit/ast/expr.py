@@ -12,9 +12,10 @@ import numpy as np
 from attrs import frozen
 
 from passkit.errors import DTypeError
+from passkit.values import arguments
 from passkit.values import dtype as dt
 from passkit.values.dtype import DType, dtype_of, is_narrow, promote, weak_scalar
-from passkit.values.size import Extent
+from passkit.values.size import Extent, Size
 
 
 class Expr:
@@ -100,6 +101,9 @@ class Expr:
 
 
 Operand = Expr | bool | int | float
+_NUMBER = (bool, int, float, complex, np.generic, np.ndarray)
+_BINARY = frozenset(["+", "-", "*", "/", "//", "%", "&", "|", "^"])
+_COMPARE = frozenset(["<", "<=", ">", ">=", "==", "!="])
 
 
 @frozen(order=False, cache_hash=True)
@@ -120,6 +124,10 @@ class Const(Expr):
 
 def const(value: Any, dtype: DType) -> Const:
     """A literal of ``dtype``."""
+    if not isinstance(value, _NUMBER) or np.ndim(value):
+        arguments.refuse("ast.const: value", value, "a number")
+    if not isinstance(dtype, DType):
+        arguments.refuse("ast.const: dtype", dtype, "a DType, such as pk.ast.dt.float32")
     return Const(np.asarray(value).astype(dtype.numpy).tobytes(), dtype)
 
 
@@ -158,6 +166,8 @@ class SizeOf(Expr):
 
 def size_of(extent: Extent, fixed: Fixed = Fixed.AUTO) -> Expr:
     """An extent as an index expression."""
+    if not isinstance(extent, (int, np.integer, Size)) or isinstance(extent, bool):
+        arguments.refuse("ast.size_of: extent", extent, "a whole number or a Size")
     return SizeOf(extent, fixed)
 
 
@@ -233,6 +243,12 @@ def lift(value: Operand, dtype: DType) -> Expr:
     return value if isinstance(value, Expr) else const(value, dtype)
 
 
+def _check_operator(where: str, op: Any, known: frozenset[str]) -> None:
+    """Raises: ArgumentError for an operator that is not known."""
+    if not isinstance(op, str) or op not in known:
+        arguments.refuse(f"{where}: op", op, f"one of {', '.join(sorted(known))}")
+
+
 def _both(op: str, a: Operand, b: Operand) -> tuple[Expr, Expr]:
     if isinstance(a, Expr):
         like = a.dtype
@@ -242,6 +258,8 @@ def _both(op: str, a: Operand, b: Operand) -> tuple[Expr, Expr]:
         raise DTypeError(f"'{op}' needs an expression, got {a!r} and {b!r}")
     for value in (a, b):
         if not isinstance(value, Expr):
+            need = "an expression or a Python number"
+            arguments.instance(f"an operand of '{op}'", value, (int, float, complex), need)
             wanted = weak_scalar(value, like)
             if wanted is not like:
                 raise DTypeError(
@@ -263,6 +281,7 @@ def binary(op: str, a: Operand, b: Operand) -> Expr:
     As in C, // and % of integers round toward zero; operators with other needs correct that. They
     are 0 where the divisor is 0, and wrap.
     """
+    _check_operator("ast.binary", op, _BINARY)
     x, y = _both(op, a, b)
     if op == "/" and x.dtype.kind not in "fc":
         raise DTypeError(f"'/' needs floats, got {x.dtype}; cast first")
@@ -271,6 +290,7 @@ def binary(op: str, a: Operand, b: Operand) -> Expr:
 
 def compare(op: str, a: Operand, b: Operand) -> Expr:
     """``a op b`` for < <= > >= == !=: a bool."""
+    _check_operator("ast.compare", op, _COMPARE)
     x, y = _both(op, a, b)
     return Binary(op, x, y, dt.bool_)
 
@@ -287,6 +307,7 @@ def not_equal(a: Operand, b: Operand) -> Expr:
 
 def call(name: str, *args: Operand) -> Expr:
     """A dialect function of arguments of one dtype, such as ``call("exp", x)``."""
+    arguments.text("ast.call: name", name)
     if len(args) == 2:
         args = _both(name, *args)
     first = args[0]
@@ -297,6 +318,7 @@ def call(name: str, *args: Operand) -> Expr:
 
 def cast(x: Expr, dtype: Any) -> Expr:
     """``x`` converted to ``dtype``; itself if it has that dtype, a literal if it is a whole one."""
+    arguments.instance("ast.cast: x", x, Expr, "an expression")
     wanted = dtype_of(dtype)
     if isinstance(x, Const) and x.dtype.is_integer and wanted.is_float:
         return const(x.value, wanted)
@@ -313,6 +335,7 @@ def rounding(x: Expr) -> tuple[Expr, DType] | None:
 
 def where(condition: Expr, a: Operand, b: Operand) -> Expr:
     """``a`` where ``condition`` holds, else ``b``; the arms are lazy."""
+    arguments.instance("ast.where: condition", condition, Expr, "an expression")
     if condition.dtype is not dt.bool_:
         raise DTypeError(f"the condition of where must be bool, got {condition.dtype}")
     x, y = _both("where", a, b)

@@ -20,6 +20,7 @@ from passkit.graph.narrow import narrowed, widened
 from passkit.graph.node import AS_READ, Entry, Node, as_entry, constant, is_state
 from passkit.graph.op import TStateful
 from passkit.graph.rounding import is_narrow_entry
+from passkit.values import arguments
 from passkit.values.size import symbols_of
 
 Aggregate = Callable[[Sequence[Entry]], Entry]
@@ -70,7 +71,10 @@ def gradients(
 
 
 def _entries(what: str, given: Entry | Sequence[Entry]) -> list[Entry]:
-    found = [given] if isinstance(given, Entry) else list(given)
+    need = "an Entry or a sequence of entries"
+    if isinstance(given, Entry):
+        return [given]
+    found = list(arguments.sequence(f"gradients: {what}", given, object, need))
     for k, e in enumerate(found):
         if not isinstance(e, Entry):
             raise GraphError(f"{what}[{k}] of gradients must be an Entry, got {type(e).__name__}")

@@ -22,6 +22,7 @@ from passkit.graph.op import (
     get_op,
     load_operators,
 )
+from passkit.values import arguments
 from passkit.values.dtype import DType, dtype_of, promote, weak_scalar
 
 
@@ -32,6 +33,7 @@ def apply(
 
     Raises: GraphError on a wrong number of inputs or an unknown parameter.
     """
+    arguments.text("the name of a node", name)
     where = f"{op.name} '{name}'" if name else op.name
     inputs, given = _positional(op, inputs, params, where)
     given = {k: _param(v, op.params[k]) if k in op.params else v for k, v in given.items()}

@@ -13,6 +13,7 @@ import numpy as np
 
 from passkit.errors import GraphError, PassError
 from passkit.graph.node import Entry, Node, as_entry
+from passkit.values import arguments
 from passkit.values.dtype import DType
 from passkit.values.lazy import Lazy
 from passkit.values.size import Shape
@@ -20,6 +21,7 @@ from passkit.values.size import Shape
 Update = tuple[Node, Entry]
 UNREAD = "unread"
 """The annotation with the names of `Graph.unread`."""
+copying: Any = Lazy("passkit.graph.copying")
 notebook: Any = Lazy("passkit.reporting.notebook")
 """What notebooks show stands above, and is asked for only by them."""
 
@@ -30,8 +32,8 @@ class Annotation(dict[Any, Any]):
     def __init__(
         self, name: str, items: Mapping[Any, Any] | Iterable[tuple[Any, Any]] = ()
     ) -> None:
-        super().__init__(items)
-        self.name = name
+        super().__init__(arguments.mapping("Annotation: items", items))
+        self.name = arguments.text("Annotation: name", name)
 
     def __missing__(self, key: object) -> Any:
         raise PassError(
@@ -52,16 +54,20 @@ class Graph:
         updates: Iterable[Update] = (),
         attrs: Mapping[str, Any] | None = None,
     ) -> None:
-        given = [outputs] if isinstance(outputs, Entry) else list(outputs)
+        need = "an Entry or a sequence of entries; pk.ops.… and pk.var make entries"
+        one = isinstance(outputs, Entry)
+        given = (outputs,) if one else arguments.sequence("Graph: outputs", outputs, object, need)
         for k, entry in enumerate(given):
             if not isinstance(entry, Entry):
                 raise GraphError(
-                    f"output {k} of a graph must be an Entry, got {type(entry).__name__}; "
+                    f"output {k} of a graph must be an Entry, got {arguments.shown(entry)}; "
                     f"pk.ops.… and pk.var make entries"
                 )
-        self._outputs = tuple(given)
-        self._updates = tuple(updates)
-        self._attrs = MappingProxyType(dict(attrs or {}))
+        self._outputs: tuple[Entry, ...] = given
+        self._updates = () if isinstance(updates, tuple) and not updates else _updates(updates)
+        if attrs is None or type(attrs) not in (dict, MappingProxyType):
+            attrs = arguments.mapping("Graph: attrs", attrs)
+        self._attrs = MappingProxyType(dict(attrs))
 
     @property
     def outputs(self) -> tuple[Entry, ...]:
@@ -162,6 +168,7 @@ class Graph:
 
     def shape(self, entry: Entry) -> Shape:
         """The shape InferShape found, else what was known when the node was made."""
+        arguments.instance("Graph.shape: entry", entry, Entry, "an Entry")
         found = self.attrs["shape"][entry] if "shape" in self.attrs else entry.shape
         if found is None:
             raise PassError(f"the shape of {entry.name} is not known; run InferShape")
@@ -169,6 +176,7 @@ class Graph:
 
     def dtype(self, entry: Entry) -> DType:
         """The dtype InferType found, else what was known when the node was made."""
+        arguments.instance("Graph.dtype: entry", entry, Entry, "an Entry")
         found = self.attrs["dtype"][entry] if "dtype" in self.attrs else entry.dtype
         if found is None:
             raise PassError(f"the dtype of {entry.name} is not known; run InferType")
@@ -190,6 +198,7 @@ class Graph:
 
         Raises: GraphError when ``order`` is no permutation of the inputs.
         """
+        order = arguments.sequence("Graph.with_inputs: order", order, Node, "a sequence of nodes")
         if set(order) != set(self.inputs) or len(order) != len(self.inputs):
             raise GraphError(
                 f"the inputs are {', '.join(n.label for n in self.inputs)}, not "
@@ -210,6 +219,7 @@ class Graph:
         tell which node stands for an input of that graph; else it is that node, or, where that is
         gone, the one of its name.
         """
+        arguments.instance("Graph.fed_as: before", before, Graph, "a Graph")
         out = self.with_unread(before.unread) if before.unread and not self.unread else self
         if self.inputs == before.inputs:
             return out
@@ -229,7 +239,7 @@ class Graph:
 
     def without_attrs(self, keep: Iterable[str] = ()) -> Graph:
         """This graph with only the annotations in ``keep``."""
-        wanted = set(keep)
+        wanted = set(arguments.sequence("Graph.without_attrs: keep", keep, str, "names"))
         return self._annotated({k: v for k, v in self.attrs.items() if k in wanted})
 
     def rebuild(self, change: Callable[[Node, tuple[Entry, ...]], Sequence[Entry] | None]) -> Graph:
@@ -244,6 +254,7 @@ class Graph:
         self, change: Callable[[Node, tuple[Entry, ...]], Sequence[Entry] | None]
     ) -> tuple[Graph, dict[Entry, Entry]]:
         """As `rebuild`, with the map from old entries to new ones."""
+        arguments.function("Graph.rebuild: change", change)
         new: dict[Entry, Entry] = {}
         moved: dict[Node, Node] = {}
         for node in self.nodes:
@@ -270,6 +281,7 @@ class Graph:
 
         As `rebuild`, but the node it is given has its new inputs and control dependences already.
         """
+        arguments.function("Graph.transform: change", change)
         new: dict[Entry, Entry] = {}
         moved: dict[Node, Node] = {}
         for node in self.nodes:
@@ -289,8 +301,11 @@ class Graph:
 
         Raises: GraphError when a key is not in this graph.
         """
+        values = arguments.mapping("Graph.replace: values", values, "a mapping of entries")
         present = {e for n in self.nodes for e in n.entries}
-        for entry in values:
+        for entry, value in values.items():
+            arguments.instance("Graph.replace: a key of values", entry, Entry, "an Entry")
+            arguments.instance("Graph.replace: a value of values", value, Entry, "an Entry")
             if entry not in present:
                 raise GraphError(f"{entry.name} is not in this graph, so it cannot be replaced")
         return self.rebuild(
@@ -312,11 +327,26 @@ class Graph:
         ``where`` gets the matched entries and may refuse. Inner values that others use stay.
         A repeated argument in the pattern must match one entry.
         """
+        for name, given in (("pattern", pattern), ("replacement", replacement)):
+            arguments.function(f"Graph.rewrite: {name}", given)
+        if where is not None:
+            arguments.function("Graph.rewrite: where", where)
         from passkit.graph.pattern import (
             rewrite,  # stands above: a pattern is itself a small graph
         )
 
         return rewrite(self, pattern, replacement, where)
+
+    def __copy__(self) -> Graph:
+        return self  # it is immutable
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Graph:
+        """An equal graph of new nodes; annotations that speak of nodes are left out."""
+        return copying.deep_graph(self, memo)  # type: ignore[no-any-return]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as JSON; annotations that have no form in it are left out."""
+        return copying.graph_of, (copying.text_of(self),)
 
     def __iter__(self) -> Iterator[Node]:
         return iter(self.nodes)
@@ -329,6 +359,15 @@ class Graph:
         ops = sum(not n.is_variable for n in self.nodes)
         attrs = f", attrs: {', '.join(sorted(self.attrs))}" if self.attrs else ""
         return f"Graph({ops} operators, {len(self.outputs)} outputs{attrs})"
+
+
+def _updates(given: Any) -> tuple[Update, ...]:
+    """Pairs of a variable and its new value. Raises: ArgumentError for anything else."""
+    need = "pairs of a variable's Node and an Entry"
+    for pair in (found := arguments.sequence("Graph: updates", given, tuple, need)):
+        if len(pair) != 2 or not isinstance(pair[0], Node) or not isinstance(pair[1], Entry):
+            arguments.refuse("Graph: updates", pair, need)
+    return found
 
 
 def _kept(node: Node, inputs: tuple[Entry, ...]) -> tuple[Entry, ...]:
@@ -415,6 +454,20 @@ def freeze(value: Any) -> Any:
     if hasattr(value, "key"):
         return value.key
     return repr(value) if not callable(value) else f"{value.__module__}.{value.__qualname__}"
+
+
+def graph_of_argument(where: str, given: Any) -> Graph:
+    """A graph that a caller gave as such, or as the entries to compute.
+
+    Raises: ArgumentError for anything else, named by ``where``; GraphError for a list of others.
+    """
+    if isinstance(given, Graph):
+        return given
+    if not isinstance(given, Entry):
+        given = arguments.sequence(
+            where, given, object, "a Graph, an Entry or a sequence of entries"
+        )
+    return Graph(given)
 
 
 def graph_of(outputs: Any, updates: Iterable[Update] = ()) -> Graph:

@@ -8,22 +8,24 @@ Variables and constants are made here; the other nodes by calling operators: `pa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
+from types import MappingProxyType, NoneType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from passkit.errors import GraphError, ShapeError
-from passkit.graph.infer import infer_dtypes, infer_shapes
+from passkit.graph.infer import infer_dtypes, infer_shapes, show_shape
 from passkit.graph.op import REQUIRED, Op, register_op
+from passkit.values import arguments
 from passkit.values.dtype import DType, dtype_of
 from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, Size
 
 if TYPE_CHECKING:
-    from passkit.graph import call
+    from passkit.graph import call, copying
 else:
     call = Lazy("passkit.graph.call")
+    copying = Lazy("passkit.graph.copying")
 
 
 def _operator(symbol: str, swap: bool = False) -> Callable[..., Entry]:
@@ -47,6 +49,14 @@ class Entry:
     def __init__(
         self, node: Node, index: int, shape: Shape | None = None, dtype: DType | None = None
     ) -> None:
+        if not isinstance(node, Node):
+            arguments.refuse("Entry: node", node, "a Node; calling operators makes entries")
+        if type(index) is not int or index < 0:
+            arguments.count("Entry: index", index, 0)
+        if not isinstance(shape, (tuple, NoneType)):
+            arguments.refuse("Entry: shape", shape, "a tuple of sizes or None")
+        if not isinstance(dtype, (DType, NoneType)):
+            arguments.refuse("Entry: dtype", dtype, "a DType or None")
         object.__setattr__(self, "node", node)
         object.__setattr__(self, "index", index)
         object.__setattr__(self, "shape", shape)
@@ -65,6 +75,16 @@ class Entry:
         """The node's name, with the output's number where there are several."""
         many = len(self.node.entries) > 1
         return f"{self.node.label}:{self.index}" if many else self.node.label
+
+    def __copy__(self) -> Entry:
+        return self  # it is immutable
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Entry:
+        return copying.deep(self.node, memo).entries[self.index]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled is all that it is computed from; two of them that are to share it, as a Graph."""
+        return copying.entry_of, (copying.written((self,)), 0)
 
     def __repr__(self) -> str:
         shape = "?" if self.shape is None else ",".join(map(str, self.shape))
@@ -98,7 +118,16 @@ class Entry:
     __abs__ = _operator("abs")
     __getitem__ = _operator("[]")
 
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise GraphError(
+            f"{self.name} has no value before the graph runs, so NumPy cannot make an array of it; "
+            f"use operators of pk.ops, or compile a graph of it and call that"
+        )
+
     __array_ufunc__ = None  # np.float32(2) * entry must come here, not become an object array
+
+
+_ENTRIES = frozenset({Entry})
 
 
 class Node:
@@ -124,12 +153,23 @@ class Node:
         name: str = "",
         control: Iterable[Node] = (),
     ) -> None:
+        if not isinstance(op, (Op, NoneType)):
+            arguments.refuse("Node: op", op, "an Op, as pk.get_op gives one, or None")
+        arguments.text("Node: name", name)
+        inputs = tuple(inputs) if type(inputs) is list else inputs
+        if type(inputs) is not tuple or not _ENTRIES.issuperset(map(type, inputs)):
+            inputs = arguments.sequence("Node: inputs", inputs, Entry, "a sequence of entries")
+        if type(control) is not tuple or control:
+            control = tuple(control) if isinstance(control, dict) else control  # an ordered set
+            control = arguments.sequence("Node: control", control, Node, "a sequence of nodes")
+        if params is None or type(params) not in (dict, MappingProxyType):
+            params = arguments.mapping("Node: params", params, "a mapping of names to values")
         put = object.__setattr__
         put(self, "op", op)
-        put(self, "inputs", tuple(inputs))
-        put(self, "params", MappingProxyType(dict(params or {})))
+        put(self, "inputs", inputs)
+        put(self, "params", MappingProxyType(dict(params)))
         put(self, "name", name)
-        put(self, "control", tuple(control))
+        put(self, "control", control)
         shapes, dtypes = _facts(self)
         put(
             self,
@@ -151,8 +191,9 @@ class Node:
     def where(self) -> str:
         """How messages call this node: operator and name."""
         if self.op is None:
-            return f"variable '{self.name}'"
-        return f"{self.op.name} '{self.name}'" if self.name else self.op.name
+            return f"variable '{arguments.shortened(self.name)}'"
+        name = arguments.shortened(self.name)
+        return f"{self.op.name} '{name}'" if name else self.op.name
 
     @property
     def is_variable(self) -> bool:
@@ -201,16 +242,51 @@ class Node:
         object.__setattr__(view, "entries", self.entries if entries is None else tuple(entries))
         return view
 
+    def __copy__(self) -> Node:
+        return self  # it is immutable
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Node:
+        return copying.deep(self, memo)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return copying.node_of, (copying.written(self.entries[:1]),)
+
     def __repr__(self) -> str:
         return f"Node({self.where})"
 
 
 def _facts(node: Node) -> tuple[Sequence[Shape | None], Sequence[DType | None]]:
     if node.op is None:
-        return (node.params.get("shape"),), (node.params.get("dtype"),)
+        shape = node.params.get("shape")
+        _check_elements(node, shape)
+        return (shape,), (node.params.get("dtype"),)
     shapes = [e.shape for e in node.inputs]
     dtypes = [e.dtype for e in node.inputs]
-    return infer_shapes(node, shapes), infer_dtypes(node, dtypes)
+    found = infer_shapes(node, shapes)
+    for shape in found:
+        if not any(shape is s for s in shapes):
+            _check_elements(node, shape)
+    return found, infer_dtypes(node, dtypes)
+
+
+MOST_ELEMENTS = 1 << 59
+"""Elements of an array: its bytes, 16 each at most, must be a number of 63 bits."""
+
+
+def _check_elements(node: Node, shape: Shape | None) -> None:
+    """Refuse a shape that no array can have, as far as its extents are known.
+
+    Raises: ShapeError with the number of elements.
+    """
+    count = 1
+    for n in shape or ():
+        if isinstance(n, int):
+            count *= n or 1  # as NumPy has it, also where the array is empty
+    if count > MOST_ELEMENTS:
+        raise ShapeError(
+            f"{node.where}: the extents of shape {show_shape(shape)} multiply to {count} elements "
+            f"or more; the most that can be addressed are {MOST_ELEMENTS}"
+        )
 
 
 def var(
@@ -220,7 +296,12 @@ def var(
 
     Shape None leaves even the rank open, for InferShape to find.
     """
-    found = None if shape is None else tuple(_extent(d, name, k) for k, d in enumerate(shape))
+    arguments.text("var: name", name)
+    found = None
+    if shape is not None:
+        need = "a sequence of sizes (numbers, names or None), or None"
+        sizes = arguments.sequence(f"var '{name}': shape", shape, object, need)
+        found = tuple(_extent(d, name, k) for k, d in enumerate(sizes))
     params = {"shape": found, "dtype": None if dtype is None else dtype_of(dtype)}
     return Node(None, (), params, name).entries[0]
 
@@ -230,10 +311,13 @@ def state(name: str, value: Any) -> Entry:
 
     ``value`` is the initial array, or (shape, dtype) for one that starts unset.
     """
+    arguments.text("state: name", name)
     if isinstance(value, tuple) and len(value) == 2 and not np.isscalar(value[0]):
-        shape, dtype, initial = tuple(value[0]), dtype_of(value[1]), None
+        sizes = arguments.sequence(f"state '{name}': shape", value[0], (int, np.integer))
+        shape = tuple(arguments.count(f"state '{name}': a size", n, 0) for n in sizes)
+        dtype, initial = dtype_of(value[1]), None
     else:
-        initial = np.array(value)
+        initial = arguments.numbers(f"state '{name}': value", value)
         shape, dtype = initial.shape, dtype_of(initial.dtype)
         initial.flags.writeable = False
     params = {"shape": shape, "dtype": dtype, "state": True, "initial": initial}
@@ -294,7 +378,9 @@ def as_read(entry: Entry, by: Node) -> Entry:
 
 def constant(value: Any, dtype: Any = None, name: str = "") -> Entry:
     """A constant entry; the array is copied and frozen."""
-    array = np.array(value, dtype=None if dtype is None else dtype_of(dtype).numpy)
+    arguments.text("constant: name", name)
+    wanted = None if dtype is None else dtype_of(dtype).numpy
+    array = arguments.numbers("constant: value", value, wanted)
     dtype_of(array.dtype)
     array.flags.writeable = False
     return Node(CONSTANT, (), {"value": array}, name).entries[0]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from passkit.errors import RegistryError, nearest
 from passkit.graph import registry
 from passkit.graph.registry import Setting, calling_place, declare
+from passkit.values import arguments
 from passkit.values.lazy import Lazy
 from passkit.values.named import ask_hooks
 
@@ -123,7 +124,7 @@ class Op:
 
         Raises: RegistryError when this operator lacks it and no default is given.
         """
-        column = registry.table(key)
+        column = registry.table(arguments.text(f"op {self.name}: attribute", key))
         if self.name not in column.rows and not default:
             raise RegistryError(
                 f"attribute {key} is not registered for operator {self.name}; "
@@ -133,11 +134,11 @@ class Op:
 
     def has_attr(self, key: str) -> bool:
         """Whether this operator has the attribute."""
-        return self.name in registry.table(key).rows
+        return self.name in registry.table(arguments.text(f"op {self.name}: attribute", key)).rows
 
     def add_alias(self, alias: str) -> Op:
         """Make ``alias`` another name of this operator."""
-        other = _ops.get(alias)
+        other = _ops.get(arguments.text(f"op {self.name}: alias", alias))
         if other is not None and other is not self:
             raise RegistryError(
                 f"alias {alias!r} of op {self.name} is already the name of op {other.name}"
@@ -147,7 +148,7 @@ class Op:
 
     def include(self, group: str) -> Op:
         """Take the attributes of an op group, those set later too; own attributes win."""
-        if group not in self.groups:
+        if arguments.text(f"op {self.name}: group", group) not in self.groups:
             self.groups.append(group)
             found = _groups.setdefault(group, OpGroup(group))
             found.members.append(self)
@@ -205,6 +206,12 @@ def register_op(
 
     Raises: RegistryError when it exists with other counts or parameters.
     """
+    arguments.text("register_op: name", name)
+    for which, counted in (("num_inputs", num_inputs), ("num_outputs", num_outputs)):
+        if counted is not None:
+            arguments.count(f"register_op({name!r}): {which}", counted, -1)
+    params = arguments.mapping(f"register_op({name!r}): params", params)
+    arguments.text(f"register_op({name!r}): doc", doc)
     ours = sys._getframe(1).f_globals.get("__name__") in _homes
     op = _ops.get(name) if ours else _found(name)
     if op is None:
@@ -254,7 +261,7 @@ def _found(name: str) -> Op | None:
 
 def op_group(name: str) -> OpGroup:
     """The op group called ``name``; made on first use."""
-    return _groups.setdefault(name, OpGroup(name))
+    return _groups.setdefault(arguments.text("op_group: name", name), OpGroup(name))
 
 
 def get_op(name: str) -> Op:
@@ -262,12 +269,14 @@ def get_op(name: str) -> Op:
 
     Raises: RegistryError with the nearest name.
     """
-    op = _found(name)
+    op = _found(arguments.text("get_op: name", name))
     if op is None:
         ask_hooks("operator", name)
         op = _found(name)
     if op is None:
-        raise RegistryError(f"operator {name!r} is not registered; {nearest(name, _ops)}")
+        raise RegistryError(
+            f"operator {arguments.shown(name)} is not registered; {nearest(name, _ops)}"
+        )
     return op
 
 

@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from passkit.errors import RegistryError, nearest
+from passkit.values import arguments
 
 _lock = RLock()
 
@@ -86,6 +87,8 @@ def put(key: str, name: str, setting: Setting) -> bool:
     Raises: RegistryError on plevel <= 0, on a value of the wrong type, and when the same attribute
     is set at the same level from two places.
     """
+    arguments.text(f"attribute of {setting.owner}: key", key)
+    arguments.instance(f"attribute {key} of {setting.owner}: plevel", setting.plevel, int, "an int")
     with _lock:
         if key not in _tables:
             declare(key, _kind_of(setting.value), "an attribute of your own")

@@ -19,6 +19,7 @@ from passkit.graph.node import CONSTANT, Entry, Node
 from passkit.passes import hints
 from passkit.passes.base import Pass, find_pass, provider
 from passkit.passes.context import PassContext, current
+from passkit.values import arguments
 from passkit.values.collector import seldom
 
 MOST_REPEATS = 8
@@ -43,7 +44,10 @@ def ApplyPasses(  # noqa: N802  (NNVM's name, which users know)
     """
     if not isinstance(graph, Graph):
         raise PassError(f"passes work on a Graph, got {type(graph).__name__}; pk.Graph([y])")
-    given = [passes] if isinstance(passes, (str, Pass)) else list(passes)
+    given: Sequence[str | Pass] = [passes] if isinstance(passes, (str, Pass)) else ()
+    if not given:
+        need = "the name of a pass, a Pass, or a sequence of them"
+        given = arguments.sequence("ApplyPasses: passes", passes, object, need)
     context = (current() or PassContext()).with_options(**options)
     resolved = [_resolve(p) for p in given]
     graph, context = hints.pinned(graph, context)

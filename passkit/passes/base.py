@@ -19,6 +19,7 @@ from attrs import field, frozen
 from passkit.errors import PassError, RegistryError, nearest
 from passkit.graph.graph import Graph
 from passkit.graph.registry import calling_place
+from passkit.values import arguments
 from passkit.values.named import ask_hooks
 
 Body = Callable[..., Graph]
@@ -26,7 +27,8 @@ _lock = Lock()
 
 
 def _names(value: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)
+    need = "a name or a sequence of names"
+    return (value,) if isinstance(value, str) else arguments.sequence("Pass", value, str, need)
 
 
 @frozen(eq=False)
@@ -74,6 +76,19 @@ class Pass:
 
 
 _passes: dict[str, Pass] = {}
+_LISTS = frozenset({"depends", "provides", "depends_op", "preserves"})
+
+
+def _check_arguments(given: dict[str, Any]) -> None:
+    """Check the arguments of `register_pass`: a name, lists of names, and flags."""
+    for key, value in given.items():
+        where = f"register_pass: {key}"
+        if key == "name":
+            arguments.text(where, value)
+        elif key not in _LISTS:
+            arguments.flag(where, value)
+        elif not isinstance(value, str):
+            arguments.sequence(where, value, str, "a name or a sequence of names")
 
 
 def register_pass(
@@ -94,9 +109,13 @@ def register_pass(
 
     Raises: RegistryError when the name was registered at another place.
     """
+    _check_arguments(dict(locals()))
     place = calling_place()
 
     def register(body: Body) -> Pass:
+        need = "a function from Graph to Graph"
+        if not callable(body) or isinstance(body, type):
+            arguments.refuse(f"register_pass({name!r}): the body", body, need)
         made = Pass(
             name,
             body,
@@ -130,7 +149,7 @@ def find_pass(name: str) -> Pass:
 
     Raises: RegistryError with the nearest name.
     """
-    if name not in _passes:
+    if arguments.text("a pass's name", name) not in _passes:
         _load(name)
     if name not in _passes:
         ask_hooks("pass", name)

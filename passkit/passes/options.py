@@ -19,6 +19,7 @@ from passkit.plan.evaluator import Evaluator
 from passkit.plan.strategy import fusion_name
 from passkit.plan.target import Target, target_of
 from passkit.templating.template import Template, parse_template
+from passkit.values.arguments import path, sequence, shown
 
 NUMERICS = ("strict", "fast")
 OPTIONS = (
@@ -79,9 +80,9 @@ class Dump:
 
 def _one_of(option: str, known: tuple[str, ...]) -> Any:
     def check(value: Any) -> str:
-        if value not in known:
+        if not isinstance(value, str) or value not in known:
             raise SettingError(
-                f"{option} must be one of {', '.join(map(repr, known))}, got {value!r}"
+                f"{option} must be one of {', '.join(map(repr, known))}, got {shown(value)}"
             )
         return str(value)
 
@@ -89,7 +90,8 @@ def _one_of(option: str, known: tuple[str, ...]) -> Any:
 
 
 def _disabled(names: Any) -> tuple[str, ...]:
-    found = (names,) if isinstance(names, str) else tuple(names)
+    need = "names of passes"
+    found = (names,) if isinstance(names, str) else sequence("disabled", names, str, need)
     for name in found:
         try:
             if find_pass(name).required:
@@ -106,7 +108,7 @@ def _fuel(value: Any) -> Fuel:
 
 
 def _folder(value: Any) -> Dump:
-    folder = Path(value)
+    folder = path("dump", value, "a folder")
     if folder.exists() and not folder.is_dir():
         raise SettingError(f"dump must be a folder, got the file {str(folder)!r}")
     return Dump(folder)
@@ -178,7 +180,7 @@ def named_target(value: Any) -> Target:
 
 
 def _evaluator(value: Any) -> Any:
-    if value == "model":
+    if isinstance(value, str) and value == "model":
         return MODEL
     if not all(callable(getattr(value, name, None)) for name in ("choose", "seconds")):
         raise SettingError(

@@ -14,6 +14,7 @@ from passkit.graph.graph import Graph
 from passkit.graph.nested import register_nested
 from passkit.graph.node import Entry, Node
 from passkit.graph.op import REQUIRED, register_later, register_op
+from passkit.values.arguments import instance, mapping
 from passkit.values.size import symbols_of
 
 if TYPE_CHECKING:
@@ -42,9 +43,9 @@ class Group:
     """
 
     def __init__(self, graph: Graph, kind: Kind, origin: Mapping[Node, str] | None = None) -> None:
-        self.graph = graph
-        self.kind = kind
-        self.origin = dict(origin or {})
+        self.graph: Graph = instance("Group: graph", graph, Graph, "a Graph")
+        self.kind: Kind = instance("Group: kind", kind, Kind, "a Kind, such as Kind.REDUCTION")
+        self.origin = mapping("Group: origin", origin)
 
     @cached_property
     def key(self) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from passkit.graph.graph import Graph
+from passkit.graph.graph import Graph, graph_of_argument
 from passkit.graph.node import Entry
 from passkit.program.executable import Executable
+from passkit.values import arguments
 
 # What makes plans is imported where it is used: a warm start finds its plan on disk.
 if TYPE_CHECKING:
@@ -29,8 +30,7 @@ def compile(
     strategy of one's own, are not kept on disk. Without a C++ compiler, and with no kernel of the
     graph in the cache, the executable interprets, after one warning that says what to install.
     """
-    if not isinstance(graph, Graph):
-        graph = Graph(graph)
+    graph = graph_of_argument("compile: graph", graph)
     return Executable(graph, options, state)
 
 
@@ -43,6 +43,9 @@ def explain(graph: Graph, name: str | None = None, **options: Any) -> Explanatio
     from passkit.program.planning import planned
     from passkit.reasons.explanation import explain as explained
 
+    graph = graph_of_argument("explain: graph", graph)
+    if name is not None:
+        arguments.text("explain: name", name)
     return explained(graph, name, lambda g: planned(g, "Fusion", **options))
 
 
@@ -55,4 +58,7 @@ def templates(graph: Graph, name: str | None = None, **options: Any) -> Ranking:
     from passkit.program.planning import planned
     from passkit.reasons.ranking import rank
 
+    graph = graph_of_argument("templates: graph", graph)
+    if name is not None:
+        arguments.text("templates: name", name)
     return rank(graph, name, lambda g: planned(g, "SchedulePlan", **options))

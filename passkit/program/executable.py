@@ -6,18 +6,17 @@ from collections.abc import Mapping
 from contextvars import Context
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from passkit.errors import CompilerError, PassError
 from passkit.graph.graph import Graph
 from passkit.library.store import snapshot
 from passkit.program import plans
 from passkit.runtime.native.build import kernel_digest, stats
 from passkit.runtime.native.compiler import INSTALL_HINT
-from passkit.runtime.native.feeds import InputSpec, make_program
+from passkit.runtime.native.feeds import Feeds, InputSpec, make_program
 from passkit.runtime.native.launcher import prefetch
 from passkit.runtime.state import State
 from passkit.runtime.table import Table
+from passkit.values import arguments
 from passkit.values.dtype import DType
 from passkit.values.lazy import Lazy
 from passkit.values.size import Shape, evaluate, symbols_of
@@ -85,6 +84,11 @@ class Executable:
     def __init__(
         self, graph: Graph, options: Mapping[str, Any], state: State | None = None
     ) -> None:
+        arguments.instance("Executable: graph", graph, Graph, "a Graph")
+        options = arguments.mapping("Executable: options", options)
+        if state is not None:
+            need = "a pk.State or None; pk.State({name: array}) makes one"
+            arguments.instance("compile: state", state, State, need)
         self.source_graph = graph
         self.state = State.of(graph) if state is None else state.holding(graph)
         self._variants: dict[tuple[tuple[int, ...], ...], Program] = {}
@@ -333,13 +337,16 @@ class Executable:
             raise PassError(
                 f"{self!r} interprets operator by operator; compile for target 'cpu' to profile it"
             )
+        runs = arguments.count("profile: runs", runs, 1)
+        arguments.flag("profile: copies", copies)
         if feeds is None:
             shapes = getattr(self, "_shapes", None) or tuple(
                 tuple(evaluate(n, dict.fromkeys(symbols_of([n]), 64)) for n in s.shape)
                 for s in self.inputs
             )
             feeds = random_feeds([(s.name, s.dtype) for s in self.inputs], shapes)
-        arrays = [np.asarray(feeds[s.name]) for s in self.inputs]
+        specs = [InputSpec(s.name, s.dtype.numpy, tuple(map(_dim, s.shape))) for s in self.inputs]
+        arrays = Feeds(tuple(specs)).repair(feeds, {})
         shapes = tuple(a.shape for a in arrays)
         table, sizes = self._fitting(shapes)
         program = self._program_of(table)
@@ -360,6 +367,15 @@ class Executable:
         from passkit.program.saved import save  # it loads, so it stands above this
 
         save(self, folder)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled are graph, options, measurements and state, as `save` writes them.
+
+        The kernels are found in the cache, or compiled, where it is unpickled.
+        """
+        from passkit.program.saved import described, remade  # these load, so they stand above this
+
+        return remade, (described(self), "a pickled executable", self.state)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """What a notebook shows."""

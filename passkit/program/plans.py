@@ -65,11 +65,11 @@ def plan_key(
     ``library`` is what the planner knows of measurements, by default what there is.
     """
     wanted = {k: v for k, v in options.items() if v is not None}
+    if any(not isinstance(v, str) for v in wanted.values()):
+        return None
     if graph.attrs or not _TELLING.issuperset(wanted) or wanted.get("target", "cpu") != "cpu":
         return None
-    if wanted.get("fusion", "stitch") not in BUILT_IN:
-        return None
-    if any(not isinstance(v, str) for v in wanted.values()) or not _standard(graph):
+    if wanted.get("fusion", "stitch") not in BUILT_IN or not _standard(graph):
         return None
     names = [graph.names[n] for n in graph.inputs], [n.name for n in graph.states]
     measured = (snapshot() if library is None else library).digest, profile.digest()

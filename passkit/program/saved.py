@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,22 +19,26 @@ from passkit.runtime.native.build import kernel_digest, library_of, reading_from
 from passkit.runtime.native.cache import KernelCache, trusted_folder
 from passkit.runtime.program import Library
 from passkit.runtime.state import State
-from passkit.serial.json import from_json, to_json
+from passkit.serial.json import to_json
+from passkit.values import arguments
+from passkit.values.arguments import shown
+from passkit.values.lazy import Lazy
 
 FORMAT = 2
+_root: Any = Lazy("passkit")
+"""The package's root, which has the standard operators imported with what it gives."""
 SAVED = "saved"
 """The device and compiler of records in a folder: they were measured wherever it comes from."""
 
 
-def save(executable: Executable, folder: str | Path) -> None:
-    """Write an executable into a folder: `load` makes an equal one, without a compiler.
+_TEXTS = ("options.json", "graph.json", "tuned.jsonl")
+_NAMES = ("disabled", "no_fuse")
+_GROUPS = ("keep_together", "keep_apart")
+_WORDS = ("target", "fusion", "numerics")
 
-    The kernels in it serve machines with the same instruction set; others compile them again. The
-    launcher, which every program shares, is not in it: it is this user's own on each machine.
-    """
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "graph.json").write_text(to_json(executable.source_graph), encoding="utf-8")
+
+def described(executable: Executable) -> dict[str, str]:
+    """Graph, options and measurements of an executable, as texts by the names of their files."""
     context = executable.context
     options: dict[str, Any] = {
         "format": FORMAT,
@@ -42,18 +47,92 @@ def save(executable: Executable, folder: str | Path) -> None:
         "numerics": context.numerics,
     }
     options |= named(context)
-    evaluator = context.evaluator
-    if isinstance(evaluator, Evaluator):
-        asked = [r for r in evaluator.records if r.group in evaluator.asked]
-        text = "".join(f"{written(r, SAVED, SAVED)}\n" for r in asked)
-        (folder / "tuned.jsonl").write_text(text, encoding="utf-8")
     if context.disabled:
         options["disabled"] = list(context.disabled)
     if not context.passes.is_default:
         options["passes"] = context.passes.written()
     if context.templates:
         options["templates"] = {name: str(template) for name, template in context.templates}
-    (folder / "options.json").write_text(json.dumps(options), encoding="utf-8")
+    measured = ""
+    evaluator = context.evaluator
+    if isinstance(evaluator, Evaluator):
+        asked = [r for r in evaluator.records if r.group in evaluator.asked]
+        measured = "".join(f"{written(r, SAVED, SAVED)}\n" for r in asked)
+    return {
+        "graph.json": to_json(executable.source_graph),
+        "options.json": json.dumps(options),
+        "tuned.jsonl": measured,
+    }
+
+
+def remade(texts: Mapping[str, str], where: str, state: State | None = None) -> Executable:
+    """The executable that `described` gave texts of; ``where`` is what errors call their origin.
+
+    Raises: ModelError for options that `described` does not write; ParseError for another graph.
+    """
+    options = read_options(texts["options.json"], where)
+    measured = texts["tuned.jsonl"].encode().split(b"\n")
+    evaluator = Evaluator(read(measured, SAVED, SAVED))  # so that it is planned as it was saved
+    graph = _root.from_json(texts["graph.json"])
+    return compile(graph, evaluator=evaluator, state=state, **options)
+
+
+def read_options(text: str, where: str) -> dict[str, Any]:
+    """The options that JSON text holds, each of its type.
+
+    Raises: ModelError naming an option that is unknown or of another type.
+    """
+    try:
+        options = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _none(where, error) from None
+    found = options.pop("format", None) if isinstance(options, dict) else None
+    if found != FORMAT:
+        raise ModelError(
+            f"{where} was saved by another version of passkit, in format {shown(found)} and not "
+            f"{FORMAT}; save it again"
+        )
+    for key, value in options.items():
+        if not _is_option(key, value):
+            raise ModelError(
+                f"the options of {where} must be those that Executable.save writes, got "
+                f"{shown(key)}: {shown(value)}"
+            )
+    return options  # type: ignore[no-any-return]
+
+
+def _none(where: str, error: Exception) -> ModelError:
+    return ModelError(f"{where} holds no saved executable ({error}); exe.save(folder) writes one")
+
+
+def _is_option(key: str, value: Any) -> bool:
+    """Whether an option of a saved executable is known, and of its type."""
+    if key in _WORDS:
+        return isinstance(value, str)
+    if key == "passes":
+        return _is_option("no_fuse", value) or (
+            isinstance(value, dict) and all(_is_option("no_fuse", v) for v in value.values())
+        )
+    if key == "templates":
+        return isinstance(value, dict) and all(isinstance(v, str) for v in value.values())
+    if key in _GROUPS:
+        return isinstance(value, list) and all(_is_option("no_fuse", group) for group in value)
+    return (
+        key in _NAMES and isinstance(value, list) and all(isinstance(name, str) for name in value)
+    )
+
+
+def save(executable: Executable, folder: str | Path) -> None:
+    """Write an executable into a folder: `load` makes an equal one, without a compiler.
+
+    The kernels in it serve machines with the same instruction set; others compile them again. The
+    launcher, which every program shares, is not in it: it is this user's own on each machine.
+    """
+    folder = arguments.path("Executable.save: folder", folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    context = executable.context
+    for name, text in described(executable).items():
+        (folder / name).write_text(text, encoding="utf-8")
     executable.state.save(folder / "state.npz")
     if context.target.dialect != "cxx":  # a device's kernels are built where it is loaded
         return
@@ -83,25 +162,21 @@ def load(folder: str | Path) -> Executable:
         FeedError: Its state does not fit the graph.
         CacheError: Others may write to its kernels.
     """
-    folder = Path(folder)
-    try:
-        for name in ("options.json", "graph.json", "tuned.jsonl", "state.npz"):
+    folder = arguments.path("load: folder", folder)
+    texts: dict[str, str] = {}
+    for name in (*_TEXTS, "state.npz"):
+        try:
             if (folder / name).exists() and not (folder / name).is_file():
                 raise OSError(f"{name} is not a regular file")
-        options: dict[str, Any] = json.loads((folder / "options.json").read_text(encoding="utf-8"))
-        text = (folder / "graph.json").read_text(encoding="utf-8")
-        measured = (folder / "tuned.jsonl").read_bytes().split(b"\n")
-    except (OSError, ValueError) as error:
-        raise ModelError(
-            f"{folder} holds no saved executable ({error}); exe.save(folder) writes one"
-        ) from None
-    if options.pop("format", None) != FORMAT:
-        raise ModelError(f"{folder} was saved by another version of passkit; save it again")
-    graph = from_json(text)
-    state = State().holding(graph)
+            if name in _TEXTS:
+                texts[name] = (folder / name).read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            raise _none(str(folder), error) from None
+        if name == "options.json":
+            read_options(texts[name], str(folder))
+    state = State().holding(_root.from_json(texts["graph.json"]))
     state.load(folder / "state.npz")
     kernels = folder / "cache"
     saved = KernelCache(trusted_folder(kernels)) if os.path.lexists(kernels) else None
-    evaluator = Evaluator(read(measured, SAVED, SAVED))  # so that it is planned as it was saved
     with reading_from(saved):
-        return compile(graph, state=state, evaluator=evaluator, **options)
+        return remade(texts, str(folder), state)

@@ -18,6 +18,7 @@ from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, as_entry, var
 from passkit.program.compiler import compile
 from passkit.program.executable import Executable
+from passkit.values import arguments
 from passkit.values.dtype import dtype_of
 
 Sizes = tuple[tuple[int | None, ...], ...]
@@ -36,6 +37,8 @@ def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     >>> double(np.arange(3))
     array([0, 2, 4])
     """
+    if function is not None:
+        arguments.function("jit: function", function)
     if function is None:
         return lambda f: jit(f, **options)
     return Jit(function, options)
@@ -103,6 +106,12 @@ class Jit:
         result = self.function(*bound.args, **bound.kwargs)
         entries, pack = _unpacked(result, self.function)
         graph = Graph(entries)
+        foreign = [n.label for n in graph.inputs if n.entries[0] not in inputs.values()]
+        if foreign:
+            raise GraphError(
+                f"{self.function.__name__} computes with the variable '{foreign[0]}', which is "
+                f"none of its arguments; make it one, and call it with an array"
+            )
         unused = set(inputs) - {n.name for n in graph.inputs}
         if unused:
             graph = Graph([*entries, *(inputs[n] for n in sorted(unused))])

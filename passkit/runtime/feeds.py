@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from passkit.errors import DTypeError, FeedError, nearest
+from passkit.values import arguments
 from passkit.values.dtype import DType, dtype_of
 from passkit.values.size import Extent, Shape, Size, evaluate, solved
 
@@ -48,8 +49,13 @@ def check_feed(name: str, dtype: DType | None, shape: Shape | None, value: Any) 
 
     Raises: FeedError saying what is needed, what was given, and how to convert it.
     """
-    array = as_array(value, dtype)
     wanted = signature(dtype, shape)
+    arguments.unmasked(f"input '{name}'", value)
+    try:
+        array = as_array(value, dtype)
+    except (ValueError, TypeError) as error:
+        given = arguments.shown(value)
+        raise FeedError(f"input '{name}' needs {wanted}, got {given}: {error}") from None
     try:
         found = dtype_of(array.dtype)
     except DTypeError:
@@ -91,7 +97,7 @@ def check_feeds(
         if name not in feeds:
             raise FeedError(
                 f"input '{name}' is missing: it needs {signature(dtype, shape)}; got "
-                f"{', '.join(map(repr, feeds)) or 'no feeds'}"
+                f"{', '.join(map(repr, feeds)) or 'no feeds'}{arguments.twin_hint(name, known)}"
             )
     return {name: check_feed(name, dtype, shape, feeds[name]) for name, dtype, shape in inputs}
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from passkit.ast import Expr, Load, Var, size_of
-from passkit.errors import CodeGenError, DTypeError, FeedError, ShapeError
+from passkit.errors import CapacityError, CodeGenError, DTypeError, FeedError, ShapeError
 from passkit.graph.graph import Graph, post_order
 from passkit.graph.infer import show_shape
 from passkit.graph.narrow import expanded
@@ -33,7 +33,9 @@ from passkit.plan.group import FUSED
 from passkit.runtime.evaluate import cast_array, evaluate
 from passkit.runtime.feeds import all_sizes, bind_sizes, check_feeds
 from passkit.runtime.folding import by_reduce, by_scan
+from passkit.runtime.state import check_names
 from passkit.space.reads import element
+from passkit.values import arguments
 from passkit.values.dtype import dtype_of, int64
 from passkit.values.size import Shape, Size, awaits, has_size, numel, substitute, symbols_of
 
@@ -58,6 +60,11 @@ def interpret(
 
     Raises: FeedError for feeds that do not fit, and for a state variable read before it is set.
     """
+    arguments.instance("interpret: graph", graph, Graph, "a Graph; pk.Graph([y]) makes one")
+    if state is not None:
+        need = "a dict of arrays by the names of state variables, or None"
+        arguments.instance("interpret: state", state, MutableMapping, need)
+    check_names(graph)
     names = [(graph.names[n], n.entries[0].dtype, n.entries[0].shape) for n in graph.inputs]
     arrays = check_feeds(names, {} if feeds is None else feeds, graph.unread)
     sizes = all_sizes((name, shape, arrays[name].shape) for name, _, shape in names)
@@ -149,7 +156,10 @@ class _Run:
             results = _as_list(FCompute.get(node.op.name)(node, *arrays))
             self.state[node.inputs[0].node.name] = np.array(results[0])
         else:
-            results = compute(node, arrays, self.sizes)
+            try:
+                results = compute(node, arrays, self.sizes)
+            except MemoryError as error:
+                raise CapacityError(f"{node.where}: {error}") from None
         self.values.update(zip(node.entries, results, strict=True))
         for e in node.inputs:
             self.uses[e] -= 1

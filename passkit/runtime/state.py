@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from passkit.errors import FeedError, nearest
+from passkit.errors import FeedError, GraphError, nearest
 from passkit.graph.graph import Graph
+from passkit.values import arguments
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,7 +39,11 @@ class State:
     """
 
     def __init__(self, arrays: Mapping[str, Any] | None = None) -> None:
-        self.memory: dict[str, Any] = {k: _own(v) for k, v in (arrays or {}).items()}
+        given = arguments.mapping("State: arrays", arrays, "a mapping of names to arrays")
+        self.memory: dict[str, Any] = {
+            arguments.text("State: a variable's name", k): _own(arguments.numbers(f"State: {k}", v))
+            for k, v in given.items()
+        }
         self.unset: set[str] = set()
         self.lock = RLock()
         self.elsewhere: dict[Any, Elsewhere] = {}
@@ -77,6 +83,8 @@ class State:
 
         Raises: FeedError when it holds a variable of another shape or dtype under the same name.
         """
+        arguments.instance("State: graph", graph, Graph, "a Graph")
+        check_names(graph)
         for node in graph.states:
             shape = tuple(int(n) for n in node.params["shape"])
             dtype = node.params["dtype"].numpy
@@ -106,7 +114,7 @@ class State:
 
     def __setitem__(self, name: str, value: Any) -> None:
         """Give a variable a value of its shape and dtype."""
-        array, given = self._find(name), np.asarray(value)
+        array, given = self._find(name), arguments.numbers(f"variable '{name}': value", value)
         if given.shape != array.shape or given.dtype != array.dtype:
             raise FeedError(
                 f"variable '{name}' needs {array.dtype}{list(array.shape)}, got "
@@ -119,31 +127,95 @@ class State:
             self.unset.discard(name)
 
     def _find(self, name: str) -> Any:
+        arguments.text("State: a variable's name", name)
         if name not in self.memory:
             raise FeedError(f"there is no variable '{name}'; {nearest(name, self.memory)}")
         return self.memory[name]
 
     def save(self, path: str | Path) -> None:
         """Write all variables to an ``.npz`` file."""
-        with self.lock:
-            np.savez(path, **self.arrays)
+        path = arguments.path("State.save: path", path)
+        try:
+            with self.lock:
+                np.savez(path, **self.arrays)
+        except OSError as error:
+            raise FeedError(f"the state cannot be written to {path}: {error.strerror}") from None
 
     def load(self, path: str | Path) -> None:
         """Read all variables from an ``.npz`` file. Raises: FeedError where one is missing."""
+        path = arguments.path("State.load: path", path)
+        try:
+            self._read(path)
+        except FeedError:
+            raise
+        except Exception as error:  # NumPy and zipfile raise many kinds for damaged archives
+            why = arguments.shortened(str(error) or type(error).__name__)
+            raise FeedError(
+                f"{path} holds no state that can be read ({why}); State.save writes one"
+            ) from None
+
+    def _read(self, path: Path) -> None:
+        """Read all variables; none changes unless all of them fit."""
+        from zipfile import is_zipfile  # a warm start needs none
+
+        found: dict[str, Any] = {}
+        if path.exists() and not is_zipfile(path):
+            raise ValueError("it is no archive of arrays")
         with np.load(path, allow_pickle=False) as file:
-            for name in self.memory:
+            for name, array in self.memory.items():
                 if name not in file:
                     raise FeedError(f"{path} has no variable '{name}'; {nearest(name, file.files)}")
-            for name, array in self.memory.items():
-                value = file[name]
+                shape, dtype = _header(file, name)  # before memory is taken for the elements
                 # The format knows NumPy's own dtypes; others come back as bytes without a name.
-                nameless = value.dtype.kind == "V" and value.dtype.names is None
-                same = nameless and value.dtype.itemsize == array.dtype.itemsize
-                self[name] = value.view(array.dtype) if same and _is_foreign(array) else value
+                nameless = dtype.kind == "V" and dtype.names is None
+                same = nameless and dtype.itemsize == array.dtype.itemsize
+                dtype = array.dtype if same and _is_foreign(array) else dtype
+                if (shape, dtype) != (array.shape, array.dtype):
+                    raise FeedError(
+                        f"variable '{name}' needs {array.dtype}{list(array.shape)}, got "
+                        f"{arguments.shortened(str(dtype))}{arguments.shortened(str(list(shape)))}"
+                    )
+                found[name] = file[name].view(dtype)
+        for name, value in found.items():
+            self[name] = value
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled are the arrays; executables that share a state share it after that, too."""
+        with self.lock:
+            return _restored, ({k: v.copy() for k, v in self.arrays.items()}, set(self.unset))
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{k}: {v.dtype}{list(v.shape)}" for k, v in self.memory.items())
         return f"State({shown})"
+
+
+def _restored(arrays: Mapping[str, Any], unset: set[str]) -> State:
+    """A state that was pickled."""
+    made = State(arrays)
+    made.unset |= unset
+    return made
+
+
+def check_names(graph: Graph) -> None:
+    """Refuse two state variables of one name, which would share one value.
+
+    Raises: GraphError naming them.
+    """
+    repeated = [name for name, n in Counter(v.name for v in graph.states).items() if n > 1]
+    if repeated:
+        raise GraphError(
+            f"two state variables of the graph are called '{repeated[0]}', and state is kept by "
+            f"name; give them different names"
+        )
+
+
+def _header(file: Any, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Shape and dtype of an array in an archive, without its elements."""
+    with file.zip.open(f"{name}.npy") as stream:
+        version = np.lib.format.read_magic(stream)
+        reader = "read_array_header_1_0" if version == (1, 0) else "read_array_header_2_0"
+        shape, _, dtype = getattr(np.lib.format, reader)(stream)
+    return shape, dtype
 
 
 def _is_foreign(array: Any) -> bool:

@@ -19,7 +19,9 @@ from passkit.graph.graph import Graph
 from passkit.graph.nested import DEEPEST
 from passkit.graph.node import CONSTANT, Entry, Node
 from passkit.graph.op import REQUIRED, TStateful, get_op
-from passkit.serial.json_values import ValueReader, encode, get, path, shown
+from passkit.serial.json_values import ValueReader, encode, get, path
+from passkit.values import arguments
+from passkit.values.arguments import shortened, shown
 from passkit.values.dtype import DType
 from passkit.values.size import Size
 
@@ -33,6 +35,7 @@ def to_json(graph: Graph) -> str:
 
     Raises: GraphError naming a parameter that has no form in JSON.
     """
+    arguments.instance("to_json: graph", graph, Graph, "a Graph; pk.Graph([y]) makes one")
     return json.dumps(graph_data(graph), separators=(",", ":"), allow_nan=False)
 
 
@@ -73,20 +76,29 @@ def graph_data(graph: Graph) -> dict[str, Any]:
         out["updates"] = [[ids[v], entry(e)] for v, e in graph.updates]
     attrs: dict[str, list[Any]] = {"passkit": ["str", VERSION]}
     for key, value in sorted(graph.attrs.items()):
-        kind = _kind_of_attr(value)
-        if kind is not None and key != "passkit":
+        kind = kind_of_attr(value)
+        if kind is not None and key not in LEFT_OUT:
             attrs[key] = [kind, list(value) if kind.startswith("list_") else value]
     out["attrs"] = attrs
     return out
 
 
+LEFT_OUT = frozenset(
+    (
+        *("passkit", "complete", "dtype", "dtype_num_unknown", "expanded", "functional"),
+        *("fusion_log", "hinted", "kernel", "options", "rtc", "schedule", "selection", "shape"),
+        *("shape_guards", "shape_num_unknown", "shared", "storage", "subgraph", "timing"),
+    )
+)
+"""Annotations that JSON neither has nor gives: what passes found out they find out again, so that
+a file cannot say it in their place."""
 ATTR_KINDS: dict[str, type] = {"str": str, "bool": bool, "int": int, "float": float}
 
 
-def _kind_of_attr(value: Any) -> str | None:
+def kind_of_attr(value: Any) -> str | None:
     """NNVM's name for the type of a graph attribute; None for one that is not written."""
     if isinstance(value, (tuple, list)):
-        kinds = {_kind_of_attr(v) for v in value}
+        kinds = {kind_of_attr(v) for v in value}
         return f"list_{kinds.pop()}" if kinds in ({"int"}, {"str"}) else None
     if isinstance(value, float) and not np.isfinite(value):
         return None
@@ -98,6 +110,7 @@ def from_json(text: str) -> Graph:
 
     Raises: ParseError naming the key that is missing, malformed or out of range.
     """
+    arguments.instance("from_json: text", text, (str, bytes), "JSON text")
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -121,6 +134,10 @@ class _Reader(ValueReader):
             except PasskitError as error:
                 error.add_note(f"in {at}")
                 raise
+            except Exception as error:  # rules of operators, given parameters of any kind
+                raise ParseError(
+                    f"{at} has parameters that its operator does not take: {shown(error)}"
+                ) from error
         heads = get(data, "heads", list, where)
         outputs = [self.entry(h, nodes, path(where, f"heads[{k}]")) for k, h in enumerate(heads)]
         updates = []
@@ -152,7 +169,7 @@ class _Reader(ValueReader):
                 raise ParseError(f"{path(where, key)} must be [type, value], got {shown(item)}")
             kind, value = item
             value = tuple(value) if isinstance(value, list) else value
-            if key != "passkit" and _kind_of_attr(value) == kind:
+            if key not in LEFT_OUT and kind_of_attr(value) == kind:
                 found[key] = value
         return found
 
@@ -174,6 +191,7 @@ class _Reader(ValueReader):
 
     def node(self, data: Any, nodes: list[Node], where: str, depth: int) -> Node:
         op_name, name = get(data, "op", str, where), get(data, "name", str, where, "")
+        called = f"{where} '{shortened(name)}'"
         key = next((k for k in ("attrs", "attr", "param") if k in data), "attrs")
         given = get(data, key, dict, where, {})
         params = {k: self.value(v, path(path(where, key), k), depth) for k, v in given.items()}
@@ -190,10 +208,12 @@ class _Reader(ValueReader):
         try:
             op = get_op(op_name)
         except PasskitError as error:
-            raise ParseError(f"{where} '{name}': {error}") from None
+            raise ParseError(
+                f"{called}: {error}; import what registers it before the graph is read"
+            ) from None
         if op.num_inputs not in (-1, len(inputs)):
             raise ParseError(
-                f"{where} '{name}' has {len(inputs)} inputs; {op.name} takes {op.num_inputs}"
+                f"{called} has {len(inputs)} inputs; {op.name} takes {op.num_inputs}"
             )
         full = dict(op.params)
         for k, v in params.items():
@@ -203,7 +223,7 @@ class _Reader(ValueReader):
                     f"{nearest(k, full) if full else 'it takes none'}"
                 )
             full[k] = _from_string(v, full[k])
-            check_param(f"{where} '{name}'", k, full[k], op.params[k])
+            check_param(called, k, full[k], op.params[k])
         for k, v in full.items():
             if v is REQUIRED:
                 raise ParseError(f"{path(where, key)} lacks the parameter '{k}' of {op.name}")

@@ -14,8 +14,12 @@ from passkit.errors import GraphError, ParseError
 from passkit.graph.graph import Graph
 from passkit.graph.nested import DEEPEST, NESTED, nested_of
 from passkit.graph.op import REQUIRED
+from passkit.values.arguments import shortened, shown
 from passkit.values.dtype import DType, dtype_of
 from passkit.values.size import Extent, Quotient, Size
+
+MOST_AXES = 64
+"""Axes that a NumPy array can have."""
 
 
 def encode(value: Any, where: str, graph_data: Callable[[Graph], Any]) -> Any:
@@ -84,13 +88,8 @@ def get(data: Any, key: str, kind: type, where: str, default: Any = REQUIRED) ->
 
 def path(where: str, key: object) -> str:
     """Where a key stands, as messages call it."""
-    return f"{where}.{key}" if where else str(key)
-
-
-def shown(value: Any) -> str:
-    """A value as messages show it: not at length."""
-    text = repr(value)
-    return text if len(text) <= 40 else text[:37] + "..."
+    text = shortened(str(key), 40)
+    return f"{where}.{text}" if where else text
 
 
 class ValueReader(ABC):
@@ -123,9 +122,7 @@ class ValueReader(ABC):
             pairs = get(data, "dict", list, where)
             if any(not isinstance(p, list) or len(p) != 2 for p in pairs):
                 raise ParseError(f"{where}.dict must be pairs, got {shown(pairs)}")
-            return {
-                self.value(k, where, depth + 1): self.value(v, where, depth + 1) for k, v in pairs
-            }
+            return dict(self.pair(k, v, where, depth + 1) for k, v in pairs)
         for tag, kind in NESTED.items():
             if tag in data:
                 graph = self.graph(data[tag], path(where, tag), depth + 1)
@@ -134,6 +131,17 @@ class ValueReader(ABC):
                     raise ParseError(f"{where}.with must be a dict, got {shown(rest)}")
                 return kind.make(graph, rest)
         raise ParseError(f"{where} is of no known kind, got {shown(data)}")
+
+    def pair(self, key: Any, data: Any, where: str, depth: int) -> tuple[Any, Any]:
+        """A key of a dict, which must be one that Python can look up, and its value."""
+        found = self.value(key, where, depth)
+        try:
+            hash(found)
+        except TypeError:
+            raise ParseError(
+                f"{where}.dict must have numbers, strings or tuples as keys, got {shown(key)}"
+            ) from None
+        return found, self.value(data, where, depth)
 
     def size(self, data: Any, where: str, depth: int) -> Extent:
         """A polynomial: ``[[coefficient, [symbol or [numerator, denominator], …]], …]``."""
@@ -167,9 +175,11 @@ def _array(data: dict[str, Any], where: str) -> Any:
     shape = tuple(get(data, "shape", list, where))
     count = 1
     for n in shape:
-        if isinstance(n, bool) or not isinstance(n, int) or n < 0:
-            raise ParseError(f"{where}.shape must be ints >= 0, got {shown(shape)}")
+        if isinstance(n, bool) or not isinstance(n, int) or not 0 <= n < 1 << 59:
+            raise ParseError(f"{where}.shape must be ints >= 0 and < 2**59, got {shown(shape)}")
         count *= n
+    if len(shape) > MOST_AXES:
+        raise ParseError(f"{where}.shape must have at most {MOST_AXES} axes, got {len(shape)}")
     text = get(data, "array", str, where)
     if len(text) != -(-count * dtype.itemsize // 3) * 4:
         raise ParseError(

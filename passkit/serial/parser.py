@@ -13,6 +13,7 @@ from passkit.graph.op import get_op
 from passkit.serial.text import WORDS
 from passkit.serial.text_values import ValueParser
 from passkit.serial.tokens import Token, tokens
+from passkit.values import arguments
 from passkit.values.size import has_size
 
 
@@ -21,7 +22,7 @@ def parse(text: str) -> Graph:
 
     Raises: ParseError with line and column. Errors of operators carry the line as a note.
     """
-    parser = _Parser(tokens(text))
+    parser = _Parser(tokens(arguments.text("parse: text", text)))
     graph = parser.graph()
     parser.expect("", "the end of the text")
     return graph

@@ -37,6 +37,7 @@ from passkit.errors import DTypeError
 from passkit.graph.graph import Graph
 from passkit.graph.nested import nested_of
 from passkit.graph.node import CONSTANT, Entry, Node
+from passkit.values import arguments
 from passkit.values.dtype import DType, dtype_of, promote, weak_scalar
 from passkit.values.size import Extent, Quotient, Shape, Size
 
@@ -53,6 +54,7 @@ def to_text(graph: Graph) -> str:
 
     A parameter that has no text form is written as ``opaque("…")``, which `parse` refuses.
     """
+    arguments.instance("to_text: graph", graph, Graph, "a Graph; pk.Graph([y]) makes one")
     return "\n".join(_Writer(graph).lines())
 
 

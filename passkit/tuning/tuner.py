@@ -16,7 +16,7 @@ from typing import Any
 from attrs import evolve, frozen
 
 from passkit.errors import CompilerError, FeedError, SettingError, nearest
-from passkit.graph.graph import Graph
+from passkit.graph.graph import Graph, graph_of_argument
 from passkit.graph.node import Entry
 from passkit.library.store import add, snapshot
 from passkit.passes.apply import ApplyPasses
@@ -34,6 +34,7 @@ from passkit.tuning.measure import Answer, Clock
 from passkit.tuning.pool import Pool
 from passkit.tuning.wanted import Job, jobs, rival_job, sizes_of
 from passkit.tuning.workers import DeadError, HungError
+from passkit.values import arguments
 
 BUDGET, RIVALS = 8, 4
 """Templates of a group that are measured, the most promising by the model; and patterns that were
@@ -119,8 +120,16 @@ def tune(
     Raises: SettingError for options that do not fit; FeedError for shapes of no input;
     CompilerError without a compiler; CacheError when the library cannot be written.
     """
-    if not isinstance(graph, Graph):
-        graph = Graph(graph)
+    graph = graph_of_argument("tune: graph", graph)
+    shapes = arguments.mapping("tune: shapes", shapes, "a mapping of input names to shapes")
+    arguments.flag("tune: again", again)
+    arguments.flag("tune: operators", operators)
+    if report is not None:
+        arguments.function("tune: report", report)
+    if executor is not None:
+        arguments.instance("tune: executor", executor, Executor, "a concurrent.futures.Executor")
+    if clock is not None:
+        arguments.function("tune: clock", clock)
     context = (current() or PassContext()).with_options(**options)
     _check(context, executor, clock, {"budget": budget, "at_once": at_once})
     if type(rivals) is not int or rivals < 0:
@@ -128,7 +137,7 @@ def tune(
     pool = Pool(executor, clock)
     limits = budget, rivals, at_once, again, operators
     try:
-        sizes = _sizes(graph, shapes or {})
+        sizes = _sizes(graph, shapes)
         return _Tuner(graph, context, sizes, limits, pool, report or (lambda *_: None)).run()
     finally:
         pool.close()

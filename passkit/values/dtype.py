@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from passkit.errors import DTypeError, nearest
+from passkit.values.arguments import shown
 
 
 class DType:
@@ -119,10 +120,12 @@ def dtype_of(what: Any) -> DType:
         known = None
     if known is not None:
         return known
+    if what is None:  # NumPy's default, which nobody asked for
+        raise DTypeError(f"None is not an element type of passkit; {nearest('', _NAMES)}")
     try:
         name = np.dtype(what).name
-    except TypeError:
-        name = str(what)
+    except (TypeError, ValueError):
+        name = shown(what)
     if name in _BY_NAME:
         return _BY_NAME[name]
     if name == "bfloat16":

@@ -11,6 +11,7 @@ from math import prod
 from typing import Any, NamedTuple, TypeAlias, Union
 
 from passkit.errors import ShapeError
+from passkit.values.arguments import refuse, text
 
 Extent: TypeAlias = Union[int, "Size"]
 Shape: TypeAlias = tuple[Extent, ...]
@@ -43,6 +44,8 @@ class Size:
     terms: tuple[tuple[Monomial, int], ...]
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
+        if not isinstance(terms, Mapping):
+            refuse("Size: terms", terms, "a mapping of monomials to numbers; Size.symbol(name)")
         kept = [(m, c) for m, c in terms.items() if c]
         if len(kept) > 1:
             kept.sort(key=_written)
@@ -52,7 +55,7 @@ class Size:
     @staticmethod
     def symbol(name: str) -> Size:
         """The unknown extent called ``name``."""
-        return Size({(name,): 1})
+        return Size({(text("Size.symbol: name", name),): 1})
 
     @staticmethod
     def _make(terms: Mapping[Monomial, int]) -> Extent:

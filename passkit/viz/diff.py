@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from passkit.graph.graph import freeze
+from passkit.graph.graph import freeze, graph_of_argument
 from passkit.viz.colours import CAME, GONE, MOVED, SAME
 from passkit.viz.labels import call_lines, short_name, small, type_lines
 from passkit.viz.scene import Arrow, Box, Frame, Scene
@@ -48,6 +48,8 @@ def diff(before: Graph, after: Graph) -> Picture:
     that depends on it, or when it has a name and does the same. Of large graphs only the changes
     are drawn, with what they touch.
     """
+    before = graph_of_argument("diff: before", before)
+    after = graph_of_argument("diff: after", after)
     old, new = opened(before), opened(after)
     fates = compare(old, new)
     scene = Scene("diff")

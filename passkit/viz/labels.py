@@ -7,8 +7,9 @@ from textwrap import wrap
 
 from passkit.graph.node import Entry, Node
 from passkit.graph.op import Op, get_op
+from passkit.values import arguments
 from passkit.values.dtype import DType
-from passkit.values.size import Extent, Shape, numel
+from passkit.values.size import Extent, Shape, Size, numel
 from passkit.values.units import bytes_text
 from passkit.viz.sizes import atom_text, size_text
 
@@ -24,7 +25,9 @@ def nbytes(shape: Shape, dtype: DType) -> str:
     >>> nbytes((32, 512), float32), nbytes((Size.symbol("n"), 512), float32)
     ('64 KiB', '2·n KiB')
     """
-    return extent_text(numel(shape) * dtype.nbytes)
+    sizes = arguments.sequence("nbytes: shape", shape, (int, Size), "a sequence of sizes")
+    arguments.instance("nbytes: dtype", dtype, DType, "a DType")
+    return extent_text(numel(sizes) * dtype.nbytes)
 
 
 def extent_text(total: Extent) -> str:

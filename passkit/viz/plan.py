@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
+from passkit.graph.graph import graph_of_argument
 from passkit.plan.group import Group
+from passkit.values import arguments
 from passkit.values.units import percent_text
 from passkit.viz.colours import FILL, FORM, INK, INNER, LINE, SAME, heat
 from passkit.viz.folding import draw_folded
@@ -46,6 +48,10 @@ def plan(
     ``boxes`` of those, scopes (``a/b/`` in names) are folded. With a ``profile``, or seconds by
     names of nodes, a darker box takes more of the time.
     """
+    graph = graph_of_argument("plan: graph", graph)
+    if detail is not None:
+        arguments.flag("plan: detail", detail)
+    boxes = arguments.count("plan: boxes", boxes, 1)
     sight = Sight(graph, seconds_of(profile))
     if detail is None:
         detail = sight.operators <= MANY

@@ -14,6 +14,7 @@ import graphviz
 from attrs import frozen
 
 from passkit.errors import MissingDependencyError, SettingError, nearest
+from passkit.values import arguments
 
 FORMATS = ("dot", "pdf", "png", "svg")
 INSTALL = (
@@ -79,7 +80,9 @@ def rendered(
     drawing: graphviz.Digraph, path: str | Path, timeout: float = 60.0
 ) -> tuple[Path, str]:
     """As `render`; also why the picture is laid out simply, "" where it is not."""
-    path = Path(path)
+    path = arguments.path("render: path", path, "a path that ends in .svg, .png, .pdf or .dot")
+    need = "a drawing, as pk.viz.plan makes one"
+    arguments.instance("render: drawing", drawing, graphviz.Digraph, need)
     wanted = ending(path)
     if wanted == "dot":
         path.write_text(drawing.source, encoding="utf-8")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from passkit.graph.op import TLibraryCall
+from passkit.values.arguments import instance
 from passkit.values.units import percent_text, seconds_text
 from passkit.viz.anatomy import Anatomy, Known, as_is
 from passkit.viz.colours import heat
@@ -23,7 +24,13 @@ def seconds_of(profile: Profile | Mapping[str, float] | None) -> Mapping[str, fl
     """Seconds by the names of nodes."""
     if profile is None:
         return {}
-    return profile if isinstance(profile, Mapping) else profile.by_node
+    seconds: Any = getattr(profile, "by_node", profile)
+    need = "a Profile, as exe.profile() gives one, or seconds by names of nodes"
+    instance("plan: profile", seconds, Mapping, need)
+    for name, value in seconds.items():
+        instance(f"plan: the seconds of {name!r} in profile", value, (int, float), "a number")
+    found: Mapping[str, float] = seconds
+    return found
 
 
 class Sight:

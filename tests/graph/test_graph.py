@@ -172,7 +172,7 @@ def test_shapes_and_dtypes_of_entries() -> None:
 @pytest.mark.parametrize("outputs", [[3], [None], ["x"]])
 def test_outputs_are_entries(outputs: Any) -> None:
     """Anything else is named by its place and type."""
-    with pytest.raises(pk.GraphError, match=f"output 0 .* got {type(outputs[0]).__name__}"):
+    with pytest.raises(pk.GraphError, match=f"output 0 .* got {outputs[0]!r}"):
         pk.Graph(outputs)
 
 

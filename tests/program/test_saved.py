@@ -182,3 +182,35 @@ def test_machine_code_that_others_may_write_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(CacheError, match=f"{tmp_path}/cache"):
         pk.load(tmp_path)
+
+
+@pytest.mark.parametrize("change, message", [
+    ({"dump": "folder"}, "got 'dump': 'folder'"),
+    ({"state": {}}, r"got 'state': \{\}"),
+    ({"fusion": ["nnvm"]}, r"got 'fusion': \['nnvm'\]"),
+    ({"keep_together": ["a"]}, r"got 'keep_together': \['a'\]"),
+    ({"templates": {"a": 1}}, r"got 'templates': \{'a': 1\}"),
+    ({"format": [1]}, r"in format \[1\] and not 2"),
+])
+def test_options_that_were_tampered_with(
+    change: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only options that are saved are read back, each of its type; nothing else happens."""
+    monkeypatch.chdir(tmp_path)
+    pk.compile(pk.parse("x: f32[2]; return x"), target="interpret").save(tmp_path)
+    options = json.loads((tmp_path / "options.json").read_text())
+    (tmp_path / "options.json").write_text(json.dumps({**options, **change}))
+    files = sorted(tmp_path.rglob("*"))
+
+    with pytest.raises(ModelError, match=message):
+        pk.load(tmp_path)
+    assert sorted(tmp_path.rglob("*")) == files
+
+
+def test_options_that_are_no_json(tmp_path: Path) -> None:
+    """Text that is no JSON is refused with what is wrong in it."""
+    pk.compile(pk.parse("x: f32[2]; return x"), target="interpret").save(tmp_path)
+    (tmp_path / "options.json").write_text("{")
+
+    with pytest.raises(ModelError, match="holds no saved executable .Expecting property name"):
+        pk.load(tmp_path)

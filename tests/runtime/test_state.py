@@ -88,3 +88,43 @@ def test_executables_share_a_state() -> None:
     assert native.state is add.state is shared and shared.arrays["w"] is memory
     with pytest.raises(FeedError, match=r"'w' is int64\[2\], and the state holds float32\[2\]"):
         pk.compile(pk.Graph([pk.state("w", np.array([1, 2]))]), state=shared)
+
+
+@pytest.mark.parametrize("content, message", [
+    (None, "No such file or directory"),
+    (b"PK\x03\x04 torn", "no archive of arrays"),
+    (b"\x80\x04", "no archive of arrays"),
+])
+def test_files_that_hold_no_state(content: bytes | None, message: str, tmp_path: Path) -> None:
+    """A file that is missing or damaged is named, and the state keeps its values."""
+    state, path = pk.State({"w": np.ones(3, np.float32)}), tmp_path / "state.npz"
+    if content is not None:
+        path.write_bytes(content)
+
+    with pytest.raises(pk.FeedError, match=f"state.npz holds no state .*{message}"):
+        state.load(path)
+    assert state["w"].tolist() == [1, 1, 1]
+
+
+def test_a_file_with_one_array(tmp_path: Path) -> None:
+    """What np.save wrote is no archive of variables."""
+    np.save(tmp_path / "w.npy", np.ones(3))
+
+    with pytest.raises(pk.FeedError, match="w.npy holds no state .* no archive of arrays"):
+        pk.State({"w": np.ones(3)}).load(tmp_path / "w.npy")
+
+
+def test_a_file_is_loaded_whole_or_not_at_all(tmp_path: Path) -> None:
+    """Where one variable does not fit, none changes; its size is known before it is read."""
+    np.savez(tmp_path / "state.npz", a=np.ones(2), b=np.ones((3, 1 << 20), np.int8))
+    state = pk.State({"a": np.zeros(2), "b": np.zeros(3)})
+
+    with pytest.raises(pk.FeedError, match=r"'b' needs float64\[3\], got int8\[3, 1048576\]"):
+        state.load(tmp_path / "state.npz")
+    assert state["a"].tolist() == [0, 0]
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    """Saving into a folder that is missing says so."""
+    with pytest.raises(pk.FeedError, match="cannot be written to .*gone.*: No such file"):
+        pk.State({"w": np.ones(3)}).save(tmp_path / "gone" / "state.npz")

@@ -40,7 +40,10 @@ def written(made: Any, path: str | PathLike[str] | None) -> bytes:
     if path is not None:
         file = Path(fspath(path))
         is_text = file.suffix in (".pbtxt", ".txt")
-        file.write_bytes(text_format.MessageToString(made).encode() if is_text else data)
+        try:
+            file.write_bytes(text_format.MessageToString(made).encode() if is_text else data)
+        except OSError as error:
+            raise ModelError(f"{file} cannot be written: {error.strerror}") from None
     return data
 
 

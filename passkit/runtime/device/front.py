@@ -56,7 +56,7 @@ class DeviceProgram:
         """The results, or NotImplemented where an array has another type or rank than its input."""
         specs = self.feeds.inputs
         fitting = len(arrays) == len(specs) and all(
-            isinstance(a, np.ndarray) and a.dtype == s.dtype and a.ndim == len(s.shape)
+            type(a) is np.ndarray and a.dtype == s.dtype and a.ndim == len(s.shape)
             for a, s in zip(arrays, specs, strict=True)
         )
         return self._run(arrays, None) if fitting else NotImplemented

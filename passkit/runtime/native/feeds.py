@@ -9,6 +9,7 @@ import numpy as np
 
 from passkit.errors import FeedError, nearest
 from passkit.runtime.native.launcher import launcher
+from passkit.values import arguments
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Dims = tuple[int | str | None, ...]
@@ -74,7 +75,8 @@ class Feeds(NamedTuple):
             raise FeedError(f"there is no input {unknown[0]!r}; {nearest(unknown[0], names)}")
         for spec in self.inputs:
             if spec.name not in given:
-                raise FeedError(f"input {spec.name!r} is missing; it needs {spec}")
+                hint = arguments.twin_hint(spec.name, names)
+                raise FeedError(f"input {spec.name!r} is missing; it needs {spec}{hint}")
         return tuple(self.array(spec, given[spec.name]) for spec in self.inputs)
 
     def array(self, spec: InputSpec, value: Any) -> Array:
@@ -132,6 +134,7 @@ def spec_array(spec: InputSpec, value: Any) -> Array:
     """
     if isinstance(value, _PYTHON) and not isinstance(value, np.generic):
         return _from_python(spec, value)
+    arguments.unmasked(f"input {spec.name!r}", value)
     array = _handed_over(spec, value) if _is_handed_over(value) else np.asarray(value)
     dtype = spec.dtype.newbyteorder(array.dtype.byteorder)
     if array.dtype != dtype or array.ndim != len(spec.shape):

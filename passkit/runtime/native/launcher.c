@@ -379,6 +379,10 @@ PyMODINIT_FUNC PyInit__passkit_launcher(void) {
     out_name = PyUnicode_InternFromString("out");
     acquire_name = PyUnicode_InternFromString("acquire");
     release_name = PyUnicode_InternFromString("release");
+    PyObject *errors = PyImport_ImportModule("passkit.errors");
+    capacity_error = errors ? PyObject_GetAttrString(errors, "CapacityError") : NULL;
+    Py_XDECREF(errors);
+    if (!capacity_error) return NULL;
     PyObject *module = PyModule_Create(&module_def);
     if (!module || !out_name || !acquire_name || !release_name) return NULL;
     if (!add_type(module, &owner_spec, &Owner_type) || !add_type(module, &bound_spec, &Bound_type) ||

@@ -8,6 +8,7 @@ typedef struct {
 } Owner;
 
 static PyTypeObject *Owner_type;
+static PyObject *capacity_error;         // passkit.errors.CapacityError, a MemoryError
 
 static void owner_dealloc(PyObject *self) {
     if (((Owner *)self)->piece.slab) pool_give_piece(((Owner *)self)->piece);
@@ -22,7 +23,7 @@ static Owner *owner_new(int64_t nbytes) {
     owner->piece = pool_take_piece(nbytes);
     if (owner->piece.slab) return owner;
     Py_DECREF(owner);
-    PyErr_Format(PyExc_MemoryError, "no memory for an array of %lld bytes", (long long)nbytes);
+    PyErr_Format(capacity_error, "no memory for an array of %lld bytes", (long long)nbytes);
     return NULL;
 }
 

@@ -24,7 +24,7 @@ COLD static int64_t nbytes_of(PyArray_Descr *descr, const npy_intp *dims, int nd
     int64_t nbytes = PyDataType_ELSIZE(descr);
     for (int i = 0; i < ndim; i++)
         if (__builtin_mul_overflow(nbytes, (int64_t)dims[i], &nbytes)) {
-            PyErr_SetString(PyExc_MemoryError, "an array of a program exceeds 2**63 bytes");
+            PyErr_SetString(capacity_error, "an array of a program exceeds 2**63 bytes");
             return -1;
         }
     return nbytes;

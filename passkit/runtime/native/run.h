@@ -24,8 +24,9 @@ typedef struct {
 static PyTypeObject *Program_type;
 static PyObject *out_name, *acquire_name, *release_name;
 
+// Subclasses such as masked arrays are left to `repair`, which knows what they mean.
 static bool fits(const Input *input, PyObject *value) {
-    if (!PyArray_Check(value)) return false;
+    if (!PyArray_CheckExact(value)) return false;
     PyArrayObject *array = (PyArrayObject *)value;
     return PyArray_NDIM(array) == input->ndim &&
            (PyArray_TYPE(array) == input->typenum ||

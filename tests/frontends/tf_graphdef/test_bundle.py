@@ -221,3 +221,11 @@ def test_damaged_strings(put: Any) -> None:
     whole = np.frombuffer(b"\x03abcdxyz", np.uint8)
     with pytest.raises(ModelError, match="the string 's' in 'v.index' were changed"):
         put(table([header(), (b"s", entry(whole, **text))]), whole.tobytes()).string("s")
+
+
+def test_an_index_that_is_no_file(tmp_path: Path) -> None:
+    """A link to a device that never ends is refused before it is read."""
+    (tmp_path / "x.index").symlink_to("/dev/zero")
+
+    with pytest.raises(ModelError, match="must be a regular file, got one of mode 20"):
+        Bundle(tmp_path / "x", budget_for(1000, None))
