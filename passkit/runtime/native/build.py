@@ -165,12 +165,12 @@ def _open_copy(cache: KernelCache, entry: Entry) -> int:
 
     Raises: OSError when it is not the library that its name promises, or cannot be loaded.
     """
-    import tempfile  # a warm start needs no copies
+    from passkit.runtime.native.scratch import work_folder  # a warm start needs no copies
 
     data = cache.machine_code(entry)
     if data is None:
         raise OSError(f"{entry.path} changed while it was read")
-    with tempfile.TemporaryDirectory(prefix="passkit-") as folder:
+    with work_folder(open_cache().name) as folder:
         path = os.path.join(folder, os.path.basename(entry.path))
         with open(path, "wb") as file:
             file.write(data)
@@ -193,17 +193,18 @@ def _compile(
             f"kernel {first.symbol} is not in the cache {cache.folder}, and no C++ compiler was "
             f"found; {INSTALL_HINT}"
         )
-    import tempfile  # a warm start needs neither this nor processes
     from pathlib import Path
 
+    # A warm start needs neither folders nor processes.
     from passkit.runtime.native.process import Compilation, begin
+    from passkit.runtime.native.scratch import work_folder
     from passkit.values.progress import progress
 
     launcher.prefetch(compiler)
     units, cores = _share_out(missing), len(os.sched_getaffinity(0))
     running: list[Compilation] = []
     watched = progress("compiling kernels", len(units))
-    with watched as step, tempfile.TemporaryDirectory(prefix="passkit-") as name:
+    with watched as step, work_folder(cache.name) as name:
         try:
             for number, unit in enumerate(units):
                 if number >= cores:
@@ -221,6 +222,11 @@ def _compile(
                 libraries.append(compilation.finish())
                 if number >= len(running) - cores:
                     step()
+        except OSError as error:
+            raise CompilerError(
+                f"cannot write the compiler's files to {name} ({error}); set TMPDIR to a folder "
+                "with room, or raise the limit of file sizes (ulimit -f)"
+            ) from None
         finally:
             for compilation in running:
                 compilation.stop()

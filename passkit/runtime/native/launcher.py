@@ -21,9 +21,9 @@ from passkit.runtime.native.compiler import INSTALL_HINT, Compiler, find_compile
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from tempfile import TemporaryDirectory
 
     from passkit.runtime.native.process import Compilation
+    from passkit.runtime.native.scratch import WorkFolder
 
 NAME = "_passkit_launcher"
 MOST_THREADS = 64
@@ -41,7 +41,7 @@ _SOURCES = (
 
 _lock = threading.RLock()
 _module: ModuleType | None = None
-_pending: tuple[TemporaryDirectory[str], Compilation] | None = None
+_pending: tuple[WorkFolder, Compilation] | None = None
 
 
 def launcher() -> ModuleType:
@@ -164,7 +164,7 @@ def _load(cache: KernelCache) -> ModuleType:
 
 def _start(
     compiler: Compiler | None, cache: KernelCache
-) -> tuple[TemporaryDirectory[str], Compilation]:
+) -> tuple[WorkFolder, Compilation]:
     """Begin to compile, in a folder that lasts as long as it is held.
 
     Raises: CompilerError when there is no compiler, or Python's headers are missing.
@@ -180,12 +180,13 @@ def _start(
             f"the launcher needs Python's headers, and {include} has no Python.h; install them "
             "(python3-dev or python3-devel), or use target='interpret'"
         )
-    import tempfile  # a warm start needs neither this nor processes
     from pathlib import Path
 
+    # A warm start needs neither folders nor processes.
     from passkit.runtime.native.process import begin
+    from passkit.runtime.native.scratch import work_folder
 
-    folder = tempfile.TemporaryDirectory(prefix="passkit-")
+    folder = work_folder(cache.name)
     source = os.path.join(_HERE, "launcher.c")
     arguments = [*FLAGS, f"-I{include}", f"-I{np.get_include()}", source]
     if compiler.kind == "gcc":  # no C++ library, whose symbols the linker would read

@@ -71,7 +71,7 @@ def begin(
     Raises: CompilerError when the program cannot be run.
     """
     command = [*compiler.command, *arguments, "-o", str(output)]
-    environ = os.environ | {"LC_ALL": "C"}  # messages in one language
+    environ = os.environ | {"LC_ALL": "C", "TMPDIR": str(output.parent)}  # messages in one language
     with open(output.with_suffix(".log"), "wb") as log:
         try:
             process = subprocess.Popen(

@@ -79,11 +79,16 @@ static Team *team_current;       // NULL until needed, and again after fork
 static int team_size = 1;
 static int team_busy;            // 1 while a thread uses or changes the team
 
+// Memory at a multiple of `alignment`, a power of two; its size is rounded up to one, as C demands.
+static void *allocate_aligned(size_t alignment, size_t nbytes) {
+    return aligned_alloc(alignment, (nbytes + alignment - 1) & ~(alignment - 1));
+}
+
 static unsigned char *scratch_atleast(Scratch *scratch, int64_t wanted) {
     if (wanted <= scratch->nbytes) return scratch->data;
     free(scratch->data);
     int64_t rounded = (wanted + 4095) & ~(int64_t)4095;
-    scratch->data = (unsigned char *)aligned_alloc(4096, (size_t)rounded);
+    scratch->data = (unsigned char *)allocate_aligned(4096, (size_t)rounded);
     scratch->nbytes = scratch->data ? rounded : 0;
     return scratch->data;
 }
@@ -233,7 +238,7 @@ COLD static void bind_worker(Worker *w, int cpu) {
 }
 
 COLD static Team *team_create(int size) {
-    Team *t = (Team *)aligned_alloc(64, sizeof(Team));
+    Team *t = (Team *)allocate_aligned(64, sizeof(Team));
     if (!t) return NULL;
     memset((void *)t, 0, sizeof *t);
     t->gate = CLOSED;
@@ -290,7 +295,7 @@ static bool team_prepare(Team *t, const Region *region, int64_t scratch_nbytes) 
     }
     if (region->count > t->capacity) {
         free(t->sync);
-        t->sync = (Sync *)aligned_alloc(64, sizeof(Sync) * (size_t)region->count);
+        t->sync = (Sync *)allocate_aligned(64, sizeof(Sync) * (size_t)region->count);
         t->capacity = t->sync ? region->count : 0;
         if (!t->sync) return false;
     }
