@@ -10,14 +10,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 
-from passkit import __version__
 from passkit.errors import PasskitError
+from passkit.values.lazy import Lazy
 
+_root = Lazy("passkit")
+"""The package's root, which knows the version."""
 INTERRUPTED = 130
 """The exit code after Ctrl-C, which is the shells' 128 and SIGINT."""
 
 COMMANDS = {
-    "run": "run a model: accuracy, kernels, bytes, time before and after fusion, the plan drawn",
+    "run": "run a model: accuracy, kernels, bytes, time before and after fusion",
     "show": "print the fused graph or its kernels, or draw the plan",
     "explain": "say for each edge whether it was fused, or why not",
     "tune": "measure the kernels of a model on this machine, so that later runs know the best",
@@ -65,6 +67,11 @@ def _run(arguments: Sequence[str]) -> int:
     if options.command is None:
         parser.print_help()
         return 0
+    if "check" in options:
+        try:
+            options.check(options)
+        except PasskitError as error:
+            parser.error(str(error))
     answer = options.function(options)
     print(json.dumps(answer.data, indent=2) if options.json else answer.text, flush=True)
     return int(answer.code)
@@ -75,7 +82,7 @@ def _parser(wanted: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="passkit", description="Fuse tensor graphs into a few fast native kernels."
     )
-    parser.add_argument("--version", action="version", version=f"passkit {__version__}")
+    parser.add_argument("--version", action="version", version=f"passkit {_root.__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name, summary in COMMANDS.items():
         sub = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:])

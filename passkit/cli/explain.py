@@ -14,7 +14,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which model, which edges."""
     add_model_arguments(parser)
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--why", nargs=2, metavar=("U", "V"), help="only the edge from U to V")
+    which.add_argument(
+        "--why",
+        nargs=2,
+        metavar=("U", "V"),
+        help="why two nodes share a kernel or not: the edge from U to V, or the edges of the path "
+        "between them",
+    )
     which.add_argument("--node", metavar="NAME", help="only the edges at one node")
     which.add_argument("--statistics", action="store_true", help="the plan in numbers, instead")
     parser.add_argument("--apart", action="store_true", help="only edges that are not fused")

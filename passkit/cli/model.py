@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import re
+import sys
+import tempfile
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +18,7 @@ from passkit.errors import FeedError, ModelError, SettingError, nearest
 from passkit.frontends import tf_graphdef
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node
+from passkit.passes.context import PassContext
 from passkit.passes.pipeline import parsed
 from passkit.plan.strategy import list_fusions
 from passkit.serial import json
@@ -27,24 +32,53 @@ ROWS = 32
 
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of every command that reads a model."""
-    parser.add_argument("model", metavar="MODEL", type=Path, help=".pb, .pbtxt, a SavedModel "
-                        "folder, .json of passkit, or .txt in passkit's text form")  # fmt: skip
+    parser.add_argument(
+        "model",
+        metavar="MODEL",
+        type=Path,
+        help=".pb, .pbtxt, a SavedModel folder, .json of passkit, .txt in passkit's text form, or "
+        "- for standard input",
+    )
     parser.add_argument("--signature", metavar="NAME",
                         help="of a SavedModel; default: serving_default")  # fmt: skip
     parser.add_argument("--outputs", metavar="NAMES", help="comma-separated; default: all results")
     parser.add_argument("--shape", metavar="NAME=N,M", action="append", default=[],
                         help="the shape of an input, where the model leaves it open")  # fmt: skip
-    parser.add_argument("--target", default="cpu", help="cpu, blocks, cuda, opencl or interpret")
-    parser.add_argument("--fusion", default="stitch", metavar="NAME",
-                        help=f"one of {', '.join(list_fusions())}, or one that was "
-                        "registered")  # fmt: skip
-    parser.add_argument("--passes", metavar="PASSES", action="append", default=[],
-                        help="the passes to run, as in Expand,Fusion,CodeGen,RTCGen, or where to "
-                        "add some to the default ones, as in 'after Simplify=Mine'")  # fmt: skip
+    parser.add_argument(
+        "--target",
+        default="cpu",
+        metavar="NAME",
+        help="cpu, blocks, cuda, opencl or interpret, or one that was registered; "
+        "default: %(default)s",
+    )
+    parser.add_argument(
+        "--fusion",
+        default="stitch",
+        metavar="NAME",
+        help=f"one of {', '.join(list_fusions())}, or one that was registered; "
+        "default: %(default)s",
+    )
+    parser.add_argument(
+        "--passes",
+        metavar="PASSES",
+        action="append",
+        default=[],
+        help="the passes to run, as in Expand,Fusion,CodeGen,RTCGen, or where to add some to the "
+        "default ones, as in 'after Simplify=Mine'",
+    )
+    parser.set_defaults(check=check_choices)
+
+
+def check_choices(options: argparse.Namespace) -> None:
+    """Check options whose values are names of a registry, once everything is registered.
+
+    Raises: SettingError and RegistryError for a name that is not registered, with the nearest.
+    """
+    PassContext().with_options(target=options.target, fusion=options.fusion)
 
 
 def plan_options(options: argparse.Namespace) -> dict[str, Any]:
-    """What the command line says of planning, as options of `compile` and `explain`."""
+    """Return what the command line says of planning, as options of `compile` and `explain`."""
     return {
         "target": options.target,
         "fusion": options.fusion,
@@ -85,17 +119,50 @@ def load(options: argparse.Namespace) -> Graph:
     Raises: ModelError when there is no such file; ParseError and ModelError for its content.
     """
     path: Path = options.model
+    names = options.outputs.split(",") if options.outputs else None
+    shapes = given_shapes(options.shape) or None
+    if str(path) == "-":
+        return read_stream(sys.stdin.buffer.read(), names, shapes)
     if not path.exists():
-        near = [p.name for p in path.parent.glob("*")] if path.parent.is_dir() else []
-        hint = f"; {nearest(path.name, near)}" if near else ""
+        files = [p.name for p in path.parent.glob("*")] if path.parent.is_dir() else []
+        near = get_close_matches(path.name, files, n=1)
+        hint = f"; did you mean '{path.parent / near[0]}'?" if near else ""
         raise ModelError(f"there is no model at '{path}'{hint}")
     if path.suffix == ".json":
         return json.from_json(path.read_text())
     if path.suffix == ".txt":
         return parse(path.read_text())
-    names = options.outputs.split(",") if options.outputs else None
-    shapes = given_shapes(options.shape) or None
     return tf_graphdef.load(path, names, shapes, signature=options.signature)
+
+
+def read_stream(
+    data: bytes, outputs: list[str] | None, shapes: Mapping[str, tuple[int, ...]] | None
+) -> Graph:
+    """Return the graph in the bytes of a model file, whose form is told by its content.
+
+    Args:
+        data: A binary GraphDef, or text: JSON, a text GraphDef, or passkit's text form.
+        outputs: The results of a GraphDef; None for all.
+        shapes: The shapes of a GraphDef's inputs that it leaves open.
+
+    Raises: ModelError and ParseError for content that is none of them.
+    """
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        text = "\0"
+    if not text.strip():
+        raise ModelError("standard input has no model: it is empty")
+    if any(c < " " and c not in "\t\n\r" for c in text):
+        return tf_graphdef.load(data, outputs, shapes)
+    if text.lstrip().startswith("{"):
+        return json.from_json(text)
+    if re.match(r"\s*(#.*\s*)*(node|versions|library)\s*\{", text):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "stdin.pbtxt"
+            path.write_text(text, encoding="utf-8")
+            return tf_graphdef.load(path, outputs, shapes)
+    return parse(text)
 
 
 def model_feeds(

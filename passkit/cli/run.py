@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_feed_argument(parser)
     add_template_argument(parser)
     parser.add_argument("--plan", type=Path, metavar="FILE",
-                        help="where to draw the plan; default: MODEL.plan.svg here")  # fmt: skip
+                        help="draw the plan: .svg, .png, .pdf or .dot")  # fmt: skip
     parser.add_argument("--profile", action="store_true", help="the time of each kernel")
     parser.add_argument("--dump", type=Path, metavar="DIR", help="the graph after each pass")
     parser.add_argument("--compare", action="store_true",
@@ -94,7 +94,7 @@ def run(options: argparse.Namespace) -> Answer:
         "errors": [asdict(e) for e in errors],
     }
     profile = take_profile(options, fused, feeds)
-    data["plan"] = draw(fused.graph, picture, profile)
+    data["plan"] = draw(fused.graph, picture, profile) if picture is not None else None
     if profile is not None:
         data["profile"] = profile.as_dict()
     if options.trace and profile is not None:
@@ -145,14 +145,17 @@ def side(run: Executable, seconds: float) -> dict[str, object]:
     }
 
 
-def picture_path(options: argparse.Namespace) -> Path:
-    """Where the plan will be drawn. Raises: SettingError when its ending is no format."""
+def picture_path(options: argparse.Namespace) -> Path | None:
+    """Return where the plan will be drawn, or None where no picture is asked for.
+
+    Raises: SettingError when the ending of ``--plan`` is no format.
+    """
     if options.plan:
         ending(options.plan)
         return Path(options.plan)
     if options.report:
         return Path(options.report) / "plan.svg"
-    return Path(f"{options.model.name.removesuffix(options.model.suffix)}.plan.svg")
+    return None
 
 
 def draw(graph: Graph, path: Path, profile: Profile | None) -> str:
@@ -197,7 +200,8 @@ def describe(data: Mapping[str, Any]) -> str:
     if data["accuracy"] is not None:
         facts.append(("accuracy", f"{data['accuracy']:.2%}"))
     facts += [("max error", Error(**e)) for e in data["errors"]]
-    facts.append(("plan", data["plan"]))
+    if data["plan"] is not None:
+        facts.append(("plan", data["plan"]))
     rows = [
         ("kernels", before["kernels"], after["kernels"], _ratio(before, after, "kernels")),
         ("library calls", before["library_calls"], after["library_calls"], ""),

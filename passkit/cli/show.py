@@ -33,6 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="how each group's loops are dealt out, and why so")  # fmt: skip
     add_template_argument(parser)
     parser.add_argument("--unfused", action="store_true", help="the model as it was read")
+    parser.add_argument("--constants", action="store_true",
+                        help="print all elements of constants; by default those of more than 64 "
+                        "elements are shown by their size")  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> Answer:
@@ -55,7 +58,7 @@ def run(options: argparse.Namespace) -> Answer:
         data["schedule"] = found.rows()
         text.append(str(found))
     if not text and options.output is None:
-        text.append(to_text(graph))
+        text.append(to_text(graph, elide=not options.constants))
     if options.output is not None:
         drawn, why = rendered(viz.plan(graph), options.output)
         data["drawing"] = str(drawn)

@@ -53,19 +53,50 @@ class Explanation(Sequence[Decision]):
         return evolve(self, decisions=found)
 
     def why(self, producer: str, consumer: str) -> Explanation:
-        """The edges from one node to another.
+        """Return why two nodes share a kernel, or do not.
 
-        Raises: GraphError when there is none, naming what each of the two is connected to.
+        Args:
+            producer: The name of a node.
+            consumer: The name of another. The order matters only where edges lead both ways.
+
+        Returns: The edges between the two. Where none is, the edges of a shortest path between
+            them; where no path is either, one row that says that they are independent.
+
+        Raises: GraphError with the nearest name for a node that no edge touches.
         """
-        found = tuple(d for d in self.filter(producer) if d.consumer == consumer)
-        if not found:
-            readers = sorted({d.consumer for d in self.filter(producer) if d.producer == producer})
-            reads = sorted({d.producer for d in self.filter(consumer) if d.consumer == consumer})
-            raise GraphError(
-                f"no edge goes from {producer!r} to {consumer!r}: {producer!r} is read by "
-                f"{readers or 'no operator'}, {consumer!r} reads {reads or 'no operator'}"
+        edges = tuple(d for d in self.filter(producer) if d.consumer == consumer)
+        self.filter(consumer)
+        path = edges or self._path(producer, consumer) or self._path(consumer, producer)
+        if not path:
+            independent = Decision(
+                producer,
+                consumer,
+                False,
+                "independent",
+                "no value leads from one to the other",
+                {},
+                f"keep_together=[[{producer!r}, {consumer!r}]] packs them where it can",
             )
-        return evolve(self, decisions=found)
+            path = (independent,)
+        return evolve(self, decisions=path)
+
+    def _path(self, start: str, end: str) -> tuple[Decision, ...]:
+        """Return the edges of a shortest path of values between two nodes; none where none is."""
+        after: dict[str, list[Decision]] = {}
+        for d in self.decisions:
+            after.setdefault(d.producer, []).append(d)
+        came_by: dict[str, Decision] = {}
+        todo = [start]
+        for name in todo:  # which grows
+            for d in after.get(name, ()):
+                if d.consumer not in came_by and d.consumer != start:
+                    came_by[d.consumer] = d
+                    todo.append(d.consumer)
+        path: list[Decision] = []
+        while end != start and end in came_by:
+            path.append(came_by[end])
+            end = came_by[end].producer
+        return tuple(reversed(path)) if end == start else ()
 
     def rows(self) -> list[dict[str, object]]:
         """One mapping for each edge, as JSON can hold it."""

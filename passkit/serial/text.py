@@ -40,6 +40,7 @@ from passkit.graph.node import CONSTANT, Entry, Node
 from passkit.values import arguments
 from passkit.values.dtype import DType, dtype_of, promote, weak_scalar
 from passkit.values.size import Extent, Quotient, Shape, Size
+from passkit.values.units import bytes_text
 
 INLINE = 64
 """Constants of so many elements are written as numbers, larger ones in base64."""
@@ -49,13 +50,18 @@ WORDS = {"none": None, "true": True, "false": False, "inf": float("inf"), "nan":
 KEYWORDS = frozenset({*WORDS, "return", "state", "update", "after", "array", "base64", "dtype"})
 
 
-def to_text(graph: Graph) -> str:
-    """``graph`` as text that `parse` reads back.
+def to_text(graph: Graph, *, elide: bool = False) -> str:
+    """Return a graph as text that `parse` reads back.
 
-    A parameter that has no text form is written as ``opaque("…")``, which `parse` refuses.
+    Args:
+        graph: The graph.
+        elide: Whether constants and initial values of more than 64 elements are written as their
+            size only, such as ``elided("196 KiB")``. `parse` refuses such a text.
+
+    A parameter that has no text form is written as ``opaque("…")``, which `parse` refuses too.
     """
     arguments.instance("to_text: graph", graph, Graph, "a Graph; pk.Graph([y]) makes one")
-    return "\n".join(_Writer(graph).lines())
+    return "\n".join(_Writer(graph, elide).lines())
 
 
 def name_text(name: str) -> str:
@@ -139,8 +145,8 @@ def elements(values: Sequence[Any], dtype: Any, shape: tuple[int, ...]) -> Any:
 class _Writer:
     """Writes one graph; nested graphs are indented below the statement that holds them."""
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph, self.names = graph, graph.names
+    def __init__(self, graph: Graph, elide: bool) -> None:
+        self.graph, self.names, self.elide = graph, graph.names, elide
         uses: dict[Entry, int] = {e: len(n) for e, n in graph.users.items()}
         kept = {e.node for e in graph.heads} | {c for n in graph.nodes for c in n.control}
         self.single = {e for e, count in uses.items() if count == 1 and e.node not in kept}
@@ -202,10 +208,10 @@ class _Writer:
             if not node.params.get("state"):
                 return head + tail
             initial = node.params["initial"]
-            return f"state {head}{'' if initial is None else f' = {array_text(initial)}'}{tail}"
+            return f"state {head}{'' if initial is None else f' = {self.array(initial)}'}{tail}"
         if node.op is CONSTANT:
             value = node.params["value"]
-            return f"{name}: {_array_type(value)} = {array_text(value)}{tail}"
+            return f"{name}: {_array_type(value)} = {self.array(value)}{tail}"
         inputs = [self.literal(node, k) or self.ref(e) for k, e in enumerate(node.inputs)]
         params = [
             f"{k}={self.value(v)}"
@@ -213,6 +219,12 @@ class _Writer:
             if k not in node.op.params or not _same(v, node.op.params[k])
         ]
         return f"{name} = {name_text(node.op.name)}({', '.join(inputs + params)}){tail}"
+
+    def array(self, array: Any) -> str:
+        """Return the elements of an array, or the size of a large one that is elided."""
+        if self.elide and array.size > INLINE:
+            return f"elided({json.dumps(bytes_text(array.nbytes))})"
+        return array_text(array)
 
     def value(self, value: Any) -> str:
         for word, meaning in WORDS.items():
@@ -233,12 +245,12 @@ class _Writer:
             pairs = (f"{self.value(k)}: {self.value(v)}" for k, v in value.items())
             return "{" + ", ".join(pairs) + "}"
         if isinstance(value, np.ndarray):
-            return f"array({_array_type(value)}, {array_text(value)})"
+            return f"array({_array_type(value)}, {self.array(value)})"
         kind = nested_of(value)
         if kind is None:
             return f"opaque({json.dumps(getattr(value, '__qualname__', type(value).__name__))})"
         graph, rest = kind.take(value)
-        inside = "\n".join("    " + line for line in _Writer(graph).lines())
+        inside = "\n".join("    " + line for line in _Writer(graph, self.elide).lines())
         given = ", ".join(f"{k}={self.value(v)}" for k, v in rest.items())
         return f"{kind.tag}({given}) {{\n{inside}\n}}"
 

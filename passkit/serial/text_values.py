@@ -60,6 +60,12 @@ class ValueParser(Cursor, ABC):
 
     def array(self, dtype: DType | None, shape: Shape | None, token: Token) -> Any:
         """The elements of an array: a number, a list, or base64; frozen."""
+        if self.next.text == "elided":
+            raise self.fail(
+                "the elements of this constant were left out; write the text with "
+                "pk.to_text(graph) or `passkit show --constants`",
+                token,
+            )
         if dtype is None or shape is None or has_size(shape):
             raise self.fail("an array needs a dtype and a known shape", token)
         known = tuple(n for n in shape if isinstance(n, int))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 import passkit as pk
 from passkit.cli import main
 from passkit.cli.model import read_templates
+from passkit.frontends import tf_graphdef
 from passkit.program.planning import planned
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -228,3 +230,66 @@ def test_settings_of_templates(settings: list[str], message: str) -> None:
     """Each is a name and a text, and a name has one."""
     with pytest.raises(pk.SettingError, match=message):
         read_templates(settings)
+
+
+def test_constants_are_elided(capsys: Capture) -> None:
+    """Weights are shown by their size; `--constants` prints their elements, and can be parsed."""
+    short = printed(capsys, "show", DIGITS)
+    whole = printed(capsys, "show", DIGITS, "--constants")
+
+    assert 'f32[64, 128] = elided("32 KiB")' in short
+    assert len(short) < 8000 < len(whole)
+    assert len(pk.parse(whole).inputs) == 1
+    with pytest.raises(pk.ParseError, match="elements of this constant were left out"):
+        pk.parse(short)
+
+
+@pytest.mark.parametrize("form", ["text", "json", "pb", "pbtxt"])
+def test_models_from_standard_input(
+    form: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """`-` reads any of the single-file forms."""
+    graph = pk.parse("x: f32[2, 3]; y = exp(x); return y")
+    if form == "text":
+        data = pk.to_text(graph).encode()
+    elif form == "json":
+        data = pk.to_json(graph).encode()
+    else:
+        path = tmp_path / f"model.{form}"
+        tf_graphdef.save(graph, path)
+        data = path.read_bytes()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+    assert "exp(x)" in printed(capsys, "show", "-", "--unfused")
+
+
+def test_empty_standard_input(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is no model."""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b" ")))
+
+    assert main(["show", "-"]) == 1
+    assert "standard input has no model: it is empty" in capsys.readouterr().err
+
+
+def test_wrong_choices_are_wrong_usage(capsys: Capture) -> None:
+    """A target or strategy that does not exist ends with code 2 and the nearest name."""
+    for option, value, near in (("--fusion", "stich", "stitch"), ("--target", "cpuu", "cpu")):
+        with pytest.raises(SystemExit, match="^2$"):
+            main(["show", DIGITS, option, value])
+        assert near in capsys.readouterr().err
+
+
+def test_a_missing_model_offers_a_near_name_only(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The message does not list a whole folder."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("model.txt", "other.dat"):
+        (tmp_path / name).write_text("")
+
+    assert main(["show", "modle.txt"]) == 1
+    assert capsys.readouterr().err == (
+        "passkit: there is no model at 'modle.txt'; did you mean 'model.txt'?\n"
+    )
+    assert main(["show", "zzz"]) == 1
+    assert capsys.readouterr().err == "passkit: there is no model at 'zzz'\n"

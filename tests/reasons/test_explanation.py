@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from attrs import evolve
 
 import passkit as pk
 from passkit.plan.group import Decision
@@ -48,10 +49,25 @@ def test_an_unknown_node_offers_the_nearest() -> None:
         Explanation(LOG).filter("gleu")
 
 
-def test_no_such_edge_tells_the_neighbours() -> None:
-    """Two nodes without an edge: the message has what each of them is joined to."""
-    with pytest.raises(pk.GraphError, match=r"from 'x' to 'dot': 'x' is read by \['gelu'\]"):
-        Explanation(LOG).why("x", "dot")
+def test_two_nodes_without_an_edge() -> None:
+    """The answer has the edges of the path between them, in whichever order they are named."""
+    path = Explanation(LOG).why("x", "norm")
+
+    assert [(d.producer, d.consumer) for d in path] == [
+        ("x", "gelu"),
+        ("gelu", "dot"),
+        ("dot", "norm"),
+    ]
+    assert list(Explanation(LOG).why("norm", "x")) == list(path)
+
+
+def test_two_nodes_without_a_path() -> None:
+    """The answer says that they are independent, and how to pack them."""
+    log = (*LOG, evolve(LOG[0], producer="a", consumer="b"))
+    (row,) = Explanation(log).why("x", "b")
+
+    assert (row.code, row.fused) == ("independent", False)
+    assert row.way_out == "keep_together=[['x', 'b']] packs them where it can"
 
 
 def test_rows_are_json() -> None:
