@@ -7,6 +7,7 @@
     python benchmarks/fuzz.py --count 500 --target cuda # as CUDA C, on an emulated machine
     python benchmarks/fuzz.py --count 500 --target cuda-driver   # there, through the run time
     python benchmarks/fuzz.py --count 500 --target cuda-device   # through it on an NVIDIA GPU
+    python benchmarks/fuzz.py --count 300 --sanitize    # under ASan and UBSan, with g++
 
 Batches of graphs share their compiled units. Each process takes some hundred graphs, so that a
 crash costs one of them and names its batch.
@@ -16,7 +17,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -68,6 +72,31 @@ def work(args: argparse.Namespace) -> None:
         print(json.dumps(report), flush=True)
 
 
+SANITIZERS = "-fsanitize=address,undefined -fno-sanitize=vptr -fno-sanitize-recover=all"
+
+
+def sanitizing(folder: str) -> dict[str, str]:
+    """The environment in which kernels and launcher are compiled with ASan and UBSan of g++.
+
+    Args:
+        folder: An empty kernel cache, so that all machine code is compiled anew.
+    """
+    names = ("libasan.so", "libubsan.so")
+    found = [
+        subprocess.run(
+            ["g++", f"-print-file-name={name}"], check=True, capture_output=True, text=True
+        ).stdout.strip()
+        for name in names
+    ]
+    return {
+        "PASSKIT_CXX": f"g++ {SANITIZERS}",
+        "PASSKIT_CACHE_DIR": folder,
+        "LD_PRELOAD": " ".join(found),
+        "ASAN_OPTIONS": "detect_leaks=0",  # Python leaves much to the end of the process
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+    }
+
+
 def main() -> int:
     """Run the processes one after the other, or several at a time, and sum up."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
@@ -78,6 +107,7 @@ def main() -> int:
     parser.add_argument("--blocks", action="store_true", help="run kernels block by block as well")
     parser.add_argument("--quick", action="store_true", help="compile kernels at -O0")
     parser.add_argument("--target", choices=TARGETS, default="cpu", help="what runs them (cpu)")
+    parser.add_argument("--sanitize", action="store_true", help="compile with ASan and UBSan")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.worker:
@@ -86,7 +116,10 @@ def main() -> int:
         with quickly() if args.quick else nullcontext():
             work(args)
         return 0
-    return Campaign(args).run()
+    with tempfile.TemporaryDirectory(prefix="passkit-") as folder:
+        if args.sanitize:
+            os.environ.update(sanitizing(folder))
+        return Campaign(args).run()
 
 
 class Campaign:
