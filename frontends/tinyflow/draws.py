@@ -11,10 +11,11 @@ import secrets
 from typing import Any
 
 from passkit.errors import SettingError
+from passkit.frontends.tinyflow.deferring import awaits_numbers, call_later
 from passkit.frontends.tinyflow.graphs import get_default_graph
 from passkit.frontends.tinyflow.numbers import real, whole
 from passkit.frontends.tinyflow.shapes import extents_of
-from passkit.frontends.tinyflow.tensors import Tensor, made, read
+from passkit.frontends.tinyflow.tensors import Tensor, made, named, read
 from passkit.frontends.tinyflow.types import as_dtype
 from passkit.graph.node import Entry
 from passkit.graph.node import constant as constant_entry
@@ -63,15 +64,35 @@ def truncated_normal(
 
 
 def _spread(
-    what: str, shape: Any, mean: Any, stddev: Any, dtype: Any, seed: int | None, name: str | None
+    what: str,
+    shape: Any,
+    mean: Any,
+    stddev: Any,
+    dtype: Any,
+    seed: int | None,
+    name: str | None,
+    drawn_by: Tensor | None = None,
 ) -> Tensor:
+    """Draws around a mean; ``drawn_by`` is their key, if it was made before."""
+    if awaits_numbers(shape):
+        given = {
+            **{"what": what, "shape": shape, "mean": mean, "stddev": stddev, "dtype": dtype},
+            **{"seed": seed, "drawn_by": _key_tensor(seed)},
+        }
+        return call_later(_spread, given, [(None, as_dtype(dtype))], named(name, what))[0]
+    own = key(seed) if drawn_by is None else drawn_by.entry
     op = "random_truncated_normal" if what == "truncated_normal" else what
     params: dict[str, Any] = {"shape": extents_of(shape, what), "dtype": as_dtype(dtype).name}
     if isinstance(mean, Tensor) or isinstance(stddev, Tensor):
-        found: Tensor = made(op, what, None, key(seed), **params) * stddev + mean
+        found: Tensor = made(op, what, None, own, **params) * stddev + mean
         return found
     params |= {"mean": real(what, "mean", mean), "stddev": real(what, "stddev", stddev)}
-    return made(op, what, name, key(seed), **params)
+    return made(op, what, name, own, **params)
+
+
+def _key_tensor(seed: int | None) -> Tensor:
+    """A key as a tensor, for draws whose shape a run tells: they are the same in every plan."""
+    return Tensor(key(seed), "key", get_default_graph())
 
 
 def random_uniform(
@@ -86,7 +107,27 @@ def random_uniform(
 
     Raises: SettingError for whole numbers without ``maxval``.
     """
+    return _evenly(shape, minval, maxval, dtype, seed, name)
+
+
+def _evenly(
+    shape: Any,
+    minval: Any,
+    maxval: Any,
+    dtype: Any,
+    seed: int | None,
+    name: str | None,
+    drawn_by: Tensor | None = None,
+) -> Tensor:
+    """Even draws; ``drawn_by`` is their key, if it was made before."""
     wanted = as_dtype(dtype)
+    if awaits_numbers(shape):
+        given = {
+            **{"shape": shape, "minval": minval, "maxval": maxval, "dtype": dtype},
+            **{"seed": seed, "drawn_by": _key_tensor(seed)},
+        }
+        return call_later(_evenly, given, [(None, wanted)], named(name, "random_uniform"))[0]
+    own = key(seed) if drawn_by is None else drawn_by.entry
     sizes = extents_of(shape, "random_uniform")
     if wanted.is_integer:
         if maxval is None:
@@ -102,7 +143,7 @@ def random_uniform(
             "high": 1.0 if maxval is None else real("random_uniform", "maxval", maxval),
         }
         op = "random_uniform"
-    return made(op, "random_uniform", name, key(seed), shape=sizes, dtype=wanted.name, **params)
+    return made(op, "random_uniform", name, own, shape=sizes, dtype=wanted.name, **params)
 
 
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:

@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 
 from passkit.errors import GraphError, ShapeError
-from passkit.frontends.tinyflow.deferring import deferred, free_size, needs_ranks
+from passkit.frontends.tinyflow.deferring import (
+    awaits_numbers,
+    call_later,
+    deferred,
+    free_size,
+    needs_ranks,
+)
 from passkit.frontends.tinyflow.graphs import get_default_graph
 from passkit.frontends.tinyflow.numbers import real, whole
 from passkit.frontends.tinyflow.ranks import known_shape
@@ -18,6 +24,7 @@ from passkit.frontends.tinyflow.tensors import (
     HostTensor,
     Tensor,
     _known,
+    convert_to_tensor,
     known_tensor,
     made,
     named,
@@ -130,6 +137,9 @@ def ones(
 
 
 def _full(what: str, shape: Any, value: Any, dtype: Any, name: str | None) -> Tensor:
+    if awaits_numbers(shape):
+        given = {"what": what, "shape": shape, "value": value, "dtype": dtype}
+        return call_later(_full, given, [(None, as_dtype(dtype))], named(name, what))[0]
     sizes = extents_of(shape, what)
     return made("full", what, name, shape=sizes, fill_value=value, dtype=as_dtype(dtype).name)
 
@@ -137,6 +147,10 @@ def _full(what: str, shape: Any, value: Any, dtype: Any, name: str | None) -> Te
 @refuses("arrays have one layout", "layout")
 def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> Tensor:
     """A scalar repeated over a shape."""
+    if awaits_numbers(dims):
+        number = convert_to_tensor(value)
+        given = {"dims": dims, "value": number}
+        return call_later(fill, given, [(None, number.dtype)], named(name, "Fill"))[0]
     return made("broadcast_to", "Fill", name, read(value), shape=extents_of(dims, "fill"))
 
 

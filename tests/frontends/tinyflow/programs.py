@@ -106,6 +106,9 @@ def unknown_ranks(tf: Any) -> Arrays:
         "kept": tf.reduce_sum(x, 1, keepdims=True),
         "chosen": tf.gather(x, [1]),
         "product": tf.matmul(x, tf.ones([4, 2])),
+        "zeros": tf.zeros(tf.shape(x)),
+        "ones": tf.ones([count, 2], tf.int32),
+        "filled": tf.fill(tf.shape(x)[:1], 3.5),
         "stopped": tf.stop_gradient([x, 2 * x]),
     }
     fetches |= dict(zip(("upper", "lower"), tf.unstack(x, 2), strict=True))

@@ -306,6 +306,15 @@ def test_draws_of_unknown_rank_repeat():
     """Dropout of a tensor without a shape draws the same again in another session."""
     x, keep = tf.placeholder(tf.float32), tf.placeholder(tf.float32)
     out = tf.nn.dropout(x, keep)
+    drawn = tf.random_normal(tf.shape(x), 5.0), tf.random_uniform([tf.shape(x)[0], 3], -2, 1)
+    with session() as s, session() as again:
+        feeds = {x: np.ones((50, 2))}
+        normal, even = s.run(drawn, feeds)
+        assert (normal.shape, even.shape) == ((50, 2), (50, 3))
+        assert abs(normal.mean() - 5) < 1
+        assert (even.min() >= -2) & (even.max() < 1)
+        assert np.array_equal(again.run(drawn, feeds)[0], normal)
+        assert not np.array_equal(s.run(drawn, feeds)[0], normal)
     found = []
     for _ in range(2):
         with session() as s:
