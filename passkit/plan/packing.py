@@ -18,6 +18,12 @@ from passkit.values.size import Shape, numel
 STREAMS, NODES, TRIES = 8, 24, 4
 """Arrays and nodes of a loop that does what parts of one space do, which share no array, at most;
 and loops that a part is tried with."""
+RESULTS = 8
+"""The most results of a loop that serves several parts.
+
+Parts that read one array share its cache lines in a loop; but compilers take more than linear time
+for the text of a loop, so 200 columns of one matrix are 25 loops, and equal ones share a function.
+"""
 SHARES, SHORTEST, FEWEST = 64, 1e-6, 256
 """Tiles that are enough for any team; seconds that a tile should take, and points, at least."""
 
@@ -110,7 +116,8 @@ def _joined(graph: Graph, found: Iterable[list[int]]) -> list[_Loop]:
         near = [r for n in own.arrays for r in readers.get(n, ())]
         if own.axes is not None and own.axes in last:
             near.append(last[own.axes])
-        home = _join(graph, own, list(dict.fromkeys(near))[:TRIES])
+        room = [r for r in dict.fromkeys(near) if len(r.outputs) + len(outputs) <= RESULTS]
+        home = _join(graph, own, room[:TRIES])
         if home is None:
             home = own
             loops.append(own)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -12,7 +13,16 @@ from passkit.ast.stage import Place
 from passkit.errors import CodeGenError
 from passkit.lowering import lower
 from passkit.plan.group import FUSED, Group, Kind, fused_node
-from passkit.plan.packing import FEWEST, SHARES, SHORTEST, aim_of, bundles, parts_of, points_of_tile
+from passkit.plan.packing import (
+    FEWEST,
+    RESULTS,
+    SHARES,
+    SHORTEST,
+    aim_of,
+    bundles,
+    parts_of,
+    points_of_tile,
+)
 from passkit.plan.planner import inplace_pairs, plan_group
 from passkit.plan.schedule import Schedule
 from passkit.plan.target import cpu
@@ -66,6 +76,24 @@ def test_parts(text: str, outputs: list[tuple[int, ...]]) -> None:
     for part in parts_of(graph):
         assert [graph.inputs[k] for k in part.inputs] == list(part.graph.inputs)
         assert [graph.outputs[k] for k in part.outputs] == list(part.graph.outputs)
+
+
+@pytest.mark.parametrize("make", [
+    lambda x: pk.ops.split(x, 40, axis=1),
+    lambda x: pk.ops.unstack(x, axis=1),
+    lambda x: [x * float(k + 2) for k in range(40)],
+])
+def test_many_readers_of_one_array(make: Any) -> None:
+    """A loop serves at most RESULTS of the parts that read one array, whatever their number."""
+    graph = planned(pk.Graph(list(make(pk.var("x", (8, 120))))), "CodeGen")
+    (group,) = graph.attrs["subgraph"].values()
+    (kernel,) = graph.attrs["kernel"].values()
+    functions = kernel.source.split("static void")[1:]
+
+    outputs = [k for part in group.parts for k in part.outputs]
+    assert sorted(outputs) == list(range(len(group.graph.outputs)))
+    assert {len(part.outputs) for part in group.parts} == {RESULTS}
+    assert 1 < len(functions) <= len(group.parts)
 
 
 def test_schedules_of_parts() -> None:
