@@ -12,6 +12,7 @@ from importlib import import_module
 
 from passkit.errors import PasskitError
 from passkit.values.lazy import Lazy
+from passkit.values.terminal import is_terminal
 
 _root = Lazy("passkit")
 """The package's root, which knows the version."""
@@ -27,6 +28,7 @@ COMMANDS = {
     "ops": "list the operators and what each of them can do",
     "passes": "list the passes and what each of them reads and writes",
     "cache": "tell the size of the kernel cache, or empty it",
+    "completion": "print a script that completes passkit's command line in a shell",
     "doctor": "tell what works on this machine, and what to install for the rest",
 }
 
@@ -67,14 +69,30 @@ def _run(arguments: Sequence[str]) -> int:
     if options.command is None:
         parser.print_help()
         return 0
+    options.parser = parser
     if "check" in options:
         try:
             options.check(options)
         except PasskitError as error:
             parser.error(str(error))
     answer = options.function(options)
-    print(json.dumps(answer.data, indent=2) if options.json else answer.text, flush=True)
+    if options.json:
+        print(json.dumps(answer.data, indent=2), flush=True)
+    elif answer.language and is_terminal(sys.stdout) and "NO_COLOR" not in os.environ:
+        _print_source(answer.text, answer.language)
+    else:
+        print(answer.text, flush=True)
     return int(answer.code)
+
+
+def _print_source(text: str, language: str) -> None:
+    """Print source code in the terminal's own colours."""
+    from pygments import highlight  # which rich depends on
+    from pygments.formatters import TerminalFormatter
+    from pygments.lexers import get_lexer_by_name
+
+    lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
+    print(highlight(text, lexer, TerminalFormatter()), flush=True)
 
 
 def _parser(wanted: str | None) -> argparse.ArgumentParser:
@@ -87,7 +105,7 @@ def _parser(wanted: str | None) -> argparse.ArgumentParser:
     for name, summary in COMMANDS.items():
         sub = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:])
         sub.add_argument("--json", action="store_true", help="print JSON")
-        if name == wanted:
+        if wanted in (name, "completion"):
             module = import_module(f"passkit.cli.{name}")
             module.add_arguments(sub)
             sub.set_defaults(function=module.run)

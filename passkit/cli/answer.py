@@ -9,8 +9,17 @@ from attrs import frozen
 
 @frozen
 class Answer:
-    """The result of a command. ``data`` must be JSON; ``code`` is 0 or 1."""
+    """The result of a command.
+
+    Attributes:
+        data: The answer for programs, printed as JSON.
+        text: The answer for people.
+        code: The exit code, 0 or 1.
+        language: The language of a text that is source code, such as "c++"; terminals show it in
+            colours.
+    """
 
     data: Mapping[str, object] | Sequence[object]
     text: str
     code: int = 0
+    language: str = ""

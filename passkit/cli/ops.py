@@ -46,6 +46,8 @@ def run(options: argparse.Namespace) -> Answer:
             text += f"\n  also called {', '.join(d['aliases'])}" if d["aliases"] else ""
             text += "".join(f"\n  {key}: {value}" for key, value in d["attributes"].items())
             text += f"\n  runs: {runs(d['runs'])}\n  gradient: {d['gradient']}\n"
+            if d["kernels"]:
+                text += f"\nThe kernel of {d['example']}:\n"
             text += "".join(f"\n{source}" for source in d["kernels"])
     return Answer(data, text)
 
@@ -57,6 +59,7 @@ def told(op: Op) -> dict[str, Any]:
         "call": shown.call,
         "runs": {dtype: str(way) for dtype, way in shown.ways.items()},
         "gradient": shown.gradient or "no float input",
+        "example": exhibit.example_text(op),
         "kernels": exhibit.kernels(op),
     }
 

@@ -63,7 +63,8 @@ def run(options: argparse.Namespace) -> Answer:
         drawn, why = rendered(viz.plan(graph), options.output)
         data["drawing"] = str(drawn)
         text.append(f"plan drawn to {drawn}" + (f", laid out simply: {why}" if why else ""))
-    return Answer(data, "\n".join(text))
+    language = "c++" if options.kernels and not options.schedule and len(text) == 1 else ""
+    return Answer(data, "\n".join(text), language=language)
 
 
 def sources(graph: Graph) -> dict[str, str]:

@@ -29,6 +29,7 @@ from passkit.program.planning import planned
 from passkit.runtime.assemble import Input, assemble
 from passkit.runtime.program import Launch, Library, Python
 from passkit.runtime.state import State
+from passkit.serial.text import type_text
 from passkit.values.dtype import DType, dtype_of
 
 DTYPES = (
@@ -130,16 +131,43 @@ def way(results: Sequence[Entry]) -> Way:
     return Way.FUSED if len(launches) <= 1 else Way.KERNEL
 
 
-def kernels(op: Op) -> list[str]:
-    """The texts of the example's kernels, in float32 or else the first dtype that it takes."""
-    order = sorted(DTYPES, key=lambda d: d != "float32")
-    for dtype in order:
+def shown_example(op: Op) -> tuple[Entry, ...] | None:
+    """Return the example call in float32, or else in the first dtype that the operator takes."""
+    for dtype in sorted(DTYPES, key=lambda d: d != "float32"):
         results = example(op, dtype_of(dtype))
         if results is not None and _has(results, dtype):
-            graph = planned(Graph(results), "CodeGen", target="cpu")
-            found = graph.attrs["kernel"]
-            return list({k.name: k.source for n in graph.nodes if (k := found.get(n))}.values())
-    return []
+            return results
+    return None
+
+
+def example_text(op: Op) -> str:
+    """Return the call whose kernels are shown, with the type and shape of each input.
+
+    For example ``softmax(x: f32[4, 6], axis=-1)``.
+    """
+    results = shown_example(op)
+    if results is None:
+        return op.name
+    node = results[0].node
+    names = input_names(op)
+    if names == ["*x"]:
+        names = [f"x{k}" for k in range(len(node.inputs))]
+    inputs = [
+        f"{name}: {type_text(entry.dtype, entry.shape)}"
+        for name, entry in zip(names, node.inputs, strict=False)
+    ]
+    params = [f"{key}={value!r}" for key, value in node.params.items()]
+    return f"{op.name}({', '.join([*inputs, *params])})"
+
+
+def kernels(op: Op) -> list[str]:
+    """Return the texts of the kernels of `shown_example`, each once."""
+    results = shown_example(op)
+    if results is None:
+        return []
+    graph = planned(Graph(results), "CodeGen", target="cpu")
+    by_node = graph.attrs["kernel"]
+    return list({k.name: k.source for n in graph.nodes if (k := by_node.get(n))}.values())
 
 
 def _read(x: Entry) -> Entry:

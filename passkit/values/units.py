@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
@@ -43,10 +44,26 @@ def percent_text(share: float) -> str:
     return f"{float(f'{100 * share:.2g}'):g} %"
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[object]], width: int | None = None) -> str:
-    """Rows under a header, in columns; long cells are wrapped to fit ``width``.
+def is_quantity(text: str) -> bool:
+    """Return whether a text is a number, with or without a unit or a factor's x.
 
-    By default the terminal's width, and 160 where there is none.
+    >>> [is_quantity(t) for t in ("1.77 MiB", "36.1 %", "6.00x", "12", "1e-05", "add_1", "f32[4]")]
+    [True, True, True, True, True, False, False]
+    """
+    number, unit = r"[-+]?[\d,.]+(e[-+]?\d+)?", r"(x| ?%| ?[KMGT]?i?B| ?[mµn]?s)?"
+    return re.fullmatch(number + unit, text) is not None
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]], width: int | None = None) -> str:
+    """Return rows under a header, in aligned columns.
+
+    Columns of numbers, with or without units, are aligned at the right, other columns at the left.
+
+    Args:
+        header: The title of each column.
+        rows: The cells of each row; None is an empty cell.
+        width: Characters of a line, to which long cells are wrapped. By default those of the
+            terminal, and 160 where there is none.
     """
     from rich.console import Console  # costs 50 ms, and only readers of tables pay it
     from rich.table import Table
@@ -54,10 +71,13 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]], width: int | 
     if width is None:
         width = shutil.get_terminal_size((160, 24)).columns if is_terminal(sys.stdout) else 160
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=any(header))
-    for name in header:
-        made.add_column(name, overflow="fold")
-    for row in rows:
-        made.add_row(*("" if cell is None else str(cell) for cell in row))
+    cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    for k, name in enumerate(header):
+        column = [row[k] for row in cells if row[k]]
+        numeric = k > 0 and bool(column) and all(map(is_quantity, column))
+        made.add_column(name, overflow="fold", justify="right" if numeric else "left")
+    for row in cells:
+        made.add_row(*row)
     text = io.StringIO()
     Console(file=text, width=width, markup=False, emoji=False, highlight=False).print(made)
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -184,3 +185,70 @@ def test_version(capsys: Capture) -> None:
         main(["--version"])
 
     assert capsys.readouterr().out == "passkit 0.1.0\n"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+def test_completion(shell: str, capsys: Capture) -> None:
+    """The script of a shell knows every command and the options of each."""
+    assert main(["completion", shell]) == 0
+
+    script = capsys.readouterr().out
+    for word in (*COMMANDS, "schedule", "profile", "calibrate"):
+        assert word in script, word
+
+
+def test_completion_in_bash(tmp_path: Path) -> None:
+    """Bash completes a command and an option by the script."""
+    command = f"""
+    eval "$({sys.executable} -m passkit completion bash)"
+    complete_words() {{
+        COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=()
+        _shtab_passkit; echo "${{COMPREPLY[@]}}"
+    }}
+    complete_words passkit exp; complete_words passkit show --sched
+    """
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
+
+    assert done.stdout.split() == ["explain", "--schedule"], done.stderr
+
+
+def test_completion_without_its_package(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    """The message says what to install."""
+    monkeypatch.setitem(sys.modules, "shtab", None)
+
+    assert main(["completion", "bash"]) == 1
+    assert "pip install shtab" in capsys.readouterr().err
+
+
+def test_an_operator_says_what_its_kernel_is_for(capsys: Capture) -> None:
+    """The kernel that `ops NAME` prints has the shapes of its example above it."""
+    assert main(["ops", "softmax"]) == 0
+    assert "The kernel of softmax(x: f32[4, 6], axis=-1):" in capsys.readouterr().out
+    assert main(["ops", "add"]) == 0
+    assert "The kernel of add(x: f32[4, 6], y: f32[4, 6]):" in capsys.readouterr().out
+
+
+def test_kernels_have_colours_on_terminals_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture, tmp_path: Path
+) -> None:
+    """Escape codes go to terminals, unless NO_COLOR is set; the text is the same."""
+    path = tmp_path / "model.txt"
+    path.write_text("x: f32[4]; return exp(x)")
+    show = ["show", str(path), "--kernels"]
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert main(show) == 0
+    plain = capsys.readouterr().out
+    monkeypatch.setattr("passkit.cli.is_terminal", lambda stream: True)
+    assert main(show) == 0
+    coloured = capsys.readouterr().out
+
+    assert "\x1b" not in plain and "\x1b[" in coloured
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert main(show) == 0
+    assert capsys.readouterr().out == plain
