@@ -14,6 +14,7 @@ import numpy as np
 from attrs import asdict
 
 from passkit import viz
+from passkit.ast.folds import Convolution
 from passkit.cli.answer import Answer
 from passkit.cli.model import (
     add_feed_argument,
@@ -32,7 +33,9 @@ from passkit.program.executable import Executable
 from passkit.reporting import write_report
 from passkit.reporting.trace import trace
 from passkit.runtime.interpret import interpret
+from passkit.runtime.native import onednn
 from passkit.runtime.profile import Profile
+from passkit.runtime.program import FilterGradient, Library
 from passkit.values.agreement import Error, compare
 from passkit.values.units import bytes_text, seconds_text, table
 from passkit.viz.renderers import ending, rendered
@@ -97,6 +100,7 @@ def run(options: argparse.Namespace) -> Answer:
     data["plan"] = draw(fused.graph, picture, profile) if picture is not None else None
     if profile is not None:
         data["profile"] = profile.as_dict()
+    data["advice"] = advice(fused)
     if options.trace and profile is not None:
         data["trace"] = write_trace(options.trace, profile, fused)
     if options.report:
@@ -189,6 +193,18 @@ def write_trace(path: Path, profile: Profile, fused: Executable) -> str:
     return str(path)
 
 
+def advice(fused: Executable) -> str | None:
+    """Return what to install so that a program would run faster here, or None."""
+    program = fused.program
+    if program is None or fused.target.name != "cpu" or onednn.library() is not None:
+        return None
+    kinds = (Convolution, FilterGradient)
+    count = sum(isinstance(s, Library) and isinstance(s.contract, kinds) for s in program.steps)
+    if not count:
+        return None
+    return f"{onednn.INSTALL_HINT} about doubles the speed of {count} convolution(s)"
+
+
 def describe(data: Mapping[str, Any]) -> str:
     """The answer as people read it."""
     before, after = data["unfused"], data["fused"]
@@ -210,7 +226,7 @@ def describe(data: Mapping[str, Any]) -> str:
         ("time a run", seconds_text(before["seconds"]), seconds_text(after["seconds"]),
          _ratio(before, after, "seconds")),
     ]  # fmt: skip
-    facts += [(what, data[what]) for what in ("report", "trace") if what in data]
+    facts += [(key, data[key]) for key in ("report", "trace", "advice") if data.get(key)]
     return f"{table(('', ''), facts)}\n\n{table(('', 'unfused', data['fusion'], ''), rows)}"
 
 

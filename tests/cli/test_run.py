@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from passkit.cli import main
+import passkit as pk
+from passkit.cli import doctor, main
 from passkit.cli import run as command
+from passkit.runtime.native import onednn
 from tests import opencl
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -229,3 +231,32 @@ def test_a_plan_too_large_to_lay_out(
     assert "laid out simply" in (tmp_path / "digits.plan.svg").read_text()
     assert "more than 0 s" in data["plan"]
     assert data["accuracy"] > 0.97
+
+
+def test_advice_about_convolutions(
+    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without oneDNN a model with convolutions is told what to install; others are not."""
+    monkeypatch.setattr(onednn, "library", lambda: None)
+    x = pk.var("x", (1, 20, 20, 32))
+    filters = pk.constant(np.ones((3, 3, 32, 48), np.float32))
+    path = tmp_path / "conv.json"
+    path.write_text(pk.to_json(pk.Graph([pk.ops.conv2d(x, filters, padding="SAME")])))
+
+    assert run(capsys, str(path))["advice"] == (
+        "pip install onednn-cpu-gomp about doubles the speed of 1 convolution(s)"
+    )
+    other = write_model(tmp_path / "m.txt", "x: f32[4]; return exp(x)")
+    assert run(capsys, other)["advice"] is None
+
+
+def test_doctor_looks_for_convolutions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check says what is missing, and what brings it."""
+    monkeypatch.setattr(onednn, "installed", lambda: None)
+    check = doctor.check_convolutions()
+
+    assert not check.works and check.found.startswith("no oneDNN")
+    assert check.way_out == "pip install onednn-cpu-gomp"
+    monkeypatch.setattr(onednn, "installed", lambda: Path("/nonexistent/libdnnl.so.3"))
+    monkeypatch.setattr(onednn, "library", lambda: None)
+    assert doctor.check_convolutions().found.startswith("/nonexistent/libdnnl.so.3 does not load")

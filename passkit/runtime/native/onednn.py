@@ -21,6 +21,8 @@ from attrs import field, frozen
 FLOAT = 3
 CPU, IN_ORDER, ANY, INFERENCE, DIRECT, USER = 1, 1, 1, 96, 1, 1
 WEIGHTS, SCRATCH, IMPLEMENTATION = 131, 136, 8
+INSTALL_HINT = "pip install onednn-cpu-gomp"
+"""What brings the library, on Linux on x86-64."""
 PARTS_FLOP = 20e6
 """The work of a part of an image, at least: below it the ends of a part weigh too much."""
 MOST_PARTS = 8
@@ -140,14 +142,15 @@ class Library:
 @lru_cache(maxsize=1)
 def library() -> Library | None:
     """The library of the wheel onednn-cpu-gomp; None where it is not installed or does not load."""
-    path = _installed()
+    path = installed()
     try:
         return None if path is None else Library(path)
     except (OSError, AttributeError, FailedError):
         return None
 
 
-def _installed() -> Path | None:
+def installed() -> Path | None:
+    """Return the path of the shared library in the wheel; None where it is not installed."""
     from importlib.metadata import PackageNotFoundError, files
 
     try:

@@ -255,10 +255,10 @@ def test_parts_of_images_have_fast_primitives(batch: int, size: int, channels: i
 
 def test_without_the_wheel_there_is_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
     """Windows are multiplied instead."""
-    monkeypatch.setattr(onednn, "_installed", lambda: None)
+    monkeypatch.setattr(onednn, "installed", lambda: None)
 
     assert onednn.library.__wrapped__() is None
-    monkeypatch.setattr(onednn, "_installed", lambda: Path("/nonexistent/libdnnl.so.3"))
+    monkeypatch.setattr(onednn, "installed", lambda: Path("/nonexistent/libdnnl.so.3"))
     assert onednn.library.__wrapped__() is None
 
 
