@@ -1,0 +1,152 @@
+"""Faults that users met: for each, the tests or the measurement that would show it again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from shows import Demand, Figure, tests
+
+FRONTENDS = "tests/frontends"
+GRAPHDEF = f"{FRONTENDS}/tf_graphdef"
+TINYFLOW = f"{FRONTENDS}/tinyflow"
+
+
+def passing(*paths: str, only: str = "") -> Callable[[], Figure]:
+    """Return a measurement that runs tests; it is met when all of them pass."""
+    return lambda: tests(*paths, only=only)
+
+
+DEMANDS = [
+    Demand(
+        "1. casts that lose bits are kept",
+        passing(
+            "tests/ops/test_elementwise.py::test_simplified_casts_keep_every_bit",
+            "tests/ops/test_elementwise.py::test_only_exact_algebra",
+            "tests/values/test_dtype.py::test_lossless_conversions_keep_every_value",
+        ),
+    ),
+    Demand(
+        "2. 16-bit composites and gradients compute in float32 and round once",
+        passing("tests/ops/test_narrow.py", "tests/graph/test_narrow.py"),
+    ),
+    Demand(
+        "3. pow means C's pow, interpreted and compiled, for constants and tensors",
+        passing(
+            "tests/ops/test_elementwise.py::test_square_roots_by_power",
+            "tests/ops/test_special_functions.py::test_gamma_functions_at_extremes",
+            "tests/ops/test_special_functions.py::test_a_fused_product_and_sum_is_rounded_once",
+        ),
+    ),
+    Demand(
+        "5. signs of zero follow NumPy or are documented; TensorFlow's ArgMax and shifts",
+        passing(
+            "tests/test_every_dtype.py::test_zeros_of_both_signs",
+            f"{GRAPHDEF}/test_rows.py::test_places_of_nan",
+            f"{GRAPHDEF}/test_rows.py::test_shifts_out_of_range",
+        ),
+    ),
+    Demand(
+        "6. a SavedModel whose call assigns a variable keeps counting",
+        passing(
+            f"{GRAPHDEF}/test_saved_model.py::test_variables_keep_what_a_call_leaves_in_them",
+            f"{GRAPHDEF}/test_saved_model.py::test_compiled_programs_keep_state_and_share_it",
+        ),
+    ),
+    Demand(
+        "7. ApplyPasses alone gives kernels for composites; interpreted steps are counted",
+        passing("tests/passes/test_fusion.py", "tests/program/test_host_steps.py"),
+    ),
+    Demand(
+        "8. passes= and register_fusion",
+        passing("tests/passes/test_pipeline.py", "tests/passes/test_strategies.py"),
+    ),
+    Demand(
+        "13. misuses of every public function end in passkit's errors",
+        passing("tests/test_misuses.py"),
+    ),
+    Demand(
+        "14. graphs, entries, executables and states can be pickled and copied",
+        passing("tests/graph/test_copying.py"),
+    ),
+    Demand(
+        "15. the command line has no tracebacks; Ctrl-C ends with 130",
+        passing(
+            "tests/cli/test_cli.py",
+            only="cannot_be_written or full_disk or interruption or version",
+        ),
+    ),
+    Demand(
+        "16. standard streams may be missing or closed",
+        passing("tests/values/test_terminal.py"),
+    ),
+    Demand(
+        "17. tinyflow: placeholders without shapes",
+        passing(f"{TINYFLOW}/test_programs.py", f"{TINYFLOW}/test_classic.py"),
+    ),
+    Demand(
+        "18. tinyflow: losses, control flow, cells, layers, metrics, images",
+        passing(f"{TINYFLOW}/test_control.py", f"{TINYFLOW}/test_layers.py"),
+    ),
+    Demand(
+        "19. published SavedModels: cut graphs, Snappy, draws, unneeded placeholders",
+        passing(
+            f"{GRAPHDEF}/test_saved_model.py",
+            f"{GRAPHDEF}/test_snappy.py",
+            f"{GRAPHDEF}/test_bundle.py",
+        ),
+    ),
+    Demand(
+        "20. files that are no GraphDef are named",
+        passing(f"{GRAPHDEF}/test_foreign.py"),
+    ),
+    Demand(
+        "21. warm starts of networks with folded constants; checksums by a library",
+        passing(
+            "tests/program/test_plans.py::test_constants_that_were_folded_are_computed_again",
+            "tests/program/test_plans.py::test_constants_that_were_folded_twice",
+            f"{GRAPHDEF}/test_crc32c.py",
+        ),
+    ),
+    Demand(
+        "23. a refused saved program leaves no machine code",
+        passing("tests/program/test_saved.py"),
+    ),
+    Demand(
+        "24. the cache checks subfolders and files, and waits for no FIFO",
+        passing("tests/runtime/native/test_cache.py"),
+    ),
+    Demand(
+        "25. files that were tampered with",
+        passing(
+            "tests/program/test_saved.py",
+            "tests/runtime/test_state.py",
+            "tests/serial/test_json.py",
+            f"{GRAPHDEF}/test_bundle.py",
+        ),
+    ),
+    Demand(
+        "26. full or limited temporary folders; killed compilers leave nothing",
+        passing("tests/runtime/native/test_scratch.py"),
+    ),
+    Demand(
+        "28. the text of a concat does not grow with its inputs",
+        passing("tests/ops/test_concat_kernel.py"),
+    ),
+    Demand(
+        "30. README and its chart",
+        passing("tests/test_readme.py", "tests/benchmarks/test_speed_chart.py"),
+    ),
+    Demand(
+        "31. the command line shows and explains",
+        passing("tests/cli/test_show.py", "tests/cli/test_cli.py"),
+    ),
+    Demand(
+        "33. the site has every page and link",
+        passing("tests/test_site.py"),
+    ),
+    Demand(
+        "34. metadata of the wheel",
+        passing("tests/test_packaging.py"),
+    ),
+]
+"""The numbers are those of the list of faults that the first users wrote."""
