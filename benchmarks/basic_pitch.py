@@ -5,6 +5,11 @@
 Without the folder of its model, its wheel is fetched: ``pip download --no-deps basic-pitch``.
 What TensorFlow computes is kept beside this, every eighth frame of it; ``--write`` writes it anew
 with the TensorFlow of the Python it runs in.
+
+The network takes the logarithm of a spectrogram whose bands are mostly silent, which enlarges the
+errors of the sums behind it. So the report compares each output with the graph in float64: the
+error of the compiled program may be at most twice the interpreter's, and no larger than
+TensorFlow's, which is in turn most of what lies between TensorFlow's output and ours.
 """
 
 from __future__ import annotations
@@ -26,8 +31,8 @@ sys.path.insert(0, str(ROOT))
 KEPT = ROOT / "benchmarks" / "results" / "basic_pitch.npz"
 INSIDE = "basic_pitch/saved_models/icassp_2022/nmp"
 EVERY = 8
-TOLERANCE = 1e-4
-"""Of the largest value."""
+TOLERANCE = 3e-3
+"""Of the largest value: how far TensorFlow's output may be from ours. Its own error is 0.0017."""
 
 
 def audio() -> Any:
@@ -66,6 +71,7 @@ def compare(model: Path) -> dict[str, Any]:
     """Error and times of the model, loaded, compiled and run."""
     import passkit as pk
     from passkit.frontends import tf_graphdef
+    from tests.widened import FLOOR, allowed, in_float64, ulps
 
     begun = time.perf_counter()
     graph = tf_graphdef.load(model)
@@ -79,14 +85,23 @@ def compare(model: Path) -> dict[str, Any]:
         start = time.perf_counter()
         exe(feeds)
         times.append(time.perf_counter() - start)
-    errors = {}
+    names = [e.name for e in graph.outputs]
+    interpreted = dict(zip(names, pk.interpret(graph, feeds), strict=True))
+    exact = dict(zip(names, in_float64(graph, feeds), strict=True))
+    errors, accuracy, good = {}, {}, True
     for name, wanted in np.load(KEPT).items():
         got = found[name][:, ::EVERY]
         assert got.shape == wanted.shape
         errors[name] = float(np.abs(got - wanted).max() / np.abs(wanted).max())
+        ours, meaning = ulps(found[name], exact[name]), ulps(interpreted[name], exact[name])
+        theirs = ulps(wanted, exact[name][:, ::EVERY])
+        accuracy[name] = {"compiled": ours, "interpreted": meaning, "TensorFlow": theirs}
+        good &= errors[name] <= TOLERANCE and ours <= allowed(meaning)
+        good &= ulps(got, exact[name][:, ::EVERY]) <= max(FLOOR, theirs)
     return {
         "errors": errors,
-        "good": max(errors.values()) <= TOLERANCE,
+        "ulps_from_float64": accuracy,
+        "good": bool(good),
         "load_seconds": loaded - begun,
         "compile_seconds": compiled - loaded,
         "call_seconds": float(np.median(times)),

@@ -12,6 +12,7 @@ from passkit.frontends import tf_graphdef
 from passkit.values.size import Size
 from tests.frontends.tf_graphdef.reference.case import NETWORKS, Stored, stored
 from tests.together import compiled
+from tests.widened import allowed, in_float64, ulps
 
 Array = np.ndarray[Any, Any]
 
@@ -40,6 +41,15 @@ def error(got: Array, want: Array) -> float:
     return float(np.abs(got - want).max() / np.abs(want).max())
 
 
+def check_accuracy(case: Stored, graph: pk.Graph, outputs: list[Array]) -> None:
+    """Compare the errors of compiled and interpreted outputs against float64."""
+    feeds = dict(case.inputs)
+    every = zip(outputs, pk.interpret(graph, feeds), in_float64(graph, feeds), strict=True)
+    for got, meaning, exact in every:
+        if exact.dtype == np.float64:
+            assert ulps(got, exact) <= allowed(ulps(meaning, exact)), case.name
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_interpreted(name: str) -> None:
     """Every output is TensorFlow's, and the batch is of any size."""
@@ -59,13 +69,18 @@ def test_interpreted(name: str) -> None:
 def test_compiled(part: int, request: pytest.FixtureRequest) -> None:
     """So do the kernels; and the first example alone gives its own row of every result.
 
+    Their error against float64 is at most twice the interpreter's, or that of a few roundings.
+
     Every second network is compiled, or with --every-dtype each.
     """
     every = request.config.getoption("--every-dtype")
     cases = [of(name) for name in NAMES[part :: PARTS if every else 2 * PARTS]]
-    for case, exe in zip(cases, compiled([loaded(c) for c in cases]), strict=True):
-        for got, want in zip(exe(dict(case.inputs)), case.outputs.values(), strict=True):
+    graphs = [loaded(c) for c in cases]
+    for case, graph, exe in zip(cases, graphs, compiled(graphs), strict=True):
+        outputs = exe(dict(case.inputs))
+        for got, want in zip(outputs, case.outputs.values(), strict=True):
             assert error(got, want) <= TOLERANCE, case.name
+        check_accuracy(case, graph, outputs)
         alone = exe({k: v[:1] for k, v in case.inputs.items()})
         for got, want in zip(alone, case.outputs.values(), strict=True):
             assert np.abs(got[0] - want[0]).max() <= TOLERANCE * np.abs(want).max(), case.name
@@ -76,5 +91,6 @@ def test_a_wrong_network_is_found() -> None:
     want = np.array([1.0, -2.0], np.float32)
 
     assert error(want + np.float32(1e-3), want) > TOLERANCE
+    assert ulps(want + np.float32(3e-6), want.astype(np.float64)) > allowed(4.0)
     assert error(np.array([1, 2]), np.array([1, 3])) == np.inf
     assert len(NAMES) >= 25

@@ -161,6 +161,89 @@ def test_small_ones_are_computed_directly(
     assert len(used) >= 5 and None not in used
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_windows_are_multiplied_in_tiles_of_results(
+    monkeypatch: pytest.MonkeyPatch, dtype: str
+) -> None:
+    """Tiles end within a row of results; taps are gathered one by one, or in runs."""
+    monkeypatch.setattr(convolution, "few", lambda c, itemsize: None)
+    monkeypatch.setattr(convolution, "primitives", lambda c: None)
+    monkeypatch.setattr(convolution, "PATCH_NBYTES", 2000)
+    groups = ((2, 9, 8, 4), (3, 3, 2, 6), {"groups": 2, "strides": (1, 2), "padding": "SAME"})
+    for size, window, params in (*SMALL, groups):
+        x, f = drawn(*size).astype(dtype), drawn(*window).astype(dtype)
+        (found,) = pk.compile(pk.ops.convolution(pk.var("x", size, dtype), f, **params))(x=x)
+        wanted = windowed.convolution(x, f, **params)
+
+        assert found.dtype == dtype
+        assert np.abs(found - wanted).max() <= 1e-5 * np.abs(wanted).max(), (size, window)
+
+
+SIGNALS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
+    ((2, 300, 1), (67, 1, 5), {"strides": 8}),
+    ((2, 300, 1), (70, 1, 1), {"padding": ((5, 69),)}),
+    ((1, 1, 200, 1), (1, 64, 1, 3), {"strides": (1, 4), "padding": "SAME"}),
+    ((3, 200, 3, 1), (64, 1, 1, 2), {"strides": (4, 2)}),
+    ((1, 300, 1), (64, 1, 1), {"strides": 2, "dilations": 3}),
+]
+
+
+@pytest.mark.parametrize("size, window, params", SIGNALS)
+def test_filters_of_signals_round_once(
+    size: tuple[int, ...], window: tuple[int, ...], params: dict[str, Any]
+) -> None:
+    """Long windows over one channel whose sums cancel: the result is exact to its own last bit."""
+    x, f = 1 + drawn(*size) * np.float32(1e-4), drawn(*window)
+    f -= f.mean(axis=tuple(range(f.ndim - 1)))
+    exact = windowed.convolution(x.astype(np.float64), f.astype(np.float64), **params)
+    variables = pk.var("x", size), pk.var("f", window)
+
+    (found,) = pk.compile(pk.ops.convolution(*variables, **params))(x=x, f=f)
+    (fixed,) = pk.compile(pk.ops.convolution(variables[0], f, **params))(x=x)
+
+    assert np.all(np.abs(found - exact) <= np.spacing(np.abs(found)))
+    np.testing.assert_array_equal(fixed, found)
+
+
+def test_bits_of_signals_do_not_depend_on_threads() -> None:
+    """Tiles are cut by shape, for one filter and for several."""
+    x = drawn(1, 40000, 1)
+    several = [compiled(x, drawn(128, 1, n), strides=2) for n in (1, 6)]
+    bits = []
+    for count in (1, 2, 4):
+        with team_of(count):
+            bits.append([exe(x=x)[0].tobytes() for exe in several])
+
+    assert bits[0] == bits[1] == bits[2]
+
+
+def test_what_filters_a_signal() -> None:
+    """A long window along one axis of one channel, unless it costs too much for each sample."""
+    line: dict[str, Any] = {"size": (1, 1, 4000), "channels": 1, "filters": 36}
+    line |= {"window": (1, 1, 256), "result": (1, 1, 469), "stride": (1, 1, 8)}
+
+    assert convolution.filters_signals(geometry(**line))
+    assert convolution.filters_signals(geometry(**line | {"window": (1, 1, 64)}))
+    assert not convolution.filters_signals(geometry(**line | {"window": (1, 1, 63)}))
+    assert not convolution.filters_signals(geometry(**line | {"window": (1, 8, 32)}))
+    assert not convolution.filters_signals(geometry(**line | {"channels": 2}))
+    assert not convolution.filters_signals(geometry(**line | {"filters": 300}))
+    assert convolution.filters_signals(geometry(**line | {"filters": 300, "stride": (1, 1, 16)}))
+
+
+def test_axes_of_length_1_come_first() -> None:
+    """Axes without windows or padding move to the front, with all that belongs to them."""
+    line: dict[str, Any] = {"size": (1, 40, 1), "window": (1, 5, 1), "result": (1, 12, 1)}
+    line |= {"stride": (1, 3, 2), "before": (0, 1, 0), "dilation": (1, 2, 1)}
+
+    found = convolution.lined_up(geometry(**line))
+
+    assert (found.size, found.window, found.result) == ((1, 1, 40), (1, 1, 5), (1, 1, 12))
+    assert (found.stride, found.before, found.dilation) == ((1, 2, 3), (0, 0, 1), (1, 1, 2))
+    padded = geometry(**line | {"before": (0, 1, 1), "result": (1, 12, 2)})
+    assert convolution.lined_up(padded) == padded
+
+
 def test_what_is_small_enough() -> None:
     """Few filters and little work around which a library does too much; not the rest."""
     small = convolution.few(geometry(batch=3), 4)

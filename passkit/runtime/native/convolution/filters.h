@@ -40,7 +40,8 @@ static void products_by_windows(const Shape &s, const int64_t *part, void *const
       const int64_t first = part[FIRST_LINE] + done;
       const int64_t rows = part[LINES] - done < height ? part[LINES] - done : height;
       for (int64_t r = 0; r < rows; r++)
-        gather(s, (const float *)buf[2] + i * image, first + r, 0, patches + r * across * m);
+        gather(s, (const float *)buf[2] + i * image, first + r, 0, across, 0,
+               patches + r * across * m);
       add_product(buf[1], wide, m, n, rows * across, patches,
                   (const float *)buf[3] + (i * lines + first) * across * n, beta, to);
     }

@@ -24,14 +24,21 @@ extern "C" void convolve(void *const *buf, const int64_t *size, int64_t begin, i
       const int64_t *part = table + FIRST + tile % table[PARTS] * PART;
       const int64_t image = tile / table[PARTS];
       if (by_library(s, part, image, buf, scratch)) continue;
-      for (int64_t r = 0; r < part[ROWS]; r++)
-        windows(s, size, buf, image, part[FIRST_ROW] + r, 1, scratch);
+      const int64_t first = part[FIRST_ROW] * s.result[2], count = part[ROWS] * s.result[2];
+      for (int64_t done = 0; done < count; done += height)
+        windows(s, size, buf, image, first + done, count - done < height ? count - done : height,
+                scratch);
+    } else if (size[0] == WIDEN) {
+      widen(s, buf);
+    } else if (size[0] == WINDOWS || size[0] == SIGNALS) {
+      const int64_t results = lines * s.result[2], blocks = (results + height - 1) / height;
+      const int64_t first = tile % blocks * height;
+      const int64_t count = results - first < height ? results - first : height;
+      (size[0] == SIGNALS ? signals : windows)(s, size, buf, tile / blocks, first, count, scratch);
     } else {
       const int64_t blocks = (lines + height - 1) / height, first = tile % blocks * height;
       const int64_t rows = lines - first < height ? lines - first : height;
-      if (size[0] == WINDOWS)
-        windows(s, size, buf, tile / blocks, first, rows, scratch);
-      else if (size[1] == 4)
+      if (size[1] == 4)
         channels<float>(s, buf, tile / blocks, first, rows, size[0] == CHANNELS_STREAMED);
       else
         channels<double>(s, buf, tile / blocks, first, rows, size[0] == CHANNELS_STREAMED);

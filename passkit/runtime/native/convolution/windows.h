@@ -29,50 +29,127 @@ static void product(void *gemm, bool wide, int64_t m, int64_t n, int64_t k, cons
   }
 }
 
-// The windows of one row of results, one below the other; those of one group of channels.
-template <class T>
-static void gather(const Shape &s, const T *image, int64_t row, int64_t group, T *to) {
-  const int64_t own = s.channels / s.groups;
-  const int64_t z = row / s.result[1] * s.stride[0] - s.before[0];
-  const int64_t y = row % s.result[1] * s.stride[1] - s.before[1];
-  for (int64_t i = 0; i < s.result[2]; i++)
-    for (int64_t a = 0; a < s.window[0]; a++)
-      for (int64_t b = 0; b < s.window[1]; b++)
-        for (int64_t c = 0; c < s.window[2]; c++, to += own) {
-          const int64_t d = z + a * s.dilation[0], h = y + b * s.dilation[1];
-          const int64_t w = i * s.stride[2] - s.before[2] + c * s.dilation[2];
-          const bool inside = d >= 0 && d < s.size[0] && h >= 0 && h < s.size[1] && w >= 0 &&
-                              w < s.size[2];
-          if (inside)
-            memcpy(to, image + ((d * s.size[1] + h) * s.size[2] + w) * s.channels + group * own,
-                   own * sizeof(T));
-          else
-            memset(to, 0, own * sizeof(T));
-        }
+template <class T, class P> static inline P *copy(const T *from, int64_t n, P *to) {
+  for (int64_t k = 0; k < n; k++) to[k] = from[k];
+  return to + n;
 }
 
-// Rows of one image as products of their windows with the filter.
+template <class T> static inline T *zeros(int64_t n, T *to) {
+  for (int64_t k = 0; k < n; k++) to[k] = 0;
+  return to + n;
+}
+
+// The windows of results first to last of a row, one below the other; those of one group of
+// channels. Taps that follow one another in memory are copied together; P is T, or wider.
+template <class T, class P>
+static void gather(const Shape &s, const T *image, int64_t row, int64_t first, int64_t last,
+                   int64_t group, P *to) {
+  const int64_t own = s.channels / s.groups, taps = s.window[2];
+  const int64_t z = row / s.result[1] * s.stride[0] - s.before[0];
+  const int64_t y = row % s.result[1] * s.stride[1] - s.before[1];
+  const bool adjacent = s.groups == 1 && s.dilation[2] == 1;
+  for (int64_t i = first; i < last; i++)
+    for (int64_t a = 0; a < s.window[0]; a++)
+      for (int64_t b = 0; b < s.window[1]; b++) {
+        const int64_t d = z + a * s.dilation[0], h = y + b * s.dilation[1];
+        if (d < 0 || d >= s.size[0] || h < 0 || h >= s.size[1]) {
+          to = zeros(taps * own, to);
+          continue;
+        }
+        const T *line = image + (d * s.size[1] + h) * s.size[2] * s.channels + group * own;
+        const int64_t left = i * s.stride[2] - s.before[2];
+        if (adjacent) {
+          const int64_t from = left < 0 ? (-left < taps ? -left : taps) : 0;
+          const int64_t inside = s.size[2] - left < taps ? s.size[2] - left : taps;
+          const int64_t end = inside > from ? inside : from;
+          to = zeros(from * own, to);
+          to = copy(line + (left + from) * own, (end - from) * own, to);
+          to = zeros((taps - end) * own, to);
+          continue;
+        }
+        for (int64_t c = 0; c < taps; c++) {
+          const int64_t w = left + c * s.dilation[2];
+          const bool inside = w >= 0 && w < s.size[2];
+          to = inside ? copy(line + w * s.channels, own, to) : zeros(own, to);
+        }
+      }
+}
+
+// The windows of results first to first + count of an image, in the order of memory.
+template <class T, class P>
+static void gather_results(const Shape &s, const T *image, int64_t first, int64_t count,
+                           int64_t group, int64_t length, P *to) {
+  const int64_t across = s.result[2];
+  for (int64_t done = 0; done < count;) {
+    const int64_t row = (first + done) / across, i = first + done - row * across;
+    const int64_t n = across - i < count - done ? across - i : count - done;
+    gather(s, image, row, i, i + n, group, to + done * length);
+    done += n;
+  }
+}
+
+// These results as products of their windows with the filter.
 template <class T, class A, class B>
 static void windows_of(const Shape &s, void *const *buf, bool wide, int64_t image, int64_t first,
-                       int64_t rows, unsigned char *scratch) {
-  const int64_t lines = s.result[0] * s.result[1];
+                       int64_t count, unsigned char *scratch) {
+  const int64_t pixels = s.result[0] * s.result[1] * s.result[2];
   const int64_t own = s.channels / s.groups, each = s.filters / s.groups;
   const int64_t length = s.window[0] * s.window[1] * s.window[2] * own;
   const T *x = (const T *)buf[2] + image * s.size[0] * s.size[1] * s.size[2] * s.channels;
-  T *y = (T *)buf[5] + (image * lines + first) * s.result[2] * s.filters;
-  T *patches = (T *)scratch;
+  T *y = (T *)buf[5] + (image * pixels + first) * s.filters, *patches = (T *)scratch;
   for (int64_t g = 0; g < s.groups; g++) {
-    for (int64_t r = 0; r < rows; r++)
-      gather(s, x, first + r, g, patches + r * s.result[2] * length);
-    product<T, A, B>(buf[1], wide, rows * s.result[2], each, length, patches, length,
+    gather_results(s, x, first, count, g, length, patches);
+    product<T, A, B>(buf[1], wide, count, each, length, patches, length,
                      (const T *)buf[3] + g * each, s.filters, y + g * each, s.filters);
   }
 }
 
 static void windows(const Shape &s, const int64_t *size, void *const *buf, int64_t image,
-                    int64_t first, int64_t rows, unsigned char *scratch) {
+                    int64_t first, int64_t count, unsigned char *scratch) {
   if (size[1] == 4)
-    windows_of<float, Gemm32, Gemm64>(s, buf, size[2] != 0, image, first, rows, scratch);
+    windows_of<float, Gemm32, Gemm64>(s, buf, size[2] != 0, image, first, count, scratch);
   else
-    windows_of<double, Gemm32d, Gemm64d>(s, buf, size[2] != 0, image, first, rows, scratch);
+    windows_of<double, Gemm32d, Gemm64d>(s, buf, size[2] != 0, image, first, count, scratch);
+}
+
+// The sum of n products, by lanes.
+static double dot(const double *a, const double *b, int64_t n) {
+  typedef Vector<double> L;
+  typedef L::type V;
+  enum { SUMS = 4 };
+  V sums[SUMS] = {};
+  double total = 0;
+  int64_t k = 0;
+  for (; k + SUMS * L::COUNT <= n; k += SUMS * L::COUNT)
+    for (int v = 0; v < SUMS; v++)
+      sums[v] += *(const V *)(a + k + v * L::COUNT) * *(const V *)(b + k + v * L::COUNT);
+  for (; k < n; k++) total += a[k] * b[k];
+  const V sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  for (int i = 0; i < L::COUNT; i++) total += sum[i];
+  return total;
+}
+
+// The same for floats of one channel, in doubles that are rounded once. The filter is in doubles.
+static void signals(const Shape &s, const int64_t *size, void *const *buf, int64_t image,
+                    int64_t first, int64_t count, unsigned char *scratch) {
+  const int64_t pixels = s.result[0] * s.result[1] * s.result[2];
+  const int64_t taps = s.window[0] * s.window[1] * s.window[2];
+  const float *x = (const float *)buf[2] + image * s.size[0] * s.size[1] * s.size[2];
+  const double *filter = (const double *)buf[4];
+  float *y = (float *)buf[5] + (image * pixels + first) * s.filters;
+  double *patches = (double *)scratch, *sums = patches + count * taps;
+  gather_results(s, x, first, count, 0, taps, patches);
+  if (s.filters == 1) {
+    for (int64_t i = 0; i < count; i++) y[i] = (float)dot(patches + i * taps, filter, taps);
+    return;
+  }
+  product<double, Gemm32d, Gemm64d>(buf[1], size[2] != 0, count, s.filters, taps, patches, taps,
+                                    filter, s.filters, sums, s.filters);
+  for (int64_t i = 0; i < count * s.filters; i++) y[i] = (float)sums[i];
+}
+
+// The filter of signals in doubles.
+static void widen(const Shape &s, void *const *buf) {
+  copy((const float *)buf[3], s.window[0] * s.window[1] * s.window[2] * s.filters,
+       (double *)buf[4]);
 }
