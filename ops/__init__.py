@@ -15,7 +15,10 @@ from passkit.ops.slicing import split
 
 # By the name that they are registered under, also where a checkout's root finds `ops` by itself.
 HOME = "passkit.ops"
-register_later(*(f"{HOME}.{m.name}" for m in iter_modules(__path__)))
+MODULES = [m.name for m in iter_modules(__path__)]
+LAST = ("parameters",)
+"""Modules that say something of all operators, so that those must be registered before."""
+register_later(*(f"{HOME}.{m}" for m in (*(m for m in MODULES if m not in LAST), *LAST)))
 
 FUNCTIONS = {
     **dict.fromkeys(["unstack", "array_split", "broadcast_arrays", "meshgrid"], "shaping"),

@@ -68,7 +68,12 @@ def elementwise(
     arity = code.__code__.co_argcount
     made = code if least is None else computed_in(least, code)
     op = register_op(name, num_inputs=arity, params=params, doc=doc).include("elementwise")
-    op.set_attr("FCodeGen", lambda node, *x: made(*x, **node.params))
+
+    def rule(node: Node, *x: Expr) -> Expr:
+        return made(*x, **node.params)
+
+    rule.__wrapped__ = code  # type: ignore[attr-defined]  # its names are those of the inputs
+    op.set_attr("FCodeGen", rule)
     op.set_attr(
         "FInferType", infer_type or takes(kinds, bool_ if truth or name in TRUTHS else None)
     )

@@ -59,7 +59,7 @@ def told(op: Op) -> dict[str, Any]:
         "call": shown.call,
         "runs": {dtype: str(way) for dtype, way in shown.ways.items()},
         "gradient": shown.gradient or "no float input",
-        "example": exhibit.example_text(op),
+        "example": exhibit.shown_text(op),
         "kernels": exhibit.kernels(op),
     }
 

@@ -352,6 +352,7 @@ def _constant_shape(node: Node) -> Shape:
 CONSTANT = register_op(
     "constant", num_inputs=0, params={"value": REQUIRED}, doc="A fixed array, in `value`."
 )
+CONSTANT.set_attr("TParameters", {"value": ("np.ndarray[Any, Any]", "the array, which is frozen")})
 CONSTANT.set_attr("FInferShape", _constant_shape)
 CONSTANT.set_attr("FInferType", lambda node: dtype_of(node.params["value"].dtype))
 CONSTANT.set_attr("FCompute", lambda node: node.params["value"])

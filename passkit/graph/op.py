@@ -17,10 +17,11 @@ from passkit.values.lazy import Lazy
 from passkit.values.named import ask_hooks
 
 if TYPE_CHECKING:
-    from passkit.graph import call
+    from passkit.graph import call, describe
     from passkit.graph.node import Node
 else:
     call = Lazy("passkit.graph.call")
+    describe = Lazy("passkit.graph.describe")
 
 
 class OpPattern(IntEnum):
@@ -66,6 +67,7 @@ FKernel = declare("FKernel", _function, "(node, dialect) -> OwnKernel, or None: 
 FListInputNames = declare("FListInputNames", _function, "(node) -> names of the inputs")
 FOperator = declare("FOperator", _function, "(*sides) -> Entry: its Python operator, if not plain")
 FSchedule = declare("FSchedule", _function, "(node, split, shapes) -> Split, WHOLE or Reject each")
+TCounterparts = declare("TCounterparts", Mapping, "{system: what it calls this operator}")
 TOpPattern = declare("TOpPattern", OpPattern, "an OpPattern")
 TOpCost = declare("TOpCost", str, "'light' or 'expensive'")
 TOperator = declare("TOperator", str, "the Python operator or protocol this op implements")
@@ -73,11 +75,25 @@ TLibraryCall = declare("TLibraryCall", str, "the library routine that runs it")
 THostLibrary = declare(
     "THostLibrary", str, "the library called from Python that runs it by design: 'numpy', 'lapack'"
 )
+TParameters = declare("TParameters", Mapping, "{parameter: (its type, its meaning)}")
 TStateful = declare("TStateful", bool, "True: reads or writes state, never moved or merged")
 TZeroPreserving = declare("TZeroPreserving", bool, "True: f(0) is 0")
 
 REQUIRED = object()
 """The default of a parameter that a call must give."""
+
+
+class _Derived:
+    """An attribute that instances compute when they are asked, and that the class has otherwise.
+
+    ``help(softmax)`` is to describe the operator, and ``help(Op)`` the class.
+    """
+
+    def __init__(self, compute: Callable[[Op], Any], of_class: Any = None) -> None:
+        self.compute, self.of_class = compute, of_class
+
+    def __get__(self, op: Op | None, owner: type) -> Any:
+        return self.of_class if op is None else self.compute(op)
 
 
 class Op:
@@ -89,7 +105,9 @@ class Op:
     (True, 'light')
     """
 
-    __slots__ = ("doc", "groups", "name", "num_inputs", "num_outputs", "params", "place")
+    # A __module__ of an instance's own lies in a dictionary, so that there are no slots.
+
+    __signature__ = _Derived(lambda op: describe.signature(op))
 
     def __init__(
         self,
@@ -103,6 +121,8 @@ class Op:
         self.name, self.num_inputs, self.num_outputs = name, num_inputs, num_outputs
         self.params, self.doc, self.place = dict(params), doc, place
         self.groups: list[str] = []
+        self.__name__ = self.__qualname__ = name
+        self.__module__ = "passkit.ops"  # where any operator is found by its name
 
     def __call__(
         self, *inputs: Any, name: str = "", control: Sequence[Node] = (), **params: Any
@@ -166,6 +186,9 @@ class Op:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return get_op, (self.name,)
+
+
+setattr(Op, "__doc__", _Derived(lambda op: describe.documentation(op), Op.__doc__))  # noqa: B010
 
 
 class OpGroup:

@@ -14,15 +14,17 @@ from attrs import frozen
 
 from passkit.errors import DTypeError, PasskitError, RegistryError
 from passkit.graph.adjoint import gradients
-from passkit.graph.graph import Annotation, Graph
-from passkit.graph.node import Entry, var
-from passkit.graph.op import (
-    REQUIRED,
-    FExample,
-    FGradient,
-    FListInputNames,
-    Op,
+from passkit.graph.describe import (
+    DTYPES,
+    Call,
+    call_text,
+    example,
+    example_calls,
+    input_names,
 )
+from passkit.graph.graph import Annotation, Graph
+from passkit.graph.node import Entry
+from passkit.graph.op import FGradient, Op
 from passkit.plan.kernel import RTC
 from passkit.plan.target import target_of
 from passkit.program.planning import planned
@@ -30,12 +32,7 @@ from passkit.runtime.assemble import Input, assemble
 from passkit.runtime.program import Launch, Library, Python
 from passkit.runtime.state import State
 from passkit.serial.text import type_text
-from passkit.values.dtype import DType, dtype_of
-
-DTYPES = (
-    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-    *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
-)
+from passkit.values.dtype import dtype_of
 
 
 class Way(StrEnum):
@@ -62,60 +59,14 @@ def exhibit(op: Op) -> Exhibit:
 
     Raises: RegistryError when its example fits no dtype.
     """
-    calls = {d: call for d in DTYPES if (call := example(op, dtype_of(d))) is not None}
-    made = {d: call for d, call in calls.items() if _has(call, d)}
-    if not made:
+    calls = {dtype: call.results for dtype, call in example_calls(op).items()}
+    if not calls:
         raise RegistryError(
             f"no example of {op.name} fits any dtype; set FExample on it, or a row in "
             f"ops/examples.py"
         )
-    ways = {d: way(entries) for d, entries in made.items()}
-    return Exhibit(op, signature(op), ways, gradient(op, made))
-
-
-def _has(results: Sequence[Entry], dtype: str) -> bool:
-    """Whether a call takes or gives values of ``dtype``."""
-    entries = (*results, *results[0].node.inputs)
-    return any(e.dtype is not None and e.dtype.name == dtype for e in entries)
-
-
-def example(op: Op, dtype: DType) -> tuple[Entry, ...] | None:
-    """The results of the operator's example call; None where it does not take ``dtype``.
-
-    Raises: RegistryError when the call fails for another reason.
-    """
-    maker = FExample.get(op.name)
-    try:
-        inputs, params = maker(dtype) if maker is not None else _plain_call(op, dtype)
-        out = op(*inputs, **params)
-    except DTypeError:
-        return None
-    except PasskitError as error:
-        raise RegistryError(f"the example of {op.name} fails: {error}; see FExample") from None
-    return tuple(out) if isinstance(out, (tuple, list)) else (out,)
-
-
-def _plain_call(op: Op, dtype: DType) -> tuple[list[Entry], dict[str, Any]]:
-    """Variables of one dtype and shape, and the parameters' defaults."""
-    count = len(input_names(op))
-    return [var(f"x{k}", (4, 6), dtype) for k in range(count)], {}
-
-
-def input_names(op: Op) -> list[str]:
-    """What the inputs are called; those of an operator of any number by a star."""
-    lister = FListInputNames.get(op.name)
-    if lister is not None:
-        return list(lister(op.params))
-    if op.num_inputs in (-1, None):
-        return ["*x"]
-    assert op.num_inputs is not None
-    return list("xyzuvw"[: op.num_inputs])
-
-
-def signature(op: Op) -> str:
-    """A call as the documentation writes it: inputs, then parameters with their defaults."""
-    params = [k if v is REQUIRED else f"{k}={v!r}" for k, v in op.params.items()]
-    return f"{op.name}({', '.join([*input_names(op), *params])})"
+    ways = {dtype: way(results) for dtype, results in calls.items()}
+    return Exhibit(op, call_text(op), ways, gradient(op, calls))
 
 
 def way(results: Sequence[Entry]) -> Way:
@@ -131,24 +82,24 @@ def way(results: Sequence[Entry]) -> Way:
     return Way.FUSED if len(launches) <= 1 else Way.KERNEL
 
 
-def shown_example(op: Op) -> tuple[Entry, ...] | None:
+def shown_example(op: Op) -> Call | None:
     """Return the example call in float32, or else in the first dtype that the operator takes."""
     for dtype in sorted(DTYPES, key=lambda d: d != "float32"):
-        results = example(op, dtype_of(dtype))
-        if results is not None and _has(results, dtype):
-            return results
+        call = example(op, dtype_of(dtype))
+        if call is not None and call.has(dtype):
+            return call
     return None
 
 
-def example_text(op: Op) -> str:
+def shown_text(op: Op) -> str:
     """Return the call whose kernels are shown, with the type and shape of each input.
 
     For example ``softmax(x: f32[4, 6], axis=-1)``.
     """
-    results = shown_example(op)
-    if results is None:
+    call = shown_example(op)
+    if call is None:
         return op.name
-    node = results[0].node
+    node = call.results[0].node
     names = input_names(op)
     if names == ["*x"]:
         names = [f"x{k}" for k in range(len(node.inputs))]
@@ -162,10 +113,10 @@ def example_text(op: Op) -> str:
 
 def kernels(op: Op) -> list[str]:
     """Return the texts of the kernels of `shown_example`, each once."""
-    results = shown_example(op)
-    if results is None:
+    call = shown_example(op)
+    if call is None:
         return []
-    graph = planned(Graph(results), "CodeGen", target="cpu")
+    graph = planned(Graph(call.results), "CodeGen", target="cpu")
     by_node = graph.attrs["kernel"]
     return list({k.name: k.source for n in graph.nodes if (k := by_node.get(n))}.values())
 

@@ -14,6 +14,7 @@ import pytest
 import passkit as pk
 from passkit.cli import page
 from passkit.errors import RegistryError
+from passkit.graph import describe
 from passkit.graph.node import Entry
 from passkit.graph.op import FExample, Op, get_op
 from passkit.reporting import exhibit
@@ -51,7 +52,7 @@ def row(name: str, inputs: Sequence[str], params: Mapping[str, Any]) -> str:
 def fits(op: Op) -> bool:
     """Whether an operator has an example, or variables of one dtype are one, as in its specimen."""
     try:
-        shown = any(exhibit.example(op, dtype_of(d)) is not None for d in exhibit.DTYPES)
+        shown = any(describe.example(op, dtype_of(d)) is not None for d in describe.DTYPES)
     except RegistryError:
         return False
     if op.name in FExample.rows or op.name not in SPECIMENS:
@@ -137,7 +138,7 @@ IN_NUMPY = {
 }
 """Operators of which NumPy may run some dtypes, and why no kernel does."""
 
-REAL = [d for d in exhibit.DTYPES if not d.startswith("complex")]
+REAL = [d for d in describe.DTYPES if not d.startswith("complex")]
 
 
 def test_kernels_run_what_they_can(library: dict[str, Exhibit]) -> None:
@@ -165,7 +166,7 @@ def test_ways_are_told_apart() -> None:
 
     assert ways == {"add": Way.FUSED, "matmul": Way.LIBRARY, "test_exhibit_numpy": Way.NUMPY,
                     "gru_cell": Way.LIBRARY}
-    assert exhibit.signature(get_op("softmax")) == "softmax(x, axis=-1)"
+    assert describe.call_text(get_op("softmax")) == "softmax(x, axis=-1)"
     assert exhibit.exhibit(get_op("add")).gradient in ("rule", "derived")
 
 

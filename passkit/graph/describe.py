@@ -1,0 +1,328 @@
+"""Descriptions of operators for ``help``, ``inspect.signature``, stubs and reference pages.
+
+Everything here is derived from the registry: input names from FListInputNames, parameters from
+`register_op` and TParameters, dtypes and shapes from the call that FExample gives. Nothing of this
+is needed to build or compile a graph, so `Op` imports this module when somebody asks for help.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from inspect import Parameter, Signature
+from inspect import signature as inspect_signature
+from itertools import product
+from keyword import iskeyword
+from typing import Any
+
+from attrs import frozen
+
+from passkit.errors import DTypeError, PasskitError, RegistryError
+from passkit.graph.node import Entry, var
+from passkit.graph.op import (
+    REQUIRED,
+    FCodeGen,
+    FCompute,
+    FExample,
+    FExpand,
+    FListInputNames,
+    Op,
+    OpPattern,
+    TCounterparts,
+    TParameters,
+    get_op,
+    list_ops,
+    load_operators,
+)
+from passkit.values.dtype import DType, dtype_of
+
+FAMILIES = {
+    "bool": ("bool",),
+    "signed integers": ("int8", "int16", "int32", "int64"),
+    "unsigned integers": ("uint8", "uint16", "uint32", "uint64"),
+    "floats": ("float16", "bfloat16", "float32", "float64"),
+    "complex": ("complex64", "complex128"),
+}
+"""All dtypes, by what documentation calls them together."""
+DTYPES = tuple(dtype for family in FAMILIES.values() for dtype in family)
+
+
+class Code(str):
+    """A string that `repr` shows without quotes, as signatures are to show types and defaults."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+NEW_VARIABLE = Code("<new variable>")
+"""The default of an input: a call without it makes a variable called ``<node>_<input>``."""
+OPERAND, ENTRY, NODES = Code("Operand"), Code("Entry"), Code("Sequence[Node]")
+
+
+@frozen
+class Call:
+    """An example call of an operator: what it is given, and its results."""
+
+    inputs: Sequence[Entry]
+    params: Mapping[str, Any]
+    results: tuple[Entry, ...]
+
+    def has(self, dtype: str) -> bool:
+        """Whether the call takes or gives values of ``dtype``."""
+        entries = (*self.results, *self.results[0].node.inputs)
+        return any(e.dtype is not None and e.dtype.name == dtype for e in entries)
+
+
+def input_names(op: Op) -> list[str]:
+    """The names of the inputs, the most that any setting of the flags gives.
+
+    An operator of any number of inputs that does not name them has ``["*x"]``.
+    """
+    lister = FListInputNames.get(op.name)
+    if lister is not None:
+        flags = [k for k, default in op.params.items() if isinstance(default, bool)]
+        settings = [dict(zip(flags, c)) for c in product((False, True), repeat=len(flags))]  # noqa: B905
+        return max((list(lister({**op.params, **s})) for s in ({}, *settings)), key=len)
+    if op.num_inputs in (-1, None):
+        return ["*x"]
+    assert op.num_inputs is not None
+    letters = [*"xyzuvw"[: op.num_inputs], *(f"x{k}" for k in range(6, op.num_inputs))]
+    return _rule_names(op) or letters
+
+
+def _rule_names(op: Op) -> list[str]:
+    """The names that a rule of the operator has for its inputs; [] if none has.
+
+    Rules are functions of the node and the inputs; those that wrap a function of the inputs and the
+    parameters are taken by that.
+    """
+    for table in (FCodeGen, FExpand, FCompute):
+        rule = table.get(op.name)
+        if rule is None:
+            continue
+        try:
+            parameters = inspect_signature(rule).parameters.values()
+        except (TypeError, ValueError):  # a function of C without a signature
+            continue
+        if any(p.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD) for p in parameters):
+            continue
+        names = [p.name.strip("_") for p in parameters if p.name not in op.params]
+        names = names if hasattr(rule, "__wrapped__") else names[1:]
+        if len(names) == len(set(names)) == op.num_inputs and all(names):
+            return names
+    return []
+
+
+def call_text(op: Op) -> str:
+    """A call as reference pages write it: inputs, then parameters with their defaults."""
+    params = [k if v is REQUIRED else f"{k}={v!r}" for k, v in op.params.items()]
+    return f"{op.name}({', '.join([*input_names(op), *params])})"
+
+
+def result_type(op: Op) -> Code:
+    """The type of what a call returns: an entry, or a tuple of entries."""
+    if op.num_outputs == 1:
+        return ENTRY
+    return Code(f"tuple[{', '.join([ENTRY] * op.num_outputs)}]")
+
+
+def parameter_type(op: Op, name: str) -> str:
+    """The type of a parameter: from TParameters, else that of its default."""
+    stated = TParameters.get(op.name, {}).get(name)
+    if stated is not None:
+        return str(stated[0])
+    default = op.params[name]
+    kinds = {bool: "bool", int: "int", float: "float", str: "str"}
+    return kinds.get(type(default), "Any")
+
+
+def signature(op: Op) -> Signature:
+    """The signature of a call.
+
+    Inputs are keywords only where FListInputNames names them; then all but the first may be left
+    out, and become variables. Parameters follow the inputs by position where their number is fixed.
+    """
+    load_operators()
+    return Signature(list(_parameters(op)), return_annotation=result_type(op))
+
+
+def _parameters(op: Op) -> Iterator[Parameter]:
+    """The parameters of `signature`, in an order that Python accepts."""
+    names = input_names(op)
+    params = {k: v for k, v in op.params.items() if k.isidentifier() and not iskeyword(k)}
+    variadic = names == ["*x"]
+    # An equation comes before any number of inputs: einsum("ij,jk->ik", a, b).
+    leading = list(params)[:1] if variadic and REQUIRED in list(params.values())[:1] else []
+    for key in leading:
+        yield _parameter(op, key, Parameter.POSITIONAL_OR_KEYWORD)
+    yield from _inputs(op, names, params)
+    follows = op.num_inputs is not None and op.num_inputs >= 0
+    kind = Parameter.POSITIONAL_OR_KEYWORD if follows else Parameter.KEYWORD_ONLY
+    optional = False
+    for key in params:
+        if key in leading:
+            continue
+        if op.params[key] is REQUIRED and optional:  # Python has these by keyword only
+            kind = Parameter.KEYWORD_ONLY
+        optional = optional or op.params[key] is not REQUIRED
+        yield _parameter(op, key, kind)
+    for key, default, annotation in (("name", "", Code("str")), ("control", (), NODES)):
+        if key not in params:
+            yield Parameter(key, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _inputs(op: Op, names: Sequence[str], params: Iterable[str]) -> Iterator[Parameter]:
+    if names == ["*x"]:
+        yield Parameter("x", Parameter.VAR_POSITIONAL, annotation=OPERAND)
+        return
+    clash = not set(names).isdisjoint(params)
+    named = FListInputNames.get(op.name) is not None and not clash
+    optional = named and not (op.num_inputs != -1 and REQUIRED in op.params.values())
+    for k, name in enumerate(names):
+        yield Parameter(
+            f"{name}_" if clash else name,
+            Parameter.POSITIONAL_OR_KEYWORD if named else Parameter.POSITIONAL_ONLY,
+            default=NEW_VARIABLE if optional and k else Parameter.empty,
+            annotation=OPERAND,
+        )
+
+
+def _parameter(op: Op, name: str, kind: Any) -> Parameter:
+    default = Parameter.empty if op.params[name] is REQUIRED else op.params[name]
+    return Parameter(name, kind, default=default, annotation=Code(parameter_type(op, name)))
+
+
+def documentation(op: Op) -> str:
+    """The documentation of an operator, as plain text.
+
+    A call with types, the definition's own text, parameters, dtypes, shapes, an example, other
+    names, and what NumPy and TensorFlow call it, as far as each is known.
+    """
+    parts = [f"{op.name}{signature(op)}", op.doc.strip(), _parameter_section(op)]
+    parts += [_type_section(op), "\n".join(_names(op))]
+    return "\n\n".join(p for p in parts if p)
+
+
+def _parameter_section(op: Op) -> str:
+    lines = [
+        f"    {key} ({parameter_type(op, key)}, "
+        f"{'required' if default is REQUIRED else f'default {default!r}'})"
+        f"{_meaning(op, key)}"
+        for key, default in op.params.items()
+    ]
+    return "\n".join(["Parameters:", *lines]) if lines else ""
+
+
+def _meaning(op: Op, key: str) -> str:
+    stated = TParameters.get(op.name, {}).get(key)
+    return "" if stated is None or not stated[1] else f": {stated[1]}"
+
+
+def _type_section(op: Op) -> str:
+    """Dtypes, the shape rule and an example; nothing where the example call fails.
+
+    Rules of operators are anybody's code and may raise anything; help without types is still help.
+    """
+    try:
+        calls = example_calls(op)
+    except Exception:
+        return ""
+    if not calls:
+        return ""
+    shown = calls.get("float32") or next(iter(calls.values()))
+    lines = [f"Dtypes: {'; '.join(dtype_rule(calls))}."]
+    shape = shape_rule(op)
+    if shape:
+        lines.append(f"Shape: {shape}")
+    if shown.inputs or shown.params:
+        lines.append(f"Example: {example_text(op, shown)}")
+    return "\n".join(lines)
+
+
+def shape_rule(op: Op) -> str:
+    """The shape of the result in words, where the operator's pattern tells it; else ""."""
+    if op.pattern > OpPattern.BROADCAST or op.num_inputs == 0:
+        return ""
+    if op.num_inputs == 1:
+        return "that of the input."
+    return "the inputs broadcast as in NumPy."
+
+
+def dtype_rule(calls: Mapping[str, Call]) -> list[str]:
+    """Each set of input dtypes with the dtypes of the results, such as ``floats -> bool``."""
+    columns = zip(*([str(e.dtype) for e in call.results] for call in calls.values()), strict=True)
+    named = [_relative(list(calls), list(column)) for column in columns]
+    groups: dict[str, list[str]] = {}
+    for dtype, *results in zip(calls, *named, strict=True):
+        same = len(set(results)) == 1
+        groups.setdefault(results[0] if same else ", ".join(results), []).append(dtype)
+    return [f"{_families(dtypes)} -> {result}" for result, dtypes in groups.items()]
+
+
+def _relative(dtypes: Sequence[str], results: Sequence[str]) -> list[str]:
+    """Dtypes of one result, each "the same" as that of the inputs, unless all are one dtype."""
+    if len(set(results)) == 1 < len(results):
+        return list(results)
+    return ["the same" if r == d else r for d, r in zip(dtypes, results, strict=True)]
+
+
+def _families(dtypes: Iterable[str]) -> str:
+    rest, names = list(dtypes), []
+    for family, members in FAMILIES.items():
+        inside = [d for d in members if d in rest]
+        names += [family] if len(inside) == len(members) else inside
+    return ", ".join(names)
+
+
+def example_text(op: Op, call: Call) -> str:
+    """A call and its results by their dtypes and shapes: ``exp(float32[4,6]) -> float32[4,6]``."""
+    params = [f"{k}={v!r}" for k, v in call.params.items()]
+    given = ", ".join([*map(_typed, call.inputs), *params])
+    return f"{op.name}({given}) -> {', '.join(map(_typed, call.results))}"
+
+
+def _typed(entry: Entry) -> str:
+    shape = "?" if entry.shape is None else ",".join(map(str, entry.shape))
+    return f"{entry.dtype}[{shape}]"
+
+
+def _names(op: Op) -> Iterator[str]:
+    aliases = [n for n in list_ops(aliases=True) if n != op.name and get_op(n) is op]
+    if aliases:
+        yield f"Also called: {', '.join(aliases)}"
+    for system, name in TCounterparts.get(op.name, {}).items():
+        yield f"{system}: {name}"
+
+
+def example_calls(op: Op) -> dict[str, Call]:
+    """The example call for each dtype that the operator takes or gives.
+
+    Raises: RegistryError when the call fails for another reason than its dtype.
+    """
+    load_operators()
+    calls = {d: call for d in DTYPES if (call := example(op, dtype_of(d))) is not None}
+    return {d: call for d, call in calls.items() if call.has(d)}
+
+
+def example(op: Op, dtype: DType) -> Call | None:
+    """The operator's example call in ``dtype``; None where it does not take that.
+
+    The call is that of FExample, by default of variables of one dtype and of shape (4, 6).
+
+    Raises: RegistryError when the call fails for another reason.
+    """
+    maker = FExample.get(op.name)
+    try:
+        inputs, params = maker(dtype) if maker is not None else _plain_call(op, dtype)
+        out = op(*inputs, **params)
+    except DTypeError:
+        return None
+    except PasskitError as error:
+        raise RegistryError(f"the example of {op.name} fails: {error}; see FExample") from None
+    return Call(inputs, params, tuple(out) if isinstance(out, (tuple, list)) else (out,))
+
+
+def _plain_call(op: Op, dtype: DType) -> tuple[list[Entry], dict[str, Any]]:
+    """Variables of one dtype and shape, and the parameters' defaults."""
+    lister = FListInputNames.get(op.name)
+    names = input_names(op) if lister is None else list(lister(op.params))
+    return [var(f"x{k}", (4, 6), dtype) for k in range(len(names))], {}
