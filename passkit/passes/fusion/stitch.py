@@ -1,4 +1,7 @@
-"""The strategy "stitch", the default: greedy groups, joined where that gains, small ones packed."""
+"""The strategy "stitch", the default: greedy groups, joined where that gains, small ones packed.
+
+Large values of small operands are computed again where that is cheaper than to store them.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from passkit.passes.context import PassContext, evaluator_of
 from passkit.passes.fusion.greedy import greedy
 from passkit.passes.fusion.partition import Partition
 from passkit.passes.fusion.pricing import comparing, priced
+from passkit.passes.fusion.recompute import recomputed
 from passkit.passes.fusion.select import selected
 from passkit.passes.fusion.stitched import with_stitched
 from passkit.plan.strategy import register_fusion
@@ -21,4 +25,5 @@ def stitch(graph: Graph, context: PassContext) -> Partition:
     known, target = evaluator_of(context), context.target
     prices = priced(known, target), comparing(known, target)
     partition, chosen = selected(graph, partition, context, *prices)
+    partition, chosen = recomputed(graph, partition, context, prices[0], chosen)
     return evolve(partition, selection=chosen, packs=True)
