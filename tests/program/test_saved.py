@@ -110,10 +110,10 @@ extern "C" void unused() {}
 
 @pytest.mark.parametrize("broken", ["graph.json", "state.npz", "options.json"])
 def test_a_refused_program_leaves_no_machine_code(
-    tmp_path: Path, fresh_cache: Path, monkeypatch: pytest.MonkeyPatch, broken: str
+    tmp_path: Path, fresh_cache: Path, broken: str
 ) -> None:
     """Nothing of it runs, and nothing enters the user's cache: no kernel and no launcher."""
-    monkeypatch.setattr(build, "_addresses", {})
+    build.forget()
     folder, mark = tmp_path / "exe", tmp_path / "ran"
     saved(folder)
     planted = tmp_path / "planted.cpp"
@@ -143,7 +143,7 @@ def test_a_refused_program_leaves_no_machine_code(
     assert before.kernels > 0 and open_cache().info().kernels == 0
     assert not mark.exists()
     (folder / broken).write_bytes(original)
-    monkeypatch.setattr(build, "_addresses", {})
+    build.forget()
     pk.load(folder)
     assert mark.exists(), "the planted code is what a load that is not refused maps"
     entries = [open_cache().find(key, None) for key in (*symbols, cache_key())]

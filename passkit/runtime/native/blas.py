@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from attrs import frozen
 
-from passkit.runtime.native.launcher import find_symbol, open_library
+from passkit.runtime.native.shared_objects import SharedObject
 
 
 @frozen
@@ -50,9 +50,9 @@ def load(library: Path, ilp64: int) -> Blas:
 
     Raises: OSError or LookupError when it is none.
     """
-    handle, suffix = open_library(str(library)), "64_" if ilp64 else ""
-    sgemm = find_symbol(handle, f"scipy_cblas_sgemm{suffix}")
-    dgemm = find_symbol(handle, f"scipy_cblas_dgemm{suffix}")
+    openblas, suffix = SharedObject(str(library)), "64_" if ilp64 else ""
+    sgemm = openblas.address(f"scipy_cblas_sgemm{suffix}")
+    dgemm = openblas.address(f"scipy_cblas_dgemm{suffix}")
     return Blas(library.name, sgemm, dgemm, ilp64)
 
 

@@ -22,6 +22,7 @@ from passkit.runtime.native.compiler import (
     instruction_set,
     kernel_flags,
 )
+from passkit.runtime.native.shared_objects import Address, LoadedKernels, SharedObject
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,8 +58,7 @@ class BuildStats:
 
 stats = BuildStats()
 _lock = threading.Lock()
-_addresses: dict[str, int] = {}
-_homes: dict[str, str] = {}
+_loaded = LoadedKernels()
 _saved: ContextVar[KernelCache | None] = ContextVar("_saved", default=None)
 """A read-only cache beside this user's own: the kernels of a saved program."""
 
@@ -67,28 +67,38 @@ def build(
     kernels: Iterable[tuple[str, str, str, Sequence[str]]],
     flags: tuple[str, ...] = (),
     cache: KernelCache | None = None,
-) -> dict[str, int]:
-    """The address of each kernel's function, by its key.
+) -> dict[str, Address]:
+    """The address of each kernel's function, by its key; it stays loaded while that is held.
 
-    ``flags`` are added to the compiler's. Nothing is compiled twice: not in this process, and not
-    on this machine while the cache keeps it.
+    ``flags`` are added to the compiler's. Nothing is compiled twice on this machine while the cache
+    keeps it.
 
     Raises: CompilerError when the compiler refuses a kernel, or when one is needed and none found.
     """
     start = time.perf_counter()
     wanted = {k[0]: KernelText(k[0], k[1], k[2], tuple(k[3])) for k in kernels}
     digests = {key: kernel_digest(kernel, flags) for key, kernel in wanted.items()}
+    _loaded.collect_garbage()
     with _lock:
-        missing = {digests[key]: k for key, k in wanted.items() if digests[key] not in _addresses}
-        stats.reused += len(wanted) - sum(digests[key] in missing for key in wanted)
+        found = {d: _loaded.find(d) for d in digests.values()}
+        addresses = {d: address for d, address in found.items() if address is not None}
+        stats.reused += sum(digest in addresses for digest in digests.values())
+        missing = {digests[key]: k for key, k in wanted.items() if digests[key] not in addresses}
         if missing:
             cache = cache or open_cache()
             compiler = find_compiler()
-            missing = _load_known(missing, cache, compiler)
-        if missing and cache:
-            _compile(missing, cache, compiler, flags)
+            addresses |= _load_known(missing, cache, compiler)
+            missing = {d: k for d, k in missing.items() if d not in addresses}
+            if missing:
+                addresses |= _compile(missing, cache, compiler, flags)
         stats.seconds += time.perf_counter() - start
-        return {key: _addresses[digest] for key, digest in digests.items()}
+        return {key: addresses[digest] for key, digest in digests.items()}
+
+
+def forget() -> None:
+    """Look kernels up in the cache again, as a new process does."""
+    with _lock:
+        _loaded.clear()
 
 
 @contextmanager
@@ -106,20 +116,22 @@ def reading_from(saved: KernelCache | None) -> Iterator[None]:
 
 def library_of(digest: str) -> str | None:
     """The path of the library that a kernel of this process was loaded from."""
-    return _homes.get(digest)
+    return _loaded.home(digest)
 
 
-def recall(names: Iterable[str]) -> dict[str, int] | None:
+def recall(names: Iterable[str]) -> dict[str, Address] | None:
     """The addresses of kernels by their `kernel_digest`; None where one is not at hand."""
     cache, compiler = open_cache(), find_compiler()
     fingerprint = compiler.fingerprint if compiler else None
-    found = {}
+    addresses = {}
+    _loaded.collect_garbage()
     with _lock:
         for name in names:
-            if name not in _addresses and not _load(name, cache, fingerprint):
+            address = _loaded.find(name) or _load(name, cache, fingerprint)
+            if address is None:
                 return None
-            found[name] = _addresses[name]
-    return found
+            addresses[name] = address
+    return addresses
 
 
 def kernel_digest(kernel: KernelText, flags: tuple[str, ...] = ()) -> str:
@@ -135,32 +147,35 @@ def _text_digest(text: str) -> str:
 
 
 def _load_known(
-    missing: dict[str, KernelText], cache: KernelCache, compiler: Compiler | None
-) -> dict[str, KernelText]:
-    """Load what the cache has; what it does not have is returned."""
+    missing: Iterable[str], cache: KernelCache, compiler: Compiler | None
+) -> dict[str, Address]:
+    """Load the kernels of these digests that the cache has."""
     fingerprint = compiler.fingerprint if compiler else None
-    return {d: k for d, k in missing.items() if not _load(d, cache, fingerprint)}
+    found = {digest: _load(digest, cache, fingerprint) for digest in missing}
+    return {digest: address for digest, address in found.items() if address is not None}
 
 
-def _load(digest: str, cache: KernelCache, fingerprint: str | None) -> bool:
+def _load(digest: str, cache: KernelCache, fingerprint: str | None) -> Address | None:
     """Take a kernel from the cache, if it is there."""
     entry = cache.find(digest, fingerprint)
     saved = _saved.get()
     if entry is None and saved is not None:
         entry, cache = saved.find(digest, fingerprint), saved
     if entry is None:
-        return False
+        return None
     try:
-        handle = _open_copy(cache, entry) if cache is saved else launcher.open_library(entry.path)
-        _addresses[digest] = launcher.find_symbol(handle, entry.symbol)
-        _homes[digest] = entry.path
+        shared_object = _loaded.opened(entry.path)
+        if shared_object is None:
+            copied = cache is saved
+            shared_object = _open_copy(cache, entry) if copied else SharedObject(entry.path)
+        address = _loaded.add(digest, entry.symbol, shared_object)
     except (OSError, LookupError):  # an entry that does not hold what it says is no entry
-        return False
+        return None
     stats.loaded += 1
-    return True
+    return address
 
 
-def _open_copy(cache: KernelCache, entry: Entry) -> int:
+def _open_copy(cache: KernelCache, entry: Entry) -> SharedObject:
     """Load a library of a saved program from a private copy, which nobody can exchange meanwhile.
 
     Raises: OSError when it is not the library that its name promises, or cannot be loaded.
@@ -174,7 +189,7 @@ def _open_copy(cache: KernelCache, entry: Entry) -> int:
         path = os.path.join(folder, os.path.basename(entry.path))
         with open(path, "wb") as file:
             file.write(data)
-        return launcher.open_library(path)
+        return SharedObject(path, entry.path)
 
 
 def _compile(
@@ -182,7 +197,7 @@ def _compile(
     cache: KernelCache,
     compiler: Compiler | None,
     flags: tuple[str, ...],
-) -> None:
+) -> dict[str, Address]:
     """Compile and load kernels, as many units at a time as there are cores.
 
     Raises: CompilerError when there is no compiler, or it refuses a kernel.
@@ -230,9 +245,11 @@ def _compile(
         finally:
             for compilation in running:
                 compilation.stop()
+        addresses: dict[str, Address] = {}
         for unit, library in zip(units, libraries, strict=True):
             digests = [digest for digest, kernel in missing.items() if kernel in unit]
-            _keep({d: missing[d].symbol for d in digests}, library, cache, compiler)
+            addresses |= _keep({d: missing[d].symbol for d in digests}, library, cache, compiler)
+        return addresses
 
 
 def _share_out(missing: dict[str, KernelText]) -> list[list[KernelText]]:
@@ -263,11 +280,10 @@ def _kernel_text(kernels: Sequence[KernelText]) -> str:
     return "\n".join(kernel.source.rstrip("\n") + "\n" for kernel in kernels)
 
 
-def _keep(symbols: dict[str, str], library: Path, cache: KernelCache, compiler: Compiler) -> None:
+def _keep(
+    symbols: dict[str, str], library: Path, cache: KernelCache, compiler: Compiler
+) -> dict[str, Address]:
     """Put a compiled library into the cache, or use it where it is, and load its kernels."""
-    library = cache.keep(library, symbols, compiler.fingerprint)
-    handle = launcher.open_library(str(library))
-    for digest, symbol in symbols.items():
-        _addresses[digest] = launcher.find_symbol(handle, symbol)
-        _homes[digest] = str(library)
+    shared_object = SharedObject(str(cache.keep(library, symbols, compiler.fingerprint)))
     stats.compiled += len(symbols)
+    return {d: _loaded.add(d, symbol, shared_object) for d, symbol in symbols.items()}

@@ -332,23 +332,36 @@ COLD static PyObject *get_pool_stats(PyObject *module, PyObject *unused) {
                          (long long)pool_stats.reused);
 }
 
+static const char library_handle[] = "passkit library";
+
+COLD static void close_library(PyObject *capsule) {
+    void *handle = PyCapsule_GetPointer(capsule, library_handle);
+    Py_BEGIN_ALLOW_THREADS      // a thread that holds the loader's lock may wait for the GIL
+    dlclose(handle);
+    Py_END_ALLOW_THREADS
+}
+
 COLD static PyObject *open_library(PyObject *module, PyObject *path) {
     PyObject *bytes;
     if (!PyUnicode_FSConverter(path, &bytes)) return NULL;
     void *handle = dlopen(PyBytes_AS_STRING(bytes), RTLD_NOW | RTLD_LOCAL);
     Py_DECREF(bytes);
-    if (handle) return PyLong_FromVoidPtr(handle);
-    PyErr_SetString(PyExc_OSError, dlerror());
-    return NULL;
+    if (!handle) {
+        PyErr_SetString(PyExc_OSError, dlerror());
+        return NULL;
+    }
+    PyObject *capsule = PyCapsule_New(handle, library_handle, close_library);
+    if (!capsule) dlclose(handle);
+    return capsule;
 }
 
 COLD static PyObject *find_symbol(PyObject *module, PyObject *args) {
-    PyObject *number;
+    PyObject *capsule;
     const char *name;
-    if (!PyArg_ParseTuple(args, "Os", &number, &name)) return NULL;
-    void *handle = PyLong_AsVoidPtr(number);
-    if (!handle && PyErr_Occurred()) return NULL;
-    void *address = handle ? dlsym(handle, name) : NULL;
+    if (!PyArg_ParseTuple(args, "Os", &capsule, &name)) return NULL;
+    void *handle = PyCapsule_GetPointer(capsule, library_handle);
+    if (!handle) return NULL;
+    void *address = dlsym(handle, name);
     if (address) return PyLong_FromVoidPtr(address);
     PyErr_Format(PyExc_LookupError, "the library has no symbol '%s'", name);
     return NULL;
@@ -362,7 +375,8 @@ static PyMethodDef module_methods[] = {
      "(thread, begin, end, first tile, last); the next n shares are noted, in nanoseconds."},
     {"set_pool_limit", set_pool_limit, METH_O, "set_pool_limit(nbytes): the most idle memory."},
     {"pool_stats", get_pool_stats, METH_NOARGS, "pool_stats(): bytes and slabs, idle and live."},
-    {"open_library", open_library, METH_O, "open_library(path): a handle."},
+    {"open_library", open_library, METH_O, "open_library(path): a handle, which unloads the "
+     "library when it is deallocated."},
     {"find_symbol", find_symbol, METH_VARARGS, "find_symbol(handle, name): an address."},
     {NULL}};
 

@@ -94,14 +94,20 @@ def pool_limit() -> int:
     return min(1 << 30, memory // 8)
 
 
-def open_library(path: str) -> int:
-    """A handle of a shared object, its symbols its own."""
-    handle: int = launcher().open_library(path)
+def open_library(path: str) -> object:
+    """A handle of a shared object, its symbols its own. Deallocating it unloads the object.
+
+    Raises: OSError when it cannot be loaded.
+    """
+    handle: object = launcher().open_library(path)
     return handle
 
 
-def find_symbol(handle: int, name: str) -> int:
-    """The address of a function in a library."""
+def find_symbol(handle: object, name: str) -> int:
+    """The address of a function in a library, valid while the handle exists.
+
+    Raises: LookupError when there is no such function.
+    """
     address: int = launcher().find_symbol(handle, name)
     return address
 

@@ -195,6 +195,8 @@ COLD static bool parse_launch(Bound *b, PyObject *item, Step *step) {
         if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "a launch needs an address, got 0");
         return false;
     }
+    // A subclass of int may keep the library loaded that the address is in.
+    if (!PyLong_CheckExact(entry) && PyList_Append(b->keepalive, entry)) return false;
     PyObject *ref_tuple = PySequence_Tuple(bufs);
     PyObject *size_tuple = ref_tuple ? PySequence_Tuple(sizes) : NULL;
     bool good = size_tuple != NULL;

@@ -7,7 +7,6 @@ import stat
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +34,10 @@ print(stats.compiled, stats.loaded, z.tobytes().hex())
 
 
 @pytest.fixture
-def fresh(fresh_cache: Path) -> Iterator[Path]:
+def fresh(fresh_cache: Path) -> Path:
     """An empty cache, and a process that remembers no kernel."""
-    before = dict(module._addresses)
-    module._addresses.clear()
-    yield fresh_cache
-    module._addresses.update(before)
+    module.forget()
+    return fresh_cache
 
 
 def start(**environ: str) -> subprocess.Popen[str]:
@@ -71,7 +68,7 @@ def test_a_kernel_is_compiled_once(fresh: Path) -> None:
 
     first = build([kernel])
     again = build([kernel, kernel._replace(key="another name")])
-    module._addresses.clear()
+    module.forget()
     loaded = build([kernel])
 
     after = stats.as_dict()
@@ -155,7 +152,7 @@ def test_without_a_compiler_only_the_cache_serves(
 ) -> None:
     """What is not in the cache needs a compiler; the message says what to install."""
     build([constant(1)])
-    module._addresses.clear()
+    module.forget()
     monkeypatch.setenv("PASSKIT_CXX", "/nonexistent")
 
     assert build([constant(1)])
@@ -170,7 +167,7 @@ def test_another_compiler_compiles_again(fresh: Path, monkeypatch: pytest.Monkey
     assert found is not None
     other = Compiler(found.command, found.kind, "newer")
     monkeypatch.setattr(module, "find_compiler", lambda: other)
-    module._addresses.clear()
+    module.forget()
     before = stats.compiled
 
     build([constant(1)])
@@ -196,7 +193,7 @@ def test_damaged_entries_are_compiled_again(fresh: Path) -> None:
         else:
             (entry.parent / "foreign.json").write_bytes(os.urandom(100))
             entry.unlink()
-        module._addresses.clear()
+        module.forget()
         build([kernel])
         assert stats.compiled == before + count, damage
 

@@ -465,6 +465,8 @@ def test_symbols_and_builtins_that_are_not_there() -> None:
     with pytest.raises(OSError, match=r"/no/such\.so"):
         open_library("/no/such.so")
     with pytest.raises(LookupError, match="no symbol 'f'"):
+        find_symbol(open_library("libc.so.6"), "f")
+    with pytest.raises(ValueError, match="PyCapsule_GetPointer called with invalid"):
         find_symbol(0, "f")
     with pytest.raises(LookupError, match="no built-in kernel 'gemm_i8'"):
         builtin("gemm_i8")

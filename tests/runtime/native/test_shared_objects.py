@@ -1,0 +1,175 @@
+"""Shared objects: loaded while a program uses them, unloaded when the last one is gone."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import os
+import pickle
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.runtime.native import build as module
+from passkit.runtime.native import shared_objects
+from passkit.runtime.native.build import build, stats
+from passkit.runtime.native.launcher import launcher
+from passkit.runtime.native.shared_objects import SharedObject
+from tests.libraries import quickly
+from tests.runtime.native.sample import text
+
+X = np.arange(12, dtype=np.float32)
+KEPT = 2
+
+
+@pytest.fixture(autouse=True)
+def fresh(fresh_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An empty cache, a process that remembers no kernel, and few shared objects kept."""
+    monkeypatch.setattr(shared_objects, "KEPT", KEPT)
+    module.forget()
+    gc.collect()
+    with quickly():
+        yield
+    module.forget()
+
+
+def loaded(folder: Path) -> set[str]:
+    """The shared objects with kernels of a cache that are mapped into this process."""
+    lines = Path("/proc/self/maps").read_text().splitlines()
+    mapped = {line.split()[-1] for line in lines if str(folder / "libraries") in line}
+    return mapped - {launcher().__file__}
+
+
+def times(factor: float) -> pk.Executable:
+    """A program of its own kernel."""
+    x = pk.var("x", (12,), "float32")
+    return pk.compile(pk.Graph([pk.ops.mul(x, pk.constant(np.float32(factor)))]))
+
+
+def test_programs_that_are_gone_leave_no_machine_code(fresh_cache: Path) -> None:
+    """A service that makes graphs keeps a bounded number of shared objects, without collecting."""
+    most = 0
+    for k in range(3 * KEPT + 2):
+        assert np.array_equal(times(k + 1.5)(x=X)[0], X * (k + 1.5))
+        most = max(most, len(loaded(fresh_cache)))
+    gc.collect()
+
+    assert KEPT < most <= 2 * KEPT
+    assert len(loaded(fresh_cache)) == KEPT
+
+
+def test_programs_in_use_stay_loaded(fresh_cache: Path) -> None:
+    """They run however many others came and went, also through their methods alone."""
+    first, positional = times(0.5), times(0.25).run_positional
+    for k in range(2 * KEPT):
+        times(k + 1.5)
+    gc.collect()
+
+    assert len(loaded(fresh_cache)) == KEPT + 2
+    assert np.array_equal(first(x=X)[0], X / 2) and np.array_equal(positional(X)[0], X / 4)
+
+
+def test_a_kernel_that_was_unloaded_is_loaded_again(fresh_cache: Path) -> None:
+    """A graph that comes back is found in the cache; one that was used lately is still loaded."""
+    kernel = text("back", "    *(int64_t *)buf[0] = 1;")
+    build([kernel])
+    before = stats.as_dict()
+    build([kernel])
+    module.forget()
+    gc.collect()
+    assert not loaded(fresh_cache)
+
+    build([kernel])
+
+    changes = {k: stats.as_dict()[k] - before[k] for k in ("compiled", "reused", "loaded")}
+    assert changes == {"compiled": 0, "reused": 1, "loaded": 1}
+
+
+SLOW = """    int64_t *mark = (int64_t *)buf[0];
+    __atomic_store_n(mark, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(mark, __ATOMIC_SEQ_CST) == 1) {}
+    __atomic_store_n(mark, 3, __ATOMIC_SEQ_CST);"""
+
+
+def spinning(mark: Any) -> threading.Thread:
+    """A thread in a program that sets the number 1, waits until it is another, and sets 3.
+
+    Nobody else holds the program.
+    """
+    address = build([text("slow", SLOW)])["slow"]
+    rows = [("launch", address, 1, False, [("address", mark.ctypes.data, mark)], ())]
+    bound = launcher().Bound((), [], 0, 0, rows, seconds=1.0)  # long enough to release the GIL
+    programs = [launcher().Program([], 0, lambda shapes: bound)]
+    thread = threading.Thread(target=lambda: programs.pop()())
+    thread.start()
+    while thread.is_alive() and not mark[0]:
+        pass
+    return thread
+
+
+def test_a_running_call_keeps_its_code(fresh_cache: Path) -> None:
+    """Code is not unloaded under a call, though its program is dropped meanwhile."""
+    mark = np.zeros(1, np.int64)
+    thread = spinning(mark)
+    module.forget()
+    gc.collect()
+
+    assert len(loaded(fresh_cache)) == 1
+    mark[0] = 2
+    thread.join(60)
+    assert mark[0] == 3
+    gc.collect()
+    assert not loaded(fresh_cache)
+
+
+class LastWill:
+    """An object in a cycle with a program, which it runs when it is collected."""
+
+    results: ClassVar[list[Any]] = []
+
+    def __init__(self, program: pk.Executable) -> None:
+        self.program, self.self = program, self
+
+    def __del__(self) -> None:
+        self.results.append(self.program(x=X)[0])
+
+
+def test_finalizers_may_run_programs_that_are_garbage(fresh_cache: Path) -> None:
+    """Code is unloaded after all finalizers of a cycle of garbage."""
+    LastWill(times(3))
+    module.forget()
+
+    gc.collect()
+    gc.collect()
+
+    assert np.array_equal(LastWill.results.pop(), X * 3)
+    assert not loaded(fresh_cache)
+
+
+def test_a_forked_process_unloads_its_own(fresh_cache: Path) -> None:
+    """What a child lets go of stays loaded in its parent."""
+    run = times(5)
+    child = os.fork()
+    if child == 0:
+        module.forget()
+        del run
+        gc.collect()
+        os._exit(len(loaded(fresh_cache)))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+    assert len(loaded(fresh_cache)) == 1
+    assert np.array_equal(run(x=X)[0], X * 5)
+
+
+def test_addresses_are_of_one_process() -> None:
+    """Copies of an address are the address; it cannot be pickled."""
+    address = SharedObject("libc.so.6").address("abs")
+
+    assert copy.deepcopy([address])[0] is address
+    with pytest.raises(TypeError, match="address of a function means nothing in another process"):
+        pickle.dumps(address)
