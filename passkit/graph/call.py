@@ -23,6 +23,7 @@ from passkit.graph.op import (
     load_operators,
 )
 from passkit.values import arguments
+from passkit.values.arguments import shortened, shown
 from passkit.values.dtype import DType, dtype_of, promote, weak_scalar
 
 
@@ -34,7 +35,7 @@ def apply(
     Raises: GraphError on a wrong number of inputs or an unknown parameter.
     """
     arguments.text("the name of a node", name)
-    where = f"{op.name} '{name}'" if name else op.name
+    where = f"{op.name} '{shortened(name)}'" if name else op.name
     inputs, given = _positional(op, inputs, params, where)
     given = {k: _param(v, op.params[k]) if k in op.params else v for k, v in given.items()}
     names = _input_names(op, given)
@@ -42,7 +43,7 @@ def apply(
     for key in given:
         if key not in op.params:
             hint = nearest(key, [*op.params, *names]) if op.params or names else "it takes none"
-            raise GraphError(f"{where} has no parameter {key!r}; {hint}")
+            raise GraphError(f"{where} has no parameter {shown(key)}; {hint}")
     full = {k: given.get(k, plain(default)) for k, default in op.params.items()}
     for key, value in full.items():
         if value is REQUIRED:
@@ -93,7 +94,7 @@ def check_param(where: str, key: str, value: Any, default: Any) -> None:
         if type(default) is kind and (
             not isinstance(value, fits) or (kind is float and isinstance(value, bool))
         ):
-            raise GraphError(f"{where} needs a {kind.__name__} as {key}, got {value!r}")
+            raise GraphError(f"{where} needs a {kind.__name__} as {key}, got {shown(value)}")
 
 
 def _param(value: Any, default: Any) -> Any:
@@ -130,7 +131,7 @@ def _complete(
     filled = dict(zip(names, inputs, strict=False))
     for key, value in by_name.items():
         if key in filled:
-            raise GraphError(f"{op.name} '{prefix}': input {key!r} is given twice")
+            raise GraphError(f"{op.name} '{shortened(prefix)}': input {key!r} is given twice")
         filled[key] = value
     like = next((v.dtype for v in filled.values() if isinstance(v, Entry)), None)
     return [filled[n] if n in filled else var(f"{prefix}_{n}", None, like) for n in names]
@@ -179,7 +180,7 @@ def promote_operands(what: str, sides: Iterable[Any]) -> list[Entry]:
     sides = list(sides)
     arrays = [as_entry(s) for s in sides if not _is_weak(s)]
     if not arrays:
-        raise DTypeError(f"'{what}' needs an entry or array, got {sides!r}")
+        raise DTypeError(f"'{what}' needs an entry or array, got {shown(sides)}")
     known = [e.dtype for e in arrays if e.dtype is not None]
     if not known:
         return [as_entry(s) for s in sides]

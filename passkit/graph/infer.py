@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from passkit.errors import DTypeError, GraphError, ShapeError
 from passkit.graph.op import FCodeGen, FInferShape, FInferType, OpPattern
+from passkit.values.arguments import shortened
 from passkit.values.dtype import DType, promote
 from passkit.values.size import Extent, Shape
 
@@ -151,4 +152,5 @@ def show_shape(shape: Shape | None) -> str:
     """A shape as text, such as ``(n, 512)``."""
     if shape is None:
         return "(?)"
-    return "(" + ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
+    inside = ", ".join(shortened(str(n)) for n in shape)
+    return f"({inside}{',' if len(shape) == 1 else ''})"

@@ -21,7 +21,7 @@ from passkit.graph.node import CONSTANT, Entry, Node
 from passkit.graph.op import REQUIRED, TStateful, get_op
 from passkit.serial.json_values import ValueReader, encode, get, path
 from passkit.values import arguments
-from passkit.values.arguments import shortened, shown
+from passkit.values.arguments import cut, shortened, shown
 from passkit.values.dtype import DType
 from passkit.values.size import Size
 
@@ -132,6 +132,7 @@ class _Reader(ValueReader):
             except ParseError:
                 raise
             except PasskitError as error:
+                cut(error)
                 error.add_note(f"in {at}")
                 raise
             except Exception as error:  # rules of operators, given parameters of any kind
@@ -228,7 +229,8 @@ class _Reader(ValueReader):
             if v is REQUIRED:
                 raise ParseError(f"{path(where, key)} lacks the parameter '{k}' of {op.name}")
         if op is CONSTANT and not isinstance(full["value"], np.ndarray):
-            raise ParseError(f"{path(where, key)}.value must be an array, got {full['value']!r}")
+            found = shown(full["value"])
+            raise ParseError(f"{path(where, key)}.value must be an array, got {found}")
         return Node(op, inputs, full, name, control)
 
 

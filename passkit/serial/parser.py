@@ -14,6 +14,7 @@ from passkit.serial.text import WORDS
 from passkit.serial.text_values import ValueParser
 from passkit.serial.tokens import Token, tokens
 from passkit.values import arguments
+from passkit.values.arguments import cut, shortened, shown
 from passkit.values.size import has_size
 
 
@@ -78,7 +79,7 @@ class _Parser(ValueParser):
         token = self.next
         name = self.name()
         if name in self.scope.nodes:
-            raise self.fail(f"the name {name!r} is given twice", token)
+            raise self.fail(f"the name {shown(name)} is given twice", token)
         if is_state or self.next.text == ":":
             self.expect(":")
             node = self.declaration(name, is_state)
@@ -91,14 +92,14 @@ class _Parser(ValueParser):
         token = self.next
         target = self.ref().node
         if not (target.is_variable and target.params.get("state")):
-            raise self.fail(f"'{token.text}' is no state variable, so it has no update", token)
+            raise self.fail(f"{shown(token.text)} is no state variable, so it has no update", token)
         self.expect("=")
         self.scope.updates.append((target, self.ref()))
 
     def known(self, token: Token, name: str) -> Node:
         if name not in self.scope.nodes:
             hint = nearest(name, self.scope.nodes) if self.scope.nodes else "nothing is named yet"
-            raise self.fail(f"there is no {name!r} above; {hint}", token)
+            raise self.fail(f"there is no {shown(name)} above; {hint}", token)
         return self.scope.nodes[name]
 
     def ref(self) -> Entry:
@@ -108,18 +109,21 @@ class _Parser(ValueParser):
             index = self.integer()
             if index >= len(node.entries):
                 raise self.fail(
-                    f"{token.text} has {len(node.entries)} result(s), so no number {index}", token
+                    f"{shortened(token.text)} has {len(node.entries)} result(s), so no number "
+                    f"{index}",
+                    token,
                 )
             return node.entries[index]
         if len(node.entries) > 1:
+            called = shortened(token.text)
             raise self.fail(
-                f"{token.text} has {len(node.entries)} results; write {token.text}:0", token
+                f"{called} has {len(node.entries)} results; write {called}:0", token
             )
         return node.entries[0]
 
     def operand(self) -> Entry:
         """A reference, or an operator without a name of its own: ``add(exp(x), 1)``."""
-        token, following = self.next, self.tokens[self.at + 1]
+        token, following = self.next, self.following
         if token.kind != "name" or following.kind != "mark" or following.text != "(":
             return self.ref()
         self.depth += 1
@@ -152,7 +156,9 @@ class _Parser(ValueParser):
         params: dict[str, Any] = {"shape": shape, "dtype": dtype}
         if is_state:
             if dtype is None or has_size(shape):
-                raise self.fail(f"state variable {name!r} needs a dtype and a known shape", token)
+                raise self.fail(
+                    f"state variable {shown(name)} needs a dtype and a known shape", token
+                )
             return Node(None, (), {**params, "state": True, "initial": value}, name, self.after())
         if value is not None:
             return Node(CONSTANT, (), {"value": value}, name, self.after())
@@ -170,12 +176,12 @@ class _Parser(ValueParser):
         inputs: list[Any] = []
         params: dict[str, Any] = {}
         while not self.accept(")"):
-            following = self.tokens[self.at + 1]
+            following = self.following
             if self.next.kind == "name" and following.text == "=" and following.kind == "mark":
                 key = self.next
                 self.at += 2
                 if key.text in params:
-                    raise self.fail(f"parameter {key.text!r} is given twice", key)
+                    raise self.fail(f"parameter {shown(key.text)} is given twice", key)
                 params[key.text] = self.value()
             elif params:
                 raise self.fail(f"expected a parameter, got {self.shown()}; inputs come first")
@@ -186,8 +192,13 @@ class _Parser(ValueParser):
         try:
             return apply(op, inputs, params, name, self.after())
         except PasskitError as error:
+            cut(error)
             error.add_note(f"at line {token.line}, column {token.column} of the text")
             raise
+        except Exception as error:  # rules of operators, given parameters of any kind
+            raise self.fail(
+                f"{op.name} does not take these inputs and parameters: {shown(error)}", token
+            ) from error
 
     def argument(self) -> Any:
         """A reference, an operator, or a literal."""

@@ -15,6 +15,7 @@ from passkit.graph.graph import Graph
 from passkit.graph.nested import DEEPEST, NESTED
 from passkit.serial.text import KEYWORDS, WORDS, elements, python_number, size_text, type_text
 from passkit.serial.tokens import Cursor, Token
+from passkit.values.arguments import shown
 from passkit.values.dtype import DType, dtype_of
 from passkit.values.size import Extent, Shape, Size, has_size
 
@@ -52,7 +53,9 @@ class ValueParser(Cursor, ABC):
             else:
                 n = self.value()
                 if not isinstance(n, Size) and (type(n) is not int or n < 0):
-                    raise self.fail(f"an extent is an int >= 0, a size or '?', got {n!r}", token)
+                    raise self.fail(
+                        f"an extent is an int >= 0, a size or '?', got {shown(n)}", token
+                    )
                 shape.append(n)
             if self.next.text != "]":
                 self.expect(",")
@@ -160,7 +163,7 @@ class ValueParser(Cursor, ABC):
     def size(self, value: Any, token: Token) -> Any:
         """``value``, which must be a number or a size."""
         if not isinstance(value, (int, Size)) or isinstance(value, bool):
-            raise self.fail(f"only sizes are added and multiplied, got {value!r}", token)
+            raise self.fail(f"only sizes are added and multiplied, got {shown(value)}", token)
         return value
 
     def primary(self) -> Any:
@@ -189,7 +192,7 @@ class ValueParser(Cursor, ABC):
         if called and token.text in NESTED:
             return self.nested(token.text)
         if called or token.text in KEYWORDS:
-            raise self.fail(f"{token.text!r} is no value", token)
+            raise self.fail(f"{shown(token.text)} is no value", token)
         return Size.symbol(token.text)
 
     def tuple(self) -> Any:
@@ -213,7 +216,7 @@ class ValueParser(Cursor, ABC):
             try:
                 found[name] = self.value()
             except TypeError:
-                raise self.fail(f"{name!r} cannot be the key of a dict", key) from None
+                raise self.fail(f"{shown(name)} cannot be the key of a dict", key) from None
             if self.next.text != "}":
                 self.expect(",")
         return found

@@ -9,6 +9,7 @@ from attrs import frozen
 
 from passkit.errors import ParseError
 from passkit.serial.text import KEYWORDS
+from passkit.values.arguments import shortened, shown
 
 
 @frozen
@@ -70,6 +71,11 @@ class Cursor:
         """The piece that comes next."""
         return self.tokens[self.at]
 
+    @property
+    def following(self) -> Token:
+        """The piece behind the next one; the end is followed by itself."""
+        return self.tokens[min(self.at + 1, len(self.tokens) - 1)]
+
     def fail(self, message: str, token: Token | None = None) -> ParseError:
         """An error at ``token``, else at the next piece."""
         where = token or self.next
@@ -77,7 +83,7 @@ class Cursor:
 
     def shown(self) -> str:
         """The next piece as messages show it."""
-        return repr(self.next.text) if self.next.text else "the end"
+        return shown(self.next.text) if self.next.text else "the end"
 
     def accept(self, text: str) -> bool:
         """Go past a mark or word if it comes next."""
@@ -122,7 +128,7 @@ class Cursor:
         try:
             value = json.loads(token.text)
         except ValueError:
-            raise self.fail(f"{token.text} is no JSON string") from None
+            raise self.fail(f"{shortened(token.text)} is no JSON string") from None
         self.at += 1
         return str(value)
 

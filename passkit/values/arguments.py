@@ -40,6 +40,17 @@ def shortened(text: str, most: int = _LONGEST) -> str:
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
+LONGEST_MESSAGE = 2_000
+"""Characters of an error that an operator's rule raises while a file is read."""
+
+
+def cut(error: PasskitError) -> None:
+    """Cut the message of an error that quotes a long name or parameter of a file."""
+    error.args = tuple(
+        shortened(a, LONGEST_MESSAGE) if isinstance(a, str) else a for a in error.args
+    )
+
+
 def refuse(where: str, value: object, need: str) -> NoReturn:
     """Raises: ArgumentError saying what is needed and what was found."""
     raise ArgumentError(f"{where} must be {need}, got {shown(value)}")

@@ -111,7 +111,8 @@ def dtype_of(what: Any) -> DType:
         if what in ("bfloat16", "bf16"):
             return _bfloat16()
         # NumPy reads "f4,f4" and evaluates parts of such strings; names from files stay here.
-        raise DTypeError(f"{what!r} is not an element type of passkit; {nearest(what, _NAMES)}")
+        hint = nearest(what, _NAMES)
+        raise DTypeError(f"{shown(what)} is not an element type of passkit; {hint}")
     if isinstance(what, type) and what in _PYTHON:
         return _PYTHON[what]
     try:
@@ -130,7 +131,7 @@ def dtype_of(what: Any) -> DType:
         return _BY_NAME[name]
     if name == "bfloat16":
         return _bfloat16()
-    raise DTypeError(f"{name!r} is not an element type of passkit; {nearest(name, _NAMES)}")
+    raise DTypeError(f"{shown(name)} is not an element type of passkit; {nearest(name, _NAMES)}")
 
 
 @cache

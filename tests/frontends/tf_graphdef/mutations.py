@@ -59,17 +59,26 @@ class Mutant:
 
 
 def mutant(seed: int) -> Mutant:
-    """The model of a seed."""
+    """The model of a seed: of five, two are SavedModels."""
     rng = random.Random(seed)
-    name = rng.choice(("digits", "lone", "case", "case", "case", *FOLDERS))
+    return (saved_model if rng.random() < 0.4 else graphdef)(seed, rng)
+
+
+def graphdef(seed: int, rng: random.Random) -> Mutant:
+    """A GraphDef: one of the digits' network, of a function or of a single operator."""
+    name = rng.choice(("digits", "lone", "case", "case", "case"))
     if name == "case":
         data = changed_message("GraphDef", rng.choice(_cases()), rng)
         return Mutant(seed, name, {"": data}, None)
-    if name in ("digits", "lone"):
-        data = DIGITS.read_bytes() if name == "digits" else _function_as_graph(rng)
-        if rng.random() < 0.3:
-            return Mutant(seed, name, {"": changed_bytes(data, rng)}, None)
-        return Mutant(seed, name, {"": changed_message("GraphDef", data, rng)}, None)
+    data = DIGITS.read_bytes() if name == "digits" else _function_as_graph(rng)
+    if rng.random() < 0.3:
+        return Mutant(seed, name, {"": changed_bytes(data, rng)}, None)
+    return Mutant(seed, name, {"": changed_message("GraphDef", data, rng)}, None)
+
+
+def saved_model(seed: int, rng: random.Random) -> Mutant:
+    """A SavedModel of which the graph or one of the files is changed, or a file is missing."""
+    name = rng.choice(FOLDERS)
     folder = SAVED / name
     files = {
         str(p.relative_to(folder)): p.read_bytes()

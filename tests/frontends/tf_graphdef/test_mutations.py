@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
-import subprocess
-import sys
 from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
@@ -106,30 +103,6 @@ def test_names_that_grow() -> None:
     graph = source.SerializeToString()
     with within(2), pytest.raises(ModelError, match=r"node 'nnn.* needs [\d,]+ bytes"):
         tf_graphdef.load(graph, max_nbytes=len(graph) * 5)
-
-
-def test_a_worker_that_dies_or_says_a_fault_is_reported() -> None:
-    """The campaign goes on behind the seed that cost a worker its life."""
-    campaign = benchmark("fuzz_models").Campaign(5, 3)
-    said = [
-        {"seed": 5, "model": "m"},
-        {"kind": "loaded", "seconds": 0.5, "fault": ""},
-        {"seed": 6, "model": "m"},
-        {"kind": "fault", "seconds": 0.1, "fault": "KeyError"},
-        {"seed": 7, "model": "m"},
-    ]
-    program = "import os\n" + "".join(
-        f"print({json.dumps(json.dumps(s))}, flush=True)\n" for s in said
-    )
-    command = [sys.executable, "-c", program + "os.abort()"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as worker:
-        campaign._listen(worker)
-
-    report = campaign.report()
-    assert campaign.next == 8
-    assert [f["seed"] for f in report["faults"]] == [6, 7]
-    assert "the worker died: -6" in report["faults"][1]["what"]
-    assert (report["slowest_seed"], report["outcomes"]) == (5, {"loaded": 1, "fault": 1})
 
 
 def benchmark(name: str) -> Any:
