@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from passkit.library.profile import Points, are_positive, is_sound
 from passkit.library.store import FOLDER, writing
-from passkit.runtime.native.cache import cache_folder, put_file, read_private, trusted_folder
+from passkit.runtime.native.cache import cache_folder_name, put_file, read_private, trusted_folder
 
 FORMAT = 1
 
@@ -30,7 +30,7 @@ def measured(device: str) -> Measured | None:
 
     Raises: CacheError when others may write to the cache folder.
     """
-    folder = os.fspath(cache_folder())
+    folder = cache_folder_name()
     path = _path(folder, device)
     if not path.exists():
         return None

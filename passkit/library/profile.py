@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from passkit.library.device import device
 from passkit.library.store import FOLDER, writing
-from passkit.runtime.native.cache import cache_folder, put_file, read_private, trusted_folder
+from passkit.runtime.native.cache import cache_folder_name, put_file, read_private, trusted_folder
 
 if TYPE_CHECKING:
     from passkit.plan.target import Target
@@ -72,7 +72,7 @@ def digest() -> str:
 
 
 def _found() -> tuple[Profile | None, str]:
-    folder = os.fspath(cache_folder())
+    folder = cache_folder_name()
     path = _path(folder)
     try:
         facts = os.stat(path)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from passkit.errors import CacheError
 from passkit.library.device import device
-from passkit.runtime.native.cache import cache_folder, put_file, read_private, trusted_folder
+from passkit.runtime.native.cache import cache_folder_name, put_file, read_private, trusted_folder
 from passkit.runtime.native.compiler import find_compiler
 from passkit.values.memo import Held
 
@@ -55,7 +55,7 @@ def snapshot() -> Snapshot:
 
     Raises: CacheError when others may write to the cache folder.
     """
-    folder = os.fspath(cache_folder())
+    folder = cache_folder_name()
     try:
         facts = os.stat(_path(folder))
     except OSError:
@@ -148,7 +148,7 @@ def writing() -> Iterator[str]:
     """
     import fcntl  # of systems that run kernels
 
-    folder = os.fspath(cache_folder())
+    folder = cache_folder_name()
     try:
         trusted_folder(folder)
         path = _path(folder)
@@ -201,7 +201,7 @@ def clear() -> int:
 def _files() -> Iterable[tuple[str, int]]:
     """The files that hold something, whichever device wrote them; locks stay where they are."""
     try:
-        found = [*os.scandir(os.path.join(os.fspath(cache_folder()), FOLDER))]
+        found = [*os.scandir(os.path.join(cache_folder_name(), FOLDER))]
     except OSError:
         return
     for item in found:

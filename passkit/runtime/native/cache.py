@@ -60,10 +60,11 @@ class Entry(NamedTuple):
 
 def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
     """PASSKIT_CACHE_DIR, else this user's cache folder; nothing is created."""
-    return _path(_folder_name(environ))
+    return _path(cache_folder_name(environ))
 
 
-def _folder_name(environ: Mapping[str, str]) -> str:
+def cache_folder_name(environ: Mapping[str, str] = os.environ) -> str:
+    """The path of `cache_folder` as text: a warm start does without pathlib."""
     if named := environ.get("PASSKIT_CACHE_DIR"):
         return named
     if platform.system() == "Linux":  # platformdirs' rule; its import is a fifth of a warm start
@@ -155,7 +156,7 @@ def open_cache() -> KernelCache:
 
     Raises: CacheError when the folder is there and not to be trusted.
     """
-    folder = _folder_name(os.environ)
+    folder = cache_folder_name(os.environ)
     try:
         trusted_folder(folder)
     except CacheError:
