@@ -293,3 +293,17 @@ def test_long_texts() -> None:
     ) + "\nreturn y19999"
 
     assert pk.to_text(pk.parse(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x: f32[2]; y = fused(x, body=0); return y", "line 1, column 16: fused does not take"),
+        ("x: f32[2]; y = add(x,", "line 1, column 22: expected a number, got the end"),
+        ("x: f32[2]; return x,", "line 1, column 21: expected a name, got the end"),
+    ],
+)
+def test_unfinished_calls_and_odd_parameters(text: str, message: str) -> None:
+    """A text that ends within a call, and what an operator's rule cannot read, is refused."""
+    with pytest.raises(pk.ParseError, match=message):
+        pk.parse(text)
