@@ -332,4 +332,4 @@ for _row in ROWS.splitlines():
     _name, _numpy, _tensorflow = _row.split()
     _names = {"NumPy": _numpy, "TensorFlow": _tensorflow}
     _known = {system: name for system, name in _names.items() if name != "-"}
-    put(TCounterparts.key, _name, Setting(_known, 1, calling_place(), f"op {_name}"))
+    put(TCounterparts.key, _name, Setting(_known, 1, calling_place(1), f"op {_name}"))
