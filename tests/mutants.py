@@ -32,7 +32,7 @@ from tests.random_graphs import random_case
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-KINDS = ("graphdef", "saved_model", "json", "text", "program")
+
 GRAPHS = 12
 """Random graphs whose JSON and text are changed."""
 MOST_ELEMENTS = 1 << 16
@@ -73,7 +73,7 @@ def mutant(kind: str, seed: int, programs: Path | None = None) -> Mutant:
     """Make the mutant of a seed.
 
     Args:
-        kind: One of `KINDS`.
+        kind: "graphdef", "saved_model", "json", "text" or "program".
         seed: The seed.
         programs: The folder that `save_programs` wrote, for mutants of saved programs.
     """
@@ -109,10 +109,14 @@ def _load_model(model: mutations.Mutant, folder: Path) -> pk.Graph:
 
 @cache
 def _texts(write: Callable[[pk.Graph], str]) -> tuple[str, ...]:
-    """Random graphs, and graphs with a loop, states and an update, as JSON or as text."""
+    """Random graphs and those of `PROGRAMS`, as JSON or as text."""
+    return tuple(write(graph) for graph in _graphs())
+
+
+@cache
+def _graphs() -> tuple[pk.Graph, ...]:
     graphs = [random_case(seed).graph for seed in range(GRAPHS)]
-    graphs += [pk.parse(text) for text in _programs()]
-    return tuple(write(graph) for graph in graphs)
+    return (*graphs, *(pk.parse(text) for text in _programs()))
 
 
 def spliced(first: Any, second: Any, rng: random.Random) -> Any:
