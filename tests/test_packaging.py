@@ -18,7 +18,7 @@ from tests.test_floors import module_of
 
 SETUP = configparser.ConfigParser()
 SETUP.read(ROOT / "setup.cfg")
-DATA = {".h", ".c", ".cpp", ".binpb", ".proto", ".typed", ".css", ".js"}
+DATA = {".h", ".pyi", ".c", ".cpp", ".binpb", ".proto", ".typed", ".css", ".js"}
 
 
 def run(*command: str | Path, cwd: Path, **env: str) -> str:

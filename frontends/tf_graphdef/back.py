@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from passkit import ops
+from passkit.frontends.tf_graphdef.operators import ops
 from passkit.graph.adjoint import gradients
 from passkit.graph.node import Entry
 from passkit.values.size import Size

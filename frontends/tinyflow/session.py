@@ -119,7 +119,7 @@ class Session:
             "numerics": numerics or found.numerics,
             "passes": found.passes if passes is None else passes,
         }
-        self.options = {k: v for k, v in options.items() if v is not None}
+        self.options: dict[str, Any] = {k: v for k, v in options.items() if v is not None}
         if "passes" in self.options:
             from passkit.passes.context import PassContext  # few sessions have their own passes
 

@@ -19,6 +19,7 @@ from passkit.errors import MissingDependencyError, PasskitError
 from passkit.graph.graph import Graph
 from passkit.graph.node import var
 from passkit.library.profile import profile, write
+from passkit.passes.keywords import TargetName
 from passkit.runtime.native import onednn
 from passkit.runtime.native.cache import KernelCache, cache_folder, trusted_folder
 from passkit.runtime.native.compiler import INSTALL_HINT, cpu_facts, find_compiler
@@ -88,7 +89,7 @@ def check_python() -> Check:
     return Check("python", good, f"{', '.join(parts)}, {platform.platform()}", "Python 3.11")
 
 
-def _trial(target: str) -> str:
+def _trial(target: TargetName) -> str:
     """Compile and run ``x * 2 + 1`` on a target."""
     from passkit.program.compiler import compile  # the checks before it must not depend on it
 

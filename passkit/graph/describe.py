@@ -212,6 +212,12 @@ def _parameter_section(op: Op) -> str:
     return "\n".join(["Parameters:", *lines]) if lines else ""
 
 
+def parameter_meaning(op: Op, key: str) -> str:
+    """The meaning of a parameter, from TParameters; "" where nothing states it."""
+    stated = TParameters.get(op.name, {}).get(key)
+    return "" if stated is None else str(stated[1])
+
+
 def _meaning(op: Op, key: str) -> str:
     stated = TParameters.get(op.name, {}).get(key)
     return "" if stated is None or not stated[1] else f": {stated[1]}"

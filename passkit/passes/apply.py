@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from passkit.errors import PassError, RegistryError
 from passkit.graph import registry
@@ -22,6 +22,11 @@ from passkit.passes.context import PassContext, current
 from passkit.values import arguments
 from passkit.values.collector import seldom
 
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from passkit.passes.keywords import PlanOptions
+
 MOST_REPEATS = 8
 """How often one implied pass may run for one other pass, before both are said to disagree."""
 
@@ -30,7 +35,7 @@ OWN = ("options", "timing", "shape_guards", hints.HINTED, UNREAD)
 
 
 def ApplyPasses(  # noqa: N802  (NNVM's name, which users know)
-    graph: Graph, passes: str | Pass | Iterable[str | Pass], **options: object
+    graph: Graph, passes: str | Pass | Iterable[str | Pass], **options: Unpack[PlanOptions]
 ) -> Graph:
     """The graph that ``passes``, given by name or as passes, make of ``graph`` one after another.
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
@@ -30,6 +30,11 @@ from passkit.passes.timing import Timing
 from passkit.plan.strategy import Strategy
 from passkit.plan.target import Target
 from passkit.templating.template import Template
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    from passkit.passes.keywords import FusionName, TargetName
 
 
 @frozen(init=False, eq=False)
@@ -73,9 +78,9 @@ class PassContext:
     def __init__(
         self,
         *,
-        target: str | Target | None = None,
-        fusion: str | Strategy | None = None,
-        numerics: str | None = None,
+        target: TargetName | Target | None = None,
+        fusion: FusionName | Strategy | None = None,
+        numerics: Literal["strict", "fast"] | None = None,
         disabled: Iterable[str] | None = None,
         dump: str | Path | None = None,
         timing: bool | None = None,

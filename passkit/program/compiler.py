@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from passkit.graph.graph import Graph, graph_of_argument
 from passkit.graph.node import Entry
@@ -12,29 +12,69 @@ from passkit.values import arguments
 
 # What makes plans is imported where it is used: a warm start finds its plan on disk.
 if TYPE_CHECKING:
+    from typing import Unpack
+
+    from passkit.passes.keywords import Options
     from passkit.reasons.explanation import Explanation
     from passkit.reasons.ranking import Ranking
     from passkit.runtime.state import State
 
 
 def compile(
-    graph: Graph | Entry | Sequence[Entry], *, state: State | None = None, **options: Any
+    graph: Graph | Entry | Sequence[Entry],
+    *,
+    state: State | None = None,
+    **options: Unpack[Options],
 ) -> Executable:
-    """An `Executable` of a graph: what of the pipeline is still missing is run.
+    """Return the executable of a graph, after those passes of the pipeline that have not run yet.
 
-    ``state`` holds the variables, which executables that are given the same one share; by default
-    each has its own. ``options`` are those of `PassContext`: target="cpu", fusion="stitch",
-    numerics="strict", …. ``passes`` says which passes run: the whole pipeline as a list, or those
-    that join the default one, ``{"after Simplify": ["Mine"], "before Fusion": [other]}``; names are
-    checked before anything runs. Plans made by other passes than the default ones, or by a fusion
-    strategy of one's own, are not kept on disk. Without a C++ compiler, and with no kernel of the
-    graph in the cache, the executable interprets, after one warning that says what to install.
+    Without a C++ compiler, and with no kernel of the graph in the cache, the executable interprets
+    the graph in NumPy, after one warning that says what to install.
+
+    Args:
+        graph: The graph, or its outputs.
+        state: The values of the variables; executables that are given one `State` share them. By
+            default each executable has its own.
+        target: Where kernels run: "cpu" (default), "opencl", "cuda", "interpret" (NumPy, operator
+            by operator), "blocks" (NumPy, block by block, with checks), or a `Target`.
+        fusion: Which operators share kernels: "none", "nnvm", "xla", "deep", "stitch" (default), or
+            what `register_fusion` returned.
+        numerics: "strict" (default) or "fast", which may relax the rules of rounding.
+        disabled: Names of passes to skip.
+        dump: A folder for the graph after each pass, as text and picture.
+        timing: Whether to record what each pass takes, in ``executable.context.times``.
+        fuel: The most optional decisions (fusions, rewrites) that may be taken; by default any
+            number.
+        keep_together: Lists of nodes that must share a kernel. Nodes are given by name, or as nodes
+            or entries.
+        keep_apart: Lists of nodes that must not share a kernel.
+        no_fuse: Nodes that get a kernel of their own.
+        templates: By the name of a group, or of an operator in it: how its loops are tiled, as
+            `pk.templates` writes it.
+        evaluator: What tells the seconds of kernels: "model", or an object with the methods of an
+            Evaluator. By default what was measured on this machine, else the cost model.
+        passes: The passes that run: all of them as a list, or some that join the default ones,
+            ``{"after Simplify": ["Mine"], "before Fusion": [other]}``. Plans made by other passes,
+            or by a fusion strategy of yours, are not kept on disk.
+
+    Raises:
+        SettingError: An option is unknown or has a wrong value; before anything runs.
+        RegistryError: A pass, strategy or target is not registered.
+        GraphError, ShapeError, DTypeError: The graph cannot be typed.
+        CompilerError: The C++ compiler refuses a kernel.
+
+    >>> import numpy as np
+    >>> import passkit as pk
+    >>> x = pk.var("x", ("n",))
+    >>> run = pk.compile(pk.Graph([x * 2]), target="interpret")
+    >>> run(x=np.array([1, 2], "float32"))
+    [array([2., 4.], dtype=float32)]
     """
     graph = graph_of_argument("compile: graph", graph)
     return Executable(graph, options, state)
 
 
-def explain(graph: Graph, name: str | None = None, **options: Any) -> Explanation:
+def explain(graph: Graph, name: str | None = None, **options: Unpack[Options]) -> Explanation:
     """Each edge between two operators: fused, or why not, with data and a way out, as a table.
 
     A graph without a fusion plan is planned first, under ``options`` as in `compile`. ``name``
@@ -49,7 +89,7 @@ def explain(graph: Graph, name: str | None = None, **options: Any) -> Explanatio
     return explained(graph, name, lambda g: planned(g, "Fusion", **options))
 
 
-def templates(graph: Graph, name: str | None = None, **options: Any) -> Ranking:
+def templates(graph: Graph, name: str | None = None, **options: Unpack[Options]) -> Ranking:
     """Each group's template, why it has that, and the others that it could have, by the model.
 
     A graph without schedules is planned first, under ``options`` as in `compile`. ``name`` keeps

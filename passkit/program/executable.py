@@ -66,8 +66,9 @@ class Executable:
     """
 
     # The launcher's callable itself sits in the slot, so that a call runs no Python code: 0.3 us.
-    __slots__ = ("__call__", "__dict__", "__weakref__")
-
+    # Type checkers would take it for an attribute that is not bound to the instance.
+    if not TYPE_CHECKING:
+        __slots__ = ("__call__", "__dict__", "__weakref__")
     if TYPE_CHECKING:
 
         def __call__(self, *feeds: Any, **named: Any) -> list[Any]:
@@ -118,13 +119,15 @@ class Executable:
         with self.context:
             self._start(graph, key if outer is None else None)
 
-    def __getattr__(self, name: str) -> Any:
-        """What the plan on disk does not hold: it is planned after all, as it was then."""
-        planned = ("graph", "context", "target", "_program")
-        if name not in planned or "_options" not in self.__dict__:
-            raise AttributeError(f"'Executable' object has no attribute {name!r}")
-        Context().run(self._plan_again)  # no context in force here was in force then
-        return self.__dict__[name]
+    if not TYPE_CHECKING:  # other names are no attributes
+
+        def __getattr__(self, name: str) -> Any:
+            """What the plan on disk does not hold: it is planned after all, as it was then."""
+            planned = ("graph", "context", "target", "_program")
+            if name not in planned or "_options" not in self.__dict__:
+                raise AttributeError(f"'Executable' object has no attribute {name!r}")
+            Context().run(self._plan_again)  # no context in force here was in force then
+            return self.__dict__[name]
 
     def _plan_again(self) -> None:
         from passkit.passes.context import PassContext
@@ -195,7 +198,7 @@ class Executable:
                 self.state.pin()
             self._run = make_program(specs, len(self.outputs), self._bind, lock, unread)
         self.run_positional = self._run.run_positional
-        self.__call__ = self._run  # type: ignore[method-assign]
+        object.__setattr__(self, "__call__", self._run)
 
     def _interpreted(self, graph: Graph) -> None:
         from passkit.passes.apply import ApplyPasses
@@ -216,7 +219,7 @@ class Executable:
             for n, e in zip(_outputs(graph), g.outputs, strict=True)
         )
         self._run = Interpreted(graph, self.state, names)
-        self.__call__ = self._run  # type: ignore[method-assign]
+        object.__setattr__(self, "__call__", self._run)
 
     def _bind(self, shapes: tuple[tuple[int, ...], ...]) -> Any:
         """A run is asked for by shapes not seen before: numbers for every size."""

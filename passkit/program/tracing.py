@@ -6,10 +6,10 @@ function is traced once more, and further sizes of it reuse the plan.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import update_wrapper
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,10 +21,15 @@ from passkit.program.executable import Executable
 from passkit.values import arguments
 from passkit.values.dtype import dtype_of
 
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from passkit.passes.keywords import Options
+
 Sizes = tuple[tuple[int | None, ...], ...]
 
 
-def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+def jit(function: Callable[..., Any] | None = None, **options: Unpack[Options]) -> Any:
     """Make ``function``, which computes with entries, a function of arrays.
 
     It may return an entry, or a tuple, list or dict of them; calls return arrays in the same form.
@@ -47,7 +52,7 @@ def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 class Jit:
     """A traced function; ``executables`` are those it was compiled to."""
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+    def __init__(self, function: Callable[..., Any], options: Mapping[str, Any]) -> None:
         self.function, self.options = function, options
         self.executables: dict[Any, tuple[Sizes, Executable, Callable[[list[Any]], Any]]] = {}
         self._last: Callable[..., Any] | None = None

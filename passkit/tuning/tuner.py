@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from time import monotonic
-from typing import Any
+from typing import Unpack
 
 from attrs import evolve, frozen
 
@@ -23,6 +23,7 @@ from passkit.passes.apply import ApplyPasses
 from passkit.passes.context import PassContext, current
 from passkit.passes.fusion.rivals import rivals
 from passkit.passes.hints import within
+from passkit.passes.keywords import Options
 from passkit.plan.evaluator import APART, Evaluator, Record, Sizes, ranked
 from passkit.plan.planner import plan_group
 from passkit.plan.schedule import Schedule, Source
@@ -104,7 +105,7 @@ def tune(
     again: bool = False,
     operators: bool = False,
     report: Report | None = None,
-    **options: Any,
+    **options: Unpack[Options],
 ) -> Tuning:
     """Measure the templates of a graph's groups on this machine; later compilations know them.
 

@@ -5,7 +5,7 @@ Of symmetric matrices TensorFlow reads the lower triangle.
 
 from __future__ import annotations
 
-from passkit import ops
+from passkit.frontends.tf_graphdef.operators import ops
 from passkit.frontends.tf_graphdef.table import Result, row, same_inputs
 from passkit.frontends.tf_graphdef.value import Call, Value
 from passkit.graph.node import Entry

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
-from passkit import ops
 from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.operators import ops
 from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.table import Result, row
 from passkit.frontends.tf_graphdef.value import Array, Call, Value

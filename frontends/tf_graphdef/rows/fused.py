@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from passkit import ops
 from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.operators import ops
 from passkit.frontends.tf_graphdef.rows.convolutions import convolved, depthwise_convolved
 from passkit.frontends.tf_graphdef.table import Result, row
 from passkit.frontends.tf_graphdef.value import Call, Value

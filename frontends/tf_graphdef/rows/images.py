@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from passkit import ops
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.back import flow_back
 from passkit.frontends.tf_graphdef.known import constant_of
+from passkit.frontends.tf_graphdef.operators import ops
 from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.scaling import KERNELS, weights_of
 from passkit.frontends.tf_graphdef.table import Result, row

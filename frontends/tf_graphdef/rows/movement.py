@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passkit import ops
 from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.operators import ops
 from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.shape_arithmetic import squeezed
 from passkit.frontends.tf_graphdef.table import NODE_NBYTES, Result, row
@@ -113,7 +113,8 @@ def _parts(call: Call, x: Value, axis: int, count: int) -> tuple[Entry, ...]:
             f"{short(x.name)} is {show_shape(shape)}"
         )
     call.budget.take(2 * NODE_NBYTES * count, call.where)
-    return ops.split(x.entry, count, axis)
+    parts: tuple[Entry, ...] = ops.split(x.entry, count, axis)
+    return parts
 
 
 @row("Reverse")

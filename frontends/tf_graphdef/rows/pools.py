@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from passkit import ops
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.back import flow_back
+from passkit.frontends.tf_graphdef.operators import ops
 from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.table import Result, row
 from passkit.frontends.tf_graphdef.value import Call, Value

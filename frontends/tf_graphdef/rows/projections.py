@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from passkit import ops
 from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.operators import ops
 from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.rows.images import SINGLE, known_images
 from passkit.frontends.tf_graphdef.table import Result, row

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from passkit import ops
+from passkit.frontends.tf_graphdef.operators import ops
 from passkit.frontends.tf_graphdef.table import Result, row
 from passkit.frontends.tf_graphdef.value import Call, Value
 from passkit.graph.node import Entry

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from passkit import ops
 from passkit.errors import ModelError
+from passkit.frontends.tf_graphdef.operators import ops
 from passkit.frontends.tf_graphdef.table import Result, row
 from passkit.frontends.tf_graphdef.value import Call, Value
 from passkit.values.size import Size

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passkit import ops
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.opaque import (
     OF_UNIQUE,
@@ -22,6 +21,7 @@ from passkit.frontends.tf_graphdef.opaque import (
     Places,
     Rows,
 )
+from passkit.frontends.tf_graphdef.operators import ops
 from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.scope import Site, of_unique, read, structure
 from passkit.frontends.tf_graphdef.structures.calls import unreachable

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from passkit import ops
 from passkit.errors import ModelError
 from passkit.frontends.tf_graphdef.library import APPLIES, SCATTERS
 from passkit.frontends.tf_graphdef.opaque import Anything, Handle, Variable
+from passkit.frontends.tf_graphdef.operators import ops
 from passkit.frontends.tf_graphdef.proto import short
 from passkit.frontends.tf_graphdef.scope import Site, read, structure
 from passkit.frontends.tf_graphdef.structures.calls import unreachable

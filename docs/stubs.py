@@ -1,0 +1,137 @@
+"""Write the type stubs of `passkit` and `passkit.ops`: ``python docs/stubs.py``.
+
+Both packages find their names when they are used, which type checkers cannot follow. The stubs list
+the names: public ones from `passkit._MODULES`, operators with signature and documentation from the
+registry.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import indent
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))  # a checkout that is not installed
+
+import passkit as pk  # noqa: E402  (after the path)
+import passkit.ops  # noqa: E402
+from passkit.cli.page import library  # noqa: E402
+from passkit.graph import describe  # noqa: E402
+from passkit.graph.op import REQUIRED, Op, get_op, list_ops  # noqa: E402
+
+HEADER = '"""{title} Written by docs/stubs.py."""\n'
+OPS_IMPORTS = """\
+import builtins
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from passkit.graph.argtypes import DTypeLike, Numbers, Operand, Padding, ShapeLike
+from passkit.graph.node import Entry, Node
+from passkit.values.size import Size
+"""
+
+
+def package_stub() -> str:
+    """Return the stub of `passkit`: each public name from the module that defines it."""
+    parts = [HEADER.format(title="The public names of passkit.")]
+    for module, names in pk._MODULES.items():
+        listed = "".join(f"    {name} as {name},\n" for name in names.split())
+        parts.append(f"from {module} import (\n{listed})")
+    parts += [f"from passkit import {name} as {name}" for name in sorted(pk._SUBMODULES)]
+    exported = "".join(f"    {name!r},\n" for name in pk.__all__)
+    parts.append(f"\n__version__: str\n__all__ = [\n{exported}]")
+    return "\n".join(parts).replace("'", '"') + "\n"
+
+
+def ops_stub() -> str:
+    """Return the stub of `passkit.ops`: a function for each standard operator and its aliases."""
+    standard = {op for operators in library().values() for op in operators}
+    parts = [HEADER.format(title="The standard operators."), OPS_IMPORTS]
+    by_module: dict[str, list[str]] = {}
+    for name, module in passkit.ops.FUNCTIONS.items():
+        by_module.setdefault(module, []).append(name)
+    by_module["slicing"] = ["split"]
+    for module, names in sorted(by_module.items()):
+        parts += [f"from passkit.ops.{module} import {name} as {name}" for name in names]
+    parts.append("")
+    for name in list_ops(aliases=True):
+        op = get_op(name)
+        if op in standard:
+            parts.append("\n".join(function(name, op)))
+    return "\n".join(parts) + "\n"
+
+
+def function(name: str, op: Op) -> Iterator[str]:
+    """Yield the lines of the function that an operator is to type checkers."""
+    shown = describe.signature(op)
+    yield f"def {name}("
+    slash = False
+    star = False
+    for parameter in shown.parameters.values():
+        if slash and parameter.kind is not parameter.POSITIONAL_ONLY:
+            yield "    /,"
+            slash = False
+        if parameter.kind is parameter.KEYWORD_ONLY and not star:
+            yield "    *,"
+            star = True
+        slash = slash or parameter.kind is parameter.POSITIONAL_ONLY
+        star = star or parameter.kind is parameter.VAR_POSITIONAL
+        yield f"    {argument(parameter)},"
+    yield f") -> {shown.return_annotation}:"
+    yield indent(f'r"""{documentation(name, op)}"""', "    ")
+    yield ""
+
+
+def argument(parameter: inspect.Parameter) -> str:
+    """Return a parameter of a stub; defaults that are no literals are written as ``...``."""
+    star = "*" if parameter.kind is parameter.VAR_POSITIONAL else ""
+    # An operator is called `complex`, too.
+    annotation = re.sub(r"\bcomplex\b", "builtins.complex", str(parameter.annotation))
+    text = f"{star}{parameter.name}: {annotation}"
+    if parameter.default is parameter.empty:
+        return text
+    literal = isinstance(parameter.default, (bool, int, float, str)) or parameter.default is None
+    plain = literal and type(parameter.default) in (bool, int, float, str, type(None))
+    finite = parameter.default == parameter.default and abs_is_finite(parameter.default)
+    return f"{text} = {parameter.default!r}" if plain and finite else f"{text} = ..."
+
+
+def abs_is_finite(value: object) -> bool:
+    """Return whether a value can be written as a literal: all but infinities."""
+    return value not in (float("inf"), float("-inf"))
+
+
+def documentation(name: str, op: Op) -> str:
+    """Return the docstring of an operator: what it computes, and the meaning of parameters."""
+    parts = [op.doc.strip()]
+    if name != op.name:
+        parts[0] = f"{parts[0]} (another name of {op.name})"
+    lines = [
+        f"    {key}: {describe.parameter_meaning(op, key)}"
+        + (" (required)" if default is REQUIRED else "")
+        for key, default in op.params.items()
+    ]
+    if lines:
+        parts.append("\n".join(["Args:", *lines, ""]))
+    return "\n\n".join(parts).replace('"""', "'''")
+
+
+STUBS = {"passkit/__init__.pyi": package_stub, "ops/__init__.pyi": ops_stub}
+"""File of the checkout: what makes its text."""
+
+
+def main() -> None:
+    """Write both stubs."""
+    for name, make in STUBS.items():
+        (ROOT / name).write_text(make(), encoding="utf-8")
+        print(name)
+
+
+if __name__ == "__main__":
+    main()

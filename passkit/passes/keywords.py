@@ -1,0 +1,45 @@
+"""Types of the options that `compile`, `jit`, `explain`, `tune` and `ApplyPasses` take by keyword.
+
+Names of strategies and targets are literals, so that type checkers reject misspelt ones. One of
+your own is given as the object that `register_fusion` returns, or as a `Target`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypedDict
+
+from passkit.graph.node import Entry, Node
+from passkit.passes.base import Pass
+from passkit.plan.strategy import Strategy
+from passkit.plan.target import Target
+from passkit.templating.template import Template
+
+TargetName = Literal["cpu", "opencl", "cuda", "interpret", "blocks"]
+FusionName = Literal["none", "nnvm", "xla", "deep", "stitch"]
+NodeLike = str | Node | Entry
+"""A node, by its name, itself or one of its results."""
+
+
+class PlanOptions(TypedDict, total=False):
+    """The options of `passkit.compile`, which documents them, but for ``passes``."""
+
+    target: TargetName | Target | None
+    fusion: FusionName | Strategy | None
+    numerics: Literal["strict", "fast"] | None
+    disabled: Iterable[str] | None
+    dump: str | Path | None
+    timing: bool | None
+    fuel: int | None
+    keep_together: Iterable[Iterable[NodeLike]] | None
+    keep_apart: Iterable[Iterable[NodeLike]] | None
+    no_fuse: Iterable[NodeLike] | None
+    templates: Mapping[Any, str | Template] | None
+    evaluator: Any
+
+
+class Options(PlanOptions, total=False):
+    """The options of `passkit.compile`."""
+
+    passes: Iterable[str | Pass] | Mapping[str, Iterable[str | Pass] | str | Pass] | None
