@@ -194,7 +194,7 @@ def changed_json(texts: tuple[str, ...], rng: random.Random) -> str:
 
 def _changed_value(data: Any, rng: random.Random) -> Any:
     """JSON data in which one value, anywhere, is another, is lost or stands twice."""
-    places = list(_places(data))
+    places = list(_places(data)) if isinstance(data, (list, dict)) else []
     if not places:
         return rng.choice(STRINGS)
     holder, key = rng.choice(places)
