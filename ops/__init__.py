@@ -32,6 +32,8 @@ __all__ = ["elementwise", "linalg", "movement", "nn", "reduce", "slicing", "spli
 def __getattr__(name: str) -> Any:
     if name in FUNCTIONS:
         return getattr(import_module(f"{HOME}.{FUNCTIONS[name]}"), name)
+    if name.startswith("__"):  # asked by Python's tools, and no reason to load plug-ins
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
         return get_op(name)
     except RegistryError as error:

@@ -28,8 +28,9 @@ _MODULES = {
         "PasskitError ArgumentError RegistryError GraphError ShapeError DTypeError ParseError "
         "PassError ScheduleError CodeGenError CompilerError CacheError BlocksError FeedError "
         "SettingError ModelError CapacityError MissingDependencyError DeviceError "
-        "InterpretedWarning"
+        "PluginError InterpretedWarning PluginWarning"
     ),
+    "passkit.values.plugins": "load_plugins",
     "passkit.values.size": "Size",
     "passkit.graph.op": "Op OpPattern REQUIRED register_op op_group get_op list_ops",
     "passkit.graph.node": "Entry Node var state constant",

@@ -20,7 +20,12 @@ from passkit.errors import (
     CapacityError as CapacityError,
     MissingDependencyError as MissingDependencyError,
     DeviceError as DeviceError,
+    PluginError as PluginError,
     InterpretedWarning as InterpretedWarning,
+    PluginWarning as PluginWarning,
+)
+from passkit.values.plugins import (
+    load_plugins as load_plugins,
 )
 from passkit.values.size import (
     Size as Size,
@@ -149,6 +154,8 @@ __all__ = [
     "PassContext",
     "PassError",
     "PasskitError",
+    "PluginError",
+    "PluginWarning",
     "REQUIRED",
     "RegistryError",
     "Schedule",
@@ -170,6 +177,7 @@ __all__ = [
     "jit",
     "list_ops",
     "load",
+    "load_plugins",
     "op_group",
     "ops",
     "parse",

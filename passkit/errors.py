@@ -89,6 +89,14 @@ class MissingDependencyError(PasskitError, ImportError):
     """An optional package or program is needed and not installed; the message names it."""
 
 
+class PluginError(PasskitError, ImportError):
+    """A plug-in cannot be imported, or is neither a module nor a function."""
+
+
+class PluginWarning(UserWarning):
+    """A plug-in of an installed package failed when it was loaded."""
+
+
 class InterpretedWarning(UserWarning):
     """A compiled program evaluates an operator in NumPy, because no kernel computes it."""
 

@@ -50,7 +50,10 @@ def is_run(block: Block) -> bool:
 def printed(block: Block, names: dict[str, object], where: str) -> str:
     """What a block prints."""
     if block.language == "sh":
-        shim = f'passkit() {{ "{sys.executable}" -m passkit "$@"; }}\n'
+        shim = (
+            f'python() {{ "{sys.executable}" "$@"; }}\n'
+            f'passkit() {{ "{sys.executable}" -m passkit "$@"; }}\n'
+        )
         done = subprocess.run(
             ["bash", "-euc", shim + block.text], check=True, capture_output=True, text=True,
             env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100"},

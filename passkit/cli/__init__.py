@@ -12,6 +12,7 @@ from importlib import import_module
 
 from passkit.errors import PasskitError
 from passkit.values.lazy import Lazy
+from passkit.values.plugins import import_plugin
 from passkit.values.terminal import is_terminal
 
 _root = Lazy("passkit")
@@ -70,11 +71,13 @@ def _run(arguments: Sequence[str]) -> int:
         parser.print_help()
         return 0
     options.parser = parser
-    if "check" in options:
-        try:
+    try:
+        for module in options.plugin:
+            import_plugin(module)
+        if "check" in options:
             options.check(options)
-        except PasskitError as error:
-            parser.error(str(error))
+    except PasskitError as error:
+        parser.error(str(error))
     answer = options.function(options)
     if options.json:
         print(json.dumps(answer.data, indent=2), flush=True)
@@ -105,6 +108,9 @@ def _parser(wanted: str | None) -> argparse.ArgumentParser:
     for name, summary in COMMANDS.items():
         sub = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:])
         sub.add_argument("--json", action="store_true", help="print JSON")
+        sub.add_argument("--plugin", metavar="MODULE", action="append", default=[],
+                         help="import a module or FILE.py first, which registers operators, "
+                         "passes, dialects, targets or fusion strategies; may repeat")  # fmt: skip
         if wanted in (name, "completion"):
             module = import_module(f"passkit.cli.{name}")
             module.add_arguments(sub)

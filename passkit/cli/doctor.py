@@ -6,6 +6,7 @@ import argparse
 import os
 import platform
 import sys
+import warnings
 from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -15,7 +16,7 @@ from attrs import asdict, evolve, frozen
 
 import passkit.ops  # noqa: F401  (the trial programs need operators)
 from passkit.cli.answer import Answer
-from passkit.errors import MissingDependencyError, PasskitError
+from passkit.errors import MissingDependencyError, PasskitError, PluginWarning
 from passkit.graph.graph import Graph
 from passkit.graph.node import var
 from passkit.library.profile import profile, write
@@ -25,6 +26,7 @@ from passkit.runtime.native.cache import KernelCache, cache_folder, trusted_fold
 from passkit.runtime.native.compiler import INSTALL_HINT, cpu_facts, find_compiler
 from passkit.runtime.native.launcher import num_threads_wanted
 from passkit.tuning.calibration import calibrate
+from passkit.values.plugins import load_plugins
 from passkit.values.units import bytes_text, seconds_text, table
 from passkit.viz.renderers import INSTALL, renderers
 
@@ -51,7 +53,7 @@ def run(options: argparse.Namespace) -> Answer:
     if options.calibrate:
         write(calibrate())
         calibrate_gpus()
-    checks = [check() for check in CHECKS]
+    checks = [*(check() for check in CHECKS), *check_plugins()]
     rows = [
         (c.name, "yes" if c.works else "no", c.found, "" if c.works else c.way_out) for c in checks
     ]
@@ -302,6 +304,22 @@ def _gpu_profile() -> str:
         f"measured: copies of {fast / 1e9:.4g} to {slow / 1e9:.4g} GB/s, a launch "
         f"{seconds_text(found.launch)}"
     )
+
+
+def check_plugins() -> list[Check]:
+    """Each plug-in of an installed package, and whether it was loaded."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PluginWarning)  # the table says it
+        found = load_plugins()
+    return [
+        Check(
+            f"plug-in {p.name}",
+            p.loaded,
+            f"{p.distribution} {p.version}, {p.value}: {p.error or 'loaded'}",
+            f"repair it, or pip uninstall {p.distribution}",
+        )
+        for p in found
+    ]
 
 
 CHECKS = (

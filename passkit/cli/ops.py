@@ -13,6 +13,7 @@ from passkit.cli.answer import Answer
 from passkit.graph import registry
 from passkit.graph.op import REQUIRED, Op, get_op, list_ops
 from passkit.reporting import exhibit
+from passkit.values.plugins import load_plugins
 from passkit.values.units import table
 
 PAGE = Path("docs/operators.md")
@@ -30,6 +31,7 @@ def run(options: argparse.Namespace) -> Answer:
     if options.page is not None:
         options.page.write_text(page.page(), encoding="utf-8")
         return Answer({"page": str(options.page)}, f"operators written to {options.page}")
+    load_plugins()
     aliases: dict[str, list[str]] = {}
     for name in list_ops(aliases=True):
         aliases.setdefault(get_op(name).name, []).append(name)

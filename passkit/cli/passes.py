@@ -7,6 +7,7 @@ from typing import Any
 
 from passkit.cli.answer import Answer
 from passkit.passes.base import Pass, find_pass, list_passes
+from passkit.values.plugins import load_plugins
 from passkit.values.units import table
 
 
@@ -17,6 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> Answer:
     """List the passes by name."""
+    load_plugins()
     data = [describe(find_pass(n)) for n in options.names or list_passes()]
     rows = [
         (

@@ -1,8 +1,8 @@
 """Registries that are looked up by name, and what is asked when a name is unknown.
 
 Operators, passes, dialects, targets and fusion strategies are all found by name. When a name is
-unknown, the hooks of `on_unknown_name` are asked first, which may register it; so whatever loads
-extensions need not do so at import.
+unknown, plug-ins are loaded (`passkit.values.plugins`) and the hooks of `on_unknown_name` are asked
+first, which may register it; so whatever loads extensions need not do so at import.
 """
 
 from __future__ import annotations
@@ -16,7 +16,16 @@ from passkit.errors import PasskitError, RegistryError, nearest
 
 T = TypeVar("T")
 Hook = Callable[[str, str], object]
-_hooks: list[Hook] = []
+
+
+def _load_plugins(kind: str, name: str) -> None:
+    """The hook that passkit has by itself: load the plug-ins of installed packages."""
+    from passkit.values.plugins import load_plugins  # seldom needed, and it needs attrs
+
+    load_plugins()
+
+
+_hooks: list[Hook] = [_load_plugins]
 
 
 def on_unknown_name(hook: Hook) -> Hook:
