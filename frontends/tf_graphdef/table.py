@@ -53,8 +53,9 @@ def build(call: Call, inputs: Sequence[Value]) -> tuple[Value, ...]:
     return tuple(settled(call, inputs, _rounded_once(call, row, inputs)))
 
 
-ROUND_BETWEEN = frozenset({"FloorDiv"})
-"""Operators that TensorFlow rounds to 16 bits before their last step, where that shows."""
+NARROW = frozenset({"ArgMax", "ArgMin", "FloorDiv"})
+"""Operators that are built on 16-bit inputs, as TensorFlow computes them: FloorDiv rounds before its
+last step, and ArgMax starts from the smallest finite number of its type."""
 
 
 def _rounded_once(call: Call, row: Row, inputs: Sequence[Value]) -> tuple[Value, ...]:
@@ -64,7 +65,7 @@ def _rounded_once(call: Call, row: Row, inputs: Sequence[Value]) -> tuple[Value,
     """
     results = _built(call, row, inputs)
     given = {v.made: Rounding.NEVER for v in inputs if v.made is not None}
-    if call.node.op in ROUND_BETWEEN or not any(map(is_narrow_entry, given)):
+    if call.node.op in NARROW or not any(map(is_narrow_entry, given)):
         return results
     if worst_rounding([v.made for v in results], given) <= Rounding.ONCE:
         return results
