@@ -54,8 +54,8 @@ def build(call: Call, inputs: Sequence[Value]) -> tuple[Value, ...]:
 
 
 NARROW = frozenset({"ArgMax", "ArgMin", "FloorDiv"})
-"""Operators that are built on 16-bit inputs, as TensorFlow computes them: FloorDiv rounds before its
-last step, and ArgMax starts from the smallest finite number of its type."""
+"""Operators that are built on 16-bit inputs, as TensorFlow computes them: FloorDiv rounds before
+its last step, and ArgMax starts from the smallest finite number of its type."""
 
 
 def _rounded_once(call: Call, row: Row, inputs: Sequence[Value]) -> tuple[Value, ...]:
