@@ -74,6 +74,11 @@ def test_shapes_are_inferred_where_placeholders_have_none():
     init = []
     for v, name, shape in tf.infer_variable_shapes(loss, {x: [6, 2, 6, 6], label: [6]}):
         init.append((name, shape, tf.assign(v, tf.normal(shape, 0.3))))
+    with pytest.raises(
+        ShapeError,
+        match=r"'conv_weight' has the shape \(3, 3, 2, 3\), and .* needs one of \(3, 3, 5, 3\)",
+    ):
+        next(tf.infer_variable_shapes(loss, {x: [6, 5, 6, 6], label: [6]}))
     assert [(n, s) for n, s, _ in init] == [
         ("conv_weight", [3, 3, 2, 3]), ("conv_bias", [3]), ("batch_normalization_gamma", [3]),
         ("batch_normalization_beta", [3]), ("fc_weight", [4, 12]), ("fc_bias", [4]),
