@@ -47,8 +47,8 @@ def dtype_name(number: int) -> str:
 
 
 def short(name: str) -> str:
-    """A name as messages show it: quoted, on one line, and not too long."""
-    return repr(name if len(name) <= 80 else name[:77] + "…")
+    """Return a name or path as messages show it: quoted, and without its middle if it is long."""
+    return repr(name if len(name) <= 80 else f"{name[:37]}…{name[-42:]}")
 
 
 def called(node: Any) -> str:

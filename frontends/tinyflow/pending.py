@@ -72,7 +72,7 @@ class PendingVariable(Variable):
             if not all(isinstance(n, int) for n in shape):
                 raise ShapeError(
                     f"variable '{self._name}' needs a known shape, got {shown(shape)}; "
-                    f"tf.infer_variable_shapes(net, {{placeholder: shape}}) tells it"
+                    "tf.infer_variable_shapes(net, shapes_by_placeholder) tells it"
                 )
             self._settled = state(self._name, (shape, self.dtype))
             for follower in self._beside:
@@ -114,7 +114,7 @@ class PendingVariable(Variable):
             if self._settled is None:
                 raise ShapeError(
                     f"variable '{self._name}' has no shape to be initialised with; "
-                    f"tf.infer_variable_shapes(net, {{placeholder: shape}}) tells it"
+                    "tf.infer_variable_shapes(net, shapes_by_placeholder) tells it"
                 )
             with self.graph.as_default(), self.graph.after(None):
                 value = sources.constant(self.first, self.dtype, self.shape.as_list())

@@ -16,7 +16,7 @@ from attrs import asdict, evolve, frozen
 
 import passkit.ops  # noqa: F401  (the trial programs need operators)
 from passkit.cli.answer import Answer
-from passkit.errors import MissingDependencyError, PasskitError, PluginWarning
+from passkit.errors import PasskitError, PluginWarning
 from passkit.graph.graph import Graph
 from passkit.graph.node import var
 from passkit.library.profile import profile, write
@@ -170,16 +170,14 @@ def check_blas() -> Check:
 
 def check_convolutions() -> Check:
     """Whether convolutions run in oneDNN, at about twice the speed of windows and BLAS."""
-
-    def find() -> str:
-        path = onednn.installed()
-        if path is None:
-            raise MissingDependencyError("no oneDNN; convolutions are windows multiplied by BLAS")
-        if onednn.library() is None:
-            raise MissingDependencyError(f"{path} does not load; convolutions are windows and BLAS")
-        return str(path)
-
-    return _attempt("convolutions", onednn.INSTALL_HINT, find)
+    path = onednn.installed()
+    if path is None:
+        text, works = "no oneDNN; convolutions are windows multiplied by BLAS", False
+    elif onednn.library() is None:
+        text, works = f"{path} does not load; convolutions are windows and BLAS", False
+    else:
+        text, works = str(path), True
+    return Check("convolutions", works, text, onednn.INSTALL_HINT)
 
 
 def check_cache() -> Check:

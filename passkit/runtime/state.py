@@ -152,7 +152,7 @@ class State:
             why = arguments.shortened(str(error) or type(error).__name__)
             raise FeedError(
                 f"{path} holds no state that can be read ({why}); State.save writes one"
-            ) from None
+            ) from error
 
     def _read(self, path: Path) -> None:
         """Read all variables; none changes unless all of them fit."""

@@ -98,16 +98,21 @@ def _package(distribution: Distribution) -> tuple[str, str]:
         return "unknown", "unknown"
 
 
+def _register(point: EntryPoint) -> None:
+    """Import or call what an entry point refers to. Raises: PluginError when it is neither."""
+    target = point.load()
+    if callable(target):
+        target()
+    elif not isinstance(target, ModuleType):
+        raise PluginError(
+            f"'{point.value}' is neither a module nor a function, but a {type(target).__name__}"
+        )
+
+
 def _load(plugin: Plugin, point: EntryPoint) -> None:
     """Import or call what an entry point refers to, and note in ``plugin`` how that went."""
     try:
-        found = point.load()
-        if callable(found):
-            found()
-        elif not isinstance(found, ModuleType):
-            raise PluginError(
-                f"'{point.value}' is neither a module nor a function, but a {type(found).__name__}"
-            )
+        _register(point)
         plugin.loaded = True
     except (Exception, SystemExit) as error:  # noqa: BLE001, RUF100  (whatever it is)
         plugin.error = f"{type(error).__name__}: {error}"

@@ -7,6 +7,7 @@ import sys
 import sysconfig
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from hashlib import sha256
 from importlib.machinery import ExtensionFileLoader, ModuleSpec
 from importlib.util import module_from_spec
@@ -68,7 +69,8 @@ def prefetch(compiler: Compiler | None = None) -> None:
         if _module is None and _pending is None:
             compiler, cache = compiler or find_compiler(), open_cache()
             if compiler and cache.find(cache_key(), None) is None:
-                _pending = _start(compiler, cache)
+                with suppress(CompilerError):  # whoever needs the launcher is told
+                    _pending = _start(compiler, cache)
 
 
 def num_threads_wanted(environ: Mapping[str, str] = os.environ) -> int:
@@ -198,7 +200,13 @@ def _start(
     if compiler.kind == "gcc":  # no C++ library, whose symbols the linker would read
         arguments += ["-nodefaultlibs", "-lc", "-lgcc"]
     output = Path(folder.name, f"{NAME}.so")
-    return folder, begin(compiler, arguments, output, "the launcher")
+    try:
+        return folder, begin(compiler, arguments, output, "the launcher")
+    except OSError as error:
+        raise CompilerError(
+            f"cannot write the launcher's files to {folder.name} ({error}); set TMPDIR to a folder "
+            "with room, or raise the limit of file sizes (ulimit -f)"
+        ) from error
 
 
 def _import(library: str | Path) -> ModuleType:

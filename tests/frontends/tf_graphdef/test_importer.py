@@ -73,7 +73,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (tmp_path / "saved_model.pb").write_bytes(b"\x08\1")
     with pytest.raises(ModelError, match=r"'\.' has 0 graphs with the tags serve, and one"):
         tf_graphdef.load("saved_model.pb")
-    with pytest.raises(ModelError, match="x…' cannot be read: File name too long"):
+    with pytest.raises(ModelError, match="x…x*' cannot be read: File name too long"):
         tf_graphdef.load("x" * 5000)
 
 

@@ -31,6 +31,7 @@ KEPT = 2
 def fresh(fresh_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """An empty cache, a process that remembers no kernel, and few shared objects kept."""
     monkeypatch.setattr(shared_objects, "KEPT", KEPT)
+    monkeypatch.setattr(module, "_loaded", shared_objects.LoadedKernels())
     module.forget()
     gc.collect()
     with quickly():

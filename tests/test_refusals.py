@@ -1,0 +1,156 @@
+"""Refusals that callers catch or turn into others, read where they are raised."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.cli import completion
+from passkit.cli.model import read_stream
+from passkit.errors import CompilerError, MissingDependencyError, ModelError, ParseError
+from passkit.frontends import tf_graphdef
+from passkit.frontends import tinyflow as tf
+from passkit.runtime.native import build, cache, launcher, scratch
+from passkit.runtime.native.compiler import find_compiler
+from passkit.values import plugins
+
+
+def test_a_model_that_cannot_be_written(tmp_path: Path) -> None:
+    """The message has the file and the system's reason."""
+    graph = pk.parse("x: f32[2]; return exp(x)")
+    with pytest.raises(ModelError, match=r"absent/m.pb cannot be written: No such file"):
+        tf_graphdef.save(graph, tmp_path / "absent" / "m.pb")
+
+
+def test_a_condition_that_is_no_bool() -> None:
+    """A loop's condition is one bool."""
+    with pytest.raises(pk.GraphError, match=r"a single bool of its condition, got <tf.Tensor"):
+        tf.while_loop(lambda i: tf.constant([True, False]), lambda i: i + 1, [tf.constant(0)])
+
+
+def test_private_names_of_ops() -> None:
+    """Python's own look-ups load no plug-ins."""
+    with pytest.raises(AttributeError, match="'passkit.ops' has no attribute '__nothing__'"):
+        _ = pk.ops.__nothing__
+
+
+def test_completion_needs_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message says what to install."""
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    with pytest.raises(MissingDependencyError, match="pip install shtab"):
+        completion.run(SimpleNamespace(shell="bash"))  # type: ignore[arg-type]
+
+
+def test_no_model_on_standard_input() -> None:
+    """Blanks are no model."""
+    with pytest.raises(ModelError, match="standard input has no model: it is empty"):
+        read_stream(b" \n", None, None)
+
+
+def test_a_saved_program_with_a_folder_for_a_file(tmp_path: Path) -> None:
+    """The message names the file."""
+    pk.compile(pk.parse("x: f32[2]; return exp(x)"), target="interpret").save(tmp_path / "p")
+    file = tmp_path / "p" / "state.npz"
+    file.unlink(missing_ok=True)
+    file.mkdir()
+    with pytest.raises(pk.PasskitError, match="state.npz is not a regular file"):
+        pk.load(tmp_path / "p")
+
+
+def test_machine_code_that_changed() -> None:
+    """A library that is exchanged while it is read is not loaded."""
+    folder: Any = SimpleNamespace(machine_code=lambda entry: None)
+    with pytest.raises(OSError, match="/a/b.so changed while it was read"):
+        build._open_copy(folder, cache.Entry("/a/b.so", "f"))
+
+
+def test_compiler_files_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message has the folder, the reason and the way out."""
+
+    def refuse(*arguments: Any) -> Any:
+        raise OSError(27, "File too large")
+
+    monkeypatch.setattr("passkit.runtime.native.process.begin", refuse)
+    graph = pk.parse("x: f32[2]; return mul(exp(x), 1.0078125)")
+    with pytest.raises(CompilerError, match=r"File too large\); set TMPDIR to a folder"):
+        pk.compile(graph)
+    compiler = find_compiler()
+    assert compiler is not None
+    with pytest.raises(CompilerError, match=r"launcher's files to .*File too large\); set TMPDIR"):
+        launcher._start(compiler, cache.open_cache())
+
+
+def test_files_that_others_may_have_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A FIFO, a file that others may write, and another user's file are refused."""
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(PermissionError, match="fifo is not a regular file"):
+        cache.read_private(tmp_path / "fifo")
+    file = tmp_path / "file"
+    file.write_text("")
+    file.chmod(0o666)
+    with pytest.raises(PermissionError, match="file has mode 0666"):
+        cache.read_private(file)
+    facts = os.stat_result((stat.S_IFREG | 0o600, 0, 0, 1, 4242, 0, 0, 0, 0, 0))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fstat", lambda number: facts)
+        with pytest.raises(PermissionError, match="file belongs to user 4242"):
+            cache.read_private(file)
+
+
+def test_work_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of everybody's, and one without room."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    with pytest.raises(PermissionError, match="shared is not a folder of this user alone"):
+        scratch._folder_in(str(shared))
+
+    def full(*arguments: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(OSError, match=r"No space left on device: '.*/own'"):
+        scratch._folder_in(str(tmp_path / "own"))
+
+
+def test_a_state_that_is_no_archive(tmp_path: Path) -> None:
+    """The reason is told."""
+    (tmp_path / "s.npz").write_text("no archive")
+    state = pk.State.of(pk.Graph([pk.state("s", np.zeros(2, np.float32))]))
+    with pytest.raises(pk.FeedError, match="it is no archive of arrays"):
+        state.load(tmp_path / "s.npz")
+
+
+def test_a_rule_that_raises_while_json_is_read() -> None:
+    """The place in the file is told, with the rule's own error."""
+    op = pk.register_op("refusing_rule", 1, params={"p": 0})
+
+    def rule(node: Any, shape: Any) -> Any:
+        return (int(node.params["p"]), *shape)
+
+    op.set_attr("FInferShape", rule)
+    op.set_attr("FInferType", lambda node, dtype: dtype)
+    graph = pk.Graph([op(pk.var("x", (2,)), p=3)])
+    text = pk.to_json(graph).replace('"p":3', '"p":"odd"')
+    with pytest.raises(ParseError, match=r"nodes\[1\] has parameters that its operator does not"):
+        pk.from_json(text)
+
+
+def test_plugins_that_are_none(tmp_path: Path) -> None:
+    """A file that is not there, and an entry point to a number."""
+    with pytest.raises(pk.PluginError, match=r"there is no file '.*absent.py'"):
+        plugins.import_plugin(str(tmp_path / "absent.py"))
+    point = EntryPoint("odd", "math:pi", plugins.GROUP)
+    with pytest.raises(pk.PluginError, match="'math:pi' is neither .* but a float"):
+        plugins._register(point)
