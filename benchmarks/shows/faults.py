@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from shows import Demand, Figure, tests
+from shows import Demand, Figure, ended, tests
 
 FRONTENDS = "tests/frontends"
 GRAPHDEF = f"{FRONTENDS}/tf_graphdef"
@@ -66,6 +66,10 @@ DEMANDS = [
     Demand(
         "8. passes= and register_fusion",
         passing("tests/passes/test_pipeline.py", "tests/passes/test_strategies.py"),
+    ),
+    Demand(
+        "9. plug-ins by entry points and --plugin",
+        passing("tests/values/test_plugins.py"),
     ),
     Demand(
         "11. type checkers find planted mistakes; the stubs are up to date",
@@ -138,6 +142,11 @@ DEMANDS = [
             "tests/serial/test_json.py",
             f"{GRAPHDEF}/test_bundle.py",
         ),
+    ),
+    Demand(
+        "25. 2,000 mutants of each kind of file end in passkit's errors, in time and memory",
+        lambda: ended(["benchmarks/fuzz_models.py"]),
+        slow=True,
     ),
     Demand(
         "26. full or limited temporary folders; killed compilers leave nothing",
