@@ -31,6 +31,15 @@ def test_a_model_that_cannot_be_written(tmp_path: Path) -> None:
         tf_graphdef.save(graph, tmp_path / "absent" / "m.pb")
 
 
+def test_a_graphdef_in_the_place_of_a_saved_model(tmp_path: Path) -> None:
+    """The message says what the file is."""
+    graph = pk.parse("x: f32[2]; return exp(x)")
+    (tmp_path / "m").mkdir()
+    tf_graphdef.save(graph, tmp_path / "m" / "saved_model.pb")
+    with pytest.raises(ModelError, match=r"m/saved_model.pb' is no SavedModel but a GraphDef"):
+        tf_graphdef.load(tmp_path / "m")
+
+
 def test_a_condition_that_is_no_bool() -> None:
     """A loop's condition is one bool."""
     with pytest.raises(pk.GraphError, match=r"a single bool of its condition, got <tf.Tensor"):

@@ -171,7 +171,7 @@ def load(folder: str | Path) -> Executable:
             if name in _TEXTS:
                 texts[name] = (folder / name).read_text(encoding="utf-8")
         except (OSError, ValueError) as error:
-            raise _none(str(folder), error) from None
+            raise _none(str(folder), error) from error
         if name == "options.json":
             read_options(texts[name], str(folder))
     state = State().holding(_root.from_json(texts["graph.json"]))
