@@ -151,6 +151,13 @@ def _extent(runs: Sequence[Run], kind: Kind) -> Extent:
     return next(r.extent for r in runs if r.kind is kind)
 
 
+def _capped(chunk: Extent, extent: Extent) -> Extent:
+    """Return a chunk that is no longer than its loop, so that one tile has one spelling."""
+    if isinstance(chunk, int) and isinstance(extent, int):
+        return min(chunk, max(extent, 1))
+    return chunk
+
+
 def sizes_of(
     stage: NestPlan, composition: Composition, runs: Sequence[Run]
 ) -> tuple[Extent, Extent | None]:
@@ -159,7 +166,7 @@ def sizes_of(
     for d, run in enumerate(runs):
         part = stage.part(d, Level.GRID)
         if part is not None:
-            steps[run.kind] = part.steps(run.extent, inside(runs))
+            steps[run.kind] = _capped(part.steps(run.extent, inside(runs)), run.extent)
         elif run.kind is not Kind.FOLD:
             steps[run.kind] = run.extent
     last = steps[Kind.LAST]

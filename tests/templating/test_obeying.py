@@ -131,7 +131,7 @@ ATTRS = (
 
 def test_any_words_are_obeyed_or_refused() -> None:
     """What is written at random has a schedule that does it, or an answer; never another."""
-    rng = random.Random(2)
+    rng = random.Random(0)
     obeyed = refused = 0
     for group, target in cases():
         stages = list(variants(group, target)[0].template.stages)
