@@ -51,7 +51,7 @@ PLAN = ("InferShape", "InferType", "Fusion", "CodeGen")
 
 
 class Outcome(NamedTuple):
-    """What came of one mutant: how far it got or the name of its error, and what was wrong."""
+    """The outcome of one mutant: how far it got or the name of its error, and its fault."""
 
     kind: str
     seconds: float
@@ -108,7 +108,7 @@ def _bound() -> None:
 
 
 def _outcome(load: Callable[[], Any]) -> Outcome:
-    """What comes of a mutant, in this process."""
+    """Load and run a mutant in this process, and return its outcome."""
     from passkit.errors import PasskitError
 
     stage, fault = "load", ""

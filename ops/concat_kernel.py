@@ -70,7 +70,7 @@ SPELLINGS = {
         "threads": "get_global_size(0)",
     },
 }
-"""What CUDA C and OpenCL C write differently in `DEVICE`."""
+"""The parts of `DEVICE` that CUDA C and OpenCL C spell differently."""
 
 
 def concat_kernel(node: Node, dialect: str) -> OwnKernel | None:

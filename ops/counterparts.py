@@ -1,4 +1,4 @@
-"""What NumPy and TensorFlow call the standard operators, for those who look for a name they know.
+"""NumPy's and TensorFlow's names of the standard operators, for readers who know those.
 
 A counterpart computes the same of the same inputs; its parameters may be named otherwise.
 """

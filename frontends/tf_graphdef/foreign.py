@@ -47,7 +47,7 @@ def refuse_foreign(data: bytes, where: str, needed: str = "TensorFlow model") ->
 
 
 def recognised(data: bytes) -> tuple[str, str] | None:
-    """What bytes are that begin as no message of TensorFlow does, and what to do with them."""
+    """Return the format of bytes that are no TensorFlow message, and what to do with the file."""
     if not data:
         return "empty: it has 0 bytes", "writing or copying it was cut off; " + _AGAIN
     start = data[:_LOOKED_AT]

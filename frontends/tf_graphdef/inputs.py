@@ -53,7 +53,7 @@ class Inputs:
     makers: Mapping[int, Maker]
     fed: Mapping[int, Sequence[Anything]]
     names: Sequence[str]
-    """What callers may feed, each result of a node under one name."""
+    """Return the entries that callers may feed, each result of a node under one name."""
 
 
 def find_inputs(model: Model, body: Body, shapes: Mapping[str, Dims]) -> Inputs:

@@ -81,7 +81,7 @@ def _rounded_once(call: Call, row: Row, inputs: Sequence[Value]) -> tuple[Value,
 
 
 def _built(call: Call, row: Row, inputs: Sequence[Value]) -> tuple[Value, ...]:
-    """What a row gives, as values."""
+    """Call a row of the table and return its results as values."""
     with np.errstate(over="ignore"):  # of constants that are too large for 16 bits
         made = row.build(call, *inputs)
     found = made if isinstance(made, tuple) else (made,)

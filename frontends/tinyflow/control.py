@@ -130,7 +130,7 @@ def cond(
     fn1: Callable[[], Any] | None = None,
     fn2: Callable[[], Any] | None = None,
 ) -> Any:
-    """What ``true_fn`` returns where ``pred`` holds, else what ``false_fn`` returns.
+    """Return the result of ``true_fn`` where ``pred`` holds, else that of ``false_fn``.
 
     Both are computed, unless ``pred`` is known, and one is chosen; variables are written by the one
     that is chosen. A NaN in the gradient of the other spreads: guard a division by `tf.where`.
@@ -206,7 +206,7 @@ def case(
     strict: bool = False,
     name: str = "case",
 ) -> Any:
-    """What the function of the first condition that holds returns, else that of ``default``.
+    """Return the result of the first pair whose condition holds, else that of ``default``.
 
     Without a default, the last function is taken where none holds.
     """

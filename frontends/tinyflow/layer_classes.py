@@ -33,7 +33,7 @@ class Layer:
         self.name: str | None = self.arguments.pop("name", None)
 
     def __call__(self, inputs: Any, **kwargs: Any) -> Tensor:
-        """What the layer makes of ``inputs``. Raises: GraphError for an unknown argument."""
+        """Apply the layer to ``inputs``. Raises: GraphError for an unknown argument."""
         unknown = [k for k in kwargs if k not in self.in_call]
         if unknown:
             takes = ", ".join(("inputs", *self.in_call))

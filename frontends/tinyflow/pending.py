@@ -88,7 +88,7 @@ class PendingVariable(Variable):
 
     @property
     def home(self) -> Entry:
-        """What was read before its shape was known."""
+        """The node that stands for the variable while its shape is not known."""
         return self._home
 
     @property
@@ -104,7 +104,7 @@ class PendingVariable(Variable):
 
     @property
     def initializer(self) -> Operation | None:  # type: ignore[override]
-        """What gives it its first value; None where the program has to assign one.
+        """The operation that assigns the first value; None where the program has to assign one.
 
         Raises: ShapeError while its shape is not known.
         """

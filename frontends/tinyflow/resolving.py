@@ -25,7 +25,7 @@ from passkit.values.size import Extent, Size, substitute, symbols_of
 
 @define(eq=False)
 class Resolution:
-    """What the nodes and entries of a program are in one run."""
+    """A map from the nodes and entries of a program to those of one run."""
 
     graph: Graph
     entries: dict[Entry, Entry] = field(factory=dict)
@@ -36,11 +36,11 @@ class Resolution:
     """For sizes that were declared before the run what they are in it."""
 
     def entry(self, entry: Entry) -> Entry:
-        """What an entry is in the run."""
+        """Return the entry of the run for an entry of the program."""
         return self.entries.get(entry, entry)
 
     def after(self, nodes: Iterable[Node]) -> tuple[Node, ...]:
-        """What nodes are in the run."""
+        """Return the nodes of the run for nodes of the program."""
         return tuple(dict.fromkeys(new for n in nodes for new in self.nodes.get(n, (n,))))
 
     def take(self, node: Node) -> None:
@@ -124,7 +124,7 @@ def is_waiting(order: Iterable[Node]) -> bool:
 
 
 def resolve(graph: Graph, order: Sequence[Node], fed: Mapping[Entry, Entry]) -> Resolution:
-    """What nodes are in a run that feeds these entries.
+    """Build the nodes of a run that feeds these entries.
 
     Args:
         graph: The program.

@@ -88,7 +88,7 @@ class Variable(Tensor):
 
     @property
     def home(self) -> Entry:
-        """What nodes read that were made before its shape was known: the variable itself."""
+        """The entry that nodes read which were made before the shape was known: the variable."""
         return self.state
 
     @property

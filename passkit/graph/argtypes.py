@@ -25,4 +25,4 @@ ShapeLike = int | Size | Sequence[int | Size]
 DTypeLike = str | type[Any] | np.dtype[Any] | DType
 """A dtype: its name, NumPy's, or the Python type of such numbers."""
 Padding = Literal["SAME", "VALID"] | int | Sequence[int] | Sequence[Sequence[int]]
-"""What surrounds a windowed input."""
+"""The padding of a windowed input."""

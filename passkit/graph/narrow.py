@@ -31,7 +31,7 @@ def widened(entry: Entry) -> Entry:
 
 
 def expanded(node: Node, inputs: Sequence[Entry]) -> tuple[Entry, ...] | None:
-    """What FExpand of ``node`` builds of ``inputs``, its 16-bit results rounded once.
+    """Expand ``node`` on ``inputs`` by its FExpand, and round each 16-bit result once.
 
     None where FExpand declines. Where it declines in float32 only, the operator runs in float32.
 

@@ -25,7 +25,7 @@ class Rounding(IntEnum):
 
 
 class Effect(IntEnum):
-    """What an operator does to values of 16 bits."""
+    """The effect of an operator on 16-bit values: it moves them, decides by them, or rounds."""
 
     MOVES = 0
     """It never rounds, and rounding its inputs is the same as rounding its results."""
@@ -55,7 +55,7 @@ def worst_rounding(heads: Iterable[Entry | None], given: Mapping[Entry, Rounding
 
 
 def effect_of(node: Node) -> Effect:
-    """What the operator of ``node`` does to the 16-bit floats among its inputs and results."""
+    """Return the effect of a node's operator on the 16-bit floats of its inputs and results."""
     op = node.op
     if op is None or op is AS_READ:
         return Effect.MOVES

@@ -35,7 +35,7 @@ STAGES = {
     "RTCGen": "rtc",
     "PlanMemory": "storage",
 }
-"""What a pass of the default pipeline leaves behind, by which a graph shows how far it is."""
+"""The annotation that each pass of the default pipeline leaves; it tells how far a graph is."""
 OPTIONAL = ("SchedulePlan", "SharedMemPlan")
 """Stages that a list of passes may leave out: CodeGen then takes default plans."""
 FORM = 'passes must be a list of passes, or a mapping such as {"after Simplify": ["Mine"]}'

@@ -122,7 +122,7 @@ class Executable:
     if not TYPE_CHECKING:  # other names are no attributes
 
         def __getattr__(self, name: str) -> Any:
-            """What the plan on disk does not hold: it is planned after all, as it was then."""
+            """Plan the graph again for attributes that a plan on disk does not hold."""
             planned = ("graph", "context", "target", "_program")
             if name not in planned or "_options" not in self.__dict__:
                 raise AttributeError(f"'Executable' object has no attribute {name!r}")

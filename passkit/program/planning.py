@@ -54,7 +54,7 @@ def prepared(graph: Graph, **options: Any) -> Graph:
 
 
 def finished(graph: Graph, last: str = DEFAULT_PIPELINE[-1]) -> Graph:
-    """What `prepared` gave, after the rest of the pipeline in force up to ``last``."""
+    """Run the rest of the pipeline up to ``last`` on a graph that `prepared` returned."""
     context = current() or PassContext()
     pipeline = context.passes
     return _run(graph, context, pipeline.passes[_fusion(pipeline) : _end(pipeline, last)])

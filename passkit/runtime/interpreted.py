@@ -14,7 +14,7 @@ from passkit.runtime.state import State
 
 
 class Interpreted:
-    """What runs an executable without native code.
+    """The runner of an executable without native code.
 
     ``inputs`` are the names that a call feeds, by default those of the graph; it may lack some.
     """

@@ -95,7 +95,7 @@ def _ended(
     collections: Any,
     layout: str = "NHWC",
 ) -> Tensor:
-    """What comes last: a normalisation or biases, the activation, and collections."""
+    """Apply the end of a layer: normalisation or biases, the activation, and collections."""
     if normalizer is not None:
         out = normalizer(out, **(params or {}))
     elif biases is not None:

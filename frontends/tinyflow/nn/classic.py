@@ -38,7 +38,7 @@ from passkit.graph.node import Entry, var
 from passkit.values.size import Shape, numel
 
 BATCH_EPSILON = 1e-5
-"""What `batch_normalization_layer` adds to a variance: as Torch does, which TinyFlow calls."""
+"""The epsilon that `batch_normalization_layer` adds to a variance, as Torch does."""
 
 
 def normal(shape: Any, stdev: float = 1.0, name: str | None = None) -> Tensor:

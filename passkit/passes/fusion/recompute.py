@@ -34,7 +34,7 @@ from passkit.values.units import bytes_text
 ENLARGED = 8
 """How many times as many bytes as all its operands together a value has, at least."""
 SHARE = 0.1
-"""What recomputation gains at least, as a share of the seconds of the kernels that it changes."""
+"""The least gain of recomputation, as a share of the seconds of the kernels it changes."""
 HUGE = 128 << 20
 """Bytes at the peak of which each counts twice; of more, in proportion more: machines run out."""
 
@@ -197,7 +197,7 @@ class _Round:
         return penalty(freed, target) * (1 + freed / HUGE) - penalty(grown, target)
 
     def _cone(self, unit: int, entry: Entry) -> _Cone | None:
-        """What of a unit's operators readers of ``entry`` would copy; None if it is no such value.
+        """Return the operators that readers of ``entry`` would copy; None if it is no such value.
 
         None as well where its operands are not much smaller, or it comes from a large reduction.
         """
@@ -272,7 +272,7 @@ class _Round:
         return made, groups[home]
 
     def _seconds(self, board: Board, units: Iterable[int]) -> float | None:
-        """What units of a board take together by the model; None where that is not known."""
+        """Return the modelled seconds of units of a board; None where the model does not know."""
         total = 0.0
         for k in sorted(units):
             found = self.scorer.sure(board.group([k]))

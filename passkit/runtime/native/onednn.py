@@ -22,7 +22,7 @@ FLOAT = 3
 CPU, IN_ORDER, ANY, INFERENCE, DIRECT, USER = 1, 1, 1, 96, 1, 1
 WEIGHTS, SCRATCH, IMPLEMENTATION = 131, 136, 8
 INSTALL_HINT = "pip install onednn-cpu-gomp"
-"""What brings the library, on Linux on x86-64."""
+"""The command that installs the library, on Linux on x86-64."""
 PARTS_FLOP = 20e6
 """The work of a part of an image, at least: below it the ends of a part weigh too much."""
 MOST_PARTS = 8
