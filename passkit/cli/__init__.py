@@ -82,20 +82,12 @@ def _run(arguments: Sequence[str]) -> int:
     if options.json:
         print(json.dumps(answer.data, indent=2), flush=True)
     elif answer.language and is_terminal(sys.stdout) and "NO_COLOR" not in os.environ:
-        _print_source(answer.text, answer.language)
+        from passkit.reporting.highlight import TERMINAL, highlighted  # few answers are source code
+
+        print(highlighted(answer.text, answer.language, TERMINAL), flush=True)
     else:
         print(answer.text, flush=True)
     return int(answer.code)
-
-
-def _print_source(text: str, language: str) -> None:
-    """Print source code in the terminal's own colours."""
-    from pygments import highlight  # which rich depends on
-    from pygments.formatters import TerminalFormatter
-    from pygments.lexers import get_lexer_by_name
-
-    lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
-    print(highlight(text, lexer, TerminalFormatter()), flush=True)
 
 
 def _parser(wanted: str | None) -> argparse.ArgumentParser:

@@ -18,9 +18,8 @@ from passkit.cli.model import (
     plan_options,
 )
 from passkit.errors import SettingError
-from passkit.tuning.tuner import BUDGET, RIVALS, Report, Tuned, Tuning, tune
+from passkit.tuning.tuner import BUDGET, RIVALS, Report, Tuned, tune
 from passkit.values.terminal import is_terminal
-from passkit.values.units import seconds_text, table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,7 +67,7 @@ def run(options: argparse.Namespace) -> Answer:
         "groups": [as_dict(g) for g in found.groups],
         "remarks": list(found.remarks),
     }
-    return Answer(data, describe(found))
+    return Answer(data, str(found))
 
 
 def as_dict(group: Tuned) -> dict[str, object]:
@@ -84,26 +83,6 @@ def as_dict(group: Tuned) -> dict[str, object]:
         "measured": group.measured,
         "faults": dict(group.faults),
     }
-
-
-def describe(found: Tuning) -> str:
-    """What a tuner found, as people read it."""
-    rows = [
-        (
-            g.name,
-            g.operators,
-            seconds_text(g.before) if g.before else "?",
-            seconds_text(g.after) if g.after else "?",
-            f"{g.gain:.2f}" if g.template != g.usual else "",
-            g.template if g.template != g.usual else "as before",
-        )
-        for g in found.groups
-    ]
-    header = ("kernel", "operators", "usual", "tuned", "gain", "template")
-    count = len(found.groups)
-    end = f"{found.measured} templates measured; {found.changed} of {count} kernels have another"
-    remarks = [f"remark: {r}" for r in found.remarks]
-    return "\n".join([table(header, rows), *remarks, end] if rows else [*remarks, end])
 
 
 @contextmanager

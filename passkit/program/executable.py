@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextvars import Context
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from passkit.errors import CompilerError, PassError
+from passkit.errors import CompilerError, FeedError, PassError
 from passkit.graph.graph import Graph
 from passkit.library.store import snapshot
 from passkit.program import plans
@@ -325,14 +325,28 @@ class Executable:
         }
 
     def profile(
-        self, feeds: Mapping[str, Any] | None = None, runs: int = 20, copies: bool = True
+        self,
+        feeds: Mapping[str, Any] | Sequence[Any] | None = None,
+        runs: int = 20,
+        copies: bool = True,
+        **named: Any,
     ) -> Profile:
-        """The seconds of each step: medians over ``runs`` calls, steps timed one by one.
+        """Measure each step of a call by itself.
 
-        Without ``feeds``, random arrays of the shapes last called with; an unknown size is 64.
-        With ``copies``, each is measured by how long this machine takes to copy as many bytes.
+        Args:
+            feeds: Arrays by the names of inputs, as in a call; ``profile(x=array)`` works too.
+                Without any, random arrays of the shapes of the last call, and before one of
+                64 in place of each unknown size. Inputs that are called like an option of this
+                method can only be given here.
+            runs: Number of calls; the seconds of a step are the median over them.
+            copies: Whether to compare each step with a copy of as many bytes on this machine.
+            **named: Arrays by the names of inputs.
 
-        Raises: PassError on an executable that interprets.
+        Returns: Seconds and bytes of each step; printed, a table.
+
+        Raises:
+            PassError: The executable interprets.
+            FeedError: Feeds do not fit the inputs.
         """
         from passkit.runtime.profile import profile_program, random_feeds, unknown
 
@@ -340,16 +354,23 @@ class Executable:
             raise PassError(
                 f"{self!r} interprets operator by operator; compile for target 'cpu' to profile it"
             )
+        inputs = {s.name for s in self.inputs}
+        for option, value in (("runs", runs), ("copies", copies)):
+            if option in inputs and not isinstance(value, int):
+                raise FeedError(
+                    f"profile: {option}={arguments.shown(value)} would be the option of this name; "
+                    f"feed the input in a mapping: profile({{{option!r}: …}})"
+                )
         runs = arguments.count("profile: runs", runs, 1)
         arguments.flag("profile: copies", copies)
-        if feeds is None:
+        if feeds is None and not named:
             shapes = getattr(self, "_shapes", None) or tuple(
                 tuple(evaluate(n, dict.fromkeys(symbols_of([n]), 64)) for n in s.shape)
                 for s in self.inputs
             )
             feeds = random_feeds([(s.name, s.dtype) for s in self.inputs], shapes)
         specs = [InputSpec(s.name, s.dtype.numpy, tuple(map(_dim, s.shape))) for s in self.inputs]
-        arrays = Feeds(tuple(specs)).repair(feeds, {})
+        arrays = Feeds(tuple(specs), self.source_graph.unread).repair(feeds, named)
         shapes = tuple(a.shape for a in arrays)
         table, sizes = self._fitting(shapes)
         program = self._program_of(table)

@@ -19,9 +19,9 @@ notebook: Any = Lazy("passkit.reporting.notebook")
 HEADER = ("producer", "consumer", "fused", "code", "reason", "data", "way out")
 
 
-@frozen
+@frozen(repr=False)
 class Explanation(Sequence[Decision]):
-    """The decisions about a graph's edges; ``str`` shows them as an aligned table."""
+    """The decisions about a graph's edges; printed, they are an aligned table."""
 
     decisions: tuple[Decision, ...]
     selection: str = ""
@@ -135,6 +135,8 @@ class Explanation(Sequence[Decision]):
                 for d in self.decisions
             ],
         )
+
+    __repr__ = __str__
 
 
 def _plain(value: object) -> object:

@@ -16,8 +16,12 @@ from passkit.plan.schedule import Schedule, Source, least_bytes
 from passkit.plan.target import Target
 from passkit.plan.variants import Variant, variants
 from passkit.templating.naming import template_of
+from passkit.values.lazy import Lazy
 from passkit.values.size import Extent
 from passkit.values.units import bytes_text, seconds_text
+
+notebook: Any = Lazy("passkit.reporting.notebook")
+"""What notebooks show stands above, and is asked for only by them."""
 
 
 @frozen
@@ -102,9 +106,9 @@ def _times(ranked: Ranked, seconds: float) -> str:
     return f"{seconds / ranked.seconds:.2f} of its seconds"
 
 
-@frozen
+@frozen(repr=False)
 class Ranking(Sequence[Ranked]):
-    """The groups of a plan in their order; ``str`` shows each with its runners-up."""
+    """The groups of a plan in their order; printed, each stands with its runners-up."""
 
     groups: tuple[Ranked, ...]
 
@@ -123,6 +127,12 @@ class Ranking(Sequence[Ranked]):
 
     def __str__(self) -> str:
         return "\n\n".join(map(str, self.groups)) or "no operators are fused"
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """Return the groups as a table, for notebooks."""
+        return notebook.ranking(self)  # type: ignore[no-any-return]
 
 
 def rank(

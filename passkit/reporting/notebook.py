@@ -11,15 +11,18 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from passkit.reporting.highlight import HTML, highlighted
 from passkit.values.units import bytes_text, seconds_text
 from passkit.viz.plan import plan
 from passkit.viz.renderers import rendered
+from passkit.viz.sizes import size_text
 
 if TYPE_CHECKING:
     from passkit.graph.graph import Graph
     from passkit.plan.kernel import Kernel
     from passkit.program.executable import Executable
     from passkit.reasons.explanation import Explanation
+    from passkit.reasons.ranking import Ranking
     from passkit.runtime.profile import Profile
     from passkit.viz.scene import Picture
 
@@ -27,6 +30,8 @@ Bundle = dict[str, str]
 """Texts by MIME type."""
 DRAWING = 5.0
 """Seconds after which a picture is laid out simply: a notebook should not hang on one."""
+PAPER = "color: #1c1c1c; background: #f8f8f8; padding: 8px; overflow: auto"
+"""The style of source code: the colours of its syntax are for light paper, whatever the theme."""
 ROWS = 200
 """Rows of a table beyond which only their number is told."""
 
@@ -55,9 +60,10 @@ def kernel(shown: Kernel) -> Bundle:
 
 def _kernel(shown: Kernel) -> str:
     operators = escape(", ".join(shown.ops))
+    source = highlighted(shown.source, "c++", HTML)
     return (
         f"<details open><summary><code>{escape(shown.name)}</code>: {operators}</summary>"
-        f"<pre>{escape(shown.source)}</pre></details>"
+        f'<pre style="{PAPER}">{source}</pre></details>'
     )
 
 
@@ -84,10 +90,16 @@ def _type(dtype: object, shape: Iterable[object]) -> str:
 def explanation(shown: Explanation) -> Bundle:
     """Decisions as a table, those that keep edges apart first."""
     rows = [
-        (d.producer, d.consumer, "yes" if d.fused else "no", d.reason,
-         ", ".join(f"{k}={v}" for k, v in d.data.items()), d.way_out)
+        (
+            d.producer,
+            d.consumer,
+            "yes" if d.fused else "no",
+            d.reason,
+            ", ".join(f"{k}={v}" for k, v in d.data.items()),
+            d.way_out,
+        )
         for d in sorted(shown, key=lambda d: d.fused)
-    ]  # fmt: skip
+    ]
     header = ("producer", "consumer", "fused", "reason", "data", "way out")
     return {"text/plain": str(shown), "text/html": _table(header, rows)}
 
@@ -96,18 +108,73 @@ def profile(shown: Profile) -> Bundle:
     """Times as a table, a line for each kernel, most time first."""
     total = shown.seconds or 1.0
     rows = [
-        (x.what, str(x.calls), seconds_text(x.seconds), f"{100 * x.seconds / total:.1f} %",
-         bytes_text(x.nbytes), "" if x.of_copy is None else f"{100 * x.of_copy:.0f} %")
+        (
+            x.what,
+            str(x.calls),
+            seconds_text(x.seconds),
+            f"{100 * x.seconds / total:.1f} %",
+            bytes_text(x.nbytes),
+            "" if x.of_copy is None else f"{100 * x.of_copy:.0f} %",
+        )
         for x in shown.lines
-    ]  # fmt: skip
+    ]
     header = ("kernel", "calls", "time", "share", "bytes", "of copy")
     return {"text/plain": str(shown), "text/html": _table(header, rows)}
+
+
+def ranking(shown: Ranking) -> Bundle:
+    """The groups of a plan as a table: the template of each, its cost, and its runners-up."""
+    from passkit.reasons.ranking import RUNNERS_UP  # loaded where a ranking exists
+
+    rows = []
+    for group in shown:
+        others = group.others[:RUNNERS_UP]
+        rows.append(
+            (
+                group.name,
+                ", ".join(group.operators),
+                group.template,
+                group.composition,
+                size_text(group.tiles),
+                bytes_text(group.nbytes) if group.nbytes else "",
+                seconds_text(group.seconds) if group.seconds else "",
+                group.why,
+                "\n".join(
+                    f"{seconds_text(v.seconds)}: {v.template}" if v.seconds else str(v.template)
+                    for v in others
+                ),
+            )
+        )
+    header = (
+        "group",
+        "operators",
+        "template",
+        "composition",
+        "tiles",
+        "bytes",
+        "time by the model",
+        "why this template",
+        "runners-up",
+    )
+    return {"text/plain": str(shown), "text/html": _table(header, rows)}
+
+
+def listing(
+    text: str, header: Sequence[str], rows: Sequence[Sequence[str]], notes: Iterable[str]
+) -> Bundle:
+    """A table with remarks below it; ``text`` says the same where nothing shows HTML."""
+    below = "".join(f"<p>{escape(note)}</p>" for note in notes)
+    return {"text/plain": text, "text/html": _table(header, rows) + below}
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     head = "".join(f"<th>{escape(h)}</th>" for h in header)
     body = "".join(
-        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows[:ROWS]
+        f"<tr>{''.join(f'<td>{_lines(cell)}</td>' for cell in row)}</tr>" for row in rows[:ROWS]
     )
     rest = f"<p>and {len(rows) - ROWS} rows more</p>" if len(rows) > ROWS else ""
     return f"<table>{f'<tr>{head}</tr>' if header else ''}{body}</table>{rest}"
+
+
+def _lines(cell: str) -> str:
+    return escape(cell).replace("\n", "<br>")

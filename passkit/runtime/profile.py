@@ -8,7 +8,7 @@ from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
-from attrs import field, frozen
+from attrs import frozen
 
 from passkit.runtime.native.launcher import launcher, num_threads
 from passkit.runtime.program import Alias, Library, Program, Step
@@ -87,17 +87,17 @@ class Line:
         return self.copying / self.seconds if self.seconds and self.copying else None
 
 
-@frozen
+@frozen(repr=False)
 class Profile:
-    """The steps of a program with their times; ``str`` is a table, a line for each kernel.
+    """The steps of a program with their times; printed, it is a table with a line per kernel.
 
     ``spans`` has for each run the `Span` of each row, ``shares`` what each thread did of it; the
     first `MOST_SHARES` of all runs. What one thread does alone is no share.
     """
 
     rows: tuple[Row, ...]
-    spans: tuple[tuple[Span, ...], ...] = field(default=(), repr=False)
-    shares: tuple[Share, ...] = field(default=(), repr=False)
+    spans: tuple[tuple[Span, ...], ...] = ()
+    shares: tuple[Share, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -168,6 +168,8 @@ class Profile:
         )
         header = ("kernel", "calls", "time", "share", "bytes", "GB/s", "of copy", "GFLOP/s")
         return table(header, [_cells(x, total) for x in (*lines, whole)])
+
+    __repr__ = __str__
 
 
 def _cells(x: Line, total: float) -> list[str]:

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from time import monotonic
-from typing import Unpack
+from typing import Any, Unpack
 
 from attrs import evolve, frozen
 
@@ -36,6 +36,11 @@ from passkit.tuning.pool import Pool
 from passkit.tuning.wanted import Job, jobs, rival_job, sizes_of
 from passkit.tuning.workers import DeadError, HungError
 from passkit.values import arguments
+from passkit.values.lazy import Lazy
+from passkit.values.units import seconds_text, table
+
+notebook: Any = Lazy("passkit.reporting.notebook")
+"""What notebooks show stands above, and is asked for only by them."""
 
 BUDGET, RIVALS = 8, 4
 """Templates of a group that are measured, the most promising by the model; and patterns that were
@@ -75,9 +80,14 @@ class Tuned:
         return self.before / self.after if self.before and self.after else 1.0
 
 
-@frozen
+HEADER = ("kernel", "operators", "usual", "tuned", "gain", "template")
+
+
+@frozen(repr=False)
 class Tuning:
-    """What a tuner did: groups in the order of the plan, counts, and remarks on what went wrong.
+    """The groups of a plan after tuning, in its order, and remarks on what went wrong.
+
+    Printed, it is a table of the groups.
 
     ``measured`` are the measurements of this run: templates of groups at some sizes.
     """
@@ -91,6 +101,43 @@ class Tuning:
     def changed(self) -> int:
         """Groups that have another template than the usual one."""
         return sum(g.template != g.usual for g in self.groups)
+
+    @property
+    def summary(self) -> str:
+        """How much was measured, and how many kernels have another template now."""
+        return (
+            f"{self.measured} templates measured; {self.changed} of {len(self.groups)} kernels "
+            f"have another"
+        )
+
+    @property
+    def _notes(self) -> list[str]:
+        return [f"remark: {r}" for r in self.remarks]
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return the groups as rows of texts under HEADER."""
+        return [
+            (
+                g.name,
+                g.operators,
+                seconds_text(g.before) if g.before else "?",
+                seconds_text(g.after) if g.after else "?",
+                f"{g.gain:.2f}" if g.template != g.usual else "",
+                g.template if g.template != g.usual else "as before",
+            )
+            for g in self.groups
+        ]
+
+    def __str__(self) -> str:
+        rows = self.rows()
+        return "\n".join([*([table(HEADER, rows)] if rows else []), *self._notes, self.summary])
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """Return the groups as a table, for notebooks."""
+        found = notebook.listing(str(self), HEADER, self.rows(), [*self._notes, self.summary])
+        return found  # type: ignore[no-any-return]
 
 
 def tune(

@@ -79,5 +79,9 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]], width: int | 
     for row in cells:
         made.add_row(*row)
     text = io.StringIO()
-    Console(file=text, width=width, markup=False, emoji=False, highlight=False).print(made)
+    # Without these rich would show the table itself in a notebook and write nothing to the file,
+    # or write escape codes where FORCE_COLOR is set.
+    plain = Console(file=text, width=width, markup=False, emoji=False, highlight=False,
+                    color_system=None, force_terminal=False, force_jupyter=False)
+    plain.print(made)
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines())

@@ -42,7 +42,7 @@ def test_what_is_told() -> None:
     """Seconds before and after, the gain, the template, and what went wrong."""
     other = Tuned("s", "sub, exp", "a[GRID];", "b[GRID];", 2e-6, 1e-6, 3, {"c[GRID];": "crashed"})
     same = Tuned("t", "neg", "a[GRID];", "a[GRID];", 0.0, 0.0, 0, {})
-    text = tune.describe(Tuning((other, same), 3, 1, ("c[GRID]; crashed",)))
+    text = str(Tuning((other, same), 3, 1, ("c[GRID]; crashed",)))
 
     assert "2 µs" in text and "2.00" in text and "b[GRID];" in text and "as before" in text
     assert text.endswith(

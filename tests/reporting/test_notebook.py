@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from html.parser import HTMLParser
 from typing import Any
 from xml.etree import ElementTree
@@ -13,6 +15,7 @@ import passkit as pk
 from passkit.plan.group import Decision
 from passkit.reasons.explanation import Explanation
 from passkit.runtime.profile import Profile, Row
+from passkit.tuning.tuner import Tuned, Tuning
 from passkit.viz import renderers
 
 NAME = "<script>alert(1)</script>"
@@ -99,3 +102,51 @@ def test_explanations_and_profiles_are_tables() -> None:
     assert shown.text.index(NAME) < shown.text.index("one space")
     assert "and 101 rows more" in shown.text
     assert "launch k12 µs100.0 %2 KiB50 %" in times.text
+
+
+def test_rankings_and_tunings_are_tables() -> None:
+    """Templates and measured kernels stand in tables; the plain text is readable, too."""
+    graph = pk.parse("x: f32[n, 8]; return softmax(exp(x))")
+    ranking = pk.templates(graph)
+    group = ranking[0]
+    tuned = Tuned(NAME, "exp, div", "old", "new", 4e-6, 2e-6, 3, {})
+    tuning = Tuning((tuned,), 3, 1, ("one kernel hung",))
+    ranked, measured = (Tags(bundle(shown)["text/html"]) for shown in (ranking, tuning))
+
+    assert {"table", "tr", "td"} <= ranked.tags & measured.tags
+    assert group.template in ranked.text and group.why in ranked.text
+    assert all(str(v.template) in ranked.text for v in group.others[:3])
+    assert "script" not in measured.tags
+    assert f"{NAME}exp, div4 µs2 µs2.00new" in measured.text
+    assert "remark: one kernel hung3 templates measured; 1 of 1 kernels have another" in (
+        measured.text
+    )
+    assert repr(ranking).startswith(f"{group.name}: exp, ")
+    assert repr(tuning).splitlines()[1].split() == [
+        *(NAME, "exp,", "div", "4", "µs", "2", "µs", "2.00", "new"),
+    ]
+    assert repr(Tuning((), 0, 1)) == "0 templates measured; 0 of 0 kernels have another"
+
+
+def test_kernels_are_highlighted(run: pk.Executable, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keywords have a colour; without pygments the text is the same without it."""
+    html = bundle(run.kernels[0])["text/html"]
+    for name in ("pygments", "pygments.formatters", "pygments.lexers"):
+        monkeypatch.setitem(sys.modules, name, None)
+    plain = bundle(run.kernels[0])["text/html"]
+
+    assert re.search(r'<span style="color: #\w+">const</span>', html)
+    assert "<span" not in plain
+    assert Tags(html).text == Tags(plain).text
+
+
+def test_text_stays_text_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a Jupyter kernel, `str` of a table gives its text and displays nothing by itself."""
+    shell = type("ZMQInteractiveShell", (), {})
+    log = (Decision("a", "b", True, "fused", "one space"),)
+    outside = str(Explanation(log))
+    monkeypatch.setattr("rich.console.get_ipython", shell, raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+
+    assert str(Explanation(log)) == repr(Explanation(log)) == outside
+    assert "one space" in outside and "\x1b" not in outside

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pytest
 
 import passkit as pk
 from passkit.runtime.profile import Profile, Row, random_feeds
@@ -35,6 +36,22 @@ def test_random_feeds_of_the_last_shapes() -> None:
     exe(x=np.ones(7, np.float32))
     assert exe.profile(runs=1, copies=False).rows[-1].nbytes == 4 * (7 + 7 + 1)
     assert exe.state["w"] == 3
+
+
+def test_feeds_by_keyword() -> None:
+    """Inputs are fed as in a call; those called like an option are given in a mapping."""
+    text = "x: f32[n]; runs: f32[n]; copies: f32[n]; return fma(runs, copies, x)"
+    exe = pk.compile(pk.parse(text))
+    ones = np.ones(9, np.float32)
+    options = {"runs": ones, "copies": ones}
+
+    profile = exe.profile(options, 1, False, x=ones)
+    assert profile.rows[-1].nbytes == exe.profile({"x": ones, **options}, 2).rows[-1].nbytes
+    assert pk.compile(pk.parse("x: f32[n]; return exp(x)")).profile(x=ones, runs=1, copies=False)
+    with pytest.raises(pk.FeedError, match=r"runs=an array float32\[9\] .*profile\(\{'runs': …"):
+        exe.profile(x=ones, runs=ones, copies=ones)
+    with pytest.raises(pk.FeedError, match="there is no input 'y'; known: copies, runs, x"):
+        exe.profile(options, y=ones, runs=1, copies=False)
 
 
 def test_random_feeds_are_fixed() -> None:
