@@ -14,9 +14,10 @@ import numpy as np
 from passkit import ast
 from passkit.ast import Expr
 from passkit.errors import DTypeError
+from passkit.graph import rules
 from passkit.graph.infer import same_dtype_rule
 from passkit.graph.node import Node
-from passkit.graph.op import FInferType, OpPattern, register_op
+from passkit.graph.op import OpPattern, register_op
 from passkit.ops.pointwise import elementwise
 from passkit.ops.rules import take
 from passkit.values.dtype import DType, dtype_of
@@ -55,8 +56,7 @@ def _in_its_dtype(compute: Callable[..., Any]) -> Callable[..., Any]:
     """An FCompute that gives what FInferType promises."""
 
     def run(node: Node, *x: Any) -> Any:
-        assert node.op is not None
-        wanted = FInferType.get(node.op.name)(node, *(dtype_of(v.dtype) for v in x))
+        (wanted,) = rules.dtypes(node, [dtype_of(v.dtype) for v in x])
         return np.asarray(compute(*x)).astype(wanted.numpy)
 
     return run

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from passkit.graph.node import Entry, Node
-from passkit.graph.op import FExpand, FInferType, Op, register_op
+from passkit.graph import rules
+from passkit.graph.node import Node
+from passkit.graph.op import FInferType, Op, register_op
 from passkit.ops.rules import alias, takes
 from passkit.values.size import Shape
 
@@ -53,14 +54,14 @@ def expanded_shape(node: Node, *shapes: Shape) -> Any:
     What the operator itself says of dtypes comes first: its message names it, and not a part of it.
     """
     assert node.op is not None
-    rule, dtypes = FInferType.get(node.op.name), [e.dtype for e in node.inputs]
-    if rule is not None and None not in dtypes:
-        rule(node, *dtypes)
+    dtypes = [e.dtype for e in node.inputs if e.dtype is not None]
+    if FInferType.get(node.op.name) is not None and len(dtypes) == len(node.inputs):
+        rules.dtypes(node, dtypes)
     stand_ins = [
         Node(None, (), {"shape": s, "dtype": e.dtype}, f"input {k}").entries[0]
         for k, (s, e) in enumerate(zip(shapes, node.inputs, strict=True))
     ]
-    made = FExpand.get(node.op.name)(node, *stand_ins)
-    if isinstance(made, Entry):
-        return made.shape
-    return tuple(e.shape for e in made)
+    made = rules.expansion(node, stand_ins)
+    if made is None:
+        return (None,) * node.op.num_outputs if node.op.num_outputs > 1 else None
+    return made[0].shape if node.op.num_outputs == 1 else tuple(e.shape for e in made)

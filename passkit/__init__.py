@@ -25,14 +25,15 @@ if not os.path.isdir(os.path.join(_here, "ops")) and os.path.isfile(
 # module: the public names that it defines
 _MODULES = {
     "passkit.errors": (
-        "PasskitError ArgumentError RegistryError GraphError ShapeError DTypeError ParseError "
-        "PassError ScheduleError CodeGenError CompilerError CacheError BlocksError FeedError "
-        "SettingError ModelError CapacityError MissingDependencyError DeviceError "
+        "PasskitError ArgumentError RegistryError RuleError GraphError ShapeError DTypeError "
+        "ParseError PassError ScheduleError CodeGenError CompilerError CacheError BlocksError "
+        "FeedError SettingError ModelError CapacityError MissingDependencyError DeviceError "
         "PluginError InterpretedWarning PluginWarning"
     ),
     "passkit.values.plugins": "load_plugins",
     "passkit.values.size": "Size",
     "passkit.graph.op": "Op OpPattern REQUIRED register_op op_group get_op list_ops",
+    "passkit.graph.registry": "register_attr",
     "passkit.graph.node": "Entry Node var state constant",
     "passkit.graph.graph": "Graph Annotation",
     "passkit.graph.adjoint": "gradients",

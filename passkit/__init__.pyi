@@ -4,6 +4,7 @@ from passkit.errors import (
     PasskitError as PasskitError,
     ArgumentError as ArgumentError,
     RegistryError as RegistryError,
+    RuleError as RuleError,
     GraphError as GraphError,
     ShapeError as ShapeError,
     DTypeError as DTypeError,
@@ -38,6 +39,9 @@ from passkit.graph.op import (
     op_group as op_group,
     get_op as get_op,
     list_ops as list_ops,
+)
+from passkit.graph.registry import (
+    register_attr as register_attr,
 )
 from passkit.graph.node import (
     Entry as Entry,
@@ -158,6 +162,7 @@ __all__ = [
     "PluginWarning",
     "REQUIRED",
     "RegistryError",
+    "RuleError",
     "Schedule",
     "ScheduleError",
     "SettingError",
@@ -181,6 +186,7 @@ __all__ = [
     "op_group",
     "ops",
     "parse",
+    "register_attr",
     "register_dialect",
     "register_fusion",
     "register_op",

@@ -15,6 +15,13 @@ class RegistryError(PasskitError, LookupError):
     """An operator, attribute, pass or dialect is unknown, or was registered twice."""
 
 
+class RuleError(PasskitError, TypeError):
+    """An operator's rule takes other parameters, or gives something else, than its attribute says.
+
+    Rules are the functions that attributes such as FCodeGen, FInferShape and FGradient hold.
+    """
+
+
 class GraphError(PasskitError, ValueError):
     """A graph is malformed: a cycle, a foreign entry, a wrong number of inputs."""
 

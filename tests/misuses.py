@@ -191,6 +191,7 @@ def using_graphs() -> list[Call]:
 def registering() -> list[Call]:
     """Operators, passes, dialects and targets."""
     op = pk.register_op("test_misuse", num_inputs=1)
+    pk.register_attr("TTestMisuse", int, "a number")
     plain = pk.register_pass("TestMisuse")
     names = arg((), "text empty")
     flag = arg(False, "true")
@@ -203,6 +204,12 @@ def registering() -> list[Call]:
             num_inputs=arg(None, "none -negative"),
             num_outputs=arg(None, "none"),
             params=arg({}, "none empty dict"),
+            doc=arg("", "text"),
+        ),
+        call(
+            "register_attr", pk.register_attr,
+            key=arg("TTestMisuse", TEXT),
+            kind=arg(int, "type"),
             doc=arg("", "text"),
         ),
         call(

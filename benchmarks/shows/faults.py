@@ -72,6 +72,18 @@ DEMANDS = [
         passing("tests/values/test_plugins.py"),
     ),
     Demand(
+        "10. helpful refusals where people extend it; the guide to fusibility and schedules",
+        passing(
+            "tests/graph/test_registry.py",
+            "tests/graph/test_rules.py",
+            "tests/ast/test_foreign.py",
+            "tests/plan/test_groups.py",
+            "tests/passes/test_apply.py",
+            "tests/passes/test_base.py",
+            "tests/test_guides.py::test_code_prints_what_is_below_it[fusibility-and-schedules]",
+        ),
+    ),
+    Demand(
         "11. type checkers find planted mistakes; the stubs are up to date",
         passing("tests/test_types.py"),
     ),

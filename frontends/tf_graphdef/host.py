@@ -27,6 +27,7 @@ _PROBES = ((31, 37, 41, 43, 47, 53), (59, 61, 67, 71, 73, 79))
 HOST = register_op(
     "host",
     num_inputs=-1,
+    num_outputs=-1,
     params={"function": REQUIRED, "shapes": REQUIRED, "dtypes": REQUIRED},
     doc="A NumPy function that a user supplied for an operator of a model.",
 )

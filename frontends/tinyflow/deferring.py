@@ -41,6 +41,7 @@ _shapes.__dict__["partial"] = True
 DEFERRED = register_op(
     "deferred",
     num_inputs=-1,
+    num_outputs=-1,
     params={"call": REQUIRED, "outputs": REQUIRED},
     doc="A Python call that waits for the shapes of its inputs; a run replaces it by its results.",
 )

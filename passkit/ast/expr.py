@@ -6,11 +6,12 @@ Public face: `passkit.ast`.
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from attrs import frozen
 
+from passkit.ast import foreign
 from passkit.errors import DTypeError
 from passkit.values import arguments
 from passkit.values import dtype as dt
@@ -54,8 +55,17 @@ class Expr:
     def __floordiv__(self, other: Operand) -> Expr:
         return binary("//", self, other)
 
+    def __rfloordiv__(self, other: Operand) -> Expr:
+        return binary("//", other, self)
+
     def __mod__(self, other: Operand) -> Expr:
         return binary("%", self, other)
+
+    def __rmod__(self, other: Operand) -> Expr:
+        return binary("%", other, self)
+
+    def __pos__(self) -> Expr:
+        return self
 
     def __neg__(self) -> Expr:
         return Unary("-", self, self.dtype)
@@ -84,11 +94,20 @@ class Expr:
     def __and__(self, other: Operand) -> Expr:
         return binary("&", self, other)
 
+    def __rand__(self, other: Operand) -> Expr:
+        return binary("&", other, self)
+
     def __or__(self, other: Operand) -> Expr:
         return binary("|", self, other)
 
+    def __ror__(self, other: Operand) -> Expr:
+        return binary("|", other, self)
+
     def __xor__(self, other: Operand) -> Expr:
         return binary("^", self, other)
+
+    def __rxor__(self, other: Operand) -> Expr:
+        return binary("^", other, self)
 
     def __invert__(self) -> Expr:
         return Unary("~", self, self.dtype)
@@ -97,6 +116,47 @@ class Expr:
         raise DTypeError(
             f"an expression ({type(self).__name__} of {self.dtype}) has no truth value before "
             f"the kernel runs; use ast.where(condition, a, b)"
+        )
+
+    # What follows asks for a value, which there is none of yet: each names what to write instead.
+
+    def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **given: Any) -> Any:
+        return foreign.ufunc(function, method, inputs, given)
+
+    def __array_function__(self, function: Any, *_: object) -> NoReturn:
+        foreign.refuse(f"np.{function.__name__}", function.__name__)
+
+    def __array__(self, *_: object, **__: object) -> NoReturn:
+        foreign.needs_value("np.asarray", "use pk.ast's functions and operators on it")
+
+    def __float__(self) -> NoReturn:
+        foreign.needs_value(
+            "float(…), or a function of Python's math module,",
+            "for math.exp(x) write pk.ast.exp(x), for float(x) pk.ast.cast(x, 'float32')",
+        )
+
+    def __int__(self) -> NoReturn:
+        foreign.needs_value("int(…)", "write pk.ast.cast(x, 'int64')")
+
+    def __index__(self) -> NoReturn:
+        foreign.needs_value("an index of Python's", "FElement reads inputs at expressions")
+
+    def __round__(self, digits: int | None = None) -> NoReturn:
+        foreign.needs_value("round(…)", "write pk.ast.rint(x)")
+
+    def __floor__(self) -> NoReturn:
+        foreign.needs_value("math.floor", "write pk.ast.floor(x)")
+
+    def __ceil__(self) -> NoReturn:
+        foreign.needs_value("math.ceil", "write pk.ast.ceil(x)")
+
+    def __trunc__(self) -> NoReturn:
+        foreign.needs_value("math.trunc", "write pk.ast.trunc(x)")
+
+    def __getitem__(self, key: object) -> NoReturn:
+        raise DTypeError(
+            f"an expression ({type(self).__name__} of {self.dtype}) is one element and has no "
+            f"parts; FElement gets a reader for each input: read(*index)"
         )
 
 
@@ -256,10 +316,9 @@ def _both(op: str, a: Operand, b: Operand) -> tuple[Expr, Expr]:
         like = b.dtype
     else:
         raise DTypeError(f"'{op}' needs an expression, got {a!r} and {b!r}")
+    a, b = _weak(op, a), _weak(op, b)
     for value in (a, b):
         if not isinstance(value, Expr):
-            need = "an expression or a Python number"
-            arguments.instance(f"an operand of '{op}'", value, (int, float, complex), need)
             wanted = weak_scalar(value, like)
             if wanted is not like:
                 raise DTypeError(
@@ -273,6 +332,23 @@ def _both(op: str, a: Operand, b: Operand) -> tuple[Expr, Expr]:
             f"write ast.cast(x, '{promote(x.dtype, y.dtype)}')"
         )
     return x, y
+
+
+def _weak(op: str, value: Any) -> Operand:
+    """An operand: an expression, or a number, which one of NumPy's is as Python's.
+
+    Raises: ArgumentError for anything else.
+    """
+    if isinstance(value, Expr):
+        return value
+    if isinstance(value, np.generic):
+        value = value.item()
+    need = "an expression or a Python number"
+    if foreign.is_entry(value):
+        need += " (entries are computed with by pk.ops, in FExpand)"
+    return arguments.instance(  # type: ignore[no-any-return]
+        f"an operand of '{op}'", value, (int, float, complex), need
+    )
 
 
 def binary(op: str, a: Operand, b: Operand) -> Expr:
@@ -310,9 +386,10 @@ def call(name: str, *args: Operand) -> Expr:
     arguments.text("ast.call: name", name)
     if len(args) == 2:
         args = _both(name, *args)
-    first = args[0]
+    first = args[0] if args else None
     if not isinstance(first, Expr):
-        raise DTypeError(f"'{name}' needs an expression, got {first!r}")
+        hint = f"; of entries it is pk.ops.{name}" if foreign.is_entry(first) else ""
+        raise DTypeError(f"'{name}' needs an expression, got {arguments.shown(first)}{hint}")
     return Call(name, tuple(lift(a, first.dtype) for a in args), first.dtype)
 
 
@@ -335,7 +412,8 @@ def rounding(x: Expr) -> tuple[Expr, DType] | None:
 
 def where(condition: Expr, a: Operand, b: Operand) -> Expr:
     """``a`` where ``condition`` holds, else ``b``; the arms are lazy."""
-    arguments.instance("ast.where: condition", condition, Expr, "an expression")
+    need = "an expression (pk.ast.equal(a, b) for ==, pk.ast.not_equal(a, b) for !=)"
+    arguments.instance("ast.where: condition", condition, Expr, need)
     if condition.dtype is not dt.bool_:
         raise DTypeError(f"the condition of where must be bool, got {condition.dtype}")
     x, y = _both("where", a, b)

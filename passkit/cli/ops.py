@@ -84,7 +84,7 @@ def describe(op: Op, aliases: list[str]) -> dict[str, Any]:
     return {
         "name": op.name,
         "inputs": "any" if op.num_inputs in (-1, None) else op.num_inputs,
-        "outputs": op.num_outputs,
+        "outputs": "any" if op.num_outputs == -1 else op.num_outputs,
         "pattern": op.pattern.name.lower(),
         "parameters": [k if v is REQUIRED else f"{k}={v}" for k, v in op.params.items()],
         "doc": op.doc.strip().partition("\n")[0],

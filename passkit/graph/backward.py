@@ -16,6 +16,7 @@ import numpy as np
 from passkit.ast import Expr, Var, cast, const
 from passkit.ast.derivative import derivative, product
 from passkit.errors import DTypeError, GraphError, ShapeError
+from passkit.graph import rules
 from passkit.graph.call import convert, find_operator
 from passkit.graph.graph import freeze
 from passkit.graph.infer import show_shape
@@ -54,7 +55,8 @@ def backward(
         yet: where it would be rounded more than once with the sum that it is a part of.
 
     Raises:
-        GraphError: The operator has no gradient, or its FGradient gives too few.
+        GraphError: The operator has no gradient.
+        RuleError: FGradient gives something else than an entry or None for each input.
         ShapeError: A gradient does not fit its input.
         DTypeError: A gradient does not fit its input, or FGradient mixes dtypes when 16-bit inputs
             come as float32.
@@ -86,14 +88,8 @@ def _passed(
     """The gradients of the inputs of ``node``, computed in the dtypes of its inputs."""
     assert node.op is not None
     name = node.op.name
-    rule = FGradient.get(name)
-    if rule is not None:
-        found = rule(node, *dys)
-        if not isinstance(found, (tuple, list)) or len(found) != len(node.inputs):
-            raise GraphError(
-                f"FGradient of {node.where} must give a sequence of {len(node.inputs)}, an entry "
-                f"or None for each input, got {found!r}"
-            )
+    if FGradient.get(name) is not None:
+        found = rules.gradient(node, dys)
     elif FCodeGen.get(name) is not None:
         found = _by_code(node, dys, wanted)
     elif FExpand.get(name) is not None:
@@ -173,10 +169,8 @@ _recipes: dict[Hashable, Recipe] = {}
 
 def _recipe(node: Node, flowing: Sequence[bool], wanted: Sequence[bool]) -> Recipe:
     """How the gradients of inputs are made of results, inputs, and what flows to the results."""
-    assert node.op is not None
     args = tuple(_argument(k, e) for k, e in enumerate(node.inputs))
-    found = FCodeGen.get(node.op.name)(node, *args)
-    values = (found,) if isinstance(found, Expr) else tuple(found)
+    values = rules.code(node, *args)
     flows = [
         Var(f"dy{k}", x.dtype) if flows_to else None
         for k, (x, flows_to) in enumerate(zip(values, flowing, strict=True))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from passkit.errors import DTypeError, GraphError, RegistryError, nearest
+from passkit.graph import rules
 from passkit.graph.node import Entry, Node, as_entry, constant, var
 from passkit.graph.op import (
     REQUIRED,
@@ -120,8 +121,8 @@ def plain(value: Any) -> Any:
 
 
 def _input_names(op: Op, params: Mapping[str, Any]) -> list[str]:
-    lister = FListInputNames.get(op.name)
-    return list(lister({**op.params, **params})) if lister else []
+    named = FListInputNames.get(op.name) is not None
+    return rules.input_names(op, {**op.params, **params}) if named else []
 
 
 def _complete(
@@ -157,9 +158,8 @@ def operate(symbol: str, *sides: Any) -> Entry:
     Raises: RegistryError when no registered operator implements it.
     """
     op = find_operator(symbol)
-    own = FOperator.get(op.name)
-    if own is not None:
-        return own(*sides)  # type: ignore[no-any-return]
+    if FOperator.get(op.name) is not None:
+        return rules.call_of(FOperator, op.name, f"op {op.name}", *sides)  # type: ignore[no-any-return]
     return op(*promote_operands(symbol, sides))  # type: ignore[no-any-return]
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from attrs import frozen
 
 from passkit.errors import DTypeError, PasskitError, RegistryError
+from passkit.graph import rules
 from passkit.graph.node import Entry, var
 from passkit.graph.op import (
     REQUIRED,
@@ -77,11 +78,10 @@ def input_names(op: Op) -> list[str]:
 
     An operator of any number of inputs that does not name them has ``["*x"]``.
     """
-    lister = FListInputNames.get(op.name)
-    if lister is not None:
+    if FListInputNames.get(op.name) is not None:
         flags = [k for k, default in op.params.items() if isinstance(default, bool)]
         settings = [dict(zip(flags, c)) for c in product((False, True), repeat=len(flags))]  # noqa: B905
-        return max((list(lister({**op.params, **s})) for s in ({}, *settings)), key=len)
+        return max((rules.input_names(op, {**op.params, **s}) for s in ({}, *settings)), key=len)
     if op.num_inputs in (-1, None):
         return ["*x"]
     assert op.num_inputs is not None
@@ -122,6 +122,8 @@ def result_type(op: Op) -> Code:
     """The type of what a call returns: an entry, or a tuple of entries."""
     if op.num_outputs == 1:
         return ENTRY
+    if op.num_outputs == -1:
+        return Code(f"tuple[{ENTRY}, ...]")
     return Code(f"tuple[{', '.join([ENTRY] * op.num_outputs)}]")
 
 
@@ -316,9 +318,9 @@ def example(op: Op, dtype: DType) -> Call | None:
 
     Raises: RegistryError when the call fails for another reason.
     """
-    maker = FExample.get(op.name)
     try:
-        inputs, params = maker(dtype) if maker is not None else _plain_call(op, dtype)
+        call_in = _plain_call if FExample.get(op.name) is None else _own_call
+        inputs, params = call_in(op, dtype)
         out = op(*inputs, **params)
     except DTypeError:
         return None
@@ -327,8 +329,18 @@ def example(op: Op, dtype: DType) -> Call | None:
     return Call(inputs, params, tuple(out) if isinstance(out, (tuple, list)) else (out,))
 
 
+def _own_call(op: Op, dtype: DType) -> tuple[list[Any], dict[str, Any]]:
+    """The inputs and parameters of FExample."""
+    where = f"op {op.name}"
+    made = rules.call_of(FExample, op.name, where, dtype)
+    is_pair = isinstance(made, tuple) and len(made) == 2
+    if not is_pair or not isinstance(made[0], (tuple, list)) or not isinstance(made[1], dict):
+        rules.refuse_of(FExample, where, "(a list of inputs, a dict of parameters)", made)
+    return list(made[0]), made[1]
+
+
 def _plain_call(op: Op, dtype: DType) -> tuple[list[Entry], dict[str, Any]]:
     """Variables of one dtype and shape, and the parameters' defaults."""
-    lister = FListInputNames.get(op.name)
-    names = input_names(op) if lister is None else list(lister(op.params))
+    named = FListInputNames.get(op.name) is not None
+    names = rules.input_names(op, op.params) if named else input_names(op)
     return [var(f"x{k}", (4, 6), dtype) for k in range(len(names))], {}

@@ -7,7 +7,8 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from passkit.errors import DTypeError, GraphError, ShapeError
-from passkit.graph.op import FCodeGen, FInferShape, FInferType, OpPattern
+from passkit.graph import rules
+from passkit.graph.op import FInferShape, FInferType, OpPattern
 from passkit.values.arguments import shortened
 from passkit.values.dtype import DType, promote
 from passkit.values.size import Extent, Shape
@@ -21,14 +22,15 @@ def infer_shapes(node: Node, shapes: Sequence[Shape | None]) -> Sequence[Shape |
     op = node.op
     assert op is not None
     rule = FInferShape.get(op.name)
-    if rule is None and op.pattern <= OpPattern.BROADCAST:
-        rule = broadcast_rule
-    if rule is None or (any(s is None for s in shapes) and not rule.__dict__.get("partial")):
-        return (None,) * op.num_outputs
-    out = rule(node, *shapes)
-    many = isinstance(out, tuple) and any(s is None or isinstance(s, tuple) for s in out)
-    found = tuple(out) if many else (out,)
-    return found * op.num_outputs if rule is broadcast_rule else found
+    if rule is not None and getattr(rule, "partial", False):
+        return rules.shapes(node, shapes)
+    known = [s for s in shapes if s is not None]
+    spreads = rule is broadcast_rule or (rule is None and op.pattern <= OpPattern.BROADCAST)
+    if len(known) != len(shapes) or (rule is None and not spreads):
+        return (None,) * max(1, op.num_outputs)
+    if spreads:
+        return (broadcast_rule(node, *known),) * max(1, op.num_outputs)
+    return rules.shapes(node, known)
 
 
 def infer_dtypes(node: Node, dtypes: Sequence[DType | None]) -> Sequence[DType | None]:
@@ -40,20 +42,21 @@ def infer_dtypes(node: Node, dtypes: Sequence[DType | None]) -> Sequence[DType |
     assert op is not None
     rule = FInferType.get(op.name)
     if any(d is None for d in dtypes) or (rule is None and not dtypes):
-        return (None,) * op.num_outputs
-    if rule is None:
-        rule = code_dtype_rule if op.has_attr("FCodeGen") else same_dtype_rule
-    out = rule(node, *dtypes)
-    return tuple(out) if isinstance(out, tuple) else (out,) * op.num_outputs
+        return (None,) * max(1, op.num_outputs)
+    known = [d for d in dtypes if d is not None]
+    if rule is not None:
+        return rules.dtypes(node, known)
+    if op.has_attr("FCodeGen"):
+        return code_dtypes(node, *known)
+    return (same_dtype_rule(node, *known),) * max(1, op.num_outputs)
 
 
-def code_dtype_rule(node: Node, *dtypes: DType) -> DType | tuple[DType, ...]:
-    """The dtypes that the op's FCodeGen expression has for inputs of ``dtypes``."""
-    from passkit.ast import Expr, Var  # takes a third of a warm start; few operators need it here
+def code_dtypes(node: Node, *dtypes: DType) -> tuple[DType, ...]:
+    """The dtypes that the op's FCodeGen expressions have for inputs of ``dtypes``."""
+    from passkit.ast import Var  # takes a third of a warm start; few operators need it here
 
-    assert node.op is not None
-    out = FCodeGen.get(node.op.name)(node, *(Var(f"x{k}", d) for k, d in enumerate(dtypes)))
-    return out.dtype if isinstance(out, Expr) else tuple(x.dtype for x in out)
+    x = (Var(f"x{k}", d) for k, d in enumerate(dtypes))
+    return tuple(made.dtype for made in rules.code(node, *x))
 
 
 def same_dtype_rule(node: Node, *dtypes: DType) -> DType:

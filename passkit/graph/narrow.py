@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 
 from passkit.errors import DTypeError
+from passkit.graph import rules
 from passkit.graph.call import convert
 from passkit.graph.node import CONSTANT, Entry, Node, constant
-from passkit.graph.op import FExpand, TStateful
+from passkit.graph.op import TStateful
 from passkit.graph.rounding import Effect, Rounding, effect_of, is_narrow_entry, worst_rounding
 from passkit.values.dtype import float32
 
@@ -37,17 +37,15 @@ def expanded(node: Node, inputs: Sequence[Entry]) -> tuple[Entry, ...] | None:
 
     Raises: DTypeError where FExpand mixes dtypes when its 16-bit inputs come as float32.
     """
-    assert node.op is not None
-    expand = FExpand.get(node.op.name)
     with np.errstate(over="ignore"):  # of constants, in what may be built again
-        heads = _entries(expand(node, *inputs))
+        heads = rules.expansion(node, inputs)
     if heads is None or not any(map(is_narrow_entry, (*inputs, *node.entries))):
         return heads
     if worst_rounding(heads, dict.fromkeys(inputs, Rounding.NEVER)) <= Rounding.ONCE:
         return heads
     view = Node(node.op, map(widened, inputs), node.params, node.name)
     with in_float32(node, "FExpand"):
-        again = _entries(expand(view, *view.inputs))
+        again = rules.expansion(view, view.inputs)
     return tuple(map(narrowed, again or view.entries, heads))
 
 
@@ -84,9 +82,3 @@ def in_float32(node: Node, attribute: str) -> Iterator[None]:
             f"{attribute} of {node.where} is given float32 in place of floats of 16 bits, so that "
             f"it rounds once, and must take the dtypes of what it makes from what it is given: {e}"
         ) from e
-
-
-def _entries(made: Any) -> tuple[Entry, ...] | None:
-    if made is None or isinstance(made, Entry):
-        return None if made is None else (made,)
-    return tuple(made)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passkit.errors import GraphError, ShapeError
+from passkit.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from passkit.graph.infer import infer_dtypes, infer_shapes, show_shape
 from passkit.graph.op import REQUIRED, Op, register_op
 from passkit.values import arguments
@@ -390,7 +390,8 @@ def constant(value: Any, dtype: Any = None, name: str = "") -> Entry:
 def as_entry(value: Any) -> Entry:
     """An entry as it is; a number or array as a constant.
 
-    Raises: GraphError for a tuple of entries and DTypeError for what is no array.
+    Raises: GraphError for a tuple of entries, DTypeError for a kernel expression, ArgumentError for
+    anything else.
     """
     if isinstance(value, Entry):
         return value
@@ -398,7 +399,18 @@ def as_entry(value: Any) -> Entry:
         raise GraphError(
             f"{value[0].node.where} has {len(value)} results and one is needed here; index it"
         )
-    return constant(value)
+    try:
+        return constant(value)
+    except ArgumentError:
+        from passkit.ast import Expr  # takes a third of a warm start, and only errors need it
+
+        if isinstance(value, Expr):
+            raise DTypeError(
+                f"operators take entries, got an expression ({type(value).__name__} of "
+                f"{value.dtype}); FCodeGen and FElement compute with expressions by pk.ast: "
+                f"pk.ast.exp(x) in place of pk.ops.exp(x)"
+            ) from None
+        raise
 
 
 def known_shape(entry: Entry) -> Shape:

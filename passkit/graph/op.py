@@ -64,14 +64,19 @@ FInplaceRows = declare(
     "FInplaceRows", _function, "(node) -> [(input, output)] that may where one thread makes a row"
 )
 FKernel = declare("FKernel", _function, "(node, dialect) -> OwnKernel, or None: text of its own")
-FListInputNames = declare("FListInputNames", _function, "(node) -> names of the inputs")
+FListInputNames = declare("FListInputNames", _function, "(params) -> names of the inputs")
 FOperator = declare("FOperator", _function, "(*sides) -> Entry: its Python operator, if not plain")
 FSchedule = declare("FSchedule", _function, "(node, split, shapes) -> Split, WHOLE or Reject each")
 TCounterparts = declare("TCounterparts", Mapping, "{system: what it calls this operator}")
 TOpPattern = declare("TOpPattern", OpPattern, "an OpPattern")
-TOpCost = declare("TOpCost", str, "'light' or 'expensive'")
+TOpCost = declare("TOpCost", str, "'light' or 'expensive'", ("light", "expensive"))
 TOperator = declare("TOperator", str, "the Python operator or protocol this op implements")
-TLibraryCall = declare("TLibraryCall", str, "the library routine that runs it")
+TLibraryCall = declare(
+    "TLibraryCall",
+    str,
+    "the library routine that runs it",
+    ("gemm", "gemm_sum", "convolution", "window_products"),
+)
 THostLibrary = declare(
     "THostLibrary", str, "the library called from Python that runs it by design: 'numpy', 'lapack'"
 )
@@ -135,7 +140,11 @@ class Op:
         return entries[0] if self.num_outputs == 1 else entries
 
     def set_attr(self, key: str, value: Any, plevel: int = 10) -> Op:
-        """Register an attribute; a higher ``plevel`` wins, and the same place replaces itself."""
+        """Register an attribute; a higher ``plevel`` wins, and the same place replaces itself.
+
+        Raises: RegistryError for a misspelt attribute (`register_attr` declares one of your own),
+        for a value of another type, and when two places set it at one level.
+        """
         registry.put(key, self.name, Setting(value, plevel, calling_place(), f"op {self.name}"))
         return self
 
@@ -158,7 +167,7 @@ class Op:
 
     def add_alias(self, alias: str) -> Op:
         """Make ``alias`` another name of this operator."""
-        other = _ops.get(arguments.text(f"op {self.name}: alias", alias))
+        other = _ops.get(arguments.name(f"op {self.name}: alias", alias, "swish"))
         if other is not None and other is not self:
             raise RegistryError(
                 f"alias {alias!r} of op {self.name} is already the name of op {other.name}"
@@ -200,11 +209,15 @@ class OpGroup:
         self.members: list[Op] = []
 
     def set_attr(self, key: str, value: Any, plevel: int = 1) -> OpGroup:
-        """Register an attribute for every member, present and future."""
+        """Register an attribute for every member, present and future.
+
+        Raises: RegistryError as `Op.set_attr` does, also while the group has no members.
+        """
         setting = Setting(value, plevel, calling_place(), f"op group {self.name}")
-        for op in self.members:
-            registry.put(key, op.name, setting)
-        self.settings[key] = setting
+        registry.checked(key, setting)
+        if registry.wins(key, setting, self.settings, key):
+            for op in self.members:
+                registry.put(key, op.name, setting)
         return self
 
 
@@ -224,12 +237,13 @@ def register_op(
 ) -> Op:
     """The operator called ``name``: a new one, or the existing one, re-opened.
 
-    ``num_inputs`` defaults to 1; -1 takes any number. ``params`` maps names to defaults, or
-    to `REQUIRED`.
+    ``num_inputs`` and ``num_outputs`` default to 1; with -1 an operator takes any number of inputs,
+    and has as many results as its FInferShape gives. ``params`` maps names to defaults, or to
+    `REQUIRED`.
 
     Raises: RegistryError when it exists with other counts or parameters.
     """
-    arguments.text("register_op: name", name)
+    arguments.name("register_op: name", name, "swish")
     for which, counted in (("num_inputs", num_inputs), ("num_outputs", num_outputs)):
         if counted is not None:
             arguments.count(f"register_op({name!r}): {which}", counted, -1)

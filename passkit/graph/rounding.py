@@ -9,9 +9,10 @@ import numpy as np
 
 from passkit.ast import Cast, Expr, Reduce, Scan, Var, const, left
 from passkit.ast.rounding import commutes_with_rounding, may_round
+from passkit.graph import rules
 from passkit.graph.graph import post_order
 from passkit.graph.node import AS_READ, CONSTANT, Entry, Node
-from passkit.graph.op import FCodeGen, FElement, FExpand, FReduce, FScan, OpPattern
+from passkit.graph.op import FCodeGen, FElement, FExpand, OpPattern
 from passkit.values.dtype import int64, is_narrow
 
 
@@ -63,10 +64,9 @@ def effect_of(node: Node) -> Effect:
         return _effect_of_code(node)
     if FElement.get(op.name) is not None and op.pattern <= OpPattern.INJECTIVE:
         return Effect.MOVES
-    if FReduce.get(op.name) is not None:
-        return _effect_of_fold(FReduce.get(op.name)(node))
-    if FScan.get(op.name) is not None:
-        return _effect_of_fold(FScan.get(op.name)(node))
+    fold = rules.reduce_of(node) or rules.scan_of(node)
+    if fold is not None:
+        return _effect_of_fold(fold)
     if FExpand.get(op.name) is not None:
         return _effect_of_composite(node)
     return Effect.ROUNDS
@@ -98,12 +98,10 @@ def _is_rounded(node: Node) -> bool:
 
 def _effect_of_code(node: Node) -> Effect:
     """The effect of an elementwise operator, by its kernel expression."""
-    assert node.op is not None
     args = [Var(f"x{k}", e.dtype) for k, e in enumerate(node.inputs) if e.dtype is not None]
     if len(args) < len(node.inputs):
         return Effect.ROUNDS
-    code = FCodeGen.get(node.op.name)(node, *args)
-    return max(map(_effect, [code] if isinstance(code, Expr) else code))
+    return max(map(_effect, rules.code(node, *args)))
 
 
 def _effect_of_fold(fold: Reduce | Scan) -> Effect:
@@ -121,11 +119,9 @@ def _effect_of_fold(fold: Reduce | Scan) -> Effect:
 
 def _effect_of_composite(node: Node) -> Effect:
     """The effect of a composite: the worst of what it expands to."""
-    assert node.op is not None
-    made = FExpand.get(node.op.name)(node, *node.inputs)
-    if made is None:
+    heads = rules.expansion(node, node.inputs)
+    if heads is None:
         return Effect.ROUNDS
-    heads = [made] if isinstance(made, Entry) else list(made)
     if worst_rounding(heads, dict.fromkeys(node.inputs, Rounding.NEVER)):
         return Effect.ROUNDS
     once = worst_rounding(heads, dict.fromkeys(node.inputs, Rounding.ONCE))

@@ -26,6 +26,7 @@ from passkit.ast.stage import (
 from passkit.ast.tidy import tidy_stage
 from passkit.errors import CodeGenError
 from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.rules import reduce_of
 from passkit.lowering.arguments import SMALL
 from passkit.lowering.block_loops import BlockLoops
 from passkit.lowering.homes import Homes
@@ -38,7 +39,7 @@ from passkit.plan.schedule import Schedule, StagePlan
 from passkit.sharing.scratch import Holds
 from passkit.sharing.shared import SharedPlan, gathers, padded, same_row_value
 from passkit.space.layout import Layout, lay_out
-from passkit.space.space import Infeasible, Role, reduce_of
+from passkit.space.space import Infeasible, Role
 from passkit.space.unroll import small_taps
 from passkit.values.dtype import DType
 from passkit.values.size import Extent, numel

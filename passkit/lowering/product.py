@@ -10,7 +10,7 @@ from passkit.ast.stage import Dot, Let, Level, Loop, Matrix
 from passkit.ast.walk import variables
 from passkit.errors import CodeGenError
 from passkit.graph.node import Node, known_shape
-from passkit.graph.op import FContract
+from passkit.graph.rules import contraction_of
 from passkit.lowering.homes import Place
 from passkit.lowering.loops import FIRST, LAST, decoded
 from passkit.space.reads import Index, aligned
@@ -32,8 +32,8 @@ def product_stages(
 
     Raises: CodeGenError for an operand whose elements do not lie evenly.
     """
-    assert node.op is not None
-    contract: Contract = FContract.get(node.op.name)(node)
+    contract = contraction_of(node)
+    assert isinstance(contract, Contract)
     names = (*(f"b{k}" for k in range(len(contract.batch))), "first_m", "first_n")
     extents = (*contract.batch, contract.m, contract.n)
     axes = [Axis(Var(name, dt.int64), n) for name, n in zip(names, extents, strict=True)]

@@ -14,11 +14,12 @@ from passkit.ast.tidy import LONGEST, parts, replace_children
 from passkit.errors import CodeGenError
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import FElement
+from passkit.graph.rules import reduce_of, scan_of
 from passkit.lowering.arms import with_named_arms
 from passkit.lowering.parts import repeated_parts
 from passkit.lowering.signs import Signs
 from passkit.space.reads import Index, Reader, element, guarded_reads
-from passkit.space.space import Role, is_free, reduce_of, scan_of
+from passkit.space.space import Role, is_free
 
 if TYPE_CHECKING:
     from passkit.lowering.lower import Lowering
@@ -109,9 +110,10 @@ class Values:
 
             return read
 
-        out = element(node, index, [reader(e) for e in node.inputs])
-        if isinstance(out, tuple):
+        values = element(node, index, [reader(e) for e in node.inputs])
+        if len(values) != 1:
             raise CodeGenError(f"{node.where} has several results in one kernel")
+        (out,) = values
         if FElement.get(node.op.name) is not None:
             out = shortened(settled(out, self.settles), self.space.extents)
         wanted = node.entries[0].dtype

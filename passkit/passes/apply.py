@@ -236,8 +236,7 @@ def verify(before: Graph, each: Pass, out: Graph) -> None:
     """
     if not isinstance(out, Graph):
         raise PassError(
-            f"{each.name} must return a Graph, got {type(out).__name__}; "
-            f"graph.with_attrs(…) adds annotations"
+            f"{each.name} must return a Graph, got {arguments.shown(out)}; {_as_graph(out)}"
         )
     missing = [a for a in each.provides if a not in out.attrs]
     if missing:
@@ -255,6 +254,23 @@ def verify(before: Graph, each: Pass, out: Graph) -> None:
         found = out.attrs.get(name)
         if isinstance(found, Annotation) and not (same and found is before.attrs.get(name)):
             check_annotation(out, each, found)
+
+
+def _as_graph(value: object) -> str:
+    """How a pass makes a graph of what it returned instead."""
+    if value is None:
+        return "end it with return graph, or return graph.with_attrs(…) to add annotations"
+    values = value if isinstance(value, (list, tuple)) else [value]
+    if values and all(isinstance(v, Entry) for v in values):
+        return (
+            "pk.Graph([y], graph.updates) makes one of entries; graph.rewrite and graph.rebuild "
+            "replace some of its own"
+        )
+    if isinstance(value, Node):
+        return "pk.Graph(node.entries, graph.updates) makes one of a node"
+    if isinstance(value, dict):
+        return "return graph.with_attrs(name=…) to add annotations"
+    return "return graph.with_attrs(…) adds annotations"
 
 
 def check_annotation(graph: Graph, each: Pass, annotation: Annotation) -> None:

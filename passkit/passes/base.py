@@ -10,7 +10,6 @@ from __future__ import annotations
 import pkgutil
 from collections.abc import Callable
 from importlib import import_module
-from inspect import Parameter, signature
 from threading import Lock
 from typing import Any
 
@@ -60,8 +59,8 @@ class Pass:
 
     @takes_context.default
     def _takes_context(self) -> bool:
-        kinds = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-        return sum(p.kind in kinds for p in signature(self.body).parameters.values()) > 1
+        need = "of a graph, or of a graph and the PassContext"
+        return arguments.parameters(f"Pass {self.name}: body", self.body, need, 1, 2) > 1
 
     @property
     def doc(self) -> str:
@@ -84,7 +83,7 @@ def _check_arguments(given: dict[str, Any]) -> None:
     for key, value in given.items():
         where = f"register_pass: {key}"
         if key == "name":
-            arguments.text(where, value)
+            arguments.name(where, value, "CountNodes")
         elif key not in _LISTS:
             arguments.flag(where, value)
         elif not isinstance(value, str):

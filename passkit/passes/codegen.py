@@ -16,14 +16,14 @@ from passkit.dialects.row_lanes import has_rows, row_lanes
 from passkit.errors import ScheduleError
 from passkit.graph.graph import Annotation, Graph
 from passkit.graph.node import Node
-from passkit.graph.op import FKernel
 from passkit.lowering import lower, pool_sizes
 from passkit.lowering.loops import tiles_of
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
 from passkit.passes.plan_memory import storage_plan
 from passkit.plan.group import Group
-from passkit.plan.kernel import Kernel
+from passkit.plan.groups import groups_of
+from passkit.plan.kernel import Kernel, own_kernel_of
 from passkit.plan.planner import plan_group
 from passkit.plan.schedule import Schedule
 from passkit.plan.storage import StoragePlan
@@ -52,7 +52,7 @@ def codegen(graph: Graph, context: PassContext) -> Graph:
         raise ScheduleError(f"SchedulePlan obeys templates, here of {names}; run it before CodeGen")
     kernels = {}
     places = storage_plan(graph) if dialect_of(context.target.dialect).aliased else None
-    for node, group in graph.attrs["subgraph"].items():
+    for node, group in groups_of(graph).items():
         schedule = schedules[node] if schedules is not None else _default(group, context.target)
         plan = shared[node] if shared is not None else plan_shared(group, schedule)
         met = frozenset[int]() if places is None else _aliased(node, places)
@@ -152,8 +152,7 @@ def _kernel(
 
 def own_kernel(graph: Graph, node: Node, dialect: str) -> Kernel | None:
     """The kernel that an operator's FKernel brings for a dialect, if there is one."""
-    maker = None if node.op is None else FKernel.get(node.op.name)
-    made = None if maker is None else maker(node, dialect)
+    made = own_kernel_of(node, dialect)
     if made is None:
         return None
     assert node.op is not None

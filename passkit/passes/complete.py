@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from passkit.errors import DTypeError, PasskitError, ShapeError
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
+from passkit.graph.op import FCodeGen
 from passkit.passes.base import register_pass
 from passkit.passes.infer_shape import find_shapes, infer_shape, with_values
 from passkit.passes.infer_type import infer_type
@@ -82,8 +83,9 @@ def _demand(graph: Graph, what: str, unknown: list[Entry], error: type[PasskitEr
             f"pk.var({variables[0]!r}, {example})"
         )
     node = next(n for n in graph.nodes if n in lacking)
+    assert node.op is not None
     rule = "FInferShape" if what == "shape" else "FInferType"
-    raise error(
-        f"the {what} of {node.where} does not follow from its inputs; set_attr({rule!r}, …) on "
-        f"op {node.op.name if node.op else node.name} gives the rule"
-    )
+    way_out = f"set_attr({rule!r}, …) on op {node.op.name} gives the rule"
+    if what == "shape" and FCodeGen.get(node.op.name) is not None:
+        way_out += "; that of an elementwise operator follows from its TOpPattern, ELEMWISE"
+    raise error(f"the {what} of {node.where} does not follow from its inputs; {way_out}")

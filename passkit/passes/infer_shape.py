@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from passkit.errors import ShapeError
+from passkit.graph import rules
 from passkit.graph.graph import Annotation, Graph
 from passkit.graph.infer import broadcast_shapes, collect_guards, infer_shapes, show_shape
 from passkit.graph.node import Entry, Node
@@ -93,15 +94,8 @@ def _backward(
     node: Node, shapes: Sequence[Shape | None], outs: Sequence[Shape | None]
 ) -> Sequence[Shape | None]:
     assert node.op is not None
-    rule = FInferShapeBack.get(node.op.name)
-    if rule is not None:
-        found = rule(node, list(shapes), list(outs))
-        if len(found) != len(shapes):
-            raise ShapeError(
-                f"{node.where}: FInferShapeBack must give {len(shapes)} shape(s), one for each "
-                f"input, got {len(found)}"
-            )
-        return found  # type: ignore[no-any-return]
+    if FInferShapeBack.get(node.op.name) is not None:
+        return rules.shapes_back(node, shapes, outs)
     if node.op.pattern is not OpPattern.ELEMWISE and not joins(node):
         return [None] * len(shapes)
     # What is joined elementwise has one shape, if nothing says otherwise (NNVM).

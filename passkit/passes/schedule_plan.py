@@ -13,6 +13,7 @@ from passkit.graph.node import Entry, Node
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext, evaluator_of
 from passkit.plan.group import Group
+from passkit.plan.groups import groups_of
 from passkit.plan.phases import alone, parts_by
 from passkit.plan.phasing import passed_on
 from passkit.plan.planner import plan_group
@@ -40,7 +41,7 @@ def schedule_plan(graph: Graph, context: PassContext) -> Graph:
     plans, target = {}, context.target
     given = _given(graph, context)
     evaluator = evaluator_of(context)
-    for node, group in graph.attrs["subgraph"].items():
+    for node, group in groups_of(graph).items():
         if node in given:
             plan = _obeying(node, group, target, *given[node])
         else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 
 from passkit.errors import PassError
+from passkit.graph import rules
 from passkit.graph.graph import Graph
 from passkit.graph.infer import show_shape
 from passkit.graph.node import CONSTANT, Entry, Node
@@ -132,8 +133,9 @@ class _Best:
             return None
         if can_fold(node):
             return fold(node) if self.spend(f"Simplify: fold {node.where}") else None
-        rule = FSimplify.get(node.op.name)
-        found = rule(node) if rule is not None else None
+        if FSimplify.get(node.op.name) is None:
+            return None
+        found = rules.entry(FSimplify, node, rules.call(FSimplify, node, node))
         if found is None or found is node.entries[0]:
             return None
         whole = node.entries[0]

@@ -13,10 +13,10 @@ from passkit.ast import Chunks, Reduce
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
 from passkit.graph.op import FReduce
+from passkit.graph.rules import reduce_of
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
 from passkit.space.partial import JOIN, PARTIAL, split
-from passkit.space.space import reduce_of
 from passkit.values.size import Extent, Shape, Size, numel, substitute
 
 ROW_CHUNK, COLUMN_CHUNK = 1 << 15, 128

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
+from passkit.graph import rules
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
 from passkit.graph.op import FSum, TOperator
@@ -129,7 +130,7 @@ def _joined(nodes: Sequence[Node]) -> Entry | None:
     """The sum of the results of nodes of one operator as one node, if there is one."""
     if len({n.op for n in nodes}) != 1 or nodes[0].op is None:
         return None
-    return FSum.get(nodes[0].op.name)(nodes)  # type: ignore[no-any-return]
+    return rules.entry(FSum, nodes[0], rules.call(FSum, nodes[0], nodes))
 
 
 def _nbytes(graph: Graph, entry: Entry) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from passkit.graph import rules
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
 from passkit.graph.op import FWhole
@@ -35,14 +36,15 @@ def wholes(graph: Graph, context: PassContext) -> Graph:
     named = {name for names in hints for name in names}
 
     def change(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
-        rule = None if node.op is None else FWhole.get(node.op.name)
-        if rule is None or node.control or any(graph.names.get(n) in named for n in _behind(node)):
+        if node.op is None or FWhole.get(node.op.name) is None or node.control:
+            return None
+        if any(graph.names.get(n) in named for n in _behind(node)):
             return None
         now = node.replaced(inputs)
-        made = rule(now)
+        made = rules.entry(FWhole, now, rules.call(FWhole, now, now))
         if made is None or not context.spend(f"Wholes: {node.where}"):
             return None
-        return made.node.replaced(name=node.name).entries  # type: ignore[no-any-return]
+        return made.node.replaced(name=node.name).entries
 
     return graph.rebuild(change)
 

@@ -93,6 +93,7 @@ register_later("passkit.plan.group", "passkit.space.partial")
 FUSED = register_op(
     "fused",
     num_inputs=-1,
+    num_outputs=-1,
     params={"body": REQUIRED},
     doc="A group of operators that runs as one kernel.",
 )

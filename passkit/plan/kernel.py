@@ -8,6 +8,9 @@ from typing import Any
 from attrs import field, frozen
 
 from passkit.ast.stage import KernelAST, Place
+from passkit.graph import rules
+from passkit.graph.node import Node
+from passkit.graph.op import FKernel
 from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, evaluate
 
@@ -83,6 +86,19 @@ class OwnKernel:
     source: str
     sizes: tuple[Extent, ...]
     grid: Extent
+
+
+def own_kernel_of(node: Node, dialect: str) -> OwnKernel | None:
+    """The kernel that an operator brings for a dialect, by FKernel; None if it brings none.
+
+    Raises: RuleError where the rule gives something else.
+    """
+    if node.op is None or FKernel.get(node.op.name) is None:
+        return None
+    made = rules.call(FKernel, node, node, dialect)
+    if made is not None and not isinstance(made, OwnKernel):
+        rules.refuse(FKernel, node, "an OwnKernel (passkit.plan.kernel) or None", made)
+    return made
 
 
 @frozen(eq=False)

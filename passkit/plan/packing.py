@@ -10,8 +10,9 @@ from attrs import define, field, frozen
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import FContract
+from passkit.graph.rules import reduce_of
 from passkit.space.layout import lay_out
-from passkit.space.space import Axis, Infeasible, is_free, reduce_of
+from passkit.space.space import Axis, Infeasible, is_free
 from passkit.values.memo import Held
 from passkit.values.size import Shape, numel
 

@@ -11,9 +11,10 @@ from passkit.ast.stage import Place
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import FElement, OpPattern, TOpCost
+from passkit.graph.rules import reduce_of
 from passkit.plan.target import KIB, Target
 from passkit.space.layout import Layout
-from passkit.space.space import Axis, Role, Space, is_free, reduce_of
+from passkit.space.space import Axis, Role, Space, is_free
 from passkit.space.tiling import Composition
 from passkit.splits.split import Split
 from passkit.stitching.regions import Region

@@ -7,9 +7,11 @@ from enum import Enum
 
 from attrs import frozen
 
+from passkit.graph import rules
 from passkit.graph.graph import Annotation, Graph
 from passkit.graph.node import CONSTANT, Entry, Node
 from passkit.graph.op import FInplaceIdentity, FInplaceOption, FInplaceRows, OpPattern
+from passkit.graph.registry import Table
 from passkit.values.size import ALIGN, Extent, laid_out
 
 __all__ = ["ALIGN", "Copy", "Home", "Storage", "StoragePlan", "identities", "leaves", "sharing"]
@@ -89,8 +91,8 @@ def sharing(graph: Graph, node: Node) -> Sequence[tuple[int, int]]:
     the one in its place. FInplaceRows adds pairs on the CPU, where one thread makes a row: on
     others all threads of a block may read what one of them then writes.
     """
-    rows = FInplaceRows.get(node.op.name) if node.op is not None and _alone(graph) else None
-    return [*_everywhere(node), *(rows(node) if rows is not None else ())]
+    by_rows = node.op is not None and FInplaceRows.get(node.op.name) is not None and _alone(graph)
+    return [*_everywhere(node), *(_pairs(FInplaceRows, node) if by_rows else ())]
 
 
 def _alone(graph: Graph) -> bool:
@@ -101,9 +103,8 @@ def _alone(graph: Graph) -> bool:
 
 def _everywhere(node: Node) -> Sequence[tuple[int, int]]:
     assert node.op is not None
-    rule = FInplaceOption.get(node.op.name)
-    if rule is not None:
-        return rule(node)  # type: ignore[no-any-return]
+    if FInplaceOption.get(node.op.name) is not None:
+        return _pairs(FInplaceOption, node)
     if node.op.pattern > OpPattern.BROADCAST:
         return ()
     return [(i, o) for i in range(len(node.inputs)) for o in range(len(node.entries))]
@@ -112,7 +113,29 @@ def _everywhere(node: Node) -> Sequence[tuple[int, int]]:
 def identities(node: Node) -> Sequence[tuple[int, int]]:
     """The pairs (input, output) of a node where the output's bytes are the input's."""
     assert node.op is not None
-    rule = FInplaceIdentity.get(node.op.name)
-    if rule is None:
+    if FInplaceIdentity.get(node.op.name) is None:
         return ()
-    return [pair for pair, same in zip(_everywhere(node), rule(node), strict=True) if same]
+    pairs, same = _everywhere(node), rules.call(FInplaceIdentity, node, node)
+    if not isinstance(same, (tuple, list)) or len(same) != len(pairs):
+        need = f"a sequence of {len(pairs)}, True or False for each pair of FInplaceOption"
+        rules.refuse(FInplaceIdentity, node, need, same)
+    return [pair for pair, is_same in zip(pairs, same, strict=True) if is_same]
+
+
+def _pairs(column: Table, node: Node) -> Sequence[tuple[int, int]]:
+    """The pairs (input, output) that a rule gives.
+
+    Raises: RuleError where it gives something else.
+    """
+    made = rules.call(column, node, node)
+    need = (
+        f"a sequence of pairs (input, output) with inputs below {len(node.inputs)} and outputs "
+        f"below {len(node.entries)}"
+    )
+    if not isinstance(made, (tuple, list)):
+        rules.refuse(column, node, need, made)
+    possible = [(i, o) for i in range(len(node.inputs)) for o in range(len(node.entries))]
+    for pair in made:
+        if pair not in possible:
+            rules.refuse(column, node, need, made, f"{pair!r} is none")
+    return made

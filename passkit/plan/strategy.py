@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from passkit.errors import RegistryError, SettingError, nearest
 from passkit.graph.registry import calling_place
+from passkit.values import arguments
 from passkit.values.named import Named
 
 BUILT_IN = {
@@ -68,14 +69,12 @@ def register_fusion(
     place = calling_place()
 
     def register(function: Callable[..., Any]) -> Strategy:
-        from inspect import Parameter, signature  # a start that finds its plan needs none
-
         if not callable(function):
             raise RegistryError(
                 f"fusion strategy {name!r} must be a function of a graph, got {function!r}"
             )
-        kinds = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-        count = sum(p.kind in kinds for p in signature(function).parameters.values())
+        need = "of a graph, or of a graph and the PassContext"
+        count = arguments.parameters(f"fusion strategy {name!r}", function, need, 1, 2)
         made = Strategy(name, function, expands, library_patterns, count > 1)
         _strategies.put(name, made, place)
         return made

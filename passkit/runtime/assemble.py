@@ -7,12 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from passkit.ast import Contract
+from passkit.ast.folds import Convolution
+from passkit.graph import rules
 from passkit.graph.graph import Graph
 from passkit.graph.node import CONSTANT, Entry, Node
-from passkit.graph.op import FCompute, FContract, FRun, THostLibrary, TLibraryCall
+from passkit.graph.op import FRun, THostLibrary, TLibraryCall
 from passkit.plan.storage import Home, StoragePlan
 from passkit.plan.target import Target
-from passkit.runtime.interpret import concrete, derive
+from passkit.runtime.interpret import compute
 from passkit.runtime.native.launcher import builtin
 from passkit.runtime.native.products import library_name
 from passkit.runtime.program import (
@@ -177,8 +180,8 @@ class _Assembly:
 
     def gemm(self, node: Node) -> Library:
         """Products of matrices for BLAS."""
-        assert node.op is not None
-        contract = FContract.get(node.op.name)(node)
+        contract = rules.contraction_of(node)
+        assert isinstance(contract, Contract)
         rank = len(contract.batch)
         batch_a, batch_b = (
             (1,) * (rank + 2 - len(s)) + s[:-2] for s in map(self.graph.shape, node.inputs)
@@ -220,8 +223,8 @@ class _Assembly:
         """A convolution for oneDNN, or for BLAS by its windows."""
         from passkit.runtime.native import convolution  # few programs have one
 
-        assert node.op is not None
-        c = FContract.get(node.op.name)(node)
+        c = rules.contraction_of(node)
+        assert isinstance(c, Convolution)
         refs = (*map(self.ref, node.inputs), self.ref(node.entries[0]))
         constant = node.inputs[1].node.op is CONSTANT
         itemsize = self.graph.dtype(node.entries[0]).nbytes
@@ -239,8 +242,8 @@ class _Assembly:
         """The gradient of a filter for oneDNN, or for BLAS by windows."""
         from passkit.runtime.native import convolution  # few programs have one
 
-        assert node.op is not None
-        c = FContract.get(node.op.name)(node)
+        c = rules.contraction_of(node)
+        assert isinstance(c, Convolution)
         refs = (*map(self.ref, node.inputs), self.ref(node.entries[0]))
         row = ("window_products", convolution.entry(), [r.place for r in refs], tuple(c))
         what = f"{(*c.window, c.channels, c.filters)} of {(c.batch, *c.result)} windows"
@@ -256,22 +259,13 @@ def python_function(
     An operator that holds graphs runs them as ``nested`` makes programs of them.
     """
     assert node.op is not None
-    compute = FCompute.get(node.op.name)
-    held = FRun.get(node.op.name)
-    running = None if held is None or nested is None else held(node, nested)
+    held = FRun.get(node.op.name) is not None and nested is not None
+    running = rules.call(FRun, node, node, nested) if held else None
 
     def run(sizes: Mapping[str, int], inputs: list[Any], outputs: list[Any]) -> None:
-        known = concrete(node, inputs, sizes)
         with np.errstate(all="ignore"):
-            if running is not None:
-                found = tuple(running(*inputs))
-            elif compute is None:
-                found = derive(known, *inputs)
-            else:
-                found = compute(known, *inputs)
-        for target, value in zip(
-            outputs, found if isinstance(found, tuple) else (found,), strict=True
-        ):
+            found = running(*inputs) if running is not None else compute(node, inputs, sizes)
+        for target, value in zip(outputs, found, strict=True):
             target[...] = value
 
     return run

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from passkit import ast
-from passkit.ast import Binary, Call, Const, Expr, Reduce, Scan, Var
+from passkit.ast import Binary, Call, Const, Expr, Reduce, Var
+from passkit.graph import rules
 from passkit.graph.node import Node
-from passkit.graph.op import FReduce, FScan
 from passkit.runtime.evaluate import evaluate
 from passkit.values.dtype import dtype_of, int64
 
@@ -27,22 +27,22 @@ KNOWN_FOLDS: dict[tuple[type, str], tuple[np.ufunc, bool]] = {
 }
 
 
-def by_reduce(node: Node, x: Array) -> Array:
+def by_reduce(node: Node, x: Array) -> list[Array]:
     """FReduce: the known folds by NumPy, others pairwise in order."""
-    assert node.op is not None
-    fold: Reduce = FReduce.get(node.op.name)(node)
+    fold = rules.reduce_of(node)
+    assert fold is not None
     acc = fold.identity.dtype
     dtype = dtype_of(x.dtype)
     if fold.prepare is not None:
         x = np.asarray(evaluate(fold.prepare(Var("x", dtype)), {"x": x}))
     if fold.chunks is not None:
-        return _by_chunks(fold, x)
+        return [_by_chunks(fold, x)]
     count = int(np.prod([x.shape[k] for k in fold.axes], dtype=np.int64))
     total = _folded(fold, x)
     if fold.finish is None:
-        return total
+        return [total]
     ending = fold.finish(Var("total", acc), Var("count", int64))
-    return np.asarray(evaluate(ending, {"total": total, "count": np.int64(count)}))
+    return [np.asarray(evaluate(ending, {"total": total, "count": np.int64(count)}))]
 
 
 def _by_chunks(fold: Reduce, x: Array) -> Array:
@@ -74,10 +74,10 @@ def fold_array(
     return np.asarray(total).astype(acc.numpy)
 
 
-def by_scan(node: Node, x: Array) -> Array:
+def by_scan(node: Node, x: Array) -> list[Array]:
     """FScan: the known folds by NumPy in order, others by doubling steps."""
-    assert node.op is not None
-    scan: Scan = FScan.get(node.op.name)(node)
+    scan = rules.scan_of(node)
+    assert scan is not None
     acc, axis = scan.identity.dtype, scan.axis
     if scan.prepare is not None:
         x = np.asarray(evaluate(scan.prepare(Var("x", dtype_of(x.dtype))), {"x": x}))
@@ -86,8 +86,8 @@ def by_scan(node: Node, x: Array) -> Array:
     total = scan_array(scan.combine, scan.identity, x, scan.exclusive)
     total = np.moveaxis(total[::-1] if scan.reverse else total, 0, axis)
     if scan.finish is None:
-        return total
-    return np.asarray(evaluate(scan.finish(Var("total", acc)), {"total": total}))
+        return [total]
+    return [np.asarray(evaluate(scan.finish(Var("total", acc)), {"total": total}))]
 
 
 def scan_array(combine: Expr, identity: Const, x: Array, exclusive: bool) -> Array:

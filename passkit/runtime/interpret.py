@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from passkit.ast import Expr, Load, Var, size_of
+from passkit.ast import Contract, Expr, Load, Var, size_of
 from passkit.errors import CapacityError, CodeGenError, DTypeError, FeedError, ShapeError
+from passkit.graph import rules
 from passkit.graph.graph import Graph, post_order
 from passkit.graph.infer import show_shape
 from passkit.graph.narrow import expanded
@@ -74,8 +75,8 @@ def interpret(
         return [np.array(x, order="C") for x in run([arrays[name] for name, _, _ in names])]
 
 
-def derive(node: Node, *arrays: Array) -> Array | tuple[Array, ...]:
-    """The results of ``node`` by its other attributes, as if it had no FCompute."""
+def derive(node: Node, *arrays: Array) -> Arrays:
+    """The array of each result of ``node`` by its other attributes, as if it had no FCompute."""
     assert node.op is not None
     with np.errstate(all="ignore"):
         for column, meaning in _DERIVED:
@@ -153,7 +154,7 @@ class _Run:
             body = node.params["body"].graph
             results = _Run(body, self.inner_sizes(body, arrays), {})(arrays)
         elif stateful:
-            results = _as_list(FCompute.get(node.op.name)(node, *arrays))
+            results = rules.arrays(node, rules.call(FCompute, node, node, *arrays))
             self.state[node.inputs[0].node.name] = np.array(results[0])
         else:
             try:
@@ -174,10 +175,6 @@ class _Run:
         return {**self.sizes, **bind_sizes(known, "fused input", self.sizes)}
 
 
-def _as_list(results: Any) -> Arrays:
-    return list(results) if isinstance(results, (tuple, list)) else [results]
-
-
 def compute(node: Node, arrays: Sequence[Array], sizes: Sizes) -> Arrays:
     """The results of one operator for these inputs, checked against its shapes and dtypes.
 
@@ -186,12 +183,10 @@ def compute(node: Node, arrays: Sequence[Array], sizes: Sizes) -> Arrays:
     """
     known = concrete(node, arrays, sizes)
     assert node.op is not None
-    own = FCompute.get(node.op.name)
-    results = _as_list(own(known, *arrays) if own is not None else derive(known, *arrays))
-    if len(results) != len(node.entries):
-        raise ShapeError(
-            f"{node.where} promises {len(node.entries)} result(s), its meaning has {len(results)}"
-        )
+    if FCompute.get(node.op.name) is not None:
+        results = rules.arrays(node, rules.call(FCompute, known, known, *arrays))
+    else:
+        results = derive(known, *arrays)
     return [_checked(e, r) for e, r in zip(known.entries, results, strict=True)]
 
 
@@ -251,7 +246,7 @@ def numbers(value: Any, sizes: Sizes) -> Any:
     return value
 
 
-def by_element(node: Node, *arrays: Array) -> Any:
+def by_element(node: Node, *arrays: Array) -> Arrays:
     """FElement over the whole grid of indices."""
     shape = array_shape(known_shape(node.entries[0]))
     flat = {f"x{k}": np.ascontiguousarray(a).reshape(-1) for k, a in enumerate(arrays)}
@@ -259,12 +254,9 @@ def by_element(node: Node, *arrays: Array) -> Any:
     grid = np.ogrid[tuple(slice(0, n) for n in shape)] if shape else ()
     values = {f"i{k}": g for k, g in enumerate(grid)}
     found = element(node, index, [_reader(k, e) for k, e in enumerate(node.inputs)])
-    many = found if isinstance(found, tuple) else (found,)
     if numel(shape) == 0:
-        results = [np.zeros(shape, x.dtype.numpy) for x in many]
-    else:
-        results = [np.broadcast_to(evaluate(x, values, flat), shape) for x in many]
-    return tuple(results) if isinstance(found, tuple) else results[0]
+        return [np.zeros(shape, x.dtype.numpy) for x in found]
+    return [np.broadcast_to(evaluate(x, values, flat), shape) for x in found]
 
 
 def _reader(k: int, entry: Entry) -> Callable[..., Expr]:
@@ -284,21 +276,19 @@ def _reader(k: int, entry: Entry) -> Callable[..., Expr]:
     return read
 
 
-def by_code(node: Node, *arrays: Array) -> Any:
+def by_code(node: Node, *arrays: Array) -> Arrays:
     """FCodeGen on whole arrays, which broadcast."""
-    assert node.op is not None
     dtypes = [e.dtype or dtype_of(a.dtype) for e, a in zip(node.inputs, arrays, strict=True)]
-    code = FCodeGen.get(node.op.name)(node, *(Var(f"x{k}", d) for k, d in enumerate(dtypes)))
+    code = rules.code(node, *(Var(f"x{k}", d) for k, d in enumerate(dtypes)))
     values = {f"x{k}": a for k, a in enumerate(arrays)}
-    if isinstance(code, Expr):
-        return np.asarray(evaluate(code, values))
-    return tuple(np.asarray(evaluate(x, values)) for x in code)
+    return [np.asarray(evaluate(x, values)) for x in code]
 
 
-def by_contract(node: Node, a: Array, b: Array) -> Array:
+def by_contract(node: Node, a: Array, b: Array) -> Arrays:
     """FContract: a product of matrices; small ones and those of 16 bits in wider floats."""
-    assert node.op is not None
-    found = FContract.get(node.op.name)(node)
+    found = rules.contraction_of(node)
+    if not isinstance(found, Contract):
+        raise CodeGenError(f"{node.where} is no product of matrices: set FCompute on its operator")
     out = a.dtype
     a = np.swapaxes(a, -1, -2) if found.transpose_a else a
     b = np.swapaxes(b, -1, -2) if found.transpose_b else b
@@ -306,10 +296,10 @@ def by_contract(node: Node, a: Array, b: Array) -> Array:
         work = numel((*found.batch, found.m, found.n, found.k))
         wide = np.float64 if isinstance(work, int) and work <= WIDE_PRODUCTS else np.float32
         a, b = a.astype(wide), b.astype(wide)
-    return cast_array(np.matmul(a, b), dtype_of(out))
+    return [cast_array(np.matmul(a, b), dtype_of(out))]
 
 
-def by_expand(node: Node, *arrays: Array) -> Any:
+def by_expand(node: Node, *arrays: Array) -> Arrays:
     """FExpand: the primitives, one by one."""
     assert node.op is not None
     inputs = [
@@ -327,8 +317,7 @@ def by_expand(node: Node, *arrays: Array) -> Any:
         if not inner.is_variable:
             results = compute(inner, [values[e] for e in inner.inputs], {})
             values.update(zip(inner.entries, results, strict=True))
-    found = tuple(values[e] for e in heads)
-    return found[0] if len(node.entries) == 1 else found
+    return [values[e] for e in heads]
 
 
 _DERIVED = (

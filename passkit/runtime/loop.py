@@ -49,6 +49,7 @@ _shapes.__dict__["partial"] = True
 WHILE = register_op(
     "while_loop",
     num_inputs=-1,
+    num_outputs=-1,
     params={"condition": REQUIRED, "body": REQUIRED, "count": REQUIRED},
     doc="Goes round a body while a condition holds; both are graphs of the state.",
 )

@@ -9,7 +9,7 @@ from passkit.ast import Var
 from passkit.ast.folds import Contract
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node, known_shape
-from passkit.graph.op import FContract
+from passkit.graph.rules import contraction_of
 from passkit.plan.schedule import is_expensive
 from passkit.sharing.sharing import Work
 from passkit.space.reads import reads_of
@@ -19,9 +19,7 @@ from passkit.values import dtype as dt
 
 def work_of(node: Node) -> Work:
     """What computing an element of a node costs; a scan is a fold, which cannot begin anywhere."""
-    assert node.op is not None
-    contract = FContract.get(node.op.name)
-    if contract is not None and isinstance(contract(node), Contract):
+    if isinstance(contraction_of(node), Contract):
         return Work.DOT
     if folding_of(node) is not None:
         return Work.REDUCE

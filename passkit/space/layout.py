@@ -14,6 +14,7 @@ from passkit.ast.index import Sum, common_refinement, ravel
 from passkit.ast.walk import variables
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.rules import reduce_of, scan_of
 from passkit.space.reads import Index, reads_of
 from passkit.space.space import (
     Axis,
@@ -24,8 +25,6 @@ from passkit.space.space import (
     axes_of,
     folding_of,
     is_free,
-    reduce_of,
-    scan_of,
 )
 from passkit.space.unroll import SMALL, spelled_out
 from passkit.values import dtype as dt

@@ -10,9 +10,9 @@ from attrs import evolve, frozen
 
 from passkit.ast.folds import Contract
 from passkit.graph.node import Node, known_shape
-from passkit.graph.op import FContract
+from passkit.graph.rules import contraction_of, reduce_of, scan_of
 from passkit.plan.group import Group
-from passkit.space.space import num_chunks, reduce_of, scan_of
+from passkit.space.space import num_chunks
 from passkit.values.size import Shape
 
 
@@ -90,8 +90,7 @@ def nests_of(group: Group, shared: Collection[Node]) -> tuple[Nest, ...]:
 def _nest(node: Node, name: str, shared: bool, root: bool) -> Nest:
     assert node.op is not None
     nest = Nest(name, known_shape(node.entries[0]), shared=shared, root=root)
-    rule = FContract.get(node.op.name)
-    dot = None if rule is None else rule(node)
+    dot = contraction_of(node)
     if isinstance(dot, Contract):
         dims = (*dot.batch, dot.m, dot.n, dot.k)
         return evolve(nest, shape=dims, folded=(len(dims) - 1,))

@@ -11,7 +11,8 @@ from attrs import evolve
 from passkit import ast
 from passkit.ast import Chunks, Const, Expr, Reduce
 from passkit.graph.node import Entry, Node, known_shape
-from passkit.graph.op import REQUIRED, FReduce, OpPattern, get_op, register_op
+from passkit.graph.op import REQUIRED, OpPattern, get_op, register_op
+from passkit.graph.rules import reduce_of
 from passkit.values.dtype import DType, dtype_of, float32, float64
 from passkit.values.size import Shape
 
@@ -47,8 +48,9 @@ def whole_of(node: Node, shape: Shape, dtype: DType) -> Node:
 
 
 def _fold(whole: Node) -> Reduce:
-    assert whole.op is not None
-    return FReduce.get(whole.op.name)(whole)  # type: ignore[no-any-return]
+    fold = reduce_of(whole)
+    assert fold is not None
+    return fold
 
 
 def _dtype(entry: Entry) -> DType:

@@ -11,6 +11,7 @@ from passkit.ast.index import Extents, simplify
 from passkit.ast.tidy import replace_children
 from passkit.ast.walk import children, variables, walk
 from passkit.errors import CodeGenError
+from passkit.graph import rules
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import FCodeGen, FElement
 from passkit.values import dtype as dt
@@ -26,18 +27,16 @@ def aligned(index: Sequence[Expr], shape: Shape) -> Index:
     return tuple(size_of(0) if n == 1 else i for i, n in zip(tail, shape, strict=True))
 
 
-def element(node: Node, index: Index, readers: Sequence[Reader]) -> Expr | tuple[Expr, ...]:
-    """The value(s) of ``node`` at ``index``, given a reader for each input.
+def element(node: Node, index: Index, readers: Sequence[Reader]) -> tuple[Expr, ...]:
+    """The value of each result of ``node`` at ``index``, given a reader for each input.
 
     Raises: CodeGenError for an operator that has neither FElement nor FCodeGen.
     """
     op = node.op
     assert op is not None
-    by_index = FElement.get(op.name)
-    if by_index is not None:
-        return by_index(node, index, *readers)  # type: ignore[no-any-return]
-    code = FCodeGen.get(op.name)
-    if code is None:
+    if FElement.get(op.name) is not None:
+        return rules.element(node, index, readers)
+    if FCodeGen.get(op.name) is None:
         raise CodeGenError(
             f"{node.where} has no code: set FCodeGen or FElement on op {op.name}, or FCompute to "
             f"run it in NumPy"
@@ -45,7 +44,7 @@ def element(node: Node, index: Index, readers: Sequence[Reader]) -> Expr | tuple
     values = [
         read(*aligned(index, known_shape(e))) for read, e in zip(readers, node.inputs, strict=True)
     ]
-    return code(node, *values)  # type: ignore[no-any-return]
+    return rules.code(node, *values)
 
 
 @frozen
@@ -135,8 +134,7 @@ def _probed(node: Node, index: Index) -> tuple[tuple[Expr, ...], dict[Expr, tupl
 
         return read
 
-    out = element(node, index, [reader(k) for k in range(len(node.inputs))])
-    return out if isinstance(out, tuple) else (out,), probes
+    return element(node, index, [reader(k) for k in range(len(node.inputs))]), probes
 
 
 def _unguarded(x: Expr) -> Iterator[Var]:

@@ -8,11 +8,11 @@ from functools import cached_property, lru_cache
 
 from attrs import field, frozen
 
-from passkit.ast import Chunks, Reduce, Scan, Var
+from passkit.ast import Chunks, Var
 from passkit.ast.index import Extents, Known, Sum, ravel, unravel
 from passkit.ast.walk import variables
 from passkit.graph.node import Node
-from passkit.graph.op import FReduce, FScan
+from passkit.graph.rules import reduce_of, scan_of
 from passkit.space.reads import Index
 from passkit.values import dtype as dt
 from passkit.values.size import Extent, Shape, numel
@@ -128,18 +128,6 @@ class Space:
             linear = self.full if role is Role.FULL else self.row
             self._indices[key] = unravel(linear, shape, self.extents)
         return self._indices[key]
-
-
-def reduce_of(node: Node) -> Reduce | None:
-    """What a reduction folds, or None for another operator."""
-    rule = FReduce.get(node.op.name) if node.op is not None else None
-    return None if rule is None else rule(node)
-
-
-def scan_of(node: Node) -> Scan | None:
-    """What a scan folds step by step, or None for another operator."""
-    rule = FScan.get(node.op.name) if node.op is not None else None
-    return None if rule is None else rule(node)
 
 
 @frozen

@@ -17,6 +17,7 @@ from passkit.ast.walk import walk
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, FReduce, OpPattern, register_op
+from passkit.graph.rules import reduce_of
 from passkit.space.partial import whole_of
 from passkit.space.reads import Index, Reader
 from passkit.values import dtype as dt
@@ -77,8 +78,9 @@ def _taps(node: Node) -> tuple[int, ...]:
 
 
 def _fold(node: Node) -> Reduce:
-    assert node.op is not None
-    return FReduce.get(node.op.name)(node)  # type: ignore[no-any-return]
+    fold = reduce_of(node)
+    assert fold is not None
+    return fold
 
 
 def _whole(node: Node) -> Node:

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 from passkit.ast import Expr, Var, size_of
 from passkit.ast.folds import Contract
 from passkit.ast.index import Sum, add, divide, normal, ravel, times
-from passkit.errors import ScheduleError
+from passkit.graph import rules
 from passkit.graph.graph import post_order
 from passkit.graph.infer import show_shape
 from passkit.graph.narrow import expanded
@@ -33,8 +33,9 @@ from passkit.graph.op import (
     FSchedule,
     TStateful,
 )
+from passkit.graph.rules import contraction_of, reduce_of, scan_of
 from passkit.space.reads import Index, aligned, reads_of
-from passkit.space.space import is_free, reduce_of, scan_of
+from passkit.space.space import is_free
 from passkit.splits.split import (
     WHOLE,
     Digit,
@@ -144,7 +145,7 @@ def _operand_states(entry: Entry, state: State) -> tuple[Found, ...]:
         return tuple(None if 0 in s else single_block(s) for s in shapes)
     rule = FSchedule.get(op.name)
     if rule is not None and isinstance(state, Split):
-        return _checked(node, rule(node, state, tuple(shapes)), shapes)
+        return _scheduled(node, state, shapes)
     if state == WHOLE or rule is not None:
         return (WHOLE,) * len(shapes)
     if _is_elementwise(op.name):
@@ -162,14 +163,17 @@ def _operand_states(entry: Entry, state: State) -> tuple[Found, ...]:
     return tuple(block.state_of(s, found) for s, found in zip(shapes, at, strict=True))
 
 
-def _checked(node: Node, found: Sequence[Found], shapes: Sequence[Shape]) -> tuple[Found, ...]:
-    """What an FSchedule says. Raises: ScheduleError where that does not fit the operands."""
+def _scheduled(node: Node, state: Split, shapes: Sequence[Shape]) -> tuple[Found, ...]:
+    """What a block needs of each operand, by FSchedule.
+
+    Raises: RuleError where that does not fit the operands.
+    """
+    found = rules.call(FSchedule, node, node, state, tuple(shapes))
     known = (Split, Whole, Reject, type(None))
-    if len(found) != len(shapes) or not all(isinstance(x, known) for x in found):
-        raise ScheduleError(
-            f"{node.where}: FSchedule must give a Split, a Whole or a Reject for each of "
-            f"{len(shapes)} operands, got {found!r}"
-        )
+    fits = isinstance(found, (tuple, list)) and len(found) == len(shapes)
+    if not fits or not all(isinstance(x, known) for x in found):
+        need = f"a sequence of {len(shapes)}, a Split, WHOLE or a Reject for each operand"
+        rules.refuse(FSchedule, node, need, found)
     return tuple(
         x.canonical(s) if isinstance(x, (Split, Whole)) else x
         for x, s in zip(found, shapes, strict=True)
@@ -290,9 +294,8 @@ def _reads(node: Node, block: Block) -> Reads | Reject | None:
         found = fold(node, block)
         if found is not None:
             return [(0, found)]
-    rule = FContract.get(node.op.name)
-    if rule is not None:
-        contract = rule(node)
+    contract = contraction_of(node)
+    if contract is not None:
         return (
             _product(node, contract, block)
             if isinstance(contract, Contract)

@@ -17,12 +17,13 @@ from passkit.ast.index import Extents, ravel
 from passkit.ast.walk import variables
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
-from passkit.graph.op import FContract, OpPattern
+from passkit.graph.op import OpPattern
+from passkit.graph.rules import contraction_of, reduce_of, scan_of
 from passkit.plan.closing import reads_of_part
 from passkit.plan.schedule import RECOMPUTE, is_expensive
 from passkit.space.layout import lay_apart
 from passkit.space.reads import Index, reads_of
-from passkit.space.space import Infeasible, folding_of, is_free, reduce_of, scan_of
+from passkit.space.space import Infeasible, folding_of, is_free
 from passkit.stitching.closed import closed, laid_out
 from passkit.stitching.growth import Growth, grown
 from passkit.values import dtype as dt
@@ -44,8 +45,7 @@ class Piece:
 
 def contract_of(node: Node) -> Contract | None:
     """The product of matrices that an operator is, or None."""
-    rule = None if node.op is None else FContract.get(node.op.name)
-    found = None if rule is None else rule(node)
+    found = contraction_of(node)
     return found if isinstance(found, Contract) else None
 
 

@@ -13,13 +13,14 @@ from attrs import define, field, frozen
 
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node
+from passkit.graph.rules import reduce_of, scan_of
 from passkit.plan.closing import reads_of_part
 from passkit.plan.group import Group
 from passkit.plan.schedule import PartPlan, Schedule, Stitching
 from passkit.sharing.flow import spans, work_of
 from passkit.sharing.scratch import Holds, Scratch
 from passkit.sharing.sharing import Array, Need, Work
-from passkit.space.space import Role, is_free, reduce_of, scan_of
+from passkit.space.space import Role, is_free
 from passkit.space.tiling import Composition
 from passkit.stitching.parts import LaidPart, has_rows
 from passkit.stitching.regions import Region, alike

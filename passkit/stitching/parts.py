@@ -8,11 +8,12 @@ from attrs import frozen
 
 from passkit.ast import Var
 from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.rules import reduce_of
 from passkit.plan.group import Group
 from passkit.plan.schedule import Schedule, estimate, is_expensive, levels_of, stages_of
 from passkit.plan.target import Target
 from passkit.space.layout import Layout, lay_apart
-from passkit.space.space import Axis, Infeasible, Role, Space, reduce_of
+from passkit.space.space import Axis, Infeasible, Role, Space
 from passkit.space.tiling import Composition, is_short
 from passkit.space.turning import block_axis
 from passkit.splits.split import Split, guessed

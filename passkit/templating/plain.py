@@ -13,11 +13,12 @@ from attrs import frozen
 
 from passkit.ast.stage import Level
 from passkit.graph.node import Node
+from passkit.graph.rules import reduce_of, scan_of
 from passkit.plan.schedule import Schedule, levels_of, stages_of
 from passkit.plan.target import Target
 from passkit.space.layout import Layout
 from passkit.space.nest import Nest
-from passkit.space.space import Role, reduce_of, scan_of
+from passkit.space.space import Role
 from passkit.space.tiling import Composition, cut_axis
 from passkit.space.turning import BLOCK
 from passkit.templating.dealing import dealt, settled

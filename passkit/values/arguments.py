@@ -71,6 +71,13 @@ def text(where: str, value: Any) -> str:
     return instance(where, value, str, "a string")  # type: ignore[no-any-return]
 
 
+def name(where: str, value: Any, example: str) -> str:
+    """A name that code can write, as Python's are. Raises: ArgumentError."""
+    if not isinstance(value, str) or not value.isidentifier():
+        refuse(where, value, f"a name, such as {example!r}")
+    return value
+
+
 def flag(where: str, value: Any) -> bool:
     """True or False. Raises: ArgumentError."""
     return instance(where, value, (bool, np.bool_), "True or False")  # type: ignore[no-any-return]
@@ -81,6 +88,28 @@ def function(where: str, value: Any) -> Callable[..., Any]:
     if not callable(value):
         refuse(where, value, "a function")
     return value  # type: ignore[no-any-return]
+
+
+def parameters(where: str, value: Callable[..., Any], need: str, least: int, most: int) -> int:
+    """How many positional arguments to call a function with: as many as it names, up to ``most``.
+
+    Raises: ArgumentError where it cannot be called with ``least`` to ``most`` of them.
+    """
+    from inspect import Parameter, signature  # a start that finds its plan needs none
+
+    plain = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    try:
+        shape = signature(value)
+    except (TypeError, ValueError):  # a function of C without a signature
+        return least
+    named = sum(p.kind in plain for p in shape.parameters.values())
+    count = min(max(named, least), most)
+    try:
+        shape.bind(*range(count))
+    except TypeError:
+        text = str(shape).partition(" ->")[0]
+        raise ArgumentError(f"{where} must be a function {need}, got one of {text}") from None
+    return count
 
 
 def sequence(

@@ -261,7 +261,7 @@ BAD: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "too few gradients": (
         lambda: _through("test_too_few", lambda node, dy: []),
-        pk.GraphError,
+        pk.RuleError,
         r"FGradient of test_too_few must give a sequence of 1.* got \[\]",
     ),
     "dtype of a gradient": (

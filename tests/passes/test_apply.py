@@ -139,14 +139,28 @@ def test_an_undeclared_operator_attribute_is_an_error() -> None:
 
 
 def test_promises_are_verified() -> None:
-    """A pass must provide what it declares, and return a graph."""
+    """A pass must provide what it declares."""
     silent = register_pass("TestSilent", provides=("a", "b"))(lambda g: g.with_attrs(a=1))
     with pytest.raises(pk.PassError, match="TestSilent declares that it provides 'b' and did not"):
         pk.ApplyPasses(graph_of_exp(), silent)
 
-    nothing = register_pass("TestNothing")(lambda g: None)  # type: ignore[arg-type,return-value]
-    with pytest.raises(pk.PassError, match="TestNothing must return a Graph, got NoneType"):
-        pk.ApplyPasses(graph_of_exp(), nothing)
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda g: None, "got None; end it with return graph, or return graph.with_attrs"),
+        (lambda g: g.outputs[0], r"got Entry\(.*; pk.Graph\(\[y\], graph.updates\) makes one"),
+        (lambda g: g.outputs, r"got \(Entry\(.*; pk.Graph\(\[y\], graph.updates\) makes one"),
+        (lambda g: g.nodes[-1], r"got Node\(.*; pk.Graph\(node.entries, graph.updates\)"),
+        (lambda g: {"count": 3}, r"got {'count': 3}; return graph.with_attrs\(name=…\)"),
+        (lambda g: 3, r"got 3; return graph.with_attrs\(…\) adds annotations"),
+    ],
+)
+def test_a_pass_returns_a_graph(make: Any, match: str) -> None:
+    """What a pass returns instead is shown, with how to make a graph of it."""
+    odd = register_pass("TestOdd")(lambda graph: make(graph))
+    with pytest.raises(pk.PassError, match=f"TestOdd must return a Graph, {match}"):
+        pk.ApplyPasses(graph_of_exp(), odd)
 
 
 def test_an_undeclared_change_is_an_error() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -119,3 +120,20 @@ def test_a_file_named_after_a_pass_is_needed_for_nothing_else() -> None:
 
     assert importlib.util.find_spec("passkit.passes.testbyhand") is None
     assert find_pass("TestByHand").name == "TestByHand"
+
+
+@pytest.mark.parametrize("body", [lambda: None, lambda graph, context, more: graph])
+def test_bodies_of_other_parameters(body: Any) -> None:
+    """A pass or strategy that cannot be called with a graph is refused where it is registered."""
+    shape = r"a function of a graph, or of a graph and the PassContext, got one of \(.*\)"
+    with pytest.raises(pk.ArgumentError, match=f"Pass TestParameters: body must be {shape}"):
+        register_pass("TestParameters")(body)
+    with pytest.raises(pk.ArgumentError, match=f"fusion strategy 'test_more' must be {shape}"):
+        pk.register_fusion("test_more")(body)
+    assert "TestParameters" not in list_passes()
+
+
+def test_bodies_of_optional_parameters() -> None:
+    """Defaults and variadic parameters are no obstacle."""
+    assert not register_pass("TestVariadic")(lambda *graphs: graphs[0]).takes_context
+    assert register_pass("TestDefault")(lambda graph, context, n=3: graph).takes_context

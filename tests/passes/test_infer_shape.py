@@ -143,7 +143,7 @@ def test_a_backward_rule_answers_for_every_input() -> None:
     bad.set_attr("FInferShapeBack", lambda node, shapes, outs: [(2,), (2,)])
 
     with pytest.raises(
-        pk.ShapeError, match=r"test_bad_back 'b': FInferShapeBack must give 1 .* got 2"
+        pk.RuleError, match="FInferShapeBack of test_bad_back 'b' must give a sequence of 1, .*got"
     ):
         shapes(bad(pk.var("x", None), name="b"))
 

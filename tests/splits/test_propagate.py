@@ -14,7 +14,6 @@ from attrs import astuple
 
 import passkit as pk
 import passkit.ops as ops
-from passkit.errors import ScheduleError
 from passkit.graph.node import known_shape
 from passkit.graph.op import FElement, FReduce, FScan
 from passkit.reporting.exhibit import example
@@ -156,8 +155,8 @@ def test_a_rule_wins_and_must_fit() -> None:
     ruled.set_attr("FSchedule", lambda node, split, shapes: answers[split.chunk - 1])
     y = ruled(pk.var("x", (4, 5)), pk.var("y", (4, 5)))
 
-    with pytest.raises(ScheduleError, match=r"ruled_by_hand: FSchedule must give a Split, a Whole "
-                       r"or a Reject for each of 2 operands, got \[Split"):
+    with pytest.raises(pk.RuleError, match=r"FSchedule of ruled_by_hand must give a sequence of 2, "
+                       r"a Split, WHOLE or a Reject for each operand, got \[Split"):
         operand_states(y, Split(0, 1))
     assert operand_states(y, Split(0, 2)) == (Split(0, 1), Whole(1, 7))
     assert operand_states(y, Split(0, 3)) == (Reject("no"), Split(0, 1))

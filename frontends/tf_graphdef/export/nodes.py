@@ -13,10 +13,10 @@ from passkit.frontends.tf_graphdef.export.expressions import Speller, work_type
 from passkit.frontends.tf_graphdef.export.sizes import Source
 from passkit.frontends.tf_graphdef.export.table import ROWS, Call, as_tuple
 from passkit.frontends.tf_graphdef.export.writer import Scope, Tensor
+from passkit.graph import rules
 from passkit.graph.graph import post_order
 from passkit.graph.narrow import expanded
 from passkit.graph.node import CONSTANT, Entry, Node
-from passkit.graph.op import FCodeGen
 from passkit.values.size import Shape
 
 
@@ -75,15 +75,15 @@ def _parts(
 def _by_code(call: Call, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """An elementwise operator as its kernel expression."""
     node, scope = call.node, call.scope
-    assert node.op is not None
     variables = [Var(f"x{k}", t.dtype) for k, t in enumerate(inputs)]
     given: dict[Expr, Tensor] = {
         v: scope.cast(t, work_type(t.dtype)) for v, t in zip(variables, inputs, strict=True)
     }
-    code = FCodeGen.get(node.op.name)(node, *variables)
+    codes = rules.code(node, *variables)
     speller = Speller(scope, given, call.known)
-    if not isinstance(code, Expr):
-        return tuple(scope.cast(speller.write(x), x.dtype) for x in code)
+    if len(codes) != 1:
+        return tuple(scope.cast(speller.write(x), x.dtype) for x in codes)
+    (code,) = codes
     used = {part for part in walk(code) if isinstance(part, Var)}
     if len(used) == len(variables):
         return (speller.result(code),)

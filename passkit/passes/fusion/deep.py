@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
 from passkit.graph.op import FScan, OpPattern
+from passkit.graph.rules import reduce_of
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.contract import group_of
 from passkit.passes.fusion.limits import Limits
@@ -27,7 +28,7 @@ from passkit.passes.fusion.trial import Trial
 from passkit.plan.planner import plan_group
 from passkit.plan.strategy import register_fusion
 from passkit.selection.units import Units
-from passkit.space.space import Infeasible, is_free, reduce_of
+from passkit.space.space import Infeasible, is_free
 from passkit.splits.split import guessed
 from passkit.stitching.cutting import contract_of
 from passkit.values.size import numel

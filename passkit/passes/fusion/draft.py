@@ -11,8 +11,9 @@ from passkit.errors import PasskitError
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
 from passkit.graph.op import FElement
+from passkit.graph.rules import reduce_of, scan_of
 from passkit.space.layout import Layout
-from passkit.space.space import Role, Space, axes_of, folding_of, reduce_of, scan_of
+from passkit.space.space import Role, Space, axes_of, folding_of
 from passkit.values.size import Extent, Shape, numel
 
 CHEAP, LONGEST = 8, 64

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node
+from passkit.graph.rules import reduce_of
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.draft import (
     CHEAP,
@@ -30,7 +31,7 @@ from passkit.passes.hints import together
 from passkit.plan.group import Decision
 from passkit.plan.schedule import is_expensive
 from passkit.space.reads import written_out
-from passkit.space.space import Role, folding_of, is_free, reduce_of
+from passkit.space.space import Role, folding_of, is_free
 
 
 def greedy(graph: Graph, context: PassContext) -> Partition:

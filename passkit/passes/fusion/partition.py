@@ -14,7 +14,6 @@ from passkit.graph.op import (
     FContract,
     FElement,
     FExpand,
-    FKernel,
     FReduce,
     FRun,
     FScan,
@@ -26,6 +25,7 @@ from passkit.graph.op import (
     TStateful,
 )
 from passkit.plan.group import Decision
+from passkit.plan.kernel import own_kernel_of
 from passkit.plan.target import Target
 from passkit.space.space import is_free
 
@@ -86,8 +86,7 @@ def why_opaque(graph: Graph, node: Node, target: Target) -> Opaque | None:
         return Opaque("it is an input or constant")
     if TStateful.get(op.name):
         return Opaque(f"{op.name} reads or writes state")
-    own_kernel = FKernel.get(op.name)
-    if own_kernel is not None and own_kernel(node, target.dialect) is not None:
+    if own_kernel_of(node, target.dialect) is not None:
         return Opaque(f"{op.name} of {len(node.inputs)} inputs has a kernel of its own (FKernel)")
     if TOpPattern.get(op.name) is OpPattern.OPAQUE or THostLibrary.get(op.name) is not None:
         return _marked_opaque(op)
@@ -103,9 +102,9 @@ def why_opaque(graph: Graph, node: Node, target: Target) -> Opaque | None:
         return _without_code(op)
     if FScan.get(op.name) is not None and target.lanes == 1:
         return Opaque(f"kernels of target {target.name} have no scans")
-    if op.num_outputs != 1:
+    if len(node.entries) != 1:
         return Opaque(
-            f"{op.name} has {op.num_outputs} results",
+            f"{op.name} has {len(node.entries)} results",
             f"set FExpand on {op.name}: operators of one result each",
         )
     for entry in (*node.inputs, *node.entries):

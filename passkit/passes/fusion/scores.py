@@ -7,12 +7,13 @@ from collections.abc import Callable
 from attrs import define, field
 
 from passkit.graph.node import Node
+from passkit.graph.rules import scan_of
 from passkit.plan.costs import kernel_seconds, library_seconds, product_of
 from passkit.plan.group import Group
 from passkit.plan.planner import plan_group
 from passkit.plan.target import Target
 from passkit.plan.typical import typical
-from passkit.space.space import Infeasible, scan_of
+from passkit.space.space import Infeasible
 from passkit.stitching.cutting import contract_of
 
 Seconds = Callable[[Group, Target], float]

@@ -1,0 +1,138 @@
+"""Calls of NumPy, Python's math module and pk.ops on expressions, which have no value yet.
+
+A ufunc that stands for an operator, as in ``np.float64(2) * x``, is that operator. All others are
+refused by a message that names the function of `passkit.ast` that computes the same.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from passkit.errors import DTypeError, nearest
+from passkit.values.arguments import shown
+
+OPERATORS: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "floor_divide": operator.floordiv,
+    "remainder": operator.mod,
+    "power": operator.pow,
+    "float_power": operator.pow,
+    "negative": operator.neg,
+    "positive": operator.pos,
+    "absolute": abs,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "bitwise_and": operator.and_,
+    "bitwise_or": operator.or_,
+    "bitwise_xor": operator.xor,
+    "invert": operator.invert,
+}
+"""The operators that NumPy calls for its scalars, by the names of its ufuncs."""
+
+SPELLINGS = {
+    "arcsin": "asin",
+    "arccos": "acos",
+    "arctan": "atan",
+    "arcsinh": "asinh",
+    "arccosh": "acosh",
+    "arctanh": "atanh",
+    "arctan2": "atan2",
+    "fabs": "abs",
+    "round": "rint",
+    "around": "rint",
+    "gamma": "tgamma",
+    "gammaln": "lgamma",
+    "expit": "sigmoid",
+    "select": "where",
+    "astype": "cast",
+    "array_equal": "equal",
+}
+"""What `passkit.ast` calls functions that have another name elsewhere."""
+
+FORMULAS = {
+    "square": "x * x",
+    "reciprocal": "1 / x",
+    "clip": "pk.ast.minimum(pk.ast.maximum(x, low), high)",
+    "fmax": "pk.ast.maximum(x, y), or pk.ast.where",
+    "fmin": "pk.ast.minimum(x, y), or pk.ast.where",
+    "isnan": "pk.ast.not_equal(x, x)",
+    "logical_and": "x & y",
+    "logical_or": "x | y",
+    "logical_not": "~x",
+    "left_shift": "pk.ast.left_shift(x, y)",
+    "right_shift": "pk.ast.right_shift(x, y)",
+}
+"""How other functions are written."""
+
+REDUCTIONS = frozenset(
+    [
+        *("sum", "prod", "mean", "max", "min", "amax", "amin", "any", "all", "argmax", "argmin"),
+        *("cumsum", "cumprod", "sort", "var", "std"),
+    ]
+)
+"""Functions of many elements."""
+
+
+def is_entry(value: object) -> bool:
+    """Whether a value is an entry of a graph, which stands above expressions."""
+    return type(value).__name__ == "Entry"
+
+
+def way_out(name: str) -> str:
+    """How to write the function called ``name``, of NumPy or `passkit.ops`, with expressions."""
+    from passkit import ast
+
+    formula = FORMULAS.get(name)
+    own = SPELLINGS.get(name, name)
+    if formula is None and callable(getattr(ast, own, None)) and own in ast.__all__:
+        formula = f"pk.ast.{own}(…)"
+    if formula is not None:
+        return f"write {formula}"
+    if name in REDUCTIONS:
+        return "an expression is one element; FReduce and FScan fold many"
+    functions = [n for n in ast.__all__ if n in ast.FUNCTIONS or n in ast.INTEGER_FUNCTIONS]
+    return f"pk.ast has no {name}: {nearest(name, functions)}"
+
+
+def ufunc(function: np.ufunc, method: str, inputs: tuple[Any, ...], given: dict[str, Any]) -> Any:
+    """The operator that a ufunc stands for, of expressions and NumPy's scalars.
+
+    Raises: DTypeError for other ufuncs, for arrays, and for methods such as reduce.
+    """
+    name = function.__name__
+    if any(isinstance(x, np.ndarray) and x.ndim for x in inputs):
+        raise DTypeError(
+            f"np.{name} of an expression and {shown(next(x for x in inputs if np.ndim(x)))}: an "
+            f"expression is one element; give the operator the array as another input"
+        )
+    if method != "__call__" or given:
+        more = f".{method}" if method != "__call__" else f" with {', '.join(given)}"
+        raise DTypeError(f"np.{name}{more} cannot take an expression; {way_out('sum')}")
+    numbers = (np.generic, np.ndarray)
+    if name in OPERATORS:
+        return OPERATORS[name](*(x.item() if isinstance(x, numbers) else x for x in inputs))
+    refuse(f"np.{name}", name)
+
+
+def refuse(call: str, name: str) -> NoReturn:
+    """Raises: DTypeError of a call that needs a value, with what to write for ``name``."""
+    raise DTypeError(
+        f"{call} cannot take an expression, which has no value before the kernel runs; "
+        f"{way_out(name)}"
+    )
+
+
+def needs_value(call: str, example: str) -> NoReturn:
+    """Raises: DTypeError of a conversion that needs a value, with an example of what to write."""
+    raise DTypeError(
+        f"{call} cannot take an expression, which has no value before the kernel runs; {example}"
+    )
