@@ -17,15 +17,8 @@ from passkit.graph.op import REQUIRED, OpPattern, register_op
 from passkit.ops.composites import composite
 from passkit.ops.movement import movement
 from passkit.ops.rules import extents, make, takes
-from passkit.ops.windowed import (
-    WINDOWED,
-    Windows,
-    check_count,
-    each,
-    scattered,
-    spatial,
-    windows_of,
-)
+from passkit.ops.window_padding import absorb, each
+from passkit.ops.windowed import WINDOWED, Windows, check_count, scattered, spatial, windows_of
 from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, numel
 
@@ -136,6 +129,7 @@ convolution.set_attr("FContract", _contract)
 convolution.set_attr("FCompute", _compute)
 convolution.set_attr("TOpPattern", OpPattern.CONTRACT)
 convolution.set_attr("TOpCost", "expensive")
+convolution.set_attr("FSimplify", lambda node: absorb(node, known_shape(node.inputs[1])[:-2]))
 convolution.set_attr("TLibraryCall", "convolution")
 
 

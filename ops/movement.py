@@ -232,7 +232,7 @@ for _op in ORDER_KEEPING:
     _op.set_attr("FGradient", lambda node, dy: [make("reshape", dy, shape=_input(node))])
 
 
-def _axes(node: Node, rank: int) -> tuple[int, ...]:
+def axes_order(node: Node, rank: int) -> tuple[int, ...]:
     """The input axis of each result axis; None reverses them."""
     axes = node.params["axes"]
     if axes is None:
@@ -245,11 +245,11 @@ def _axes(node: Node, rank: int) -> tuple[int, ...]:
 
 
 def _transpose_shape(node: Node, shape: Shape) -> Shape:
-    return tuple(shape[a] for a in _axes(node, len(shape)))
+    return tuple(shape[a] for a in axes_order(node, len(shape)))
 
 
 def _transpose_element(node: Node, index: Index, read: Reader) -> Expr:
-    axes = _axes(node, len(index))
+    axes = axes_order(node, len(index))
     return read(*(index[axes.index(k)] for k in range(len(axes))))
 
 
@@ -258,12 +258,12 @@ def _simplify_transpose(node: Node) -> Entry | None:
     x = node.inputs[0]
     if x.shape is None:
         return None
-    axes = _axes(node, len(x.shape))
+    axes = axes_order(node, len(x.shape))
     if axes == tuple(range(len(axes))):
         return x
     if x.node.op is not node.op:
         return None
-    inner = _axes(x.node, len(axes))
+    inner = axes_order(x.node, len(axes))
     return transpose(x.node.inputs[0], axes=tuple(inner[a] for a in axes))  # type: ignore[no-any-return]
 
 
@@ -277,7 +277,7 @@ transpose.set_attr("FSimplify", _simplify_transpose)
 
 
 def _transpose_gradient(node: Node, dy: Entry) -> list[Entry]:
-    axes = _axes(node, len(_input(node)))
+    axes = axes_order(node, len(_input(node)))
     return [make("transpose", dy, axes=tuple(axes.index(k) for k in range(len(axes))))]
 
 

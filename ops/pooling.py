@@ -17,7 +17,8 @@ from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
 from passkit.ops.layouts import LAST, by_channel, channels_first, from_last, ranked, to_last
 from passkit.ops.rules import make, takes
-from passkit.ops.windowed import Windows, each, scattered, windows_of
+from passkit.ops.window_padding import each
+from passkit.ops.windowed import Windows, scattered, windows_of
 from passkit.values.size import numel
 
 POOLED = {"window": REQUIRED, "strides": None, "padding": 0, "dilations": 1}

@@ -17,7 +17,8 @@ from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, OpPattern, register_op
 from passkit.ops.convolve import contract_of
 from passkit.ops.rules import make, takes
-from passkit.ops.windowed import WINDOWED, Windows, each, spatial, windows_of
+from passkit.ops.window_padding import absorb, each
+from passkit.ops.windowed import WINDOWED, Windows, spatial, windows_of
 from passkit.values.size import Shape, numel
 
 if TYPE_CHECKING:
@@ -47,8 +48,12 @@ def _shape(node: Node, x: Shape, y: Shape) -> Shape:
 
 def _geometry(node: Node, x: Shape) -> Windows:
     """Where windows lie. Raises: ShapeError where they do not fit."""
-    size = spatial(node, x)
-    return windows_of(node, size, each(node, "window", len(size)))
+    return windows_of(node, spatial(node, x), _window(node))
+
+
+def _window(node: Node) -> tuple[int, ...]:
+    """The parameter ``window``, for each spatial axis."""
+    return each(node, "window", len(known_shape(node.inputs[0])) - 2)
 
 
 def _contract(node: Node) -> Convolution:
@@ -106,6 +111,7 @@ window_products.set_attr("FContract", _contract)
 window_products.set_attr("FCompute", _compute)
 window_products.set_attr("FExpand", _expanded)
 window_products.set_attr("FGradient", _gradient)
+window_products.set_attr("FSimplify", lambda node: absorb(node, _window(node)))
 window_products.set_attr("TOpPattern", OpPattern.OPAQUE)
 window_products.set_attr("TOpCost", "expensive")
 window_products.set_attr("TLibraryCall", "window_products")

@@ -20,6 +20,7 @@ from passkit.ops.composites import composite
 from passkit.ops.movement import movement
 from passkit.ops.reduce import lowest
 from passkit.ops.rules import extents, make, takes
+from passkit.ops.window_padding import absorb, each, paddings
 from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, Size, numel
 
@@ -56,24 +57,6 @@ class Windows(NamedTuple):
         return not any(self.before) and all(a == 0 for a in self.after)
 
 
-def each(
-    node: Node, what: str, count: int, least: int = 1, given: Any = None
-) -> tuple[int, ...]:
-    """A parameter as one int for each spatial axis.
-
-    Raises: ShapeError for another number of them, and for one below ``least``.
-    """
-    given = node.params[what] if given is None else given
-    found = given if isinstance(given, tuple) else (given,) * count
-    fits = len(found) == count and all(type(n) is int and n >= least for n in found)
-    if not fits:
-        raise ShapeError(
-            f"{node.where} needs an int >= {least} as {what}, or {count}, one for each spatial "
-            f"axis, got {given!r}"
-        )
-    return found
-
-
 def spatial(node: Node, shape: Shape) -> tuple[Extent, ...]:
     """The spatial axes of an input. Raises: ShapeError where there are not one to three."""
     if not 3 <= len(shape) <= 5:
@@ -96,12 +79,7 @@ def windows_of(
     dilation = each(node, "dilations", count)
     reach = [(w - 1) * d + 1 for w, d in zip(window, dilation, strict=True)]
     given = node.params["padding"]
-    if given == "SAME":
-        pairs = [_same(node, n, r, s) for n, r, s in zip(size, reach, stride, strict=True)]
-    elif given == "VALID":
-        pairs = [(0, 0)] * count
-    else:
-        pairs = explicit_pairs(node, given, count)
+    pairs = paddings(node, size, reach, stride)
     result: list[Extent] = []
     for k, (n, (low, high), r, s) in enumerate(zip(size, pairs, reach, stride, strict=True)):
         room = n + (low + high - r)
@@ -142,32 +120,9 @@ def _after(n: Extent, count: Extent, stride: int, before: int, reach: int) -> Ex
     return _least(0, needed)
 
 
-def _same(node: Node, n: Extent, reach: int, stride: int) -> tuple[int, int]:
-    """Padding for ``ceil(n / stride)`` windows."""
-    if stride == 1:
-        total = reach - 1
-    elif isinstance(n, int):
-        total = max((-(-n // stride) - 1) * stride + reach - n, 0)
-    else:
-        raise ShapeError(
-            f"{node.where} cannot tell the padding 'SAME' at stride {stride} for the unknown size "
-            f"{n}; give the size, or the padding as numbers"
-        )
-    return total // 2, total - total // 2
-
-
-def explicit_pairs(node: Node, given: Any, count: int) -> list[tuple[int, int]]:
-    """Explicit padding as pairs. Raises: ShapeError for what is none."""
-    many = given if isinstance(given, tuple) else (given,) * count
-    found = [p if isinstance(p, tuple) else (p, p) for p in many]
-    if len(found) != count or any(
-        len(p) != 2 or any(type(n) is not int or n < 0 for n in p) for p in found
-    ):
-        raise ShapeError(
-            f"{node.where} needs 'SAME', 'VALID' or ints >= 0 as padding, a number or a pair for "
-            f"each of {count} spatial axes, got {given!r}"
-        )
-    return found
+def _window(node: Node) -> tuple[int, ...]:
+    """The parameter ``window``, for each spatial axis of a node's input."""
+    return each(node, "window", len(known_shape(node.inputs[0])) - 2)
 
 
 def _of(node: Node, shape: Shape) -> Windows:
@@ -180,14 +135,21 @@ def _view_shape(node: Node, shape: Shape) -> Shape:
     return (shape[0], *found.result, *found.window, shape[-1])
 
 
-def _fill(node: Node) -> Expr:
+def fill_of(node: Node) -> Any:
     """What padding holds: the parameter, in the result's dtype; "least" is what max never takes."""
     dtype = node.inputs[0].dtype
     assert dtype is not None
     value = node.params.get("fill", 0)
     if value == "least":
         value = lowest(dtype) if dtype.kind != "b" else False
-    return ast.const(dtype.numpy.type(value), dtype)
+    return dtype.numpy.type(value)
+
+
+def _fill(node: Node) -> Expr:
+    """`fill_of` as a constant of a kernel."""
+    dtype = node.inputs[0].dtype
+    assert dtype is not None
+    return ast.const(fill_of(node), dtype)
 
 
 def _view_element(node: Node, index: Index, read: Reader) -> Expr:
@@ -230,6 +192,7 @@ windows = movement(
 )
 windows.set_attr("FInferShape", _view_shape)
 windows.set_attr("FElement", _view_element)
+windows.set_attr("FSimplify", lambda node: absorb(node, _window(node), fill_of(node)))
 
 
 def _back_shape(node: Node, shape: Shape) -> Shape:

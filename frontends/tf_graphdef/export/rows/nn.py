@@ -10,7 +10,8 @@ from passkit.frontends.tf_graphdef.export.writer import FLOAT32, INT32, Tensor
 from passkit.graph.node import Node
 from passkit.ops.convolve import window_of
 from passkit.ops.products_of_windows import by_view
-from passkit.ops.windowed import Windows, each, windows_of
+from passkit.ops.window_padding import each
+from passkit.ops.windowed import Windows, windows_of
 from passkit.values.size import Extent, Shape
 
 _LAYOUT = {2: "NHWC", 3: "NDHWC"}
