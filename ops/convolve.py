@@ -123,13 +123,19 @@ def _compute(node: Node, x: Any, filters: Any) -> Any:
     return out.astype(x.dtype)
 
 
+def _simplify(node: Node) -> Entry | None:
+    """Take over zeros that the input is padded with."""
+    filters = known_shape(node.inputs[1])
+    return absorb(node, window_of(node, filters, len(filters) - 2))
+
+
 convolution.set_attr("FInferShape", _shape)
 convolution.set_attr("FInferType", takes("f"))
 convolution.set_attr("FContract", _contract)
 convolution.set_attr("FCompute", _compute)
 convolution.set_attr("TOpPattern", OpPattern.CONTRACT)
 convolution.set_attr("TOpCost", "expensive")
-convolution.set_attr("FSimplify", lambda node: absorb(node, known_shape(node.inputs[1])[:-2]))
+convolution.set_attr("FSimplify", _simplify)
 convolution.set_attr("TLibraryCall", "convolution")
 
 

@@ -113,6 +113,31 @@ def test_tiles_are_even_and_copy_little() -> None:
         assert products.library_name(m, n, k, False, False, True) == products.blas().name
 
 
+def test_onednn_multiplies_single_rows_in_parts(rng: np.random.Generator) -> None:
+    """OpenBLAS packs the matrix behind a row. Bits do not depend on the number of threads."""
+    sizes = {(1000, 1280): True, (256, 256): True, (10, 784): True, (8, 8): False}
+    for (n, k), library in sizes.items():
+        for trans_b in (False, True):
+            assert products.quicker(1, n, k, False, trans_b) == library
+    assert not products.quicker(1, 1000, 1280, True, True)
+    if products._table() is None:
+        pytest.skip("onednn-cpu-gomp is not installed")
+    row = rng.standard_normal((1, 1280)).astype("f4")
+    w = rng.standard_normal((1280, 1000)).astype("f4")
+    x = pk.var("x", row.shape)
+    turned = pk.ops.matmul(x, np.ascontiguousarray(w.T), transpose_b=True)
+    exe = pk.compile([pk.ops.matmul(x, w), turned])
+    bits = []
+    for threads in (1, 2, 4):
+        with team_of(threads):
+            bits.append([y.tobytes() for y in exe(x=row)])
+
+    assert str(exe.steps).count("oneDNN") == 2
+    assert bits[0] == bits[1] == bits[2]
+    for y in exe(x=row):
+        np.testing.assert_allclose(y, row.astype("f8") @ w, rtol=1e-4, atol=1e-3)
+
+
 def test_onednn_multiplies_where_it_is_quicker(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
