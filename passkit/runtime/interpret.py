@@ -284,11 +284,12 @@ def by_code(node: Node, *arrays: Array) -> Arrays:
     return [np.asarray(evaluate(x, values)) for x in code]
 
 
-def by_contract(node: Node, a: Array, b: Array) -> Arrays:
+def by_contract(node: Node, *arrays: Array) -> Arrays:
     """FContract: a product of matrices; small ones and those of 16 bits in wider floats."""
     found = rules.contraction_of(node)
-    if not isinstance(found, Contract):
+    if not isinstance(found, Contract) or len(arrays) != 2:
         raise CodeGenError(f"{node.where} is no product of matrices: set FCompute on its operator")
+    a, b = arrays
     out = a.dtype
     a = np.swapaxes(a, -1, -2) if found.transpose_a else a
     b = np.swapaxes(b, -1, -2) if found.transpose_b else b

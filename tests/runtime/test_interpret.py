@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
+from passkit.ast import Contract
 from passkit.errors import FeedError, ShapeError
 from passkit.graph.node import Entry
 from passkit.plan.group import Group, Kind, fused_node
@@ -194,6 +195,11 @@ BROKEN: list[tuple[dict[str, Any], type[Exception], str]] = [
         {"FCompute": lambda node, x: (x, x)},
         pk.RuleError,
         "FCompute of test_broken_3 'y' must give an array, got .*; it gave 2",
+    ),
+    (
+        {"FContract": lambda node: Contract((), 1, 1, 1)},
+        pk.CodeGenError,
+        "test_broken_4 'y' is no product of matrices: set FCompute on its operator",
     ),
     (
         {"FElement": lambda node, index, read: read()},

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
-from passkit.errors import KernelRefusedError
+from passkit.errors import CacheError, CompilerError, KernelRefusedError
 from passkit.plan.kernel import Kernel
-from passkit.runtime.native.cache import open_cache
+from passkit.runtime.native.cache import open_cache, warn_unwritable
+from passkit.runtime.native.scratch import work_folder
 
 
 class Images:
@@ -32,11 +32,19 @@ class Images:
             return None
 
     def keep(self, image: bytes, symbols: Mapping[str, str]) -> None:
-        """Keep machine code under the names of its kernels, each with its function."""
-        with NamedTemporaryFile(prefix="passkit-", suffix=self.kind) as file:
-            file.write(image)
-            file.flush()
-            self.cache.keep(Path(file.name), symbols, self.fingerprint)
+        """Keep machine code under the names of its kernels, each with its function.
+
+        Where there is no room, nothing is kept, and the log says so: the program has its code.
+        """
+        try:
+            with work_folder(self.cache.name) as folder:
+                file = Path(folder, f"image{self.kind}")
+                file.write_bytes(image)
+                self.cache.keep(file, symbols, self.fingerprint)
+        except CacheError:
+            raise
+        except (OSError, CompilerError) as error:
+            warn_unwritable(self.cache.name, error)
 
 
 def refusal(compiler: str, kernel: Kernel, said: str, text: str) -> KernelRefusedError:

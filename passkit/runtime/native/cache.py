@@ -166,7 +166,7 @@ def open_cache() -> KernelCache:
     return KernelCache(folder)
 
 
-def warn_unwritable(folder: str | Path, error: OSError) -> None:
+def warn_unwritable(folder: str | Path, error: Exception) -> None:
     """Say in the log that kernels are compiled anew in each process."""
     import logging  # not needed where all is well
 

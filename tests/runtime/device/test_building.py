@@ -1,0 +1,43 @@
+"""Machine code of devices in the cache: where there is no room for it, the program runs on."""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+
+import pytest
+
+from passkit.runtime.device.building import Images
+
+IMAGE = bytes(range(256)) * 32
+NAME = "0" * 32
+
+
+@pytest.fixture
+def images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Images:
+    """Images in a cache folder of their own."""
+    monkeypatch.setenv("PASSKIT_CACHE_DIR", str(tmp_path / "cache"))
+    return Images("a compiler", ".bin")
+
+
+def test_a_full_temporary_folder(images: Images, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The image is written in the cache's folder instead, and is found again."""
+    monkeypatch.setenv("TMPDIR", "/sys/kernel")
+
+    images.keep(IMAGE, {NAME: "kernel"})
+    assert images.find(NAME) == IMAGE
+
+
+def test_no_room_anywhere(
+    images: Images, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is kept and nothing is raised; the log says why."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+    try:
+        images.keep(IMAGE, {NAME: "kernel"})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    assert images.find(NAME) is None
+    assert "cannot write to cache folder" in caplog.text
