@@ -56,6 +56,12 @@ LANES, SHORT = 16, 128
 """Lanes of a vector, and the longest row that is printed without a loop."""
 PACK = 64
 """Lanes of a pack."""
+BUSY = 8
+"""Operators for each element from which on a fold does not wait for its total of the turn before.
+
+Packs would only take registers from them: 3,000 points' squared distances, a quotient of each and
+their sum take a tenth longer in packs, with AVX2.
+"""
 MASK = "m"
 """The lanes in which a turn of the loop is active."""
 NUMBERED = "m, k"
@@ -80,12 +86,13 @@ def turns(stage: Stage, lane: Loop, dialect: Dialect) -> tuple[str, int]:
     values = [s.value for s in stage.body if not isinstance(s, Prefetch)]
     found = [x for value in values for x in computed(value)]
     slow = sum(isinstance(x, Call) and x.name in SLOW for x in found)
+    busy = sum(isinstance(x, (Binary, Call, Select, Unary)) for x in found) >= BUSY
     folds = any(isinstance(s, Fold) and (lane.wide or s.buffer is None) for s in stage.body)
     wide = any(x.dtype.nbytes > 4 for x in found)
     rounded = sum(rounding(x) is not None for x in found)
     different = varying(stage, lane.var)
     divides = any(_divides(x, different) for x in found)
-    long = slow > 1 or rounded > 1 or ((folds or divides) and not slow)
+    long = slow > 1 or rounded > 1 or (((folds and not busy) or divides) and not slow)
     width = PACK if long and not wide else LANES
     # Folds and scans take whole vectors from the first lane on: their bits know no addresses.
     alone = not any(isinstance(s, (Fold, Running)) for s in stage.body)

@@ -66,6 +66,15 @@ template <class V, class W> PK_FN V with_front(V x, W front) {
     return join(with_front(lower(x), front), upper(x));
 }
 
+#if !PK_AVX512
+// Vector k of the lanes of a pack.
+template <int k, class T, int L> PK_FN simd<T, 16> &part_of(simd<T, L> &x) {
+    if constexpr (L == 16) return x;
+    else if constexpr (k < L / 32) return part_of<k>(x.s.lo);
+    else return part_of<k - L / 32>(x.s.hi);
+}
+#endif
+
 // The halves of a, and behind them those of b, whose lanes are turned by eight, joined.
 template <class V, class F> PK_FN V join_turned(V a, V b, F f) {
     auto low = __builtin_shufflevector(a.s, b.s, 0, 1, 2, 3, 4, 5, 6, 7, 24, 25, 26, 27, 28, 29, 30,
@@ -88,6 +97,17 @@ template <class T, int L, class F> struct folding_by {
         auto old = front<N>(lanes);
         lanes = with_front(lanes, select(m, f(old, x), old));
     }
+#if !PK_AVX512
+    template <int k> PK_MEMBER void take(vec<T> x, part_of_pack<k>) {
+        if constexpr (__is_same(T, bool)) {
+            auto &part = part_of<k>(lanes.m);
+            part = f(mask::of(part), x).m;
+        } else {
+            auto &part = part_of<k>(lanes);
+            part = f(part, x);
+        }
+    }
+#endif
     // Vector k of a row that is printed without a loop.
     template <class V, class M, class K> PK_MEMBER void take(V x, M m, K) { take(x, m); }
     PK_MEMBER folding_by fresh() const { return *this; }
@@ -133,6 +153,14 @@ template <class T, int L, bool most> struct extreme {
             ordered = with_front(ordered, and_ordered(front<N / 2>(ordered), lower(x), upper(x)));
         else ordered = with_front(ordered, and_ordered(front<N>(ordered), x, x));
     }
+#if !PK_AVX512
+    template <int k> PK_MEMBER void take(simd<T, 16> x, part_of_pack<k>) {
+        auto &part = part_of<k>(lanes);
+        auto &on = part_of<k % (L / 32)>(ordered.m);
+        part = better(part, x);
+        on = on & (x == x).m;
+    }
+#endif
     template <int N> PK_MEMBER void take(simd<T, N> x, mask_t<N> m) {
         take(choose(m, x, simd<T, N>(bound)), all_of<N>{});
     }
@@ -177,11 +205,24 @@ template <class T, int L, bool most> struct extreme {
 template <class T, int L = 16> using largest = extreme<T, L, true>;
 template <class T, int L = 16> using smallest = extreme<T, L, false>;
 
+// A pack of L lanes from i on: all of it at once where there are registers for that, else vector by
+// vector. Folds have the same bits either way.
+template <int L, int k = 0, class F> PK_FN void pack(int64_t i, F body) {
+#if PK_AVX512
+    body(i, all_of<L>{});
+#else
+    body(i + 16 * k, part_of_pack<k>{});
+    if constexpr (16 * k + 16 < L) pack<L, k + 1>(i, body);
+#endif
+}
+
 // body(i, all_of<L>{}) for each full vector or pack of [begin, end), then vectors of 16 lanes:
 // body(i, first(rest)).
 template <int L = 16, class F> PK_FN void lanes(int64_t begin, int64_t end, F body) {
     int64_t i = begin;
-    for (; i + L <= end; i += L) body(i, all_of<L>{});
+    for (; i + L <= end; i += L)
+        if constexpr (L > 16) pack<L>(i, body);
+        else body(i, all_of<L>{});
     if constexpr (L == 16) {
         if (i < end) body(i, first_few(end - i));
     } else

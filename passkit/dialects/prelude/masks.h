@@ -234,6 +234,8 @@ template <int L> struct all_of {
     PK_MEMBER operator mask_t<L>() const { return mask_t<L>(true); }
 };
 typedef all_of<16> all_lanes;
+// The same of vector k of a pack, where a loop takes its vectors one after the other.
+template <int k> struct part_of_pack : all_lanes {};
 template <int L> PK_FN all_of<L> operator&(all_of<L>, all_of<L>) { return {}; }
 template <int L> PK_FN mask_t<L> operator&(all_of<L>, mask_t<L> m) { return m; }
 template <int L> PK_FN mask_t<L> operator&(mask_t<L> m, all_of<L>) { return m; }

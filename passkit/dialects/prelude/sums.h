@@ -23,6 +23,14 @@ template <int L> struct summing {
         count = 1;
         many = true;
     }
+#if !PK_AVX512
+    // The first vector of a pack ends a block for all of them.
+    template <int k> PK_MEMBER void take(simd<float, 16> x, part_of_pack<k>) {
+        if (k == 0 && __builtin_expect(++count > block, 0)) end_block();
+        auto &part = part_of<k>(lanes);
+        part = part + x;
+    }
+#endif
     template <int N> PK_MEMBER void add(simd<float, N> x) {
         if (__builtin_expect(++count > block, 0)) end_block();
         lanes = with_front(lanes, front<N>(lanes) + x);
