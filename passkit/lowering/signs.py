@@ -37,10 +37,14 @@ class Signs:
     def __init__(self, at_most: Callable[[Expr, Expr], bool]) -> None:
         self.at_most = at_most
         self.known: dict[Var, Sign] = {}
+        self.negated: dict[Expr, Expr] = {}
 
     def bind(self, var: Var, value: Expr) -> None:
         """Let ``var`` be ``value``."""
         self.known[var] = self.of(value)
+        match value:
+            case Unary("-", a):
+                self.negated[var] = a
 
     def with_variants(self, x: Expr) -> Expr:
         """An expression whose functions are those for the arguments that they are known to get."""
@@ -87,6 +91,8 @@ class Signs:
                 return Sign(apart.below or self.at_most(a, b), apart.above or self.at_most(b, a))
             case "*" if a == b:
                 return Sign(above=True)
+            case "*" if self._negated(a) == b or self._negated(b) == a:
+                return Sign(below=True)
             case "*":
                 same = (one.above and other.above) or (one.below and other.below)
                 unlike = (one.above and other.below) or (one.below and other.above)
@@ -94,3 +100,10 @@ class Signs:
             case "/" if isinstance(b, Const) and b.value != 0:
                 return one if float(b.value) > 0 else -one
         return Sign()
+
+    def _negated(self, x: Expr) -> Expr | None:
+        """What a value is the negative of, where it is written as one."""
+        match x:
+            case Unary("-", a):
+                return a
+        return self.negated.get(x)

@@ -17,7 +17,7 @@ from tests.planned import plan
 
 pytestmark = pytest.mark.usefixtures("quick_kernels")
 
-X, Y, N = Var("x", dt.float32), Var("y", dt.float32), Var("n", dt.int32)
+X, Y, Z, N = *(Var(name, dt.float32) for name in "xyz"), Var("n", dt.int32)
 
 
 def sign(x: Expr) -> str:
@@ -52,6 +52,9 @@ def sign(x: Expr) -> str:
         (abs(X) / 0.0, ""),
         (-1.0 / ast.sqrt(X), ""),  # of -0 it is infinity
         (ast.cast(-abs(X), dt.float64), "-"),
+        (-X * X, "-"),
+        (X * -X, "-"),
+        (-X * (X + 1.0), ""),
         (ast.const(0.0, dt.float32), "-+"),
         (ast.const(-2.0, dt.float32), "-"),
         (ast.const(np.nan, dt.float32), ""),
@@ -69,9 +72,12 @@ def test_exponentials_of_what_is_never_above_0() -> None:
     """They are variants, also inside of other functions; the others stay as they are."""
     signs = Signs(lambda a, b: False)
     signs.bind(Y, -(X * X))
+    signs.bind(Z, -X)
     one = Call("exp_nonpositive", (Y,), dt.float32)
 
     assert signs.with_variants(ast.exp(Y)) == one
+    assert signs.with_variants(ast.exp(Z * X)) == Call("exp_nonpositive", (Z * X,), dt.float32)
+    assert signs.with_variants(ast.exp(Z * Y)) == ast.exp(Z * Y)
     assert signs.with_variants(ast.tanh(ast.exp(Y) + 1.0)) == ast.tanh(one + 1.0)
     assert signs.with_variants(ast.exp(X) + ast.log(Y)) == ast.exp(X) + ast.log(Y)
     assert signs.with_variants(ast.exp(-one)) == Call("exp_nonpositive", (-one,), dt.float32)
