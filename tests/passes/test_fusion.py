@@ -96,8 +96,21 @@ def test_strategies_give_their_reasons() -> None:
     assert uses == {"uses"}
 
 
+@pytest.mark.parametrize(("operator", "kernels"), [("maximum", 1), ("tanh", 2)])
+def test_light_operators_are_many_in_a_group(operator: str, kernels: int) -> None:
+    """Unrolled loops are one kernel for hundreds of rounds, unless they call functions."""
+    x = pk.var("x", (64, 64))
+    y = x
+    for _ in range(100):
+        y = (pk.ops.tanh(y) if operator == "tanh" else pk.ops.maximum(y, x)) * 0.5 + x
+    graph = pk.ApplyPasses(pk.Graph([y]), ["Fusion"])
+
+    assert len(graph.attrs["subgraph"]) == kernels
+
+
 @pytest.mark.parametrize("limit, code, message", [
-    ({"max_ops": 2}, "ops", "a group has at most 2 operators"),
+    ({"max_ops": 2}, "ops", "a group has at most 2 operators, or 16 light ones"),
+    ({"max_ops": 2, "light_ops": 1}, "ops", "a group has at most 2 operators"),
     ({"max_buffers": 1}, "buffers", "a kernel has at most 1 inputs"),
 ])
 def test_limits(limit: dict[str, int], code: str, message: str, rng: Any) -> None:

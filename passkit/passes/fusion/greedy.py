@@ -215,8 +215,7 @@ class _Greedy:
         trial = Draft(home.depth, home.shape, members, {}, home.reduced, home.chunks)
         misfit = against(home, other) or self.limits.both(home, other)
         misfit = misfit or crossing(self.graph, trial, home, other)
-        if misfit is None and len(home.reads | other.reads) > self.target.max_buffers:
-            misfit = Misfit("buffers", f"a kernel has at most {self.target.max_buffers} inputs")
+        misfit = misfit or self.limits.inputs(home.reads | other.reads)
         at = next(iter(other.members)) if node is None else node
         if misfit is None and not self.context.spend(f"merge at {self.graph.names[at]}"):
             misfit = Misfit("fuel", "the fuel is used up", "raise fuel")
@@ -267,7 +266,7 @@ class _Greedy:
         if written_out(sorted(wanted, key=self.graph.positions.__getitem__)) > LONGEST:
             return False
         reads = home.reads | {e for n in wanted for e in n.inputs if e.node not in wanted}
-        if len(reads) > self.target.max_buffers:
+        if self.limits.inputs(reads) is not None:
             return False
         if not self.context.spend(f"repeat at {self.graph.names[node]}"):
             return False

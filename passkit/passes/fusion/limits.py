@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from passkit.graph.graph import Graph
-from passkit.graph.node import Node
+from passkit.graph.node import Entry, Node
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.draft import Draft, Misfit
+from passkit.plan.closing import is_literal
+from passkit.plan.schedule import is_expensive
+from passkit.space.space import is_free
 from passkit.values.size import numel
+
+WEIGHT = 24
+"""The light operators that an expensive one counts as: a function has so many instructions."""
 
 
 class Limits:
@@ -18,6 +24,7 @@ class Limits:
         self.graph, self.target, self.names = graph, context.target, graph.names
         self.apart = [set(names) for names in context.keep_apart]
         self.alone = set(context.no_fuse)
+        self._expensive: dict[Node, bool] = {}
 
     def one(self, draft: Draft, node: Node) -> Misfit | None:
         """Why a node may not join a draft, if so."""
@@ -31,12 +38,9 @@ class Limits:
                 return Misfit("keep_apart", "keep_apart names both", "take them out of keep_apart")
         if 0 in (numel(self.graph.shape(node.entries[0])), draft.space.size):
             return Misfit("empty", "it has no elements")
-        if len(draft.members) + 1 > self.target.max_ops:
-            return Misfit("ops", f"a group has at most {self.target.max_ops} operators")
-        reads = draft.reads | {e for e in node.inputs if e.node not in draft.members}
-        if len(reads) > self.target.max_buffers:
-            return Misfit("buffers", f"a kernel has at most {self.target.max_buffers} inputs")
-        return None
+        if misfit := self.operators(draft.members, [node]):
+            return misfit
+        return self.inputs(draft.reads | {e for e in node.inputs if e.node not in draft.members})
 
     def both(self, home: Draft, other: Draft) -> Misfit | None:
         """Why two drafts may not become one, if so."""
@@ -49,9 +53,7 @@ class Limits:
                 return Misfit("keep_apart", "keep_apart names both", "take them out of keep_apart")
         if 0 in (home.space.size, other.space.size):
             return Misfit("empty", "it has no elements")
-        if len(home.members) + len(other.members) > self.target.max_ops:
-            return Misfit("ops", f"a group has at most {self.target.max_ops} operators")
-        return None
+        return self.operators(home.members, other.members)
 
     def all(self, nodes: Sequence[Node]) -> Misfit | None:
         """Why nodes may not be one group, if so, wherever they come from."""
@@ -62,13 +64,39 @@ class Limits:
             return Misfit("keep_apart", "keep_apart names both", "take them out of keep_apart")
         if any(numel(self.graph.shape(e)) == 0 for n in nodes for e in n.entries):
             return Misfit("empty", "one of them has no elements")
-        if len(nodes) > self.target.max_ops:
-            return Misfit("ops", f"a group has at most {self.target.max_ops} operators")
+        if misfit := self.operators(nodes):
+            return misfit
         inside = set(nodes)
-        reads = {e for n in nodes for e in n.inputs if e.node not in inside}
-        if len(reads) > self.target.max_buffers:
-            return Misfit("buffers", f"a kernel has at most {self.target.max_buffers} inputs")
-        return None
+        return self.inputs({e for n in nodes for e in n.inputs if e.node not in inside})
+
+    def inputs(self, reads: Collection[Entry]) -> Misfit | None:
+        """Whether a kernel reads too many values; literals, which stand in its text, are none."""
+        most = self.target.max_buffers
+        if len(reads) <= most or sum(not is_literal(self.graph, e) for e in reads) <= most:
+            return None
+        return Misfit("buffers", f"a kernel has at most {most} inputs")
+
+    def operators(self, *parts: Collection[Node]) -> Misfit | None:
+        """Whether nodes are too many for a group.
+
+        More than ``max_ops`` may be one where all count as light ones, expensive ones as `WEIGHT`.
+        """
+        most, light = self.target.max_ops, self.target.light_ops
+        count = sum(map(len, parts))
+        if count <= most:
+            return None
+        if count <= light * most:
+            expensive = sum(self._is_expensive(n) for part in parts for n in part)
+            if count + (WEIGHT - 1) * expensive <= light * most:
+                return None
+        more = f", or {light * most} light ones" if light > 1 else ""
+        return Misfit("ops", f"a group has at most {most} operators{more}")
+
+    def _is_expensive(self, node: Node) -> bool:
+        found = self._expensive.get(node)
+        if found is None:
+            found = self._expensive[node] = not is_free(node) and is_expensive(node)
+        return found
 
     def copies(self, home: Draft, wanted: Iterable[Node]) -> bool:
         """Whether a draft may take copies of nodes along."""

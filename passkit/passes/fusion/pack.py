@@ -236,7 +236,7 @@ class _Packing:
             return Misfit("no_fuse", "no_fuse names one of them", "take it out of no_fuse")
         if any(len(a & made.names) > 1 for a in self.apart):
             return Misfit("keep_apart", "keep_apart names both", "take them out of keep_apart")
-        most = LARGEST * self.target.max_ops
+        most = min(LARGEST, GROUPS * self.target.max_ops)
         if len(made.names) > most:
             return Misfit("ops", f"a packed kernel has at most {most} operators")
         # Besides pointers, parts need their sizes and the numbers of their tiles.
@@ -313,8 +313,9 @@ class _Packing:
 CACHED, READY = 8, 10
 """How much faster than memory the caches are, where small arrays lie; how much longer a kernel of a
 pack may be that waits for nothing. Measured: larger ones had better be walked through together."""
-SIZES, LARGEST = 6, 4
-"""Arguments that a part needs for sizes, about; operators of a pack, in those of a group."""
+SIZES, GROUPS, LARGEST = 6, 4, 1024
+"""Arguments that a part needs for sizes, about; the most operators of a pack, in those of a group,
+and in all."""
 
 
 def _body(node: Node) -> Group:

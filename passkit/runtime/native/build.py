@@ -227,7 +227,8 @@ def _compile(
                     step()
                 source = Path(name, f"{number}.cpp")
                 source.write_text(unit_text(unit))
-                arguments = [*kernel_flags(), *flags, str(source), *compiler.libraries]
+                arguments = [*kernel_flags(), *compiler.parameters, *flags, str(source)]
+                arguments += compiler.libraries
                 what = ", ".join(kernel.symbol for kernel in unit)
                 output = source.with_suffix(".so")
                 running.append(begin(compiler, arguments, output, what, _kernel_text(unit)))

@@ -109,6 +109,14 @@ def test_strict_flags_of_kernels() -> None:
     assert not {"-ffast-math", "-Ofast", "-funsafe-math-optimizations"} & set(flags)
 
 
+@pytest.mark.parametrize(("kind", "number"), [("gcc", 1), ("clang", 0), ("zig", 0)])
+def test_parameters_are_gccs(kind: str, number: int) -> None:
+    """Only GCC has parameters, and is told to look at more stores than usual."""
+    found = module.Compiler(("cxx",), kind, "").parameters
+
+    assert [p.startswith("--param=dse-") for p in found] == [True] * number
+
+
 @pytest.mark.parametrize("taught", [module, feeds, process], ids=lambda m: m.__name__)
 def test_examples_in_docstrings(taught: ModuleType) -> None:
     """The examples in docstrings are true."""
