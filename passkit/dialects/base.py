@@ -90,7 +90,8 @@ class Vectors:
     {most} turns that is many {lanes} wide, up to {width}, ``apart`` one of rows of {turns} elements
     that follow each other; ``turned`` is the vector of turn number {place}. ``ahead`` asks memory
     for a block of an input along the lanes. ``room`` is for a block of such rows, ``put`` a turn's
-    vector in it, ``together`` stores the rows.
+    vector in it, ``together`` stores the rows. ``columns`` loads rows of {count} elements that
+    follow each other, one row for each lane, from {at} on; ``column`` is element {k} of all rows.
     """
 
     local: str
@@ -141,6 +142,8 @@ class Vectors:
     running: str
     scan: str
     down_loop: str
+    columns: str = ""
+    column: str = ""
 
 
 @frozen(kw_only=True)

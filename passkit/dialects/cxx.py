@@ -138,6 +138,8 @@ CXX = register_dialect(
                 "[](auto a, auto b) PK_INLINE {{ return {combine}; }});"
             ),
             scan="const auto {name} = {running}.take({value}, {mask});",
+            columns="const auto {name} = load_columns<{count}>({at}, {mask});",
+            column="{name}[{k}]",
             down_loop="lanes_down({start}, {stop}, [&](int64_t {var}, auto m) PK_INLINE",
             rows=RowTemplates(
                 folds="auto {name}_rows = folds_of_rows<{most}>({fold});",

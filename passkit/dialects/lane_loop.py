@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from attrs import evolve
 
-from passkit.ast import Var, is_sum, left, right
+from passkit.ast import Load, Var, is_sum, left, right
 from passkit.ast.index import expression, normal
 from passkit.ast.stage import Fold, Let, Level, Loop, Prefetch, Running, Stage, Statement, Store
+from passkit.ast.tidy import map_statement
 from passkit.dialects.body import Body
 from passkit.dialects.bundles import bundles_of
+from passkit.dialects.interleaved import interleaved
 from passkit.dialects.lanes import LANES, MASK, NUMBERED, Lanes, turns, varying
 from passkit.dialects.pairs import Pairs
 from passkit.dialects.rows import Rows
 from passkit.dialects.totals import extreme_of, memory_of, partial_of, replaced
+from passkit.dialects.turned import named
 from passkit.dialects.wholes import whole_of
 from passkit.errors import CodeGenError
 from passkit.values import dtype as dt
@@ -70,11 +73,26 @@ class LaneLoop:
             for s in bundles.statements:
                 self._statement(s)
         self.open(inside, None if bundles is None else bundles.close())
-        for s in inside:
+        for s in self._interleaved(inside):
             self._statement(s)
         self.close(front)
         if bundles is not None:
             self.body.close()
+
+    def _interleaved(self, statements: Sequence[Statement]) -> Sequence[Statement]:
+        """Load rows of a few elements as columns; the statements that read them from there."""
+        if self.lanes is None:
+            return statements
+        kinds = (Store, Fold, Running)
+        written = {s.buffer for s in self.stage.body if isinstance(s, kinds) and s.buffer}
+        columns: dict[Load, Var] = {}
+        for group in interleaved(statements, self.lanes, written | self.body.aliased):
+            self.body.line(group.line(self.lanes))
+            columns |= group.named(self.lanes)
+        if not columns:
+            return statements
+        self.lanes = evolve(self.lanes, varying=self.lanes.varying | set(columns.values()))
+        return [map_statement(s, lambda x: named(x, columns)) for s in statements]
 
     def open_block(self, statements: Iterable[Statement]) -> None:
         """Begin lanes of one vector at a time, with other loops inside."""

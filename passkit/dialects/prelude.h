@@ -21,6 +21,7 @@
 //   prelude/rows.h      folds_of_rows<most>
 //   prelude/pairs.h     pairs_of_rows<n> folds_of_pairs<most> bundles_of_rows<n> load_apart
 //                       store_apart
+//   prelude/strided.h   load_second load_back load_columns<elements>
 //   prelude/turn.h      turn turn_rows
 //   prelude/dot.h       dot matrix
 //   prelude/mixed_dot.h the same of half and bfloat

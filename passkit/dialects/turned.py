@@ -31,7 +31,7 @@ def turned_loads(loop: LaneLoop, serial: Loop) -> list[Load]:
         x
         for s in loop.stage.body
         for value in expressions(s)
-        for x in _certain(value)
+        for x in certain_loads(value)
         if inner.isdisjoint(variables(x.index))
         and stride_of(x.index, serial.var, moves_with(serial.var)) == 1
         and loop.lanes.step(x.index) not in (None, 0, 1, -1)
@@ -47,7 +47,7 @@ def rows_ahead(loop: LaneLoop, serial: Loop) -> dict[Load, Stride]:
     """
     if loop.lanes is None:
         return {}
-    loads = (x for s in loop.stage.body for v in expressions(s) for x in _certain(v))
+    loads = (x for s in loop.stage.body for v in expressions(s) for x in certain_loads(v))
     found = {}
     for x in loads:
         stride = stride_of(x.index, serial.var, moves_with(serial.var))
@@ -70,13 +70,13 @@ def turned_stores(loop: LaneLoop, serial: Loop) -> list[Store]:
     ]
 
 
-def _certain(x: Expr) -> Iterator[Load]:
+def certain_loads(x: Expr) -> Iterator[Load]:
     """The loads of an expression outside the arms of selects."""
     if isinstance(x, Load):
         yield x
         return
     for child in (x.condition,) if isinstance(x, Select) else children(x):
-        yield from _certain(child)
+        yield from certain_loads(child)
 
 
 def _length(serial: Loop) -> int | None:

@@ -111,7 +111,7 @@ def sections_of(source: str) -> tuple[str, ...]:
         "scans.h": "running<" in source or "lanes_down(" in source,
         "rows.h": "folds_of_rows<" in source,
         "pairs.h": re.search(r"\b(pairs|bundles)_of_rows<", source) is not None,
-        "strided.h": "load_second(" in source or "load_back(" in source,
+        "strided.h": re.search(r"\bload_(second|back|columns)\b", source) is not None,
         "turn.h": "turn(" in source or "turn_rows<" in source,
         "dot.h": "dot" in called,
         "mixed_dot.h": "dot" in called and narrow,

@@ -52,8 +52,7 @@ def kernel_seconds(group: Group, plan: Schedule, target: Target) -> float:
     if not raw or plan.parts:
         return rates.folds * raw
     if plan.stitching is None:
-        rate = rates.points if plan.composition is Composition.THREAD else rates.folds
-        work = rate * (plan.seconds + _between(plan, target)) * _crowded(group, target)
+        work = _work(group, plan, target) * _crowded(group, target)
         if target.residency is not None:
             return target.waiting(registers_of(group), 0) * max(work, _from_memory(group, target))
     elif _is_plain(group, plan.stitching):
@@ -61,6 +60,21 @@ def kernel_seconds(group: Group, plan: Schedule, target: Target) -> float:
     else:
         return _joined_seconds(group, plan, plan.stitching, target)
     return max(work, _from_memory(group, target))
+
+
+def _work(group: Group, plan: Schedule, target: Target) -> float:
+    """Of a kernel of one iteration space, what its bytes and operations take in truth.
+
+    Where one pass over rows computes more than it reads, the fold at its end hides behind that:
+    its operations take as long as where nothing is folded.
+    """
+    rates, between = target.rates, _between(plan, target)
+    if plan.composition is Composition.THREAD:
+        return rates.points * (plan.seconds + between)
+    if plan.composition is Composition.ROW and len(plan.stages) == 1:
+        moved = rates.folds * target.moving(least_bytes(group.graph))
+        return max(rates.points * plan.seconds, moved) + rates.folds * between
+    return rates.folds * (plan.seconds + between)
 
 
 def _joined_seconds(

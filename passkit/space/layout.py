@@ -26,7 +26,7 @@ from passkit.space.space import (
     folding_of,
     is_free,
 )
-from passkit.space.unroll import SMALL, spelled_out
+from passkit.space.unroll import FEW, SMALL, spelled_out
 from passkit.values import dtype as dt
 from passkit.values.size import Extent, Shape, numel
 
@@ -109,16 +109,15 @@ def lay_out(graph: Graph) -> Layout | Infeasible:
     """Where every value of a group lives, or why the group has no common space.
 
     Small folds are spelled out where nothing but what they leave is wanted, so that the space has
-    no axis of theirs: the layout is then of a graph without reductions. Kept for the passes that
-    ask again about the same graph; not to be changed.
+    no axis of theirs: the layout is then of a graph without these reductions. Kept for the passes
+    that ask again about the same graph; not to be changed.
     """
-    spelled = spelled_out(graph)
-    if spelled is None:
-        return _laid_out(graph, None)
-    plain, found = _laid_out(graph, None), _laid_out(spelled, None)
-    if isinstance(found, Infeasible) or not _is_better(found, plain):
-        return plain
-    return found
+    plain = _laid_out(graph, None)
+    for spelled in spelled_out(graph):
+        found = _laid_out(spelled, None)
+        if not isinstance(found, Infeasible) and _is_better(found, plain):
+            return found
+    return plain
 
 
 Boundary = Callable[[Space], list[Sum]]
@@ -135,14 +134,25 @@ def _is_better(found: Layout, other: Layout | Infeasible) -> bool:
     for node, at in found.demands.items():
         if node.op is SMALL and any(role is not Role.FULL for role in at.values()):
             return False
-    if isinstance(other, Infeasible) or not other.space.axes[-1].reduced:
-        return True
-    lane = found.space.axes[-1].var
-    return all(
-        a.coefficient(lane) in (0, 1, 2, -1)
-        and all(isinstance(x, Var) or lane not in set(variables(x)) for x, _ in a.terms)
-        for a in found.accesses
-    )
+    if isinstance(other, Infeasible):
+        needs_near = bool(found.space.reduced)  # parts of a stitched kernel may read in order
+    else:
+        needs_near = other.space.axes[-1].reduced
+    return not needs_near or all(_is_near(found.space, a) for a in found.accesses)
+
+
+def _is_near(space: Space, access: Sum) -> bool:
+    """Whether lanes read whole cache lines, or rows of a few elements that are read repeatedly.
+
+    They are read repeatedly where the index does not depend on some axis of the space.
+    """
+    lane = space.axes[-1].var
+    step = access.coefficient(lane)
+    if not all(isinstance(x, Var) or lane not in set(variables(x)) for x, _ in access.terms):
+        return False
+    named = {v for x, _ in access.terms for v in variables(x)}
+    again = any(a.var not in named for a in space.axes)
+    return step in (0, 1, 2, -1) or (again and isinstance(step, int) and 0 < step <= FEW)
 
 
 def _laid_out(graph: Graph, apart: Boundary | None) -> Layout | Infeasible:

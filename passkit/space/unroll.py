@@ -7,6 +7,7 @@ elements of its input, as pools do that slide a window of 3 x 3.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from itertools import product
 from math import prod
 
@@ -26,6 +27,8 @@ from passkit.values.size import Shape, numel
 
 MOST, TEXT = 64, 512
 """How many elements a small fold folds at most, and how many operators it repeats in all."""
+FEW = 8
+"""The longest rows that lanes may step over, each through one of its own."""
 RESULTS = 64
 """Fewer results than this are no work for lanes that lie across."""
 
@@ -37,17 +40,38 @@ SMALL = register_op(
 )
 
 
-def spelled_out(graph: Graph) -> Graph | None:
-    """The graph with its reductions as small folds; None where one of them is not small."""
+def spelled_out(graph: Graph) -> Iterator[Graph]:
+    """The graph with its small reductions spelled out, and with some of them; the first is best.
+
+    Longer reductions stay. What they fold may come from small ones, which then have no loop inside
+    the loop of the longer one, as the squared distances of points have that forces are summed of.
+    Where all reductions are small, such inner ones may be the only ones that can be spelled out.
+    """
     folds = [n for n in graph.nodes if n.op is not None and FReduce.get(n.op.name) is not None]
     if not folds or any(n.op is not None and n.op.has_attr("FScan") for n in graph.nodes):
-        return None
-    if not all(map(_is_small, folds)):
-        return None
-    steps = max(prod(_taps(n)) for n in folds)
-    if steps * len(graph.nodes) > TEXT:
-        return None
+        return
+    small = [n for n in folds if _is_small(n)]
+    inner = _inner(graph, folds)
+    for some in (small, [n for n in small if n in inner]):
+        if some and (some is small or len(some) < len(small)):
+            steps = max(prod(_taps(n)) for n in some)
+            if steps * len(graph.nodes) <= TEXT:
+                yield _with_spelled(graph, set(some))
 
+
+def _inner(graph: Graph, folds: Collection[Node]) -> set[Node]:
+    """The reductions that come from no other."""
+    behind, inner = set[Node](), set[Node]()
+    for node in graph.nodes:
+        if any(e.node in behind for e in node.inputs):
+            behind.add(node)
+        elif node in folds:
+            behind.add(node)
+            inner.add(node)
+    return inner
+
+
+def _with_spelled(graph: Graph, folds: Collection[Node]) -> Graph:
     def change(node: Node, inputs: tuple[Entry, ...]) -> tuple[Entry, ...] | None:
         if node not in folds:
             return None

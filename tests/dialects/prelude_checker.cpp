@@ -1,6 +1,7 @@
 // One exported loop per function of the prelude, for test_prelude.py and
 // benchmarks/vector_functions.py.
 #include "prelude.h"
+#include "prelude/strided.h"
 
 using namespace pk;
 
@@ -183,6 +184,18 @@ CONVERT_FROM(bool)
     extern "C" void copy_##T(const T *x, T *y, int64_t n) {                                        \
         lanes(0, n, [&](int64_t i, auto m) PK_INLINE { store(y + i, load(x + i, m), m); });        \
     }
+template <int C, class T> static void columns_of(const T *x, T *y, int64_t n, int64_t count) {
+    if (count == C)
+        lanes<64>(0, n, [&](int64_t i, auto m) PK_INLINE {
+            const auto row = load_columns<C>(x + i * C, m);
+            for (int c = 0; c < C; c++) store(y + c * n + i, row[c], m);
+        });
+    if constexpr (C < 8) columns_of<C + 1>(x, y, n, count);
+}
+#define COLUMNS(T)                                                                                 \
+    extern "C" void columns_##T(const T *x, T *y, int64_t n, int64_t count) {                      \
+        columns_of<2>(x, y, n, count);                                                             \
+    }
 // The lanes that another array turns on, wherever those are.
 #define SOME(T)                                                                                    \
     extern "C" void some_##T(const T *x, T *y, int64_t n, const uint8_t *on) {                     \
@@ -196,6 +209,8 @@ EACH_NUMBER(COPY)
 EACH_NUMBER(SOME)
 EACH_INTEGER(BITS)
 COPY(bool)
+COLUMNS(float32)
+COLUMNS(float64)
 DIVISOR(float32)
 DIVISOR(float64)
 

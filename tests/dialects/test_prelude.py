@@ -353,6 +353,20 @@ def test_sums_strides_and_gathers(checkers: dict[str, Checker], machine: str) ->
 
 
 @pytest.mark.parametrize("machine", [m for m in ["native", *OTHERS] if "core" in PARTS[m]])
+def test_rows_of_a_few_elements_are_taken_apart(
+    checkers: dict[str, Checker], machine: str
+) -> None:
+    """Each column by itself, of whole vectors and of those at the end."""
+    for dtype, count, n in itertools.product(FLOATS, range(2, 9), (1, 16, 64, 150)):
+        x = np.arange(n * count, dtype=dtype)
+        found = np.empty((count, n), dtype)
+        pointers = [ctypes.c_void_p(a.ctypes.data) for a in (x, found)]
+        columns = checkers[machine].function(f"columns_{dtype}")
+        columns(*pointers, ctypes.c_int64(n), ctypes.c_int64(count))
+        assert (found == x.reshape(n, count).T).all(), (dtype, count, n)
+
+
+@pytest.mark.parametrize("machine", [m for m in ["native", *OTHERS] if "core" in PARTS[m]])
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_a_maximum_keeps_nan(checkers: dict[str, Checker], machine: str, dtype: str) -> None:
     """One NaN in any lane makes the maximum of a row NaN."""

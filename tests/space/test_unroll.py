@@ -193,7 +193,7 @@ def test_a_combination_that_mentions_its_total_twice_stays_a_loop() -> None:
     op.set_attr("FInferShape", lambda node, shape: shape[1:])
     op.set_attr("TOpPattern", pk.OpPattern.REDUCE)
 
-    assert spelled_out(Graph([op(pk.var("x", (4, 64)))])) is None
+    assert not list(spelled_out(Graph([op(pk.var("x", (4, 64)))])))
 
 
 def test_chunks_stay_loops() -> None:
@@ -205,15 +205,63 @@ def test_chunks_stay_loops() -> None:
     op.set_attr("FInferShape", lambda node, shape: (shape[0] // 2, *shape[1:]))
     op.set_attr("TOpPattern", pk.OpPattern.REDUCE)
 
-    assert spelled_out(Graph([op(pk.var("x", (4, 64)))])) is None
+    assert not list(spelled_out(Graph([op(pk.var("x", (4, 64)))])))
 
 
 def test_a_small_fold_says_how_much_it_folds() -> None:
     """Tiles are smaller where each point is more work."""
-    graph = spelled_out(Graph([ops.reduce_mean(pk.var("x", (3, 4, 64)), axis=(0, 1))]))
-    assert graph is not None
+    graph, *_ = spelled_out(Graph([ops.reduce_mean(pk.var("x", (3, 4, 64)), axis=(0, 1))]))
     (fold,) = [n for n in graph.nodes if n.op is SMALL]
 
     assert small_taps(fold) == 12
     assert small_taps(graph.inputs[0]) == 1
     assert known_shape(fold.entries[0]) == (64,)
+
+
+def pairs(weight: Any, size: int | None, count: int, dtype: str = "float32") -> Graph:
+    """The sum over points of what ``weight`` makes of their squared distances from others."""
+    x, y = pk.var("x", (size, count), dtype), pk.var("y", (300, count), dtype)
+    d = ops.expand_dims(x, 1) - ops.expand_dims(y, 0)
+    return Graph([ops.reduce_sum(weight(ops.reduce_sum(d * d, axis=2)), axis=1)])
+
+
+def points(exe: Any) -> dict[str, Any]:
+    """Feeds of points, seventy where their number is not known."""
+    rng = np.random.default_rng(7)
+    shapes = {i.name: [n if isinstance(n, int) else 70 for n in i.shape] for i in exe.inputs}
+    kinds = {i.name: i.dtype.numpy for i in exe.inputs}
+    return {name: rng.normal(size=shape).astype(kinds[name]) for name, shape in shapes.items()}
+
+
+def test_short_folds_inside_long_ones() -> None:
+    """A long fold of what short ones leave is one loop over lanes, with no loop inside it."""
+    graphs = [
+        *(pairs(lambda r: 1.0 / (r + 0.1), 70, count) for count in (2, 3, 4, 5, 8)),
+        pairs(lambda r: ops.exp(-r), None, 3),
+        pairs(lambda r: ops.sqrt(r) * r, 70, 3, "float64"),
+        pairs(lambda r: ops.where(r < 1.0, r, 0.0 * r), 70, 3),
+        pairs(lambda r: r, 70, 2),
+    ]
+    for exe, graph in zip(compiled(graphs), graphs, strict=True):
+        (kernel,) = exe.kernels
+        feed = points(exe)
+
+        assert "fixed_lanes<" not in kernel.source
+        np.testing.assert_allclose(exe(feed)[0], pk.interpret(graph, feed)[0], rtol=2e-5)
+
+
+def test_rows_of_points_are_loaded_whole() -> None:
+    """Lanes that step over rows load all columns at once, unless they would read beside them."""
+    x, y = pk.var("x", (300, 3)), pk.var("y", (70,))
+    factor = ops.expand_dims(y, 1)
+    cases = {
+        pairs(lambda r: 1.0 / (r + 0.1), 70, 3): True,
+        Graph([ops.reduce_sum(factor * x[:, 0] + x[:, 2], axis=1)]): True,
+        Graph([ops.reduce_sum(factor * x[:, 0] + x[:, 1], axis=1)]): False,
+        Graph([ops.reduce_sum(factor * x[:, 1], axis=1)]): False,
+    }
+    for exe, (graph, whole) in zip(compiled(list(cases)), cases.items(), strict=True):
+        feed = points(exe)
+
+        assert ("load_columns<3>" in exe.kernels[0].source) is whole
+        np.testing.assert_allclose(exe(feed)[0], pk.interpret(graph, feed)[0], 2e-5, 1e-5)

@@ -1,28 +1,14 @@
 // Rows of a few elements, one behind the other in memory: their columns as vectors, and back.
 #ifndef PK_NARROW_H
 #define PK_NARROW_H
+#ifndef PK_STRIDED_H
+#include "strided.h"
+#endif
 #ifndef PK_TURN_H
 #include "turn.h"
 #endif
 
 namespace pk {
-template <int... k> struct places {};
-template <int n, int... k> struct places_below : places_below<n - 1, n - 1, k...> {};
-template <int... k> struct places_below<0, k...> {
-    typedef places<k...> type;
-};
-
-// Rows of C elements as C vectors hold them: a is right as far as the vectors before k reach, the
-// next part of column c comes from vector k.
-template <int C, int c, int k, class T, int L, int... j>
-PK_FN simd<T, L> gain_part(simd<T, L> a, simd<T, L> b, places<j...>) {
-    return simd<T, L>::of(__builtin_shufflevector(
-        a.s, b.s,
-        ((C * j + c) / L == k  ? L + (C * j + c) % L
-         : (C * j + c) / L > k ? -1
-         : k == 1              ? (C * j + c) % L
-                               : j)...));
-}
 // Vector k of the rows, right as far as columns before c are concerned, gets those of column c.
 template <int C, int c, int k, class T, int L, int... j>
 PK_FN simd<T, L> gain_column(simd<T, L> a, simd<T, L> b, places<j...>) {
@@ -33,19 +19,10 @@ PK_FN simd<T, L> gain_column(simd<T, L> a, simd<T, L> b, places<j...>) {
          : c == 1              ? (L * k + j) / C
                                : j)...));
 }
-template <int C, int c, int k, class T, int L> PK_FN simd<T, L> column_of(const simd<T, L> *v) {
-    typedef typename places_below<L>::type all;
-    if constexpr (k == 1) return gain_part<C, c, 1>(v[0], v[1], all{});
-    else return gain_part<C, c, k>(column_of<C, c, k - 1>(v), v[k], all{});
-}
 template <int C, int c, int k, class T, int L> PK_FN simd<T, L> part_of(const simd<T, L> *v) {
-    typedef typename places_below<L>::type all;
-    if constexpr (c == 1) return gain_column<C, 1, k>(v[0], v[1], all{});
-    else return gain_column<C, c, k>(part_of<C, c - 1, k>(v), v[c], all{});
-}
-template <int C, class T, int L, int... c>
-PK_FN void apart_whole(T *to, const simd<T, L> *v, places<c...>) {
-    (store_whole(to + 16 * c, column_of<C, c, C - 1>(v)), ...);
+    first_places<L> all;
+    if constexpr (c == 1) return gain_column<C, 1, k>(v[0], v[1], all);
+    else return gain_column<C, c, k>(part_of<C, c - 1, k>(v), v[c], all);
 }
 template <int C, class T, int L, int... k>
 PK_FN void together_whole(simd<T, L> *to, const simd<T, L> *v, places<k...>) {
@@ -59,12 +36,19 @@ PK_FN void apart_rows(T *to, const T *from, int64_t count, M m) {
         apart_rows<C, L / 2>(to, from, count, m);
         apart_rows<C, L / 2>(to + L / 2, from + L / 2 * C, count - L / 2, m);
     } else {
-        simd<T, L> v[C];
+        T room[L * C];
+        if (!all_on(m)) {
 #pragma GCC unroll 16
-        for (int k = 0; k < C; k++)
-            v[k] = all_on(m) ? load_whole<T, L>(from + L * k)
-                             : load_masked<T, L>(from + L * k, first_of<L>(count * C - L * k));
-        apart_whole<C>(to, v, typename places_below<C>::type{});
+            for (int k = 0; k < C; k++) {
+                auto on = first_of<L>(count * C - L * k);
+                store_whole(room + L * k, load_masked<T, L>(from + L * k, on));
+            }
+            from = room;
+        }
+        simd<T, L> column[C];
+        load_apart<C>(column, from, first_places<C>{});
+#pragma GCC unroll 16
+        for (int c = 0; c < C; c++) store_whole(to + 16 * c, column[c]);
     }
 }
 template <int C, int L, class T, class M>
@@ -76,7 +60,7 @@ PK_FN void together_rows(T *to, const T *from, int64_t count, M m) {
         simd<T, L> v[C], w[C];
 #pragma GCC unroll 16
         for (int c = 0; c < C; c++) v[c] = load_whole<T, L>(from + 16 * c);
-        together_whole<C>(w, v, typename places_below<C>::type{});
+        together_whole<C>(w, v, first_places<C>{});
 #pragma GCC unroll 16
         for (int k = 0; k < C; k++)
             if (all_on(m)) store_whole(to + L * k, w[k]);
