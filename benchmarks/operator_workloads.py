@@ -5,7 +5,7 @@ Formulas are written as in `workloads`: once, over a namespace of functions that
 
 from typing import Any
 
-from workloads import Formula, Workload, colsum, fullsum, softmax
+from workloads import Formula, Workload, colsum, fullsum, gelu_custom_erf, softmax
 
 
 def scale(f: Any, x: Any) -> Any:
@@ -111,7 +111,70 @@ def norm_relu(f: Any, x: Any) -> Any:
     return f.norm_relu(x)
 
 
+def pair_sum(weight: Formula) -> Formula:
+    """The sum over all points j of a weight of the squared distance between points i and j."""
+
+    def formula(f: Any, x: Any) -> Any:
+        d = x[:, None] - x[None]
+        return f.total(weight(f, f.total(d * d, 2)), 1)
+
+    return formula
+
+
+def softened(f: Any, squared: Any) -> Any:
+    """A quotient that is finite at distance 0."""
+    return 1.0 / (squared + 0.01)
+
+
+def gaussian(f: Any, squared: Any) -> Any:
+    """A Gaussian, as density estimates sum it up."""
+    return f.exp(squared * -0.5)
+
+
+def forces(f: Any, x: Any) -> Any:
+    """Gravity on each point: the sum over j of (x_j - x_i) / (distance² + 0.01)^1.5."""
+    d = x[None] - x[:, None]
+    w = f.rsqrt(f.total(d * d, 2) + 0.01)
+    return f.total(d * (w * w * w)[:, :, None], 1)
+
+
+def escape_time(rounds: int) -> Formula:
+    """How many of some rounds of z = z² + c each point stays near 0, rounds written out."""
+
+    def formula(f: Any, re: Any, im: Any) -> Any:
+        a, b, count = re, im, re * 0.0
+        for _ in range(rounds):
+            p, q = a * a, b * b
+            near = p + q < 4.0
+            count = f.where(near, count + 1.0, count)
+            a, b = f.where(near, p - q + re, a), f.where(near, 2.0 * a * b + im, b)
+        return count
+
+    return formula
+
+
+def newton(rounds: int) -> Formula:
+    """Cube roots by Newton's rounds, which divide."""
+
+    def formula(f: Any, x: Any) -> Any:
+        a = f.abs(x) + 0.5
+        y = a
+        for _ in range(rounds):
+            y = y - (y * y * y - a) / (3.0 * y * y)
+        return y
+
+    return formula
+
+
+def logistic(f: Any, x: Any) -> Any:
+    """Swish by the logistic function, written out."""
+    return x / (1.0 + f.exp(-x))
+
+
 LOOSE: dict[str, Any] = {"tolerance": 3e-5}
+ONE_ROUND: dict[str, Any] = {"tolerance": 0.6}
+"""A point at the edge may escape a round earlier or later than in float64. What else is measured in
+this set takes torch.compile minutes or more: give `--only passkit,jax`."""
 
 RESNET = ((56, 64), (28, 128), (14, 256), (7, 512))
 """Height, which is the width, and channels of ResNet's stages."""
@@ -178,6 +241,22 @@ SETS: dict[str, tuple[Workload, ...]] = {
         _row("gather_elements", looked_up, (1 << 20,), (1 << 20,), indices=("y", 1 << 20)),
         _row("slices", slices, (4096, 4096), quick=True),
         _row("thinned", thinned, (32, 112, 112, 64)),
+    ),
+    "pairs": (
+        *(_row("pair_sum", pair_sum(softened), (n, 3), quick=n == 2000, **LOOSE)
+          for n in (1000, 2000, 4000)),
+        *(_row("pair_sum", pair_sum(softened), (2000, k), **LOOSE) for k in (2, 4, 8)),
+        *(_row("pair_gaussian", pair_sum(gaussian), (n, 3), quick=n == 2000, **LOOSE)
+          for n in (1000, 2000, 4000)),
+        *(_row("forces", forces, (n, 3), quick=n == 2000, tolerance=1e-4)
+          for n in (1000, 2000, 4000)),
+    ),
+    "unrolled": (
+        *(_row(f"escape_{n}", escape_time(n), (512, 512), (512, 512), quick=n == 24, **ONE_ROUND)
+          for n in (8, 24, 48, 100)),
+        _row("newton", newton(12), (1 << 18,), quick=True),
+        _row("gelu_custom_erf", gelu_custom_erf, (1 << 21,), quick=True),
+        _row("logistic", logistic, (1 << 21,), quick=True),
     ),
     "stitched": (
         *(_row("attention", attention, *[(64, t, d)] * 3, (t, t), hand="attention",

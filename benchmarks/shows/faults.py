@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shows import Demand, Figure, ended, tests
+from shows.operators import faster
 
 FRONTENDS = "tests/frontends"
 GRAPHDEF = f"{FRONTENDS}/tf_graphdef"
 TINYFLOW = f"{FRONTENDS}/tinyflow"
+UNROLLED = "escape newton gelu_custom_erf logistic"
+"""Rows of the set `unrolled`."""
 
 
 def passing(*paths: str, only: str = "") -> Callable[[], Figure]:
@@ -194,6 +197,25 @@ DEMANDS = [
     Demand(
         "34. metadata of the wheel",
         passing("tests/test_packaging.py"),
+    ),
+    Demand(
+        "35. short folds inside long ones, unrolled loops, exponentials by sign",
+        passing(
+            "tests/space/test_unroll.py",
+            "tests/lowering/test_signs.py",
+            "tests/passes/test_fusion.py::test_light_operators_are_many_in_a_group",
+            "tests/dialects/test_prelude.py::test_rows_of_a_few_elements_are_taken_apart",
+        ),
+    ),
+    Demand(
+        "35. best peer / passkit >= 1.5: sums over pairs of points",
+        lambda: faster("pairs", "pair_sum pair_gaussian", 1.5),
+        slow=True,
+    ),
+    Demand(
+        "35. jax.jit / passkit >= 1: unrolled loops, divisions, an erf of one's own",
+        lambda: faster("unrolled", UNROLLED, 1.0, {"jax"}, "passkit,jax"),
+        slow=True,
     ),
 ]
 """The numbers are those of the list of faults that the first users wrote."""

@@ -64,9 +64,15 @@ def rows_of(
     return found
 
 
-def faster(kind: str, names: str, wanted: float, needs: set[str] | None = None) -> Figure:
-    """The best peer over passkit on some rows of a set; the worst of them counts."""
-    rows = rows_of(kind, names.split(), PEERS if needs is None else needs)
+def faster(
+    kind: str, names: str, wanted: float, needs: set[str] | None = None, only: str = ""
+) -> Figure:
+    """The best peer over passkit on some rows of a set; the worst of them counts.
+
+    ``only`` names the competitors, by comma, where not all are to run.
+    """
+    part = {"only": only} if only else {}
+    rows = rows_of(kind, names.split(), PEERS if needs is None else needs, part)
     speedups = {r["name"]: min(r["speedup"].values()) for r in rows if r["speedup"]}
     if not speedups:
         raise RuntimeError(f"no peer ran {names}")
