@@ -178,6 +178,8 @@ def using_graphs() -> list[Call]:
             detail=arg(None, "none true"),
             profile=arg(None, "none"),
             boxes=arg(50, "int huge"),
+            repeats=arg(True, "-true"),
+            sizes=arg(None, "none empty"),
         ),
         call(
             "diff", pk.viz.diff,

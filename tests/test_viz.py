@@ -270,7 +270,7 @@ def layers(count: int, width: int = 6) -> pk.Graph:
 def test_scopes_fold_into_boxes_with_counts() -> None:
     """A thousand nodes are a box for each layer, in frames, with what it holds and what flows."""
     graph = fused(layers(40, 24))
-    scene = pk.viz.plan(graph).scene
+    scene = pk.viz.plan(graph, repeats=False).scene
     box = next(b for b in scene.boxes.values() if b.lines[0] == "layer_7/")
 
     assert len(scene.boxes) <= pk.viz.BOXES + 4
@@ -285,7 +285,7 @@ def test_graphs_without_scopes_fold_into_runs() -> None:
     x, w = pk.var("x", (8, 8)), pk.var("w", (8, 8))
     for _ in range(200):
         x = pk.ops.tanh(x @ w)
-    scene = pk.viz.plan(fused(pk.Graph([x]))).scene
+    scene = pk.viz.plan(fused(pk.Graph([x])), repeats=False).scene
 
     assert len(scene.boxes) <= pk.viz.BOXES + 4
     assert "matmul … tanh_3" in {b.lines[0] for b in scene.boxes.values()}
@@ -297,10 +297,14 @@ def test_pictures_of_very_large_graphs() -> None:
     for _ in range(10_000):
         x = pk.ops.exp(pk.ops.tanh(x))
         y = pk.ops.sin(pk.ops.cos(y))
-    drawn = pk.viz.plan(pk.Graph([x])).scene
+    drawn = pk.viz.plan(pk.Graph([x]), repeats=False).scene
+    rolled = pk.viz.plan(pk.Graph([x])).scene
     changed = pk.viz.diff(pk.Graph([x]), pk.Graph([y])).scene
 
     assert len(drawn.boxes) <= pk.viz.BOXES + 4
+    assert [b.lines[0] for b in rolled.boxes.values()] == [
+        *("10000 × tanh", "10000 × exp", "x", "output"),
+    ]
     assert len(changed.boxes) < 700
     assert any("that changed" in b.lines[0] for b in changed.boxes.values())
 
@@ -402,3 +406,185 @@ def test_folding_is_quick_and_keeps_its_limit() -> None:
 
         assert len(folds) <= 40
         assert sorted(m for f in folds for m in f.members) == list(range(len(names)))
+
+
+def recurrence(steps: int) -> pk.Graph:
+    """An unrolled recurrence: each step reads a part of x and the state that the last one left."""
+    x, h = pk.var("x", ("n", steps, 8)), pk.var("h", ("n", 16))
+    w, u = pk.var("w", (8, 16)), pk.var("u", (16, 16))
+    states = []
+    for t in range(steps):
+        h = pk.ops.tanh(x[:, t] @ w + h @ u)
+        states.append(h)
+    return pk.Graph([pk.ops.stack(states, axis=1)])
+
+
+def test_repeated_steps_are_drawn_once() -> None:
+    """A recurrence of 20 steps is a frame with one step; dashed arrows lead to the next one."""
+    graph = fused(recurrence(20))
+    scene = pk.viz.plan(graph).scene
+    (frame,) = scene.frames.values()
+    inside = [b for b in scene.boxes.values() if b.frame == frame.key]
+    carried = [a for a in scene.arrows if a.kind == "carried"]
+    members = [m for b in scene.boxes.values() for m in b.members]
+
+    assert frame.label == "repeated 20 times"
+    assert len(scene.boxes) < 12
+    assert all(b.lines[0].startswith("20 × ") and len(b.members) == 20 for b in inside)
+    assert [a.lines[0] for a in carried] == ["f32[n, 16] ×19"]
+    assert {graph.names[n] for n in graph.nodes} == set(members)
+    assert "dashed arrow: to the next" in {b.lines[0] for b in scene.legend}
+    assert len(pk.viz.plan(graph, repeats=False).scene.boxes) > 40
+    assert not pk.viz.plan(graph, detail=True).scene.frames.keys() & {frame.key}
+
+
+def test_repeated_layers_have_their_scopes() -> None:
+    """Equal layers are a frame with the scopes of the first and the last; others stay outside."""
+    h, w = pk.var("x", ("n", 8)), pk.var("w", (8, 8))
+    h = pk.ops.sort(h, name="net/stem/sort")
+    for k in range(6):
+        h = pk.ops.sort(pk.ops.matmul(h, w, name=f"net/layer_{k}/a/dot"), name=f"net/layer_{k}/b")
+        h = pk.ops.matmul(h, w, name=f"net/layer_{k}/c")
+    scene = pk.viz.plan(fused(pk.Graph([h])), detail=False).scene
+    labels = {key: f.label for key, f in scene.frames.items()}
+    heads = {b.lines[0]: b.frame for b in scene.boxes.values()}
+    layers = next(key for key, label in labels.items() if "times" in label)
+
+    assert labels[layers] == "layer_0 … layer_5, 6 times"
+    assert [h for h, frame in heads.items() if frame == layers] == ["6 × a/dot", "6 × b", "6 × c"]
+    assert heads["stem/sort"] != layers
+
+
+def test_an_iteration_that_takes_long_stands_for_itself() -> None:
+    """Of equal layers one that takes more time than others is drawn apart from them."""
+    graph = fused(layers(12, 2))
+    seconds = dict.fromkeys(graph.names.values(), 1e-6) | {"net/layer_5/dot": 9e-5}
+    scene = pk.viz.plan(graph, detail=False, profile=seconds).scene
+
+    assert sorted(f.label for f in scene.frames.values() if "times" in f.label) == [
+        *("layer_0 … layer_4, 5 times", "layer_6 … layer_11, 6 times"),
+    ]
+    assert "90 µs, 78 %" in {b.lines[-1] for b in scene.boxes.values() if "dot" in b.lines[0]}
+
+
+def test_what_iterations_do_not_share_is_not_told() -> None:
+    """Copies of a unit tell their kernel and parameters only where these are the same."""
+    x, y = pk.var("x", (64, 8)), pk.var("y", (8, 8))
+    for k in range(10):
+        y = pk.ops.sort(pk.ops.concat([x[k : k + 8], y], axis=0)[8:], axis=k % 2)
+    boxes = pk.viz.plan(pk.Graph([y])).scene.boxes.values()
+    lines = next(b.lines for b in boxes if b.lines[0] == "10 × sort")
+
+    assert lines == ("10 × sort",)
+
+
+def test_long_names_keep_what_differs() -> None:
+    """Of names that would look the same the parts that tell them apart are shown."""
+    scope, h, w = "serving/model/encoder_of_the_whole/layer_{}/dense/", pk.var("x", (8, 8)), []
+    for k in range(5):
+        at = scope.format(k)
+        w.append(pk.constant(np.ones((8, 8), "float32"), name=f"{at}ReadVariableOp/resource"))
+        h = pk.ops.tanh(pk.ops.matmul(h, w[k], name=f"{at}MatMul"), name=f"{at}Tanh")
+    scene = pk.viz.plan(fused(pk.Graph([h]))).scene
+    heads = {b.lines[0] for b in scene.boxes.values()}
+    tips = {b.tooltip.partition(" · ")[0] for b in scene.boxes.values()}
+
+    assert {f"layer_{k}/…/MatMul" for k in range(5)} <= heads
+    assert {f"layer_{k}/…/resource" for k in range(5)} <= heads
+    assert {f.label.splitlines()[0] for f in scene.frames.values()} == {
+        f"…/layer_{k}/dense/Tanh · elementwise" for k in range(5)
+    }
+    assert {f"{scope.format(k)}MatMul" for k in range(5)} <= tips
+
+
+def test_sizes_that_are_known_are_numbers() -> None:
+    """With the sizes of a call, arrows and frames tell numbers; without, letters."""
+    graph = planned(gelu(), "CodeGen")
+    letters, numbers = pk.viz.plan(graph).source, pk.viz.plan(graph, sizes={"n": 40}).source
+
+    assert "2·n KiB" in letters and "ceil(n/" in letters
+    assert r"f32[40, 512]\l  80 KiB\l" in numbers
+    assert "n, 512" not in numbers and "ceil(n/" not in numbers
+    with pytest.raises(SettingError, match="plan: sizes: 'n' must be a whole number .*, got 'x'"):
+        pk.viz.plan(graph, sizes={"n": "x"})  # type: ignore[dict-item]
+
+
+Point = tuple[float, float]
+Area = tuple[float, float, float, float]
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def points_of(path: str) -> list[Point]:
+    """Points along an SVG path of lines and cubic curves, both in absolute coordinates."""
+    found: list[Point] = []
+    for command, text in re.findall(r"([MLC])([^MLC]*)", path):
+        numbers = [float(x) for x in re.findall(r"-?[\d.]+", text)]
+        ends = list(zip(numbers[::2], numbers[1::2], strict=True))
+        if command == "M":
+            found.append(ends[0])
+            continue
+        for k in range(0, len(ends), 3 if command == "C" else 1):
+            p, r = found[-1], ends[k + 2 if command == "C" else k]
+            a, b = (ends[k], ends[k + 1]) if command == "C" else (p, r)
+            for t in np.linspace(0, 1, 30):
+                weights = ((1 - t) ** 3, 3 * (1 - t) ** 2 * t, 3 * (1 - t) * t * t, t**3)
+                x, y = (
+                    sum(w * c[i] for w, c in zip(weights, (p, a, b, r), strict=True))
+                    for i in (0, 1)
+                )
+                found.append((float(x), float(y)))
+    return found
+
+
+def crossed(points: list[Point], areas: list[Area]) -> list[Area]:
+    """The areas, as left, top, right and bottom, that have one of the points inside."""
+    return [
+        (x0, y0, x1, y1)
+        for x0, y0, x1, y1 in areas
+        if any(x0 < x < x1 and y0 < y < y1 for x, y in points)
+    ]
+
+
+def branches() -> pk.Graph:
+    """Kernels of several operators that read each other's results, some from far above."""
+    x, w = pk.var("x", ("n", 64)), pk.var("w", (64, 64))
+    first = pk.ops.softmax(x @ w)
+    second = pk.ops.layer_norm(first @ w, pk.var("g", (64,)), pk.var("b", (64,)))
+    return pk.Graph([pk.ops.softmax(second @ w) + first, pk.ops.gelu(second) * x])
+
+
+def test_arrows_go_round_titles(tmp_path: Path) -> None:
+    """No arrow runs through the title of a kernel's frame."""
+    path = pk.viz.render(pk.viz.plan(planned(branches(), "CodeGen")), tmp_path / "plan.svg")
+    root = ElementTree.parse(path).getroot()
+    groups = [(g.get("class") or "", g) for g in root.iter(f"{SVG}g")]
+    titles = [
+        (float(t.get("x", 0)), y - 7, float(t.get("x", 0)) + 4.5 * len(t.text or ""), y + 1)
+        for kind, g in groups
+        if "title" in kind
+        for t in g.iter(f"{SVG}text")
+        for y in [float(t.get("y", 0))]
+    ]
+    arrows = [
+        points_of(p.get("d", ""))
+        for kind, g in groups
+        if kind == "edge"
+        for p in g.iter(f"{SVG}path")
+    ]
+
+    assert len(titles) > 8 and len(arrows) > 30
+    assert [crossed(a, titles) for a in arrows] == [[]] * len(arrows)
+
+
+def test_a_simple_layout_leads_arrows_round_boxes() -> None:
+    """No arrow runs behind a box, also where it goes past many rows."""
+    root = ElementTree.fromstring(pk.viz.plan(planned(branches(), "CodeGen")).simple("note"))
+    rects = [r for g in root.iter(f"{SVG}g") for r in g.iter(f"{SVG}rect")]
+    boxes = []
+    for rect in rects:
+        x, y, width, height = (float(rect.get(k, 0)) for k in ("x", "y", "width", "height"))
+        boxes.append((x + 1, y + 1, x + width - 1, y + height - 1))
+    arrows = [points_of(p.get("d", "")) for p in root.iter(f"{SVG}path") if p.get("fill") == "none"]
+
+    assert len(boxes) > 25 and len(arrows) > 30
+    assert [crossed(a, boxes) for a in arrows] == [[]] * len(arrows)

@@ -191,6 +191,16 @@ DEMANDS = [
         passing("tests/cli/test_show.py", "tests/cli/test_cli.py"),
     ),
     Demand(
+        "32. report pages, plan pictures and notebooks can be read",
+        passing(
+            "tests/test_viz.py",
+            "tests/test_pictures.py",
+            "tests/reporting/test_page.py",
+            "tests/reporting/test_notebook.py",
+            "tests/runtime/test_profile.py::test_feeds_by_keyword",
+        ),
+    ),
+    Demand(
         "33. the site has every page and link",
         passing("tests/test_site.py"),
     ),

@@ -26,7 +26,6 @@ from passkit.cli.model import (
     read_templates,
 )
 from passkit.errors import MissingDependencyError, SettingError
-from passkit.graph.graph import Graph
 from passkit.passes.context import PassContext
 from passkit.program.compiler import compile
 from passkit.program.executable import Executable
@@ -97,7 +96,7 @@ def run(options: argparse.Namespace) -> Answer:
         "errors": [asdict(e) for e in errors],
     }
     profile = take_profile(options, fused, feeds)
-    data["plan"] = draw(fused.graph, picture, profile) if picture is not None else None
+    data["plan"] = draw(fused, picture, profile) if picture is not None else None
     if profile is not None:
         data["profile"] = profile.as_dict()
     data["advice"] = advice(fused)
@@ -162,13 +161,13 @@ def picture_path(options: argparse.Namespace) -> Path | None:
     return None
 
 
-def draw(graph: Graph, path: Path, profile: Profile | None) -> str:
+def draw(run: Executable, path: Path, profile: Profile | None) -> str:
     """Draw the plan; where no renderer does in time, it is laid out simply, and the reason told.
 
     As PNG or PDF that cannot be done: then its DOT source is written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    drawing = viz.plan(graph, profile=profile)
+    drawing = viz.plan(run.graph, profile=profile, sizes=run.sizes)
     try:
         drawn, why = rendered(drawing, path, timeout=DRAWING)
     except (MissingDependencyError, SettingError) as error:

@@ -17,11 +17,31 @@ if TYPE_CHECKING:
 
 SVG = "http://www.w3.org/2000/svg"
 SHAPES = frozenset({"ellipse", "g", "path", "polygon", "polyline", "rect", "svg", "text", "title"})
-PLAIN = frozenset({
-    *("class", "cx", "cy", "d", "fill", "height", "points", "r", "rx", "ry", "stroke"),
-    *("stroke-dasharray", "stroke-width", "text-anchor", "font-size", "transform", "viewBox"),
-    *("width", "x", "y"),
-})  # fmt: skip
+PLAIN = frozenset(
+    {
+        "class",
+        "cx",
+        "cy",
+        "d",
+        "fill",
+        "font-size",
+        "height",
+        "paint-order",
+        "points",
+        "r",
+        "rx",
+        "ry",
+        "stroke",
+        "stroke-dasharray",
+        "stroke-width",
+        "text-anchor",
+        "transform",
+        "viewBox",
+        "width",
+        "x",
+        "y",
+    }
+)
 """What a renderer may say of a shape; links, scripts, styles and names of its own it may not."""
 
 

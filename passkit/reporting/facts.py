@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import asdict
 
 from passkit.runtime.program import Alias, Copy, Launch, Library
-from passkit.values.size import Extent, Size, evaluate, numel
+from passkit.values.size import Extent, Size, numel
 from passkit.values.units import bytes_text
 from passkit.viz.labels import call_text, type_text
 from passkit.viz.sight import Sight
@@ -46,8 +46,8 @@ def facts(run: Executable, profile: Profile | None, sizes: Mapping[str, int]) ->
 
 class _Teller:
     def __init__(self, graph: Graph, profile: Profile | None, sizes: Mapping[str, int]) -> None:
-        self.graph, self.profile, self.sizes = graph, profile, sizes
-        self.sight = Sight(graph, {})
+        self.graph, self.profile = graph, profile
+        self.sight = Sight(graph, {}, sizes)
         self.nodes = {name: node for node, name in graph.names.items()}
         self.home: dict[str, int] = {}
         """The step that computes what is called so, groups opened."""
@@ -86,14 +86,8 @@ class _Teller:
         found = [self._number(r.nbytes) for r in (*step.reads, *step.writes)]
         return None if None in found else sum(n for n in found if n is not None)
 
-    def _known(self, size: Extent) -> Extent:
-        """A size as a number, if it is known."""
-        if isinstance(size, Size) and size.symbols <= set(self.sizes):
-            return evaluate(size, self.sizes)
-        return size
-
     def _number(self, size: Extent) -> int | None:
-        found = self._known(size)
+        found = self.sight.known(size)
         return None if isinstance(found, Size) else int(found)
 
     def _value(self, entry: Entry) -> dict[str, str]:
@@ -106,7 +100,8 @@ class _Teller:
 
     def _type(self, entry: Entry) -> str:
         """Dtype, shape and bytes, with numbers for sizes where they are known."""
-        shape, dtype = tuple(map(self._known, self.graph.shape(entry))), self.graph.dtype(entry)
+        shape = tuple(map(self.sight.known, self.graph.shape(entry)))
+        dtype = self.graph.dtype(entry)
         nbytes = self._number(numel(shape) * dtype.nbytes)
         text = type_text(shape, dtype)
         return text if nbytes is None else f"{text}, {bytes_text(nbytes)}"
@@ -123,9 +118,9 @@ class _Teller:
 
     def _plan(self, node: Node, kernel: Kernel) -> Fact:
         """How a kernel is made: in a few words, by parts, and by stages where it has no parts."""
-        made = self.sight.anatomy(node, self._known)
+        made = self.sight.anatomy(node)
         if made is None:  # an operator brought the kernel along
-            tiles = size_text(self._known(kernel.grid))
+            tiles = size_text(self.sight.known(kernel.grid))
             return {"told": [("tiles", tiles)], "parts": [], "schedule": []}
         parts = [asdict(p) for p in made.parts()]
         schedule = [] if parts else [str(made.schedule), *made.stages()]
@@ -162,6 +157,9 @@ class _Told:
         d = self.decision
         data = ", ".join(f"{k}={v}" for k, v in d.data.items())
         return {
-            "producer": d.producer, "consumer": d.consumer, "code": d.code,
-            "reason": f"{d.reason} ({data})" if data else d.reason, "way_out": d.way_out,
-        }  # fmt: skip
+            "producer": d.producer,
+            "consumer": d.consumer,
+            "code": d.code,
+            "reason": f"{d.reason} ({data})" if data else d.reason,
+            "way_out": d.way_out,
+        }

@@ -30,6 +30,7 @@
     return `${three(value)} ${["B", "KiB", "MiB", "GiB", "TiB"][unit]}`;
   }
   const three = (value) => (value === 0 ? "0" : String(Number(value.toPrecision(3))));
+  const counted = (count, what) => `${count} ${what}${count === 1 ? "" : "s"}`;
   const percent = (value) =>
     value === null || value === undefined ? "" : `${(100 * value).toFixed(value < 0.1 ? 1 : 0)} %`;
 
@@ -69,13 +70,17 @@
   }
 
   function row(s, button, most) {
-    const share = element("td", { class: "number share" }, s.seconds === null ? "" : percent(s.share));
-    share.style.setProperty("--part", `${(100 * (s.share || 0)) / most}%`);
+    const share = element("td", { class: "number share" });
+    if (s.seconds !== null) {
+      const bar = element("i", { "aria-hidden": "true" });
+      bar.style.setProperty("--part", `${(100 * (s.share || 0)) / most}%`);
+      share.append(percent(s.share), bar);
+    }
     return element("tr", {},
       element("td", {}, button), element("td", {}, s.kind),
       element("td", { class: "number" }, seconds(s.seconds)), share,
       element("td", { class: "number" }, bytes(s.bytes)),
-      element("td", { class: "number" }, s.bytes ? percent(s.of_copy) : ""));
+      element("td", { class: "number", "data-label": "of copy" }, s.bytes ? percent(s.of_copy) : ""));
   }
 
   function list() {
@@ -180,7 +185,7 @@
         "No operator next to it was refused: it reads inputs or constants, and gives results.")));
     if (s.kernel) parts.push(section("kernel", code(data.sources[s.kernel.key])));
     if (s.schedule && s.schedule.length) parts.push(section("schedule", bullets(s.schedule)));
-    if (s.operators.length) parts.push(section(`${s.operators.length} operators`,
+    if (s.operators.length) parts.push(section(counted(s.operators.length, "operator"),
       bullets(s.operators.map((o) => (o.call === o.name ? o.name : `${o.name}: ${o.call}`)))));
     if (s.reads.length || s.writes.length) parts.push(section("reads and writes", bullets([
       ...s.reads.map((v) => `reads ${v.name}  ${v.type}`),

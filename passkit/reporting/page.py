@@ -82,7 +82,7 @@ def page(
 ) -> str:
     """The report of an executable as HTML. A plan takes at most ``drawing`` seconds to lay out."""
     told = facts(run, profile, run.sizes)
-    picture = plan(run.graph, profile=profile)
+    picture = plan(run.graph, profile=profile, sizes=run.sizes)
     boxes = _boxes(picture, told)
     labels = {key: _called(told, ids) for key, ids in boxes.items()}
     svg, why = embedded(picture, labels, drawing)

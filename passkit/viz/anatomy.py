@@ -21,7 +21,7 @@ from passkit.space.space import is_free
 from passkit.stitching.parts import LaidPart, lay_part
 from passkit.stitching.regions import Region
 from passkit.values.size import Extent
-from passkit.viz.labels import counted, extent_text, type_text
+from passkit.viz.labels import as_is, counted, extent_text, type_text
 from passkit.viz.sizes import size_text
 
 Known = Callable[[Extent], Extent]
@@ -59,11 +59,6 @@ class PartFacts:
     leaves: tuple[Value, ...]
     tiles: str
     scratch: str
-
-
-def as_is(size: Extent) -> Extent:
-    """A size as it is."""
-    return size
 
 
 class Anatomy:

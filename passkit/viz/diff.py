@@ -11,7 +11,7 @@ from attrs import frozen
 
 from passkit.graph.graph import freeze, graph_of_argument
 from passkit.viz.colours import CAME, GONE, MOVED, SAME
-from passkit.viz.labels import call_lines, short_name, small, type_lines
+from passkit.viz.labels import call_lines, last_part, short_name, small, type_lines
 from passkit.viz.scene import Arrow, Box, Frame, Scene
 
 if TYPE_CHECKING:
@@ -56,8 +56,11 @@ def diff(before: Graph, after: Graph) -> Picture:
     for side, graph, found in (("before", before, old), ("after", after, new)):
         _draw(scene, side, graph, found.parts, fates)
     texts = {
-        GONE: "gone", CAME: "new", MOVED: "runs with others than before", SAME: "as before",
-    }  # fmt: skip
+        GONE: "gone",
+        CAME: "new",
+        MOVED: "runs with others than before",
+        SAME: "as before",
+    }
     used = {b.fill for b in scene.boxes.values()}
     scene.legend = [
         Box(f"legend{k}", (text,), fill=fill)
@@ -209,4 +212,5 @@ def _box(key: str, part: Part, fill: str, frames: Mapping[Node, str], side: str)
         return Box(key, (short_name(part.name),), form, fill, frame=frame)
     if _is_constant(node):
         return Box(key, (short_name(part.name),), "note", fill, frame=frame)
-    return Box(key, call_lines(node, part.name), "box", fill, frame=frame, tooltip=part.name)
+    lines = call_lines(node, last_part(part.name))
+    return Box(key, lines, "box", fill, frame=frame, tooltip=part.name)

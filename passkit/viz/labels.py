@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from textwrap import wrap
 
 from passkit.graph.node import Entry, Node
@@ -12,6 +12,12 @@ from passkit.values.dtype import DType
 from passkit.values.size import Extent, Shape, Size, numel
 from passkit.values.units import bytes_text
 from passkit.viz.sizes import atom_text, size_text
+
+
+def as_is(size: Extent) -> Extent:
+    """Return a size unchanged."""
+    return size
+
 
 WIDEST = 44
 """Letters beyond which a call takes several lines: renderers judge the width of text by guess."""
@@ -52,12 +58,16 @@ def extent_of(entries: Iterable[Entry]) -> Extent | None:
     return total
 
 
-def type_lines(entry: Entry) -> tuple[str, ...]:
-    """A value's dtype and shape, and its bytes where they are known."""
-    text = type_text(entry.shape, entry.dtype)
-    if entry.shape is None or entry.dtype is None:
+def type_lines(entry: Entry, known: Callable[[Extent], Extent] = as_is) -> tuple[str, ...]:
+    """A value's dtype and shape, and its bytes where they are known.
+
+    ``known`` gives sizes as numbers, as far as there are any.
+    """
+    shape = None if entry.shape is None else tuple(map(known, entry.shape))
+    text = type_text(shape, entry.dtype)
+    if shape is None or entry.dtype is None:
         return (text,)
-    return text, nbytes(entry.shape, entry.dtype)
+    return text, nbytes(shape, entry.dtype)
 
 
 def type_text(shape: Shape | None, dtype: DType | None) -> str:
@@ -90,16 +100,28 @@ def small(node: Node) -> str | None:
     return f"{value.item():.6g}" if value.dtype.kind == "f" else str(value.item())
 
 
-def call_lines(node: Node, name: str) -> tuple[str, ...]:
-    """The op with what its picture would not show: constants in place, and parameters."""
+def last_part(name: str) -> str:
+    """Return the last part of a name.
+
+    >>> last_part("net/dense/MatMul"), last_part("x")
+    ('MatMul', 'x')
+    """
+    return name.rstrip("/").rpartition("/")[2] or name
+
+
+def call_lines(node: Node, title: str) -> tuple[str, ...]:
+    """The op with what its picture would not show: constants in place, and parameters.
+
+    Above it stands ``title``, unless that begins with the op.
+    """
     assert node.op is not None
-    call, last = call_text(node), name.rpartition("/")[2]
+    call = call_text(node)
     lines: tuple[str, ...] = (call,)
     if len(call) > WIDEST and _is_half(node):
         lines = tuple(call.rsplit(", ", 1))
     elif len(call) > WIDEST:
         lines = (f"{node.op.name}(", *_wrapped(call))
-    return lines if last.startswith(node.op.name) else (brief(last or name), *lines)
+    return lines if title.startswith(node.op.name) else (brief(title, WIDEST), *lines)
 
 
 def call_text(node: Node) -> str:
@@ -162,3 +184,48 @@ def short_name(name: str, most: int = 28) -> str:
     while parts and len(kept) + len(parts[-1]) < most - 2:
         kept = f"{parts.pop()}/{kept}"
     return brief(f"…/{kept}" if parts else kept, most)
+
+
+def distinct(names: Iterable[str], shorten: Callable[[str], str], most: int = 44) -> dict[str, str]:
+    """Return a short text for each name; texts of different names differ as far as they fit.
+
+    Where ``shorten`` gives several names the same text, the parts of these names that tell them
+    apart are kept, and runs of parts that all of them share are left out.
+
+    Args:
+        names: Names with parts that "/" separates.
+        shorten: Gives the text of a name that no other name has.
+        most: Letters of a text, beyond which its middle is left out.
+
+    >>> distinct(["net/l0/dense/dot", "net/l1/dense/dot", "net/x"], lambda n: n.split("/")[-1])
+    {'net/l0/dense/dot': 'l0/…/dot', 'net/l1/dense/dot': 'l1/…/dot', 'net/x': 'x'}
+    """
+    texts = {name: shorten(name) for name in names}
+    alike: dict[str, list[str]] = {}
+    for name, text in texts.items():
+        alike.setdefault(text, []).append(name)
+    for group in alike.values():
+        if len(group) > 1:
+            texts |= {name: brief(text, most) for name, text in _differing(group).items()}
+    return texts
+
+
+def _differing(names: Sequence[str]) -> dict[str, str]:
+    """The parts of each name at which others go on differently, and its last part."""
+    followers: dict[str, set[str]] = {}
+    for name in names:
+        parts = name.split("/")
+        for k in range(len(parts)):
+            followers.setdefault("/".join(parts[:k]), set()).add("/".join(parts[: k + 1]))
+        followers.setdefault(name, set()).add("")  # the name ends here
+    texts = {}
+    for name in names:
+        parts = name.split("/")
+        kept: list[str] = []
+        for k, part in enumerate(parts):
+            if len(followers["/".join(parts[:k])]) > 1 or k == len(parts) - 1:
+                kept.append(part)
+            elif kept and kept[-1] != "…":
+                kept.append("…")
+        texts[name] = "/".join(kept)
+    return texts

@@ -13,8 +13,8 @@ from passkit.plan.group import Group
 from passkit.values import arguments
 from passkit.values.units import percent_text
 from passkit.viz.colours import FILL, FORM, INK, INNER, LINE, SAME, heat
-from passkit.viz.folding import draw_folded
-from passkit.viz.labels import call_lines, short_name, small, type_lines
+from passkit.viz.folding import draw_folded, repeated
+from passkit.viz.labels import call_lines, last_part, short_name, small
 from passkit.viz.scene import Arrow, Box, Frame, Scene
 from passkit.viz.sight import Sight, seconds_of
 
@@ -39,28 +39,50 @@ def plan(
     detail: bool | None = None,
     profile: Profile | Mapping[str, float] | None = None,
     boxes: int = BOXES,
+    repeats: bool = True,
+    sizes: Mapping[str, int] | None = None,
 ) -> Picture:
-    """The graph with each group as a cluster, coloured by kind.
+    """Draw a graph with each group as a cluster, coloured by kind.
 
     Dark edges go through memory, as those between phases do, and tell their shape and bytes; grey
     ones stay in a kernel. What several parts of a kernel compute each for itself stands in each.
-    ``detail`` False draws a group as one box; by default that is done from 60 operators on. Beyond
-    ``boxes`` of those, scopes (``a/b/`` in names) are folded. With a ``profile``, or seconds by
-    names of nodes, a darker box takes more of the time.
+
+    Args:
+        graph: A planned graph, or any other.
+        detail: Whether to draw the operators of a group, or a box for it. By default they are
+            drawn up to 60 operators, unless most of these are repeated.
+        profile: A profile of the plan, or seconds by names of nodes: a darker box takes more of
+            the time.
+        boxes: Number of boxes beyond which scopes (``a/b/`` in names) are folded.
+        repeats: Whether to draw steps that are repeated, as those of an unrolled recurrence or
+            equal layers, once with their number. Iterations that take much longer than others
+            stand for themselves. With ``detail`` nothing is folded.
+        sizes: Numbers for sizes that only a call tells, as `Executable.sizes` has those of the
+            last call.
+
+    Returns: A drawing for `render`, which notebooks show as it is.
     """
     graph = graph_of_argument("plan: graph", graph)
     if detail is not None:
         arguments.flag("plan: detail", detail)
     boxes = arguments.count("plan: boxes", boxes, 1)
-    sight = Sight(graph, seconds_of(profile))
+    arguments.flag("plan: repeats", repeats)
+    sight = Sight(graph, seconds_of(profile), _sizes(sizes))
+    steps = repeated(sight) if repeats and not detail else []
     if detail is None:
-        detail = sight.operators <= MANY
-    scene = _detailed(sight) if detail else draw_folded(sight, boxes)
+        detail = sight.operators <= MANY and sum(r.saved for r in steps) < FEWEST
+    scene = _detailed(sight) if detail else draw_folded(sight, boxes, steps)
     while len(scene.arrows) > CROWDED * len(scene.boxes) and len(scene.boxes) > FEWEST:
         boxes = min(boxes, len(scene.boxes)) // 2
-        scene = draw_folded(sight, boxes)  # arrows everywhere hide what is there
+        scene = draw_folded(sight, boxes, steps)  # arrows everywhere hide what is there
     scene.legend = _legend(scene, sight)
     return scene.picture()
+
+
+def _sizes(sizes: Mapping[str, int] | None) -> dict[str, int]:
+    need = "numbers by names of sizes, as Executable.sizes has them"
+    given = arguments.mapping("plan: sizes", sizes, need)
+    return {name: arguments.count(f"plan: sizes: {name!r}", n, 0) for name, n in given.items()}
 
 
 def _detailed(sight: Sight) -> Scene:
@@ -78,9 +100,9 @@ def _detailed(sight: Sight) -> Scene:
         for entry in node.inputs:
             if entry in sources:
                 tail, seen = sources[entry]
-                scene.arrows.append(Arrow(tail, key, type_lines(seen)))
+                scene.arrows.append(Arrow(tail, key, sight.type_lines(seen)))
         sources.update({e: (key, e) for e in node.entries})
-    draw_results(scene, sight.graph, sources)
+    draw_results(scene, sight, sources)
     scene.arrows = _merged(scene.arrows)
     return scene
 
@@ -101,14 +123,21 @@ def _box(sight: Sight, node: Node, key: str) -> Box:
     name = sight.name(node)
     if node.op is None:
         form = "cylinder" if node.params.get("state") else "ellipse"
-        return Box(key, (short_name(name),), form, members=(name,), tooltip=node.where)
+        return Box(key, (sight.titles[name],), form, members=(name,), tooltip=_tooltip(sight, node))
     if node.op.name == "constant":
-        return Box(key, (short_name(name),), "note", members=(name,), tooltip=node.where)
+        title = (sight.titles[name],)
+        return Box(key, title, "note", members=(name,), tooltip=_tooltip(sight, node))
     kind = sight.kind(node)
     fill, ink = sight.heat(node)
-    lines = (*call_lines(node, name), *sight.time_line(node))
+    lines = (*call_lines(node, sight.last_parts[name]), *sight.time_line(node))
     form = FORM[kind] if sight.fused else "box"
-    return Box(key, lines, form, fill, LINE[kind], ink, node.where, members=(name,))
+    tooltip = _tooltip(sight, node)
+    return Box(key, lines, form, fill, LINE[kind], ink, tooltip, members=(name,))
+
+
+def _tooltip(sight: Sight, node: Node) -> str:
+    """The whole name of a node, and the line of the user's program that made it."""
+    return " · ".join(filter(None, (sight.name(node), node.where)))
 
 
 def _draw_group(
@@ -123,6 +152,7 @@ def _draw_group(
         "\n".join(_group_lines(sight, fused)),
         fill=FILL[kind],
         line=LINE[kind],
+        tooltip=sight.name(fused),
     )
     made = sight.anatomy(fused)
     frames = _draw_parts(scene, made, frame) if made else {}
@@ -134,7 +164,10 @@ def _draw_group(
         if node.op is None or small(node) is not None:
             continue
         name = body.origin.get(node) or names[node]
-        lines = (short_name(name),) if node.op.name == "constant" else call_lines(node, name)
+        if node.op.name == "constant":
+            lines: tuple[str, ...] = (short_name(name),)
+        else:
+            lines = call_lines(node, last_part(name))
         home, *others = frames.get(node, (frame.key,))
         for where in (home, *others):
             key = ids[node, where] = f"n{len(scene.boxes)}"
@@ -145,14 +178,14 @@ def _draw_group(
                 source, inner = outside.get(entry), entry.node
                 if source in sources:
                     tail, seen = sources[source]
-                    scene.arrows.append(Arrow(tail, key, type_lines(seen)))
+                    scene.arrows.append(Arrow(tail, key, sight.type_lines(seen)))
                     continue
                 if source is not None or small(inner) is not None:
                     continue
                 here = where if (inner, where) in ids else frames.get(inner, (frame.key,))[0]
                 way = "memory" if entry in stored and here != where else "inner"
                 # What stays in a kernel takes no memory: its type alone is told.
-                lines_of = type_lines(entry) if way == "memory" else type_lines(entry)[:1]
+                lines_of = sight.type_lines(entry)[: 2 if way == "memory" else 1]
                 if inner in crossing and here != where:
                     lines_of = (*lines_of, f"a tile: {crossing[inner]}")
                 scene.arrows.append(Arrow(ids[inner, here], key, lines_of, way))
@@ -186,20 +219,21 @@ def _draw_parts(scene: Scene, made: Anatomy, around: Frame) -> dict[Node, tuple[
 
 def _group_lines(sight: Sight, fused: Node) -> tuple[str, ...]:
     kernel = sight.kernels.get(fused)
-    head = f"{short_name(sight.name(fused))} · {sight.kind(fused)}"
+    head = f"{sight.titles[sight.name(fused)]} · {sight.kind(fused)}"
     made = sight.anatomy(fused)
     lines = (*((kernel.name,) if kernel else ()), *(made.lines() if made else ()))
     return (head, *lines, *sight.time_line(fused))
 
 
-def draw_results(scene: Scene, graph: Graph, sources: Mapping[Entry, tuple[str, Entry]]) -> None:
-    """What a run returns and what it writes back, as boxes and dashed arrows."""
+def draw_results(scene: Scene, sight: Sight, sources: Mapping[Entry, tuple[str, Entry]]) -> None:
+    """Draw what a run returns as boxes, and what it writes back as dashed arrows."""
+    graph = sight.graph
     for k, entry in enumerate(graph.outputs):
         if entry in sources:
             tail, seen = sources[entry]
             label = f"output {k}" if len(graph.outputs) > 1 else "output"
             scene.add(Box(f"out{k}", (label,), "ellipse", double=True))
-            scene.arrows.append(Arrow(tail, f"out{k}", type_lines(seen)))
+            scene.arrows.append(Arrow(tail, f"out{k}", sight.type_lines(seen)))
     for variable, value in graph.updates:
         home = sources.get(variable.entries[0])
         if value in sources and home is not None:
@@ -226,7 +260,10 @@ def _legend(scene: Scene, sight: Sight) -> list[Box]:
             fill, ink = heat("operator", part)
             text = f"{percent_text(part * sight.most)} of the time"
             found.append(Box(f"legend_heat{part}", (text,), "box", fill, ink=ink))
-    elif detailed:
+    if any(a.kind == "carried" for a in scene.arrows):
+        lines = ("dashed arrow: to the next", "repetition")
+        found.append(Box("legend_carried", lines, "plaintext", ink=INNER))
+    if detailed and not sight.total:
         lines = ("grey arrow: stays in the kernel", "black arrow: through memory")
         found.append(Box("legend_arrow", lines, "plaintext", ink=INNER))
     return found

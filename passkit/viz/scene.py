@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import graphviz
@@ -13,6 +14,8 @@ from passkit.viz.colours import FILL, INK, LINE
 notebook: Any = Lazy("passkit.reporting.notebook")
 """What notebooks show stands above, and is asked for only by them."""
 
+LOOSE = ("update", "carried")
+"""Kinds of arrows whose head need not stand below their tail."""
 FONT = "Helvetica"
 """One that all renderers know the widths of letters in: for a list of fonts some take those of
 Times, and text is wider than its box. In SVG any font without serifs may stand in for it."""
@@ -40,7 +43,11 @@ class Box:
 
 @frozen
 class Arrow:
-    """A value on its way. ``kind`` is "memory", "inner" (it stays in a kernel) or "update"."""
+    """A value on its way.
+
+    ``kind`` is "memory", "inner" (it stays in a kernel), "update" (of a state) or "carried" (to the
+    next iteration of what is repeated).
+    """
 
     tail: str
     head: str
@@ -51,13 +58,14 @@ class Arrow:
 
 @frozen
 class Frame:
-    """What stands round boxes: a group with its operators, or a scope."""
+    """A labelled border round boxes: a group with its operators, a scope, or what is repeated."""
 
     key: str
     label: str
     parent: str | None = None
     fill: str = "none"
     line: str = "#999999"
+    tooltip: str = ""
 
 
 class Picture(graphviz.Digraph):  # type: ignore[misc]
@@ -104,13 +112,57 @@ class Scene:
         _fill(dot, None, inside, frames)
         for arrow in self.arrows:
             _draw_arrow(dot, arrow)
+        for above, below in self._ranks_of_titles():
+            dot.edge(above, below, style="invis")
         if self.legend:
             with dot.subgraph(name="cluster_legend") as cluster:
-                cluster.attr(label="what is what", style="rounded", color="#bbbbbb",
-                             fontcolor="#555555", fontsize="9")  # fmt: skip
+                cluster.attr(
+                    label="what is what",
+                    style="rounded",
+                    color="#bbbbbb",
+                    fontcolor="#555555",
+                    fontsize="9",
+                )
                 for box in self.legend:
                     _draw_box(cluster, box, fontsize="9")
         return dot
+
+    def _ranks_of_titles(self) -> list[tuple[str, str]]:
+        """Return pairs of nodes of which the first must stand above the second.
+
+        The title of a frame is a node, since renderers lead arrows round nodes but through labels
+        of clusters. It stands above all that is in the frame, and below what feeds the frame; but
+        not where that depends on the frame itself: frames of scopes may depend on each other.
+        """
+        around: dict[str, list[str]] = {}
+        for key, parent in (
+            *((_title(f.key), f.parent) for f in self.frames.values()),
+            *((b.key, b.frame) for b in self.boxes.values()),
+        ):
+            around[key] = list(self._frames_from(parent))
+        above = [(_title(frames[0]), key) for key, frames in around.items() if frames]
+        below: dict[str, list[str]] = {}
+        for tail, head in above:
+            below.setdefault(tail, []).append(head)
+        feeds: dict[tuple[str, str], None] = {}
+        for arrow in self.arrows:
+            if arrow.kind in LOOSE or not {arrow.tail, arrow.head} <= around.keys():
+                continue
+            below.setdefault(arrow.tail, []).append(arrow.head)
+            entered = [f for f in around[arrow.head] if f not in around[arrow.tail]]
+            if entered and self.boxes[arrow.tail].form != "note":
+                feeds[arrow.tail, _title(entered[-1])] = None
+        for tail, title in feeds:
+            if not _leads(below, title, tail):
+                below.setdefault(tail, []).append(title)
+                above.append((tail, title))
+        return above
+
+    def _frames_from(self, key: str | None) -> Iterator[str]:
+        """Yield a frame and those around it, from the inside out."""
+        while key is not None:
+            yield key
+            key = self.frames[key].parent
 
 
 def _digraph(name: str) -> Picture:
@@ -118,10 +170,18 @@ def _digraph(name: str) -> Picture:
     return Picture(
         name,
         graph_attr={**font, "rankdir": "TB", "nodesep": "0.3", "ranksep": "0.4", "fontsize": "11"},
-        node_attr={**font, "fontsize": "11", "shape": "box", "style": "filled",
-                   "fillcolor": "white", "color": "#555555", "height": "0.3", "margin": "0.2,0.05"},
+        node_attr={
+            **font,
+            "fontsize": "11",
+            "shape": "box",
+            "style": "filled",
+            "fillcolor": "white",
+            "color": "#555555",
+            "height": "0.3",
+            "margin": "0.2,0.05",
+        },
         edge_attr={**font, "fontsize": "9", "color": "#333333", "arrowsize": "0.6"},
-    )  # fmt: skip
+    )
 
 
 def _fill(
@@ -136,14 +196,40 @@ def _fill(
     for inner in frames.get(frame, ()):
         with where.subgraph(name=f"cluster_{inner.key}") as cluster:
             cluster.attr(
-                label=quoted(inner.label).replace("\n", "\\l") + "\\l",
                 style="rounded" if inner.fill == "none" else "rounded,filled",
                 fillcolor=inner.fill,
                 color=inner.line,
+                tooltip=quoted(inner.tooltip or inner.label),
+            )
+            cluster.node(
+                _title(inner.key),
+                quoted(inner.label).replace("\n", "\\l") + "\\l",
+                shape="plaintext",
+                style="",
                 fontcolor=inner.line,
-                labeljust="l",
+                margin="0.12,0.02",
+                tooltip=quoted(inner.tooltip or inner.label),
+                **{"class": "title"},
             )
             _fill(cluster, inner.key, boxes, frames)
+
+
+def _leads(below: Mapping[str, Sequence[str]], start: str, end: str) -> bool:
+    """Return whether a way leads from one node down to another."""
+    seen, todo = {start}, [start]
+    while todo:
+        for key in below.get(todo.pop(), ()):
+            if key == end:
+                return True
+            if key not in seen:
+                seen.add(key)
+                todo.append(key)
+    return False
+
+
+def _title(frame: str) -> str:
+    """The key of the node that is a frame's title."""
+    return f"title_{frame}"
 
 
 def _draw_box(where: graphviz.Digraph, box: Box, **more: str) -> None:
@@ -167,6 +253,7 @@ def _draw_arrow(dot: graphviz.Digraph, arrow: Arrow) -> None:
         "memory": {"penwidth": f"{arrow.width:.3g}"},
         "inner": {"color": "#8a8a8a", "fontcolor": "#6f6f6f"},
         "update": {"style": "dashed", "constraint": "false"},
+        "carried": {"style": "dashed", "constraint": "false"},
     }[arrow.kind]
     dot.edge(arrow.tail, arrow.head, text, **style)
 

@@ -59,7 +59,11 @@ def folded(
         if total > limit and len(folds) > 1:
             kept = max(1, len(folds) * limit // total)
             items[path] = list(_runs(folds, -(-len(folds) // kept)))
-    frames = [p for p, s in opened.items() if p and (len(items[p]) > 1 or len(s.scopes) > 1)]
+    frames = [
+        path
+        for path, scope in opened.items()
+        if path and len(items[path]) + sum(s.path in opened for s in scope.scopes.values()) > 1
+    ]
     folds = [evolve(f, scope=_within(frames, f.scope)) for found in items.values() for f in found]
     return sorted(folds, key=lambda f: f.members[0]), frames
 

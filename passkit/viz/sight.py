@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from passkit.graph.op import TLibraryCall
 from passkit.values.arguments import instance
+from passkit.values.size import Size, evaluate
 from passkit.values.units import percent_text, seconds_text
-from passkit.viz.anatomy import Anatomy, Known, as_is
+from passkit.viz.anatomy import Anatomy
 from passkit.viz.colours import heat
+from passkit.viz.labels import distinct, extent_of, last_part, short_name, type_lines
 
 if TYPE_CHECKING:
     from passkit.graph.graph import Graph
-    from passkit.graph.node import Node
+    from passkit.graph.node import Entry, Node
     from passkit.plan.group import Group
     from passkit.plan.schedule import Schedule
     from passkit.runtime.profile import Profile
     from passkit.sharing.shared import SharedPlan
+    from passkit.values.size import Extent
 
 
 def seconds_of(profile: Profile | Mapping[str, float] | None) -> Mapping[str, float]:
@@ -34,10 +39,18 @@ def seconds_of(profile: Profile | Mapping[str, float] | None) -> Mapping[str, fl
 
 
 class Sight:
-    """A graph as pictures look at it: what runs each node, and its part of the time."""
+    """A graph as pictures look at it: what runs each node, its part of the time, and its name.
 
-    def __init__(self, graph: Graph, seconds: Mapping[str, float]) -> None:
-        self.graph, self.seconds = graph, seconds
+    Sizes that are not known before a call are numbers where ``sizes`` has them.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        seconds: Mapping[str, float],
+        sizes: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
+        self.graph, self.seconds, self.sizes = graph, seconds, sizes
         self.total = sum(seconds.values())
         self.most = 1.0
         """The largest part of the time that a box of the picture takes: the darkest."""
@@ -52,6 +65,31 @@ class Sight:
         """The operators in all groups and outside."""
         bodies = (n.params.get("body") for n in self.units)
         return sum(1 if b is None else len(b.ops) for b in bodies)
+
+    @cached_property
+    def titles(self) -> Mapping[str, str]:
+        """A short text for each name of a node; no two texts are equal."""
+        return distinct([self.name(n) for n in self.graph.nodes], short_name)
+
+    @cached_property
+    def last_parts(self) -> Mapping[str, str]:
+        """The last part of the name of each unit, with others before it where several share it."""
+        return distinct([self.name(n) for n in self.units], last_part)
+
+    def known(self, size: Extent) -> Extent:
+        """Return a size as a number, if all that it depends on is known."""
+        if isinstance(size, Size) and size.symbols <= self.sizes.keys():
+            return evaluate(size, self.sizes)
+        return size
+
+    def type_lines(self, entry: Entry) -> tuple[str, ...]:
+        """Return the dtype and shape of a value as a line, and its bytes as another."""
+        return type_lines(entry, self.known)
+
+    def extent_of(self, entries: Iterable[Entry]) -> Extent | None:
+        """Return the bytes of several values; None where one is not known."""
+        total = extent_of(entries)
+        return None if total is None else self.known(total)
 
     def name(self, node: Node) -> str:
         """What the graph calls a node."""
@@ -71,12 +109,12 @@ class Sight:
             return "own"
         return "NumPy" if self.fused else "operator"
 
-    def anatomy(self, node: Node, known: Known = as_is) -> Anatomy | None:
+    def anatomy(self, node: Node) -> Anatomy | None:
         """How a node's kernel is made; None where it has no plan, or none yet."""
         schedule, shared = self.schedules.get(node), self.shared.get(node)
         if schedule is None or shared is None:
             return None
-        return Anatomy(node.params["body"], schedule, shared, known)
+        return Anatomy(node.params["body"], schedule, shared, self.known)
 
     def share(self, *nodes: Node) -> float | None:
         """The part of the time that nodes take; None without a profile."""

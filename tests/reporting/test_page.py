@@ -284,7 +284,7 @@ def test_hostile_names_in_a_browser(tmp_path: Path, chromium: Browser) -> None:
 
 
 def test_a_folded_box_narrows_the_list(tmp_path: Path, chromium: Browser) -> None:
-    """A scope of a large plan lists its steps; one button brings all back."""
+    """A box for the copies of a step lists them; one button brings all steps back."""
     h, w = pk.var("x", ("n", 8)), pk.var("w", (8, 8))
     for k in range(60):
         h = pk.ops.tanh(pk.ops.matmul(h, w, name=f"net/l{k}/dot"), name=f"net/l{k}/act")
@@ -293,7 +293,36 @@ def test_a_folded_box_narrows_the_list(tmp_path: Path, chromium: Browser) -> Non
     count = "document.querySelectorAll('#steps tbody tr').length"
     chromium.click("[data-box]")
 
-    assert chromium.run(count) < 20
+    assert chromium.run(count) == 60
     assert "steps" in chromium.run("document.querySelector('#detail h2').innerText")
     chromium.click("#all")
     assert chromium.run(count) == 120
+
+
+def test_known_sizes_are_numbers(made: tuple[pk.Executable, Any, Path]) -> None:
+    """The plan of a page tells shapes and bytes of the run, as the tables beside it do."""
+    page = Page((made[2] / "report.html").read_text())
+
+    assert "f32[128, 64]" in page.texts["text"] and "32 KiB" in page.texts["text"]
+    assert "n KiB" not in page.texts["text"] and "[n, " not in page.texts["text"]
+
+
+@pytest.mark.parametrize("width", [390, 1300])
+def test_bars_cover_no_numbers(
+    made: tuple[pk.Executable, Any, Path], chromium: Browser, width: int
+) -> None:
+    """Each share stands above its bar; on a phone, too, nothing is wider than the window."""
+    chromium.open(made[2] / "report.html", width, 844)
+    chromium.click("#steps tbody tr:nth-child(1) button")
+    gaps = """[...document.querySelectorAll('#steps td.share')].map(cell => {
+      const number = document.createRange();
+      number.selectNode(cell.firstChild);
+      return cell.querySelector('i').getBoundingClientRect().top
+        - number.getBoundingClientRect().bottom;
+    })"""
+    names = """[...document.querySelectorAll('#steps td:first-child')]
+      .map(cell => cell.getBoundingClientRect().width)"""
+
+    assert len(chromium.run(gaps)) == 4 and min(chromium.run(gaps)) >= 0
+    assert min(chromium.run(names)) > (300 if width == 390 else 60)
+    assert chromium.run("document.documentElement.scrollWidth") <= width
