@@ -197,8 +197,8 @@ def _box(
     if fold.kind == "node":
         lines = _copies_lines(sight, nodes, title)
         form = FORM[kind] if sight.fused else "box"
-        told = members if len(nodes) > 1 else (*members, *_operators(sight, nodes[0]))
-        tip = ", ".join(dict.fromkeys(told))
+        told = ", ".join(dict.fromkeys((*members, *_operators(sight, nodes[0]))))
+        tip = f"{members[0]} … {members[-1]}" if len(nodes) > 1 else told
     else:
         lines, form, tip = _fold_lines(sight, nodes, title), "folder", ", ".join(members)
     lines = (*lines, *sight.time_line(*nodes))
