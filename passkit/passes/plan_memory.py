@@ -7,12 +7,14 @@ that may be symbols: a slot has room for the largest value it holds at any time.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from itertools import pairwise
 
 from attrs import define
 
 from passkit.errors import PassError
 from passkit.graph.graph import Annotation, Graph
-from passkit.graph.node import Entry
+from passkit.graph.node import CONSTANT, Entry
+from passkit.graph.op import TLibraryCall
 from passkit.passes.base import register_pass
 from passkit.passes.functionalize import writes
 from passkit.plan.storage import Copy, Home, Storage, StoragePlan, identities, leaves, sharing
@@ -107,6 +109,24 @@ class _Planner:
                     self.aliases[entry] = source
         for entry in self.graph.heads:
             self.value[entry].last = self.end
+        self.keep_sources_for_epilogues()
+
+    def keep_sources_for_epilogues(self) -> None:
+        """Keep what a convolution reads until the next node has run, if that reads its result.
+
+        The next kernel may run on each part of the result as soon as that is stored, while other
+        parts of it are still computed from the sources.
+        """
+        order = [n for n in self.graph.nodes if n.op is not None and n.op is not CONSTANT]
+        position = {node: now for now, node in enumerate(self.graph.nodes)}
+        for node, following in pairwise(order):
+            assert node.op is not None
+            if TLibraryCall.get(node.op.name) != "convolution":
+                continue
+            if node.entries[0] in following.inputs:
+                for entry in node.inputs:
+                    value = self.value[entry]
+                    value.last = max(value.last, position[following])
 
     def nbytes(self, entry: Entry) -> Extent:
         """The bytes of an entry, maybe a symbol."""

@@ -304,9 +304,11 @@ class Executable:
         Bytes are those that one run reads and writes, at the sizes last bound; ``bytes_unfused`` is
         what the operators would move one by one. They are 0 until sizes are known. Of scratch, a
         tile of each kernel has arrays of ``scratch_requested`` bytes, all kernels together; they
-        lie in ``scratch_allocated`` bytes, since arrays share. On a device, ``host_steps`` are not
-        run there, ``relaxed`` names the operations that it may compute less exactly than other
-        targets, and the last call moved ``bytes_uploaded`` and ``bytes_downloaded``.
+        lie in ``scratch_allocated`` bytes, since arrays share. ``epilogues`` counts the kernels
+        that run as part of a convolution, on the rows that it has just stored. On a device,
+        ``host_steps`` are not run there, ``relaxed`` names the operations that it may compute less
+        exactly than other targets, and the last call moved ``bytes_uploaded`` and
+        ``bytes_downloaded``.
         """
         from passkit.program.counts import Counts
 
@@ -320,6 +322,7 @@ class Executable:
             "copies": getattr(self._run, "copies", 0),
             **launches,
             **counts.bytes(),
+            "epilogues": 0 if self._program is None else self._table.epilogues,
             **({} if self._device is None else {"host_steps": on_host}),
             **({} if self._device is None else self._run.stats(self.kernels)),
         }

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from attrs import evolve
 
 from passkit.ast import Contract
 from passkit.ast.folds import Convolution
@@ -15,6 +17,7 @@ from passkit.graph.node import CONSTANT, Entry, Node
 from passkit.graph.op import FRun, THostLibrary, TLibraryCall
 from passkit.plan.storage import Home, StoragePlan
 from passkit.plan.target import Target
+from passkit.runtime.epilogue import epilogue_of
 from passkit.runtime.interpret import compute
 from passkit.runtime.native.launcher import builtin
 from passkit.runtime.native.products import library_name
@@ -97,7 +100,7 @@ class _Assembly:
     def program(self) -> Program:
         g = self.graph
         found = [(n, s) for n in g.nodes if (s := self.step(n)) is not None]
-        steps, names = [s for _, s in found], [g.names[n] for n, _ in found]
+        steps, names = with_epilogues([s for _, s in found]), [g.names[n] for n, _ in found]
         for copy in self.storage.copies:
             source, target = self.at(copy.source, copy.entry), self.at(copy.target, copy.entry)
             if source != target:
@@ -232,7 +235,8 @@ class _Assembly:
         (result,) = node.entries
         only = result in self.graph.outputs and not self.graph.users.get(result)
         stream = max(1, self.target.stream_apart) if only else 0
-        row = ("convolution", convolution.entry(), itemsize, places, tuple(c), constant, stream)
+        head = "convolution", convolution.entry(), itemsize, places, tuple(c)
+        row = (*head, constant, stream, None)
         what = f"{(c.batch, *c.size, c.channels)} -> {c.filters}"
         turns = numel(c.window) * (c.channels // c.groups)
         flops = 2 * c.batch * numel(c.result) * c.filters * turns
@@ -249,6 +253,26 @@ class _Assembly:
         what = f"{(*c.window, c.channels, c.filters)} of {(c.batch, *c.result)} windows"
         flops = 2 * c.batch * numel(c.result) * c.filters * numel(c.window) * c.channels
         return Library("convolution", what, refs, row, flops, FilterGradient(c))
+
+
+def with_epilogues(steps: Sequence[Step]) -> list[Step]:
+    """Let convolutions run the kernels behind them row by row, where these can be run so.
+
+    A kernel that stores over what the convolution reads is left to run by itself.
+    """
+    made = list(steps)
+    for k, (step, following) in enumerate(pairwise(steps)):
+        if not isinstance(step, Library) or step.row[0] != "convolution":
+            continue
+        if not isinstance(following, Launch):
+            continue
+        sources = {r.place for r in step.reads}
+        if sources & {r.place for r in following.writes}:
+            continue
+        epilogue = epilogue_of(following, step.refs[-1])
+        if epilogue is not None:
+            made[k] = evolve(step, row=(*step.row[:-1], tuple(epilogue)))
+    return made
 
 
 def python_function(

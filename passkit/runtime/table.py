@@ -3,8 +3,8 @@
 A row is ``("launch", entry, grid, scratch, seconds, points, weight, refs, sizes)``, where a kernel
 of several phases has for each a pair of tiles and seconds as its grid; or ``("gemm", name, entry,
 refs, batch of a, batch of b, m, n, k, flags)``, ``("gemm_sum", name, entry, refs, m, n, k of each
-pair, flags)``, ``("convolution", entry, bytes of an
-element, refs, the numbers of a `Convolution`, constant, stream bytes)``, ``("window_products",
+pair, flags)``, ``("convolution", entry, bytes of an element, refs, the numbers of a `Convolution`,
+constant, stream bytes, epilogue)``, ``("window_products",
 entry, refs, the numbers of a `Convolution`)``, ``("python", function,
 views, views)``, ``("copy", ref, ref, nbytes)``, or None where there is nothing to do. A ref is a
 kind ("input", "output", "arena", "constant") and an index; a view is a ref, NumPy's number of a
@@ -34,10 +34,21 @@ class Table:
     ``inputs`` are (name, dtype, shape); ``guards`` are pairs of sizes that must be equal, with what
     they are. ``slots`` hold for each slot of the arena the bytes of what lives there. ``constants``
     are arrays that stay where they are. Above ``parallel`` seconds a row is shared among threads.
-    ``kept`` are constants as libraries want them.
+    ``kept`` are constants as libraries want them, ``epilogues`` counts the kernels that the last
+    `bind` made part of a convolution.
     """
 
-    __slots__ = ("constants", "guards", "inputs", "kept", "outputs", "parallel", "rows", "slots")
+    __slots__ = (
+        "constants",
+        "epilogues",
+        "guards",
+        "inputs",
+        "kept",
+        "outputs",
+        "parallel",
+        "rows",
+        "slots",
+    )
 
     def __init__(
         self,
@@ -52,6 +63,7 @@ class Table:
         self.inputs, self.outputs, self.rows, self.guards = inputs, outputs, rows, guards
         self.slots, self.constants, self.parallel = slots, constants, parallel
         self.kept: dict[Any, Any] = {}
+        self.epilogues = 0
 
     def sizes(self, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
         """The number of every unknown size.
@@ -86,7 +98,13 @@ class Table:
         offsets, arena = laid_out(self.slots, sizes)
         binder = _Binder(self, offsets, sizes, arena)
         bound: list[Row] = []
-        for k, row in enumerate(self.rows):
+        self.epilogues = 0
+        for k, planned in enumerate(self.rows):
+            row = None if binder.joined else planned
+            self.epilogues += binder.joined
+            binder.joined = False
+            alone = between is not None or k + 1 == len(self.rows)
+            binder.following = None if alone else self.rows[k + 1]
             made = None if row is None else getattr(binder, row[0])(*row[1:])
             made = made if isinstance(made, list) else [] if made is None else [made]
             bound += made
@@ -101,7 +119,8 @@ class Table:
 class _Binder:
     """Rows with numbers in the place of sizes; ``most`` scratch and ``spent`` seconds of them.
 
-    ``arena`` grows by what rows need beyond the slots.
+    ``arena`` grows by what rows need beyond the slots. ``following`` is the next row, unless a
+    function is called between the two; ``joined`` says that a convolution runs it as an epilogue.
     """
 
     def __init__(
@@ -110,6 +129,8 @@ class _Binder:
         self.table, self.offsets, self.sizes, self.arena = table, offsets, sizes, arena
         self.most = 0
         self.spent = 0.0
+        self.following: Row | None = None
+        self.joined = False
 
     def number(self, size: Extent) -> int:
         return size if isinstance(size, int) else evaluate(size, self.sizes)
@@ -251,6 +272,7 @@ class _Binder:
         numbers: Row,
         constant: bool,
         stream: int,
+        epilogue: Row | None = None,
     ) -> list[Row]:
         from passkit.runtime.native.convolution import laid_out, steps  # few programs have one
         from passkit.runtime.native.onednn import Geometry
@@ -259,6 +281,7 @@ class _Binder:
             self.shape(n) if isinstance(n, tuple) else self.number(n) for n in numbers
         ]
         shape = Geometry(*known)
+        following = self.following
         found = steps(shape, itemsize, stream)
         if found is None:
             return []
@@ -284,9 +307,25 @@ class _Binder:
             if step.table is not None:
                 table = ("address", step.table.ctypes.data, step.table)  # type: ignore[assignment]
             operands = [table, ("address", found.product), source, filters, wanted, target]
+            sizes = step.sizes
+            if epilogue and following and step is found.run and found.by_rows:
+                sizes, behind = self.with_epilogue(sizes, following, epilogue)
+                operands += behind
+                self.joined = True
             parallel = step.tiles > 1 and step.seconds > self.table.parallel
-            made.append(("launch", entry, step.tiles, parallel, operands, step.sizes))
+            made.append(("launch", entry, step.tiles, parallel, operands, sizes))
         return made
+
+    def with_epilogue(
+        self, sizes: tuple[int, ...], launch: Row, epilogue: Row
+    ) -> tuple[tuple[int, ...], list[Row]]:
+        """The sizes of a convolution that runs a launch as its epilogue, and further operands."""
+        _, entry, _, _, seconds, points, weight, refs, numbers = launch
+        rows, rows_per_tile, row_nbytes = epilogue
+        self.spent += seconds or max(map(self.number, points)) * weight
+        own = tuple(map(self.number, numbers))
+        head = (len(refs), rows, rows_per_tile, len(own), *row_nbytes)
+        return (*sizes[:-1], *head, *own), [("address", entry), *(self.ref(r) for r in refs)]
 
     def window_products(self, entry: int, refs: Sequence[Row], numbers: Row) -> list[Row]:
         from passkit.runtime.native.filters import steps  # few programs have one

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from math import gcd
+from math import gcd, prod
 
 from passkit.ast.stage import Place
 from passkit.plan.target import Target
@@ -40,6 +40,9 @@ class Composition(Enum):
 
 
 COLUMNS = 512
+FEW_TILES, FEWEST_COLUMNS, CACHE_LINE = 8, 48, 16
+"""Tiles of whole columns below which they are made narrower, the fewest columns of one, and the
+elements of a cache line, of which a tile has a whole number."""
 """Lanes of a tile that folds columns."""
 PAGE, SUMS_NBYTES, MANY = 1024, 1 << 14, 32
 """Of a tile that folds chunks of long columns: lanes at least, a page of floats, as memory is read
@@ -73,7 +76,8 @@ def _sizes(
             return rows_with(target.tile, numel(a.steps for a in space.reduced)), None
         case Composition.COLUMN:
             chunked = space.axes[0].counting and target.lanes > 1
-            return 1, _width(last.extent, _columns(layout) if chunked else COLUMNS)
+            most = _columns(layout) if chunked else _whole_columns(space)
+            return 1, _width(last.extent, most)
         case Composition.NARROW:
             assert isinstance(last.extent, int)
             rows = rows_of(target.tile // 2, last.extent)
@@ -173,6 +177,18 @@ def _columns(layout: Layout) -> int:
     while most > PAGE and chunks * -(-columns // most) < MANY:
         most //= 2
     return most
+
+
+def _whole_columns(space: Space) -> int:
+    """The lanes of a tile that folds whole columns: fewer where there would be few tiles."""
+    last = space.axes[-1]
+    if not isinstance(last.extent, int):
+        return COLUMNS
+    others = prod(a.extent for a in space.kept if a is not last and isinstance(a.extent, int))
+    tiles = min(-(-FEW_TILES // max(1, others)), last.extent // FEWEST_COLUMNS)
+    if tiles < 2:
+        return COLUMNS
+    return min(COLUMNS, -(-last.extent // (tiles * CACHE_LINE)) * CACHE_LINE)
 
 
 def _width(extent: Extent, most: int) -> int:

@@ -23,7 +23,7 @@ CPU, IN_ORDER, ANY, INFERENCE, DIRECT, USER = 1, 1, 1, 96, 1, 1
 WEIGHTS, SCRATCH, IMPLEMENTATION = 131, 136, 8
 INSTALL_HINT = "pip install onednn-cpu-gomp"
 """The command that installs the library, on Linux on x86-64."""
-PARTS_FLOP = 20e6
+PARTS_FLOP = 5e6
 """The work of a part of an image, at least: below it the ends of a part weigh too much."""
 MOST_PARTS = 8
 Dims = c_int64 * 12
@@ -181,13 +181,12 @@ class Making:
 
     def __init__(self, found: Library, c: Geometry) -> None:
         self.lib, self.c = found, c
-        self.axis = 0 if c.result[0] > 1 or c.size[0] > 1 or c.window[0] > 1 else 1
-        """The axis that is cut; axes before it have length 1, and the library is not told of."""
+        self.axis = cut_axis(c)
 
     def made(self) -> Primitives | None:
         """Those of the convolution itself; None where a part sees padding only."""
         c, lib = self.c, self.lib
-        cuts = _cuts(c, self.axis)
+        cuts = parts_of(c)
         records: list[int] = []
         kept: tuple[c_void_p, ...] = ()
         scratch = 0
@@ -320,11 +319,16 @@ def _last(dims: tuple[int, ...]) -> tuple[int, ...]:
     return strides[0] * dims[2], 1, *strides
 
 
-def _cuts(c: Geometry, axis: int) -> list[tuple[int, int]]:
-    """Parts of an image along an axis: by the work there is, and by nothing else."""
+def cut_axis(c: Geometry) -> int:
+    """The axis that is cut; axes before it have length 1, and the library is not told of them."""
+    return 0 if c.result[0] > 1 or c.size[0] > 1 or c.window[0] > 1 else 1
+
+
+def parts_of(c: Geometry) -> list[tuple[int, int]]:
+    """Parts of an image along the cut axis: by the work there is, and by nothing else."""
     window = prod(c.window) * c.channels // c.groups
     image = 2.0 * window * c.filters * prod(c.result)
-    length = c.result[axis]
+    length = c.result[cut_axis(c)]
     wanted = min(image / PARTS_FLOP, MOST_PARTS, max(1, 16 // c.batch), length)
     parts = 1
     while parts * 2 <= wanted:

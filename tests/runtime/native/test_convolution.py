@@ -1,4 +1,4 @@
-"""Convolutions directly, by oneDNN, by windows: equal sums, filters that change, failures."""
+"""Convolutions directly, by oneDNN, by windows: equal sums, filters that change, epilogues."""
 
 from __future__ import annotations
 
@@ -14,23 +14,35 @@ from attrs import evolve
 import passkit as pk
 from passkit.plan.target import cpu
 from passkit.program.executable import Executable
+from passkit.runtime import assemble
 from passkit.runtime.native import convolution, filters, onednn
 from passkit.runtime.native.onednn import Geometry
 from tests.ops import windowed
 from tests.teams import team_of
 
-WAYS = ["few", "windows"] + ["library"] * (onednn.library() is not None)
+WAYS = ["few", "windows", "direct"] + ["library"] * (onednn.library() is not None)
+
+
+def choose(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+    """Let one of the ways compute all convolutions that are no products of one channel each."""
+    if way == "few":
+        monkeypatch.setattr(convolution, "call_seconds", lambda c: 1.0)
+        return
+    monkeypatch.setattr(convolution, "few", lambda c, itemsize: None)
+    if way == "direct":
+        monkeypatch.setattr(convolution, "suits_library", lambda c: False)
+    else:
+        monkeypatch.setattr(convolution, "panel_filters", lambda: 0)
+    if way == "windows":
+        monkeypatch.setattr(convolution, "primitives", lambda c: None)
 
 
 @pytest.fixture(params=WAYS)
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What computes convolutions: the library where it is installed, and what stands in for it."""
-    if request.param == "few":
-        monkeypatch.setattr(convolution, "call_seconds", lambda c: 1.0)
-    else:
-        monkeypatch.setattr(convolution, "few", lambda c, itemsize: None)
-    if request.param == "windows":
-        monkeypatch.setattr(convolution, "primitives", lambda c: None)
+    """Each of the ways to compute convolutions; the library's where that is installed."""
+    if request.param == "direct" and not convolution.panel_filters():
+        pytest.skip("the direct kernel needs AVX2")
+    choose(monkeypatch, request.param)
     return str(request.param)
 
 
@@ -62,7 +74,7 @@ def test_a_filter_may_change_and_a_constant_one_is_laid_out_once(way: str) -> No
     for rows in (1, 2):
         (found,) = fixed(x=x[:rows])
         assert near(found, windowed.convolution(x[:rows], f, padding="SAME"))
-    assert len(fixed._table.kept) == (way == "library")
+    assert len(fixed._table.kept) == (way in ("library", "direct"))
 
 
 NOTHING = [
@@ -166,8 +178,7 @@ def test_windows_are_multiplied_in_tiles_of_results(
     monkeypatch: pytest.MonkeyPatch, dtype: str
 ) -> None:
     """Tiles end within a row of results; taps are gathered one by one, or in runs."""
-    monkeypatch.setattr(convolution, "few", lambda c, itemsize: None)
-    monkeypatch.setattr(convolution, "primitives", lambda c: None)
+    choose(monkeypatch, "windows")
     monkeypatch.setattr(convolution, "PATCH_NBYTES", 2000)
     groups = ((2, 9, 8, 4), (3, 3, 2, 6), {"groups": 2, "strides": (1, 2), "padding": "SAME"})
     for size, window, params in (*SMALL, groups):
@@ -177,6 +188,135 @@ def test_windows_are_multiplied_in_tiles_of_results(
 
         assert found.dtype == dtype
         assert np.abs(found - wanted).max() <= 1e-5 * np.abs(wanted).max(), (size, window)
+
+
+DIRECT: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
+    ((1, 14, 13, 16), (3, 3, 16, 40), {"padding": "SAME"}),
+    ((2, 9, 20, 9), (3, 2, 9, 17), {"strides": (2, 3), "padding": ((4, 0), (3, 5))}),
+    ((1, 12, 11, 24), (3, 3, 8, 12), {"groups": 3, "dilations": (2, 3), "padding": "SAME"}),
+    ((3, 1, 1, 50), (1, 1, 50, 33), {}),
+    ((1, 30, 30, 8), (1, 1, 8, 16), {"strides": 2}),
+    ((1, 25, 3), (4, 3, 7), {"padding": ((3, 0),)}),
+    ((1, 40, 12), (70, 12, 5), {"padding": "SAME"}),
+    ((1, 5, 6, 7, 10), (3, 3, 2, 10, 18), {"strides": (1, 2, 1), "padding": "SAME"}),
+    ((1, 4, 4, 700), (1, 1, 700, 8), {}),
+    ((1, 40, 41, 3), (7, 7, 3, 20), {"strides": 2, "padding": "SAME"}),
+]
+
+
+@pytest.mark.parametrize("size, window, params", DIRECT)
+def test_register_tiles(
+    monkeypatch: pytest.MonkeyPatch,
+    size: tuple[int, ...],
+    window: tuple[int, ...],
+    params: dict[str, Any],
+) -> None:
+    """Borders, strides, groups, few channels, many taps, filters that fill no panel."""
+    if not convolution.panel_filters():
+        pytest.skip("the direct kernel needs AVX2")
+    choose(monkeypatch, "direct")
+    x, f = drawn(*size), drawn(*window)
+    exe = pk.compile(pk.ops.convolution(pk.var("x", (None, *size[1:])), f, **params))
+    (found,) = exe(x=x)
+    wanted = windowed.convolution(x, f, **params)
+
+    assert found.shape == wanted.shape
+    assert np.abs(found - wanted).max() <= 1e-5 * np.abs(wanted).max()
+
+
+DEPTHWISE: list[tuple[int, int, int, str]] = [
+    (taps, stride, width, padding)
+    for taps in (1, 2, 3, 5, 7)
+    for stride in (1, 2, 3)
+    for width, padding in ((23, "SAME"), (11, "VALID"), (2, "SAME"))
+    if padding == "SAME" or width >= taps
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_filter_for_each_channel(dtype: str) -> None:
+    """Common windows and others, whole vectors of channels and not, borders and narrow images."""
+    rng = np.random.default_rng(1)
+    results, wanted, feeds = [], [], {}
+    for k, (taps, stride, width, padding) in enumerate(DEPTHWISE):
+        channels = (8, 16, 11, 35)[k % 4]
+        x = rng.normal(size=(2, 9, width, channels)).astype(dtype)
+        f = rng.normal(size=(3, taps, 1, channels)).astype(dtype)
+        params: dict[str, Any] = {"groups": channels, "strides": (1, stride), "padding": padding}
+        feeds[f"x{k}"] = x
+        results.append(pk.ops.convolution(pk.var(f"x{k}", x.shape, dtype), f, **params))
+        wanted.append(windowed.convolution(x, f, **params))
+    tolerance = 1e-5 if dtype == "float32" else 1e-13
+    for found, value in zip(pk.compile(pk.Graph(results))(feeds), wanted, strict=True):
+        assert np.abs(found - value).max() <= tolerance * max(1.0, np.abs(value).max())
+
+
+def batch_norm(y: Any, channels: int, shift: float) -> Any:
+    """A factor and a summand for each channel."""
+    factor = np.linspace(0.5, 2.0, channels, dtype=np.float32)
+    return y * pk.constant(factor) + pk.constant(factor - np.float32(shift))
+
+
+def with_epilogues(way: str, filters: int) -> tuple[pk.Graph, dict[str, Any]]:
+    """A convolution with a norm and an activation, and one that adds a residual."""
+    channels = 16
+    x = drawn(3, 30, 20, channels)
+    f, g = drawn(3, 3, channels, filters), drawn(1, 1, filters, filters)
+    v = pk.var("x", (None, 30, 20, channels))
+    first = pk.ops.relu(batch_norm(pk.ops.convolution(v, f, padding="SAME"), filters, 1.0))
+    second = pk.ops.sigmoid(batch_norm(pk.ops.convolution(first, g), filters, 0.5) + first)
+    deep = drawn(3, 3, 1, filters)
+    third = pk.ops.convolution(second, deep, padding="SAME", groups=filters)
+    third = pk.ops.minimum(pk.ops.relu(batch_norm(third, filters, 0.25)), 6.0)
+    return pk.Graph([third, second]), {"x": x}
+
+
+@pytest.mark.parametrize("filters", [24, 32])
+def test_kernels_run_on_the_rows_that_a_convolution_has_stored(
+    monkeypatch: pytest.MonkeyPatch, way: str, filters: int
+) -> None:
+    """A norm, an activation and a residual: the same bits as by themselves, on any team."""
+    graph, feeds = with_epilogues(way, filters)
+    joined = pk.compile(graph)
+    results = [r.tobytes() for r in joined(feeds)]
+    assert joined.stats["epilogues"] == 3
+    for count in (1, 3):
+        with team_of(count):
+            assert [r.tobytes() for r in joined(feeds)] == results
+
+    monkeypatch.setattr(assemble, "epilogue_of", lambda launch, result: None)
+    apart = pk.compile(graph)
+    assert [r.tobytes() for r in apart(feeds)] == results
+    assert apart.stats["epilogues"] == 0
+
+
+def test_what_is_no_epilogue() -> None:
+    """Kernels that move elements, reduce over positions, or are read before: these run after it."""
+    x, f = pk.var("x", (2, 30, 20, 16)), drawn(3, 3, 16, 16)
+    y = pk.ops.convolution(x, f, padding="SAME")
+    cases = {
+        "moves": pk.ops.relu(pk.ops.transpose(y, (0, 2, 1, 3))),
+        "reduces": pk.ops.reduce_mean(pk.ops.relu(y), axis=(1, 2)),
+        "pads": pk.ops.pad(pk.ops.relu(y), ((0, 0), (1, 1), (0, 0), (0, 0))),
+        "counts": y + pk.ops.cast(pk.ops.arange(20, dtype="int64"), "float32")[:, None],
+    }
+    values = drawn(2, 30, 20, 16)
+    for name, result in cases.items():
+        exe = pk.compile(pk.Graph([result]))
+        wanted = pk.interpret(pk.Graph([result]), {"x": values})[0]
+        (found,) = exe(x=values)
+        assert np.abs(found - wanted).max() <= 1e-5 * np.abs(wanted).max(), name
+        assert exe.stats["epilogues"] == 0, name
+
+
+def test_a_profile_times_epilogues_by_themselves() -> None:
+    """A profile has a row for each step, and each takes time."""
+    graph, feeds = with_epilogues("direct", 32)
+    exe = pk.compile(graph)
+    rows = exe.profile(feeds, runs=2).rows
+
+    assert [r.step.split()[0] for r in rows] == ["library", "launch"] * 3
+    assert all(r.seconds > 0 for r in rows)
 
 
 SIGNALS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
@@ -281,9 +421,9 @@ def test_work_decides_into_how_many_parts_an_image_is_cut() -> None:
     """A small one is one part, a large one at most eight, many images fewer each."""
     large = {"size": (1, 130, 130), "result": (1, 128, 128), "channels": 256, "filters": 256}
 
-    assert len(onednn._cuts(geometry(), 1)) == 1
-    assert len(onednn._cuts(geometry(**large), 1)) == 8
-    assert len(onednn._cuts(geometry(**large, batch=8), 1)) == 2
+    assert len(onednn.parts_of(geometry())) == 1
+    assert len(onednn.parts_of(geometry(**large))) == 8
+    assert len(onednn.parts_of(geometry(**large, batch=8))) == 2
 
 
 @pytest.mark.skipif(onednn.library() is None, reason="onednn-cpu-gomp is not installed")
@@ -300,7 +440,7 @@ def test_what_the_library_refuses_is_computed_all_the_same(
     def onednn_part(table: Any) -> int:
         return 9  # the first part's primitive
 
-    monkeypatch.setattr(convolution, "few", lambda c, itemsize: None)
+    choose(monkeypatch, "library")
     monkeypatch.setattr(convolution, "primitives", broken)
     x, f = drawn(1, 9, 10, 16), drawn(3, 3, 16, 24)
     exe = compiled(x, f)

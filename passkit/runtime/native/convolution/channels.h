@@ -69,6 +69,118 @@ static inline void pixels(const Shape &s, const T *x, const T *w, T *y, const in
       put<STREAMED, L>(y + p * s.filters + v * L::COUNT, sum[p][v]);
 }
 
+// A row of the source and the weights of the taps along it.
+struct TapRow {
+  const float *source, *weights;
+};
+
+// P neighbours of a row of results for one vector of channels, of a window that is known: WINDOW taps
+// along the row, STRIDE from one result to the next. Each pixel of the source is loaded once and serves
+// all results that read it. At a BORDER only the pixels from `low` to `high` are inside of the image.
+template <int WINDOW, int STRIDE, int P, bool BORDER>
+static inline void neighbours(const TapRow *rows, int64_t count, int64_t offset, int64_t channel,
+                              int64_t channels, int64_t low, int64_t high, bool streamed, float *y) {
+  typedef Vector<float> L;
+  typedef L::type V;
+  enum { LAST = (P - 1) * STRIDE };
+  V sum[P];
+#pragma GCC unroll 16
+  for (int p = 0; p < P; p++) sum[p] = V{};
+  for (const TapRow *row = rows; row < rows + count; row++) {
+    const float *at = row->source + offset, *taps = row->weights + channel;
+    V factor[WINDOW];
+#pragma GCC unroll 8
+    for (int c = 0; c < WINDOW; c++) factor[c] = *(const V *)(taps + c * channels);
+#pragma GCC unroll 32
+    for (int k = 0; k < LAST + WINDOW; k++, at += channels) {
+      if (BORDER && ((k < WINDOW && k < low) || (k >= LAST && k >= high))) continue;
+      const V value = *(const V *)at;
+#pragma GCC unroll 8
+      for (int c = 0; c < WINDOW; c++)
+        if (k >= c && (k - c) % STRIDE == 0 && (k - c) / STRIDE < P)
+          sum[(k - c) / STRIDE] += factor[c] * value;
+    }
+  }
+#pragma GCC unroll 16
+  for (int p = 0; p < P; p++) {
+    if (streamed)
+      put<true, L>(y + p * channels, sum[p]);
+    else
+      put<false, L>(y + p * channels, sum[p]);
+  }
+}
+
+template <int WINDOW, int STRIDE, int P>
+static void neighbours_of(const Shape &s, const TapRow *rows, int64_t count, const float *below,
+                          int64_t i, bool streamed, float *y) {
+  enum { COUNT = Vector<float>::COUNT, LINE_FLOATS = LINE / sizeof(float) };
+  const int64_t left = i * STRIDE - s.before[2], channels = s.channels, line = s.size[2] * channels;
+  const int64_t low = -left, high = s.size[2] - left;
+  const bool border = low > 0 || high < (P - 1) * STRIDE + WINDOW;
+  for (int64_t c = 0; c + COUNT <= channels; c += COUNT) {
+    const int64_t offset = left * channels + c;
+    if (c % LINE_FLOATS == 0)
+      for (int64_t b = 0; b < s.stride[1] && b < 2; b++)
+        for (int p = 0; p < P * STRIDE; p++)
+          __builtin_prefetch(below + b * line + offset + p * channels);
+    if (border)
+      neighbours<WINDOW, STRIDE, P, true>(rows, count, offset, c, channels, low, high, streamed, y + c);
+    else
+      neighbours<WINDOW, STRIDE, P, false>(rows, count, offset, c, channels, low, high, streamed,
+                                           y + c);
+  }
+}
+
+// A row of results for the whole vectors of channels.
+template <int WINDOW, int STRIDE>
+static void common_row(const Shape &s, const TapRow *rows, int64_t count, const float *below,
+                       bool streamed, float *y) {
+  for (int64_t i = 0, size; i < s.result[2]; i += size, y += size * s.channels) {
+    const int64_t left = s.result[2] - i;
+    size = left >= 7 ? 7 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
+    switch (size) {
+      case 7: neighbours_of<WINDOW, STRIDE, 7>(s, rows, count, below, i, streamed, y); break;
+      case 4: neighbours_of<WINDOW, STRIDE, 4>(s, rows, count, below, i, streamed, y); break;
+      case 2: neighbours_of<WINDOW, STRIDE, 2>(s, rows, count, below, i, streamed, y); break;
+      default: neighbours_of<WINDOW, STRIDE, 1>(s, rows, count, below, i, streamed, y);
+    }
+  }
+}
+
+// Computes a row of results for the whole vectors of channels, where the window is a common one;
+// returns how many channels that are.
+static int64_t common_channels(const Shape &s, const float *x, const float *w, int64_t row,
+                               bool streamed, float *y) {
+  enum { MOST_ROWS = 32 };
+  TapRow rows[MOST_ROWS];
+  const int64_t window = s.window[2], step = s.stride[2];
+  const int64_t after = (s.result[2] - 1) * step + window - s.before[2] - s.size[2];
+  const bool common = (window == 3 || window == 5) && (step == 1 || step == 2);
+  if (!common || s.dilation[2] != 1 || s.window[0] * s.window[1] > MOST_ROWS) return 0;
+  if (s.before[2] < 0 || s.before[2] >= window || after >= window) return 0;
+  const int64_t top[2] = {row / s.result[1] * s.stride[0] - s.before[0],
+                          row % s.result[1] * s.stride[1] - s.before[1]};
+  const int64_t line = s.size[2] * s.channels;
+  int64_t count = 0;
+  for (int64_t a = 0; a < s.window[0]; a++)
+    for (int64_t b = 0; b < s.window[1]; b++) {
+      const int64_t d = top[0] + a * s.dilation[0], h = top[1] + b * s.dilation[1];
+      if (d < 0 || d >= s.size[0] || h < 0 || h >= s.size[1]) continue;
+      rows[count++] = {x + (d * s.size[1] + h) * line, w + (a * s.window[1] + b) * window * s.filters};
+    }
+  const float *below =
+      x + (top[0] * s.size[1] + top[1] + (s.window[1] - 1) * s.dilation[1] + 1) * line;
+  if (window == 3 && step == 1)
+    common_row<3, 1>(s, rows, count, below, streamed, y);
+  else if (window == 3)
+    common_row<3, 2>(s, rows, count, below, streamed, y);
+  else if (step == 1)
+    common_row<5, 1>(s, rows, count, below, streamed, y);
+  else
+    common_row<5, 2>(s, rows, count, below, streamed, y);
+  return s.channels / Vector<float>::COUNT * Vector<float>::COUNT;
+}
+
 // A row of results, of the channels from one on as many as are whole vectors; those of a pixel lie
 // side by side, and so does what they read.
 template <bool STREAMED, class L, int PIXELS, int WIDE, class T>
@@ -112,6 +224,7 @@ static void channels_of(const Shape &s, void *const *buf, int64_t image, int64_t
   for (int64_t r = first; r < first + rows; r++) {
     T *y = (T *)buf[5] + (image * lines + r) * s.result[2] * s.filters;
     int64_t c = 0;
+    if constexpr (sizeof(T) == sizeof(float)) c = common_channels(s, x, w, r, STREAMED, y);
 #ifdef __AVX512F__
     c = channel_row<STREAMED, Vector<T>, 4, 4>(s, x, w, y, r, c);
     c = channel_row<STREAMED, Vector<T>, 8, 2>(s, x, w, y, r, c);

@@ -1,7 +1,7 @@
 // Convolutions behind the kernel ABI: a tile is a block of rows, or of results, of one image.
 //
 // Made of the files of this folder in the order: shape, windows, channels, few, library, filters,
-// run.
+// direct, run.
 //
 // buf:  table of a library's functions or null, cblas_?gemm or null, source, filter as the caller
 //       has it, filter as the library wants it or in doubles or null, result
@@ -9,7 +9,8 @@
 //       parts make)
 // size: what to do (see below), bytes of an element, 1 where cblas takes 64-bit integers, rows of a
 //       tile (results where it multiplies windows; or the number of parts that are added up), then a
-//       Shape
+//       Shape, the panels of a tile and the terms of a block of direct convolutions, and what there is
+//       to know of an epilogue (see there)
 // How tiles are cut depends on shapes only, and each tile is computed by one thread: the bits of
 // the result do not depend on the number of threads.
 #include <stdint.h>
@@ -19,20 +20,27 @@
 namespace convolution {
 
 enum { REORDER = 0, LIBRARY = 1, WINDOWS = 2, CHANNELS = 3, FEW = 4, CHANNELS_STREAMED = 5,
-       WINDOW_PRODUCTS = 6, SUM_OF_PARTS = 7, ZEROS = 8, WIDEN = 9, SIGNALS = 10 };
+       WINDOW_PRODUCTS = 6, SUM_OF_PARTS = 7, ZEROS = 8, WIDEN = 9, SIGNALS = 10,
+       PACK = 11, DIRECT = 12, PANEL_FILTERS = 13 };
 
 struct Shape {
   int64_t batch, size[3], channels, filters, window[3], result[3], stride[3], before[3];
   int64_t dilation[3], groups;
 };
 
-// A vector is a register; of sums in vectors as many as stay in registers are carried at a time.
+// Where size has what follows the Shape. At EPILOGUE is 0 where there is none.
+enum { TILE_PANELS = 4 + sizeof(Shape) / sizeof(int64_t), DEPTH, EPILOGUE };
+
+// A vector is a register. A register tile has up to PIXELS results for two vectors of channels, whose
+// sums stay in registers.
 #ifdef __AVX512F__
-enum { LINE = 64, REGISTER = 64 };
+enum { LINE = 64, REGISTER = 64, PIXELS = 12 };
 #else
-enum { LINE = 64, REGISTER = 32 };
+enum { LINE = 64, REGISTER = 32, PIXELS = 6 };
 #endif
 typedef float Line __attribute__((vector_size(REGISTER)));
+
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 template <class T> struct Lane {
   typedef T type;
@@ -42,3 +50,24 @@ template <class T> struct Vector {
   typedef T type __attribute__((vector_size(REGISTER), aligned(sizeof(T)), may_alias));
   enum { COUNT = REGISTER / sizeof(T) };
 };
+
+// An epilogue is a kernel that computes row by row, a row being all filters of a result. It runs on the
+// rows that have just been stored, while they are in the caches. buf has it behind the result, and then
+// its arrays; size has from EPILOGUE on how many arrays, which of its sizes are the rows and the rows
+// of a tile, how many sizes, for each array the bytes from a row to the next or 0, and its sizes.
+enum { EPILOGUE_ARRAYS, EPILOGUE_ROWS, EPILOGUE_TILE_ROWS, EPILOGUE_SIZES, EPILOGUE_STEPS };
+enum { MOST_ARRAYS = 32, MOST_SIZES = 32 };
+typedef void (*Kernel)(void *const *, const int64_t *, int64_t, int64_t, unsigned char *);
+
+static void run_epilogue(const int64_t *size, void *const *buf, int64_t row, int64_t count) {
+  const int64_t *epilogue = size + EPILOGUE;
+  const int64_t arrays = epilogue[EPILOGUE_ARRAYS];
+  if (arrays == 0) return;
+  void *moved[MOST_ARRAYS];
+  int64_t sizes[MOST_SIZES];
+  for (int64_t k = 0; k < arrays; k++)
+    moved[k] = (char *)buf[7 + k] + row * epilogue[EPILOGUE_STEPS + k];
+  memcpy(sizes, epilogue + EPILOGUE_STEPS + arrays, epilogue[EPILOGUE_SIZES] * sizeof *sizes);
+  sizes[epilogue[EPILOGUE_ROWS]] = sizes[epilogue[EPILOGUE_TILE_ROWS]] = count;
+  ((Kernel)buf[6])(moved, sizes, 0, 1, nullptr);
+}

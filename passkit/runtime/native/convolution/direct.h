@@ -1,0 +1,243 @@
+// Direct convolutions by register tiles: PIXELS results of each of WIDE vectors of filters are summed
+// in registers. A tile of work is a range of an image's results times a range of panels of filters.
+//
+// The filter is packed in panels of PANEL filters: for each tap and channel the weights of a panel lie
+// side by side, and those past the last filter are 0. A reduction over taps and channels is cut into
+// blocks of DEPTH terms, so that a block of a panel stays in the first-level cache while all results
+// of the range read it. Every block is summed from 0 and added to the result, in the order of blocks:
+// the bits depend on the shape only.
+enum { LANES = REGISTER / sizeof(float), PANEL = 2 * LANES, FEW_CHANNELS = 8 };
+#if defined __AVX2__ || !defined __x86_64__
+enum { USEFUL = 1 };
+#else
+enum { USEFUL = 0 };                                  // the sums would not stay in registers
+#endif
+
+static int64_t lines_of(int64_t nbytes) { return ceil_div(nbytes, LINE) * LINE; }
+
+// A result: the offset of the first channel that it reads, and a bit for each tap outside of the image.
+struct Place {
+  int64_t offset;
+  uint64_t outside;
+};
+
+// Register tiles of `size` results each, one behind the other.
+struct Run {
+  int32_t first, size, count;
+};
+
+// The operands of a range of results in one group of channels, and the terms first to last of their
+// sums, which begin at a channel of a tap.
+struct Block {
+  const float *source, *zeros;
+  const int64_t *taps;                                // offsets from the first tap
+  const Place *places;
+  int64_t own, first, last, tap, channel;
+};
+
+// The sums of P results over a block's terms, for W vectors of filters.
+template <int P, int W>
+__attribute__((always_inline)) static inline void sum_terms(
+    const Block &b, const Place *place, const float *weights,
+    typename Vector<float>::type (&sum)[P][W]) {
+  typedef typename Vector<float>::type V;
+  uint64_t outside = 0, unread = ~(uint64_t)0;           // by any of the results, by all of them
+  for (int p = 0; p < P; p++) outside |= place[p].outside, unread &= place[p].outside;
+  int64_t tap = b.tap, channel = b.channel;
+  for (int64_t left = b.last - b.first; left > 0; tap++, channel = 0) {
+    const int64_t count = b.own - channel < left ? b.own - channel : left;
+    left -= count;
+    if (unread >> tap & 1) {
+      weights += count * PANEL;
+      continue;
+    }
+    const float *at[P];
+    for (int p = 0; p < P; p++) at[p] = b.source + place[p].offset + b.taps[tap] + channel;
+    if (outside >> tap & 1)
+      for (int p = 0; p < P; p++) at[p] = place[p].outside >> tap & 1 ? b.zeros : at[p];
+    for (int64_t i = 0; i < count; i++, weights += PANEL) {
+      V factor[W];
+      for (int v = 0; v < W; v++) factor[v] = *(const V *)(weights + v * LANES);
+      for (int p = 0; p < P; p++)
+        for (int v = 0; v < W; v++) sum[p][v] += factor[v] * at[p][i];
+    }
+  }
+}
+
+__attribute__((noinline)) static void put_few(const float *sum, int64_t count, bool begun,
+                                              float *to) {
+  for (int64_t r = 0; r < count; r++) to[r] = begun ? to[r] + sum[r] : sum[r];
+}
+
+// A block of terms of a panel for the register tiles of a run. Lines of the next block are asked for
+// on the way.
+template <int P, int W>
+__attribute__((noinline)) static void sum_run(const Shape &s, const Block &b, const Run &run,
+                                              const float *weights, float *y, int64_t filters,
+                                              const float *next, int64_t lines) {
+  typedef typename Vector<float>::type V;
+  const bool begun = b.first > 0;
+  const Place *place = b.places + run.first;
+  y += run.first * s.filters;
+  for (int32_t t = 0; t < run.count; t++, place += P, y += P * s.filters) {
+    for (const float *end = next + lines * PANEL; next < end; next += PANEL)
+      __builtin_prefetch(next, 0, 2);
+    V sum[P][W];
+#pragma GCC unroll 32
+    for (int p = 0; p < P; p++) {
+      __builtin_prefetch(y + p * s.filters, 1);
+      for (int v = 0; v < W; v++) sum[p][v] = V{};
+    }
+    sum_terms<P, W>(b, place, weights, sum);
+    if (filters < W * LANES) {
+      float sums[P][W * LANES];
+      memcpy(sums, sum, sizeof sums);
+      for (int p = 0; p < P; p++) put_few(sums[p], filters, begun, y + p * s.filters);
+      continue;
+    }
+#pragma GCC unroll 32
+    for (int p = 0; p < P; p++)
+#pragma GCC unroll 2
+      for (int v = 0; v < W; v++) {
+        V &to = *(V *)(y + p * s.filters + v * LANES);
+        to = begun ? to + sum[p][v] : sum[p][v];
+      }
+  }
+}
+
+// A block of terms of a panel for all results of a range, which are `tiles` register tiles.
+template <int W>
+static void sum_panel(const Shape &s, const Block &b, const Run *runs, int64_t count, int64_t tiles,
+                      const float *weights, float *y, int64_t filters, const float *next) {
+  const int64_t lines = ceil_div(b.last - b.first, tiles);
+  for (const Run *run = runs; run < runs + count; run++) {
+    switch (run->size) {
+#define CASE(P) case P: sum_run<P, W>(s, b, *run, weights, y, filters, next, lines); break;
+#ifdef __AVX512F__
+      CASE(12) CASE(11) CASE(10) CASE(9) CASE(8) CASE(7)
+#endif
+      CASE(6) CASE(5) CASE(4) CASE(3) CASE(2) CASE(1)
+#undef CASE
+    }
+    next += run->count * lines * PANEL;
+  }
+}
+
+static int64_t panels_of(const Shape &s) { return s.groups * ceil_div(s.filters / s.groups, PANEL); }
+
+// Panel `tile` of the packed filter.
+static void pack(const Shape &s, void *const *buf, int64_t tile) {
+  const int64_t each = s.filters / s.groups, each_panels = ceil_div(each, PANEL);
+  const int64_t length = s.window[0] * s.window[1] * s.window[2] * (s.channels / s.groups);
+  const int64_t first = tile % each_panels * PANEL;
+  const int64_t count = each - first < PANEL ? each - first : PANEL;
+  const float *from = (const float *)buf[3] + tile / each_panels * each + first;
+  float *to = (float *)buf[4] + tile * length * PANEL;
+  for (int64_t k = 0; k < length; k++, from += s.filters, to += PANEL)
+    for (int64_t r = 0; r < PANEL; r++) to[r] = r < count ? from[r] : 0;
+}
+
+static void find_offsets(const Shape &s, int64_t *tap) {
+  for (int64_t a = 0; a < s.window[0]; a++)
+    for (int64_t b = 0; b < s.window[1]; b++)
+      for (int64_t c = 0; c < s.window[2]; c++, tap++)
+        *tap = ((a * s.dilation[0] * s.size[1] + b * s.dilation[1]) * s.size[2] + c * s.dilation[2]) *
+               s.channels;
+}
+
+// A bit for each tap of the result at these coordinates that is outside of the image.
+static uint64_t outside_of(const Shape &s, const int64_t (&low)[3]) {
+  uint64_t outside = 0, bit = 1;
+  for (int64_t a = 0; a < s.window[0]; a++)
+    for (int64_t b = 0; b < s.window[1]; b++)
+      for (int64_t c = 0; c < s.window[2]; c++, bit <<= 1) {
+        const int64_t at[3] = {low[0] + a * s.dilation[0], low[1] + b * s.dilation[1],
+                               low[2] + c * s.dilation[2]};
+        for (int k = 0; k < 3; k++)
+          if (at[k] < 0 || at[k] >= s.size[k]) outside |= bit;
+      }
+  return outside;
+}
+
+static void find_places(const Shape &s, int64_t first, int64_t count, Place *place) {
+  int64_t row = first / s.result[2];
+  int64_t at[3] = {row / s.result[1], row % s.result[1], first % s.result[2]};
+  for (const Place *end = place + count; place < end; place++) {
+    int64_t low[3];
+    bool inside = true;
+    for (int k = 0; k < 3; k++) {
+      low[k] = at[k] * s.stride[k] - s.before[k];
+      inside &= low[k] >= 0 && low[k] + (s.window[k] - 1) * s.dilation[k] < s.size[k];
+    }
+    place->offset = ((low[0] * s.size[1] + low[1]) * s.size[2] + low[2]) * s.channels;
+    place->outside = inside ? 0 : outside_of(s, low);
+    for (int k = 2; k >= 0 && ++at[k] == s.result[k]; k--) at[k] = 0;
+  }
+}
+
+// Results first to first + count as runs of register tiles of about equal size; how many. Those of an
+// image with zeros around it lie in one row, so that all of a tile have the same taps outside.
+static int64_t cut_runs(const Shape &s, int64_t first, int64_t count, bool by_rows, Run *run) {
+  const Run *begin = run;
+  for (int64_t done = 0; done < count;) {
+    const int64_t left = s.result[2] - (first + done) % s.result[2];
+    const int64_t length = by_rows && left < count - done ? left : count - done;
+    const int64_t tiles = ceil_div(length, PIXELS), size = length / tiles, larger = length % tiles;
+    if (larger > 0) *run++ = {(int32_t)done, (int32_t)size + 1, (int32_t)larger};
+    done += larger * (size + 1);
+    *run++ = {(int32_t)done, (int32_t)size, (int32_t)(tiles - larger)};
+    done += (tiles - larger) * size;
+  }
+  return run - begin;
+}
+
+// Scratch: zeros, taps, places, runs, and windows where channels are few.
+//
+// Results first to first + count of an image, for panels begin to end of the packed filter.
+static void direct(const Shape &s, const int64_t *size, void *const *buf, int64_t image, int64_t first,
+                   int64_t count, int64_t begin, int64_t end, unsigned char *scratch) {
+  const int64_t own = s.channels / s.groups, each = s.filters / s.groups;
+  const int64_t taps = s.window[0] * s.window[1] * s.window[2], length = taps * own;
+  const float *x = (const float *)buf[2] + image * s.size[0] * s.size[1] * s.size[2] * s.channels;
+  float *y = (float *)buf[5] + (image * s.result[0] * s.result[1] * s.result[2] + first) * s.filters;
+  float *zeros = (float *)scratch;
+  int64_t *tap = (int64_t *)(scratch += lines_of(own * sizeof(float)));
+  Place *places = (Place *)(scratch += lines_of(taps * sizeof(int64_t)));
+  Run *runs = (Run *)(scratch += lines_of(count * sizeof(Place)));
+  float *windows = (float *)(scratch += lines_of((count + 1) * sizeof(Run)));
+  memset(zeros, 0, own * sizeof(float));
+  find_offsets(s, tap);
+  find_places(s, first, count, places);
+  const bool gathered = (own < FEW_CHANNELS && taps > 1) || taps > 64;
+  for (int64_t p = 0; gathered && p < count; p++) places[p] = {p * length, 0};
+  bool padded = false;
+  for (int64_t p = 0; p < count; p++) padded |= places[p].outside != 0;
+  const int64_t num_runs = cut_runs(s, first, count, padded, runs);
+  int64_t tiles = 0;
+  for (int64_t r = 0; r < num_runs; r++) tiles += runs[r].count;
+  const int64_t panels = ceil_div(each, PANEL);
+  for (int64_t stop; begin < end; begin = stop) {
+    const int64_t group = begin / panels;
+    stop = end < (group + 1) * panels ? end : (group + 1) * panels;
+    Block b = {x + group * own, zeros, tap, places, own, 0, 0, 0, 0};
+    if (gathered) {
+      gather_results(s, x, first, count, group, length, windows);
+      b.source = windows, b.own = length;
+    }
+    for (; b.first < length; b.first = b.last) {
+      b.last = length - b.first < size[DEPTH] ? length : b.first + size[DEPTH];
+      b.tap = b.first / b.own, b.channel = b.first % b.own;
+      for (int64_t panel = begin; panel < stop; panel++) {
+        const int64_t f = panel % panels * PANEL, filters = each - f;
+        const float *weights = (const float *)buf[4] + (panel * length + b.first) * PANEL;
+        float *to = y + group * each + f;
+        const float *next = panel + 1 < stop ? weights + length * PANEL
+                                             : (const float *)buf[4] + (begin * length + b.last) * PANEL;
+        if (filters <= LANES)
+          sum_panel<1>(s, b, runs, num_runs, tiles, weights, to, filters, next);
+        else
+          sum_panel<2>(s, b, runs, num_runs, tiles, weights, to, filters, next);
+      }
+    }
+  }
+}
