@@ -18,13 +18,15 @@ from passkit.runtime.native.shared_objects import SharedObject
 class Blas:
     """The functions of a library; ``ilp64`` is 1 where they take 64-bit integers.
 
-    The addresses go to buf[0] of the kernels "gemm_f32" and "gemm_f64", ``ilp64`` to size[13].
+    The addresses go to buf[0] of the kernels "gemm_f32" and "gemm_f64", ``ilp64`` to size[14].
     """
 
     name: str
     sgemm: int
     dgemm: int
     ilp64: int
+    sgemv: int = 0
+    dgemv: int = 0
 
 
 NONE = Blas("the launcher's own loops", 0, 0, 0)
@@ -51,9 +53,11 @@ def load(library: Path, ilp64: int) -> Blas:
     Raises: OSError or LookupError when it is none.
     """
     openblas, suffix = SharedObject(str(library)), "64_" if ilp64 else ""
-    sgemm = openblas.address(f"scipy_cblas_sgemm{suffix}")
-    dgemm = openblas.address(f"scipy_cblas_dgemm{suffix}")
-    return Blas(library.name, sgemm, dgemm, ilp64)
+    sgemm, dgemm, sgemv, dgemv = (
+        openblas.address(f"scipy_cblas_{name}{suffix}")
+        for name in ("sgemm", "dgemm", "sgemv", "dgemv")
+    )
+    return Blas(library.name, sgemm, dgemm, ilp64, sgemv, dgemv)
 
 
 def _libraries() -> Iterator[tuple[Path, int]]:

@@ -3,7 +3,8 @@
 // buf:  cblas_?gemm or null, or oneDNN's table; A, B, C
 // size: m, n, k, trans_a, trans_b, lda, ldb, ldc, batch, stride_a, stride_b, stride_c,
 //       rows_per_tile, columns_per_tile, kind (0: cblas, 1: cblas with 64-bit integers, 2: a table
-//       of oneDNN's functions, and of cblas for the case that they fail)
+//       of oneDNN's functions, and of cblas for the case that they fail; 4 and 5: cblas_?gemv in the
+//       place of gemm, for tiles of one row)
 //
 // And sums of products, A1 B1 + A2 B2 + ...: a tile is a block of the one result, to which each
 // pair adds in turn while it lies in the caches.
@@ -20,7 +21,7 @@
 #include <string.h>
 
 enum { ROW_MAJOR = 101, AS_IS = 111, TRANSPOSED = 112 };
-enum { WIDE = 1, ONEDNN = 2 };         // kinds
+enum { WIDE = 1, ONEDNN = 2, GEMV = 4 };  // kinds; GEMV or GEMV + WIDE
 enum { SGEMM, GET_THREADS, SET_THREADS, CBLAS, CBLAS_KIND, TOLD };  // oneDNN's table
 
 typedef struct {
@@ -70,6 +71,23 @@ static int by_onednn(Product *p, int64_t m, int64_t n, int64_t k, const float *a
                               const T *, int32_t, T, T *, int32_t);                                \
     typedef void (*NAME##_64)(int, int, int, int64_t, int64_t, int64_t, T, const T *, int64_t,     \
                               const T *, int64_t, T, T *, int64_t);                                \
+    typedef void (*NAME##_v32)(int, int, int32_t, int32_t, T, const T *, int32_t, const T *,       \
+                               int32_t, T, T *, int32_t);                                          \
+    typedef void (*NAME##_v64)(int, int, int64_t, int64_t, T, const T *, int64_t, const T *,       \
+                               int64_t, T, T *, int64_t);                                          \
+    /* a row: c = a b + beta c */                                                                  \
+    static void NAME##_row(const Product *p, int64_t n, int64_t k, const T *a, int64_t lda,        \
+                           const T *b, int64_t ldb, T beta, T *c) {                                \
+        int trans = p->trans_b ? AS_IS : TRANSPOSED;                                               \
+        int64_t rows = p->trans_b ? n : k, columns = p->trans_b ? k : n;                           \
+        int64_t step = p->trans_a ? lda : 1;                                                       \
+        if (p->kind & WIDE)                                                                        \
+            ((NAME##_v64)p->library)(ROW_MAJOR, trans, rows, columns, 1, b, ldb, a, step, beta, c, \
+                                     1);                                                           \
+        else                                                                                       \
+            ((NAME##_v32)p->library)(ROW_MAJOR, trans, (int32_t)rows, (int32_t)columns, 1, b,      \
+                                     (int32_t)ldb, a, (int32_t)step, beta, c, 1);                  \
+    }                                                                                              \
     /* c = a b + beta c, beta being 0 or 1 */                                                      \
     static void NAME##_block(Product *p, int64_t m, int64_t n, int64_t k, const T *a, int64_t lda, \
                              const T *b, int64_t ldb, T beta, T *c, int64_t ldc) {                 \
@@ -78,7 +96,9 @@ static int by_onednn(Product *p, int64_t m, int64_t n, int64_t k, const float *a
             by_onednn(p, m, n, k, (const float *)a, lda, (const float *)b, ldb, (float)beta,       \
                       (float *)c, ldc))                                                            \
             return;                                                                                \
-        if (k <= 0 || !p->library)                                                                 \
+        if (k > 0 && p->kind & GEMV)                                                               \
+            NAME##_row(p, n, k, a, lda, b, ldb, beta, c);                                          \
+        else if (k <= 0 || !p->library)                                                            \
             NAME##_plain(p, m, n, k, a, lda, b, ldb, beta, c, ldc);                                \
         else if (p->kind == WIDE)                                                                  \
             ((NAME##_64)p->library)(ROW_MAJOR, trans_a, trans_b, m, n, k, 1, a, lda, b, ldb, beta, \

@@ -1,10 +1,10 @@
 """Who multiplies matrices, and in which tiles: by shape alone, so that bits depend on nothing else.
 
-A tile is one call of a library on one thread. OpenBLAS always serves; for float32 oneDNN's sgemm
-does where it is installed and quicker, which it is for single rows and for all but small, thin and
-twice transposed products (Zen 4, one thread, GF/s, OpenBLAS / oneDNN: 64 x 512 x 784 101 / 116,
-16 x 500 x 800 80 / 112, 1 x 2000 x 2000 6 / 32; small: 64 x 64 x 64 102 / 88; right factor
-transposed: 64 x 512 x 784 96 / 107, 128 x 96 x 512 97 / 66).
+A tile is one call of a library on one thread. OpenBLAS always serves, single rows by its gemv; for
+float32 oneDNN's sgemm does where it is installed and quicker, which it is for all but small, thin
+and twice transposed products (Zen 4, one thread, GF/s, OpenBLAS / oneDNN: 64 x 512 x 784 101 / 116,
+16 x 500 x 800 80 / 112; small: 64 x 64 x 64 102 / 88; right factor transposed: 64 x 512 x 784
+96 / 107, 128 x 96 x 512 97 / 66).
 """
 
 from __future__ import annotations
@@ -17,14 +17,12 @@ import numpy as np
 from passkit.runtime.native.blas import Blas, blas
 from passkit.runtime.native.onednn import library
 
-ONEDNN = 2
-"""The number that stands for its table where the size of cblas integers does."""
+ONEDNN, GEMV = 2, 4
+"""The numbers that stand for oneDNN's table, and for the product of a row with a matrix, where the
+size of cblas integers does; the latter is added to that."""
 
 SMALL = 1_000_000
 """Products of that many multiplications OpenBLAS has kernels for that copy nothing."""
-ROW = 1 << 12
-"""Multiplications from which on oneDNN is quicker for a single row, which OpenBLAS packs like a
-matrix (Zen 1, microseconds, OpenBLAS / oneDNN: 1 x 64 x 64 3.3 / 2.5, 1 x 256 x 256 45 / 8)."""
 TILE, TILE_NBYTES, MOST = 250_000, 1 << 19, 8
 """Multiplications, which take 5 us, or bytes of a tile; there are at most so many tiles."""
 THIN, ACROSS_TRANSPOSED = 16, 256
@@ -49,9 +47,7 @@ def quicker(m: int, n: int, k: int, trans_a: bool, trans_b: bool) -> bool:
     """Whether oneDNN multiplies float32 matrices of this shape quicker than OpenBLAS."""
     if trans_a and trans_b:
         return False
-    if m == 1:
-        return n * k >= ROW
-    if m * n * k <= SMALL or n < THIN:
+    if m == 1 or m * n * k <= SMALL or n < THIN:
         return False
     return not trans_b or n >= ACROSS_TRANSPOSED
 
@@ -65,6 +61,9 @@ def multiplier(
         if table is not None:
             return ("address", table.ctypes.data, table), ONEDNN
     found = blas()
+    row = found.sgemv if name == "gemm_f32" else found.dgemv
+    if m == 1 and row:
+        return ("address", row), found.ilp64 + GEMV
     return ("address", _function(found, name)), found.ilp64
 
 
