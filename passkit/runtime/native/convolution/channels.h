@@ -1,13 +1,13 @@
 // One channel of source to each filter: rows of results, lanes of filters at a time. The taps of the
 // middle pixels are all inside the row, so that PIXELS of them share the loads of the filter.
-// Results that are STREAMED, too large for the caches, go past them where they are whole lines.
-template <bool STREAMED, class L, class T>
-static inline void put(T *to, const typename L::type &v) {
+// Results that are streamed, too large for the caches, go past them where they are whole lines.
+template <class L, class T>
+static inline void put(T *to, const typename L::type &v, bool streamed) {
 #ifdef __AVX__
-  if constexpr (STREAMED && L::COUNT > 1) {
-    Line all;
-    static_assert(sizeof all == sizeof v, "a vector of results is a register");
-    memcpy(&all, &v, sizeof all);
+  if (L::COUNT > 1 && streamed) {
+    Line all = {};
+    static_assert(L::COUNT == 1 || sizeof all == sizeof v, "a vector of results is a register");
+    memcpy(&all, &v, sizeof v);
 #ifdef __AVX512F__
     return __builtin_ia32_movntps512((float *)to, all);
 #else
@@ -36,13 +36,13 @@ __attribute__((always_inline)) static inline void ask_ahead(const Shape &s, cons
     }
 }
 
-template <bool STREAMED, class L, int PIXELS, int WIDE, class T>
+template <class L, int PIXELS, int WIDE, class T>
 static inline void pixels(const Shape &s, const T *x, const T *w, T *y, const int64_t (&top)[2],
-                          int64_t first, int64_t from, int64_t to) {
+                          int64_t first, int64_t from, int64_t to, bool streamed) {
   typedef typename L::type V;  // as an argument it would lose its alignment
   V sum[PIXELS][WIDE];
-  for (int p = 0; p < PIXELS; p++)
-    for (int v = 0; v < WIDE; v++) sum[p][v] = V{};
+  UNROLL for (int p = 0; p < PIXELS; p++)
+    UNROLL for (int v = 0; v < WIDE; v++) sum[p][v] = V{};
   const int64_t step = s.stride[2] * s.channels;
   for (int64_t a = 0; a < s.window[0]; a++) {
     const int64_t d = top[0] + a * s.dilation[0];
@@ -55,18 +55,18 @@ static inline void pixels(const Shape &s, const T *x, const T *w, T *y, const in
       const T *taps = w + (a * s.window[1] + b) * s.window[2] * s.filters;
       for (int64_t c = from; c < to; c++) {
         V factor[WIDE];
-        for (int v = 0; v < WIDE; v++)
+        UNROLL for (int v = 0; v < WIDE; v++)
           factor[v] = *(const V *)(taps + c * s.filters + v * L::COUNT);
         const T *at = line + c * s.dilation[2] * s.channels;
-        for (int p = 0; p < PIXELS; p++)
-          for (int v = 0; v < WIDE; v++)
+        UNROLL for (int p = 0; p < PIXELS; p++)
+          UNROLL for (int v = 0; v < WIDE; v++)
             sum[p][v] += factor[v] * *(const V *)(at + p * step + v * L::COUNT);
       }
     }
   }
-  for (int p = 0; p < PIXELS; p++)
-    for (int v = 0; v < WIDE; v++)
-      put<STREAMED, L>(y + p * s.filters + v * L::COUNT, sum[p][v]);
+  UNROLL for (int p = 0; p < PIXELS; p++)
+    UNROLL for (int v = 0; v < WIDE; v++)
+      put<L>(y + p * s.filters + v * L::COUNT, sum[p][v], streamed);
 }
 
 // A row of the source and the weights of the taps along it.
@@ -84,30 +84,20 @@ static inline void neighbours(const TapRow *rows, int64_t count, int64_t offset,
   typedef L::type V;
   enum { LAST = (P - 1) * STRIDE };
   V sum[P];
-#pragma GCC unroll 16
-  for (int p = 0; p < P; p++) sum[p] = V{};
+  UNROLL for (int p = 0; p < P; p++) sum[p] = V{};
   for (const TapRow *row = rows; row < rows + count; row++) {
     const float *at = row->source + offset, *taps = row->weights + channel;
     V factor[WINDOW];
-#pragma GCC unroll 8
-    for (int c = 0; c < WINDOW; c++) factor[c] = *(const V *)(taps + c * channels);
-#pragma GCC unroll 32
-    for (int k = 0; k < LAST + WINDOW; k++, at += channels) {
+    UNROLL for (int c = 0; c < WINDOW; c++) factor[c] = *(const V *)(taps + c * channels);
+    UNROLL for (int k = 0; k < LAST + WINDOW; k++, at += channels) {
       if (BORDER && ((k < WINDOW && k < low) || (k >= LAST && k >= high))) continue;
       const V value = *(const V *)at;
-#pragma GCC unroll 8
-      for (int c = 0; c < WINDOW; c++)
+      UNROLL for (int c = 0; c < WINDOW; c++)
         if (k >= c && (k - c) % STRIDE == 0 && (k - c) / STRIDE < P)
           sum[(k - c) / STRIDE] += factor[c] * value;
     }
   }
-#pragma GCC unroll 16
-  for (int p = 0; p < P; p++) {
-    if (streamed)
-      put<true, L>(y + p * channels, sum[p]);
-    else
-      put<false, L>(y + p * channels, sum[p]);
-  }
+  UNROLL for (int p = 0; p < P; p++) put<L>(y + p * channels, sum[p], streamed);
 }
 
 template <int WINDOW, int STRIDE, int P>
@@ -121,7 +111,7 @@ static void neighbours_of(const Shape &s, const TapRow *rows, int64_t count, con
     const int64_t offset = left * channels + c;
     if (c % LINE_FLOATS == 0)
       for (int64_t b = 0; b < s.stride[1] && b < 2; b++)
-        for (int p = 0; p < P * STRIDE; p++)
+        UNROLL for (int p = 0; p < P * STRIDE; p++)
           __builtin_prefetch(below + b * line + offset + p * channels);
     if (border)
       neighbours<WINDOW, STRIDE, P, true>(rows, count, offset, c, channels, low, high, streamed, y + c);
@@ -183,9 +173,9 @@ static int64_t common_channels(const Shape &s, const float *x, const float *w, i
 
 // A row of results, of the channels from one on as many as are whole vectors; those of a pixel lie
 // side by side, and so does what they read.
-template <bool STREAMED, class L, int PIXELS, int WIDE, class T>
-static int64_t channel_row(const Shape &s, const T *x, const T *w, T *y, int64_t row,
-                           int64_t begin) {
+template <class L, int PIXELS, int WIDE, class T>
+static int64_t channel_row(const Shape &s, const T *x, const T *w, T *y, int64_t row, int64_t begin,
+                           bool streamed) {
   enum { STEP = WIDE * L::COUNT };
   const int64_t n = s.result[2], end = begin + (s.channels - begin) / STEP * STEP;
   if (begin == end) return begin;
@@ -200,7 +190,7 @@ static int64_t channel_row(const Shape &s, const T *x, const T *w, T *y, int64_t
     if (inside) {
       for (int64_t c = begin; c < end; c += STEP) {
         if (L::COUNT > 1) ask_ahead<L, PIXELS, WIDE>(s, x + c, top, i);
-        pixels<STREAMED, L, PIXELS, WIDE>(s, x + c, w + c, to_y + c, top, i, 0, s.window[2]);
+        pixels<L, PIXELS, WIDE>(s, x + c, w + c, to_y + c, top, i, 0, s.window[2], streamed);
       }
       i += PIXELS;
       continue;
@@ -209,41 +199,34 @@ static int64_t channel_row(const Shape &s, const T *x, const T *w, T *y, int64_t
     while (from < to && left + from * s.dilation[2] < 0) from++;
     while (to > from && left + (to - 1) * s.dilation[2] >= s.size[2]) to--;
     for (int64_t c = begin; c < end; c += STEP)
-      pixels<STREAMED, L, 1, WIDE>(s, x + c, w + c, to_y + c, top, i, from, to);
+      pixels<L, 1, WIDE>(s, x + c, w + c, to_y + c, top, i, from, to, streamed);
     i++;
   }
   return end;
 }
 
-template <class T, bool STREAMED>
-static void channels_of(const Shape &s, void *const *buf, int64_t image, int64_t first,
-                        int64_t rows) {
-  const int64_t lines = s.result[0] * s.result[1];
-  const T *x = (const T *)buf[2] + image * s.size[0] * s.size[1] * s.size[2] * s.channels;
-  const T *w = (const T *)buf[3];
-  for (int64_t r = first; r < first + rows; r++) {
-    T *y = (T *)buf[5] + (image * lines + r) * s.result[2] * s.filters;
-    int64_t c = 0;
-    if constexpr (sizeof(T) == sizeof(float)) c = common_channels(s, x, w, r, STREAMED, y);
-#ifdef __AVX512F__
-    c = channel_row<STREAMED, Vector<T>, 4, 4>(s, x, w, y, r, c);
-    c = channel_row<STREAMED, Vector<T>, 8, 2>(s, x, w, y, r, c);
-#else
-    c = channel_row<STREAMED, Vector<T>, 6, 2>(s, x, w, y, r, c);
-#endif
-    c = channel_row<STREAMED, Vector<T>, 8, 1>(s, x, w, y, r, c);
-    channel_row<STREAMED, Lane<T>, 4, 1>(s, x, w, y, r, c);
-  }
-}
-
-// The same for a block of rows; whole lines of results begin where a vector does.
+// A block of rows; whole lines of results begin where a vector does.
 template <class T>
 static void channels(const Shape &s, void *const *buf, int64_t image, int64_t first, int64_t rows,
                      bool streamed) {
-  const bool whole = ((uintptr_t)buf[5] | s.filters * sizeof(T)) % 64 == 0;
-  if (!streamed || !whole) return channels_of<T, false>(s, buf, image, first, rows);
-  channels_of<T, true>(s, buf, image, first, rows);
+  const int64_t lines = s.result[0] * s.result[1];
+  const T *x = (const T *)buf[2] + image * s.size[0] * s.size[1] * s.size[2] * s.channels;
+  const T *w = (const T *)buf[3];
+  streamed &= ((uintptr_t)buf[5] | s.filters * sizeof(T)) % 64 == 0;
+  for (int64_t r = first; r < first + rows; r++) {
+    T *y = (T *)buf[5] + (image * lines + r) * s.result[2] * s.filters;
+    int64_t c = 0;
+    if constexpr (sizeof(T) == sizeof(float)) c = common_channels(s, x, w, r, streamed, y);
+#ifdef __AVX512F__
+    c = channel_row<Vector<T>, 4, 4>(s, x, w, y, r, c, streamed);
+    c = channel_row<Vector<T>, 8, 2>(s, x, w, y, r, c, streamed);
+#else
+    c = channel_row<Vector<T>, 6, 2>(s, x, w, y, r, c, streamed);
+#endif
+    c = channel_row<Vector<T>, 8, 1>(s, x, w, y, r, c, streamed);
+    channel_row<Lane<T>, 4, 1>(s, x, w, y, r, c, false);
+  }
 #ifdef __AVX__
-  __builtin_ia32_sfence();
+  if (streamed) __builtin_ia32_sfence();
 #endif
 }

@@ -42,7 +42,7 @@ __attribute__((always_inline)) static inline void sum_terms(
     typename Vector<float>::type (&sum)[P][W]) {
   typedef typename Vector<float>::type V;
   uint64_t outside = 0, unread = ~(uint64_t)0;           // by any of the results, by all of them
-  for (int p = 0; p < P; p++) outside |= place[p].outside, unread &= place[p].outside;
+  UNROLL for (int p = 0; p < P; p++) outside |= place[p].outside, unread &= place[p].outside;
   int64_t tap = b.tap, channel = b.channel;
   for (int64_t left = b.last - b.first; left > 0; tap++, channel = 0) {
     const int64_t count = b.own - channel < left ? b.own - channel : left;
@@ -52,14 +52,14 @@ __attribute__((always_inline)) static inline void sum_terms(
       continue;
     }
     const float *at[P];
-    for (int p = 0; p < P; p++) at[p] = b.source + place[p].offset + b.taps[tap] + channel;
+    UNROLL for (int p = 0; p < P; p++) at[p] = b.source + place[p].offset + b.taps[tap] + channel;
     if (outside >> tap & 1)
-      for (int p = 0; p < P; p++) at[p] = place[p].outside >> tap & 1 ? b.zeros : at[p];
+      UNROLL for (int p = 0; p < P; p++) at[p] = place[p].outside >> tap & 1 ? b.zeros : at[p];
     for (int64_t i = 0; i < count; i++, weights += PANEL) {
       V factor[W];
-      for (int v = 0; v < W; v++) factor[v] = *(const V *)(weights + v * LANES);
-      for (int p = 0; p < P; p++)
-        for (int v = 0; v < W; v++) sum[p][v] += factor[v] * at[p][i];
+      UNROLL for (int v = 0; v < W; v++) factor[v] = *(const V *)(weights + v * LANES);
+      UNROLL for (int p = 0; p < P; p++)
+        UNROLL for (int v = 0; v < W; v++) sum[p][v] += factor[v] * at[p][i];
     }
   }
 }
@@ -83,22 +83,19 @@ __attribute__((noinline)) static void sum_run(const Shape &s, const Block &b, co
     for (const float *end = next + lines * PANEL; next < end; next += PANEL)
       __builtin_prefetch(next, 0, 2);
     V sum[P][W];
-#pragma GCC unroll 32
-    for (int p = 0; p < P; p++) {
+    UNROLL for (int p = 0; p < P; p++) {
       __builtin_prefetch(y + p * s.filters, 1);
-      for (int v = 0; v < W; v++) sum[p][v] = V{};
+      UNROLL for (int v = 0; v < W; v++) sum[p][v] = V{};
     }
     sum_terms<P, W>(b, place, weights, sum);
     if (filters < W * LANES) {
       float sums[P][W * LANES];
       memcpy(sums, sum, sizeof sums);
-      for (int p = 0; p < P; p++) put_few(sums[p], filters, begun, y + p * s.filters);
+      UNROLL for (int p = 0; p < P; p++) put_few(sums[p], filters, begun, y + p * s.filters);
       continue;
     }
-#pragma GCC unroll 32
-    for (int p = 0; p < P; p++)
-#pragma GCC unroll 2
-      for (int v = 0; v < W; v++) {
+    UNROLL for (int p = 0; p < P; p++)
+      UNROLL for (int v = 0; v < W; v++) {
         V &to = *(V *)(y + p * s.filters + v * LANES);
         to = begun ? to + sum[p][v] : sum[p][v];
       }

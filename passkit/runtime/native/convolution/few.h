@@ -66,20 +66,20 @@ static void few_pixels(const Shape &s, const Few &f, const T *x, const int64_t *
   typedef typename Vector<T>::type V;
   enum { COUNT = Vector<T>::COUNT };
   V sum[PIXELS][WIDE];
-  for (int p = 0; p < PIXELS; p++)
-    for (int v = 0; v < WIDE; v++) sum[p][v] = V{};
+  UNROLL for (int p = 0; p < PIXELS; p++)
+    UNROLL for (int v = 0; v < WIDE; v++) sum[p][v] = V{};
   for (int64_t r = 0; r < f.runs; r++) {
     const T *at[PIXELS];
-    for (int p = 0; p < PIXELS; p++) at[p] = x + pixel[p] + run[r];
+    UNROLL for (int p = 0; p < PIXELS; p++) at[p] = x + pixel[p] + run[r];
     for (int64_t k = 0; k < f.run; k++, w += f.row) {
       V factor[WIDE];
-      for (int v = 0; v < WIDE; v++) factor[v] = *(const V *)(w + v * COUNT);
-      for (int p = 0; p < PIXELS; p++)
-        for (int v = 0; v < WIDE; v++) sum[p][v] += factor[v] * at[p][k];
+      UNROLL for (int v = 0; v < WIDE; v++) factor[v] = *(const V *)(w + v * COUNT);
+      UNROLL for (int p = 0; p < PIXELS; p++)
+        UNROLL for (int v = 0; v < WIDE; v++) sum[p][v] += factor[v] * at[p][k];
     }
   }
-  for (int p = 0; p < PIXELS; p++, y += s.filters)
-    for (int v = 0; v < WIDE; v++) {
+  UNROLL for (int p = 0; p < PIXELS; p++, y += s.filters)
+    UNROLL for (int v = 0; v < WIDE; v++) {
       const int64_t rest = s.filters - v * COUNT;
       if (y + v * COUNT + COUNT <= end)
         *(V *)(y + v * COUNT) = sum[p][v];

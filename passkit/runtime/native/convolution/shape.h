@@ -42,6 +42,9 @@ typedef float Line __attribute__((vector_size(REGISTER)));
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+// In front of loops over the vectors of a register tile, which must not stay loops.
+#define UNROLL _Pragma("GCC unroll 32")
+
 template <class T> struct Lane {
   typedef T type;
   enum { COUNT = 1 };
