@@ -35,8 +35,8 @@ from passkit.runtime.native.register_tiles import FEW_CHANNELS, cut
 
 SYMBOL = "convolve"
 FLAGS = ("-fwrapv", "-ffp-contract=fast", "-O2")
-"""Sums of products take fma, as everywhere. The unit unrolls and vectorizes by itself: -O3 takes half
-as long again to compile and gains nothing."""
+"""Sums of products take fma, as everywhere. The unit unrolls and vectorizes by itself: -O3 takes
+longer to compile and gains nothing."""
 
 FILES = (
     "shape",
