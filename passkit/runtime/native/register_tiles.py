@@ -59,7 +59,7 @@ def cut(c: Geometry, panel: int) -> Cut:
     ranges = -(-results // range_results) * c.batch
     products = range_results * length * c.filters
     parts = max(1, min(panels, -(-FEW_TILES // ranges), products // TILE_PRODUCTS))
-    tile_panels = -(-panels // parts)
+    tile_panels = _even_panels(panels, parts, ranges)
     gathered = (own < FEW_CHANNELS and taps > 1) or taps > MOST_TAPS
     return Cut(
         panels=panels,
@@ -70,6 +70,19 @@ def cut(c: Geometry, panel: int) -> Cut:
         packed_nbytes=4 * panels * panel * length,
         scratch_nbytes=_scratch_nbytes(own, taps, range_results, length if gathered else 0),
     )
+
+
+def _even_panels(panels: int, parts: int, ranges: int) -> int:
+    """Panels of a tile of work, for about so many parts: two, four and eight threads share alike."""
+    if parts == 1:
+        return panels
+
+    def idle(tile_panels: int) -> float:
+        tiles = -(-panels // tile_panels) * ranges
+        return sum(-(-tiles // n) * n / tiles for n in (2, 4, 8)) + tile_panels / (8 * panels)
+
+    usual = -(-panels // parts)
+    return min(range(max(1, usual // 2), usual + 1), key=idle)
 
 
 def _scratch_nbytes(own: int, taps: int, results: int, gathered_terms: int) -> int:
