@@ -28,7 +28,7 @@ def resnet50(tf: Any) -> Any:
     return tf.keras.applications.ResNet50(weights=None, input_shape=IMAGE)
 
 
-def mobilenet_v2_published(tf: Any) -> Any:
+def mobilenet_v2_224(tf: Any) -> Any:
     """MobileNetV2 of Sandler et al. 2018: 0.3 G multiplications."""
     return tf.keras.applications.MobileNetV2(weights=None, input_shape=IMAGE)
 
@@ -38,7 +38,7 @@ def efficientnet_b0(tf: Any) -> Any:
     return tf.keras.applications.EfficientNetB0(weights=None, input_shape=IMAGE)
 
 
-def unet_published(tf: Any) -> Any:
+def unet_256(tf: Any) -> Any:
     """A U-Net with 32 to 512 channels for an image of 256 x 256 x 3."""
     f = Layers(tf)
 
@@ -73,9 +73,9 @@ def bert_base(tf: Any) -> Any:
 
 MODELS: dict[str, Callable[[Any], Any]] = {
     "resnet50": resnet50,
-    "mobilenet_v2_published": mobilenet_v2_published,
+    "mobilenet_v2_224": mobilenet_v2_224,
     "efficientnet_b0": efficientnet_b0,
-    "unet_published": unet_published,
+    "unet_256": unet_256,
     "bert_base": bert_base,
 }
 """Builders of Keras models, by the names that `models.py` takes."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from collections.abc import Callable
 
-from shows import Demand, Figure, ended, tests
+import shows
+from shows import RESULTS, ROOT, Demand, Figure, ended, tests
 from shows.operators import faster
 
 FRONTENDS = "tests/frontends"
@@ -17,6 +20,19 @@ ALONE = "passkit,jax"
 def passing(*paths: str, only: str = "") -> Callable[[], Figure]:
     """Return a measurement that runs tests; it is met when all of them pass."""
     return lambda: tests(*paths, only=only)
+
+
+def inference() -> Figure:
+    """ONNX Runtime's time over passkit's for each network of `inference.py`; all at least 1."""
+    report = RESULTS / "inference.json"
+    report.unlink(missing_ok=True)
+    command = [shows.peers_python, str(ROOT / "benchmarks" / "inference.py")]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    if not report.exists():
+        return Figure((done.stderr.strip().splitlines() or ["no report"])[-1], False)
+    rows = json.loads(report.read_text())["rows"]
+    figure = ", ".join(f"{r['name']} {r['speedup']:.2f}" for r in rows)
+    return Figure(figure, all(r["speedup"] >= 1 for r in rows), rows)
 
 
 DEMANDS = [
@@ -140,6 +156,19 @@ DEMANDS = [
             "tests/program/test_plans.py::test_constants_that_were_folded_twice",
             f"{GRAPHDEF}/test_crc32c.py",
         ),
+    ),
+    Demand(
+        "22. convolutions: every way of computing them, epilogues, single rows",
+        passing(
+            "tests/runtime/native/test_convolution.py",
+            "tests/runtime/native/test_blas.py",
+            "tests/ops/test_window_padding.py",
+        ),
+    ),
+    Demand(
+        "22. ONNX Runtime / passkit >= 1.0 at batch 1: five published networks",
+        inference,
+        slow=True,
     ),
     Demand(
         "23. a refused saved program leaves no machine code",
