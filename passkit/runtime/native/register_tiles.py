@@ -73,7 +73,7 @@ def cut(c: Geometry, panel: int) -> Cut:
 
 
 def _even_panels(panels: int, parts: int, ranges: int) -> int:
-    """Panels of a tile of work, for about so many parts: two, four and eight threads share alike."""
+    """Panels of a tile of work for about so many parts, which 2, 4 and 8 threads share alike."""
     if parts == 1:
         return panels
 
