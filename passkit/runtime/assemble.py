@@ -260,7 +260,7 @@ def with_epilogues(steps: Sequence[Step]) -> list[Step]:
 
     A kernel that stores over what the convolution reads is left to run by itself.
     """
-    made = list(steps)
+    joined = list(steps)
     for k, (step, following) in enumerate(pairwise(steps)):
         if not isinstance(step, Library) or step.row[0] != "convolution":
             continue
@@ -271,8 +271,8 @@ def with_epilogues(steps: Sequence[Step]) -> list[Step]:
             continue
         epilogue = epilogue_of(following, step.refs[-1])
         if epilogue is not None:
-            made[k] = evolve(step, row=(*step.row[:-1], tuple(epilogue)))
-    return made
+            joined[k] = evolve(step, row=(*step.row[:-1], tuple(epilogue)))
+    return joined
 
 
 def python_function(

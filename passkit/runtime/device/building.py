@@ -9,6 +9,7 @@ from pathlib import Path
 from passkit.errors import CacheError, CompilerError, KernelRefusedError
 from passkit.plan.kernel import Kernel
 from passkit.runtime.native.cache import open_cache, warn_unwritable
+from passkit.runtime.native.process import excerpt
 from passkit.runtime.native.scratch import work_folder
 
 
@@ -51,11 +52,6 @@ def refusal(compiler: str, kernel: Kernel, said: str, text: str) -> KernelRefuse
     """The error for a kernel that a compiler does not take: its words, and the numbered text."""
     return KernelRefusedError(
         f"{compiler} refused {kernel.name}, of {', '.join(kernel.ops)}:\n{said.strip()}\n\n"
-        f"{numbered(text)}",
+        f"{excerpt(text, said)}\n",
         kernel.key,
     )
-
-
-def numbered(text: str) -> str:
-    """A text with the number of each line, as compilers count."""
-    return "".join(f"{k:4} {x}\n" for k, x in enumerate(text.splitlines(), 1))

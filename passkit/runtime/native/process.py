@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +14,9 @@ from passkit.errors import CompilerError
 from passkit.runtime.native.compiler import Compiler
 
 TIMEOUT_SECONDS = 600.0
+
+WHOLE_LINES, NEAR_LINES = 60, 6
+"""The longest text that an error shows whole, and the lines around each that it names."""
 
 
 class Compilation(NamedTuple):  # not attrs, whose import the launcher would wait for
@@ -27,7 +31,7 @@ class Compilation(NamedTuple):  # not attrs, whose import the launcher would wai
     def finish(self, timeout: float = TIMEOUT_SECONDS) -> Path:
         """The shared object, when it is there.
 
-        Raises: CompilerError with the compiler's text and the numbered source.
+        Raises: CompilerError with the compiler's text and the numbered source around its errors.
         """
         late = Event()
 
@@ -47,9 +51,10 @@ class Compilation(NamedTuple):  # not attrs, whose import the launcher would wai
                 "PASSKIT_CXX to another compiler"
             )
         if status:
+            log = self._log()
             raise CompilerError(
                 f"{self.compiler.path} refused {self.what} with status {status}; PASSKIT_CXX may "
-                f"name another compiler. It says:\n{self._log()}\n\n{numbered(self.source)}"
+                f"name another compiler. It says:\n{log}\n\n{excerpt(self.source, log)}"
             )
         return self.output
 
@@ -85,11 +90,24 @@ def begin(
     return Compilation(compiler, what, source, output, process)
 
 
-def numbered(source: str) -> str:
-    r"""The lines of a text with their numbers.
+def excerpt(source: str, log: str) -> str:
+    r"""The lines of a text with their numbers; of a long one those around the lines a log names.
 
-    >>> print(numbered("a\nb\n"))
+    >>> print(excerpt("a\nb\n", "kernel.cpp:2:1: error"))
        1 a
        2 b
     """
-    return "\n".join(f"{k:4} {line}" for k, line in enumerate(source.splitlines(), 1))
+    lines = source.splitlines()
+    shown = set(range(1, len(lines) + 1))
+    if len(lines) > WHOLE_LINES:
+        named = {int(n) for n in re.findall(r"[:(](\d+)[:,)]", log) if 0 < int(n) <= len(lines)}
+        near = {k for n in named for k in range(n - NEAR_LINES, n + NEAR_LINES + 1)}
+        shown &= near or set(range(1, WHOLE_LINES + 1))
+    text: list[str] = []
+    last = 0
+    for k in sorted(shown):
+        if k != last + 1:
+            text.append("     …")
+        text.append(f"{k:4} {lines[k - 1]}")
+        last = k
+    return "\n".join([*text, "     …"] if last < len(lines) else text)

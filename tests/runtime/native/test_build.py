@@ -147,6 +147,19 @@ def test_a_refused_kernel_is_shown(fresh: Path) -> None:
     assert build([good]) and not list(fresh.rglob(".new-*"))
 
 
+def test_a_long_source_is_shown_around_its_errors() -> None:
+    """A unit of hundreds of lines fills no terminal; what the compiler names is there."""
+    source = "\n".join(f"line {k};" for k in range(1, 501))
+    shown = process.excerpt(source, "kernels.cpp:250:3: error: no\nkernels.cpp:253:1: error: no")
+    lines = shown.splitlines()
+
+    assert " 250 line 250;" in lines
+    assert lines[0].strip() == "…"
+    assert lines[1] == " 244 line 244;"
+    assert lines[-2] == " 259 line 259;"
+    assert process.excerpt(source, "killed").splitlines()[59] == "  60 line 60;"
+
+
 def test_without_a_compiler_only_the_cache_serves(
     fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
