@@ -169,12 +169,12 @@ def check_blas() -> Check:
 
 
 def check_convolutions() -> Check:
-    """Whether convolutions run in oneDNN, at about twice the speed of windows and BLAS."""
+    """Whether oneDNN is there for what it does quicker: few channels, large images, training."""
     path = onednn.installed()
     if path is None:
-        text, works = "no oneDNN; convolutions are windows multiplied by BLAS", False
+        text, works = "no oneDNN; convolutions run in passkit's own kernels", False
     elif onednn.library() is None:
-        text, works = f"{path} does not load; convolutions are windows and BLAS", False
+        text, works = f"{path} does not load; convolutions run in passkit's own kernels", False
     else:
         text, works = str(path), True
     return Check("convolutions", works, text, onednn.INSTALL_HINT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping, Sequence
+from math import prod
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -33,8 +34,9 @@ from passkit.reporting import write_report
 from passkit.reporting.trace import trace
 from passkit.runtime.interpret import interpret
 from passkit.runtime.native import onednn
+from passkit.runtime.native.register_tiles import FEW_CHANNELS
 from passkit.runtime.profile import Profile
-from passkit.runtime.program import FilterGradient, Library
+from passkit.runtime.program import Contract, FilterGradient, Library
 from passkit.values.agreement import Error, compare
 from passkit.values.units import bytes_text, seconds_text, table
 from passkit.viz.renderers import ending, rendered
@@ -197,11 +199,20 @@ def advice(fused: Executable) -> str | None:
     program = fused.program
     if program is None or fused.target.name != "cpu" or onednn.library() is not None:
         return None
-    kinds = (Convolution, FilterGradient)
-    count = sum(isinstance(s, Library) and isinstance(s.contract, kinds) for s in program.steps)
+    contracts = [s.contract for s in program.steps if isinstance(s, Library)]
+    count = sum(gains_from_library(c) for c in contracts)
     if not count:
         return None
-    return f"{onednn.INSTALL_HINT} about doubles the speed of {count} convolution(s)"
+    return f"{onednn.INSTALL_HINT} makes {count} convolution(s) up to twice as fast"
+
+
+def gains_from_library(contract: Contract) -> bool:
+    """Whether oneDNN computes it quicker than passkit's own kernels."""
+    if isinstance(contract, FilterGradient):
+        return True
+    if not isinstance(contract, Convolution) or contract.groups > 1:
+        return False
+    return contract.channels < FEW_CHANNELS or prod(contract.window) > 1
 
 
 def describe(data: Mapping[str, Any]) -> str:
