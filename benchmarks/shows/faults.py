@@ -197,6 +197,11 @@ DEMANDS = [
         passing("tests/runtime/native/test_scratch.py"),
     ),
     Demand(
+        "26. 100 kills, 50 processes, full disks: right results or passkit's errors",
+        lambda: ended(["benchmarks/hardships.py"]),
+        slow=True,
+    ),
+    Demand(
         "27. machine code is unloaded with its last program",
         passing("tests/runtime/native/test_shared_objects.py"),
     ),
