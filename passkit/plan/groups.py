@@ -27,7 +27,7 @@ def groups_of(graph: Graph) -> Mapping[Node, Group]:
         if node.op is FUSED and node not in groups:
             raise PassError(
                 f"{node.where} has no group in annotation 'subgraph'; the pass that made the node "
-                f"must put it there: pk.Annotation('subgraph', {{node: group}})"
+                "must put it there by pk.Annotation"
             )
     for node, group in groups.items():
         _check(graph, node, group)

@@ -76,7 +76,10 @@ def _sizes(
             return rows_with(target.tile, numel(a.steps for a in space.reduced)), None
         case Composition.COLUMN:
             chunked = space.axes[0].counting and target.lanes > 1
-            most = _columns(layout) if chunked else _whole_columns(space)
+            if chunked:
+                most = _columns(layout)
+            else:
+                most = _whole_columns(space) if target.lanes > 1 else COLUMNS
             return 1, _width(last.extent, most)
         case Composition.NARROW:
             assert isinstance(last.extent, int)

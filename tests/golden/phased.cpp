@@ -5,8 +5,8 @@ static void phased_phase0(void *const *buf, const int64_t *size, int64_t begin, 
   const int64_t n1 = size[1];
   float *const s0 = (float *)(scratch + 0);
   for (int64_t tile = begin; tile < end; ++tile) {
-    const int64_t low = tile * 300;
-    const int64_t high = low + 300 < n0 ? low + 300 : n0;
+    const int64_t low = tile * 64;
+    const int64_t high = low + 64 < n0 ? low + 64 : n0;
     lanes<64>(low, high, [&](int64_t i1, auto m) PK_INLINE {
       store(s0 + i1 - low, splat<float>(0.0f, m), m);
     });
