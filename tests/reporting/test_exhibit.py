@@ -95,7 +95,11 @@ def shown(every: bool) -> dict[str, Exhibit]:
 
 def kind_of(dtype: DType) -> str:
     """What dtypes have in common that are planned alike."""
-    return "narrow" if is_narrow(dtype) else dtype.kind if dtype.is_integer else dtype.name
+    if is_narrow(dtype):
+        return "narrow"
+    if dtype.is_integer and dtype.nbytes < 8:  # a vector holds half as many of 64 bits
+        return dtype.kind
+    return dtype.name
 
 
 def of_its_kind(
