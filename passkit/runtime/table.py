@@ -302,30 +302,35 @@ class _Binder:
             if step is None:
                 continue
             self.most = max(self.most, step.scratch)
-            self.spent += step.seconds
             table = ("address", 0)
             if step.table is not None:
                 table = ("address", step.table.ctypes.data, step.table)  # type: ignore[assignment]
             operands = [table, ("address", found.product), source, filters, wanted, target]
-            sizes = step.sizes
+            sizes, seconds = step.sizes, step.seconds
             if epilogue and following and step is found.run and found.by_rows:
-                sizes, behind = self.with_epilogue(sizes, following, epilogue)
+                sizes, behind, spent = self.with_epilogue(sizes, following, epilogue)
                 operands += behind
+                seconds += spent
                 self.joined = True
-            parallel = step.tiles > 1 and step.seconds > self.table.parallel
+            self.spent += seconds
+            parallel = step.tiles > 1 and seconds > self.table.parallel
             made.append(("launch", entry, step.tiles, parallel, operands, sizes))
         return made
 
     def with_epilogue(
         self, sizes: tuple[int, ...], launch: Row, epilogue: Row
-    ) -> tuple[tuple[int, ...], list[Row]]:
-        """The sizes of a convolution that runs a launch as its epilogue, and further operands."""
+    ) -> tuple[tuple[int, ...], list[Row], float]:
+        """The sizes of a convolution that runs a launch as its epilogue.
+
+        Also the operands to append, and the seconds of the launch on one thread.
+        """
         _, entry, _, _, seconds, points, weight, refs, numbers = launch
         rows, rows_per_tile, row_nbytes = epilogue
-        self.spent += seconds or max(map(self.number, points)) * weight
+        seconds = seconds or max(map(self.number, points)) * weight
         own = tuple(map(self.number, numbers))
         head = (len(refs), rows, rows_per_tile, len(own), *row_nbytes)
-        return (*sizes[:-1], *head, *own), [("address", entry), *(self.ref(r) for r in refs)]
+        operands = [("address", entry), *(self.ref(r) for r in refs)]
+        return (*sizes[:-1], *head, *own), operands, seconds
 
     def window_products(self, entry: int, refs: Sequence[Row], numbers: Row) -> list[Row]:
         from passkit.runtime.native.filters import steps  # few programs have one

@@ -157,8 +157,9 @@ def suits_library(c: Geometry) -> bool:
     """
     if c.channels // c.groups < FEW_CHANNELS:
         return True
-    rows = max(c.result[:-1])
-    return prod(c.window) > 1 and rows >= LIBRARY_ROWS and len(parts_of(c)) == MOST_PARTS
+    image = c._replace(batch=1)  # an image has the same bits in a batch of any size
+    rows = max(image.result[:-1])
+    return prod(c.window) > 1 and rows >= LIBRARY_ROWS and len(parts_of(image)) == MOST_PARTS
 
 
 def _channels(c: Geometry, itemsize: int, stream: int) -> Steps:

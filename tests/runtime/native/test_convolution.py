@@ -113,6 +113,31 @@ def test_bits_do_not_depend_on_threads(way: str) -> None:
     assert bits[0] == bits[1] == bits[2]
 
 
+IMAGES = [
+    (64, 48, 64, 3),
+    (30, 16, 24, 3),
+    (14, 96, 40, 1),
+    (56, 3, 20, 5),
+    (7, 20, 9, 3),
+]
+
+
+@pytest.mark.parametrize("size, channels, filters, taps", IMAGES)
+def test_an_image_has_the_same_bits_in_any_batch(
+    size: int, channels: int, filters: int, taps: int
+) -> None:
+    """Whatever computes it, an image alone and in a batch is computed alike."""
+    x, f = drawn(5, size, size, channels), drawn(taps, taps, channels, filters)
+    v = pk.var("x", (None, size, size, channels))
+    y = pk.ops.relu(pk.ops.convolution(v, f, padding="SAME") + 0.5)
+    exe = pk.compile(pk.Graph([y]))
+    (alone,) = exe(x=x[3:4])
+
+    for first, last in ((0, 5), (2, 4)):
+        (batch,) = exe(x=x[first:last])
+        np.testing.assert_array_equal(batch[3 - first], alone[0])
+
+
 def test_calls_from_several_threads(way: str) -> None:
     """Each call lays its own filter out."""
     x = drawn(1, 20, 20, 16)

@@ -1,8 +1,8 @@
-// Direct convolutions by register tiles: PIXELS results of each of WIDE vectors of filters are summed
-// in registers. A tile of work is a range of an image's results times a range of panels of filters.
+// Direct convolutions by register tiles: up to PIXELS results of two vectors of filters are summed in
+// registers. A tile of work is a range of an image's results times a range of panels of filters.
 //
 // The filter is packed in panels of PANEL filters: for each tap and channel the weights of a panel lie
-// side by side, and those past the last filter are 0. A reduction over taps and channels is cut into
+// side by side; those past the last filter are 0. A reduction over taps and channels is cut into
 // blocks of DEPTH terms, so that a block of a panel stays in the first-level cache while all results
 // of the range read it. Every block is summed from 0 and added to the result, in the order of blocks:
 // the bits depend on the shape only.
@@ -25,6 +25,8 @@ struct Place {
 struct Run {
   int32_t first, size, count;
 };
+
+static_assert(sizeof(Place) == 16 && sizeof(Run) == 12, "register_tiles.py counts them as scratch");
 
 // The operands of a range of results in one group of channels, and the terms first to last of their
 // sums, which begin at a channel of a tap.
