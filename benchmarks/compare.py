@@ -279,6 +279,18 @@ def cpu_model() -> str:
     return names.get("model name") or platform.processor() or platform.machine()
 
 
+def circumstances(threads: int, load: tuple[float, float, float]) -> dict[str, Any]:
+    """When and where a report was measured; ``load`` is the machine's before it began."""
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "cpu": cpu_model(),
+        "threads": threads,
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "load_before": load,
+    }
+
+
 def available(wanted: list[str], threads: int) -> list[str]:
     """The wanted competitors that can be imported; says which cannot, and why."""
     needs = {"passkit": "passkit", "unfused": "passkit", "eager": "torch", "compile": "torch",
@@ -312,9 +324,7 @@ def run(wanted: list[str], rows: list[Workload], threads: int, effort: Effort,
         print(f"{work.label}: {time.time() - started:.1f} s", file=sys.stderr, flush=True)
     totals = summary(measured)
     report = {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"), "seconds": time.time() - begin,
-        "cpu": cpu_model(), "threads": threads, "system": platform.platform(),
-        "python": platform.python_version(), "load_before": load,
+        **circumstances(threads, load), "seconds": time.time() - begin,
         "versions": peers.versions(["passkit", "numpy", "torch", "jax", "jaxlib",
                                     "onnxruntime"]),
         "settings": {n: peers.SETTINGS[n] for n in names},

@@ -135,8 +135,10 @@ def kill(bench: Bench, count: int, rng: random.Random) -> None:
         bench.end(bench.begin(number + 1.5), f"after kill {number}")
     bench.end(bench.begin(0.25), "the last run")
     bench.expect(not bench.compilers(), f"{bench.compilers()} folders of compilers are left")
-    print(f"{count} runs, {killed} of them killed, {compiling} while compilers were at work",
-          flush=True)  # fmt: skip
+    print(
+        f"{count} runs, {killed} of them killed, {compiling} while compilers were at work",
+        flush=True,
+    )
 
 
 def crowd(bench: Bench, count: int) -> None:

@@ -13,10 +13,8 @@ import argparse
 import gc
 import json
 import os
-import platform
 import statistics
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -88,11 +86,7 @@ def main() -> int:
         rows.append(measure(name, threads))
         print(text(rows[-1]), flush=True)
     report = {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "cpu": compare.cpu_model(),
-        "threads": threads,
-        "system": platform.platform(),
-        "load_before": load,
+        **compare.circumstances(threads, load),
         "versions": peers.versions(["passkit", "numpy", "tensorflow_cpu", "onnxruntime"]),
         "settings": {n: SETTINGS[n] for n in COMPETITORS},
         "rows": rows,

@@ -17,14 +17,12 @@ import gc
 import json
 import math
 import os
-import platform
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -290,11 +288,7 @@ def main() -> int:
             rows.append(measure(subject, names, threads, torch))
             print(f"{subject.name}: {time.time() - begin:.0f} s", file=sys.stderr, flush=True)
     report = {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "cpu": compare.cpu_model(),
-        "threads": threads,
-        "system": platform.platform(),
-        "load_before": load,
+        **compare.circumstances(threads, load),
         "versions": versions,
         "settings": {n: settings[n] for n in names},
         "rows": rows,

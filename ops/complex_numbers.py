@@ -56,8 +56,8 @@ def _in_its_dtype(compute: Callable[..., Any]) -> Callable[..., Any]:
     """An FCompute that gives what FInferType promises."""
 
     def run(node: Node, *x: Any) -> Any:
-        (wanted,) = rules.dtypes(node, [dtype_of(v.dtype) for v in x])
-        return np.asarray(compute(*x)).astype(wanted.numpy)
+        (result_dtype,) = rules.dtypes(node, [dtype_of(v.dtype) for v in x])
+        return np.asarray(compute(*x)).astype(result_dtype.numpy)
 
     return run
 

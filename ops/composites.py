@@ -61,7 +61,7 @@ def expanded_shape(node: Node, *shapes: Shape) -> Any:
         Node(None, (), {"shape": s, "dtype": e.dtype}, f"input {k}").entries[0]
         for k, (s, e) in enumerate(zip(shapes, node.inputs, strict=True))
     ]
-    made = rules.expansion(node, stand_ins)
-    if made is None:
+    heads = rules.expansion(node, stand_ins)
+    if heads is None:
         return (None,) * node.op.num_outputs if node.op.num_outputs > 1 else None
-    return made[0].shape if node.op.num_outputs == 1 else tuple(e.shape for e in made)
+    return heads[0].shape if node.op.num_outputs == 1 else tuple(e.shape for e in heads)

@@ -28,14 +28,14 @@ def each(
     Raises: ShapeError for another number of them, and for one below ``least``.
     """
     given = node.params[what] if given is None else given
-    found = given if isinstance(given, tuple) else (given,) * count
-    fits = len(found) == count and all(type(n) is int and n >= least for n in found)
+    values = given if isinstance(given, tuple) else (given,) * count
+    fits = len(values) == count and all(type(n) is int and n >= least for n in values)
     if not fits:
         raise ShapeError(
             f"{node.where} needs an int >= {least} as {what}, or {count}, one for each spatial "
             f"axis, got {given!r}"
         )
-    return found
+    return values
 
 
 def paddings(
@@ -70,15 +70,15 @@ def _same(node: Node, n: Extent, reach: int, stride: int) -> tuple[int, int]:
 def explicit_pairs(node: Node, given: Any, count: int) -> list[tuple[int, int]]:
     """Explicit padding as pairs. Raises: ShapeError for what is none."""
     many = given if isinstance(given, tuple) else (given,) * count
-    found = [p if isinstance(p, tuple) else (p, p) for p in many]
-    if len(found) != count or any(
-        len(p) != 2 or any(type(n) is not int or n < 0 for n in p) for p in found
+    pairs = [p if isinstance(p, tuple) else (p, p) for p in many]
+    if len(pairs) != count or any(
+        len(p) != 2 or any(type(n) is not int or n < 0 for n in p) for p in pairs
     ):
         raise ShapeError(
             f"{node.where} needs 'SAME', 'VALID' or ints >= 0 as padding, a number or a pair for "
             f"each of {count} spatial axes, got {given!r}"
         )
-    return found
+    return pairs
 
 
 class Padded(NamedTuple):
@@ -157,8 +157,8 @@ def absorb(node: Node, window: tuple[int, ...], fill: Any = 0) -> Entry | None:
     if left != [(0, 0)] * len(left):
         data = make("pad_with", data, pad_width=tuple(left), value=padded.value)
     assert node.op is not None
-    made = node.op(data, *node.inputs[1:], **params)
-    return made.node.replaced(name=node.name).entries[0]  # type: ignore[no-any-return]
+    absorbed = node.op(data, *node.inputs[1:], **params)
+    return absorbed.node.replaced(name=node.name).entries[0]  # type: ignore[no-any-return]
 
 
 def _both(pairs: Sequence[Any], others: Sequence[Any], sign: int) -> list[tuple[Any, Any]]:

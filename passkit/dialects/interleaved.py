@@ -38,7 +38,7 @@ class Columns:
         return min(self.loads, key=lambda x: self.loads[x])
 
     def named(self, lanes: Lanes) -> dict[Load, Var]:
-        """What to read in place of each load."""
+        """The variable that holds the column of each load."""
         template = lanes.vectors.column
         return {
             x: Var(template.format(name=self.name, k=k), x.dtype) for x, k in self.loads.items()

@@ -89,13 +89,13 @@ def _passed(
     assert node.op is not None
     name = node.op.name
     if FGradient.get(name) is not None:
-        found = rules.gradient(node, dys)
+        flows = rules.gradient(node, dys)
     elif FCodeGen.get(name) is not None:
-        found = _by_code(node, dys, wanted)
+        flows = _by_code(node, dys, wanted)
     elif FExpand.get(name) is not None:
         heads = expanded(node, node.inputs)
         assert heads is not None
-        found = through(heads, dys, node.inputs)
+        flows = through(heads, dys, node.inputs)
     else:
         raise GraphError(
             f"{node.where} has no gradient: set FGradient on op {name}, (node, *dy) -> an entry "
@@ -103,7 +103,7 @@ def _passed(
         )
     return [
         _fitting(node, k, flow) if want and flow is not None else None
-        for k, (flow, want) in enumerate(zip(found, wanted, strict=True))
+        for k, (flow, want) in enumerate(zip(flows, wanted, strict=True))
     ]
 
 

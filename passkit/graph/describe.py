@@ -332,11 +332,11 @@ def example(op: Op, dtype: DType) -> Call | None:
 def _own_call(op: Op, dtype: DType) -> tuple[list[Any], dict[str, Any]]:
     """The inputs and parameters of FExample."""
     where = f"op {op.name}"
-    made = rules.call_of(FExample, op.name, where, dtype)
-    is_pair = isinstance(made, tuple) and len(made) == 2
-    if not is_pair or not isinstance(made[0], (tuple, list)) or not isinstance(made[1], dict):
-        rules.refuse_of(FExample, where, "(a list of inputs, a dict of parameters)", made)
-    return list(made[0]), made[1]
+    example = rules.call_of(FExample, op.name, where, dtype)
+    is_pair = isinstance(example, tuple) and len(example) == 2
+    if not is_pair or not isinstance(example[0], (tuple, list)) or not isinstance(example[1], dict):
+        rules.refuse_of(FExample, where, "(a list of inputs, a dict of parameters)", example)
+    return list(example[0]), example[1]
 
 
 def _plain_call(op: Op, dtype: DType) -> tuple[list[Entry], dict[str, Any]]:

@@ -24,13 +24,13 @@ def infer_shapes(node: Node, shapes: Sequence[Shape | None]) -> Sequence[Shape |
     rule = FInferShape.get(op.name)
     if rule is not None and getattr(rule, "partial", False):
         return rules.shapes(node, shapes)
-    known = [s for s in shapes if s is not None]
+    known_shapes = [s for s in shapes if s is not None]
     spreads = rule is broadcast_rule or (rule is None and op.pattern <= OpPattern.BROADCAST)
-    if len(known) != len(shapes) or (rule is None and not spreads):
+    if len(known_shapes) != len(shapes) or (rule is None and not spreads):
         return (None,) * max(1, op.num_outputs)
     if spreads:
-        return (broadcast_rule(node, *known),) * max(1, op.num_outputs)
-    return rules.shapes(node, known)
+        return (broadcast_rule(node, *known_shapes),) * max(1, op.num_outputs)
+    return rules.shapes(node, known_shapes)
 
 
 def infer_dtypes(node: Node, dtypes: Sequence[DType | None]) -> Sequence[DType | None]:
@@ -43,12 +43,12 @@ def infer_dtypes(node: Node, dtypes: Sequence[DType | None]) -> Sequence[DType |
     rule = FInferType.get(op.name)
     if any(d is None for d in dtypes) or (rule is None and not dtypes):
         return (None,) * max(1, op.num_outputs)
-    known = [d for d in dtypes if d is not None]
+    known_dtypes = [d for d in dtypes if d is not None]
     if rule is not None:
-        return rules.dtypes(node, known)
+        return rules.dtypes(node, known_dtypes)
     if op.has_attr("FCodeGen"):
-        return code_dtypes(node, *known)
-    return (same_dtype_rule(node, *known),) * max(1, op.num_outputs)
+        return code_dtypes(node, *known_dtypes)
+    return (same_dtype_rule(node, *known_dtypes),) * max(1, op.num_outputs)
 
 
 def code_dtypes(node: Node, *dtypes: DType) -> tuple[DType, ...]:
@@ -56,7 +56,7 @@ def code_dtypes(node: Node, *dtypes: DType) -> tuple[DType, ...]:
     from passkit.ast import Var  # takes a third of a warm start; few operators need it here
 
     x = (Var(f"x{k}", d) for k, d in enumerate(dtypes))
-    return tuple(made.dtype for made in rules.code(node, *x))
+    return tuple(value.dtype for value in rules.code(node, *x))
 
 
 def same_dtype_rule(node: Node, *dtypes: DType) -> DType:

@@ -164,9 +164,9 @@ def checked(key: str, setting: Setting) -> Table:
             f"{_type_name(column.kind)}, got {type(setting.value).__name__}: {column.signature}"
         )
     if column.choices and setting.value not in column.choices:
-        known = ", ".join(map(repr, column.choices))
+        choices = ", ".join(map(repr, column.choices))
         raise RegistryError(
-            f"attribute {key} of {setting.owner} must be one of {known}, got "
+            f"attribute {key} of {setting.owner} must be one of {choices}, got "
             f"{arguments.shown(setting.value)}"
         )
     return column

@@ -43,7 +43,7 @@ if TYPE_CHECKING:  # Contract, Expr and their like take a third of a warm start
 
 
 def call(column: Table, node: Node, *arguments: Any) -> Any:
-    """What the rule of ``node``'s operator in ``column`` gives for ``arguments``.
+    """Call the rule that ``node``'s operator has in ``column`` and return its answer.
 
     Raises: RuleError where the rule cannot be called with so many arguments.
     """
@@ -57,7 +57,7 @@ def call(column: Table, node: Node, *arguments: Any) -> Any:
 
 
 def call_of(column: Table, name: str, where: str, *arguments: Any) -> Any:
-    """What the rule of the operator called ``name`` gives; messages call it ``where``.
+    """Call the rule of the operator called ``name``; messages call it ``where``.
 
     Raises: RuleError where the rule cannot be called with so many arguments.
     """
@@ -172,13 +172,13 @@ def _expression_type() -> type[Expr]:
     return Expr
 
 
-def _expressions(column: Table, node: Node, made: Any) -> tuple[Expr, ...]:
+def _expressions(column: Table, node: Node, answer: Any) -> tuple[Expr, ...]:
     """The expressions that a rule gives, one for each result."""
     assert node.op is not None
     Expr = _expression_type()  # noqa: N806
-    if isinstance(made, Expr) and node.op.num_outputs == 1:
-        return (made,)
-    many = tuple(made) if isinstance(made, (tuple, list)) else (made,)
+    if isinstance(answer, Expr) and node.op.num_outputs == 1:
+        return (answer,)
+    many = tuple(answer) if isinstance(answer, (tuple, list)) else (answer,)
     need = _each(node, "an expression (pk.ast)")
     for x in many:
         if not isinstance(x, Expr):
@@ -188,12 +188,12 @@ def _expressions(column: Table, node: Node, made: Any) -> tuple[Expr, ...]:
                 way_out = f"it computes with pk.ast, on elements; on entries that is {FExpand.key}"
             refuse(column, node, need, x, way_out)
     if _is_short(node, len(many)):
-        refuse(column, node, need, made, f"it gave {len(many)}")
+        refuse(column, node, need, answer, f"it gave {len(many)}")
     return many
 
 
 def reduce_of(node: Node) -> Reduce | None:
-    """What a reduction folds, by FReduce; None for another operator.
+    """The reduction that an operator is, by FReduce; None for another operator.
 
     Raises: RuleError where the rule gives something else.
     """
@@ -201,7 +201,7 @@ def reduce_of(node: Node) -> Reduce | None:
 
 
 def scan_of(node: Node) -> Scan | None:
-    """What a scan folds step by step, by FScan; None for another operator.
+    """The scan that an operator is, by FScan; None for another operator.
 
     Raises: RuleError where the rule gives something else.
     """
@@ -226,10 +226,10 @@ def _fold(column: Table, node: Node) -> Any:
         "FScan": (folds.Scan,),
         "FContract": (folds.Contract, folds.Convolution),
     }[column.key]
-    made = call(column, node, node)
-    if not isinstance(made, kinds):
-        refuse(column, node, f"a pk.ast.{kinds[0].__name__}", made)
-    return made
+    answer = call(column, node, node)
+    if not isinstance(answer, kinds):
+        refuse(column, node, f"a pk.ast.{kinds[0].__name__}", answer)
+    return answer
 
 
 def shapes(node: Node, given: Sequence[Shape | None]) -> Sequence[Shape | None]:
@@ -238,14 +238,14 @@ def shapes(node: Node, given: Sequence[Shape | None]) -> Sequence[Shape | None]:
     Raises: RuleError where the rule gives something else.
     """
     assert node.op is not None
-    made = call(FInferShape, node, node, *given)
-    if made is not None and node.op.num_outputs == 1 and _is_plain(made):
-        return (made,)
-    nested = isinstance(made, tuple) and any(s is None or isinstance(s, tuple) for s in made)
-    many = made if nested else (made,)
+    answer = call(FInferShape, node, node, *given)
+    if answer is not None and node.op.num_outputs == 1 and _is_plain(answer):
+        return (answer,)
+    nested = isinstance(answer, tuple) and any(s is None or isinstance(s, tuple) for s in answer)
+    many = answer if nested else (answer,)
     if _is_short(node, len(many)):
-        refuse(FInferShape, node, _each(node, "a shape or None"), made, f"it gave {len(many)}")
-    return tuple(_shape(FInferShape, node, s, made) for s in many)
+        refuse(FInferShape, node, _each(node, "a shape or None"), answer, f"it gave {len(many)}")
+    return tuple(_shape(FInferShape, node, s, answer) for s in many)
 
 
 def shapes_back(
@@ -255,14 +255,14 @@ def shapes_back(
 
     Raises: RuleError where the rule gives something else.
     """
-    made = call(FInferShapeBack, node, node, list(given), list(outs))
-    if not isinstance(made, (tuple, list)) or len(made) != len(given):
+    answer = call(FInferShapeBack, node, node, list(given), list(outs))
+    if not isinstance(answer, (tuple, list)) or len(answer) != len(given):
         need = f"a sequence of {len(given)}, a shape or None for each input"
-        refuse(FInferShapeBack, node, need, made)
-    return [_shape(FInferShapeBack, node, s, made) for s in made]
+        refuse(FInferShapeBack, node, need, answer)
+    return [_shape(FInferShapeBack, node, s, answer) for s in answer]
 
 
-def _shape(column: Table, node: Node, shape: Any, made: Any) -> Shape | None:
+def _shape(column: Table, node: Node, shape: Any, answer: Any) -> Shape | None:
     """A shape that a rule gives, with Python's numbers in place of NumPy's."""
     if shape is None:
         return None
@@ -270,24 +270,24 @@ def _shape(column: Table, node: Node, shape: Any, made: Any) -> Shape | None:
         one = isinstance(shape, (int, np.integer, Size))
         way_out = f"({shape},) is the shape of one axis" if one else "write it as a tuple"
         is_list = isinstance(shape, list)
-        refuse(column, node, "a shape (a tuple of extents) or None", made,
+        refuse(column, node, "a shape (a tuple of extents) or None", answer,
                way_out if one or is_list else "")
     if _is_plain(shape):
         return shape
-    return tuple(_extent(column, node, n, made) for n in shape)
+    return tuple(_extent(column, node, n, answer) for n in shape)
 
 
 def _is_plain(shape: Any) -> bool:
     """Whether a value is a shape of Python's whole numbers and sizes."""
     if type(shape) is not tuple:
         return False
-    for n in shape:  # noqa: SIM110 – a loop, since each node that is made comes here
+    for n in shape:  # noqa: SIM110 – a loop, since each node that is answer comes here
         if not (type(n) is Size or (type(n) is int and n >= 0)):
             return False
     return True
 
 
-def _extent(column: Table, node: Node, n: Any, made: Any) -> Extent:
+def _extent(column: Table, node: Node, n: Any, answer: Any) -> Extent:
     if isinstance(n, Size):
         return n
     if isinstance(n, (int, np.integer)) and not isinstance(n, bool) and n >= 0:
@@ -296,7 +296,7 @@ def _extent(column: Table, node: Node, n: Any, made: Any) -> Extent:
         column,
         node,
         "a shape of extents (whole numbers from 0 on, or Size)",
-        made,
+        answer,
         f"{shown(n)} is none; an unknown extent is pk.Size, an unknown shape None",
     )
 
@@ -309,19 +309,19 @@ def dtypes(node: Node, given: Sequence[DType]) -> Sequence[DType]:
     Raises: RuleError where the rule gives something else.
     """
     assert node.op is not None
-    made = call(FInferType, node, node, *given)
-    if isinstance(made, DType):
-        return (made,) * max(1, node.op.num_outputs)
-    many = made if isinstance(made, tuple) else (made,)
+    answer = call(FInferType, node, node, *given)
+    if isinstance(answer, DType):
+        return (answer,) * max(1, node.op.num_outputs)
+    many = answer if isinstance(answer, tuple) else (answer,)
     for dtype in many:
         if not isinstance(dtype, DType):
             way_out = ""
             if isinstance(dtype, (str, type, np.dtype)):
                 way_out = "pk.ast.dt.dtype_of(…) makes one of a name"
-            refuse(FInferType, node, _each(node, "a DType, such as pk.ast.dt.float32"), made,
+            refuse(FInferType, node, _each(node, "a DType, such as pk.ast.dt.float32"), answer,
                    way_out)
     if _is_short(node, len(many)):
-        refuse(FInferType, node, _each(node, "a DType"), made, f"it gave {len(many)}")
+        refuse(FInferType, node, _each(node, "a DType"), answer, f"it gave {len(many)}")
     return many
 
 
@@ -330,26 +330,26 @@ def expansion(node: Node, inputs: Sequence[Entry]) -> tuple[Entry, ...] | None:
 
     Raises: RuleError where the rule gives something else.
     """
-    made = call(FExpand, node, node, *inputs)
-    if made is None:
+    answer = call(FExpand, node, node, *inputs)
+    if answer is None:
         return None
-    heads = entries_of(FExpand, node, made, _each(node, "an entry or None"))
+    heads = entries_of(FExpand, node, answer, _each(node, "an entry or None"))
     if _is_short(node, len(heads)):
-        refuse(FExpand, node, _each(node, "an entry"), made, f"it gave {len(heads)}")
+        refuse(FExpand, node, _each(node, "an entry"), answer, f"it gave {len(heads)}")
     return heads
 
 
-def entries_of(column: Table, node: Node, made: Any, need: str) -> tuple[Entry, ...]:
+def entries_of(column: Table, node: Node, answer: Any, need: str) -> tuple[Entry, ...]:
     """The entries that a rule gives, one or a sequence of them.
 
     Raises: RuleError where it gives something else.
     """
     from passkit.graph.node import Entry
 
-    many = tuple(made) if isinstance(made, (tuple, list)) else (made,)
+    many = tuple(answer) if isinstance(answer, (tuple, list)) else (answer,)
     for e in many:
         if not isinstance(e, Entry):
-            refuse(column, node, need, made, _as_entry(e))
+            refuse(column, node, need, answer, _as_entry(e))
     return many
 
 
@@ -364,16 +364,16 @@ def _as_entry(value: Any) -> str:
     return ""
 
 
-def entry(column: Table, node: Node, made: Any) -> Entry | None:
+def entry(column: Table, node: Node, answer: Any) -> Entry | None:
     """The entry that a rule gives, or None.
 
     Raises: RuleError where it gives something else.
     """
     from passkit.graph.node import Entry
 
-    if made is not None and not isinstance(made, Entry):
-        refuse(column, node, "an entry or None", made, _as_entry(made))
-    return made
+    if answer is not None and not isinstance(answer, Entry):
+        refuse(column, node, "an entry or None", answer, _as_entry(answer))
+    return answer
 
 
 def gradient(node: Node, dys: Sequence[Entry | None]) -> Sequence[Entry | None]:
@@ -383,18 +383,18 @@ def gradient(node: Node, dys: Sequence[Entry | None]) -> Sequence[Entry | None]:
     """
     from passkit.graph.node import Entry
 
-    made = call(FGradient, node, node, *dys)
+    answer = call(FGradient, node, node, *dys)
     need = f"a sequence of {len(node.inputs)}, an entry or None for each input"
-    if isinstance(made, Entry):
-        refuse(FGradient, node, need, made, "put it into a list: [dx]")
-    if not isinstance(made, (tuple, list)):
-        refuse(FGradient, node, need, made)
-    if len(made) != len(node.inputs):
-        refuse(FGradient, node, need, made, f"it gave {len(made)}")
-    for flow in made:
+    if isinstance(answer, Entry):
+        refuse(FGradient, node, need, answer, "put it into a list: [dx]")
+    if not isinstance(answer, (tuple, list)):
+        refuse(FGradient, node, need, answer)
+    if len(answer) != len(node.inputs):
+        refuse(FGradient, node, need, answer, f"it gave {len(answer)}")
+    for flow in answer:
         if flow is not None and not isinstance(flow, Entry):
-            refuse(FGradient, node, need, made, _as_entry(flow) or "None is a gradient of 0")
-    return made
+            refuse(FGradient, node, need, answer, _as_entry(flow) or "None is a gradient of 0")
+    return answer
 
 
 def input_names(op: Op, params: Mapping[str, Any]) -> list[str]:
@@ -403,20 +403,20 @@ def input_names(op: Op, params: Mapping[str, Any]) -> list[str]:
     Raises: RuleError where the rule gives something else.
     """
     where = f"op {op.name}"
-    made = call_of(FListInputNames, op.name, where, params)
-    if not isinstance(made, (tuple, list)) or not all(isinstance(n, str) for n in made):
-        refuse_of(FListInputNames, where, "a sequence of names", made)
-    return list(made)
+    answer = call_of(FListInputNames, op.name, where, params)
+    if not isinstance(answer, (tuple, list)) or not all(isinstance(n, str) for n in answer):
+        refuse_of(FListInputNames, where, "a sequence of names", answer)
+    return list(answer)
 
 
-def arrays(node: Node, made: Any) -> list[Any]:
+def arrays(node: Node, answer: Any) -> list[Any]:
     """The array of each result that FCompute gave: one array, or a sequence of them.
 
     Raises: RuleError where it gave something else.
     """
-    many = list(made) if isinstance(made, (tuple, list)) else [made]
+    many = list(answer) if isinstance(answer, (tuple, list)) else [answer]
     if _is_short(node, len(many)):
-        refuse(FCompute, node, _each(node, "an array"), made, f"it gave {len(many)}")
+        refuse(FCompute, node, _each(node, "an array"), answer, f"it gave {len(many)}")
     for array in many:
         if array is None or np.asarray(array).dtype.kind == "O":
             refuse(FCompute, node, _each(node, "an array"), array)

@@ -102,7 +102,7 @@ class Signs:
         return Sign()
 
     def _negated(self, x: Expr) -> Expr | None:
-        """What a value is the negative of, where it is written as one."""
+        """The operand where a value is written as a negation; else None."""
         match x:
             case Unary("-", a):
                 return a
