@@ -322,7 +322,7 @@ class Executable:
             "copies": getattr(self._run, "copies", 0),
             **launches,
             **counts.bytes(),
-            "epilogues": 0 if self._program is None else self._table.epilogues,
+            "epilogues": self._table.epilogues if "_table" in self.__dict__ else 0,
             **({} if self._device is None else {"host_steps": on_host}),
             **({} if self._device is None else self._run.stats(self.kernels)),
         }
