@@ -7,7 +7,8 @@ belongs to one position of an image: all its channels.
 
 This holds for any kernel whose tiles are ranges of rows: one phase, no scratch memory, and in each
 stage one loop over the channels, with every access to a large array at the row and the channel of
-the loops. Such a kernel means the same for fewer rows, with each large array beginning at the
+the loops. It also holds for a kernel that goes over all elements in one loop, of which each is a
+row of its own. Such a kernel means the same for fewer rows, with each large array beginning at the
 first of them, so that its compiled code serves.
 """
 
@@ -16,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from passkit.ast import Binary, Const, Expr, Var
-from passkit.ast.stage import Let, Level, Loop, Stage, Store
+from passkit.ast import Binary, Const, Expr, Select, Var, where
+from passkit.ast.stage import Let, Level, Loop, Part, Stage, Store
 from passkit.ast.walk import children, loads, variables
 from passkit.plan.kernel import Kernel
 from passkit.runtime.program import Launch, Ref
@@ -31,14 +32,18 @@ class Epilogue(NamedTuple):
     """How a kernel is run on some rows.
 
     Attributes:
-        rows: which of the kernel's size arguments is the number of rows.
-        rows_per_tile: which of them is the number of rows of a tile.
-        row_nbytes: for each array of the kernel the bytes from one row to the next; 0 for one that
-            all rows share.
+        rows: which of the kernel's size arguments is the number of its rows.
+        rows_per_tile: which of them is the number of rows of a tile; -1 where the text has it.
+        tile_rows: the rows of a tile where the text has them; else 0.
+        row_parts: how many rows of the kernel a row of the convolution is: 1, or one a channel.
+        row_nbytes: for each array of the kernel the bytes from one row of the convolution to the
+            next; 0 for one that all rows share.
     """
 
     rows: int
     rows_per_tile: int
+    tile_rows: int
+    row_parts: int
     row_nbytes: tuple[int, ...]
 
 
@@ -57,7 +62,10 @@ def epilogue_of(launch: Launch, result: Ref) -> Epilogue | None:
     if not isinstance(channels, int):
         return None
     rows = _RowKernel.of(kernel)
-    if rows is None or rows.num_rows != numel(result.shape[:-1]):
+    if rows is None:
+        return None
+    parts = 1 if rows.has_channels else channels
+    if rows.num_rows != numel(result.shape[:-1]) * parts:
         return None
     large = rows.large_buffers(channels)
     if large is None:
@@ -70,17 +78,22 @@ def epilogue_of(launch: Launch, result: Ref) -> Epilogue | None:
     row_nbytes = tuple(
         channels * b.dtype.nbytes if b.name in large else 0 for b in kernel.ast.params
     )
-    return Epilogue(rows.rows_index, rows.tile_index, row_nbytes)
+    return Epilogue(rows.rows_index, rows.tile_index, rows.tile_rows, parts, row_nbytes)
 
 
 class _RowKernel(NamedTuple):
-    """A kernel whose tiles are ranges of rows: its loop over rows, and its stages."""
+    """A kernel whose tiles are ranges of rows: the row's variable, and its stages.
+
+    Where it ``has_channels`` each stage loops over those of a row; else a row is an element.
+    """
 
     kernel: Kernel
     row: Var
     stages: tuple[Stage, ...]
     rows_index: int
     tile_index: int
+    tile_rows: int
+    has_channels: bool
 
     @property
     def num_rows(self) -> Extent:
@@ -89,30 +102,31 @@ class _RowKernel(NamedTuple):
 
     @staticmethod
     def of(kernel: Kernel) -> _RowKernel | None:
-        """The loop over rows of a kernel; None where it has another form."""
+        """The rows of a kernel; None where its tiles are no ranges of rows."""
         ast = kernel.ast
         if len(ast.phases) != 1 or len(ast.phases[0].parts) != 1:
             return None
-        tile, (part,) = ast.phases[0].tile, ast.phases[0].parts
-        rows = part.rows
-        if part.lets or part.row_lets or part.waits or part.span is not None or rows is None:
+        tile, (part,) = ast.phases[0].tile.var, ast.phases[0].parts
+        stages = tuple(s for s in part.stages if isinstance(s, Stage))
+        if part.row_lets or part.waits or part.span is not None or len(stages) < len(part.stages):
             return None
-        if not isinstance(rows.limit, Var) or not isinstance(rows.start, Binary):
+        cut = _rows_of(part, tile) if part.lets == () else _elements_of(part, stages, tile)
+        if cut is None or cut.limit.name not in ast.sizes:
             return None
-        per_tile = rows.start.b
-        if not isinstance(per_tile, Var) or rows.start != tile.var * per_tile:
+        hidden = {tile.name, cut.limit.name, *(let.var.name for let in part.lets)}
+        tile_index, tile_rows = -1, 0
+        if isinstance(cut.per_tile, Const):
+            tile_rows = int(cut.per_tile.value)
+        elif isinstance(cut.per_tile, Var) and cut.per_tile.name in ast.sizes:
+            hidden.add(cut.per_tile.name)
+            tile_index = ast.sizes.index(cut.per_tile.name)
+        else:
             return None
-        if rows.stop != rows.start + per_tile or rows.down:
-            return None
-        stages = [s for s in part.stages if isinstance(s, Stage)]
-        names = [rows.limit.name, per_tile.name]
-        if len(stages) < len(part.stages) or any(n not in ast.sizes for n in names):
-            return None
-        hidden = {tile.var.name, *names}
         if any(hidden & {v.name for v in variables(x)} for s in stages for x in _expressions(s)):
             return None
-        at_rows, at_tile = map(ast.sizes.index, names)
-        return _RowKernel(kernel, rows.var, tuple(stages), at_rows, at_tile)
+        at_rows = ast.sizes.index(cut.limit.name)
+        has_channels = part.rows is not None
+        return _RowKernel(kernel, cut.row, stages, at_rows, tile_index, tile_rows, has_channels)
 
     def large_buffers(self, channels: int) -> set[str] | None:
         """The arrays with elements for each row, read and written at the row and channel only.
@@ -125,7 +139,7 @@ class _RowKernel(NamedTuple):
             if len(stage.loops) != 1 or stage.before or stage.after or stage.waits:
                 return None
             (loop,) = stage.loops
-            if not self.is_over_channels(loop, channels):
+            if self.has_channels and not self.is_over_channels(loop, channels):
                 return None
             for statement in stage.body:
                 if not isinstance(statement, (Let, Store)):
@@ -164,13 +178,54 @@ class _RowKernel(NamedTuple):
         return None
 
     def is_row_and_channel(self, index: Expr, loop: Loop) -> bool:
-        """Whether an index is row * channels + channel."""
-        return index == self.row * loop.stop + loop.var
+        """Whether an index is that of the row and, where there are channels, of the channel."""
+        return index == (self.row * loop.stop + loop.var if self.has_channels else self.row)
 
     def depends_on_row(self, value: Expr) -> bool:
         """Whether a value is computed from the row's number itself, not from what lies there."""
         inside = {id(load.index) for load in loads(value)}
         return _reads(value, self.row.name, inside)
+
+
+class _Cut(NamedTuple):
+    """How tiles cut rows: the row's variable, the rows of a tile, and the number of all rows."""
+
+    row: Var
+    per_tile: Expr
+    limit: Var
+
+
+def _rows_of(part: Part, tile: Var) -> _Cut | None:
+    """The cut of a part that loops over rows, from tile * n to tile * n + n."""
+    rows = part.rows
+    if rows is None or not isinstance(rows.limit, Var) or not isinstance(rows.start, Binary):
+        return None
+    per_tile = rows.start.b
+    if rows.start != tile * per_tile or rows.stop != rows.start + per_tile or rows.down:
+        return None
+    return _Cut(rows.var, per_tile, rows.limit)
+
+
+def _elements_of(part: Part, stages: tuple[Stage, ...], tile: Var) -> _Cut | None:
+    """The cut of a part whose stages loop over elements, from tile * n to there + n or the end."""
+    if part.rows is not None or len(part.lets) != 2:
+        return None
+    low, high = part.lets
+    if not isinstance(low.value, Binary) or not isinstance(high.value, Select):
+        return None
+    per_tile, limit = low.value.b, high.value.b
+    end = low.var + per_tile
+    if low.value != tile * per_tile or not isinstance(limit, Var):
+        return None
+    if high.value != where(end < limit, end, limit):
+        return None
+    loops = {loop for stage in stages for loop in stage.loops}
+    if len(loops) != 1:
+        return None
+    (loop,) = loops
+    if (loop.start, loop.stop) != (low.var, high.var) or loop.limit is not None or loop.down:
+        return None
+    return _Cut(loop.var, per_tile, limit)
 
 
 def _reads(x: Expr, name: str, skipped: set[int]) -> bool:
@@ -190,10 +245,8 @@ def _values(stage: Stage) -> Iterator[Expr]:
 
 
 def _expressions(stage: Stage) -> Iterator[Expr]:
-    """The values and the indices of a stage, and the bounds of its loops."""
+    """The values and the indices of a stage."""
     yield from _values(stage)
-    for loop in stage.loops:
-        yield from (loop.start, loop.stop)
     for statement in stage.body:
         if isinstance(statement, Store):
             yield statement.index

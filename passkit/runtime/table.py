@@ -325,10 +325,10 @@ class _Binder:
         Also the operands to append, and the seconds of the launch on one thread.
         """
         _, entry, _, _, seconds, points, weight, refs, numbers = launch
-        rows, rows_per_tile, row_nbytes = epilogue
+        *cut, row_nbytes = epilogue
         seconds = seconds or max(map(self.number, points)) * weight
         own = tuple(map(self.number, numbers))
-        head = (len(refs), rows, rows_per_tile, len(own), *row_nbytes)
+        head = (len(refs), *cut, len(own), *row_nbytes)
         operands = [("address", entry), *(self.ref(r) for r in refs)]
         return (*sizes[:-1], *head, *own), operands, seconds
 

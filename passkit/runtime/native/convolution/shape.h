@@ -56,9 +56,14 @@ template <class T> struct Vector {
 
 // An epilogue is a kernel that computes row by row, a row being all filters of a result. It runs on the
 // rows that have just been stored, while they are in the caches. buf has it behind the result, and then
-// its arrays; size has from EPILOGUE on how many arrays, which of its sizes are the rows and the rows
-// of a tile, how many sizes, for each array the bytes from a row to the next or 0, and its sizes.
-enum { EPILOGUE_ARRAYS, EPILOGUE_ROWS, EPILOGUE_TILE_ROWS, EPILOGUE_SIZES, EPILOGUE_STEPS };
+// its arrays. size has from EPILOGUE on how many arrays, which of the kernel's sizes are its rows and
+// the rows of a tile (-1 where its text has those), the rows of a tile if the text has them, the rows
+// of the kernel that a row here is, how many sizes, for each array the bytes from a row here to the
+// next or 0, and the sizes.
+enum {
+  EPILOGUE_ARRAYS, EPILOGUE_ROWS, EPILOGUE_TILE, EPILOGUE_TILE_ROWS, EPILOGUE_PARTS, EPILOGUE_SIZES,
+  EPILOGUE_STEPS,
+};
 enum { MOST_ARRAYS = 32, MOST_SIZES = 32 };
 typedef void (*Kernel)(void *const *, const int64_t *, int64_t, int64_t, unsigned char *);
 
@@ -71,6 +76,9 @@ static void run_epilogue(const int64_t *size, void *const *buf, int64_t row, int
   for (int64_t k = 0; k < arrays; k++)
     moved[k] = (char *)buf[7 + k] + row * epilogue[EPILOGUE_STEPS + k];
   memcpy(sizes, epilogue + EPILOGUE_STEPS + arrays, epilogue[EPILOGUE_SIZES] * sizeof *sizes);
-  sizes[epilogue[EPILOGUE_ROWS]] = sizes[epilogue[EPILOGUE_TILE_ROWS]] = count;
-  ((Kernel)buf[6])(moved, sizes, 0, 1, nullptr);
+  const int64_t rows = count * epilogue[EPILOGUE_PARTS], tile = epilogue[EPILOGUE_TILE];
+  sizes[epilogue[EPILOGUE_ROWS]] = rows;
+  if (tile >= 0) sizes[tile] = rows;
+  const int64_t tiles = tile >= 0 ? 1 : ceil_div(rows, epilogue[EPILOGUE_TILE_ROWS]);
+  ((Kernel)buf[6])(moved, sizes, 0, tiles, nullptr);
 }
