@@ -11,8 +11,8 @@ from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, OpPattern, register_op
 from passkit.ops.composites import composite
+from passkit.ops.helpers import axes_of, extents, make, same_shape, takes, unchanged
 from passkit.ops.movement import movement
-from passkit.ops.rules import axes_of, extents, make, same_shape, takes, unchanged
 from passkit.values.dtype import float32, is_narrow
 from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, Size

@@ -8,9 +8,9 @@ from passkit.errors import ShapeError
 from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, as_entry, known_shape
 from passkit.graph.op import REQUIRED, OpPattern
+from passkit.ops.helpers import make, one_int
 from passkit.ops.indices import zeros_of
 from passkit.ops.movement import movement
-from passkit.ops.rules import make, one_int
 from passkit.ops.shaping import move
 from passkit.ops.slicing import index, parse_key, slice_params, slice_shape
 from passkit.values.lazy import Lazy

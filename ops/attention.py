@@ -10,7 +10,7 @@ from passkit.graph.infer import same_dtype_rule, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import OpPattern, register_op
 from passkit.ops.composites import composite
-from passkit.ops.rules import axes_of, make, one_number, take, takes
+from passkit.ops.helpers import axes_of, make, one_number, take, takes
 from passkit.values.dtype import DType, bool_
 from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, numel

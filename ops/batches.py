@@ -8,8 +8,8 @@ from passkit.errors import ShapeError
 from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
+from passkit.ops.helpers import make, one_axis
 from passkit.ops.layouts import as_dtype, wide
-from passkit.ops.rules import make, one_axis
 from passkit.values.size import Extent, Shape, numel
 
 NORMALISED = {"epsilon": 1e-3, "axis": -1}

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from passkit import ast
 from passkit.ast import Expr
 from passkit.graph.node import Entry, Node
+from passkit.ops.helpers import make
 from passkit.ops.pointwise import elementwise
-from passkit.ops.rules import make
 from passkit.values.dtype import float64
 
 # fmt: off

@@ -11,8 +11,8 @@ from passkit.ast import Expr
 from passkit.errors import DTypeError
 from passkit.graph.node import Node
 from passkit.graph.op import REQUIRED, OpPattern, register_op
+from passkit.ops.helpers import alias, take
 from passkit.ops.pointwise import elementwise
-from passkit.ops.rules import alias, take
 from passkit.values.dtype import DType, dtype_of, uint8
 
 elementwise(

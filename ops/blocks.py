@@ -9,8 +9,8 @@ from passkit.errors import GraphError, ShapeError, nearest
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED
+from passkit.ops.helpers import extents, make
 from passkit.ops.padding import Widths, widths_of
-from passkit.ops.rules import extents, make
 from passkit.ops.shaping import move
 from passkit.values.size import Extent, divide_exactly
 

@@ -12,7 +12,7 @@ from passkit.errors import GraphError, ShapeError
 from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
-from passkit.ops.rules import check_stretch, make
+from passkit.ops.helpers import check_stretch, make
 from passkit.values.size import Shape
 
 ACTIVATIONS = ("tanh", "relu", "sigmoid")

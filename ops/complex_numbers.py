@@ -18,8 +18,8 @@ from passkit.graph import rules
 from passkit.graph.infer import same_dtype_rule
 from passkit.graph.node import Node
 from passkit.graph.op import OpPattern, register_op
+from passkit.ops.helpers import take
 from passkit.ops.pointwise import elementwise
-from passkit.ops.rules import take
 from passkit.values.dtype import DType, dtype_of
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from passkit.graph import rules
 from passkit.graph.node import Node
 from passkit.graph.op import FInferType, Op, register_op
-from passkit.ops.rules import alias, takes
+from passkit.ops.helpers import alias, takes
 from passkit.values.size import Shape
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from passkit.graph.node import Node, known_shape
-from passkit.ops.rules import one_axis
+from passkit.ops.helpers import one_axis
 from passkit.values.size import Extent, numel
 
 if TYPE_CHECKING:

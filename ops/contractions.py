@@ -12,7 +12,7 @@ from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
-from passkit.ops.rules import make, one_axis, one_int, takes
+from passkit.ops.helpers import make, one_axis, one_int, takes
 from passkit.ops.subscripts import Subscripts, parsed
 from passkit.values.size import Extent, Size, numel
 

@@ -15,8 +15,8 @@ from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, OpPattern, register_op
 from passkit.ops.composites import composite
+from passkit.ops.helpers import extents, make, takes
 from passkit.ops.movement import movement
-from passkit.ops.rules import extents, make, takes
 from passkit.ops.window_padding import absorb, each
 from passkit.ops.windowed import WINDOWED, Windows, check_count, scattered, spatial, windows_of
 from passkit.values.lazy import Lazy

@@ -12,8 +12,8 @@ from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
 from passkit.ops.convolve import CONVOLVED, passed, window_of
+from passkit.ops.helpers import extents, make
 from passkit.ops.layouts import LAST, channels_first, from_last, ranked, to_last
-from passkit.ops.rules import extents, make
 from passkit.ops.window_padding import each, explicit_pairs
 from passkit.ops.windowed import WINDOWED
 from passkit.values.size import Extent

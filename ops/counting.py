@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from passkit.graph.node import Entry, constant
-from passkit.ops.rules import make
+from passkit.ops.helpers import make
 from passkit.values.size import Extent, Size
 
 

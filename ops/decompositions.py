@@ -17,8 +17,8 @@ from passkit.graph.infer import agree, broadcast_shapes, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import Op, OpPattern, register_op
 from passkit.ops.composites import composite
+from passkit.ops.helpers import alias, make, takes
 from passkit.ops.matrix_gradients import RULES
-from passkit.ops.rules import alias, make, takes
 from passkit.values.dtype import dtype_of
 from passkit.values.size import Extent, Shape
 

@@ -9,8 +9,8 @@ from passkit.graph.call import convert
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
+from passkit.ops.helpers import count_of, extents, make, one_axis, take
 from passkit.ops.random import fine_unit, float_draw, key_type, open_unit, scaled
-from passkit.ops.rules import count_of, extents, make, one_axis, take
 from passkit.values.dtype import DType, bool_, float32, int64
 from passkit.values.size import Shape
 

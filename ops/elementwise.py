@@ -17,8 +17,8 @@ from passkit.graph.call import convert, promote_operands
 from passkit.graph.infer import same_dtype_rule
 from passkit.graph.node import CONSTANT, Entry, Node
 from passkit.graph.op import OpPattern, get_op, register_op
+from passkit.ops.helpers import alias, is_scalar, scalar, take, unchanged
 from passkit.ops.pointwise import elementwise
-from passkit.ops.rules import alias, is_scalar, scalar, take, unchanged
 from passkit.values.dtype import DType, bool_, dtype_of, float32, is_lossless
 from passkit.values.lazy import Lazy
 

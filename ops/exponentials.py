@@ -8,8 +8,8 @@ from typing import Any
 
 from passkit import ast
 from passkit.ast import Expr
+from passkit.ops.helpers import make
 from passkit.ops.pointwise import elementwise
-from passkit.ops.rules import make
 from passkit.values.dtype import float32
 
 LOG_2 = log(2)

@@ -9,8 +9,8 @@ from passkit import ast
 from passkit.ast import Expr
 from passkit.errors import DTypeError
 from passkit.graph.node import Node
+from passkit.ops.helpers import make, one_number, take
 from passkit.ops.pointwise import elementwise
-from passkit.ops.rules import make, one_number, take
 from passkit.values.dtype import DType, float32, is_narrow, largest_finite
 
 

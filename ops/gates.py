@@ -6,7 +6,7 @@ from passkit.errors import ShapeError
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
-from passkit.ops.rules import make, one_axis
+from passkit.ops.helpers import make, one_axis
 from passkit.values.size import divide_exactly
 
 

@@ -13,6 +13,7 @@ from passkit.graph.infer import agree, broadcast_shapes, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, Op, OpPattern, register_op
 from passkit.ops.composites import composite
+from passkit.ops.helpers import alias, count_of, make, one_axis
 from passkit.ops.indices import (
     check_indices,
     indexed_type,
@@ -22,7 +23,6 @@ from passkit.ops.indices import (
     position,
     zeros_of,
 )
-from passkit.ops.rules import alias, count_of, make, one_axis
 from passkit.values.dtype import DType, bool_, int64
 from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, Size

@@ -14,7 +14,7 @@ import numpy as np
 from passkit.errors import DTypeError, GraphError, nearest
 from passkit.graph.infer import demand, same_dtype_rule
 from passkit.graph.node import Entry, Node
-from passkit.ops.rules import make
+from passkit.ops.helpers import make
 from passkit.values.dtype import DType
 from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, numel

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from passkit.errors import GraphError, ShapeError
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, Node, known_shape
-from passkit.ops.rules import make
+from passkit.ops.helpers import make
 from passkit.values.dtype import dtype_of
 from passkit.values.size import numel
 

@@ -10,7 +10,7 @@ from passkit.graph.call import promote_operands
 from passkit.graph.infer import agree, broadcast_shapes, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import OpPattern, get_op, register_op
-from passkit.ops.rules import make, shapes_text, takes
+from passkit.ops.helpers import make, shapes_text, takes
 from passkit.values.lazy import Lazy
 from passkit.values.size import Shape, numel
 
@@ -168,8 +168,8 @@ def _is(node: Node, name: str) -> bool:
     return node.op is not None and node.op.name == name
 
 
-matmul.set_attr("FSum", _summed)
-matmul.set_attr("FWhole", _whole)
+matmul.set_attr("FContractSum", _summed)
+matmul.set_attr("FLibraryPattern", _whole)
 
 linear = register_op(
     "linear",

@@ -15,7 +15,7 @@ from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import OpPattern, register_op
 from passkit.ops.composites import composite
-from passkit.ops.rules import make, one_axis, take, takes
+from passkit.ops.helpers import make, one_axis, take, takes
 from passkit.values.dtype import DType
 from passkit.values.lazy import Lazy
 from passkit.values.size import Shape

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from passkit.errors import GraphError
 from passkit.graph.node import Entry, Node, known_shape
-from passkit.ops.rules import make
+from passkit.ops.helpers import make
 from passkit.values.size import Size
 
 Rule = Callable[..., Sequence[Entry | None]]

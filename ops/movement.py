@@ -12,7 +12,7 @@ from passkit.graph.infer import agree, demand, same_dtype_rule, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, Op, OpPattern, register_op
 from passkit.ops.concat_kernel import concat_kernel
-from passkit.ops.rules import (
+from passkit.ops.helpers import (
     alias,
     axes_of,
     check_stretch,

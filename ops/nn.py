@@ -9,8 +9,8 @@ from passkit.errors import GraphError, ShapeError
 from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
+from passkit.ops.helpers import axes_of, make, same_shape
 from passkit.ops.reduce import nonempty_shape, reduced_shape, spread
-from passkit.ops.rules import axes_of, make, same_shape
 from passkit.values.size import Shape, numel
 
 

@@ -13,7 +13,7 @@ from passkit.errors import GraphError, ShapeError
 from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
-from passkit.ops.rules import axes_of, make, one_axis, takes
+from passkit.ops.helpers import axes_of, make, one_axis, takes
 from passkit.values.dtype import DType
 from passkit.values.size import Shape, divide_exactly
 

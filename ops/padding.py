@@ -8,8 +8,8 @@ from passkit.errors import GraphError, ShapeError, nearest
 from passkit.graph.infer import demand, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, OpPattern, register_op
+from passkit.ops.helpers import extents, make, one_axis, one_int
 from passkit.ops.ranges import check_number
-from passkit.ops.rules import extents, make, one_axis, one_int
 from passkit.ops.shaping import move, part
 from passkit.values.dtype import DType
 from passkit.values.lazy import Lazy

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from passkit.graph.infer import broadcast_shapes
 from passkit.graph.node import Node
 from passkit.graph.op import Op, OpPattern, op_group, register_op
-from passkit.ops.rules import alias, takes
+from passkit.ops.helpers import alias, takes
 from passkit.values.dtype import DType, bool_
 from passkit.values.lazy import Lazy
 from passkit.values.size import Shape

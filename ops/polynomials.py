@@ -6,7 +6,7 @@ from passkit.errors import ShapeError
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
-from passkit.ops.rules import make, takes
+from passkit.ops.helpers import make, takes
 
 
 def _polyval(node: Node, p: Entry, x: Entry) -> Entry:

@@ -15,8 +15,8 @@ from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, Node, constant, known_shape
 from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
+from passkit.ops.helpers import make, takes
 from passkit.ops.layouts import LAST, by_channel, channels_first, from_last, ranked, to_last
-from passkit.ops.rules import make, takes
 from passkit.ops.window_padding import each
 from passkit.ops.windowed import Windows, scattered, windows_of
 from passkit.values.size import numel

@@ -12,8 +12,8 @@ from passkit.errors import ShapeError
 from passkit.graph.infer import agree
 from passkit.graph.node import Entry, Node
 from passkit.graph.op import OpPattern, get_op, register_op
+from passkit.ops.helpers import shapes_text, takes
 from passkit.ops.linalg import LIBRARIES, matmul, matmul_gradient
-from passkit.ops.rules import shapes_text, takes
 from passkit.values.size import Shape
 
 matmul_sum = register_op(

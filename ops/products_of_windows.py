@@ -16,7 +16,7 @@ from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, OpPattern, register_op
 from passkit.ops.convolve import contract_of
-from passkit.ops.rules import make, takes
+from passkit.ops.helpers import make, takes
 from passkit.ops.window_padding import absorb, each
 from passkit.ops.windowed import WINDOWED, Windows, spatial, windows_of
 from passkit.values.size import Shape, numel

@@ -19,7 +19,7 @@ from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, OpPattern, register_op
 from passkit.ops.composites import composite
-from passkit.ops.rules import extents, make, one_int, take
+from passkit.ops.helpers import extents, make, one_int, take
 from passkit.values.dtype import DType, dtype_of, int64
 from passkit.values.lazy import Lazy
 from passkit.values.size import Shape

@@ -12,8 +12,8 @@ from passkit.errors import DTypeError, ShapeError
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Node, known_shape
 from passkit.graph.op import REQUIRED, Op, OpPattern, register_op
+from passkit.ops.helpers import alias, count_of, extents, one_axis, one_int, one_number, take
 from passkit.ops.indices import check_indices
-from passkit.ops.rules import alias, count_of, extents, one_axis, one_int, one_number, take
 from passkit.values.dtype import DType, dtype_of
 from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, Size

@@ -15,7 +15,7 @@ import numpy as np
 from passkit.graph.infer import demand
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import Op, OpPattern, register_op
-from passkit.ops.rules import alias, axes_of, make, takes, unchanged
+from passkit.ops.helpers import alias, axes_of, make, takes, unchanged
 from passkit.values.dtype import DType, float32
 from passkit.values.lazy import Lazy
 from passkit.values.size import Shape, numel

@@ -16,7 +16,7 @@ from passkit.graph.infer import same_dtype_rule
 from passkit.graph.node import Entry, Node, constant, known_shape
 from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
-from passkit.ops.rules import axes_of, extents, make, takes
+from passkit.ops.helpers import axes_of, extents, make, takes
 from passkit.values.dtype import DType
 
 PARAMS = {

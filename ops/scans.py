@@ -15,8 +15,8 @@ from passkit.errors import ShapeError
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import Op, OpPattern, register_op
 from passkit.ops.composites import composite
+from passkit.ops.helpers import alias, make, one_axis, take, takes, unchanged
 from passkit.ops.reduce import highest, lowest
-from passkit.ops.rules import alias, make, one_axis, take, takes, unchanged
 from passkit.values.dtype import DType, dtype_of, float64, int32
 from passkit.values.lazy import Lazy
 from passkit.values.size import Shape

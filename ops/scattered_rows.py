@@ -16,8 +16,8 @@ from passkit.errors import DTypeError, GraphError, ShapeError, nearest
 from passkit.graph.infer import agree, same_dtype_rule, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, OpPattern, register_op
+from passkit.ops.helpers import check_stretch, extents, make, one_axis, take
 from passkit.ops.indices import check_indices, inside, mode_of, position
-from passkit.ops.rules import check_stretch, extents, make, one_axis, take
 from passkit.ops.scattered_text import own_kernel
 from passkit.plan.kernel import OwnKernel
 from passkit.values.dtype import DType, int64, is_narrow

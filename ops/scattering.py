@@ -20,8 +20,8 @@ from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, Op, OpPattern, register_op
 from passkit.ops.composites import composite
 from passkit.ops.gathering import point_axes
+from passkit.ops.helpers import alias, extents, make, one_axis, take
 from passkit.ops.indices import check_indices, indexed_type, mode_of, positions, zeros_of
-from passkit.ops.rules import alias, extents, make, one_axis, take
 from passkit.ops.scattered_rows import FOLDS
 from passkit.values.dtype import DType, dtype_of, float32, is_narrow
 from passkit.values.size import Shape, numel

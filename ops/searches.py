@@ -14,8 +14,8 @@ import numpy as np
 from passkit.errors import ShapeError
 from passkit.graph.node import Entry, Node, constant, known_shape
 from passkit.ops.composites import composite
+from passkit.ops.helpers import axes_of, count_of, make, take, takes
 from passkit.ops.reduce import nonempty_shape, reduced_shape
-from passkit.ops.rules import axes_of, count_of, make, take, takes
 from passkit.values.dtype import DType, int64
 from passkit.values.size import Extent, Shape, numel
 

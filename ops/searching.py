@@ -17,8 +17,8 @@ from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
+from passkit.ops.helpers import count_of, make, take
 from passkit.ops.ranges import check_number
-from passkit.ops.rules import count_of, make, take
 from passkit.ops.sorting import flat_gradient, giving, searching
 from passkit.values.dtype import DType, bool_, dtype_of, int64
 from passkit.values.size import Extent, Shape, numel

@@ -15,9 +15,9 @@ from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
+from passkit.ops.helpers import count_of, make, take
 from passkit.ops.indices import indexed_type
 from passkit.ops.reduce import highest, lowest
-from passkit.ops.rules import count_of, make, take
 from passkit.ops.scattering import filled
 from passkit.values.dtype import DType
 from passkit.values.size import Shape, numel

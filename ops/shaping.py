@@ -14,7 +14,7 @@ from passkit.graph.infer import broadcast_shapes, same_dtype_rule, show_shape
 from passkit.graph.node import Entry, Node, as_entry, known_shape
 from passkit.graph.op import REQUIRED, Op
 from passkit.ops.composites import composite, expanded_shape
-from passkit.ops.rules import axes_of, extents, make, one_axis, one_int
+from passkit.ops.helpers import axes_of, extents, make, one_axis, one_int
 from passkit.values.size import Extent, Shape, Size, numel
 
 

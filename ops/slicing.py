@@ -13,8 +13,8 @@ from passkit.errors import ShapeError
 from passkit.graph.infer import demand, show_shape
 from passkit.graph.node import Entry, Node, as_entry, known_shape
 from passkit.graph.op import REQUIRED, OpPattern, get_op
+from passkit.ops.helpers import extents, make, unchanged
 from passkit.ops.movement import movement
-from passkit.ops.rules import extents, make, unchanged
 from passkit.values import arguments
 from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, Size, at_least, divide_exactly

@@ -15,8 +15,8 @@ from passkit.errors import ShapeError
 from passkit.graph.infer import demand, same_dtype_rule, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, Op, OpPattern, register_op
+from passkit.ops.helpers import count_of, make, one_axis
 from passkit.ops.indices import check_indices, zeros_of
-from passkit.ops.rules import count_of, make, one_axis
 from passkit.values.dtype import DType, dtype_of, int32, int64
 from passkit.values.size import Shape
 

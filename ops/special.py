@@ -16,8 +16,8 @@ from passkit.errors import GraphError
 from passkit.graph.node import Entry, Node
 from passkit.ops.composites import composite
 from passkit.ops.exponentials import log1m_exp, log1p_exp
+from passkit.ops.helpers import make
 from passkit.ops.pointwise import elementwise
-from passkit.ops.rules import make
 from passkit.values.dtype import float32, float64
 
 ROOT_HALF = sqrt(0.5)

@@ -13,8 +13,8 @@ from typing import Any
 from passkit.errors import ShapeError
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
+from passkit.ops.helpers import axes_of, check_stretch, make, one_axis, take, takes
 from passkit.ops.reduce import nonempty_shape, reduced_shape, reduction
-from passkit.ops.rules import axes_of, check_stretch, make, one_axis, take, takes
 from passkit.values.dtype import DType, dtype_of, float64
 from passkit.values.size import Extent, Shape, Size, numel
 

@@ -9,8 +9,8 @@ from passkit.errors import ShapeError
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import Op, OpPattern
+from passkit.ops.helpers import make, one_axis, one_int
 from passkit.ops.movement import movement
-from passkit.ops.rules import make, one_axis, one_int
 from passkit.ops.shaping import move
 from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape

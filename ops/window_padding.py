@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from passkit.errors import ShapeError
 from passkit.graph.node import Entry, Node, known_shape
+from passkit.ops.helpers import axes_of, make
 from passkit.ops.movement import axes_order, expand_dims, transpose
 from passkit.ops.padding import Widths, pad_with, widths_of
-from passkit.ops.rules import axes_of, make
 from passkit.values.size import Extent
 
 MOVES = (transpose, expand_dims)

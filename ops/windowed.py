@@ -17,9 +17,9 @@ from passkit.graph.infer import agree, demand, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, OpPattern
 from passkit.ops.composites import composite
+from passkit.ops.helpers import extents, make, takes
 from passkit.ops.movement import movement
 from passkit.ops.reduce import lowest
-from passkit.ops.rules import extents, make, takes
 from passkit.ops.window_padding import absorb, each, paddings
 from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, Size, numel

@@ -123,7 +123,7 @@ DEMANDS: tuple[Demand, ...] = (
     Demand("docs/tf_ops.md: 300 cases or more, no cell wrong: tests pass", cases),
     Demand("25 networks or more, <= 1e-4, compiled too: tests pass", networks),
     Demand("SavedModels, functions, variables, loops, lists: tests pass",
-           lambda: tests(CASES, only="saved or structures or loops or bundle or objects or host")),
+           lambda: tests(CASES, only="saved or functions or loops or bundle or objects or host")),
     Demand("basic-pitch gives TensorFlow's output", basic_pitch, slow=True),
     Demand("ten networks: kernels and bytes before and after", fewer, slow=True),
     Demand("best of TensorFlow, XLA, ONNX Runtime, torch.compile / passkit >= 1.0: libraries",

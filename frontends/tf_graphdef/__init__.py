@@ -9,8 +9,9 @@
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from passkit.frontends.tf_graphdef import rows as _rows  # noqa: F401  (enters the operators)
-from passkit.frontends.tf_graphdef import structures as _structures  # noqa: F401  (so does this)
+from passkit.frontends.tf_graphdef import control_flow as _control_flow  # noqa: F401  (registers)
+from passkit.frontends.tf_graphdef import op_importers as _op_importers  # noqa: F401  (registers)
+from passkit.frontends.tf_graphdef import resources as _resources  # noqa: F401  (registers)
 from passkit.frontends.tf_graphdef.importer import load
 from passkit.graph.graph import Graph
 from passkit.values import arguments

@@ -15,7 +15,7 @@ from passkit.frontends.tf_graphdef.scope import Site
 from passkit.frontends.tf_graphdef.value import Value, value_of
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry
-from passkit.ops.rules import make
+from passkit.ops.helpers import make
 from passkit.values.dtype import DType
 from passkit.values.size import Extent, Shape
 

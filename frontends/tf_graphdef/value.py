@@ -17,7 +17,7 @@ from passkit.frontends.tf_graphdef.tensor import dtype_from
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, constant
 from passkit.ops.counting import number_of
-from passkit.ops.rules import make
+from passkit.ops.helpers import make
 from passkit.values.dtype import DType, dtype_of
 from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, Size

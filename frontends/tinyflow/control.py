@@ -37,7 +37,7 @@ from passkit.frontends.tinyflow.types import as_dtype
 from passkit.graph.graph import Graph, post_order
 from passkit.graph.node import CONSTANT, Entry, Node, var
 from passkit.graph.op import TStateful
-from passkit.ops.rules import make
+from passkit.ops.helpers import make
 from passkit.runtime import loop as runtime
 from passkit.runtime.interpret import interpret
 

@@ -22,7 +22,7 @@ from passkit.frontends.tinyflow.types import as_dtype
 from passkit.graph.graph import post_order
 from passkit.graph.node import Entry, Node, var
 from passkit.graph.op import REQUIRED, OpPattern, register_op
-from passkit.ops.rules import make
+from passkit.ops.helpers import make
 from passkit.values.dtype import DType
 from passkit.values.size import Extent, Shape, Size
 

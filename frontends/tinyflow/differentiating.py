@@ -14,7 +14,7 @@ from passkit.frontends.tinyflow.variables import Variable
 from passkit.graph import adjoint
 from passkit.graph import graph as core
 from passkit.graph.node import CONSTANT, Entry, Node
-from passkit.ops.rules import make
+from passkit.ops.helpers import make
 
 ALL_AT_ONCE = "a run is one program, in which all gradients are of the old values"
 

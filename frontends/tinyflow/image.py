@@ -16,7 +16,7 @@ from passkit.frontends.tinyflow.reductions import moments
 from passkit.frontends.tinyflow.shapes import extents_of, shown
 from passkit.frontends.tinyflow.tensors import Tensor, convert_to_tensor, made
 from passkit.frontends.tinyflow.types import as_dtype
-from passkit.ops.rules import make
+from passkit.ops.helpers import make
 
 GREY = (0.2989, 0.587, 0.114)
 """How much of red, green and blue is in grey. Source: ITU-R BT.601."""

@@ -21,7 +21,7 @@ from passkit.frontends.tinyflow.scopes import get_variable, variable_scope
 from passkit.frontends.tinyflow.tensors import Tensor, convert_to_tensor, read, scalar, wrapped
 from passkit.frontends.tinyflow.variables import Variable, assign
 from passkit.ops.counting import number_of
-from passkit.ops.rules import make
+from passkit.ops.helpers import make
 from passkit.values.size import Extent, numel
 
 _ZEROS, _ONES = zeros_initializer(), ones_initializer()

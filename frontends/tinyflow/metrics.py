@@ -14,7 +14,7 @@ from passkit.frontends.tinyflow.reductions import FUNCTIONS as FOLDS
 from passkit.frontends.tinyflow.scopes import variable_scope
 from passkit.frontends.tinyflow.tensors import Tensor, convert_to_tensor, named, wrapped
 from passkit.frontends.tinyflow.variables import Variable, assign_add
-from passkit.ops.rules import make
+from passkit.ops.helpers import make
 
 OF = elementwise.FUNCTIONS
 Measure = tuple[Tensor, Tensor]

@@ -159,7 +159,7 @@ def norm(
     Raises: SettingError for others.
     """
     from passkit.errors import SettingError
-    from passkit.ops.rules import make
+    from passkit.ops.helpers import make
 
     keep = bool(either("norm", "keepdims", keepdims, "keep_dims", keep_dims))
     along, x = axes_of(axis), made("abs", "abs", None, read(tensor)).entry

@@ -26,7 +26,7 @@ from passkit.graph.call import operate
 from passkit.graph.node import Entry, Node, constant
 from passkit.graph.op import get_op
 from passkit.ops.counting import number_of
-from passkit.ops.rules import make
+from passkit.ops.helpers import make
 from passkit.values import arguments
 from passkit.values.dtype import DType
 from passkit.values.size import Size

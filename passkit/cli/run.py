@@ -37,7 +37,7 @@ from passkit.runtime.native import onednn
 from passkit.runtime.native.register_tiles import FEW_CHANNELS
 from passkit.runtime.profile import Profile
 from passkit.runtime.program import Contract, FilterGradient, Library
-from passkit.values.agreement import Error, compare
+from passkit.values.tolerance import Error, compare
 from passkit.values.units import bytes_text, seconds_text, table
 from passkit.viz.renderers import ending, rendered
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from passkit.errors import DTypeError, GraphError, SettingError, ShapeError
-from passkit.graph.again import Again, pinned
 from passkit.graph.backward import Flow, backward
 from passkit.graph.call import find_operator
 from passkit.graph.graph import post_order
@@ -19,6 +18,7 @@ from passkit.graph.infer import show_shape
 from passkit.graph.narrow import narrowed, widened
 from passkit.graph.node import AS_READ, Entry, Node, as_entry, constant, is_state
 from passkit.graph.op import TStateful
+from passkit.graph.rematerialize import Rematerialization, pinned
 from passkit.graph.rounding import is_narrow_entry
 from passkit.values import arguments
 from passkit.values.size import symbols_of
@@ -62,7 +62,7 @@ def gradients(
                 )
     seeds = _seeds(heads, grad_ys)
     order = post_order(e.node for e in heads)
-    again = None if recompute is None else Again(recompute)
+    again = None if recompute is None else Rematerialization(recompute)
     found = Sweep(aggregate or added, again).over(order, heads, seeds, leaves, pinned=True)
     return [
         _unconnected(x, k, unconnected) if dx is None else dx
@@ -176,7 +176,7 @@ def sized(found: Sequence[Flow], order: Iterable[Node]) -> Sequence[Flow]:
 class Sweep:
     """A reverse sweep: how what flows to an entry is summed, and what is computed again."""
 
-    def __init__(self, aggregate: Aggregate, again: Again | None = None) -> None:
+    def __init__(self, aggregate: Aggregate, again: Rematerialization | None = None) -> None:
         self.aggregate, self.again = aggregate, again
 
     def over(

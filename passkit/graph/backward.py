@@ -18,13 +18,13 @@ from passkit.ast.derivative import derivative, product
 from passkit.errors import DTypeError, GraphError, ShapeError
 from passkit.graph import rules
 from passkit.graph.call import convert, find_operator
+from passkit.graph.expr_to_graph import Recipe, expr_to_graph
 from passkit.graph.graph import freeze
 from passkit.graph.infer import show_shape
 from passkit.graph.narrow import expanded, in_float32, widened_view
 from passkit.graph.node import CONSTANT, Entry, Node
 from passkit.graph.op import FCodeGen, FExpand, FGradient
 from passkit.graph.rounding import Effect, Rounding, effect_of, is_narrow_entry, worst_rounding
-from passkit.graph.spelled import Recipe, spelled
 from passkit.values.size import Shape
 
 Flow = Entry | None
@@ -180,7 +180,7 @@ def _recipe(node: Node, flowing: Sequence[bool], wanted: Sequence[bool]) -> Reci
     for arg, want in zip(args, wanted, strict=True):
         total = _total(values, flows, arg) if want and isinstance(arg, Var) else None
         totals.append(None if total is None else cast(total, arg.dtype))
-    return spelled(totals, {x: k for k, x in enumerate(given)})
+    return expr_to_graph(totals, {x: k for k, x in enumerate(given)})
 
 
 def _argument(k: int, e: Entry) -> Expr:

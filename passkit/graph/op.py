@@ -43,14 +43,20 @@ FScan = declare("FScan", _function, "(node) -> Scan(axis, identity, combine): fo
 FContract = declare("FContract", _function, "(node) -> Contract(batch, m, n, k)")
 FExample = declare("FExample", _function, "(dtype) -> (inputs, params): a call that shows it")
 FExpand = declare("FExpand", _function, "(node, *x) -> entries by which it runs, or None")
-FSum = declare("FSum", _function, "(nodes) -> Entry or None: the sum of their results as one node")
-FWhole = declare(
-    "FWhole", _function, "(node) -> Entry or None: what a library computes of more than its inputs"
+FContractSum = declare(
+    "FContractSum", _function, "(nodes) -> Entry or None: the sum of their results as one node"
+)
+FLibraryPattern = declare(
+    "FLibraryPattern",
+    _function,
+    "(node) -> Entry or None: one library call for the node and its operands",
 )
 FSimplify = declare("FSimplify", _function, "(node) -> Entry or None: exact algebra")
 FCompute = declare("FCompute", _function, "(node, *arrays) -> array or tuple, in NumPy")
-FRun = declare(
-    "FRun", _function, "(node, program) -> function of arrays, given what makes programs of graphs"
+FHostCall = declare(
+    "FHostCall",
+    _function,
+    "(node, program) -> function of arrays; program(graph) compiles an inner graph",
 )
 FGradient = declare("FGradient", _function, "(node, *dy) -> an entry or None for each input")
 FInferShape = declare("FInferShape", _function, "(node, *shapes) -> shape, or tuple of shapes")

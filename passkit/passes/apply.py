@@ -20,7 +20,7 @@ from passkit.passes import hints
 from passkit.passes.base import Pass, find_pass, provider
 from passkit.passes.context import PassContext, current
 from passkit.values import arguments
-from passkit.values.collector import seldom
+from passkit.values.gc_control import seldom
 
 if TYPE_CHECKING:
     from typing import Unpack

@@ -26,9 +26,9 @@ from passkit.runtime.feeds import bind_sizes
 from passkit.runtime.interpret import interpret
 from passkit.runtime.state import State
 from passkit.serial.json import to_json
-from passkit.values.agreement import compare
 from passkit.values.progress import progress
 from passkit.values.size import evaluate
+from passkit.values.tolerance import compare
 
 if TYPE_CHECKING:
     from passkit.plan.kernel import Kernel

@@ -14,7 +14,7 @@ from passkit.ast.folds import Convolution
 from passkit.graph import rules
 from passkit.graph.graph import Graph
 from passkit.graph.node import CONSTANT, Entry, Node
-from passkit.graph.op import FRun, THostLibrary, TLibraryCall
+from passkit.graph.op import FHostCall, THostLibrary, TLibraryCall
 from passkit.plan.storage import Home, StoragePlan
 from passkit.plan.target import Target
 from passkit.runtime.epilogue import epilogue_of
@@ -160,7 +160,7 @@ class _Assembly:
     def python(self, node: Node) -> Python:
         """A step in Python: programs of graphs that the node holds, or NumPy."""
         assert node.op is not None
-        if FRun.get(node.op.name) is not None and self.nested is not None:
+        if FHostCall.get(node.op.name) is not None and self.nested is not None:
             role = Role.HOST
         elif THostLibrary.get(node.op.name) is not None:
             role = Role.LIBRARY
@@ -283,8 +283,8 @@ def python_function(
     An operator that holds graphs runs them as ``nested`` makes programs of them.
     """
     assert node.op is not None
-    held = FRun.get(node.op.name) is not None and nested is not None
-    running = rules.call(FRun, node, node, nested) if held else None
+    held = FHostCall.get(node.op.name) is not None and nested is not None
+    running = rules.call(FHostCall, node, node, nested) if held else None
 
     def run(sizes: Mapping[str, int], inputs: list[Any], outputs: list[Any]) -> None:
         with np.errstate(all="ignore"):

@@ -83,7 +83,7 @@ def _runner(
 
 
 WHILE.set_attr("FCompute", _computed)
-WHILE.set_attr("FRun", _runner)
+WHILE.set_attr("FHostCall", _runner)
 
 def while_loop(
     condition: Graph, body: Graph, state: Sequence[Entry], given: Sequence[Entry], name: str

@@ -214,8 +214,10 @@ CASES = {
         {**CODE, "FSimplify": lambda node: node.inputs}, lambda op: only(op, "Simplify"),
         "must give an entry or None, got (Entry",
     ),
-    "FWhole gives text": case(
-        {**CODE, "FWhole": lambda node: "y"}, compile_it, "must give an entry or None, got 'y'",
+    "FLibraryPattern gives text": case(
+        {**CODE, "FLibraryPattern": lambda node: "y"},
+        compile_it,
+        "must give an entry or None, got 'y'",
     ),
     "FInplaceOption gives a pair": case(
         {**CODE, "FInplaceOption": lambda node: (0, 0)}, lambda op: inplace(op, sharing),

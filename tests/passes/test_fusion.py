@@ -277,7 +277,7 @@ COMPOSITES = """x: f32[8, 64]; g: f32[64]; b: f32[64]; w: f32[64, 64]
 @pytest.mark.parametrize("fusion", ["stitch", "deep", "xla", "none"])
 def test_fusion_alone_sees_composites_by_their_expansion(fusion: str) -> None:
     """Fusion, CodeGen and RTCGen give the kernels of `compile` without its optional passes."""
-    optional = ["Simplify", "Wholes", "SumProducts", "SplitReduce"]
+    optional = ["Simplify", "MatchLibrary", "FuseMatmulSums", "SplitReduce"]
     alone = pk.ApplyPasses(pk.parse(COMPOSITES), ["Fusion", "CodeGen", "RTCGen"], fusion=fusion)
     run = pk.compile(pk.parse(COMPOSITES), fusion=fusion, disabled=optional)
 

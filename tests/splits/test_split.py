@@ -132,7 +132,7 @@ def test_splits_that_do_not_fit(split: Split, shape: Any, message: str) -> None:
         split.blocks(shape)
 
 
-# Wholes
+# MatchLibrary
 
 
 def states(shape: tuple[int, ...]) -> list[State]:

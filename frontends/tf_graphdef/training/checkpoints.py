@@ -13,9 +13,9 @@ from passkit.frontends.tf_graphdef.library import Library
 from passkit.frontends.tf_graphdef.model import Model
 from passkit.frontends.tf_graphdef.opaque import Variable
 from passkit.frontends.tf_graphdef.proto import budget_for, short
+from passkit.frontends.tf_graphdef.resources.variables import VARIABLES, declared
 from passkit.frontends.tf_graphdef.restoring import Restorer
 from passkit.frontends.tf_graphdef.saved_model import Weights
-from passkit.frontends.tf_graphdef.structures.variables import VARIABLES, declared
 from passkit.frontends.tf_graphdef.training.variables import States
 from passkit.frontends.tf_graphdef.value import Array, Call
 from passkit.graph.infer import show_shape

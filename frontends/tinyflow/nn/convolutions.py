@@ -22,7 +22,7 @@ from passkit.frontends.tinyflow.tensors import (
     named,
     read,
 )
-from passkit.ops.rules import make
+from passkit.ops.helpers import make
 
 
 def spatial(where: str, what: str, given: Any, data_format: str) -> tuple[int, int]:

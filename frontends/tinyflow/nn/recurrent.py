@@ -17,7 +17,7 @@ from passkit.frontends.tinyflow.refusals import refuses
 from passkit.frontends.tinyflow.scopes import variable_scope
 from passkit.frontends.tinyflow.tensors import Tensor, convert_to_tensor, read, wrapped
 from passkit.graph.node import Entry, constant
-from passkit.ops.rules import make
+from passkit.ops.helpers import make
 
 UNROLLED = "all steps are one program"
 

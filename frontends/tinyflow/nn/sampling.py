@@ -23,7 +23,7 @@ from passkit.frontends.tinyflow.tensors import (
     wrapped,
 )
 from passkit.graph.node import Entry, constant
-from passkit.ops.rules import make
+from passkit.ops.helpers import make
 
 MOST_TRIES = 4096
 """A sample without repetition compares all pairs of its tries."""

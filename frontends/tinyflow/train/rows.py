@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from passkit.graph.node import Entry, Node
-from passkit.ops.rules import make
+from passkit.ops.helpers import make
 
 
 def rows_of(gradient: Entry) -> list[Node] | None:

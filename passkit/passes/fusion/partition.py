@@ -14,8 +14,8 @@ from passkit.graph.op import (
     FContract,
     FElement,
     FExpand,
+    FHostCall,
     FReduce,
-    FRun,
     FScan,
     Op,
     OpPattern,
@@ -123,7 +123,7 @@ def _marked_opaque(op: Op) -> Opaque:
     reason = f"the TOpPattern of {op.name} is OPAQUE"
     if (library := THostLibrary.get(op.name)) is not None:
         return Opaque(f"{reason}: {library} computes it")
-    if FRun.get(op.name) is not None:
+    if FHostCall.get(op.name) is not None:
         return Opaque(f"{reason}: it runs programs of the graphs that it holds")
     if FContract.get(op.name) is not None or TLibraryCall.get(op.name) is not None:
         return Opaque(f"{reason}: a library computes it")

@@ -20,7 +20,7 @@ from tests.frontends.tf_graphdef.models import (
     placeholder,
     with_functions,
 )
-from tests.frontends.tf_graphdef.test_structures import FALSE, FEED, TRUE, X, ops_of, run
+from tests.frontends.tf_graphdef.test_functions import FALSE, FEED, TRUE, X, ops_of, run
 
 FLOAT, INT = np.dtype("float32"), np.dtype("int32")
 ZERO = const("zero", 0)

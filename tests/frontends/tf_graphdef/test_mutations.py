@@ -15,8 +15,8 @@ from passkit.errors import ModelError, PasskitError
 from passkit.frontends import tf_graphdef
 from tests.frontends.tf_graphdef.models import const, function, model, node, with_functions
 from tests.frontends.tf_graphdef.mutations import mutant
+from tests.frontends.tf_graphdef.test_functions import X, call
 from tests.frontends.tf_graphdef.test_loops import TWICE, loop, looping
-from tests.frontends.tf_graphdef.test_structures import X, call
 from tests.pace import within
 
 

@@ -1,0 +1,12 @@
+"""Importers of control flow: calls, branches and loops.
+
+Importing this package registers them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+for _family in sorted(m.name for m in pkgutil.iter_modules(__path__)):
+    importlib.import_module(f"{__name__}.{_family}")

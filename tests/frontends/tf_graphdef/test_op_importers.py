@@ -1,0 +1,395 @@
+"""Each TensorFlow operator means here what it means there; expected values are written in NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.frontends import tf_graphdef
+from passkit.frontends.tf_graphdef.op_importers.reductions import REDUCTIONS
+from passkit.frontends.tf_graphdef.proto import GraphDef
+from passkit.frontends.tf_graphdef.table import TABLE
+from passkit.values.dtype import dtype_of, largest_finite
+from tests.frontends.tf_graphdef.models import const, model, node, placeholder
+from tests.frontends.tf_graphdef.reference.case import FIXTURES, stored
+
+Array = np.ndarray[Any, Any]
+
+X = np.random.default_rng(1).normal(size=(4, 3, 5)).astype(np.float32)
+Y = np.random.default_rng(2).normal(size=(3, 5)).astype(np.float32)
+P = np.abs(X) + np.float32(0.1)
+A, B = np.ascontiguousarray(X[:, 0]), np.ascontiguousarray(Y.T)
+ROW, FEW = np.ascontiguousarray(X[0]), np.ascontiguousarray(Y[:, 0])
+I = np.arange(-6, 6, dtype=np.int32).reshape(4, 3)  # noqa: E741 - integers, beside X and Y
+C = np.arange(12).reshape(4, 3) % 5 < 2
+HALVES = np.array([-2.5, -0.5, 0.5, 1.5, np.nan, np.inf], np.float32)
+
+
+def run(*nodes: Any, **feeds: Array) -> list[Array]:
+    """The results of a model whose inputs have these values and a free batch size."""
+    inputs = [
+        placeholder(k, *((None, *v.shape[1:]) if v.ndim else ()), dtype=v.dtype.name)
+        for k, v in feeds.items()
+    ]
+    graph = tf_graphdef.load(model(*inputs, *nodes))
+    return pk.interpret(graph, feeds)
+
+
+def erf(x: Array) -> Array:
+    """The error function, through Python's."""
+    from math import erf as one
+
+    return np.vectorize(one)(x).astype(x.dtype)
+
+
+UNARY: dict[str, tuple[Callable[[Array], Array], Array]] = {
+    "Abs": (np.abs, X),
+    "Ceil": (np.ceil, HALVES),
+    "Cos": (np.cos, X),
+    "Erf": (erf, X),
+    "Exp": (np.exp, X),
+    "Expm1": (np.expm1, X),
+    "Floor": (np.floor, HALVES),
+    "Log": (np.log, P),
+    "Log1p": (np.log1p, P),
+    "LogicalNot": (np.logical_not, C),
+    "Neg": (np.negative, I),
+    "OnesLike": (np.ones_like, I),
+    "Reciprocal": (np.reciprocal, P),
+    "Relu": (lambda x: np.maximum(x, 0), HALVES),
+    "Relu6": (lambda x: np.clip(x, 0, 6), X * 10),
+    "Rint": (np.rint, HALVES),
+    "Rsqrt": (lambda x: 1 / np.sqrt(x), P),
+    "Sigmoid": (lambda x: 1 / (1 + np.exp(-x)), X),
+    "Sign": (np.sign, I),
+    "Sin": (np.sin, X),
+    "Sqrt": (np.sqrt, P),
+    "Square": (np.square, I),
+    "Tanh": (np.tanh, X),
+    "ZerosLike": (np.zeros_like, X),
+    "Softmax": (lambda x: np.exp(x) / np.exp(x).sum(-1, keepdims=True), X),
+    "LogSoftmax": (lambda x: x - np.log(np.exp(x).sum(-1, keepdims=True)), X),
+    "Identity": (lambda x: x, X),
+    "StopGradient": (lambda x: x, X),
+    "PreventGradient": (lambda x: x, X),
+    "Snapshot": (lambda x: x, X),
+}
+
+BINARY: dict[str, tuple[Callable[[Array, Array], Array], Array, Array]] = {
+    "Add": (np.add, X, Y),
+    "AddV2": (np.add, I, I),
+    "Div": (np.divide, X, Y),
+    "Equal": (np.equal, C, C[0]),
+    "FloorDiv": (np.floor_divide, I, I + 20),
+    "Greater": (np.greater, X, Y),
+    "GreaterEqual": (np.greater_equal, I, -I),
+    "Less": (np.less, X, Y),
+    "LessEqual": (np.less_equal, I, -I),
+    "LogicalAnd": (np.logical_and, C, C[0]),
+    "LogicalOr": (np.logical_or, C, C[0]),
+    "Maximum": (np.maximum, HALVES, -HALVES),
+    "Minimum": (np.minimum, X, Y),
+    "Mul": (np.multiply, X, Y),
+    "NotEqual": (np.not_equal, I, -I),
+    "Pow": (np.power, P, Y),
+    "RealDiv": (np.divide, X, Y),
+    "SquaredDifference": (lambda x, y: (x - y) ** 2, X, Y),
+    "Sub": (np.subtract, X, Y),
+    "BatchMatMul": (np.matmul, X, X.transpose(0, 2, 1)),
+    "BatchMatMulV2": (np.matmul, X, B),
+    "BiasAdd": (np.add, X, Y[0]),
+    "MatMul": (np.matmul, A, B),
+}
+
+MORE: dict[str, tuple[list[Any], dict[str, Array], Any]] = {
+    "Cast to int": ([node("Cast", "y", "x", DstT=np.dtype("int32"))], {"x": X}, X.astype("int32")),
+    "Cast to bool": ([node("Cast", "y", "x", DstT=np.dtype("bool"))], {"x": I}, I != 0),
+    "Select": ([node("Select", "y", "c", "a", "b")], {"c": C, "a": I, "b": -I}, np.where(C, I, -I)),
+    "Select rows": (
+        [node("Select", "y", "c", "a", "b")],
+        {"c": C[:, 0].copy(), "a": I, "b": -I},
+        np.where(C[:, :1], I, -I),
+    ),
+    "SelectV2": (
+        [node("SelectV2", "y", "c", "a", "b")],
+        {"c": C[0], "a": I, "b": -I},
+        np.where(C[0], I, -I),
+    ),
+    "FloorDiv of floats": (
+        [node("FloorDiv", "y", "a", "b")],
+        {"a": X, "b": Y},
+        np.floor(X / Y),
+    ),
+    "MatMul transposed": (
+        [node("MatMul", "y", "a", "b", transpose_b=True, transpose_a=False)],
+        {"a": A, "b": Y},
+        A @ B,
+    ),
+    "BatchMatMulV2 adjoint": (
+        [node("BatchMatMulV2", "y", "a", "b", adj_y=True)],
+        {"a": X, "b": X},
+        X @ X.transpose(0, 2, 1),
+    ),
+    "BiasAdd NCHW": (
+        [node("BiasAdd", "y", "a", "b", data_format="NCHW")],
+        {"a": X, "b": FEW},
+        X + FEW[:, None],
+    ),
+    "Reshape": ([const("s", [-1, 15]), node("Reshape", "y", "x", "s")], {"x": X}, X.reshape(4, 15)),
+    "Transpose": (
+        [const("p", [2, 0, 1]), node("Transpose", "y", "x", "p")],
+        {"x": X},
+        X.transpose(2, 0, 1),
+    ),
+    "BroadcastTo": (
+        [const("s", [4, 3, 5]), node("BroadcastTo", "y", "x", "s")],
+        {"x": Y[0]},
+        np.broadcast_to(Y[0], (4, 3, 5)),
+    ),
+    "Fill": (
+        [const("s", [2, 3]), node("Fill", "y", "s", "x")],
+        {"x": np.array(7.0, "float32")},
+        np.full((2, 3), 7, "float32"),
+    ),
+    "ExpandDims": ([const("k", -2), node("ExpandDims", "y", "x", "k")], {"x": I}, I[:, None]),
+    "Squeeze": ([node("Squeeze", "y", "x", squeeze_dims=[1])], {"x": I[:, :1]}, I[:, 0]),
+    "Squeeze all": ([const("c", Y[:, None]), node("Squeeze", "y", "c")], {}, Y),
+    "ConcatV2": (
+        [const("k", -1), node("ConcatV2", "y", "x", "x", "k")],
+        {"x": I},
+        np.concatenate([I, I], -1),
+    ),
+    "Concat": (
+        [const("k", 1), node("Concat", "y", "k", "x", "x")],
+        {"x": I},
+        np.concatenate([I, I], 1),
+    ),
+    "Pack": ([node("Pack", "y", "x", "x", axis=-1)], {"x": I}, np.stack([I, I], -1)),
+    "Slice": (
+        [const("b", [0, 1, 2]), const("s", [-1, 2, -1]), node("Slice", "y", "x", "b", "s")],
+        {"x": X},
+        X[:, 1:3, 2:],
+    ),
+    "Split": (
+        [const("k", 2), node("Split", "s", "k", "x", num_split=5), node("Neg", "y", "s:3")],
+        {"x": X},
+        -X[:, :, 3:4],
+    ),
+    "Unpack": (
+        [node("Unpack", "u", "x", num=3, axis=1), node("Sub", "y", "u:2", "u")],
+        {"x": X},
+        X[:, 2] - X[:, 0],
+    ),
+    "TopK": (
+        [node("TopK", "t", "x", k=2), node("Neg", "y", "t")],
+        {"x": X},
+        -np.sort(X, axis=-1)[..., :2:-1],
+    ),
+    "IdentityN": (
+        [node("IdentityN", "n", "x", "z"), node("Sub", "y", "n:1", "n:0")],
+        {"x": X, "z": P},
+        P - X,
+    ),
+    "PlaceholderWithDefault": (
+        [const("d", 2.0), node("PlaceholderWithDefault", "p", "d"), node("Mul", "y", "p", "x")],
+        {"x": X},
+        2 * X,
+    ),
+}
+
+
+def close(got: Array, want: Array) -> None:
+    """Check dtype, shape and values; integers and bools must be equal."""
+    assert got.dtype == want.dtype
+    assert got.shape == want.shape
+    if want.dtype.kind == "f":
+        np.testing.assert_allclose(got, want, rtol=2e-6, atol=1e-6)
+    else:
+        np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("op", UNARY)
+def test_one_input(op: str) -> None:
+    """Operators of one input."""
+    want, x = UNARY[op]
+    with np.errstate(all="ignore"):
+        close(run(node(op, "y", "x"), x=x)[0], want(x))
+
+
+@pytest.mark.parametrize("op", BINARY)
+def test_two_inputs(op: str) -> None:
+    """Operators of two inputs, which broadcast."""
+    want, a, b = BINARY[op]
+
+    close(run(node(op, "y", "a", "b"), a=a, b=b)[0], want(a, b))
+
+
+@pytest.mark.parametrize("case", MORE)
+def test_more(case: str) -> None:
+    """Operators with attributes, known inputs or several outputs."""
+    nodes, feeds, want = MORE[case]
+    close(run(*nodes, **feeds)[0], want)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("target", ["interpret", "blocks"])
+def test_places_of_nan(dtype: str, target: str) -> None:
+    """TensorFlow 2.21's ArgMax and ArgMin, which pass over NaN and begin with element 0."""
+    nan, inf = np.nan, np.inf
+    kind = dtype_of(dtype).numpy
+    most = largest_finite(dtype_of(dtype))
+    rows: list[tuple[list[float], int, int]] = [
+        ([1, nan, 3], 2, 0),
+        ([nan, 1, 3], 2, 1),
+        ([1, 2, nan], 1, 0),
+        ([nan, nan, nan], 0, 0),
+        ([nan, -inf, nan], 0, 1),
+        ([nan, inf, nan], 1, 0),
+        ([-inf, -most, nan], 0, 0),
+        ([-inf, -most, -1], 2, 0),
+        ([nan, -inf, -most], 0, 1),
+        ([inf, most, nan], 0, 0),
+        ([nan, most, inf], 2, 0),
+        ([inf, most, 1], 0, 2),
+        ([-0.0, 0.0, -0.0], 0, 0),
+    ]
+    x = np.array([row for row, _, _ in rows], kind)
+    nodes = [
+        const("axis", 1),
+        node("ArgMax", "most", "x", "axis"),
+        node("ArgMin", "least", "x", "axis"),
+    ]
+    given = placeholder("x", None, 3, dtype=dtype)
+    graph = tf_graphdef.load(model(given, *nodes), outputs=["most", "least"])
+    found = pk.compile(graph, target=target)({"x": x})
+
+    assert found[0].tolist() == [largest for _, largest, _ in rows]
+    assert found[1].tolist() == [smallest for _, _, smallest in rows]
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+@pytest.mark.parametrize("sign", ["", "u"])
+def test_shifts_out_of_range(sign: str, bits: int) -> None:
+    """TensorFlow 2.21 shifts by 0 for counts below 0, and by the width less one at the most."""
+    kind = np.dtype(f"{sign}int{bits}")
+    counts = [0, 1, bits - 1, bits, bits + 1, 100, int(np.iinfo(kind).max)]
+    counts += [] if sign else [-1, -bits, int(np.iinfo(kind).min)]
+    n = np.array(counts, kind)
+    x = np.full(len(counts), np.array(-5).astype(kind))
+    nodes = [node("LeftShift", "left", "x", "n"), node("RightShift", "right", "x", "n")]
+    inputs = [placeholder(name, None, dtype=kind.name) for name in ("x", "n")]
+    graph = tf_graphdef.load(model(*inputs, *nodes), outputs=["left", "right"])
+    left, right = pk.interpret(graph, {"x": x, "n": n})
+
+    near = [min(max(count, 0), bits - 1) for count in counts]
+    assert left.tolist() == np.left_shift(x, np.array(near, kind)).tolist()
+    assert right.tolist() == np.right_shift(x, np.array(near, kind)).tolist()
+
+
+@pytest.mark.parametrize("op", [op for op in REDUCTIONS if hasattr(np, op.lower())])
+@pytest.mark.parametrize("axes", [[0], [-1], [0, 2], [], 1])
+def test_reductions(op: str, axes: Any) -> None:
+    """All axes that a model can ask for; none at all leaves the input as it is."""
+    numpy = getattr(np, op.lower())
+    x = X > 0 if op in ("Any", "All") else X
+    nodes = [const("k", np.array(axes, np.int32)), node(op, "y", "x", "k", keep_dims=axes == [-1])]
+
+    want = numpy(x, axis=tuple(np.ravel(axes).astype(int)), keepdims=axes == [-1])
+
+    close(run(*nodes, x=x)[0], np.asarray(want))
+
+
+SLICES: dict[str, tuple[Any, dict[str, int]]] = {
+    "[:, 1]": (([0, 1], [0, 2], [1, 1]), {"begin_mask": 1, "end_mask": 1, "shrink_axis_mask": 2}),
+    "[:, 1:, ::2]": (([0, 1, 0], [0, 0, 0], [1, 1, 2]), {"begin_mask": 5, "end_mask": 7}),
+    "[..., -1]": (([0, -1], [0, 0], [1, 1]), {"ellipsis_mask": 1, "shrink_axis_mask": 2}),
+    "[:, None, 0:2, ...]": (
+        ([0, 0, 0, 0], [0, 0, 2, 0], [1, 1, 1, 1]),
+        {"begin_mask": 1, "end_mask": 1, "new_axis_mask": 2, "ellipsis_mask": 8},
+    ),
+    "[:, ::-1]": (([0, 0], [0, 0], [1, -1]), {"begin_mask": 3, "end_mask": 3}),
+    "[:, :100]": (([0, 0], [0, 100], [1, 1]), {"begin_mask": 3, "end_mask": 1}),
+    "[1:-1]": (([1], [-1], [1]), {}),
+}
+
+
+@pytest.mark.parametrize("index", SLICES)
+def test_strided_slices(index: str) -> None:
+    """The masks spell what Python's index says."""
+    (begin, end, strides), masks = SLICES[index]
+    parts = [const("b", begin), const("e", end), const("s", strides)]
+
+    got = run(*parts, node("StridedSlice", "y", "x", "b", "e", "s", **masks), x=X)[0]
+
+    close(got, eval(f"X{index}"))
+
+
+def test_every_row_of_the_table_has_a_case() -> None:
+    """No operator is listed that no test has run."""
+    with_cases = {*UNARY, *BINARY, *REDUCTIONS, *(case.split()[0] for case in MORE)}
+    elsewhere = {"Const"}
+    by_tensorflow = {
+        node.op
+        for path in FIXTURES.glob("*.npz")
+        for case in stored(path)
+        for node in GraphDef.FromString(case.model).node
+    }
+
+    assert not {*TABLE} - with_cases - elsewhere - by_tensorflow
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        ([node("Relu", "y", "x", "x")], r"Relu 'y' needs 1 input\(s\), got 2"),
+        ([node("Pack", "y")], r"Pack 'y' needs at least 1 input\(s\), got 0"),
+        ([node("BiasAdd", "y", "x", "x", data_format="NC")], "NHWC or NCHW, got b'NC'"),
+        ([node("Squeeze", "y", "x")], r"axis 0 of 'x' has the unknown size x\.0"),
+        (
+            [const("k", 1), node("Split", "y", "k", "x", num_split=7)],
+            r"needs 7 part\(s\) of axis 1, and the shape of 'x' is \(x\.0, 3, 5\)",
+        ),
+        (
+            [const("k", 0), node("Split", "y", "k", "x", num_split=2)],
+            r"needs 2 part\(s\) of axis 0",
+        ),
+        ([node("Neg", "y", "x:1")], r"'x' of the GraphDef has 1 output\(s\), and output 1 is"),
+    ],
+)
+def test_what_an_operator_cannot_take(nodes: list[Any], message: str) -> None:
+    """Wrong inputs and attributes are errors that say what was found."""
+    with pytest.raises(pk.PasskitError, match=message):
+        tf_graphdef.load(model(placeholder("x", None, 3, 5), *nodes))
+
+
+def test_core_errors_say_where_in_the_model() -> None:
+    """An error of an operator carries the model's node as a note."""
+    with pytest.raises(pk.ShapeError, match="'y' needs inputs that broadcast") as caught:
+        run(const("c", [1.0, 2.0]), node("Add", "y", "x", "c"), x=X)
+
+    assert caught.value.__notes__ == ["in Add 'y' of the GraphDef"]
+
+
+def test_sixteen_bits_round_once() -> None:
+    """What is built of several operators computes in float32; FloorDiv rounds its quotient."""
+    x = np.array([200, -200, 0.5, 3], np.float16)
+    y = np.array([2048, 1, 1, 1], np.float16)
+    loss, slope, total, whole = run(
+        node("L2Loss", "loss", "x"),
+        node("ReciprocalGrad", "slope", "x", "y"),
+        node("AddN", "total", "y", *["one"] * 4),
+        node("FloorDiv", "whole", "y", "third"),
+        const("one", np.ones(4, np.float16)),
+        const("third", np.float16(1 / 3)),
+        x=x,
+        y=y,
+    )
+
+    assert loss == np.float16(40000) and loss.dtype == np.float16
+    np.testing.assert_array_equal(slope, [-np.inf, -40000, -0.25, -9])
+    np.testing.assert_array_equal(total, [2052, 5, 5, 5])
+    np.testing.assert_array_equal(whole, np.floor(y / np.float16(1 / 3)))

@@ -1,0 +1,311 @@
+"""Counts of how the source reads: vague names, duplicate classes, packed literals, retired words.
+
+    python -m tests.language                      # a table of counts per folder
+    python -m tests.language passkit/graph ops    # each finding in these folders, by file and line
+
+`benchmarks/show.py language` compares the table with an earlier one, and `test_vocabulary.py` keeps
+the finished folders free of what is counted here.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+from attrs import frozen
+
+ROOT = Path(__file__).resolve().parents[1]
+MIDDLE = (
+    "checks",
+    "dialects",
+    "lowering",
+    "passes/fusion",
+    "plan",
+    "selection",
+    "sharing",
+    "space",
+    "splits",
+    "stitching",
+    "templating",
+)
+"""Folders under ``passkit/`` and ``tests/`` whose vocabulary is not settled yet."""
+
+VAGUE_NAMES = frozenset({"found", "made", "known", "wanted"})
+"""Variable names that do not say what they hold."""
+
+PUBLIC_MODULES = (
+    r"passkit",
+    r"passkit\.__main__",
+    r"passkit\.(ast|errors|ops|viz|frontends)",
+    r"passkit\.frontends\.(tf_graphdef|tinyflow)",
+    r"passkit\.frontends\.tinyflow\.(contrib|nn|summary|train)",
+)
+"""Modules that a test may import: users import them, too."""
+
+KINDS = {
+    "what": 'docstrings that begin with "What"',
+    "vague": "variables called found, made, known or wanted",
+    "duplicate": "class or alias names that are defined more than once",
+    "starred": "starred literals",
+    "skip": "`fmt: skip` comments",
+    "deferred": "deferred imports",
+    "retired": "retired words",
+    "internal": "tests that import internal modules",
+}
+"""What is counted, with the heading of its column."""
+
+
+@frozen
+class Finding:
+    """One occurrence of a kind in a file."""
+
+    kind: str
+    path: str
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.kind}: {self.text}"
+
+
+def python_files() -> list[Path]:
+    """All Python files of the project that are not generated."""
+    folders = ("passkit", "ops", "frontends", "benchmarks", "examples", "tests")
+    files = (p for folder in folders for p in sorted((ROOT / folder).rglob("*.py")))
+    return [p for p in files if "__pycache__" not in p.parts and "results" not in p.parts]
+
+
+def folder_of(path: str) -> str:
+    """The row of the table for a file: a top folder, or a folder directly under ``passkit/``.
+
+    Folders of the middle, and their tests, are rows of their own.
+    """
+    for folder in MIDDLE:
+        for top in ("passkit", "tests"):
+            if path.startswith(f"{top}/{folder}/"):
+                return f"{top}: the middle"
+    parts = path.split("/")
+    if parts[0] in ("passkit", "frontends") and len(parts) > 2:
+        return "/".join(parts[:2])
+    return parts[0]
+
+
+def is_middle(path: str) -> bool:
+    """Whether a file belongs to the middle or tests it."""
+    return folder_of(path).endswith(": the middle")
+
+
+def findings(path: Path) -> list[Finding]:
+    """All findings of one file, except duplicate class names."""
+    source = path.read_text()
+    name = path.relative_to(ROOT).as_posix()
+    tree = _parsed(path)
+    return [
+        *_docstrings_with_what(tree, name),
+        *_vague_variables(tree, name),
+        *_starred_literals(tree, name),
+        *_format_skips(source, name),
+        *_deferred_imports(tree, name),
+        *_retired_words(source, name),
+        *_internal_imports(tree, name),
+    ]
+
+
+def duplicate_classes(paths: Iterable[Path]) -> list[Finding]:
+    """A finding for each definition of a class or alias whose name other modules define, too."""
+    definitions: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    for path in paths:
+        name = path.relative_to(ROOT).as_posix()
+        if name.startswith("tests/"):
+            continue
+        for node in _parsed(path).body:
+            for defined in _class_or_alias(node):
+                definitions[defined].append((name, node.lineno))
+    return [
+        Finding("duplicate", name, line, f"{defined}, also in {_others(places, name)}")
+        for defined, places in definitions.items()
+        if len({name for name, _ in places}) > 1
+        for name, line in places
+    ]
+
+
+def _others(places: list[tuple[str, int]], name: str) -> str:
+    return ", ".join(sorted({other for other, _ in places if other != name}))
+
+
+def _class_or_alias(node: ast.stmt) -> Iterator[str]:
+    """The name of a class, or of a type alias such as ``Place = tuple[Node, int]``."""
+    if isinstance(node, ast.ClassDef):
+        yield node.name
+    if isinstance(node, ast.Assign) and isinstance(node.value, (ast.Subscript, ast.BinOp)):
+        for target in node.targets:
+            if isinstance(target, ast.Name) and re.fullmatch(r"_?[A-Z][a-z]\w*", target.id):
+                yield target.id
+
+
+@cache
+def _parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+def _docstrings_with_what(tree: ast.Module, name: str) -> Iterator[Finding]:
+    for node in ast.walk(tree):
+        for text in _strings_alone(node):
+            value = str(text.value)
+            if re.match(r"What\b", value):
+                yield Finding("what", name, text.lineno, value.splitlines()[0])
+
+
+def _strings_alone(node: ast.AST) -> Iterator[ast.Constant]:
+    """Docstrings, and strings that document the assignment before them."""
+    body = getattr(node, "body", None)
+    for statement in body if isinstance(body, list) else []:
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+            if isinstance(statement.value.value, str):
+                yield statement.value
+
+
+def _vague_variables(tree: ast.Module, name: str) -> Iterator[Finding]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            identifier = node.id
+        elif isinstance(node, ast.arg):
+            identifier = node.arg
+        else:
+            continue
+        if identifier.lstrip("_") in VAGUE_NAMES:
+            yield Finding("vague", name, node.lineno, identifier)
+
+
+def _starred_literals(tree: ast.Module, name: str) -> Iterator[Finding]:
+    displays = (ast.Tuple, ast.List, ast.Set, ast.Dict)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+            spread = [e.value for e in node.elts if isinstance(e, ast.Starred)]
+        elif isinstance(node, ast.Dict):
+            spread = [v for k, v in zip(node.keys, node.values, strict=True) if k is None]
+        else:
+            continue
+        for value in spread:
+            if isinstance(value, displays):
+                yield Finding("starred", name, value.lineno, ast.unparse(value)[:60])
+
+
+def _format_skips(source: str, name: str) -> Iterator[Finding]:
+    for k, line in enumerate(source.splitlines(), 1):
+        if re.search(r"#\s*fmt:\s*(skip|off)", line):
+            yield Finding("skip", name, k, line.strip()[:60])
+
+
+def _deferred_imports(tree: ast.Module, name: str) -> Iterator[Finding]:
+    if name.startswith("tests/"):
+        return
+    for function in ast.walk(tree):
+        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            for node in _own_statements(function):
+                if isinstance(node, (ast.Import, ast.ImportFrom)):
+                    yield Finding("deferred", name, node.lineno, ast.unparse(node)[:60])
+        if isinstance(function, ast.Call) and ast.unparse(function.func) == "Lazy":
+            yield Finding("deferred", name, function.lineno, ast.unparse(function)[:60])
+
+
+def _own_statements(function: ast.AST) -> Iterator[ast.AST]:
+    """All nodes inside a function, without those of functions inside it."""
+    for child in ast.iter_child_nodes(function):
+        if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield child
+            yield from _own_statements(child)
+
+
+def _retired_words(source: str, name: str) -> Iterator[Finding]:
+    from tests.vocabulary import RETIRED  # it documents them
+
+    for k, line in enumerate(source.splitlines(), 1):
+        for pattern, instead in RETIRED.items():
+            for match in re.finditer(pattern, line):
+                yield Finding("retired", name, k, f"{match[0]!r}; write {instead}")
+
+
+def _internal_imports(tree: ast.Module, name: str) -> Iterator[Finding]:
+    if not re.search(r"/test_\w+\.py$", f"/{name}") or not name.startswith("tests/"):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            modules = [
+                f"{node.module}.{alias.name}" if node.module == "passkit" else str(node.module)
+                for alias in node.names
+            ]
+        else:
+            continue
+        for module in dict.fromkeys(modules):
+            is_public = any(re.fullmatch(pattern, module) for pattern in PUBLIC_MODULES)
+            is_name_of_root = re.fullmatch(r"passkit\.[A-Z]\w*|passkit\.[a-z]\w*", module)
+            if module.split(".")[0] != "passkit" or is_public:
+                continue
+            if is_name_of_root and not (ROOT / module.replace(".", "/")).exists():
+                continue
+            yield Finding("internal", name, node.lineno, module)
+
+
+def all_findings() -> list[Finding]:
+    """The findings of all files."""
+    paths = python_files()
+    return [*(f for path in paths for f in findings(path)), *duplicate_classes(paths)]
+
+
+def counts() -> dict[str, dict[str, int]]:
+    """The number of findings for each folder and kind.
+
+    Kind ``internal`` counts files, ``duplicate`` distinct names, both in the whole project once.
+    """
+    table: dict[str, Counter[str]] = defaultdict(Counter)
+    seen: set[tuple[str, str]] = set()
+    for finding in all_findings():
+        row = folder_of(finding.path)
+        if finding.kind == "internal":
+            key = (finding.kind, finding.path)
+        elif finding.kind == "duplicate":
+            key = (finding.kind, row + finding.text.split(",")[0])
+        else:
+            key = (finding.kind, f"{finding.path}:{finding.line}:{finding.text}")
+        if finding.kind in ("internal", "duplicate") and key in seen:
+            continue
+        seen.add(key)
+        table[row][finding.kind] += 1
+    return {row: dict(kinds) for row, kinds in sorted(table.items())}
+
+
+def as_text(table: dict[str, dict[str, int]]) -> str:
+    """The table with a line for each folder, and their sum."""
+    total: Counter[str] = Counter()
+    for kinds in table.values():
+        total.update(kinds)
+    rows = {**table, "sum": dict(total)}
+    head = f"{'folder':24}" + "".join(f"{kind:>11}" for kind in KINDS)
+    lines = [
+        f"{row:24}" + "".join(f"{kinds.get(kind, 0):>11}" for kind in KINDS)
+        for row, kinds in rows.items()
+    ]
+    return "\n".join([head, *lines])
+
+
+def main(folders: list[str]) -> int:
+    """Print the table, or the findings of some folders or files."""
+    if not folders:
+        print(as_text(counts()))
+        return 0
+    under = tuple(folder.rstrip("/") for folder in folders)
+    chosen = [f for f in all_findings() if any(f"{f.path}/".startswith(f"{u}/") for u in under)]
+    print("\n".join(map(str, chosen)) or "nothing found")
+    return 1 if chosen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

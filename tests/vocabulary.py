@@ -1,0 +1,7 @@
+"""Words that the project no longer uses, with what to write instead."""
+
+from __future__ import annotations
+
+RETIRED = {
+    r"\bWholes\b": "MatchLibrary",
+}
