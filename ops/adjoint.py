@@ -11,7 +11,14 @@ from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, OpPattern, register_op
 from passkit.ops.composites import composite
-from passkit.ops.helpers import axes_of, extents, make, same_shape, takes, unchanged
+from passkit.ops.helpers import (
+    as_replacement,
+    common_dtype,
+    first_shape,
+    make,
+    normalize_axes,
+    parse_extents,
+)
 from passkit.ops.movement import movement
 from passkit.values.dtype import float32, is_narrow
 from passkit.values.lazy import Lazy
@@ -57,7 +64,7 @@ sum_like = composite(
     _sum_like,
     "x summed to the shape of like, which broadcasts to that of x",
     shape=_sum_like_shape,
-    types=takes("iuf"),
+    types=common_dtype("iuf"),
     TOperator="sum_like",
     FGradient=lambda node, dy: [
         make("broadcast_to", dy, shape=known_shape(node.inputs[0])),
@@ -69,7 +76,7 @@ sum_like = composite(
 sized_by = register_op(
     "sized_by", -1, doc="the first input; the others only tell a call what sizes there are"
 )
-sized_by.set_attr("FInferShape", same_shape)
+sized_by.set_attr("FInferShape", first_shape)
 sized_by.set_attr("FInferType", lambda node, dtype, *rest: dtype)
 sized_by.set_attr("FElement", lambda node, index, read, *rest: read(*index))
 sized_by.set_attr("FCompute", lambda node, x, *rest: x)
@@ -84,10 +91,10 @@ sized_by.set_attr("TOperator", "sized_by")
 
 def _unslice_params(node: Node, shape: Shape) -> tuple[Shape, Shape, tuple[int, ...]]:
     """The result's shape, begin and step, one for each axis."""
-    wanted = extents(node, node.params["shape"], "shape")
-    begin = extents(node, node.params["begin"], "begin")
+    wanted = parse_extents(node, node.params["shape"], "shape")
+    begin = parse_extents(node, node.params["begin"], "begin")
     given = node.params["step"]
-    step = (1,) * len(shape) if given is None else extents(node, given, "step")
+    step = (1,) * len(shape) if given is None else parse_extents(node, given, "step")
     for what, value in (("shape", wanted), ("begin", begin), ("step", step)):
         if len(value) != len(shape):
             raise ShapeError(
@@ -162,7 +169,7 @@ def _simplify_unslice(node: Node) -> Entry | None:
     shape = known_shape(node.inputs[0])
     _, begin, steps = _unslice_params(node, shape)
     whole = all(b == 0 for b in begin) and all(s == 1 for s in steps)
-    return unchanged(node, node.inputs[0]) if whole else None
+    return as_replacement(node, node.inputs[0]) if whole else None
 
 
 unslice = movement(
@@ -202,7 +209,7 @@ div_by_size = register_op(
     "div_by_size", 1, params={"size": REQUIRED}, doc="x divided by an extent, such as x.shape[0]"
 ).include("elementwise")
 div_by_size.set_attr("FCodeGen", _div_by_size)
-div_by_size.set_attr("FInferType", takes("f"))
+div_by_size.set_attr("FInferType", common_dtype("f"))
 div_by_size.set_attr("FInferShape", _div_shape)
 div_by_size.set_attr("TOpPattern", OpPattern.ELEMWISE)
 div_by_size.set_attr("TOpCost", "light")
@@ -248,7 +255,7 @@ def _prod_others_gradient(node: Node, dy: Entry) -> list[Entry]:
 
 
 def _others_shape(node: Node, shape: Shape) -> Shape:
-    axes_of(node, len(shape), node.params["axis"])
+    normalize_axes(node, len(shape), node.params["axis"])
     return shape
 
 

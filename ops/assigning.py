@@ -8,7 +8,7 @@ from passkit.errors import ShapeError
 from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, as_entry, known_shape
 from passkit.graph.op import REQUIRED, OpPattern
-from passkit.ops.helpers import make, one_int
+from passkit.ops.helpers import int_param, make
 from passkit.ops.indices import zeros_of
 from passkit.ops.movement import movement
 from passkit.ops.shaping import move
@@ -109,7 +109,7 @@ def _like(value: Any, x: Entry) -> Entry:
 def _strided(node: Node, x: Entry) -> Entry:
     """The masks as a Python index."""
     p = node.params
-    masks = {what: one_int(node, what) for what in p if what.endswith("_mask")}
+    masks = {what: int_param(node, what) for what in p if what.endswith("_mask")}
     begin, end = p["begin"], p["end"]
     strides = p["strides"]
     if strides is None:

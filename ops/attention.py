@@ -10,7 +10,7 @@ from passkit.graph.infer import same_dtype_rule, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import OpPattern, register_op
 from passkit.ops.composites import composite
-from passkit.ops.helpers import axes_of, make, one_number, take, takes
+from passkit.ops.helpers import check_kinds, common_dtype, make, normalize_axes, number_param
 from passkit.values.dtype import DType, bool_
 from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, numel
@@ -27,7 +27,7 @@ else:
 
 
 def _mask_type(node: Node, x: DType, mask: DType) -> DType:
-    take(node, "f", x)
+    check_kinds(node, "f", x)
     if mask is not bool_:
         raise DTypeError(f"{node.where} needs a bool mask, got {mask}; pk.ops.not_equal(mask, 0)")
     return x
@@ -36,7 +36,7 @@ def _mask_type(node: Node, x: DType, mask: DType) -> DType:
 def _masked_softmax(node: Node, x: Entry, mask: Entry) -> Entry:
     """The largest element is that of those kept; 0 where none is kept, as there is nothing."""
     axis = node.params["axis"]
-    axes_of(node, len(known_shape(x)), axis)
+    normalize_axes(node, len(known_shape(x)), axis)
     if numel(known_shape(x)) == 0:
         return make("where", mask, x, 0.0)
     top = make("reduce_max", make("where", mask, x, -inf), axis=axis, keepdims=True)
@@ -85,7 +85,7 @@ causal_mask = register_op(
     "both are at one time",
 )
 causal_mask.set_attr("FInferShape", _below_shape)
-causal_mask.set_attr("FInferType", takes("f"))
+causal_mask.set_attr("FInferType", common_dtype("f"))
 causal_mask.set_attr("FElement", _below_element)
 causal_mask.set_attr("TOpPattern", OpPattern.INJECTIVE)
 causal_mask.set_attr("TOpCost", "light")
@@ -103,7 +103,7 @@ def _attention_names(params: Any) -> list[str]:
 
 def _attention_type(node: Node, *dtypes: DType) -> DType:
     out = same_dtype_rule(node, *dtypes[:3])
-    take(node, "f", out)
+    check_kinds(node, "f", out)
     if len(dtypes) > 3 and dtypes[3] not in (bool_, out):
         raise DTypeError(f"{node.where} needs a mask of bool or {out}, got {dtypes[3]}")
     return out
@@ -134,7 +134,7 @@ def _hidden(node: Node, scores: Entry, mask: Entry) -> tuple[Entry, Entry]:
 
 def _scale(node: Node, depth: Extent) -> float:
     if node.params["scale"] is not None:
-        return float(one_number(node, "scale"))
+        return float(number_param(node, "scale"))
     if not isinstance(depth, int):
         raise ShapeError(f"{node.where} needs a scale, as the queries' length {depth} is unknown")
     return 1 / sqrt(max(depth, 1))

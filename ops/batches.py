@@ -8,7 +8,7 @@ from passkit.errors import ShapeError
 from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
-from passkit.ops.helpers import make, one_axis
+from passkit.ops.helpers import make, normalize_axis
 from passkit.ops.layouts import as_dtype, wide
 from passkit.values.size import Extent, Shape, numel
 
@@ -17,7 +17,7 @@ NORMALISED = {"epsilon": 1e-3, "axis": -1}
 
 def _checked(node: Node, x: Shape, *vectors: Shape) -> int:
     """The axis of channels. Raises: ShapeError where a vector does not have their length."""
-    axis = one_axis(node, len(x), node.params["axis"])
+    axis = normalize_axis(node, len(x), node.params["axis"])
     for k, shape in enumerate(vectors):
         if len(shape) != 1:
             raise ShapeError(

@@ -11,7 +11,7 @@ from passkit.ast import Expr
 from passkit.errors import DTypeError
 from passkit.graph.node import Node
 from passkit.graph.op import REQUIRED, OpPattern, register_op
-from passkit.ops.helpers import alias, take
+from passkit.ops.helpers import add_aliases, check_kinds
 from passkit.ops.pointwise import elementwise
 from passkit.values.dtype import DType, dtype_of, uint8
 
@@ -49,7 +49,7 @@ def _ones(x: Expr) -> Expr:
 
 
 def _count_type(node: Node, dtype: DType) -> DType:
-    take(node, "iu", dtype)
+    check_kinds(node, "iu", dtype)
     return uint8
 
 
@@ -71,7 +71,7 @@ elementwise(
 def _bitcast_type(node: Node, x: DType) -> DType:
     """Raises: DTypeError for a type of another width, and for bools and complex numbers."""
     wanted = dtype_of(node.params["dtype"])
-    take(node, "iuf", x, wanted)
+    check_kinds(node, "iuf", x, wanted)
     if wanted.nbytes != x.nbytes:
         raise DTypeError(f"{node.where} needs a type of {x.nbytes} bytes, as {x} has, got {wanted}")
     return wanted
@@ -90,4 +90,4 @@ bitcast.set_attr("FCompute", _bitcast)
 bitcast.set_attr("FGradient", lambda node, dy: [None])
 bitcast.set_attr("TOpPattern", OpPattern.OPAQUE)
 bitcast.set_attr("THostLibrary", "numpy")
-alias(bitcast, "bitcast_convert_type")
+add_aliases(bitcast, "bitcast_convert_type")

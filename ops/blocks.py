@@ -9,7 +9,7 @@ from passkit.errors import GraphError, ShapeError, nearest
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED
-from passkit.ops.helpers import extents, make
+from passkit.ops.helpers import make, parse_extents
 from passkit.ops.padding import Widths, widths_of
 from passkit.ops.shaping import move
 from passkit.values.size import Extent, divide_exactly
@@ -78,7 +78,7 @@ move("depth_to_space", ("x",), _depth_to_space,
 
 def _batch_blocks(node: Node, x: Entry, what: str) -> tuple[tuple[int, ...], Widths]:
     """The blocks of the axes after the first, and what is put around them or cut."""
-    blocks = extents(node, node.params["block_shape"], "block_shape")
+    blocks = parse_extents(node, node.params["block_shape"], "block_shape")
     if any(not isinstance(b, int) or b < 1 for b in blocks) or len(blocks) >= x.ndim:
         raise ShapeError(
             f"{node.where} needs up to {x.ndim - 1} ints >= 1 as block_shape, got "

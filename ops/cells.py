@@ -12,7 +12,7 @@ from passkit.errors import GraphError, ShapeError
 from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
-from passkit.ops.helpers import check_stretch, make
+from passkit.ops.helpers import check_broadcast, make
 from passkit.values.size import Shape
 
 ACTIVATIONS = ("tanh", "relu", "sigmoid")
@@ -49,7 +49,7 @@ def _simple_shape(
             f"{node.where} needs {', '.join(map(repr, ACTIVATIONS))} as activation, got {name!r}"
         )
     state = _matrices(node, 1, x, h, kernel, recurrent)
-    check_stretch(node, bias, state, "the bias")
+    check_broadcast(node, bias, state, "the bias")
     return state
 
 
@@ -73,7 +73,7 @@ def _lstm_shape(
 ) -> Any:
     _matrices(node, 4, x, h, kernel, recurrent)
     _check_state(node, h, c, "c")
-    check_stretch(node, bias, (h[0], 4 * h[1]), "the bias")
+    check_broadcast(node, bias, (h[0], 4 * h[1]), "the bias")
     return h, h
 
 
@@ -115,7 +115,7 @@ def _block_shape(node: Node, x: Shape, c: Shape, h: Shape, w: Shape, bias: Shape
             raise ShapeError(f"{node.where} needs {what} of rank 2, got {show_shape(s)}")
     agree(node, x[0], h[0], "the number of examples in x and h_prev")
     _check_state(node, h, c, "cs_prev")
-    check_stretch(node, bias, (h[0], 4 * h[1]), "the bias")
+    check_broadcast(node, bias, (h[0], 4 * h[1]), "the bias")
     agree(node, w[0], x[1] + h[1], "the rows of w and the lengths of x and h_prev together")
     agree(node, w[1], 4 * h[1], "the columns of w and 4 times the units")
     return (c,) * 7

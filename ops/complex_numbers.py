@@ -18,7 +18,7 @@ from passkit.graph import rules
 from passkit.graph.infer import same_dtype_rule
 from passkit.graph.node import Node
 from passkit.graph.op import OpPattern, register_op
-from passkit.ops.helpers import take
+from passkit.ops.helpers import check_kinds
 from passkit.ops.pointwise import elementwise
 from passkit.values.dtype import DType, dtype_of
 
@@ -29,17 +29,17 @@ def _real(dtype: DType) -> DType:
 
 
 def _part_type(node: Node, dtype: DType) -> DType:
-    take(node, "iufc", dtype)
+    check_kinds(node, "iufc", dtype)
     return _real(dtype)
 
 
 def _same_type(node: Node, dtype: DType) -> DType:
-    take(node, "iufc", dtype)
+    check_kinds(node, "iufc", dtype)
     return dtype
 
 
 def _angle_type(node: Node, dtype: DType) -> DType:
-    take(node, "fc", dtype)
+    check_kinds(node, "fc", dtype)
     return _real(dtype)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from passkit.graph import rules
 from passkit.graph.node import Node
 from passkit.graph.op import FInferType, Op, register_op
-from passkit.ops.helpers import alias, takes
+from passkit.ops.helpers import add_aliases, common_dtype
 from passkit.values.size import Shape
 
 
@@ -38,13 +38,13 @@ def composite(
     op = register_op(name, count, results, params, doc)
     op.set_attr("FExpand", expand)
     op.set_attr("FInferShape", shape or expanded_shape)
-    op.set_attr("FInferType", types or takes("f"))
+    op.set_attr("FInferType", types or common_dtype("f"))
     op.set_attr("TOpCost", more.pop("TOpCost", "expensive"))
     if names:
         op.set_attr("FListInputNames", lambda params: names)
     for key, value in more.items():
         op.set_attr(key, value)
-    alias(op, aliases)
+    add_aliases(op, aliases)
     return op
 
 

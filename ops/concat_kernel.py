@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from passkit.graph.node import Node, known_shape
-from passkit.ops.helpers import one_axis
+from passkit.ops.helpers import normalize_axis
 from passkit.values.size import Extent, numel
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def concat_kernel(node: Node, dialect: str) -> OwnKernel | None:
     from passkit.plan.kernel import OwnKernel  # it needs attrs, which a warm start does not load
 
     shapes = [known_shape(e) for e in node.inputs]
-    axis = one_axis(node, len(shapes[0]), node.params["axis"])
+    axis = normalize_axis(node, len(shapes[0]), node.params["axis"])
     lengths: list[Extent] = [numel(s[axis:]) for s in shapes]
     outer = numel(shapes[0][:axis])
     tiles = TILES[dialect]

@@ -12,11 +12,11 @@ from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
-from passkit.ops.helpers import make, one_axis, one_int, takes
+from passkit.ops.helpers import common_dtype, int_param, make, normalize_axis
 from passkit.ops.subscripts import Subscripts, parsed
 from passkit.values.size import Extent, Size, numel
 
-NUMBERS = takes("iuf")
+NUMBERS = common_dtype("iuf")
 
 
 class _Operand:
@@ -184,8 +184,8 @@ def _tensordot(node: Node, a: Entry, b: Entry) -> Entry:
                 f"{node.where} needs a number, or the axes of a and as many of b, as axes, got "
                 f"{axes!r}"
             )
-        left = tuple(one_axis(node, rank_a, k, "axes") for k in sides[0])
-        right = tuple(one_axis(node, rank_b, k, "axes") for k in sides[1])
+        left = tuple(normalize_axis(node, rank_a, k, "axes") for k in sides[0])
+        right = tuple(normalize_axis(node, rank_b, k, "axes") for k in sides[1])
     letters = [chr(ord("a") + k) for k in range(rank_a + rank_b)]
     names_a, names_b = letters[:rank_a], letters[rank_a:]
     for i, j in zip(left, right, strict=True):
@@ -265,7 +265,7 @@ def _cross(node: Node, a: Entry, b: Entry) -> Entry:
     parts = []
     for x in (a, b):
         shape = known_shape(x)
-        k = one_axis(node, len(shape), axis)
+        k = normalize_axis(node, len(shape), axis)
         agree(node, shape[k], 3, "the axis of vectors in space")
         parts.append(_thirds(x, k))
     (a0, a1, a2), (b0, b1, b2) = parts
@@ -282,11 +282,11 @@ def _thirds(x: Entry, axis: int) -> list[Entry]:
 
 
 composite("cross", 2, _cross, "the vector at right angles to both", {"axis": -1},
-          types=takes("if"))  # fmt: skip
+          types=common_dtype("if"))  # fmt: skip
 
 
 def _power(node: Node, x: Entry) -> Entry:
-    n, shape = one_int(node, "n", GraphError), known_shape(x)
+    n, shape = int_param(node, "n", GraphError), known_shape(x)
     if len(shape) < 2:
         raise ShapeError(f"{node.where} needs square matrices, got {show_shape(shape)}")
     agree(node, shape[-1], shape[-2], "rows and columns")

@@ -15,7 +15,7 @@ from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, OpPattern, register_op
 from passkit.ops.composites import composite
-from passkit.ops.helpers import extents, make, takes
+from passkit.ops.helpers import common_dtype, make, parse_extents
 from passkit.ops.movement import movement
 from passkit.ops.window_padding import absorb, each
 from passkit.ops.windowed import WINDOWED, Windows, check_count, scattered, spatial, windows_of
@@ -130,7 +130,7 @@ def _simplify(node: Node) -> Entry | None:
 
 
 convolution.set_attr("FInferShape", _shape)
-convolution.set_attr("FInferType", takes("f"))
+convolution.set_attr("FInferType", common_dtype("f"))
 convolution.set_attr("FContract", _contract)
 convolution.set_attr("FCompute", _compute)
 convolution.set_attr("TOpPattern", OpPattern.CONTRACT)
@@ -260,7 +260,7 @@ def _input_back(node: Node, filters: Entry, dy: Entry) -> Entry:
     Where the size is much more than the result, most of that would be zeros: there what each
     element of dy gives to its window is a product of matrices, of which windows are the sum.
     """
-    size = extents(node, node.params["size"], "size")
+    size = parse_extents(node, node.params["size"], "size")
     shape = known_shape(dy)
     count = len(spatial(node, shape))
     if len(size) != count:

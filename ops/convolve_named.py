@@ -12,7 +12,7 @@ from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
 from passkit.ops.convolve import CONVOLVED, passed, window_of
-from passkit.ops.helpers import extents, make
+from passkit.ops.helpers import make, parse_extents
 from passkit.ops.layouts import LAST, channels_first, from_last, ranked, to_last
 from passkit.ops.window_padding import each, explicit_pairs
 from passkit.ops.windowed import WINDOWED
@@ -50,7 +50,7 @@ def _grown(node: Node, size: tuple[Extent, ...], window: tuple[int, ...]) -> tup
     given = node.params["output_shape"]
     count = len(size)
     if given is not None:
-        found = extents(node, given, "output_shape")
+        found = parse_extents(node, given, "output_shape")
         return found[1:-1] if len(found) == count + 2 else found
     stride, dilation = each(node, "strides", count), each(node, "dilations", count)
     extra = each(node, "output_padding", count, 0)

@@ -17,7 +17,7 @@ from passkit.graph.infer import agree, broadcast_shapes, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import Op, OpPattern, register_op
 from passkit.ops.composites import composite
-from passkit.ops.helpers import alias, make, takes
+from passkit.ops.helpers import add_aliases, common_dtype, make
 from passkit.ops.matrix_gradients import RULES
 from passkit.values.dtype import dtype_of
 from passkit.values.size import Extent, Shape
@@ -63,7 +63,7 @@ def decomposition(
 
 
 def _alike(results: int) -> Callable[..., Any]:
-    one = takes("f")
+    one = common_dtype("f")
     if results == 1:
         return one
     return lambda node, *dtypes: (one(node, *dtypes),) * results
@@ -244,7 +244,7 @@ def _rank(node: Node, x: Any) -> Any:
 
 
 def _rank_type(node: Node, dtype: Any) -> Any:
-    takes("f")(node, dtype)
+    common_dtype("f")(node, dtype)
     return dtype_of("int64")
 
 
@@ -395,4 +395,5 @@ def _expm(node: Node, x: Any) -> Any:
     return out
 
 
-alias(decomposition("expm", _same, _expm, "the exponential of each matrix"), "matrix_exponential")
+expm = decomposition("expm", _same, _expm, "the exponential of each matrix")
+add_aliases(expm, "matrix_exponential")

@@ -9,7 +9,7 @@ from passkit.graph.call import convert
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
-from passkit.ops.helpers import count_of, extents, make, one_axis, take
+from passkit.ops.helpers import check_kinds, count_param, make, normalize_axis, parse_extents
 from passkit.ops.random import fine_unit, float_draw, key_type, open_unit, scaled
 from passkit.values.dtype import DType, bool_, float32, int64
 from passkit.values.size import Shape
@@ -76,7 +76,7 @@ def _logit(u: Entry) -> Entry:
 
 def _keyed_type(node: Node, first: DType, key: DType) -> DType:
     """A float and a key give the float's dtype."""
-    take(node, "f", first)
+    check_kinds(node, "f", first)
     key_type(node, key)
     return first
 
@@ -88,7 +88,7 @@ def _gumbel(key: Entry, like: Entry) -> Entry:
 
 def _wanted_shape(node: Node, x: Entry, what: str) -> Shape:
     given = node.params[what]
-    return known_shape(x) if given is None else extents(node, given, what)
+    return known_shape(x) if given is None else parse_extents(node, given, what)
 
 
 def _bernoulli(node: Node, p: Entry, key: Entry) -> Entry:
@@ -122,7 +122,7 @@ def _dropout(node: Node, x: Entry, key: Entry) -> Entry:
 
 def _gumbel_softmax(node: Node, logits: Entry, key: Entry) -> Entry:
     """Source: Jang, Gu and Poole, Categorical Reparameterization with Gumbel-Softmax."""
-    axis = one_axis(node, len(known_shape(logits)), node.params["axis"])
+    axis = normalize_axis(node, len(known_shape(logits)), node.params["axis"])
     temperature = float(node.params["temperature"])
     if not temperature > 0:
         raise GraphError(f"{node.where} needs a temperature above 0, got {temperature}")
@@ -136,7 +136,7 @@ def _categorical(node: Node, logits: Entry, key: Entry) -> Entry:
     Where it stands is found in the same kernel; NaN among the logits gives class 0.
     """
     shape = known_shape(logits)
-    axis = one_axis(node, len(shape), node.params["axis"])
+    axis = normalize_axis(node, len(shape), node.params["axis"])
     noisy = logits + _gumbel(key, logits)
     top = make("reduce_max", noisy, axis=axis, keepdims=True)
     lined = tuple(shape[axis] if k == axis else 1 for k in range(len(shape)))
@@ -189,7 +189,7 @@ composite(
 
 def _permutation(node: Node, key: Entry) -> Entry:
     """The order of random words: ties are as good as impossible."""
-    count = count_of(node, "num")
+    count = count_param(node, "num")
     return convert(make("argsort", make("random_words", key, shape=(count,))), int64)
 
 
@@ -200,7 +200,7 @@ def _permutation_type(node: Node, key: DType) -> DType:
 
 def _shuffle(node: Node, x: Entry, key: Entry) -> Entry:
     shape = known_shape(x)
-    axis = one_axis(node, len(shape), node.params["axis"])
+    axis = normalize_axis(node, len(shape), node.params["axis"])
     order = make("random_permutation", key, num=shape[axis])
     return make("take", x, order, axis=axis)
 

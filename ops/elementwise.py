@@ -17,7 +17,13 @@ from passkit.graph.call import convert, promote_operands
 from passkit.graph.infer import same_dtype_rule
 from passkit.graph.node import CONSTANT, Entry, Node
 from passkit.graph.op import OpPattern, get_op, register_op
-from passkit.ops.helpers import alias, is_scalar, scalar, take, unchanged
+from passkit.ops.helpers import (
+    add_aliases,
+    as_replacement,
+    check_kinds,
+    is_constant,
+    scalar_constant,
+)
 from passkit.ops.pointwise import elementwise
 from passkit.values.dtype import DType, bool_, dtype_of, float32, is_lossless
 from passkit.values.lazy import Lazy
@@ -40,31 +46,31 @@ ZERO_PRESERVING = (
 def _simplify_add(node: Node, x: Entry, y: Entry) -> Entry | None:
     """``x + -0.0 -> x``, and for integers ``x + 0 -> x``; ``-0.0 + 0.0`` is 0.0, so no more."""
     for kept, other in ((x, y), (y, x)):
-        value = scalar(other)
+        value = scalar_constant(other)
         if value is not None and value == 0 and (value.dtype.kind in "iu" or np.signbit(value)):
-            return unchanged(node, kept)
+            return as_replacement(node, kept)
     return None
 
 
 def _simplify_sub(node: Node, x: Entry, y: Entry) -> Entry | None:
     """``x - 0 -> x``."""
-    return unchanged(node, x) if is_scalar(y, 0) else None
+    return as_replacement(node, x) if is_constant(y, 0) else None
 
 
 def _simplify_mul(node: Node, x: Entry, y: Entry) -> Entry | None:
     """``x * 1 -> x``."""
-    if is_scalar(y, 1):
-        return unchanged(node, x)
-    return unchanged(node, y) if is_scalar(x, 1) else None
+    if is_constant(y, 1):
+        return as_replacement(node, x)
+    return as_replacement(node, y) if is_constant(x, 1) else None
 
 
 def _simplify_div(node: Node, x: Entry, y: Entry) -> Entry | None:
     """``x / 1 -> x``, and ``x / c -> x * (1/c)`` for a power of two."""
-    value = scalar(y)
+    value = scalar_constant(y)
     if value is None:
         return None
     if value == 1:
-        return unchanged(node, x)
+        return as_replacement(node, x)
     if y.node.op is not CONSTANT:  # one that is spread out
         return None
     mantissa, exponent = np.frexp(np.float64(value))
@@ -79,10 +85,10 @@ def _simplify_pow(node: Node, x: Entry, y: Entry) -> Entry | None:
 
     Not ``x**0.5 -> sqrt(x)``, which differs at -inf and -0; and integers have no reciprocal.
     """
-    if x.dtype is None or unchanged(node, x) is None:
+    if x.dtype is None or as_replacement(node, x) is None:
         return None
     for value, name in ((1, "identity"), (2, "square"), (-1, "reciprocal")):
-        if is_scalar(y, value) and (value > 0 or x.dtype.is_float):
+        if is_constant(y, value) and (value > 0 or x.dtype.is_float):
             return get_op(name)(x)  # type: ignore[no-any-return]
     return None
 
@@ -106,15 +112,15 @@ def _simplify_abs(node: Node, x: Entry) -> Entry | None:
 
 def _simplify_equal_sides(node: Node, x: Entry, y: Entry) -> Entry | None:
     """``f(x, x) -> x``."""
-    return unchanged(node, x) if x is y else None
+    return as_replacement(node, x) if x is y else None
 
 
 def _simplify_where(node: Node, condition: Entry, x: Entry, y: Entry) -> Entry | None:
     """``where(True, x, y) -> x``, ``where(c, x, x) -> x``."""
-    value = scalar(condition)
+    value = scalar_constant(condition)
     if value is not None:
-        return unchanged(node, x if value else y)
-    return unchanged(node, x) if x is y else None
+        return as_replacement(node, x if value else y)
+    return as_replacement(node, x) if x is y else None
 
 
 def _simplify_cast(node: Node) -> Entry | None:
@@ -188,7 +194,7 @@ def _mod(x: Expr, y: Expr) -> Expr:
 
 def _abs_type(node: Node, dtype: DType) -> DType:
     """The magnitude of a complex number is a float."""
-    take(node, "iufc", dtype)
+    check_kinds(node, "iufc", dtype)
     return dtype_of(f"float{4 * dtype.nbytes}") if dtype.kind == "c" else dtype
 
 
@@ -332,7 +338,7 @@ SIMPLIFY: dict[str, Callable[..., Entry | None]] = {
     **dict.fromkeys(["maximum", "minimum"], _simplify_equal_sides),
     **dict.fromkeys(["bitwise_and", "bitwise_or"], _simplify_equal_sides),
     **dict.fromkeys(["logical_and", "logical_or"], _simplify_equal_sides),
-    **dict.fromkeys(["identity", "stop_gradient"], unchanged),
+    **dict.fromkeys(["identity", "stop_gradient"], as_replacement),
 }
 
 
@@ -343,7 +349,7 @@ def _on_inputs(rule: Callable[..., Entry | None]) -> Callable[[Node], Entry | No
 for _symbol, _name in OPERATORS.items():
     get_op(_name).set_attr("TOperator", _symbol)
 for _name, _other in ALIASES.items():
-    alias(get_op(_name), _other)
+    add_aliases(get_op(_name), _other)
 for _name, _rule in SIMPLIFY.items():
     get_op(_name).set_attr("FSimplify", _on_inputs(_rule))
 for _name in ZERO_PRESERVING:
@@ -363,11 +369,11 @@ cast.set_attr("TOpPattern", OpPattern.ELEMWISE)
 cast.set_attr("TOpCost", "light")
 cast.set_attr("TOperator", "cast")
 cast.set_attr("FSimplify", _simplify_cast)
-alias(cast, "astype")
+add_aliases(cast, "astype")
 
 
 def _cast_type(node: Node, dtype: DType) -> DType:
-    take(node, "biuf", dtype, wanted := dtype_of(node.params["dtype"]))
+    check_kinds(node, "biuf", dtype, wanted := dtype_of(node.params["dtype"]))
     return wanted
 
 

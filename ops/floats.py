@@ -9,7 +9,7 @@ from passkit import ast
 from passkit.ast import Expr
 from passkit.errors import DTypeError
 from passkit.graph.node import Node
-from passkit.ops.helpers import make, one_number, take
+from passkit.ops.helpers import check_kinds, make, number_param
 from passkit.ops.pointwise import elementwise
 from passkit.values.dtype import DType, float32, is_narrow, largest_finite
 
@@ -84,8 +84,8 @@ def _is_close(x: Expr, y: Expr, *, rtol: float, atol: float, equal_nan: bool) ->
 def _replaced_type(node: Node, x: DType) -> DType:
     for what in ("posinf", "neginf"):
         if node.params[what] is not None:
-            one_number(node, what)
-    take(node, "f", x)
+            number_param(node, what)
+    check_kinds(node, "f", x)
     return x
 
 
@@ -110,7 +110,7 @@ def _ldexp(x: Expr, n: Expr) -> Expr:
 
 
 def _ldexp_type(node: Node, x: DType, n: DType) -> DType:
-    take(node, "f", x)
+    check_kinds(node, "f", x)
     if not n.is_integer:
         raise DTypeError(
             f"{node.where} needs integers as exponents, got {n}; pk.ops.cast(n, 'int32')"

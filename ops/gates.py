@@ -6,7 +6,7 @@ from passkit.errors import ShapeError
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
-from passkit.ops.helpers import make, one_axis
+from passkit.ops.helpers import make, normalize_axis
 from passkit.values.size import divide_exactly
 
 
@@ -19,7 +19,7 @@ def gated(name: str, gate: str, second: bool, doc: str) -> None:
 
     def expand(node: Node, x: Entry) -> Entry:
         shape = known_shape(x)
-        axis = one_axis(node, len(shape), node.params["axis"])
+        axis = normalize_axis(node, len(shape), node.params["axis"])
         half = divide_exactly(shape[axis], 2)
         if half is None:
             raise ShapeError(

@@ -13,7 +13,7 @@ from passkit.graph.infer import agree, broadcast_shapes, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, Op, OpPattern, register_op
 from passkit.ops.composites import composite
-from passkit.ops.helpers import alias, count_of, make, one_axis
+from passkit.ops.helpers import add_aliases, count_param, make, normalize_axis
 from passkit.ops.indices import (
     check_indices,
     indexed_type,
@@ -63,7 +63,7 @@ def _found(node: Node, read: Reader, at: list[tuple[Expr, Extent]], where: Any) 
 
 def _gather_axes(node: Node, rank: int, indices: int) -> tuple[int, int]:
     """The axis, and the number of leading axes that both inputs share."""
-    axis, batch = one_axis(node, rank, node.params["axis"]), node.params["batch_dims"]
+    axis, batch = normalize_axis(node, rank, node.params["axis"]), node.params["batch_dims"]
     if not isinstance(batch, int) or not 0 <= batch <= min(axis, indices):
         raise ShapeError(
             f"{node.where} needs batch_dims from 0 to {min(axis, indices)}, so that axis {axis} "
@@ -102,7 +102,7 @@ gather = lookup(
 gather.set_attr("FInferShape", _gather_shape)
 gather.set_attr("FElement", _gather_element)
 gather.set_attr("FGradient", _gather_gradient)
-alias(gather, "embedding_lookup")
+add_aliases(gather, "embedding_lookup")
 
 
 def _take(node: Node, x: Entry, indices: Entry) -> Entry:
@@ -128,7 +128,7 @@ composite(
 
 def _along_shape(node: Node, shape: Shape, indices: Shape) -> Shape:
     """The indices' shape; the other dimensions broadcast. Raises: ShapeError for other ranks."""
-    axis = one_axis(node, len(shape), node.params["axis"])
+    axis = normalize_axis(node, len(shape), node.params["axis"])
     mode_of(node)
     if len(indices) != len(shape):
         raise ShapeError(
@@ -142,7 +142,7 @@ def _along_shape(node: Node, shape: Shape, indices: Shape) -> Shape:
 
 def _along_element(node: Node, index: Index, read: Reader, read_index: Reader) -> Expr:
     shape, indices = (known_shape(e) for e in node.inputs)
-    axis = one_axis(node, len(shape), node.params["axis"])
+    axis = normalize_axis(node, len(shape), node.params["axis"])
     i = read_index(*reads.aligned(index, indices))
     here = reads.aligned(index, shape)
     at = [(i, shape[axis])]
@@ -229,7 +229,7 @@ points.set_attr("FGradient", _points_gradient)
 
 def _lengths_shape(node: Node, shape: Shape, lengths: Shape) -> Shape:
     """The input's shape. Raises: ShapeError when there is not one length for each batch."""
-    axis, batch = (one_axis(node, len(shape), node.params[k]) for k in ("axis", "batch_axis"))
+    axis, batch = (normalize_axis(node, len(shape), node.params[k]) for k in ("axis", "batch_axis"))
     if axis == batch or len(lengths) != 1:
         raise ShapeError(
             f"{node.where} needs one length for each element of batch_axis {batch}, an axis other "
@@ -241,7 +241,7 @@ def _lengths_shape(node: Node, shape: Shape, lengths: Shape) -> Shape:
 
 def _reverse_element(node: Node, index: Index, read: Reader, read_length: Reader) -> Expr:
     shape = known_shape(node.inputs[0])
-    axis, batch = (one_axis(node, len(shape), node.params[k]) for k in ("axis", "batch_axis"))
+    axis, batch = (normalize_axis(node, len(shape), node.params[k]) for k in ("axis", "batch_axis"))
     length = ast.minimum(ast.cast(read_length(index[batch]), "int64"), ast.size_of(shape[axis]))
     i = index[axis]
     at = ast.where(i < length, length - 1 - i, i)
@@ -264,7 +264,7 @@ reverse.set_attr(
 
 
 def _mask_shape(node: Node, lengths: Shape) -> Shape:
-    return (*lengths, count_of(node, "maxlen"))
+    return (*lengths, count_param(node, "maxlen"))
 
 
 def _mask_type(node: Node, lengths: DType) -> DType:

@@ -1,4 +1,8 @@
-"""What operator files share: which dtypes an operator takes, axes, and exact rewriting."""
+"""Helpers that operator definitions share: dtype checks, parameters, axes, exact rewrites.
+
+Functions that check a parameter raise an error that names the node, says what is needed and what
+the parameter is instead.
+"""
 
 from __future__ import annotations
 
@@ -9,158 +13,255 @@ import numpy as np
 
 from passkit.errors import DTypeError, GraphError, PasskitError, ShapeError
 from passkit.graph.infer import agree, same_dtype_rule, show_shape
-from passkit.graph.node import CONSTANT, Entry, Node
+from passkit.graph.node import CONSTANT, Entry, Node, constant
 from passkit.graph.op import REQUIRED, Op, get_op
 from passkit.values.dtype import DType
 from passkit.values.size import Extent, Shape, Size
 
 
 def make(name: str, *inputs: Any, **params: Any) -> Entry:
-    """A call of the operator called ``name``, which has one result."""
+    """Apply the operator ``name``, which has one output, to ``inputs`` and return the output."""
     return get_op(name)(*inputs, **params)  # type: ignore[no-any-return]
 
 
-KINDS = {
-    **{"b": "bools", "i": "signed integers", "u": "unsigned integers", "f": "floats"},
+def add_aliases(op: Op, names: str) -> None:
+    """Register further names of ``op``, separated by spaces."""
+    for name in names.split():
+        op.add_alias(name)
+
+
+# Dtypes.
+
+KIND_NAMES = {
+    "b": "bools",
+    "i": "signed integers",
+    "u": "unsigned integers",
+    "f": "floats",
     "c": "complex numbers",
 }
-"""The kinds of dtype as messages name them; an operator's row says which it takes."""
+"""The letters that operator definitions write for kinds of dtypes, as error messages name them."""
 
-INSTEAD = {"b": "bool", "i": "int32", "u": "uint32", "f": "float32", "c": "complex64"}
+SUGGESTED_DTYPES = {
+    "b": "bool",
+    "i": "int32",
+    "u": "uint32",
+    "f": "float32",
+    "c": "complex64",
+}
+"""For each kind the dtype that error messages suggest to cast to."""
 
 
-def take(node: Node, kinds: str, *dtypes: DType) -> None:
-    """Check that all ``dtypes`` are of one of ``kinds``. Raises: DTypeError naming another."""
-    for k, d in enumerate(dtypes):
-        if d.kind not in kinds:
-            wanted = " or ".join(KINDS[kind] for kind in kinds)
-            way_out = INSTEAD["f" if "f" in kinds else kinds[0]]
-            which = f" as input {k}" if len(dtypes) > 1 else ""
+def check_kinds(node: Node, kinds: str, *dtypes: DType) -> None:
+    """Check that every dtype is of one of ``kinds``, such as "iuf".
+
+    Raises:
+        DTypeError: a dtype is of another kind.
+    """
+    for k, dtype in enumerate(dtypes):
+        if dtype.kind not in kinds:
+            accepted = " or ".join(KIND_NAMES[kind] for kind in kinds)
+            suggestion = SUGGESTED_DTYPES["f" if "f" in kinds else kinds[0]]
+            position = f" as input {k}" if len(dtypes) > 1 else ""
             raise DTypeError(
-                f"{node.where} needs {wanted}, got {d}{which}; pk.ops.cast(x, '{way_out}')"
+                f"{node.where} needs {accepted}, got {dtype}{position}; "
+                f"pk.ops.cast(x, '{suggestion}')"
             )
 
 
-def takes(kinds: str, result: DType | None = None) -> Callable[..., Any]:
-    """The FInferType of an operator of ``kinds`` whose inputs share one dtype, as its result does.
+def common_dtype(kinds: str, result: DType | None = None) -> Callable[..., Any]:
+    """Return the FInferType of an operator whose inputs all have one dtype.
 
-    ``result`` is what it gives otherwise.
+    Args:
+        kinds: the kinds of dtype that the inputs may have, such as "iuf".
+        result: dtype of the output; None: that of the inputs.
     """
 
     def infer_type(node: Node, *dtypes: DType) -> Any:
-        take(node, kinds, same_dtype_rule(node, *dtypes))
+        check_kinds(node, kinds, same_dtype_rule(node, *dtypes))
         return result or dtypes[0]
 
     return infer_type
 
 
-def axes_of(node: Node, rank: int, given: Any, what: str = "axis") -> tuple[int, ...]:
-    """``given`` as sorted axes below ``rank``: None is all of them.
+# Axes and shapes.
 
-    Raises: ShapeError for an axis that is no int, out of range or given twice.
+
+def normalize_axes(node: Node, rank: int, axes: Any, name: str = "axis") -> tuple[int, ...]:
+    """Return ``axes`` as sorted ints from 0 to below ``rank``.
+
+    Args:
+        node: the node to name in errors.
+        rank: number of axes of the input.
+        axes: one int, a tuple of ints, negative ones counted from the end, or None for all axes.
+        name: the parameter to name in errors.
+
+    Raises:
+        ShapeError: an axis is no int, out of range, or listed twice.
     """
-    if given is None:
+    if axes is None:
         return tuple(range(rank))
-    axes = given if isinstance(given, tuple) else (given,)
-    found = [one_axis(node, rank, axis, what) for axis in axes]
-    if len(set(found)) < len(found):
-        twice = next(a for a, b in zip(axes, found, strict=True) if found.count(b) > 1)
-        raise ShapeError(f"{node.where}: {what}={given} has axis {twice} twice; name each once")
-    return tuple(sorted(found))
+    listed = axes if isinstance(axes, tuple) else (axes,)
+    positions = [normalize_axis(node, rank, axis, name) for axis in listed]
+    for axis, position in zip(listed, positions, strict=True):
+        if positions.count(position) > 1:
+            raise ShapeError(f"{node.where}: {name}={axes} has axis {axis} twice; name each once")
+    return tuple(sorted(positions))
 
 
-def one_axis(node: Node, rank: int, axis: Any, what: str = "axis") -> int:
-    """An axis below ``rank``, from one that may be negative."""
+def normalize_axis(node: Node, rank: int, axis: Any, name: str = "axis") -> int:
+    """Return ``axis``, which may be negative, as an int from 0 to below ``rank``.
+
+    Raises:
+        ShapeError: ``axis`` is no int, or out of range.
+    """
     if isinstance(axis, bool) or not isinstance(axis, int):
-        raise ShapeError(f"{node.where} needs an int as {what}, got {axis!r}")
+        raise ShapeError(f"{node.where} needs an int as {name}, got {axis!r}")
     if not -rank <= axis < rank:
         span = f"{-rank} to {rank - 1}" if rank else "none: the input is a scalar"
-        raise ShapeError(f"{node.where}: {what} {axis} is out of range; there are axes {span}")
+        raise ShapeError(f"{node.where}: {name} {axis} is out of range; there are axes {span}")
     return axis % rank
 
 
-def extents(node: Node, given: Any, what: str) -> Shape:
-    """A parameter as extents: ints, and Sizes such as ``x.shape[0]``.
+def first_shape(node: Node, *shapes: Shape) -> Shape:
+    """Return the shape of the first input, as FInferShape does.
 
-    Raises: ShapeError for anything else.
+    Raises:
+        GraphError: there are no inputs.
     """
-    parts = given if isinstance(given, tuple) else (given,)
-    found: list[Extent] = []
-    for d in parts:
-        if not isinstance(d, (int, Size)) or isinstance(d, bool):
-            raise ShapeError(f"{node.where} needs ints or sizes as {what}, got {given!r}")
-        found.append(d)
-    return tuple(found)
+    if not shapes:
+        raise GraphError(f"{node.where} needs at least one input, got none")
+    return shapes[0]
 
 
-def one_extent(node: Node, what: str) -> Extent:
-    """The parameter ``what`` as one int or Size. Raises: ShapeError for anything else."""
-    given = node.params[what]
-    if isinstance(given, tuple):
-        raise ShapeError(f"{node.where} needs one int or size as {what}, got {given!r}")
-    return extents(node, given, what)[0]
+def check_broadcast(node: Node, shape: Shape, target: Shape, name: str = "") -> None:
+    """Check that ``shape`` broadcasts to ``target`` and to no larger shape.
 
+    Symbolic extents that must be equal are recorded as equal.
 
-def one_int(node: Node, what: str, error: type[PasskitError] = ShapeError) -> int:
-    """The parameter ``what`` as an int. Raises: ``error`` for anything else."""
-    given = node.params[what]
-    if isinstance(given, bool) or not isinstance(given, int):
-        raise error(f"{node.where} needs an int as {what}, got {given!r}")
-    return given
+    Args:
+        node: the node to name in errors.
+        shape: the shape to check.
+        target: the shape to broadcast to.
+        name: the operand to name in errors, such as "the weights".
 
-
-def one_number(node: Node, what: str) -> float:
-    """The parameter ``what`` as a number. Raises: GraphError for anything else.
-
-    Where it is None by default, it may be, and is left out by the caller.
+    Raises:
+        ShapeError: ``shape`` has more axes, or an extent that is neither 1 nor that of ``target``.
     """
-    given = node.params[what]
-    if isinstance(given, bool) or not isinstance(given, (int, float)):
-        default = node.op.params[what] if node.op is not None else REQUIRED
-        rest = ", or None" if default is None else ""
-        raise GraphError(f"{node.where} needs a number as {what}{rest}, got {given!r}")
-    return given
-
-
-def check_stretch(node: Node, shape: Shape, wanted: Shape, what: str = "") -> None:
-    """Make sure that ``shape``, that of ``what``, broadcasts to ``wanted`` and to no larger one.
-
-    Raises: ShapeError where it does not.
-    """
-    lead, named = len(wanted) - len(shape), f"{what} " if what else ""
-    pairs = [(n, wanted[k]) for k, n in enumerate(shape, lead) if n != 1] if lead >= 0 else []
-    if lead < 0 or any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs):
+    new_axes = len(target) - len(shape)
+    prefix = f"{name} " if name else ""
+    pairs: list[tuple[Extent, Extent]] = []
+    if new_axes >= 0:
+        pairs = [(n, target[k]) for k, n in enumerate(shape, new_axes) if n != 1]
+    differ = any(isinstance(n, int) and isinstance(m, int) and n != m for n, m in pairs)
+    if new_axes < 0 or differ:
         raise ShapeError(
-            f"{node.where} cannot stretch {named}{show_shape(shape)} to {show_shape(wanted)}; only "
-            f"lengths of 1 stretch, aligned at the end"
+            f"{node.where} cannot stretch {prefix}{show_shape(shape)} to {show_shape(target)}; "
+            f"only lengths of 1 stretch, aligned at the end"
         )
     for n, m in pairs:
-        agree(node, n, m, f"a dimension {'of ' if named else ''}{named}that is not stretched")
+        agree(node, n, m, f"a dimension {'of ' if prefix else ''}{prefix}that is not stretched")
 
 
-def count_of(node: Node, what: str) -> Extent:
-    """The parameter ``what`` as a number of elements: an int of at least 0, or a Size.
+def show_shapes(shapes: Sequence[Shape | None]) -> str:
+    """Return shapes as error messages show them, joined by "and"."""
+    return " and ".join(show_shape(s) for s in shapes)
 
-    Raises: ShapeError for anything else.
+
+# Parameters.
+
+
+def parse_extents(node: Node, value: Any, name: str) -> Shape:
+    """Return a parameter as a tuple of extents: ints, or sizes such as ``x.shape[0]``.
+
+    Args:
+        node: the node to name in errors.
+        value: the parameter: one extent or a tuple of them.
+        name: the parameter to name in errors.
+
+    Raises:
+        ShapeError: an extent is neither an int nor a Size.
     """
-    found = one_extent(node, what)
-    if isinstance(found, int) and found < 0:
-        raise ShapeError(f"{node.where} needs {what} >= 0, got {found}")
-    return found
+    extents: list[Extent] = []
+    for extent in value if isinstance(value, tuple) else (value,):
+        if not isinstance(extent, (int, Size)) or isinstance(extent, bool):
+            raise ShapeError(f"{node.where} needs ints or sizes as {name}, got {value!r}")
+        extents.append(extent)
+    return tuple(extents)
 
 
-def unchanged(node: Node, x: Entry) -> Entry | None:
-    """``x`` if it may stand for the node's result as to shape and dtype, else None."""
-    out = node.entries[0]
-    fits = out.shape is not None and x.shape == out.shape and x.dtype is out.dtype
-    return x if fits and x.dtype is not None else None
+def extent_param(node: Node, name: str) -> Extent:
+    """Return the parameter ``name`` of ``node``, which is one extent: an int or a Size.
+
+    Raises:
+        ShapeError: it is anything else.
+    """
+    value = node.params[name]
+    if isinstance(value, tuple):
+        raise ShapeError(f"{node.where} needs one int or size as {name}, got {value!r}")
+    return parse_extents(node, value, name)[0]
 
 
-def scalar(x: Entry) -> Any:
-    """The value of a constant of one real element, as a NumPy scalar, spread out or not; else None.
+def count_param(node: Node, name: str) -> Extent:
+    """Return the parameter ``name`` of ``node``, a number of elements: an int >= 0 or a Size.
 
-    Complex constants give None too: even 1 times an infinite complex number changes it, since NaN
-    comes of the product of infinity and the imaginary part 0.
+    Raises:
+        ShapeError: it is anything else.
+    """
+    count = extent_param(node, name)
+    if isinstance(count, int) and count < 0:
+        raise ShapeError(f"{node.where} needs {name} >= 0, got {count}")
+    return count
+
+
+def int_param(node: Node, name: str, error: type[PasskitError] = ShapeError) -> int:
+    """Return the parameter ``name`` of ``node``, which is an int.
+
+    Raises:
+        PasskitError: it is anything else; of the class ``error``.
+    """
+    value = node.params[name]
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise error(f"{node.where} needs an int as {name}, got {value!r}")
+    return value
+
+
+def number_param(node: Node, name: str) -> float:
+    """Return the parameter ``name`` of ``node``, which is an int or a float.
+
+    A parameter whose default is None may be None, too: then the caller does not ask for it.
+
+    Raises:
+        GraphError: it is anything else.
+    """
+    value = node.params[name]
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        default = node.op.params[name] if node.op is not None else REQUIRED
+        or_none = ", or None" if default is None else ""
+        raise GraphError(f"{node.where} needs a number as {name}{or_none}, got {value!r}")
+    return value
+
+
+# Rewrites and constants.
+
+
+def as_replacement(node: Node, x: Entry) -> Entry | None:
+    """Return ``x`` if it has the shape and dtype of the node's output, else None.
+
+    For FSimplify: only then ``x`` may replace the output.
+    """
+    output = node.entries[0]
+    same_shape = output.shape is not None and x.shape == output.shape
+    return x if same_shape and x.dtype is not None and x.dtype is output.dtype else None
+
+
+def scalar_constant(x: Entry) -> Any:
+    """Return the value of a constant of one real element, broadcast or not, else None.
+
+    Complex constants give None too: even 1 times an infinite complex number changes it, since the
+    product of infinity and the imaginary part 0 is NaN.
+
+    Returns:
+        A NumPy scalar of the constant's dtype, or None.
     """
     while x.node.op is not None and x.node.op.name == "broadcast_to":
         x = x.node.inputs[0]
@@ -170,25 +271,31 @@ def scalar(x: Entry) -> Any:
     return value.reshape(-1)[0] if value.size == 1 and value.dtype.kind != "c" else None
 
 
-def is_scalar(x: Entry, value: float) -> bool:
-    """Whether ``x`` is the constant ``value``; 0.0 is not -0.0."""
-    found = scalar(x)
-    return found is not None and bool(found == value and np.signbit(found) == np.signbit(value))
+def is_constant(x: Entry, value: float) -> bool:
+    """Return whether ``x`` is the constant ``value``, broadcast or not; 0.0 is not -0.0."""
+    constant_value = scalar_constant(x)
+    if constant_value is None:
+        return False
+    same_sign = np.signbit(constant_value) == np.signbit(value)
+    return bool(constant_value == value and same_sign)
 
 
-def alias(op: Op, names: str) -> None:
-    """Give ``op`` the other ``names``, separated by spaces."""
-    for name in names.split():
-        op.add_alias(name)
+def size_as_entry(size: Extent) -> Entry:
+    """Return an extent as an int64 scalar in the graph.
 
-
-def same_shape(node: Node, *shapes: Shape) -> Shape:
-    """The first input's shape. Raises: GraphError where there is none."""
-    if not shapes:
-        raise GraphError(f"{node.where} needs at least one input, got none")
-    return shapes[0]
-
-
-def shapes_text(shapes: Sequence[Shape | None]) -> str:
-    """Shapes as messages show them."""
-    return " and ".join(show_shape(s) for s in shapes)
+    The value of a symbol is computed as a sum of ones along an axis of that length.
+    """
+    if not isinstance(size, Size):
+        return constant(size, "int64")
+    total = constant(0, "int64")
+    for monomial, coefficient in size.terms:
+        term = constant(coefficient, "int64")
+        for atom in monomial:
+            if isinstance(atom, str):
+                ones = make("full", shape=(Size.symbol(atom),), fill_value=1, dtype="int64")
+                factor = make("reduce_sum", ones)
+            else:
+                factor = size_as_entry(atom.numerator) // size_as_entry(atom.denominator)
+            term = term * factor
+        total = total + term
+    return total

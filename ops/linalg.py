@@ -10,7 +10,7 @@ from passkit.graph.call import promote_operands
 from passkit.graph.infer import agree, broadcast_shapes, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import OpPattern, get_op, register_op
-from passkit.ops.helpers import make, shapes_text, takes
+from passkit.ops.helpers import common_dtype, make, show_shapes
 from passkit.values.lazy import Lazy
 from passkit.values.size import Shape, numel
 
@@ -32,7 +32,7 @@ def _contract(node: Node, a: Shape, b: Shape) -> Contract:
     """Batch and extents of a product. Raises: ShapeError when the inner extents differ."""
     if len(a) < 2 or len(b) < 2:
         raise ShapeError(
-            f"{node.where} needs matrices of rank 2 or more, got {shapes_text((a, b))}; "
+            f"{node.where} needs matrices of rank 2 or more, got {show_shapes((a, b))}; "
             f"insert expand_dims"
         )
     flip_a, flip_b = node.params["transpose_a"], node.params["transpose_b"]
@@ -41,7 +41,7 @@ def _contract(node: Node, a: Shape, b: Shape) -> Contract:
     if isinstance(k, int) and isinstance(k_b, int) and k != k_b:
         raise ShapeError(
             f"{node.where} needs inner dimensions that agree, got {k} and {k_b} in "
-            f"{shapes_text((a, b))}; set transpose_a or transpose_b, or reshape"
+            f"{show_shapes((a, b))}; set transpose_a or transpose_b, or reshape"
         )
     inner = agree(node, k, k_b, "the inner dimension")
     batch = broadcast_shapes(node, (a[:-2], b[:-2]))
@@ -55,7 +55,7 @@ def _matmul_shape(node: Node, a: Shape, b: Shape) -> Shape:
 
 
 matmul.set_attr("FInferShape", _matmul_shape)
-matmul.set_attr("FInferType", takes("iuf"))
+matmul.set_attr("FInferType", common_dtype("iuf"))
 matmul.set_attr("FContract", lambda node: _contract(node, *map(known_shape, node.inputs)))
 matmul.set_attr("TOpPattern", OpPattern.CONTRACT)
 matmul.set_attr("TOpCost", "expensive")
@@ -249,6 +249,6 @@ def _linear_expand(node: Node, data: Entry, weight: Entry, *bias: Entry) -> Entr
 _linear_shape.__dict__["partial"] = True  # the weight's shape may be what is asked for
 linear.set_attr("FInferShape", _linear_shape)
 linear.set_attr("FInferShapeBack", _linear_back)
-linear.set_attr("FInferType", takes("f"))
+linear.set_attr("FInferType", common_dtype("f"))
 linear.set_attr("FExpand", _linear_expand)
 linear.set_attr("TOpCost", "expensive")

@@ -15,7 +15,7 @@ from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import OpPattern, register_op
 from passkit.ops.composites import composite
-from passkit.ops.helpers import make, one_axis, take, takes
+from passkit.ops.helpers import check_kinds, common_dtype, make, normalize_axis
 from passkit.values.dtype import DType
 from passkit.values.lazy import Lazy
 from passkit.values.size import Shape
@@ -170,7 +170,7 @@ def _equal_shapes(node: Node, labels: Shape, logits: Shape) -> Shape:
 
 def _example_shape(node: Node, labels: Shape, logits: Shape) -> Shape:
     shape = _equal_shapes(node, labels, logits)
-    axis = one_axis(node, len(shape), node.params["axis"])
+    axis = normalize_axis(node, len(shape), node.params["axis"])
     return shape[:axis] + shape[axis + 1 :]
 
 
@@ -184,7 +184,8 @@ def _softmax_cross_entropy(node: Node, labels: Entry, x: Entry) -> Entry:
 
 def _widened(node: Node, x: Entry, dy: Entry) -> Entry:
     """What one loss an example gets, for all its logits."""
-    return make("expand_dims", dy, axis=one_axis(node, len(known_shape(x)), node.params["axis"]))
+    axis = normalize_axis(node, len(known_shape(x)), node.params["axis"])
+    return make("expand_dims", dy, axis=axis)
 
 
 def _softmax_cross_gradient(node: Node, dy: Entry | None) -> list[Entry | None]:
@@ -221,7 +222,7 @@ composite(
 
 
 def _label_shape(node: Node, x: Shape, labels: Shape) -> Shape:
-    axis = one_axis(node, len(x), node.params["axis"])
+    axis = normalize_axis(node, len(x), node.params["axis"])
     rest = x[:axis] + x[axis + 1 :]
     if len(labels) != len(rest):
         raise ShapeError(
@@ -233,7 +234,7 @@ def _label_shape(node: Node, x: Shape, labels: Shape) -> Shape:
 
 
 def _label_type(node: Node, x: DType, labels: DType) -> DType:
-    take(node, "f", x)
+    check_kinds(node, "f", x)
     if not labels.is_integer:
         raise DTypeError(f"{node.where} needs integer labels, got {labels}; argmax gives such")
     return x
@@ -241,7 +242,7 @@ def _label_type(node: Node, x: DType, labels: DType) -> DType:
 
 def _label_element(node: Node, index: Index, x: Reader, labels: Reader) -> Expr:
     """The position along axis is compared with the label: no load at a computed place."""
-    axis = one_axis(node, len(index), node.params["axis"])
+    axis = normalize_axis(node, len(index), node.params["axis"])
     value = x(*index)
     chosen = ast.cast(labels(*index[:axis], *index[axis + 1 :]), "int64")
     return ast.where(ast.equal(chosen, index[axis]), value, 0.0)
@@ -339,7 +340,7 @@ def _cosine(node: Node, a: Entry, b: Entry) -> Entry:
 def _label_smoothing(node: Node, labels: Entry) -> Entry:
     """Source: Szegedy and others, Rethinking the Inception Architecture, section 7."""
     shape = known_shape(labels)
-    classes = shape[one_axis(node, len(shape), node.params["axis"])]
+    classes = shape[normalize_axis(node, len(shape), node.params["axis"])]
     share = float(node.params["smoothing"])
     if not 0 <= share <= 1:
         raise GraphError(f"{node.where} needs smoothing from 0 to 1, got {share}")
@@ -356,7 +357,7 @@ composite(
     _cosine,
     "the cosine of the angle between vectors along axis, their lengths taken as epsilon at least",
     {"axis": -1, "epsilon": 1e-8},
-    types=takes("f"),
+    types=common_dtype("f"),
 )
 composite(
     "label_smoothing",

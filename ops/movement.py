@@ -13,14 +13,14 @@ from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, Op, OpPattern, register_op
 from passkit.ops.concat_kernel import concat_kernel
 from passkit.ops.helpers import (
-    alias,
-    axes_of,
-    check_stretch,
-    extents,
+    add_aliases,
+    as_replacement,
+    check_broadcast,
     make,
-    one_axis,
-    shapes_text,
-    unchanged,
+    normalize_axes,
+    normalize_axis,
+    parse_extents,
+    show_shapes,
 )
 from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, divide_exactly, has_size, numel
@@ -61,7 +61,7 @@ def _reshape_shape(node: Node, shape: Shape | None) -> Shape | None:
 
     Of an input of unknown rank, a wanted shape without -1 is the result's.
     """
-    wanted = extents(node, node.params["shape"], "shape")
+    wanted = parse_extents(node, node.params["shape"], "shape")
     if shape is None:
         return None if -1 in wanted else wanted
     total = numel(shape)
@@ -150,7 +150,7 @@ def _keep_order(node: Node, index: Index, read: Reader) -> Expr:
 def _simplify_reshape(node: Node) -> Entry | None:
     """A reshape to the same shape goes; one of another such operator reads its input."""
     x = node.inputs[0]
-    if unchanged(node, x) is not None:
+    if as_replacement(node, x) is not None:
         return x
     out = node.entries[0].shape
     if x.node.op in ORDER_KEEPING and out is not None:
@@ -170,13 +170,13 @@ def _expand_shape(node: Node, shape: Shape) -> Shape:
     if axis is None:
         raise ShapeError(f"{node.where} needs an int, or several, as axis, got None")
     count = len(axis) if isinstance(axis, tuple) else 1
-    axes = axes_of(node, len(shape) + count, axis)
+    axes = normalize_axes(node, len(shape) + count, axis)
     rest = iter(shape)
     return tuple(1 if k in axes else next(rest) for k in range(len(shape) + count))
 
 
 def _expand_element(node: Node, index: Index, read: Reader) -> Expr:
-    axes = axes_of(node, len(index), node.params["axis"])
+    axes = normalize_axes(node, len(index), node.params["axis"])
     return read(*(i for k, i in enumerate(index) if k not in axes))
 
 
@@ -192,7 +192,7 @@ def _squeezed(node: Node, shape: Shape) -> tuple[int, ...]:
     """The axes that go: those named, else all of length 1."""
     if node.params["axis"] is None:
         return tuple(k for k, n in enumerate(shape) if n == 1)
-    return axes_of(node, len(shape), node.params["axis"])
+    return normalize_axes(node, len(shape), node.params["axis"])
 
 
 def _squeeze_shape(node: Node, shape: Shape) -> Shape:
@@ -238,10 +238,10 @@ def axes_order(node: Node, rank: int) -> tuple[int, ...]:
     if axes is None:
         return tuple(reversed(range(rank)))
     found = axes if isinstance(axes, tuple) else (axes,)
-    axes_of(node, rank, found, "axes")
+    normalize_axes(node, rank, found, "axes")
     if len(found) != rank:
         raise ShapeError(f"{node.where} needs {rank} axes, one for each of the input, got {axes}")
-    return tuple(one_axis(node, rank, a, "axes") for a in found)
+    return tuple(normalize_axis(node, rank, a, "axes") for a in found)
 
 
 def _transpose_shape(node: Node, shape: Shape) -> Shape:
@@ -285,10 +285,10 @@ transpose.set_attr("FGradient", _transpose_gradient)
 
 
 def _broadcast_shape(node: Node, shape: Shape) -> Shape:
-    wanted = extents(node, node.params["shape"], "shape")
+    wanted = parse_extents(node, node.params["shape"], "shape")
     if any(isinstance(n, int) and n < 0 for n in wanted):
         raise ShapeError(f"{node.where} needs extents >= 0, got {show_shape(wanted)}")
-    check_stretch(node, shape, wanted)
+    check_broadcast(node, shape, wanted)
     return wanted
 
 
@@ -303,7 +303,7 @@ broadcast_to.set_attr(
     "FElement", lambda node, index, read: read(*reads.aligned(index, _input(node)))
 )
 broadcast_to.set_attr("FCompute", lambda node, x: np.broadcast_to(x, node.entries[0].shape))
-broadcast_to.set_attr("FSimplify", lambda node: unchanged(node, node.inputs[0]))
+broadcast_to.set_attr("FSimplify", lambda node: as_replacement(node, node.inputs[0]))
 broadcast_to.set_attr("TOperator", "broadcast_to")
 broadcast_to.set_attr("FGradient", lambda node, dy: [make("sum_like", dy, node.inputs[0])])
 
@@ -312,7 +312,7 @@ def _concat_shape(node: Node, *shapes: Shape) -> Shape:
     if not shapes:
         raise ShapeError(f"{node.where} needs at least one input, got none")
     first = shapes[0]
-    axis = one_axis(node, len(first), node.params["axis"])
+    axis = normalize_axis(node, len(first), node.params["axis"])
     total: Extent = 0
     out = list(first)
     for s in shapes:
@@ -322,7 +322,7 @@ def _concat_shape(node: Node, *shapes: Shape) -> Shape:
         ):
             raise ShapeError(
                 f"{node.where} needs shapes that differ at axis {axis} only, got "
-                f"{shapes_text(shapes)}"
+                f"{show_shapes(shapes)}"
             )
         for k, n in enumerate(s):
             if k != axis:
@@ -334,7 +334,7 @@ def _concat_shape(node: Node, *shapes: Shape) -> Shape:
 
 def _concat_element(node: Node, index: Index, *readers: Reader) -> Expr:
     """Select the input that holds the element by a binary search; only its branch is evaluated."""
-    axis = one_axis(node, len(index), node.params["axis"])
+    axis = normalize_axis(node, len(index), node.params["axis"])
     starts: list[Extent] = list(accumulate((known_shape(e)[axis] for e in node.inputs), initial=0))
 
     def pick(low: int, high: int) -> Expr:
@@ -357,12 +357,12 @@ concat.set_attr("FElement", _concat_element)
 concat.set_attr("FKernel", concat_kernel)
 concat.set_attr("FCompute", lambda node, *x: np.concatenate(x, node.params["axis"]))
 concat.set_attr("FSimplify", lambda node: node.inputs[0] if len(node.inputs) == 1 else None)
-alias(concat, "concatenate")
+add_aliases(concat, "concatenate")
 
 
 def _concat_gradient(node: Node, dy: Entry) -> list[Entry]:
     """Each input's part of it."""
-    axis = one_axis(node, len(_output(node)), node.params["axis"])
+    axis = normalize_axis(node, len(_output(node)), node.params["axis"])
     starts: list[Extent] = list(accumulate((known_shape(e)[axis] for e in node.inputs), initial=0))
     return [
         make("slice", dy, begin=tuple(start if k == axis else 0 for k in range(len(n))), size=n)

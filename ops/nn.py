@@ -9,14 +9,14 @@ from passkit.errors import GraphError, ShapeError
 from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
-from passkit.ops.helpers import axes_of, make, same_shape
+from passkit.ops.helpers import first_shape, make, normalize_axes
 from passkit.ops.reduce import nonempty_shape, reduced_shape, spread
 from passkit.values.size import Shape, numel
 
 
 def _axes_kept(node: Node, shape: Shape) -> Shape:
     """The input's shape, once the axes are checked."""
-    axes_of(node, len(shape), node.params["axis"])
+    normalize_axes(node, len(shape), node.params["axis"])
     return shape
 
 
@@ -145,7 +145,7 @@ composite(
     1,
     lambda node, x: x * make("sigmoid", x),
     "x * sigmoid(x)",
-    shape=same_shape,
+    shape=first_shape,
 )
 
 
@@ -156,7 +156,7 @@ def _names(params: Any) -> list[str]:
 
 def _normalised(node: Node, shape: Shape) -> Shape:
     """The extents of the normalised axes: the shape of gamma and beta."""
-    return tuple(shape[k] for k in axes_of(node, len(shape), node.params["axis"]))
+    return tuple(shape[k] for k in normalize_axes(node, len(shape), node.params["axis"]))
 
 
 def _layer_norm_shape(node: Node, data: Shape | None, *rest: Shape | None) -> Shape | None:
@@ -190,7 +190,7 @@ def _layer_norm_back(node: Node, shapes: Any, outs: Any) -> list[Shape | None]:
 def _layer_norm(node: Node, x: Entry, *rest: Entry) -> Entry:
     """Source: Ba, Kiros and Hinton, Layer Normalization, equation 4."""
     shape = known_shape(x)
-    axes = axes_of(node, len(shape), node.params["axis"])
+    axes = normalize_axes(node, len(shape), node.params["axis"])
     d = x - make("reduce_mean", x, axis=axes, keepdims=True)
     variance = make("reduce_mean", d * d, axis=axes, keepdims=True)
     out = d * make("rsqrt", variance + node.params["epsilon"])

@@ -13,7 +13,7 @@ from passkit.errors import GraphError, ShapeError
 from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
-from passkit.ops.helpers import axes_of, make, one_axis, takes
+from passkit.ops.helpers import common_dtype, make, normalize_axes, normalize_axis
 from passkit.values.dtype import DType
 from passkit.values.size import Shape, divide_exactly
 
@@ -84,12 +84,12 @@ def standardised(x: Entry, axes: tuple[int, ...], epsilon: float) -> Entry:
 
 
 def _along_axis(node: Node, shape: Shape) -> tuple[int, ...]:
-    return axes_of(node, len(shape), node.params["axis"])
+    return normalize_axes(node, len(shape), node.params["axis"])
 
 
 def _channel(node: Node, shape: Shape) -> tuple[int, ...]:
     """The channels; the first axis is that of the examples, so it cannot be they."""
-    axis = one_axis(node, len(shape), node.params["channel_axis"], "channel_axis")
+    axis = normalize_axis(node, len(shape), node.params["channel_axis"], "channel_axis")
     if axis == 0:
         raise ShapeError(
             f"{node.where} needs a channel_axis behind axis 0, that of the examples, got "
@@ -166,7 +166,7 @@ norm(
 
 def _l2_normalize(node: Node, x: Entry) -> Entry:
     """Source: TensorFlow's l2_normalize: epsilon is below the sum of squares."""
-    axes = axes_of(node, len(known_shape(x)), node.params["axis"])
+    axes = normalize_axes(node, len(known_shape(x)), node.params["axis"])
     total = make("reduce_sum", x * x, axis=axes, keepdims=True)
     epsilon = float(node.params["epsilon"])
     if not epsilon >= 0:
@@ -176,7 +176,7 @@ def _l2_normalize(node: Node, x: Entry) -> Entry:
 
 def _clip_by_norm(node: Node, x: Entry) -> Entry:
     """Shorter vectors stay, bit by bit."""
-    axes = axes_of(node, len(known_shape(x)), node.params["axis"])
+    axes = normalize_axes(node, len(known_shape(x)), node.params["axis"])
     most = float(node.params["clip_norm"])
     total = make("reduce_sum", x * x, axis=axes, keepdims=True)
     over = total > most * most
@@ -194,7 +194,7 @@ def _squares(xs: tuple[Entry, ...]) -> Entry:
 def _some_floats(node: Node, *dtypes: DType) -> DType:
     if not dtypes:
         raise ShapeError(f"{node.where} needs one input or more, got {len(dtypes)}")
-    return takes("f")(node, *dtypes)  # type: ignore[no-any-return]
+    return common_dtype("f")(node, *dtypes)  # type: ignore[no-any-return]
 
 
 def _global_norm(node: Node, *xs: Entry) -> Entry:

@@ -8,7 +8,7 @@ from passkit.errors import GraphError, ShapeError, nearest
 from passkit.graph.infer import demand, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, OpPattern, register_op
-from passkit.ops.helpers import extents, make, one_axis, one_int
+from passkit.ops.helpers import int_param, make, normalize_axis, parse_extents
 from passkit.ops.ranges import check_number
 from passkit.ops.shaping import move, part
 from passkit.values.dtype import DType
@@ -41,7 +41,7 @@ def widths_of(node: Node, rank: int, given: Any, what: str = "pad_width") -> Wid
             f"{node.where} needs an int, a pair, or a pair for each of {rank} axes as {what}, got "
             f"{node.params[what]}"
         )
-    return tuple((a, b) for a, b in (extents(node, w, what) for w in pairs))
+    return tuple((a, b) for a, b in (parse_extents(node, w, what) for w in pairs))
 
 
 def _with_shape(node: Node, shape: Shape) -> Shape:
@@ -158,7 +158,7 @@ move(
 
 
 def _shift(node: Node, x: Entry) -> Entry:
-    shift, axis = one_int(node, "shift"), one_axis(node, x.ndim, node.params["axis"])
+    shift, axis = int_param(node, "shift"), normalize_axis(node, x.ndim, node.params["axis"])
     n = known_shape(x)[axis]
     if isinstance(n, int):
         shift = max(-n, min(n, shift))
@@ -172,8 +172,8 @@ move("shift", ("x",), _shift,
 
 
 def _crop(node: Node, x: Entry) -> Entry:
-    begin = extents(node, node.params["offsets"], "offsets")
-    size = extents(node, node.params["size"], "size")
+    begin = parse_extents(node, node.params["offsets"], "offsets")
+    size = parse_extents(node, node.params["size"], "size")
     lead = x.ndim - len(begin)
     if lead < 0 or len(begin) != len(size):
         raise ShapeError(

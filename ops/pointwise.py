@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from passkit.graph.infer import broadcast_shapes
 from passkit.graph.node import Node
 from passkit.graph.op import Op, OpPattern, op_group, register_op
-from passkit.ops.helpers import alias, takes
+from passkit.ops.helpers import add_aliases, common_dtype
 from passkit.values.dtype import DType, bool_
 from passkit.values.lazy import Lazy
 from passkit.values.size import Shape
@@ -75,7 +75,7 @@ def elementwise(
     rule.__wrapped__ = code  # type: ignore[attr-defined]  # its names are those of the inputs
     op.set_attr("FCodeGen", rule)
     op.set_attr(
-        "FInferType", infer_type or takes(kinds, bool_ if truth or name in TRUTHS else None)
+        "FInferType", infer_type or common_dtype(kinds, bool_ if truth or name in TRUTHS else None)
     )
     op.set_attr("TOpPattern", OpPattern.ELEMWISE if arity == 1 else OpPattern.BROADCAST)
     op.set_attr("TOpCost", cost or ("expensive" if name in EXPENSIVE else "light"))
@@ -83,7 +83,7 @@ def elementwise(
         op.set_attr("TZeroPreserving", True)
     if gradient is not None:
         op.set_attr("FGradient", gradient)
-    alias(op, aliases)
+    add_aliases(op, aliases)
     return op
 
 

@@ -6,7 +6,7 @@ from passkit.errors import ShapeError
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
-from passkit.ops.helpers import make, takes
+from passkit.ops.helpers import common_dtype, make
 
 
 def _polyval(node: Node, p: Entry, x: Entry) -> Entry:
@@ -28,5 +28,5 @@ composite(
     ["p", "x"],
     _polyval,
     "the polynomial with coefficients p, that of the highest power first, at x",
-    types=takes("f"),
+    types=common_dtype("f"),
 )

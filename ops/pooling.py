@@ -15,7 +15,7 @@ from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, Node, constant, known_shape
 from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
-from passkit.ops.helpers import make, takes
+from passkit.ops.helpers import common_dtype, make
 from passkit.ops.layouts import LAST, by_channel, channels_first, from_last, ranked, to_last
 from passkit.ops.window_padding import each
 from passkit.ops.windowed import Windows, scattered, windows_of
@@ -107,7 +107,7 @@ for _count in (1, 2, 3):
         _max(_count),
         "the largest element under each window; NaN if there is one",
         {**POOLED, **_layout},
-        types=takes("iuf"),
+        types=common_dtype("iuf"),
         aliases="max_pool" * (_count == 2),
         FGradient=_max_gradient(_count),
     )
@@ -140,7 +140,7 @@ def _global(fold: str) -> Any:
 GLOBAL = {"data_format": "channels_last", "keepdims": False}
 composite(
     "global_max_pool", 1, _global("reduce_max"), "the largest element of each channel", GLOBAL,
-    types=takes("iuf"),
+    types=common_dtype("iuf"),
 )  # fmt: skip
 composite("global_avg_pool", 1, _global("reduce_mean"), "the mean of each channel", GLOBAL)
 

@@ -10,7 +10,7 @@ from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import OpPattern, register_op
 from passkit.ops.composites import composite
-from passkit.ops.helpers import make, one_extent, take, takes
+from passkit.ops.helpers import check_kinds, common_dtype, extent_param, make
 from passkit.values.dtype import DType, dtype_of
 from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, divide_exactly
@@ -58,7 +58,7 @@ rotate_half = register_op(
     doc="pairs (a, b) of the last axis as (-b, a); a pair is half the axis apart, or interleaved",
 )
 rotate_half.set_attr("FInferShape", _turn_shape)
-rotate_half.set_attr("FInferType", takes("f"))
+rotate_half.set_attr("FInferType", common_dtype("f"))
 rotate_half.set_attr("FElement", _partner_element)
 rotate_half.set_attr("TOpPattern", OpPattern.INJECTIVE)
 rotate_half.set_attr("TOpCost", "light")
@@ -69,7 +69,7 @@ rotate_half.set_attr(
 
 
 def _wave_shape(node: Node, x: Shape) -> Shape:
-    one_extent(node, "offset")
+    extent_param(node, "offset")
     return _turn_shape(node, x)
 
 
@@ -98,7 +98,7 @@ def _log_base(node: Node) -> float:
 
 
 def _wave_type(node: Node, x: DType) -> DType:
-    take(node, "f", x)
+    check_kinds(node, "f", x)
     _log_base(node)
     return x
 
@@ -166,7 +166,7 @@ bias = register_op(
     "slope of the head",
 )
 bias.set_attr("FInferShape", _heads_shape)
-bias.set_attr("FInferType", takes("f"))
+bias.set_attr("FInferType", common_dtype("f"))
 bias.set_attr("FElement", _alibi_element)
 bias.set_attr("FGradient", lambda node, dy: [None])
 bias.set_attr("TOpPattern", OpPattern.INJECTIVE)

@@ -12,7 +12,7 @@ from passkit.errors import ShapeError
 from passkit.graph.infer import agree
 from passkit.graph.node import Entry, Node
 from passkit.graph.op import OpPattern, get_op, register_op
-from passkit.ops.helpers import shapes_text, takes
+from passkit.ops.helpers import common_dtype, show_shapes
 from passkit.ops.linalg import LIBRARIES, matmul, matmul_gradient
 from passkit.values.size import Shape
 
@@ -41,7 +41,7 @@ def _shape(node: Node, *shapes: Shape) -> Shape:
     for a, b in _pairs(node, shapes):
         if len(a) != 2 or len(b) != 2:
             raise ShapeError(
-                f"{node.where} needs matrices of rank 2, got {shapes_text((a, b))}; reshape them"
+                f"{node.where} needs matrices of rank 2, got {show_shapes((a, b))}; reshape them"
             )
         (m, k), (k_b, n) = a[:: -1 if flip_a else 1], b[:: -1 if flip_b else 1]
         agree(node, k, k_b, "the inner dimension")
@@ -83,7 +83,7 @@ def added(node: Node, *operands: Entry) -> Entry:
 
 matmul_sum.set_attr("FExpand", _expanded)
 matmul_sum.set_attr("FInferShape", _shape)
-matmul_sum.set_attr("FInferType", takes("f"))
+matmul_sum.set_attr("FInferType", common_dtype("f"))
 matmul_sum.set_attr("FCompute", _compute)
 matmul_sum.set_attr("FGradient", _gradient)
 matmul_sum.set_attr("TOpPattern", OpPattern.OPAQUE)

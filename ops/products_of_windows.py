@@ -16,7 +16,7 @@ from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, OpPattern, register_op
 from passkit.ops.convolve import contract_of
-from passkit.ops.helpers import make, takes
+from passkit.ops.helpers import common_dtype, make
 from passkit.ops.window_padding import absorb, each
 from passkit.ops.windowed import WINDOWED, Windows, spatial, windows_of
 from passkit.values.size import Shape, numel
@@ -106,7 +106,7 @@ def _gradient(node: Node, dw: Entry) -> list[Entry]:
 
 
 window_products.set_attr("FInferShape", _shape)
-window_products.set_attr("FInferType", takes("f"))
+window_products.set_attr("FInferType", common_dtype("f"))
 window_products.set_attr("FContract", _contract)
 window_products.set_attr("FCompute", _compute)
 window_products.set_attr("FExpand", _expanded)

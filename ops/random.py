@@ -19,7 +19,7 @@ from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, OpPattern, register_op
 from passkit.ops.composites import composite
-from passkit.ops.helpers import extents, make, one_int, take
+from passkit.ops.helpers import check_kinds, int_param, make, parse_extents
 from passkit.values.dtype import DType, dtype_of, int64
 from passkit.values.lazy import Lazy
 from passkit.values.size import Shape
@@ -50,7 +50,7 @@ def key_type(node: Node, key: DType) -> None:
 
 def _drawn_shape(node: Node, key: Shape, *rest: Shape) -> Shape:
     _key_shape(node, key)
-    shape = extents(node, node.params["shape"], "shape")
+    shape = parse_extents(node, node.params["shape"], "shape")
     if any(isinstance(n, int) and n < 0 for n in shape):
         raise ShapeError(f"{node.where} needs extents >= 0, got {show_shape(shape)}")
     return shape
@@ -58,7 +58,7 @@ def _drawn_shape(node: Node, key: Shape, *rest: Shape) -> Shape:
 
 def _words_type(node: Node, key: DType) -> DType:
     key_type(node, key)
-    one_int(node, "stream", GraphError)
+    int_param(node, "stream", GraphError)
     _check_half(node)
     return int64
 
@@ -125,7 +125,7 @@ philox.set_attr("TOpCost", "expensive")
 
 def _integers_to_keys(node: Node, *dtypes: DType) -> DType:
     for d in dtypes:
-        take(node, "iu", d)
+        check_kinds(node, "iu", d)
     return int64
 
 
@@ -202,7 +202,7 @@ def drawn_type(kinds: str = "f") -> Any:
 
     def infer_type(node: Node, key: DType, *rest: DType) -> DType:
         key_type(node, key)
-        take(node, kinds, wanted := dtype_of(node.params["dtype"]))
+        check_kinds(node, kinds, wanted := dtype_of(node.params["dtype"]))
         return wanted
 
     return infer_type
@@ -283,8 +283,8 @@ def scaled(z: Entry, mean: float, stddev: float) -> Entry:
 
 
 def _range_of_integers(node: Node) -> None:
-    low, high = (one_int(node, what, GraphError) for what in ("low", "high"))
-    take(node, "iu", wanted := dtype_of(node.params["dtype"]))
+    low, high = (int_param(node, what, GraphError) for what in ("low", "high"))
+    check_kinds(node, "iu", wanted := dtype_of(node.params["dtype"]))
     limits = np.iinfo(wanted.numpy)
     if not limits.min <= low < high <= limits.max + 1:
         raise GraphError(f"{node.where} needs low < high within {wanted}, got {low} and {high}")

@@ -12,7 +12,15 @@ from passkit.errors import DTypeError, ShapeError
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Node, known_shape
 from passkit.graph.op import REQUIRED, Op, OpPattern, register_op
-from passkit.ops.helpers import alias, count_of, extents, one_axis, one_int, one_number, take
+from passkit.ops.helpers import (
+    add_aliases,
+    check_kinds,
+    count_param,
+    int_param,
+    normalize_axis,
+    number_param,
+    parse_extents,
+)
 from passkit.ops.indices import check_indices
 from passkit.values.dtype import DType, dtype_of
 from passkit.values.lazy import Lazy
@@ -67,7 +75,7 @@ def _full_type(node: Node, *like: DType) -> DType:
 
 
 def _wanted_shape(node: Node) -> Shape:
-    shape = extents(node, node.params["shape"], "shape")
+    shape = parse_extents(node, node.params["shape"], "shape")
     if any(isinstance(n, int) and n < 0 for n in shape):
         raise ShapeError(f"{node.where} needs extents >= 0, got {show_shape(shape)}")
     return shape
@@ -81,7 +89,7 @@ full = source(
     _full_type,
 )
 full.set_attr("FElement", lambda node, at: ast.const(node.params["fill_value"], _dtype(node)))
-alias(full, "fill")
+add_aliases(full, "fill")
 for _name, _value in (("zeros", 0), ("ones", 1)):
     _op = source(
         _name, {"shape": REQUIRED, "dtype": "float32"}, _wanted_shape, f"{_name} of a shape"
@@ -129,7 +137,7 @@ def _arange_shape(node: Node) -> Shape:
 
 def _arange_type(node: Node) -> DType:
     if node.params["dtype"] is not None:
-        take(node, "iuf", found := _dtype(node))
+        check_kinds(node, "iuf", found := _dtype(node))
         start, _, step = _arange_ends(node)
         if found.is_integer and not all(v == int(v) for v in (start, step)):
             raise DTypeError(
@@ -160,17 +168,17 @@ arange = source(
     _arange_type,
 )
 arange.set_attr("FElement", _arange_element)
-alias(arange, "range")
+add_aliases(arange, "range")
 
 
 def _linspace_shape(node: Node) -> Shape:
     for what in ("start", "stop"):
-        one_number(node, what)
-    return (count_of(node, "num"),)
+        number_param(node, what)
+    return (count_param(node, "num"),)
 
 
 def _linspace_type(node: Node) -> DType:
-    take(node, "f", found := _dtype(node))
+    check_kinds(node, "f", found := _dtype(node))
     return found
 
 
@@ -202,13 +210,13 @@ linspace = source(
     _linspace_type,
 )
 linspace.set_attr("FElement", _linspace_element)
-alias(linspace, "lin_space")
+add_aliases(linspace, "lin_space")
 
 
 def _eye_shape(node: Node) -> Shape:
-    rows = count_of(node, "n_rows")
-    one_int(node, "k")
-    return rows, (rows if node.params["n_cols"] is None else count_of(node, "n_cols"))
+    rows = count_param(node, "n_rows")
+    int_param(node, "k")
+    return rows, (rows if node.params["n_cols"] is None else count_param(node, "n_cols"))
 
 
 eye = source(
@@ -231,11 +239,11 @@ eye.set_attr(
 
 
 def _hot_axis(node: Node, rank: int) -> int:
-    return one_axis(node, rank + 1, node.params["axis"])
+    return normalize_axis(node, rank + 1, node.params["axis"])
 
 
 def _hot_shape(node: Node, shape: Shape) -> Shape:
-    depth = count_of(node, "depth")
+    depth = count_param(node, "depth")
     axis = _hot_axis(node, len(shape))
     return (*shape[:axis], depth, *shape[axis:])
 

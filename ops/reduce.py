@@ -15,7 +15,7 @@ import numpy as np
 from passkit.graph.infer import demand
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import Op, OpPattern, register_op
-from passkit.ops.helpers import alias, axes_of, make, takes, unchanged
+from passkit.ops.helpers import add_aliases, as_replacement, common_dtype, make, normalize_axes
 from passkit.values.dtype import DType, float32
 from passkit.values.lazy import Lazy
 from passkit.values.size import Shape, numel
@@ -37,7 +37,7 @@ def reduced_shape(node: Node, shape: Shape | None) -> Any:
     if shape is None:
         whole = node.params["axis"] is None and not node.params["keepdims"]
         return () if whole else None
-    axes = axes_of(node, len(shape), node.params["axis"])
+    axes = normalize_axes(node, len(shape), node.params["axis"])
     if node.params["keepdims"]:
         return tuple(1 if k in axes else n for k, n in enumerate(shape))
     return tuple(n for k, n in enumerate(shape) if k not in axes)
@@ -47,7 +47,7 @@ def nonempty_shape(node: Node, shape: Shape | None) -> Any:
     """As `reduced_shape`. Raises: ShapeError when nothing is folded: there is no identity."""
     if shape is None:
         return reduced_shape(node, None)
-    for k in axes_of(node, len(shape), node.params["axis"]):
+    for k in normalize_axes(node, len(shape), node.params["axis"]):
         demand(node, shape[k], 1, f"axis {k} must not be empty, as {_name(node)} has no identity")
     return reduced_shape(node, shape)
 
@@ -62,7 +62,7 @@ def _name(node: Node) -> str:
 
 def _nothing_folded(node: Node) -> Entry | None:
     """A fold over no axes is its input."""
-    return unchanged(node, node.inputs[0]) if node.params["axis"] == () else None
+    return as_replacement(node, node.inputs[0]) if node.params["axis"] == () else None
 
 
 def accumulator(dtype: DType) -> DType:
@@ -83,7 +83,7 @@ def highest(dtype: DType) -> Any:
 def spread(node: Node, folded: Entry) -> Entry:
     """``folded``, which has the shape of the node's result, stretched over what was folded."""
     shape = known_shape(node.inputs[0])
-    axes = axes_of(node, len(shape), node.params["axis"])
+    axes = normalize_axes(node, len(shape), node.params["axis"])
     aligned = tuple(1 if k in axes else n for k, n in enumerate(shape))
     if not node.params["keepdims"] and axes:
         folded = make("reshape", folded, shape=aligned)
@@ -96,7 +96,7 @@ def _sum_gradient(node: Node, dy: Entry) -> list[Entry]:
 
 def _mean_gradient(node: Node, dy: Entry) -> list[Entry]:
     shape = known_shape(node.inputs[0])
-    count = numel(shape[k] for k in axes_of(node, len(shape), node.params["axis"]))
+    count = numel(shape[k] for k in normalize_axes(node, len(shape), node.params["axis"]))
     return [spread(node, make("div_by_size", dy, size=count))]
 
 
@@ -146,19 +146,19 @@ def reduction(
     def fold(node: Node) -> Reduce:
         dtype = node.inputs[0].dtype
         assert dtype is not None
-        axes = axes_of(node, len(known_shape(node.inputs[0])), node.params["axis"])
+        axes = normalize_axes(node, len(known_shape(node.inputs[0])), node.params["axis"])
         return fold_of(dtype, axes, node.params["keepdims"])
 
     op = register_op(name, num_inputs=1, params=PARAMS, doc=doc)
     op.set_attr("FReduce", fold)
     op.set_attr("FInferShape", shape)
-    op.set_attr("FInferType", takes(kinds))
+    op.set_attr("FInferType", common_dtype(kinds))
     op.set_attr("FSimplify", _nothing_folded)
     op.set_attr("TOpPattern", OpPattern.REDUCE)
     op.set_attr("TOpCost", "expensive")
     if gradient is not None:
         op.set_attr("FGradient", gradient)
-    alias(op, aliases)
+    add_aliases(op, aliases)
     return op
 
 

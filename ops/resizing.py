@@ -16,7 +16,7 @@ from passkit.graph.infer import same_dtype_rule
 from passkit.graph.node import Entry, Node, constant, known_shape
 from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
-from passkit.ops.helpers import axes_of, extents, make, takes
+from passkit.ops.helpers import common_dtype, make, normalize_axes, parse_extents
 from passkit.values.dtype import DType
 
 PARAMS = {
@@ -30,8 +30,8 @@ PARAMS = {
 def _lengths(node: Node, x: Entry) -> list[tuple[int, int, int]]:
     """Each axis to resize, with its old and its new length. Raises: ShapeError."""
     shape = known_shape(x)
-    axes = axes_of(node, len(shape), node.params["axes"], "axes")
-    size = extents(node, node.params["size"], "size")
+    axes = normalize_axes(node, len(shape), node.params["axes"], "axes")
+    size = parse_extents(node, node.params["size"], "size")
     if node.params["align_corners"] and node.params.get("half_pixel_centers"):
         raise GraphError(
             f"{node.where} cannot align corners and have half-pixel centers; set one to False"
@@ -173,7 +173,7 @@ composite(
     _bilinear,
     "images, NHWC, of another size: between the four nearest pixels; flags as in TensorFlow",
     PARAMS,
-    types=takes("f"),
+    types=common_dtype("f"),
     TOpCost="light",
 )
 composite(
@@ -182,7 +182,7 @@ composite(
     _bicubic,
     "images, NHWC, of another size: between the sixteen nearest pixels; flags as in TensorFlow",
     PARAMS,
-    types=takes("f"),
+    types=common_dtype("f"),
 )
 composite(
     "resize_area",
@@ -190,5 +190,5 @@ composite(
     _area,
     "images, NHWC, of another size: the mean of what lies under each new pixel",
     {"size": REQUIRED, "align_corners": False, "axes": (1, 2)},
-    types=takes("f"),
+    types=common_dtype("f"),
 )

@@ -15,7 +15,14 @@ from passkit.errors import ShapeError
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import Op, OpPattern, register_op
 from passkit.ops.composites import composite
-from passkit.ops.helpers import alias, make, one_axis, take, takes, unchanged
+from passkit.ops.helpers import (
+    add_aliases,
+    as_replacement,
+    check_kinds,
+    common_dtype,
+    make,
+    normalize_axis,
+)
 from passkit.ops.reduce import highest, lowest
 from passkit.values.dtype import DType, dtype_of, float64, int32
 from passkit.values.lazy import Lazy
@@ -38,7 +45,7 @@ def scan_axis(node: Node, rank: int) -> int:
             f"{node.where} needs an axis for an input of rank {rank}; name one, or reshape it to "
             f"(-1,)"
         )
-    return one_axis(node, rank, 0 if axis is None else axis)
+    return normalize_axis(node, rank, 0 if axis is None else axis)
 
 
 def _kept_shape(node: Node, shape: Shape) -> Shape:
@@ -52,7 +59,7 @@ def _one_step(node: Node) -> Entry | None:
     x = node.inputs[0]
     if node.params["exclusive"] or x.shape is None or x.shape[scan_axis(node, len(x.shape))] != 1:
         return None
-    return unchanged(node, x)
+    return as_replacement(node, x)
 
 
 def wide(dtype: DType) -> DType:
@@ -91,12 +98,12 @@ def scan(
     op = register_op(name, num_inputs=1, params=PARAMS, doc=doc)
     op.set_attr("FScan", fold)
     op.set_attr("FInferShape", _kept_shape)
-    op.set_attr("FInferType", takes(kinds))
+    op.set_attr("FInferType", common_dtype(kinds))
     op.set_attr("FSimplify", _one_step)
     op.set_attr("FGradient", gradient)
     op.set_attr("TOpPattern", OpPattern.REDUCE)
     op.set_attr("TOpCost", "expensive")
-    alias(op, aliases)
+    add_aliases(op, aliases)
     return op
 
 
@@ -228,7 +235,7 @@ def _cumulative(name: str, start: int) -> Callable[[Node, Entry], Entry]:
 
 
 def _cumulative_type(node: Node, dtype: DType) -> DType:
-    take(node, "iuf", dtype)
+    check_kinds(node, "iuf", dtype)
     given = node.params["dtype"]
     return dtype if given is None else dtype_of(given)
 

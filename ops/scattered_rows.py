@@ -16,7 +16,7 @@ from passkit.errors import DTypeError, GraphError, ShapeError, nearest
 from passkit.graph.infer import agree, same_dtype_rule, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, OpPattern, register_op
-from passkit.ops.helpers import check_stretch, extents, make, one_axis, take
+from passkit.ops.helpers import check_broadcast, check_kinds, make, normalize_axis, parse_extents
 from passkit.ops.indices import check_indices, inside, mode_of, position
 from passkit.ops.scattered_text import own_kernel
 from passkit.plan.kernel import OwnKernel
@@ -77,7 +77,7 @@ def _type(node: Node, x: DType, rows: DType, updates: DType) -> DType:
             f"{node.where} joins floats of 32 bits or more, got {x}; pk.ops.cast(x, 'float32')"
         )
     if kind == "sub":
-        take(node, "iufc", x)
+        check_kinds(node, "iufc", x)
     return same_dtype_rule(node, x, updates)
 
 
@@ -159,13 +159,13 @@ def _strides(shape: Shape) -> list[Extent]:
 
 
 def _points_element(node: Node, index: Index, read: Reader) -> Expr:
-    shape = extents(node, node.params["shape"], "shape")
+    shape = parse_extents(node, node.params["shape"], "shape")
     at = [(read(*index, ast.size_of(k)), n) for k, n in enumerate(shape)]
     return _row(at, _strides(shape), mode_of(node) == "clip")
 
 
 def _points_shape(node: Node, indices: Shape) -> Shape:
-    shape = extents(node, node.params["shape"], "shape")
+    shape = parse_extents(node, node.params["shape"], "shape")
     mode_of(node)
     if not indices or indices[-1] != len(shape):
         raise ShapeError(
@@ -187,8 +187,8 @@ points.set_attr("FInferShape", _points_shape)
 
 
 def _along_element(node: Node, index: Index, read: Reader) -> Expr:
-    shape = extents(node, node.params["shape"], "shape")
-    axis = one_axis(node, len(shape), node.params["axis"])
+    shape = parse_extents(node, node.params["shape"], "shape")
+    axis = normalize_axis(node, len(shape), node.params["axis"])
     i = read(*reads.aligned(index, known_shape(node.inputs[0])))
     strides = _strides(shape)
     row = _row([(i, shape[axis])], [strides[axis]], mode_of(node) == "clip")
@@ -202,16 +202,16 @@ def _along_element(node: Node, index: Index, read: Reader) -> Expr:
 
 def _along_shape(node: Node, indices: Shape) -> Shape:
     mode_of(node)
-    shape = extents(node, node.params["shape"], "shape")
-    updates = extents(node, node.params["updates"], "updates")
+    shape = parse_extents(node, node.params["shape"], "shape")
+    updates = parse_extents(node, node.params["updates"], "updates")
     negative = any(isinstance(n, int) and n < 0 for n in (*shape, *updates))
     if negative or max(len(shape), len(indices)) > len(updates):
         raise ShapeError(
             f"{node.where} needs updates of extents >= 0 and of no lower rank than shape and "
             f"indices, got {show_shape(updates)} for {show_shape(shape)} and {show_shape(indices)}"
         )
-    one_axis(node, len(shape), node.params["axis"])
-    check_stretch(node, indices, updates, "the indices")
+    normalize_axis(node, len(shape), node.params["axis"])
+    check_broadcast(node, indices, updates, "the indices")
     return updates
 
 

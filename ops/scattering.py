@@ -20,7 +20,7 @@ from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, Op, OpPattern, register_op
 from passkit.ops.composites import composite
 from passkit.ops.gathering import point_axes
-from passkit.ops.helpers import alias, extents, make, one_axis, take
+from passkit.ops.helpers import add_aliases, check_kinds, make, normalize_axis, parse_extents
 from passkit.ops.indices import check_indices, indexed_type, mode_of, positions, zeros_of
 from passkit.ops.scattered_rows import FOLDS
 from passkit.values.dtype import DType, dtype_of, float32, is_narrow
@@ -62,7 +62,7 @@ def _kept(node: Node, there: Array, at: tuple[Array, ...], updates: Array) -> tu
 
 def _index_at(node: Node, x: Array, indices: Array, updates: Array) -> Any:
     """Slices along axis; the first batch_dims axes go together."""
-    axis, batch = one_axis(node, x.ndim, node.params["axis"]), node.params["batch_dims"]
+    axis, batch = normalize_axis(node, x.ndim, node.params["axis"]), node.params["batch_dims"]
     place, there = positions(indices, x.shape[axis])
     inner = x.shape[batch:axis]
     wide = (*place.shape[:batch], *(1,) * len(inner), *place.shape[batch:])
@@ -74,7 +74,7 @@ def _index_at(node: Node, x: Array, indices: Array, updates: Array) -> Any:
 
 def _along_axis_at(node: Node, x: Array, indices: Array, updates: Array) -> Any:
     """Single elements along axis; where x has length 1 beside it, updates meet."""
-    axis = one_axis(node, x.ndim, node.params["axis"])
+    axis = normalize_axis(node, x.ndim, node.params["axis"])
     place, there = positions(indices, x.shape[axis])
     shape = updates.shape
     place, there = (np.broadcast_to(a, shape) for a in (place, there))
@@ -104,7 +104,7 @@ def _nd_at(node: Node, x: Array, indices: Array, updates: Array) -> Any:
 
 
 def _index_shape(node: Node, x: Shape, indices: Shape) -> Shape:
-    axis, batch = one_axis(node, len(x), node.params["axis"]), node.params["batch_dims"]
+    axis, batch = normalize_axis(node, len(x), node.params["axis"]), node.params["batch_dims"]
     if not isinstance(batch, int) or not 0 <= batch <= min(axis, len(indices)):
         raise ShapeError(
             f"{node.where} needs batch_dims from 0 to {min(axis, len(indices))}, got {batch!r}"
@@ -113,7 +113,7 @@ def _index_shape(node: Node, x: Shape, indices: Shape) -> Shape:
 
 
 def _along_axis_shape(node: Node, x: Shape, indices: Shape) -> Shape:
-    axis = one_axis(node, len(x), node.params["axis"])
+    axis = normalize_axis(node, len(x), node.params["axis"])
     if len(indices) != len(x):
         raise ShapeError(
             f"{node.where} needs indices of rank {len(x)}, as x has, got {show_shape(indices)}"
@@ -133,7 +133,7 @@ def _nd_shape(node: Node, x: Shape, indices: Shape) -> Shape:
 
 def _index_rows(node: Node, x: Entry, indices: Entry, updates: Entry) -> tuple[Shape, Entry]:
     shape, given = known_shape(x), known_shape(indices)
-    axis, batch = one_axis(node, len(shape), node.params["axis"]), node.params["batch_dims"]
+    axis, batch = normalize_axis(node, len(shape), node.params["axis"]), node.params["batch_dims"]
     parts = (shape[:batch], shape[batch:axis], shape[axis : axis + 1], shape[axis + 1 :])
     rows = make("rows_of_points", make("expand_dims", indices, axis=-1), shape=(shape[axis],),
                 mode=mode_of(node))  # fmt: skip
@@ -190,7 +190,7 @@ def _joined_type(kind: str) -> Callable[..., DType]:
 
     def infer_type(node: Node, x: DType, indices: DType, updates: DType) -> DType:
         if kind == "sub":
-            take(node, "iufc", x)
+            check_kinds(node, "iufc", x)
         return indexed_type(node, x, indices, updates)
 
     return infer_type
@@ -238,7 +238,7 @@ def scatter(name: str, way: str, kind: str, doc: str, aliases: str = "") -> Op:
     op.set_attr("FExpand", _by_rows(way, kind))
     op.set_attr("FGradient", GRADIENTS[kind](way))
     op.set_attr("TOpPattern", OpPattern.OPAQUE)
-    alias(op, aliases)
+    add_aliases(op, aliases)
     return op
 
 
@@ -379,7 +379,7 @@ def _updates_type(node: Node, indices: DType, updates: DType) -> DType:
 
 
 def _scatter_nd(node: Node, indices: Entry, updates: Entry) -> Entry:
-    shape = extents(node, node.params["shape"], "shape")
+    shape = parse_extents(node, node.params["shape"], "shape")
     return make("tensor_scatter_nd_add", filled(shape, 0, updates), indices, updates)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from passkit.errors import ShapeError
 from passkit.graph.node import Entry, Node, constant, known_shape
 from passkit.ops.composites import composite
-from passkit.ops.helpers import axes_of, count_of, make, take, takes
+from passkit.ops.helpers import check_kinds, common_dtype, count_param, make, normalize_axes
 from passkit.ops.reduce import nonempty_shape, reduced_shape
 from passkit.values.dtype import DType, int64
 from passkit.values.size import Extent, Shape, numel
@@ -55,7 +55,7 @@ def _arg(fold: str) -> Callable[[Node, Entry], Entry]:
     """The smallest position of what equals the result of ``fold``, or is NaN beside a NaN."""
 
     def expand(node: Node, x: Entry) -> Entry:
-        axes = axes_of(node, len(known_shape(x)), node.params["axis"])
+        axes = normalize_axes(node, len(known_shape(x)), node.params["axis"])
         assert x.dtype is not None
         if x.dtype.kind == "b":
             x = make("cast", x, dtype="int32")
@@ -84,7 +84,7 @@ for _name, _fold, _word in (("argmax", "max", "largest"), ("argmin", "min", "sma
         f"where the {_word} element is, the first of equal ones, or the first NaN; int64",
         PARAMS,
         shape=nonempty_shape,
-        types=takes("biuf", int64),
+        types=common_dtype("biuf", int64),
         aliases=f"arg_{_fold}",
         FGradient=no_gradient,
     )
@@ -95,7 +95,7 @@ composite(
     "how many elements are not 0; int64",
     PARAMS,
     shape=reduced_shape,
-    types=takes("biuf", int64),
+    types=common_dtype("biuf", int64),
     FGradient=no_gradient,
 )
 
@@ -105,7 +105,7 @@ composite(
 
 def _length(node: Node, what: str) -> int:
     """A parameter that counts results. Raises: ShapeError for no number of at least 1."""
-    found = count_of(node, what)
+    found = count_param(node, what)
     if not isinstance(found, int) or found < 1:
         raise ShapeError(f"{node.where} needs an int of at least 1 as {what}, got {found!r}")
     return found
@@ -149,7 +149,7 @@ def _bins_shape(node: Node, shape: Shape) -> Shape:
 
 
 def _whole_type(node: Node, dtype: DType) -> DType:
-    take(node, "iu", dtype)
+    check_kinds(node, "iu", dtype)
     return int64
 
 
@@ -161,6 +161,6 @@ composite(
 composite(
     "histogram", 1, _histogram,
     "how many elements lie in each of equal bins over range; others do not count",
-    {"bins": 10, "range": (0.0, 1.0)}, shape=_bins_shape, types=takes("biuf", int64),
+    {"bins": 10, "range": (0.0, 1.0)}, shape=_bins_shape, types=common_dtype("biuf", int64),
     FGradient=no_gradient,
 )  # fmt: skip

@@ -17,7 +17,7 @@ from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
-from passkit.ops.helpers import count_of, make, take
+from passkit.ops.helpers import check_kinds, count_param, make
 from passkit.ops.ranges import check_number
 from passkit.ops.sorting import flat_gradient, giving, searching
 from passkit.values.dtype import DType, bool_, dtype_of, int64
@@ -153,7 +153,7 @@ member.set_attr("FGradient", flat_gradient)
 
 def _moved_up(node: Node, x: Entry, what: Entry, width: Extent) -> Entry:
     """The rows of ``what``, one an element, of the first ``size`` elements that are not 0."""
-    count, size = numel(known_shape(x)), count_of(node, "size")
+    count, size = numel(known_shape(x)), count_param(node, "size")
     flat = make("reshape", x, shape=(count,))
     there = make("not_equal", flat, make("zeros_like", flat))
     one = make("cast", there, dtype="int64")
@@ -168,7 +168,7 @@ def _moved_up(node: Node, x: Entry, what: Entry, width: Extent) -> Entry:
 
 
 def _argwhere(node: Node, x: Entry) -> Entry:
-    shape, size = known_shape(x), count_of(node, "size")
+    shape, size = known_shape(x), count_param(node, "size")
     rank = len(shape)
     if rank == 0:
         return make("full", shape=(size, 0), fill_value=0, dtype="int64")
@@ -182,13 +182,13 @@ def _argwhere(node: Node, x: Entry) -> Entry:
 
 
 def _flatnonzero(node: Node, x: Entry) -> Entry:
-    count, size = numel(known_shape(x)), count_of(node, "size")
+    count, size = numel(known_shape(x)), count_param(node, "size")
     out = _moved_up(node, x, make("arange", start=0, stop=count, dtype="int64"), 1)
     return make("reshape", out, shape=(size,))
 
 
 def _where_type(node: Node, x: DType) -> DType:
-    take(node, "biuf", x)
+    check_kinds(node, "biuf", x)
     check_number(node, node.params["fill_value"], int64)
     return int64
 
@@ -197,12 +197,13 @@ composite(
     "argwhere", 1, _argwhere,
     "the coordinates of the first size elements that are not 0, in row-major order; fill_value "
     "behind them", {"size": REQUIRED, "fill_value": -1},
-    shape=lambda node, shape: (count_of(node, "size"), len(shape)), types=_where_type,
+    shape=lambda node, shape: (count_param(node, "size"), len(shape)), types=_where_type,
     FGradient=flat_gradient,
 )  # fmt: skip
 composite(
     "flatnonzero", 1, _flatnonzero,
     "the row-major places of the first size elements that are not 0; fill_value behind them",
     {"size": REQUIRED, "fill_value": -1},
-    shape=lambda node, shape: (count_of(node, "size"),), types=_where_type, FGradient=flat_gradient,
+    shape=lambda node, shape: (count_param(node, "size"),), types=_where_type,
+    FGradient=flat_gradient,
 )  # fmt: skip

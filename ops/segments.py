@@ -15,7 +15,7 @@ from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED
 from passkit.ops.composites import composite
-from passkit.ops.helpers import count_of, make, take
+from passkit.ops.helpers import check_kinds, count_param, make
 from passkit.ops.indices import indexed_type
 from passkit.ops.reduce import highest, lowest
 from passkit.ops.scattering import filled
@@ -25,7 +25,7 @@ from passkit.values.size import Shape, numel
 
 def _segments(node: Node, x: Entry, ids: Entry) -> tuple[Entry, Entry, Shape]:
     """The rows of x, the id of each, and the shape of the result."""
-    count = count_of(node, "num_segments")
+    count = count_param(node, "num_segments")
     lead = known_shape(ids)
     shape = known_shape(x)
     if len(lead) > len(shape):
@@ -53,7 +53,7 @@ def _segment(kind: str, start: Callable[[DType], Any]) -> Callable[..., Entry]:
 
 
 def _segment_type(node: Node, x: DType, ids: DType) -> DType:
-    take(node, "iuf", x)
+    check_kinds(node, "iuf", x)
     return indexed_type(node, x, ids)
 
 

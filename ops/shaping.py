@@ -14,7 +14,7 @@ from passkit.graph.infer import broadcast_shapes, same_dtype_rule, show_shape
 from passkit.graph.node import Entry, Node, as_entry, known_shape
 from passkit.graph.op import REQUIRED, Op
 from passkit.ops.composites import composite, expanded_shape
-from passkit.ops.helpers import axes_of, extents, make, one_axis, one_int
+from passkit.ops.helpers import int_param, make, normalize_axes, normalize_axis, parse_extents
 from passkit.values.size import Extent, Shape, Size, numel
 
 
@@ -34,8 +34,8 @@ def move(
 def each_axis(node: Node, rank: int, given: Any, what: str) -> tuple[int, ...]:
     """Axes below ``rank`` in the order given, each once."""
     axes = given if isinstance(given, tuple) else (given,)
-    axes_of(node, rank, axes, what)
-    return tuple(one_axis(node, rank, a, what) for a in axes)
+    normalize_axes(node, rank, axes, what)
+    return tuple(normalize_axis(node, rank, a, what) for a in axes)
 
 
 # The order of axes.
@@ -58,7 +58,7 @@ def _moveaxis(node: Node, x: Entry) -> Entry:
 
 def _swapaxes(node: Node, x: Entry) -> Entry:
     order = list(range(x.ndim))
-    a, b = (one_axis(node, x.ndim, node.params[k], k) for k in ("axis1", "axis2"))
+    a, b = (normalize_axis(node, x.ndim, node.params[k], k) for k in ("axis1", "axis2"))
     order[a], order[b] = order[b], order[a]
     return make("transpose", x, axes=tuple(order))
 
@@ -76,7 +76,7 @@ def _rot90(node: Node, x: Entry) -> Entry:
     axes = each_axis(node, x.ndim, node.params["axes"], "axes")
     if len(axes) != 2:
         raise ShapeError(f"{node.where} needs two axes to turn, got {node.params['axes']}")
-    turns = one_int(node, "k")
+    turns = int_param(node, "k")
     first, last = axes
     if turns % 4 == 0:
         return make("identity", x)
@@ -89,7 +89,7 @@ def _rot90(node: Node, x: Entry) -> Entry:
 
 def _flip(node: Node, x: Entry) -> Entry:
     shape = known_shape(x)
-    axes = axes_of(node, len(shape), node.params["axis"])
+    axes = normalize_axes(node, len(shape), node.params["axis"])
     begin = [n - 1 if k in axes and n != 0 else 0 for k, n in enumerate(shape)]
     step = [-1 if k in axes else 1 for k in range(len(shape))]
     return make("slice", x, begin=tuple(begin), size=shape, step=tuple(step))
@@ -125,7 +125,7 @@ def _roll(node: Node, x: Entry) -> Entry:
     if len(shifts) != len(axes):
         raise ShapeError(f"{node.where} needs a shift for each axis of {axes}, got {shifts}")
     for a, s in zip(axes, shifts, strict=True):
-        x = _rolled(node, x, s, one_axis(node, len(shape), a))
+        x = _rolled(node, x, s, normalize_axis(node, len(shape), a))
     return x
 
 
@@ -151,7 +151,7 @@ def part(x: Entry, axis: int, begin: Extent, size: Extent) -> Entry:
 
 def _tile(node: Node, x: Entry) -> Entry:
     """Each axis becomes two: how often, and the axis; then they are joined."""
-    repeats = extents(node, node.params["repetitions"], "repetitions")
+    repeats = parse_extents(node, node.params["repetitions"], "repetitions")
     if any(isinstance(r, int) and r < 0 for r in repeats):
         raise ShapeError(f"{node.where} needs repetitions >= 0, got {show_shape(repeats)}")
     shape = known_shape(x)
@@ -178,7 +178,7 @@ def _repeat(node: Node, x: Entry) -> Entry:
         x = make("reshape", x, shape=(-1,) if numel(known_shape(x)) != 0 else (0,))
         axis = 0
     shape = known_shape(x)
-    axis = one_axis(node, len(shape), axis)
+    axis = normalize_axis(node, len(shape), axis)
     n = shape[axis]
     given = counts if isinstance(counts, tuple) else (counts,)
     if any(isinstance(c, bool) or not isinstance(c, int) or c < 0 for c in given):
@@ -219,7 +219,7 @@ def _stack_shape(node: Node, *shapes: Shape) -> Any:
 
 
 def _stack(node: Node, *xs: Entry) -> Entry:
-    axis = one_axis(node, xs[0].ndim + 1, node.params["axis"])
+    axis = normalize_axis(node, xs[0].ndim + 1, node.params["axis"])
     for x in xs:
         if x.ndim != xs[0].ndim:
             raise ShapeError(

@@ -13,7 +13,7 @@ from passkit.errors import ShapeError
 from passkit.graph.infer import demand, show_shape
 from passkit.graph.node import Entry, Node, as_entry, known_shape
 from passkit.graph.op import REQUIRED, OpPattern, get_op
-from passkit.ops.helpers import extents, make, unchanged
+from passkit.ops.helpers import as_replacement, make, parse_extents
 from passkit.ops.movement import movement
 from passkit.values import arguments
 from passkit.values.lazy import Lazy
@@ -30,10 +30,10 @@ else:
 def slice_params(node: Node, shape: Shape) -> tuple[Shape, Shape, Shape]:
     """Begin, size and step for each axis; a size of -1 is the rest."""
     rank = len(shape)
-    begin = extents(node, node.params["begin"], "begin")
-    size = extents(node, node.params["size"], "size")
+    begin = parse_extents(node, node.params["begin"], "begin")
+    size = parse_extents(node, node.params["size"], "size")
     given = node.params["step"]
-    step = (1,) * rank if given is None else extents(node, given, "step")
+    step = (1,) * rank if given is None else parse_extents(node, given, "step")
     for what, value in (("begin", begin), ("size", size), ("step", step)):
         if len(value) != rank:
             raise ShapeError(
@@ -99,7 +99,7 @@ def _simplify_slice(node: Node) -> Entry | None:
         return None
     begin, _, step = slice_params(node, x.shape)
     whole = all(b == 0 for b in begin) and all(s == 1 for s in step)
-    return unchanged(node, x) if whole else None
+    return as_replacement(node, x) if whole else None
 
 
 slice_ = movement(

@@ -15,7 +15,7 @@ from passkit.errors import ShapeError
 from passkit.graph.infer import demand, same_dtype_rule, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, Op, OpPattern, register_op
-from passkit.ops.helpers import count_of, make, one_axis
+from passkit.ops.helpers import count_param, make, normalize_axis
 from passkit.ops.indices import check_indices, zeros_of
 from passkit.values.dtype import DType, dtype_of, int32, int64
 from passkit.values.size import Shape
@@ -56,7 +56,7 @@ def flat_gradient(node: Node, *dy: Entry | None) -> list[Entry | None]:
 
 
 def _axis(node: Node, rank: int) -> int:
-    return one_axis(node, rank, node.params["axis"])
+    return normalize_axis(node, rank, node.params["axis"])
 
 
 def _sorted_shape(node: Node, shape: Shape) -> Shape:
@@ -116,7 +116,7 @@ argsort.set_attr("FGradient", flat_gradient)
 
 
 def _top_shape(node: Node, shape: Shape) -> tuple[Shape, Shape]:
-    k = count_of(node, "k")
+    k = count_param(node, "k")
     axis = _axis(node, len(shape))
     demand(node, shape[axis], k, f"axis {axis} must have k elements")
     out = (*shape[:axis], k, *shape[axis + 1 :])
@@ -162,7 +162,7 @@ def _sized(node: Node, found: Array, fill: Any) -> Array:
 
 
 def _unique_shape(node: Node, shape: Shape) -> tuple[Shape, Shape]:
-    return (count_of(node, "size"),), (count_of(node, "size"),)
+    return (count_param(node, "size"),), (count_param(node, "size"),)
 
 
 def _unique(node: Node, x: Array) -> tuple[Array, Array]:

@@ -13,7 +13,14 @@ from typing import Any
 from passkit.errors import ShapeError
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.ops.composites import composite
-from passkit.ops.helpers import axes_of, check_stretch, make, one_axis, take, takes
+from passkit.ops.helpers import (
+    check_broadcast,
+    check_kinds,
+    common_dtype,
+    make,
+    normalize_axes,
+    normalize_axis,
+)
 from passkit.ops.reduce import nonempty_shape, reduced_shape, reduction
 from passkit.values.dtype import DType, dtype_of, float64
 from passkit.values.size import Extent, Shape, Size, numel
@@ -22,7 +29,7 @@ PARAMS = {"axis": None, "keepdims": False}
 
 
 def _folded(node: Node, x: Entry) -> tuple[int, ...]:
-    return axes_of(node, len(known_shape(x)), node.params["axis"])
+    return normalize_axes(node, len(known_shape(x)), node.params["axis"])
 
 
 def _spread(node: Node, x: Entry, value: Entry) -> Entry:
@@ -37,7 +44,7 @@ def _spread(node: Node, x: Entry, value: Entry) -> Entry:
 
 def _summing_type(kinds: str, whole: DType | None = None) -> Callable[[Node, DType], DType]:
     def infer_type(node: Node, dtype: DType) -> DType:
-        take(node, kinds, dtype)
+        check_kinds(node, kinds, dtype)
         given = node.params["dtype"]
         found = dtype if given is None else dtype_of(given)
         return found if whole is None or found.is_float else whole
@@ -167,7 +174,7 @@ composite("moments", 1, _moments, "the mean, and the mean squared distance to it
 
 
 def _average_shape(node: Node, shape: Shape, weights: Shape) -> Shape:
-    check_stretch(node, weights, shape, "the weights")
+    check_broadcast(node, weights, shape, "the weights")
     return reduced_shape(node, shape)  # type: ignore[no-any-return]
 
 
@@ -256,7 +263,7 @@ for _name, _ord in (("l1", 1), ("l2", 2), ("linf", inf)):
     )
 composite("ptp", 1, lambda node, x: make("reduce_max", x, **node.params)
           - make("reduce_min", x, **node.params), "the largest less the smallest", PARAMS,
-          shape=nonempty_shape, types=takes("iuf"))  # fmt: skip
+          shape=nonempty_shape, types=common_dtype("iuf"))  # fmt: skip
 
 
 # NaN left out.
@@ -378,7 +385,7 @@ composite("quantile", 1, _quantile, "the element that a part q lies below, betwe
 
 
 def _diff(node: Node, x: Entry) -> Entry:
-    axis, times = one_axis(node, len(known_shape(x)), node.params["axis"]), node.params["n"]
+    axis, times = normalize_axis(node, len(known_shape(x)), node.params["axis"]), node.params["n"]
     if isinstance(times, bool) or not isinstance(times, int) or times < 0:
         raise ShapeError(f"{node.where} needs an int of at least 0 as n, got {times!r}")
     lead: tuple[Any, ...] = (slice(None),) * axis
@@ -391,4 +398,4 @@ def _diff(node: Node, x: Entry) -> Entry:
 
 
 composite("diff", 1, _diff, "each element along axis less the one before, n times",
-          {"n": 1, "axis": -1}, types=takes("iuf"))  # fmt: skip
+          {"n": 1, "axis": -1}, types=common_dtype("iuf"))  # fmt: skip

@@ -9,7 +9,7 @@ from passkit.errors import ShapeError
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import Op, OpPattern
-from passkit.ops.helpers import make, one_axis, one_int
+from passkit.ops.helpers import int_param, make, normalize_axis
 from passkit.ops.movement import movement
 from passkit.ops.shaping import move
 from passkit.values.lazy import Lazy
@@ -28,7 +28,7 @@ def _matrix_shape(node: Node, shape: Shape) -> Shape:
         raise ShapeError(
             f"{node.where} needs matrices in the last two axes, got {show_shape(shape)}"
         )
-    one_int(node, "k")
+    int_param(node, "k")
     return shape
 
 
@@ -38,7 +38,7 @@ def triangle(name: str, keep: Callable[[Expr, int], Expr], doc: str) -> Op:
     def element(node: Node, index: Index, read: Reader) -> Expr:
         value = read(*index)
         zero = ast.const(0, value.dtype)
-        return ast.where(keep(index[-1] - index[-2], one_int(node, "k")), value, zero)
+        return ast.where(keep(index[-1] - index[-2], int_param(node, "k")), value, zero)
 
     op = movement(name, {"k": 0}, doc, OpPattern.INJECTIVE)
     op.set_attr("FInferShape", _matrix_shape)
@@ -53,7 +53,7 @@ triangle("triu", lambda d, k: d >= k, "x with zeros below its k-th diagonal")
 
 def _band_part(node: Node, x: Entry) -> Entry:
     """Source: TensorFlow's matrix_band_part: a negative number keeps the whole triangle."""
-    low, high = one_int(node, "num_lower"), one_int(node, "num_upper")
+    low, high = int_param(node, "num_lower"), int_param(node, "num_upper")
     if low >= 0:
         x = make("triu", x, k=-low)
     if high >= 0:
@@ -70,7 +70,7 @@ move("band_part", ("x",), _band_part,
 
 
 def _pair(node: Node, rank: int) -> tuple[int, int]:
-    a, b = (one_axis(node, rank, node.params[k], k) for k in ("axis1", "axis2"))
+    a, b = (normalize_axis(node, rank, node.params[k], k) for k in ("axis1", "axis2"))
     if a == b:
         raise ShapeError(f"{node.where} needs two axes, got axis {a} twice")
     return a, b
@@ -78,7 +78,7 @@ def _pair(node: Node, rank: int) -> tuple[int, int]:
 
 def _diagonal_shape(node: Node, shape: Shape) -> Shape:
     a, b = _pair(node, len(shape))
-    k = one_int(node, "offset")
+    k = int_param(node, "offset")
     n, m = shape[a] - max(-k, 0), shape[b] - max(k, 0)
     if isinstance(n, int) and isinstance(m, int):
         length: Extent = max(0, min(n, m))
@@ -94,7 +94,7 @@ def _diagonal_shape(node: Node, shape: Shape) -> Shape:
 
 def _diagonal_element(node: Node, index: Index, read: Reader) -> Expr:
     a, b = _pair(node, len(index) + 1)
-    k = one_int(node, "offset")
+    k = int_param(node, "offset")
     rest = iter(index[:-1])
     at = {a: index[-1] + max(-k, 0), b: index[-1] + max(k, 0)}
     return read(*(at[j] if j in at else next(rest) for j in range(len(index) + 1)))
@@ -104,7 +104,7 @@ def _diagonal_gradient(node: Node, dy: Entry) -> list[Entry | None]:
     """A matrix with dy on its diagonal, cut to the input's, its axes back in their places."""
     shape = known_shape(node.inputs[0])
     a, b = _pair(node, len(shape))
-    built = make("diag_embed", dy, offset=one_int(node, "offset"))
+    built = make("diag_embed", dy, offset=int_param(node, "offset"))
     side = known_shape(built)[-1]
     widths = ((0, 0),) * (len(shape) - 2) + ((0, shape[a] - side), (0, shape[b] - side))
     whole = make("pad_with", built, pad_width=widths)
@@ -125,12 +125,12 @@ diagonal.set_attr("FGradient", _diagonal_gradient)
 def _embed_shape(node: Node, shape: Shape) -> Shape:
     if not shape:
         raise ShapeError(f"{node.where} needs vectors in the last axis, got a scalar")
-    side = shape[-1] + abs(one_int(node, "offset"))
+    side = shape[-1] + abs(int_param(node, "offset"))
     return (*shape[:-1], side, side)
 
 
 def _embed_element(node: Node, index: Index, read: Reader) -> Expr:
-    k = one_int(node, "offset")
+    k = int_param(node, "offset")
     value = read(*index[:-2], index[-2] - max(-k, 0) if k < 0 else index[-2])
     zero = ast.const(0, value.dtype)
     return ast.where(ast.equal(index[-1] - index[-2], k), value, zero)
@@ -155,7 +155,7 @@ def _diag(node: Node, x: Entry) -> Entry:
             f"{node.where} needs a vector or a matrix, got {show_shape(known_shape(x))}; "
             f"diagonal and diag_embed take more axes"
         )
-    return make("diagonal" if x.ndim == 2 else "diag_embed", x, offset=one_int(node, "k"))
+    return make("diagonal" if x.ndim == 2 else "diag_embed", x, offset=int_param(node, "k"))
 
 
 def _trace(node: Node, x: Entry) -> Entry:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from passkit.errors import ShapeError
 from passkit.graph.node import Entry, Node, known_shape
-from passkit.ops.helpers import axes_of, make
+from passkit.ops.helpers import make, normalize_axes
 from passkit.ops.movement import axes_order, expand_dims, transpose
 from passkit.ops.padding import Widths, pad_with, widths_of
 from passkit.values.size import Extent
@@ -108,7 +108,7 @@ def _padded(entry: Entry) -> Padded | None:
         if move.op is transpose:
             widths = tuple(widths[axis] for axis in axes_order(move, rank))
         else:
-            added, rest = axes_of(move, rank, move.params["axis"]), iter(widths)
+            added, rest = normalize_axes(move, rank, move.params["axis"]), iter(widths)
             widths = tuple((0, 0) if k in added else next(rest) for k in range(rank))
         inner = move.alone((inner,)).entries[0]
     return Padded(inner, widths, node.params["value"])

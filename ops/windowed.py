@@ -17,7 +17,7 @@ from passkit.graph.infer import agree, demand, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, OpPattern
 from passkit.ops.composites import composite
-from passkit.ops.helpers import extents, make, takes
+from passkit.ops.helpers import common_dtype, make, parse_extents
 from passkit.ops.movement import movement
 from passkit.ops.reduce import lowest
 from passkit.ops.window_padding import absorb, each, paddings
@@ -199,7 +199,7 @@ def _back_shape(node: Node, shape: Shape) -> Shape:
     given = node.params["size"]
     if not isinstance(given, tuple):
         raise ShapeError(f"{node.where} needs a tuple as size, got {given!r}")
-    size = extents(node, given, "size")
+    size = parse_extents(node, given, "size")
     count = len(size)
     if not count or len(shape) != 2 * count + 2:
         raise ShapeError(
@@ -334,6 +334,6 @@ composite(
     _patches,
     "(batch, *size, channels) -> (batch, *result, window * channels): each window as one row",
     {"window": REQUIRED, **WINDOWED},
-    types=takes("biuf"),
+    types=common_dtype("biuf"),
     aliases="extract_image_patches",
 )

@@ -16,8 +16,7 @@ from passkit.frontends.tf_graphdef.proto import Budget, NodeDef, called, short
 from passkit.frontends.tf_graphdef.tensor import dtype_from
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, constant
-from passkit.ops.counting import number_of
-from passkit.ops.helpers import make
+from passkit.ops.helpers import make, size_as_entry
 from passkit.values.dtype import DType, dtype_of
 from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, Size
@@ -78,7 +77,9 @@ def _from_sizes(name: str, sizes: Array, dtype: DType) -> Entry:
             f"known only in a call; give load the whole shape of its input in shapes="
         )
     counts = [
-        make("cast", number_of(n), dtype=dtype.name) if isinstance(n, Size) else constant(n, dtype)
+        make("cast", size_as_entry(n), dtype=dtype.name)
+        if isinstance(n, Size)
+        else constant(n, dtype)
         for n in flat
     ]
     if sizes.ndim == 0:

@@ -20,8 +20,7 @@ from passkit.frontends.tinyflow.refusals import refuses
 from passkit.frontends.tinyflow.scopes import get_variable, variable_scope
 from passkit.frontends.tinyflow.tensors import Tensor, convert_to_tensor, read, scalar, wrapped
 from passkit.frontends.tinyflow.variables import Variable, assign
-from passkit.ops.counting import number_of
-from passkit.ops.helpers import make
+from passkit.ops.helpers import make, size_as_entry
 from passkit.values.size import Extent, numel
 
 _ZEROS, _ONES = zeros_initializer(), ones_initializer()
@@ -410,7 +409,7 @@ def _moved(
     count = numel(sizes[k] for k in around)
     mean, variance = (b.entry for b in batch)
     if len(sizes) == 4:  # TensorFlow's kernel for images takes the variance of a sample
-        number = make("cast", number_of(count), dtype=str(x.dtype))
+        number = make("cast", size_as_entry(count), dtype=str(x.dtype))
         variance = variance * (number / make("maximum", number - 1.0, 1.0))
     for old, new in zip(running, (mean, variance), strict=True):
         value = old.state * momentum + new * (1 - momentum)

@@ -25,8 +25,7 @@ from passkit.frontends.tinyflow.types import as_dtype
 from passkit.graph.call import operate
 from passkit.graph.node import Entry, Node, constant
 from passkit.graph.op import get_op
-from passkit.ops.counting import number_of
-from passkit.ops.helpers import make
+from passkit.ops.helpers import make, size_as_entry
 from passkit.values import arguments
 from passkit.values.dtype import DType
 from passkit.values.size import Size
@@ -423,7 +422,7 @@ def _from_extents(known: Array, dtype: DType, name: str) -> Entry:
     flat = known.ravel().tolist()
     if not any(isinstance(n, Size) for n in flat):
         return constant(np.array(flat, dtype.numpy).reshape(known.shape), dtype, name)
-    parts = [make("reshape", number_of(n), shape=(1,)) for n in flat]
+    parts = [make("reshape", size_as_entry(n), shape=(1,)) for n in flat]
     whole = make("concat", *parts, axis=0) if len(parts) > 1 else parts[0]
     found: Entry = make("cast", make("reshape", whole, shape=known.shape), dtype=dtype.name)
     return found

@@ -9,14 +9,14 @@ import numpy as np
 from passkit.frontends.tf_graphdef.export.functions import truth
 from passkit.frontends.tf_graphdef.export.table import Call, Result, row
 from passkit.frontends.tf_graphdef.export.writer import BOOL, INT32, Tensor
-from passkit.ops.helpers import axes_of, make, one_axis
+from passkit.ops.helpers import make, normalize_axes, normalize_axis
 
 
 @row("reduce_bitwise_and", "reduce_bitwise_or", "reduce_bitwise_xor")
 def _bitwise(call: Call, x: Tensor) -> Result:
     """Bit by bit along a new last axis: whether all, any, or an odd number have it."""
     shape = call.shape()
-    axes = call.const(list(axes_of(call.node, len(shape), call.params["axis"])))
+    axes = call.const(list(normalize_axes(call.node, len(shape), call.params["axis"])))
     more = {"keep_dims": bool(call.params["keepdims"]), "Tidx": INT32}
     if x.dtype is BOOL:
         return _of_truths(call, x, axes, more)
@@ -47,7 +47,7 @@ def _of_truths(call: Call, x: Tensor, axes: Tensor, more: dict[str, Any]) -> Ten
 def _running(call: Call, x: Tensor) -> Result:
     """By doubling: after k steps each element has seen 2^k; for a length that is known."""
     axis, shape = call.params["axis"], call.out
-    at = one_axis(call.node, len(shape), 0 if axis is None else axis)
+    at = normalize_axis(call.node, len(shape), 0 if axis is None else axis)
     length = shape[at]
     if not isinstance(length, int) or x.dtype.kind not in "iuf":
         return None

@@ -6,7 +6,7 @@ from typing import Any
 
 from passkit.frontends.tf_graphdef.export.table import Call, Result, row
 from passkit.frontends.tf_graphdef.export.writer import INT32, INT64, Tensor
-from passkit.ops.helpers import axes_of, one_axis
+from passkit.ops.helpers import normalize_axes, normalize_axis
 from passkit.ops.slicing import slice_params
 from passkit.values.size import Extent, Shape, Size
 
@@ -15,7 +15,7 @@ from passkit.values.size import Extent, Shape, Size
 def _reshape(call: Call, x: Tensor) -> Result:
     shape, out = call.shape(), call.out
     if call.name == "expand_dims" and len(out) == len(shape) + 1:
-        axis = axes_of(call.node, len(out), call.params["axis"])[0]
+        axis = normalize_axes(call.node, len(out), call.params["axis"])[0]
         return call.result("ExpandDims", x, call.const(axis), Tdim=INT32)
     return call.reshaped(x, out, last=True)
 
@@ -24,9 +24,8 @@ def _reshape(call: Call, x: Tensor) -> Result:
 def _transpose(call: Call, x: Tensor) -> Result:
     rank, axes = len(call.out), call.params["axes"]
     given = tuple(reversed(range(rank))) if axes is None else axes
-    order = [
-        one_axis(call.node, rank, a) for a in (given if isinstance(given, tuple) else (given,))
-    ]
+    listed = given if isinstance(given, tuple) else (given,)
+    order = [normalize_axis(call.node, rank, a) for a in listed]
     return call.result("Transpose", x, call.const(order), Tperm=INT32)
 
 
@@ -43,7 +42,7 @@ def _broadcast_to(call: Call, *x: Tensor) -> Result:
 
 @row("concat")
 def _concat(call: Call, *x: Tensor) -> Result:
-    axis = one_axis(call.node, len(call.out), call.params["axis"])
+    axis = normalize_axis(call.node, len(call.out), call.params["axis"])
     if len(x) == 1:
         return call.result("Identity", x[0])
     return call.result("ConcatV2", *x, call.const(axis), N=len(x), Tidx=INT32)
@@ -51,7 +50,7 @@ def _concat(call: Call, *x: Tensor) -> Result:
 
 @row("stack")
 def _stack(call: Call, *x: Tensor) -> Result:
-    axis = one_axis(call.node, len(call.out), call.params["axis"])
+    axis = normalize_axis(call.node, len(call.out), call.params["axis"])
     return call.result("Pack", *x, N=len(x), axis=axis)
 
 
@@ -97,7 +96,7 @@ def _tile(call: Call, x: Tensor) -> Result:
 
 @row("flip")
 def _flip(call: Call, x: Tensor) -> Result:
-    axes = axes_of(call.node, len(call.out), call.params["axis"])
+    axes = normalize_axes(call.node, len(call.out), call.params["axis"])
     return call.result("ReverseV2", x, call.const(list(axes)), Tidx=INT32)
 
 
@@ -139,7 +138,7 @@ def _one_hot(call: Call, indices: Tensor) -> Result:
     if not isinstance(depth, int) or indices.dtype.name not in ("int32", "int64", "uint8", "int8"):
         return None
     on, off = (call.const(call.params[k], call.dtype) for k in ("on_value", "off_value"))
-    at = one_axis(call.node, len(call.out), axis)
+    at = normalize_axis(call.node, len(call.out), axis)
     at = -1 if at == len(call.out) - 1 else at
     return call.result(
         "OneHot", indices, call.const(depth), on, off, T=on.dtype, TI=indices.dtype, axis=at,
@@ -150,7 +149,7 @@ def _one_hot(call: Call, indices: Tensor) -> Result:
 @row("gather")
 def _gather(call: Call, x: Tensor, indices: Tensor) -> Result:
     """Positions are moved into the array first: TensorFlow fails outside, and where it is empty."""
-    axis = one_axis(call.node, len(call.shape()), call.params["axis"])
+    axis = normalize_axis(call.node, len(call.shape()), call.params["axis"])
     extent = call.shape()[axis]
     if call.params["mode"] != "clip" or not indices.dtype.is_integer:
         return None

@@ -9,7 +9,7 @@ import numpy as np
 from passkit.frontends.tf_graphdef.export.functions import select, truth
 from passkit.frontends.tf_graphdef.export.table import Call, Result, row
 from passkit.frontends.tf_graphdef.export.writer import FLOAT32, INT32, INT64, Scope, Tensor
-from passkit.ops.helpers import make, one_axis
+from passkit.ops.helpers import make, normalize_axis
 from passkit.values.dtype import dtype_of
 from passkit.values.size import Extent, Shape, numel
 
@@ -41,7 +41,7 @@ def _swap(call: Call, x: Tensor, axis: int, last: bool = False) -> Tensor:
 def _sorted(call: Call, x: Tensor, count: Extent, descending: bool) -> tuple[Tensor, Tensor, int]:
     """The first elements in order along the last axis, where they stood, and the true axis."""
     shape = call.shape()
-    axis = one_axis(call.node, len(shape), call.params["axis"])
+    axis = normalize_axis(call.node, len(shape), call.params["axis"])
     moved = _swap(call, x, axis)
     key = _key(call.scope, moved)
     if not descending:
@@ -58,7 +58,7 @@ def _sorted(call: Call, x: Tensor, count: Extent, descending: bool) -> tuple[Ten
 
 def _length(call: Call) -> Extent:
     shape: Shape = call.shape()
-    return shape[one_axis(call.node, len(shape), call.params["axis"])]
+    return shape[normalize_axis(call.node, len(shape), call.params["axis"])]
 
 
 @row("sort")

@@ -6,7 +6,7 @@ from passkit.frontends.tf_graphdef.export.table import Call, Result, row
 from passkit.frontends.tf_graphdef.export.writer import FLOAT32, INT32, INT64, Tensor
 from passkit.frontends.tf_graphdef.op_importers.reductions import REDUCTIONS
 from passkit.frontends.tf_graphdef.op_importers.scans import SCANS
-from passkit.ops.helpers import axes_of, one_axis
+from passkit.ops.helpers import normalize_axes, normalize_axis
 
 _OURS = {ours: theirs for theirs, ours in REDUCTIONS.items()}
 
@@ -15,7 +15,7 @@ _OURS = {ours: theirs for theirs, ours in REDUCTIONS.items()}
 def _reduction(call: Call, x: Tensor) -> Result:
     """TensorFlow folds floats of 16 bits in their own type: they are folded in float32 here."""
     op = _OURS[call.name]
-    axes = call.const(list(axes_of(call.node, len(call.shape()), call.params["axis"])))
+    axes = call.const(list(normalize_axes(call.node, len(call.shape()), call.params["axis"])))
     more = {"keep_dims": bool(call.params["keepdims"]), "Tidx": INT32}
     if op in ("Any", "All"):
         return call.result(op, x, axes, **more)
@@ -32,7 +32,7 @@ def _position(call: Call, x: Tensor) -> Result:
     if not isinstance(axis, int) or call.params["keepdims"] or x.dtype.is_float:
         return None
     op = "ArgMax" if call.name == "argmax" else "ArgMin"
-    at = call.const(one_axis(call.node, len(call.shape()), axis))
+    at = call.const(normalize_axis(call.node, len(call.shape()), axis))
     return call.result(op, x, at, out=INT64, output_type=INT64, Tidx=INT32)
 
 
@@ -42,7 +42,7 @@ def _scan(call: Call, x: Tensor) -> Result:
     op = {ours: theirs for theirs, ours in SCANS.items()}[call.name]
     axis = call.params["axis"]
     flat = x if axis is not None else call.reshaped(x, call.out)
-    at = call.const(one_axis(call.node, len(call.out), 0 if axis is None else axis))
+    at = call.const(normalize_axis(call.node, len(call.out), 0 if axis is None else axis))
     more = {k: bool(call.params[k]) for k in ("exclusive", "reverse")}
     if x.dtype.is_float and x.dtype.nbytes == 2:
         made = call.op(op, call.scope.cast(flat, FLOAT32), at, Tidx=INT32, **more)
