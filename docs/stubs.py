@@ -1,8 +1,8 @@
-"""Write the type stubs of `passkit` and `passkit.ops`: ``python docs/stubs.py``.
+"""Write the type stubs of `passkit`, `passkit.ast` and `passkit.ops`: ``python docs/stubs.py``.
 
-Both packages find their names when they are used, which type checkers cannot follow. The stubs list
-the names: public ones from `passkit._MODULES`, operators with signature and documentation from the
-registry.
+These packages import their names when they are used, which type checkers cannot follow. The stubs
+list the names: public ones from the table ``_MODULES`` of the package, operators with signature and
+documentation from the registry.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from textwrap import indent
 
@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # a checkout that is not installed
 
 import passkit as pk  # noqa: E402  (after the path)
+import passkit.ast  # noqa: E402
 import passkit.ops  # noqa: E402
 from passkit.cli.page import library  # noqa: E402
 from passkit.graph import describe  # noqa: E402
@@ -39,14 +40,31 @@ from passkit.values.size import Size
 
 def package_stub() -> str:
     """Return the stub of `passkit`: each public name from the module that defines it."""
-    parts = [HEADER.format(title="The public names of passkit.")]
-    for module, names in pk._MODULES.items():
-        listed = "".join(f"    {name} as {name},\n" for name in names.split())
-        parts.append(f"from {module} import (\n{listed})")
+    parts = [HEADER.format(title="The public names of passkit."), *name_imports(pk._MODULES)]
     parts += [f"from passkit import {name} as {name}" for name in sorted(pk._SUBMODULES)]
-    exported = "".join(f"    {name!r},\n" for name in pk.__all__)
-    parts.append(f"\n__version__: str\n__all__ = [\n{exported}]")
-    return "\n".join(parts).replace("'", '"') + "\n"
+    parts += ["\n__version__: str", export_list(pk.__all__)]
+    return "\n".join(parts) + "\n"
+
+
+def ast_stub() -> str:
+    """Return the stub of `passkit.ast`: each public name from the module that defines it."""
+    parts = [HEADER.format(title="The public names of passkit.ast.")]
+    parts += name_imports(passkit.ast._MODULES)
+    parts += ["from passkit.values import dtype as dt\n", export_list(passkit.ast.__all__)]
+    return "\n".join(parts) + "\n"
+
+
+def name_imports(modules: Mapping[str, str]) -> Iterator[str]:
+    """Yield an import of each module's names, given as ``{module: "name name"}``."""
+    for module, names in modules.items():
+        listed = "".join(f"    {name} as {name},\n" for name in names.split())
+        yield f"from {module} import (\n{listed})"
+
+
+def export_list(names: Sequence[str]) -> str:
+    """Return the definition of ``__all__``, a name a line."""
+    listed = "".join(f'    "{name}",\n' for name in names)
+    return f"__all__ = [\n{listed}]"
 
 
 def ops_stub() -> str:
@@ -122,12 +140,16 @@ def documentation(name: str, op: Op) -> str:
     return "\n\n".join(parts).replace('"""', "'''")
 
 
-STUBS = {"passkit/__init__.pyi": package_stub, "ops/__init__.pyi": ops_stub}
+STUBS = {
+    "passkit/__init__.pyi": package_stub,
+    "passkit/ast/__init__.pyi": ast_stub,
+    "ops/__init__.pyi": ops_stub,
+}
 """File of the checkout: what makes its text."""
 
 
 def main() -> None:
-    """Write both stubs."""
+    """Write all stubs."""
     for name, make in STUBS.items():
         (ROOT / name).write_text(make(), encoding="utf-8")
         print(name)

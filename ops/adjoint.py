@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from passkit import ast
 from passkit.errors import ShapeError
 from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, known_shape
@@ -21,15 +22,11 @@ from passkit.ops.helpers import (
 )
 from passkit.ops.movement import movement
 from passkit.values.dtype import float32, is_narrow
-from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, Size
 
 if TYPE_CHECKING:
-    from passkit import ast
     from passkit.ast import Expr
     from passkit.space.reads import Index, Reader
-else:
-    ast = Lazy("passkit.ast")
 
 
 def _sum_like(node: Node, x: Entry, like: Entry) -> Entry:

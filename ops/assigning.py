@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from passkit import ast
 from passkit.errors import ShapeError
 from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, as_entry, known_shape
@@ -13,15 +14,11 @@ from passkit.ops.indices import zeros_of
 from passkit.ops.movement import movement
 from passkit.ops.shaping import move
 from passkit.ops.slicing import index, parse_key, slice_params, slice_shape
-from passkit.values.lazy import Lazy
 from passkit.values.size import Shape
 
 if TYPE_CHECKING:
-    from passkit import ast
     from passkit.ast import Expr
     from passkit.space.reads import Index, Reader
-else:
-    ast = Lazy("passkit.ast")
 
 
 def _assign_shape(node: Node, shape: Shape, value: Shape) -> Shape:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import inf, sqrt
 from typing import TYPE_CHECKING, Any
 
+from passkit import ast
 from passkit.errors import DTypeError, ShapeError
 from passkit.graph.infer import same_dtype_rule, show_shape
 from passkit.graph.node import Entry, Node, known_shape
@@ -12,15 +13,11 @@ from passkit.graph.op import OpPattern, register_op
 from passkit.ops.composites import composite
 from passkit.ops.helpers import check_kinds, common_dtype, make, normalize_axes, number_param
 from passkit.values.dtype import DType, bool_
-from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, numel
 
 if TYPE_CHECKING:
-    from passkit import ast
     from passkit.ast import Expr
     from passkit.space.reads import Index, Reader
-else:
-    ast = Lazy("passkit.ast")
 
 
 # masks

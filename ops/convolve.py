@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from passkit import ast
 from passkit.errors import ShapeError
 from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, known_shape
@@ -19,16 +20,11 @@ from passkit.ops.helpers import common_dtype, make, parse_extents
 from passkit.ops.movement import movement
 from passkit.ops.window_padding import absorb, each
 from passkit.ops.windowed import WINDOWED, Windows, check_count, scattered, spatial, windows_of
-from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, numel
 
 if TYPE_CHECKING:
-    from passkit import ast
-    from passkit.ast import Expr, folds
-    from passkit.ast.folds import Convolution
+    from passkit.ast import Convolution, Expr
     from passkit.space.reads import Index, Reader
-else:
-    ast, folds = Lazy("passkit.ast"), Lazy("passkit.ast.folds")
 
 CONVOLVED = {**WINDOWED, "groups": 1}
 
@@ -94,7 +90,7 @@ def contract_of(x: Shape, found: Windows, filters: int, groups: int) -> Convolut
     front, back = ((1,), (1,)) if len(found.size) == 1 else ((1,) * (3 - len(found.size)), ())
     none = tuple(0 for _ in front), tuple(0 for _ in back)
 
-    return folds.Convolution(
+    return ast.Convolution(
         x[0], (*front, *found.size, *back), int(x[-1]), filters, (*front, *found.window, *back),
         (*front, *found.result, *back), (*front, *found.stride, *back),
         (*none[0], *found.before, *none[1]), (*front, *found.dilation, *back), groups,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from passkit import ast
 from passkit.errors import DTypeError
 from passkit.graph.call import convert, promote_operands
 from passkit.graph.infer import same_dtype_rule
@@ -26,13 +27,9 @@ from passkit.ops.helpers import (
 )
 from passkit.ops.pointwise import elementwise
 from passkit.values.dtype import DType, bool_, dtype_of, float32, is_lossless
-from passkit.values.lazy import Lazy
 
 if TYPE_CHECKING:
-    from passkit import ast
     from passkit.ast import Expr
-else:
-    ast = Lazy("passkit.ast")
 
 ZERO_PRESERVING = (
     *("neg", "abs", "square", "sign", "sqrt", "sin", "tanh", "erf", "expm1", "log1p", "relu"),

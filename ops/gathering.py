@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from passkit import ast
 from passkit.errors import ShapeError
 from passkit.graph.infer import agree, broadcast_shapes, show_shape
 from passkit.graph.node import Entry, Node, known_shape
@@ -28,12 +29,11 @@ from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, Size
 
 if TYPE_CHECKING:
-    from passkit import ast
     from passkit.ast import Expr
     from passkit.space import reads
     from passkit.space.reads import Index, Reader
 else:
-    ast, reads = Lazy("passkit.ast"), Lazy("passkit.space.reads")
+    reads = Lazy("passkit.space.reads")
 
 
 def lookup(name: str, params: dict[str, Any], doc: str, second: str = "indices") -> Op:

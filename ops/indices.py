@@ -11,19 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from passkit import ast
 from passkit.errors import DTypeError, GraphError, nearest
 from passkit.graph.infer import demand, same_dtype_rule
 from passkit.graph.node import Entry, Node
 from passkit.ops.helpers import make
 from passkit.values.dtype import DType
-from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, numel
 
 if TYPE_CHECKING:
-    from passkit import ast
     from passkit.ast import Expr
-else:
-    ast = Lazy("passkit.ast")
 
 MODES = ("clip", "zero")
 

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from passkit import ast
 from passkit.errors import ShapeError
 from passkit.graph.call import promote_operands
 from passkit.graph.infer import agree, broadcast_shapes, show_shape
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import OpPattern, get_op, register_op
 from passkit.ops.helpers import common_dtype, make, show_shapes
-from passkit.values.lazy import Lazy
 from passkit.values.size import Shape, numel
 
 if TYPE_CHECKING:
-    from passkit import ast
     from passkit.ast import Contract
-else:
-    ast = Lazy("passkit.ast")
 
 matmul = register_op(
     "matmul",

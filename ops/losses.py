@@ -10,6 +10,7 @@ from collections.abc import Callable
 from math import log
 from typing import TYPE_CHECKING, Any
 
+from passkit import ast
 from passkit.errors import DTypeError, GraphError, ShapeError
 from passkit.graph.infer import agree, show_shape
 from passkit.graph.node import Entry, Node, known_shape
@@ -17,15 +18,11 @@ from passkit.graph.op import OpPattern, register_op
 from passkit.ops.composites import composite
 from passkit.ops.helpers import check_kinds, common_dtype, make, normalize_axis
 from passkit.values.dtype import DType
-from passkit.values.lazy import Lazy
 from passkit.values.size import Shape
 
 if TYPE_CHECKING:
-    from passkit import ast
     from passkit.ast import Expr
     from passkit.space.reads import Index, Reader
-else:
-    ast = Lazy("passkit.ast")
 
 REDUCTIONS = ("mean", "sum", "none")
 

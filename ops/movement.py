@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from passkit import ast
 from passkit.errors import ShapeError
 from passkit.graph.infer import agree, demand, same_dtype_rule, show_shape
 from passkit.graph.node import Entry, Node, known_shape
@@ -26,12 +27,11 @@ from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, divide_exactly, has_size, numel
 
 if TYPE_CHECKING:
-    from passkit import ast
     from passkit.ast import Expr
     from passkit.space import reads
     from passkit.space.reads import Index, Reader
 else:
-    ast, reads = Lazy("passkit.ast"), Lazy("passkit.space.reads")
+    reads = Lazy("passkit.space.reads")
 
 
 def movement(

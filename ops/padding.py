@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from passkit import ast
 from passkit.errors import GraphError, ShapeError, nearest
 from passkit.graph.infer import demand, show_shape
 from passkit.graph.node import Entry, Node, known_shape
@@ -12,15 +13,11 @@ from passkit.ops.helpers import int_param, make, normalize_axis, parse_extents
 from passkit.ops.ranges import check_number
 from passkit.ops.shaping import move, part
 from passkit.values.dtype import DType
-from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape
 
 if TYPE_CHECKING:
-    from passkit import ast
     from passkit.ast import Expr
     from passkit.space.reads import Index, Reader
-else:
-    ast = Lazy("passkit.ast")
 
 Widths = tuple[tuple[Extent, Extent], ...]
 MODES = ("constant", "edge", "reflect", "symmetric", "wrap")

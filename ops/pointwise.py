@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from passkit import ast
 from passkit.graph.infer import broadcast_shapes
 from passkit.graph.node import Node
 from passkit.graph.op import Op, OpPattern, op_group, register_op
 from passkit.ops.helpers import add_aliases, common_dtype
 from passkit.values.dtype import DType, bool_
-from passkit.values.lazy import Lazy
 from passkit.values.size import Shape
 
 if TYPE_CHECKING:
-    from passkit import ast
     from passkit.ast import Expr
-else:
-    ast = Lazy("passkit.ast")
 
 EXPENSIVE = (
     *("exp", "log", "log1p", "expm1", "tanh", "sigmoid", "erf", "pow", "sin", "cos", "sqrt"),

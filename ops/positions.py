@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import log
 from typing import TYPE_CHECKING
 
+from passkit import ast
 from passkit.errors import GraphError, ShapeError
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, Node, known_shape
@@ -12,15 +13,11 @@ from passkit.graph.op import OpPattern, register_op
 from passkit.ops.composites import composite
 from passkit.ops.helpers import check_kinds, common_dtype, extent_param, make
 from passkit.values.dtype import DType, dtype_of
-from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, divide_exactly
 
 if TYPE_CHECKING:
-    from passkit import ast
     from passkit.ast import Expr
     from passkit.space.reads import Index, Reader
-else:
-    ast = Lazy("passkit.ast")
 
 
 def _pairs(node: Node, x: Shape) -> Extent:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from passkit import ast
 from passkit.errors import DTypeError, GraphError, ShapeError
 from passkit.graph.call import convert
 from passkit.graph.infer import show_shape
@@ -21,15 +22,11 @@ from passkit.graph.op import REQUIRED, OpPattern, register_op
 from passkit.ops.composites import composite
 from passkit.ops.helpers import check_kinds, int_param, make, parse_extents
 from passkit.values.dtype import DType, dtype_of, int64
-from passkit.values.lazy import Lazy
 from passkit.values.size import Shape
 
 if TYPE_CHECKING:
-    from passkit import ast
     from passkit.ast import Expr
     from passkit.space.reads import Index, Reader
-else:
-    ast = Lazy("passkit.ast")
 
 DRAW, FOLD, SPLIT, SEED = range(4)
 """What a block is for: the upper words of Philox's counter, so that no two uses share bits."""

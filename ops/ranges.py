@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from passkit import ast
 from passkit.errors import DTypeError, ShapeError
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Node, known_shape
@@ -23,15 +24,11 @@ from passkit.ops.helpers import (
 )
 from passkit.ops.indices import check_indices
 from passkit.values.dtype import DType, dtype_of
-from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, Size
 
 if TYPE_CHECKING:
-    from passkit import ast
     from passkit.ast import Expr
     from passkit.space.reads import Index, Reader
-else:
-    ast = Lazy("passkit.ast")
 
 Number = bool | int | float
 

@@ -12,19 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from passkit import ast
 from passkit.graph.infer import demand
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import Op, OpPattern, register_op
 from passkit.ops.helpers import add_aliases, as_replacement, common_dtype, make, normalize_axes
 from passkit.values.dtype import DType, float32
-from passkit.values.lazy import Lazy
 from passkit.values.size import Shape, numel
 
 if TYPE_CHECKING:
-    from passkit import ast
     from passkit.ast import Expr, Reduce
-else:
-    ast = Lazy("passkit.ast")
 
 PARAMS = {"axis": None, "keepdims": False}
 

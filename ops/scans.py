@@ -11,6 +11,7 @@ from collections.abc import Callable
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from passkit import ast
 from passkit.errors import ShapeError
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import Op, OpPattern, register_op
@@ -25,14 +26,10 @@ from passkit.ops.helpers import (
 )
 from passkit.ops.reduce import highest, lowest
 from passkit.values.dtype import DType, dtype_of, float64, int32
-from passkit.values.lazy import Lazy
 from passkit.values.size import Shape
 
 if TYPE_CHECKING:
-    from passkit import ast
     from passkit.ast import Expr, Scan
-else:
-    ast = Lazy("passkit.ast")
 
 PARAMS = {"axis": None, "exclusive": False, "reverse": False}
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from passkit import ast
 from passkit.errors import DTypeError, GraphError, ShapeError, nearest
 from passkit.graph.infer import agree, same_dtype_rule, show_shape
 from passkit.graph.node import Entry, Node, known_shape
@@ -25,12 +26,11 @@ from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, numel
 
 if TYPE_CHECKING:
-    from passkit import ast
     from passkit.ast import Expr
     from passkit.space import reads
     from passkit.space.reads import Index, Reader
 else:
-    ast, reads = Lazy("passkit.ast"), Lazy("passkit.space.reads")
+    reads = Lazy("passkit.space.reads")
 
 Array = Any
 

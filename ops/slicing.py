@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from passkit import ast
 from passkit.errors import ShapeError
 from passkit.graph.infer import demand, show_shape
 from passkit.graph.node import Entry, Node, as_entry, known_shape
@@ -16,15 +17,11 @@ from passkit.graph.op import REQUIRED, OpPattern, get_op
 from passkit.ops.helpers import as_replacement, make, parse_extents
 from passkit.ops.movement import movement
 from passkit.values import arguments
-from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, Size, at_least, divide_exactly
 
 if TYPE_CHECKING:
-    from passkit import ast
     from passkit.ast import Expr
     from passkit.space.reads import Index, Reader
-else:
-    ast = Lazy("passkit.ast")
 
 
 def slice_params(node: Node, shape: Shape) -> tuple[Shape, Shape, Shape]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from passkit import ast
 from passkit.errors import ShapeError
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry, Node, known_shape
@@ -12,15 +13,11 @@ from passkit.graph.op import Op, OpPattern
 from passkit.ops.helpers import int_param, make, normalize_axis
 from passkit.ops.movement import movement
 from passkit.ops.shaping import move
-from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape
 
 if TYPE_CHECKING:
-    from passkit import ast
     from passkit.ast import Expr
     from passkit.space.reads import Index, Reader
-else:
-    ast = Lazy("passkit.ast")
 
 
 def _matrix_shape(node: Node, shape: Shape) -> Shape:

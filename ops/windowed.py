@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from passkit import ast
 from passkit.errors import ShapeError
 from passkit.graph.infer import agree, demand, show_shape
 from passkit.graph.node import Entry, Node, known_shape
@@ -21,15 +22,11 @@ from passkit.ops.helpers import common_dtype, make, parse_extents
 from passkit.ops.movement import movement
 from passkit.ops.reduce import lowest
 from passkit.ops.window_padding import absorb, each, paddings
-from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, Size, numel
 
 if TYPE_CHECKING:
-    from passkit import ast
     from passkit.ast import Expr
     from passkit.space.reads import Index, Reader
-else:
-    ast = Lazy("passkit.ast")
 
 WINDOWED = {"strides": 1, "padding": 0, "dilations": 1}
 """The parameters that say where windows lie, with their defaults."""

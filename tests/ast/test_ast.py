@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
+import passkit as pk
 from passkit import ast
 from passkit.ast import Binary, Call, Cast, Const, Load, Select, SizeOf, Unary, Var
 from passkit.ast.walk import children
@@ -96,3 +99,22 @@ def test_what_is_refused(build: Callable[[], Any], message: str) -> None:
     """Dtypes that do not meet are refused with the cast that is needed."""
     with pytest.raises(DTypeError, match=message):
         build()
+
+
+def test_operators_do_not_import_expressions_until_one_is_built() -> None:
+    """Importing the operators leaves `pk.ast` unloaded; using one of its names loads it."""
+    code = (
+        "import sys, passkit as pk, passkit.ops.elementwise\n"
+        "before = 'passkit.ast.expr' in sys.modules\n"
+        "pk.ast.exp\n"
+        "print(before, 'passkit.ast.expr' in sys.modules, 'exp' in dir(pk.ast))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.split() == ["False", "True", "True"]
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    """`pk.ast` names itself and the name that it does not have."""
+    with pytest.raises(AttributeError, match=r"module 'passkit\.ast' has no attribute 'exq'"):
+        pk.ast.exq  # type: ignore[attr-defined]  # noqa: B018

@@ -39,7 +39,7 @@ exe = pk.compile(graph)
 feeds = {feeds}
 outs = exe(feeds)
 light = "passkit.passes" not in sys.modules
-heavy = [m for m in ("attrs", "pathlib", "subprocess", "tempfile", "passkit.ast")
+heavy = [m for m in ("attrs", "pathlib", "subprocess", "tempfile", "passkit.ast.expr")
          if m in sys.modules and m not in known]
 print(json.dumps({{"light": light, "heavy": heavy, "bits": [o.tobytes().hex() for o in outs],
                   "compiled": exe.stats["compiled"], "kernels": len(exe.kernels),
