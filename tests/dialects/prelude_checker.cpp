@@ -171,6 +171,19 @@ CONVERT_FROM(bool)
         lanes(0, n, [&](int64_t i, auto m) PK_INLINE { s.take(load(x + i, m), m); });              \
         *y = s.result();                                                                           \
     }                                                                                              \
+    extern "C" void bounds_##T(const T *x, T *y, int64_t n) {                                      \
+        lanes(0, n, [&](int64_t i, auto m) PK_INLINE {                                             \
+            auto a = load(x + i, m);                                                               \
+            store(y + i, maximum(a, T(0)), m);                                                     \
+            store(y + n + i, minimum(a, T(0)), m);                                                 \
+            store(y + 2 * n + i, maximum(a, -T(0)), m);                                            \
+            store(y + 3 * n + i, minimum(a, -T(0)), m);                                            \
+            store(y + 4 * n + i, maximum(a, T(-1)), m);                                            \
+            store(y + 5 * n + i, minimum(a, T(6)), m);                                             \
+            store(y + 6 * n + i, maximum(a, T(__builtin_nan(""))), m);                             \
+            store(y + 7 * n + i, minimum(a, T(__builtin_inf())), m);                               \
+        });                                                                                        \
+    }                                                                                              \
     extern "C" void least_of_packs_##T(const T *x, T *y, int64_t n) {                              \
         smallest<T, 64> s;                                                                         \
         lanes<64>(0, n, [&](int64_t i, auto m) PK_INLINE { s.take(load(x + i, m), m); });          \

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import passkit as pk
 from passkit.dialects.reciprocal import reciprocal
 from tests.libraries import QUICK, libraries
 
@@ -376,6 +377,42 @@ def test_a_maximum_keeps_nan(checkers: dict[str, Checker], machine: str, dtype: 
         x[k] = np.nan
         assert plain[0] == 39
         assert np.isnan(checkers[machine](f"maximum_of_{dtype}", x, out=np.empty(1, dtype)))[0]
+
+
+@pytest.mark.parametrize("machine", [m for m in ["native", *OTHERS] if "core" in PARTS[m]])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_bounds_by_constants_have_the_bits_of_bounds_by_arrays(
+    checkers: dict[str, Checker], machine: str, dtype: str
+) -> None:
+    """maximum and minimum with a constant equal those with an array, NaN and zeros included."""
+    x, _ = whole_numbers(dtype, 1001)
+    x = np.concatenate([x, np.array([np.nan, -np.nan, 0.0, -0.0, np.inf, -np.inf], dtype)])
+    bounds = [0.0, 0.0, -0.0, -0.0, -1.0, 6.0, np.nan, np.inf]
+
+    got = checkers[machine](f"bounds_{dtype}", x, out=np.empty((8, x.size), dtype))
+
+    for k, bound in enumerate(bounds):
+        array = np.full_like(x, bound)
+        out = np.empty((11, x.size), dtype)
+        expected = checkers[machine](f"arithmetic_{dtype}", x, array, out=out)[4 + k % 2]
+        assert same_bits(got[k], expected), f"{bound} as a {('lower', 'upper')[k % 2]} bound"
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_optimized_kernels_keep_nan_and_zeros_at_constant_bounds(dtype: str) -> None:
+    """Compiled with a user's flags, maximum and minimum with constants equal the interpreter."""
+    values = np.array([np.nan, -np.nan, 0.0, -0.0, 1, -1, 6, 7, np.inf, -np.inf] * 4, dtype)
+    x = pk.var("x", values.shape, dtype)
+    constants = (0.0, -0.0, 6.0, -1.0)
+    graph = pk.Graph(
+        [f(x, c) for f in (pk.ops.maximum, pk.ops.minimum) for c in constants]
+        + [f(pk.constant(c, dtype), x) for f in (pk.ops.maximum, pk.ops.minimum) for c in constants]
+    )
+
+    results = pk.compile(graph)(x=values)
+
+    for got, expected in zip(results, pk.interpret(graph, {"x": values}), strict=True):
+        assert same_bits(got, expected)
 
 
 def saturated(x: Array, dtype: str) -> Array:

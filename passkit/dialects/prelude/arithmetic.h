@@ -188,6 +188,20 @@ template <class T, int L> PK_FN simd<T, L> minimum_of(simd<T, L> a, simd<T, L> b
     else return lesser(a, b);
 }
 
+// With a constant that is no NaN, one instruction: where a is NaN, the second operand is the result.
+// A constant of +0 needs one more, as of two zeros the second operand is the result, too.
+#define PK_MINMAX_CONSTANT(name, order)                                                            \
+    template <class T, int L> PK_FN simd<T, L> name##_with(simd<T, L> a, T b) {                    \
+        if constexpr (traits<T>::is_float) {                                                       \
+            if (__builtin_constant_p(b) && b == b && b != T(0)) return order(simd<T, L>(b), a);    \
+            if (__builtin_constant_p(b) && b == T(0) && !__builtin_signbit(b))                     \
+                return order(simd<T, L>(b), a + simd<T, L>(b));                                    \
+        }                                                                                          \
+        return name##_of(a, simd<T, L>(b));                                                        \
+    }
+PK_MINMAX_CONSTANT(maximum, greater)
+PK_MINMAX_CONSTANT(minimum, lesser)
+
 template <class T, int L> PK_FN simd<T, L> abs(simd<T, L> x) {
     if constexpr (traits<T>::is_float)
         return bits<T>(bits<uint_of<T>>(x) & simd<uint_of<T>, L>(uint_of<T>(-1) >> 1));

@@ -100,6 +100,8 @@ template <class T, int L> PK_FN simd<T, L> greater(simd<T, L> a, simd<T, L> b);
 template <class T, int L> PK_FN simd<T, L> lesser(simd<T, L> a, simd<T, L> b);
 template <class T, int L> PK_FN simd<T, L> maximum_of(simd<T, L> a, simd<T, L> b);
 template <class T, int L> PK_FN simd<T, L> minimum_of(simd<T, L> a, simd<T, L> b);
+template <class T, int L> PK_FN simd<T, L> maximum_with(simd<T, L> a, T b);
+template <class T, int L> PK_FN simd<T, L> minimum_with(simd<T, L> a, T b);
 template <class T, int L> PK_FN simd<T, L> sign_from(simd<T, L> x, simd<T, L> s);
 
 enum { EQ = 0, LT = 1, LE = 2, NE = 4, GE = 5, GT = 6, NOT_LT = 21 };
@@ -194,6 +196,8 @@ template <class T, int L> struct simd {
     friend PK_MEMBER simd select(mask_t<L> m, simd a, simd b) { return choose(m, a, b); }
     friend PK_MEMBER simd maximum(simd a, simd b) { return maximum_of(a, b); }
     friend PK_MEMBER simd minimum(simd a, simd b) { return minimum_of(a, b); }
+    friend PK_MEMBER simd maximum(simd a, T b) { return maximum_with(a, b); }
+    friend PK_MEMBER simd minimum(simd a, T b) { return minimum_with(a, b); }
     // One instruction; where either is NaN, b.
     friend PK_MEMBER simd max_ignore_nan(simd a, simd b) { return greater(a, b); }
     friend PK_MEMBER simd min_ignore_nan(simd a, simd b) { return lesser(a, b); }
