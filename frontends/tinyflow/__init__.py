@@ -1,4 +1,9 @@
-"""tinyflow: the names of TensorFlow 1 that scripts use, and TinyFlow's, on passkit.
+"""tinyflow: the API of TensorFlow 1 that scripts use, and TinyFlow's additions, on passkit.
+
+A program builds a graph of tensors and variables, and a `Session` compiles and runs it. The
+pipeline of a run: `fetches` and `feeds` flatten the arguments, `resolution` makes the calls that
+waited for shapes, `functionalize` turns reads and writes of variables into values, and
+`pk.compile` compiles the pure graph.
 
 >>> from passkit.frontends import tinyflow as tf
 >>> x = tf.placeholder(tf.float32, [None, 2], name="x")
@@ -13,7 +18,9 @@ from typing import TYPE_CHECKING, Any
 from passkit.frontends.tinyflow import (
     arrays,
     contrib,
-    control,
+    control_flow,
+    creation,
+    dtypes,
     elementwise,
     image,
     initializers,
@@ -22,19 +29,10 @@ from passkit.frontends.tinyflow import (
     metrics,
     nn,
     reductions,
-    sources,
     summary,
     train,
-    types,
 )
-from passkit.frontends.tinyflow.checking import NumericsError
-from passkit.frontends.tinyflow.differentiating import gradients
-from passkit.frontends.tinyflow.draws import (
-    random_normal,
-    random_shuffle,
-    random_uniform,
-    truncated_normal,
-)
+from passkit.frontends.tinyflow.differentiation import gradients
 from passkit.frontends.tinyflow.graphs import (
     Graph,
     GraphKeys,
@@ -44,8 +42,15 @@ from passkit.frontends.tinyflow.graphs import (
     reset_default_graph,
     set_random_seed,
 )
-from passkit.frontends.tinyflow.missing import lookup
-from passkit.frontends.tinyflow.nn.classic import infer_variable_shapes, normal
+from passkit.frontends.tinyflow.missing_names import missing_name_handler
+from passkit.frontends.tinyflow.nn.tinyflow_layers import infer_variable_shapes, normal
+from passkit.frontends.tinyflow.numerics import NumericsError
+from passkit.frontends.tinyflow.random_ops import (
+    random_normal,
+    random_shuffle,
+    random_uniform,
+    truncated_normal,
+)
 from passkit.frontends.tinyflow.scopes import (
     AUTO_REUSE,
     VariableScope,
@@ -60,11 +65,11 @@ from passkit.frontends.tinyflow.scopes import (
     variable_scope,
 )
 from passkit.frontends.tinyflow.session import (
-    ConfigProto,
     InteractiveSession,
     Session,
     get_default_session,
 )
+from passkit.frontends.tinyflow.session_config import ConfigProto
 from passkit.frontends.tinyflow.shapes import Dimension, TensorShape
 from passkit.frontends.tinyflow.tensors import Operation, Tensor, convert_to_tensor
 from passkit.frontends.tinyflow.variables import (
@@ -82,39 +87,87 @@ from passkit.frontends.tinyflow.variables import (
     variables_initializer,
 )
 
+_FUNCTIONS = (
+    elementwise.truediv,
+    elementwise.divide,
+    elementwise.div,
+    elementwise.cast,
+    elementwise.to_float,
+    elementwise.to_int32,
+    elementwise.identity,
+    elementwise.add_n,
+    elementwise.where,
+    elementwise.check_numerics,
+    elementwise.stop_gradient,
+    reductions.cumsum,
+    reductions.cumprod,
+    reductions.arg_max,
+    reductions.arg_min,
+    creation.placeholder,
+    creation.placeholder_with_default,
+    creation.constant,
+    creation.zeros,
+    creation.ones,
+    creation.fill,
+    creation.zeros_like,
+    creation.ones_like,
+    creation.linspace,
+    creation.eye,
+    creation.shape,
+    creation.size,
+    creation.rank,
+    arrays.reshape,
+    arrays.transpose,
+    arrays.concat,
+    arrays.stack,
+    arrays.unstack,
+    arrays.split,
+    arrays.gather,
+    arrays.expand_dims,
+    arrays.squeeze,
+    arrays.one_hot,
+    arrays.pad,
+    arrays.tile,
+    arrays.reverse,
+    arrays.sequence_mask,
+    arrays.matmul,
+    arrays.tensordot,
+    arrays.einsum,
+    arrays.clip_by_value,
+    arrays.clip_by_norm,
+    arrays.global_norm,
+    arrays.clip_by_global_norm,
+    reductions.norm,
+    control_flow.cond,
+    control_flow.case,
+    control_flow.while_loop,
+    control_flow.scan,
+    control_flow.map_fn,
+    control_flow.foldl,
+    initializers.zeros_initializer,
+    initializers.ones_initializer,
+    initializers.constant_initializer,
+    initializers.random_normal_initializer,
+    initializers.truncated_normal_initializer,
+    initializers.random_uniform_initializer,
+    initializers.variance_scaling_initializer,
+    initializers.glorot_uniform_initializer,
+    initializers.glorot_normal_initializer,
+)
+
 NAMES: dict[str, Any] = {
-    **types.exported(),
+    **dtypes.exported(),
     **elementwise.FUNCTIONS,
     **reductions.FUNCTIONS,
-    **{f.__name__: f for f in (
-        *(elementwise.truediv, elementwise.divide, elementwise.div, elementwise.cast),
-        *(elementwise.to_float, elementwise.to_int32, elementwise.identity, elementwise.add_n),
-        *(elementwise.where, elementwise.check_numerics, elementwise.stop_gradient),
-        *(reductions.cumsum, reductions.cumprod, reductions.arg_max, reductions.arg_min),
-        *(sources.placeholder, sources.placeholder_with_default, sources.constant),
-        *(sources.zeros, sources.ones, sources.fill, sources.zeros_like, sources.ones_like),
-        *(sources.linspace, sources.eye, sources.shape, sources.size, sources.rank),
-        *(arrays.reshape, arrays.transpose, arrays.concat, arrays.stack, arrays.unstack),
-        *(arrays.split, arrays.gather, arrays.expand_dims, arrays.squeeze, arrays.one_hot),
-        *(arrays.pad, arrays.tile, arrays.reverse, arrays.sequence_mask, arrays.matmul),
-        *(arrays.tensordot, arrays.einsum, arrays.clip_by_value, arrays.clip_by_norm),
-        *(arrays.global_norm, arrays.clip_by_global_norm, reductions.norm),
-        *(control.cond, control.case, control.while_loop, control.scan, control.map_fn),
-        control.foldl,
-        *(initializers.zeros_initializer, initializers.ones_initializer),
-        *(initializers.constant_initializer, initializers.random_normal_initializer),
-        *(initializers.truncated_normal_initializer, initializers.random_uniform_initializer),
-        *(initializers.variance_scaling_initializer, initializers.glorot_uniform_initializer),
-        initializers.glorot_normal_initializer,
-    )},
-    "range": sources.range_,
+    **{f.__name__: f for f in _FUNCTIONS},
+    "range": creation.range_,
     "slice": arrays.slice_,
     "tuple": tuple_,
 }
-"""Names that are tables' rows, or Python's own."""
+"""Names that come from tables, that are numerous, or that shadow builtins of Python."""
 
 math = SimpleNamespace(**elementwise.FUNCTIONS, **reductions.FUNCTIONS)
-"""``tf.math``: the newer address of functions of numbers."""
+"""``tf.math``: elementwise functions and reductions."""
 
 __all__ = [  # noqa: PLE0604, RUF100
     "AUTO_REUSE",
@@ -175,7 +228,7 @@ __all__ = [  # noqa: PLE0604, RUF100
     *NAMES,
 ]
 
-_missing = lookup("tf", lambda: dict.fromkeys(__all__))
+_missing = missing_name_handler("tf", lambda: dict.fromkeys(__all__))
 if not TYPE_CHECKING:
     globals().update(NAMES)
 

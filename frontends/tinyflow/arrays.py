@@ -1,4 +1,4 @@
-"""Tensors moved about: reshaped, taken apart, put together, gathered, padded."""
+"""Array functions: reshape, slice, join, gather, pad, multiply and clip tensors."""
 
 from __future__ import annotations
 
@@ -8,130 +8,207 @@ from typing import Any
 
 import numpy as np
 
+from passkit import ops
 from passkit.errors import SettingError, ShapeError
-from passkit.frontends.tinyflow.deferring import (
-    awaits_numbers,
-    call_later,
-    free_size,
-    is_unranked,
-    tensors_of,
+from passkit.frontends.tinyflow.argument_checks import (
+    axis_length,
+    reject_arguments,
+    renamed_argument,
+    require_float,
+    require_int_rows,
+    require_ints,
 )
-from passkit.frontends.tinyflow.numbers import length, real, rows, wholes
-from passkit.frontends.tinyflow.ranks import known_shape
-from passkit.frontends.tinyflow.reductions import axes_of
-from passkit.frontends.tinyflow.refusals import either, refuses
-from passkit.frontends.tinyflow.shapes import extents_of, one_extent, shown
+from passkit.frontends.tinyflow.deferred_calls import (
+    defer_call,
+    depends_on_deferred,
+    is_unranked,
+    nested_tensors,
+    runtime_size,
+)
+from passkit.frontends.tinyflow.dtypes import as_dtype
+from passkit.frontends.tinyflow.reductions import parse_axes
+from passkit.frontends.tinyflow.shapes import (
+    format_shape,
+    parse_shape,
+    parse_single_extent,
+    require_shape,
+)
 from passkit.frontends.tinyflow.tensors import (
     Tensor,
+    as_entry,
+    as_operand,
+    as_tensor,
+    call_operator,
     convert_to_tensor,
-    known_tensor,
-    made,
-    named,
-    operand,
-    read,
-    wrapped,
+    static_tensor,
+    unique_name,
 )
-from passkit.frontends.tinyflow.types import as_dtype
 from passkit.graph.node import Entry
 from passkit.graph.op import get_op
 from passkit.values.size import divide_exactly
 
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
-    """The elements in another shape, of which one dimension may be -1."""
+    """Return the elements in another shape.
+
+    Args:
+        tensor: A tensor or numbers.
+        shape: The new shape; one dimension may be -1, which stands for the remaining elements.
+        name: The name of the result.
+
+    Raises:
+        ShapeError: If the numbers of elements differ, or a dimension is known only in a run.
+
+    >>> from passkit.frontends import tinyflow as tf
+    >>> tf.reshape(tf.zeros([2, 3]), [-1]).shape
+    (6)
+    """
     x = convert_to_tensor(tensor)
-    if awaits_numbers(shape):
-        given = {"tensor": x, "shape": shape}
-        return call_later(reshape, given, [(None, x.dtype)], named(name, "Reshape"))[0]
-    wanted = extents_of(shape, "reshape")
-    if is_unranked(x) and wanted.count(-1) == 1:
-        full = named(name, "Reshape")
-        sizes: Any = tuple(free_size(full, k) if n == -1 else n for k, n in enumerate(wanted))
-        return call_later(reshape, {"tensor": x, "shape": wanted}, [(sizes, x.dtype)], full)[0]
-    return made("reshape", "Reshape", name, x.entry, shape=wanted)
+    if depends_on_deferred(shape):
+        arguments = {"tensor": x, "shape": shape}
+        return defer_call(reshape, arguments, [(None, x.dtype)], unique_name(name, "Reshape"))[0]
+    extents = parse_shape(shape, "reshape")
+    if is_unranked(x) and extents.count(-1) == 1:
+        full_name = unique_name(name, "Reshape")
+        sizes: Any = tuple(
+            runtime_size(full_name, k) if n == -1 else n for k, n in enumerate(extents)
+        )
+        return defer_call(reshape, {"tensor": x, "shape": extents}, [(sizes, x.dtype)], full_name)[
+            0
+        ]
+    return call_operator("reshape", "Reshape", name, x.entry, shape=extents)
 
 
-@refuses("numbers are real", "conjugate")
+@reject_arguments("numbers are real", "conjugate")
 def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool = False) -> Tensor:
-    """The axes in the order ``perm``, or reversed."""
-    return made("transpose", "transpose", name, read(a), axes=axes_of(perm))
+    """Permute the axes of a tensor.
+
+    Args:
+        a: A tensor or numbers.
+        perm: For each axis of the result the axis of ``a``; by default the axes are reversed.
+        name: The name of the result.
+        conjugate: Unsupported; only the default is accepted.
+    """
+    return call_operator("transpose", "transpose", name, as_entry(a), axes=parse_axes(perm))
 
 
-def _entries(values: Any) -> list[Entry]:
-    """Tensors and arrays as entries; arrays take the dtype of a tensor among them."""
-    given = list(values) if isinstance(values, (list, tuple)) else [values]
-    like = next((v.dtype for v in given if isinstance(v, Tensor)), None)
-    out = [v if isinstance(v, Entry) else operand(v, like) for v in given]
-    return [o if isinstance(o, Entry) else read(o, like) for o in out]
+def _common_dtype_entries(values: Any) -> list[Entry]:
+    """Convert tensors and arrays to entries; arrays take the dtype of the first tensor."""
+    items = list(values) if isinstance(values, (list, tuple)) else [values]
+    like = next((v.dtype for v in items if isinstance(v, Tensor)), None)
+    operands = [v if isinstance(v, Entry) else as_operand(v, like) for v in items]
+    return [o if isinstance(o, Entry) else as_entry(o, like) for o in operands]
 
 
 def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
-    """Tensors one after the other along ``axis``."""
-    return made("concat", "concat", name, *_entries(values), axis=axes_of(axis))
+    """Concatenate tensors along an axis.
+
+    Args:
+        values: Tensors of one dtype, whose shapes differ along ``axis`` at most.
+        axis: The axis, an int.
+        name: The name of the result.
+    """
+    return call_operator(
+        "concat", "concat", name, *_common_dtype_entries(values), axis=parse_axes(axis)
+    )
 
 
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
-    """Tensors side by side along a new axis."""
-    if axis == 0 and awaits_numbers(values):
-        full, kind = named(name, "stack"), next(tensors_of(values)).dtype
-        sizes = None if any(map(is_unranked, values)) and not kind.is_integer else (len(values),)
-        return call_later(stack, {"values": list(values)}, [(sizes, kind)], full)[0]
-    known = [getattr(v, "known", None) if isinstance(v, Tensor) else v for v in values]
-    whole = all(isinstance(k, int) or (isinstance(k, np.ndarray) and k.ndim == 0) for k in known)
-    if axis == 0 and whole:
-        numbers = np.array([*(k[()] if isinstance(k, np.ndarray) else k for k in known), None],
-                           dtype=object)[:-1]
-        return known_tensor(numbers, as_dtype("int32"), name, "stack")
-    return made("stack", "stack", name, *_entries(values), axis=axis)
+    """Join tensors along a new axis.
+
+    Args:
+        values: Tensors of one shape and dtype.
+        axis: The position of the new axis.
+        name: The name of the result.
+    """
+    if axis == 0 and depends_on_deferred(values):
+        full_name, dtype = unique_name(name, "stack"), next(nested_tensors(values)).dtype
+        sizes = None if any(map(is_unranked, values)) and not dtype.is_integer else (len(values),)
+        return defer_call(stack, {"values": list(values)}, [(sizes, dtype)], full_name)[0]
+    static_values = [
+        getattr(v, "static_value", None) if isinstance(v, Tensor) else v for v in values
+    ]
+    all_static = all(
+        isinstance(k, int) or (isinstance(k, np.ndarray) and k.ndim == 0) for k in static_values
+    )
+    if axis == 0 and all_static:
+        numbers = np.array(
+            [*(k[()] if isinstance(k, np.ndarray) else k for k in static_values), None],
+            dtype=object,
+        )[:-1]
+        return static_tensor(numbers, as_dtype("int32"), name, "stack")
+    return call_operator("stack", "stack", name, *_common_dtype_entries(values), axis=axis)
 
 
 def unstack(
     value: Any, num: int | None = None, axis: int = 0, name: str = "unstack"
 ) -> list[Tensor]:
-    """The slices of ``value`` along ``axis``, which goes.
+    """Split a tensor into its slices along an axis.
 
-    Raises: ShapeError when there are not ``num``, or their number is not known.
+    Args:
+        value: A tensor.
+        num: The number of slices; by default the length of the axis.
+        axis: The axis, which the slices do not have.
+        name: The name of the result.
+
+    Raises:
+        ShapeError: If the length of the axis is unknown, or is not ``num``.
     """
     if is_unranked(value) and num is not None:
-        later = {"value": value, "num": num, "axis": axis}
-        return call_later(unstack, later, [(None, value.dtype)] * num, named(name, "unstack"))
-    entry = read(value)
-    count = length("unstack", known_shape(entry, "unstack"), axis)
+        arguments = {"value": value, "num": num, "axis": axis}
+        return defer_call(
+            unstack, arguments, [(None, value.dtype)] * num, unique_name(name, "unstack")
+        )
+    entry = as_entry(value)
+    count = axis_length("unstack", require_shape(entry, "unstack"), axis)
     if not isinstance(count, int) or num not in (None, count):
         raise ShapeError(
-            f"unstack along axis {axis} of {shown(known_shape(entry))} needs a known length"
-            f"{'' if num is None else f', as num={num}'}, got {count}"
+            f"unstack along axis {axis} of {format_shape(require_shape(entry))} needs a known "
+            f"length{'' if num is None else f', as num={num}'}, got {count}"
         )
-    full = named(name, "unstack")
-    from passkit import ops
-
-    return [wrapped(e, full, index=k) for k, e in enumerate(ops.unstack(entry, axis))]
+    full_name = unique_name(name, "unstack")
+    return [as_tensor(e, full_name, index=k) for k, e in enumerate(ops.unstack(entry, axis))]
 
 
 def split(
     value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
 ) -> list[Tensor]:
-    """``value`` cut along ``axis`` into so many equal parts, or parts of these sizes."""
-    known = getattr(num_or_size_splits, "known", None)
-    given = known.tolist() if known is not None else num_or_size_splits
-    whole = isinstance(given, (int, np.integer))
-    if is_unranked(value) and (whole or isinstance(given, (list, tuple))):
-        outputs = [(None, value.dtype)] * (int(given) if whole else len(given))
-        later = {"value": value, "num_or_size_splits": given, "axis": axis, "num": num}
-        return call_later(split, later, outputs, named(name, "split"))
-    entry, where = read(value), axes_of(axis)
-    sizes = known_shape(entry, "split")
-    count = length("split", sizes, where)
-    if whole:
-        each = divide_exactly(count, int(given)) if given > 0 else None
+    """Split a tensor along an axis.
+
+    Args:
+        value: A tensor.
+        num_or_size_splits: The number of equal parts, or the length of each part, of which one may
+            be -1.
+        axis: The axis.
+        num: The number of parts, where only a run determines it.
+        name: The name of the result.
+
+    Returns:
+        The parts, in order.
+
+    Raises:
+        ShapeError: If the parts do not add up to the length of the axis.
+    """
+    static_value = getattr(num_or_size_splits, "static_value", None)
+    sizes_argument = static_value.tolist() if static_value is not None else num_or_size_splits
+    is_count = isinstance(sizes_argument, (int, np.integer))
+    if is_unranked(value) and (is_count or isinstance(sizes_argument, (list, tuple))):
+        outputs = [(None, value.dtype)] * (int(sizes_argument) if is_count else len(sizes_argument))
+        arguments = {"value": value, "num_or_size_splits": sizes_argument, "axis": axis, "num": num}
+        return defer_call(split, arguments, outputs, unique_name(name, "split"))
+    entry, split_axis = as_entry(value), parse_axes(axis)
+    sizes = require_shape(entry, "split")
+    count = axis_length("split", sizes, split_axis)
+    if is_count:
+        each = divide_exactly(count, int(sizes_argument)) if sizes_argument > 0 else None
         if each is None:
             raise ShapeError(
-                f"split needs a length that {given} divides, got {count} along axis {axis} of "
-                f"{shown(sizes)}"
+                f"split needs a length that {sizes_argument} divides, got {count} along axis "
+                f"{axis} of {format_shape(sizes)}"
             )
-        parts: list[Any] = [each] * int(given)
+        parts: list[Any] = [each] * int(sizes_argument)
     else:
-        parts = list(wholes("split", "num_or_size_splits", given))
+        parts = list(require_ints("split", "num_or_size_splits", sizes_argument))
     if -1 in parts and isinstance(count, int):
         parts[parts.index(-1)] = count - sum(parts) - 1
     total = sum(parts)
@@ -140,23 +217,30 @@ def split(
             f"split needs sizes that add up to {count}{'' if num is None else f', as num={num}'}"
             f", got {parts}"
         )
-    full = named(name, "split")
-    out = []
+    full_name = unique_name(name, "split")
+    tensors = []
     for k, (first, n) in enumerate(zip(accumulate([0, *parts]), parts, strict=False)):
-        begin = [first if a == where % len(sizes) else 0 for a in range(len(sizes))]
-        size = [n if a == where % len(sizes) else m for a, m in enumerate(sizes)]
+        begin = [first if a == split_axis % len(sizes) else 0 for a in range(len(sizes))]
+        size = [n if a == split_axis % len(sizes) else m for a, m in enumerate(sizes)]
         part = get_op("slice")(entry, begin=tuple(begin), size=tuple(size))
-        out.append(wrapped(part, full, index=k))
-    return out
+        tensors.append(as_tensor(part, full_name, index=k))
+    return tensors
 
 
 def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
-    """The part from ``begin`` of this ``size``; -1 is all that is left."""
-    params = {"begin": extents_of(begin, "slice"), "size": extents_of(size, "slice")}
-    return made("slice", "Slice", name, read(input_), **params)
+    """Return the part of a tensor that begins at ``begin`` and has the shape ``size``.
+
+    Args:
+        input_: A tensor.
+        begin: The first index along each axis.
+        size: The extent along each axis; -1 for all remaining elements.
+        name: The name of the result.
+    """
+    params = {"begin": parse_shape(begin, "slice"), "size": parse_shape(size, "slice")}
+    return call_operator("slice", "Slice", name, as_entry(input_), **params)
 
 
-@refuses("indices outside are taken as the nearest inside", "validate_indices")
+@reject_arguments("indices outside are taken as the nearest inside", "validate_indices")
 def gather(
     params: Any,
     indices: Any,
@@ -165,28 +249,58 @@ def gather(
     axis: Any = None,
     batch_dims: int = 0,
 ) -> Tensor:
-    """The slices of ``params`` along ``axis`` that ``indices`` name."""
-    where = batch_dims if axis is None else axes_of(axis)
-    entries = read(params), read(indices)
-    return made("gather", "Gather", name, *entries, axis=where, batch_dims=batch_dims)
+    """Return the slices of a tensor at indices.
+
+    Args:
+        params: A tensor.
+        indices: Integers. Those outside of the axis are clipped to it.
+        validate_indices: Unsupported; only the default is accepted.
+        name: The name of the result.
+        axis: The axis that is indexed; ``batch_dims`` by default.
+        batch_dims: The number of leading axes that ``params`` and ``indices`` share.
+    """
+    gather_axis = batch_dims if axis is None else parse_axes(axis)
+    entries = as_entry(params), as_entry(indices)
+    return call_operator(
+        "gather", "Gather", name, *entries, axis=gather_axis, batch_dims=batch_dims
+    )
 
 
-def expand_dims(
-    input: Any, axis: Any = None, name: str | None = None, dim: Any = None
-) -> Tensor:
-    """``input`` with an axis of length 1 put in. Raises: SettingError without an axis."""
-    where = either("expand_dims", "axis", axis, "dim", dim)
-    if where is None:
+def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+    """Insert an axis of length 1.
+
+    Args:
+        input: A tensor.
+        axis: The position of the new axis; negative ones count from the end.
+        name: The name of the result.
+        dim: The older name of ``axis``.
+
+    Raises:
+        SettingError: If there is no axis.
+    """
+    new_axis = renamed_argument("expand_dims", "axis", axis, "dim", dim)
+    if new_axis is None:
         raise SettingError("expand_dims needs an axis, got None; 0 is the first, -1 the last")
-    return made("expand_dims", "ExpandDims", name, read(input), axis=axes_of(where))
+    return call_operator(
+        "expand_dims", "ExpandDims", name, as_entry(input), axis=parse_axes(new_axis)
+    )
 
 
 def squeeze(
     input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None
 ) -> Tensor:
-    """``input`` without its axes of length 1, or without those given."""
-    where = either("squeeze", "axis", axis, "squeeze_dims", squeeze_dims)
-    return made("squeeze", "Squeeze", name, read(input), axis=axes_of(where))
+    """Remove axes of length 1.
+
+    Args:
+        input: A tensor.
+        axis: The axes to remove; by default all of length 1.
+        name: The name of the result.
+        squeeze_dims: The older name of ``axis``.
+    """
+    squeezed_axes = renamed_argument("squeeze", "axis", axis, "squeeze_dims", squeeze_dims)
+    return call_operator(
+        "squeeze", "Squeeze", name, as_entry(input), axis=parse_axes(squeezed_axes)
+    )
 
 
 def one_hot(
@@ -198,16 +312,26 @@ def one_hot(
     dtype: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """``on_value`` where the new axis has the place of an index, else ``off_value``."""
-    kind = "float32" if dtype is None else as_dtype(dtype).name
+    """Return vectors with ``on_value`` at each index and ``off_value`` elsewhere.
+
+    Args:
+        indices: Integers.
+        depth: The length of the new axis.
+        on_value: 1 by default.
+        off_value: 0 by default.
+        axis: The position of the new axis; the last by default.
+        dtype: The dtype of the result; float32 by default.
+        name: The name of the result.
+    """
+    dtype_name = "float32" if dtype is None else as_dtype(dtype).name
     params = {
-        "depth": one_extent(depth, "one_hot", "depth"),
+        "depth": parse_single_extent(depth, "one_hot", "depth"),
         "on_value": 1 if on_value is None else on_value,
         "off_value": 0 if off_value is None else off_value,
         "axis": -1 if axis is None else axis,
-        "dtype": kind,
+        "dtype": dtype_name,
     }
-    return made("one_hot", "one_hot", name, read(indices), **params)
+    return call_operator("one_hot", "one_hot", name, as_entry(indices), **params)
 
 
 PADDING = {"CONSTANT": "constant", "REFLECT": "reflect", "SYMMETRIC": "symmetric"}
@@ -220,39 +344,79 @@ def pad(
     name: str | None = None,
     constant_values: Any = 0,
 ) -> Tensor:
-    """``tensor`` with (before, after) elements put around each axis."""
+    """Pad a tensor along its axes.
+
+    Args:
+        tensor: A tensor.
+        paddings: (before, after) for each axis, in elements.
+        mode: "CONSTANT", "REFLECT" or "SYMMETRIC".
+        name: The name of the result.
+        constant_values: The number to pad with.
+
+    Raises:
+        SettingError: For another mode.
+    """
     if not isinstance(mode, str) or mode.upper() not in PADDING:
         raise SettingError(f"pad needs {', '.join(PADDING)} as mode, got {mode!r}")
-    width = rows("pad", "paddings", getattr(paddings, "known", paddings))
+    width = require_int_rows("pad", "paddings", getattr(paddings, "static_value", paddings))
     params = {"mode": PADDING[mode.upper()], "constant_values": constant_values}
-    return made("pad", "Pad", name, read(tensor), pad_width=width, **params)
+    return call_operator("pad", "Pad", name, as_entry(tensor), pad_width=width, **params)
 
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
-    """``input`` repeated along each axis."""
-    return made("tile", "Tile", name, read(input), repetitions=extents_of(multiples, "tile"))
+    """Repeat a tensor along its axes.
+
+    Args:
+        input: A tensor.
+        multiples: The number of repetitions along each axis.
+        name: The name of the result.
+    """
+    return call_operator(
+        "tile", "Tile", name, as_entry(input), repetitions=parse_shape(multiples, "tile")
+    )
 
 
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
-    """``tensor`` with the elements along these axes in reverse order."""
-    return made("flip", "ReverseV2", name, read(tensor), axis=axes_of(axis))
+    """Reverse the order of elements along axes.
+
+    Args:
+        tensor: A tensor.
+        axis: An axis or several.
+        name: The name of the result.
+    """
+    return call_operator("flip", "ReverseV2", name, as_entry(tensor), axis=parse_axes(axis))
 
 
 def sequence_mask(
     lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: str | None = None
 ) -> Tensor:
-    """For each length so many ones, then zeros up to ``maxlen``, which must be known."""
+    """Return a mask of the first elements of each sequence.
+
+    Args:
+        lengths: Integers, the length of each sequence.
+        maxlen: The length of the new last axis; required.
+        dtype: The dtype of the result, 1 or True within each length.
+        name: The name of the result.
+
+    Raises:
+        ShapeError: Without ``maxlen``: no shape may depend on the lengths.
+    """
     if maxlen is None:
         raise ShapeError("sequence_mask needs maxlen, got None: no shape may hang on the lengths")
-    full = named(name, "SequenceMask")
-    most = one_extent(maxlen, "sequence_mask", "maxlen")
-    mask = get_op("sequence_mask")(read(lengths), maxlen=most)
-    wanted = as_dtype(dtype)
-    return wrapped(mask if wanted.name == "bool" else get_op("cast")(mask, dtype=wanted.name), full)
+    full_name = unique_name(name, "SequenceMask")
+    max_length = parse_single_extent(maxlen, "sequence_mask", "maxlen")
+    mask = get_op("sequence_mask")(as_entry(lengths), maxlen=max_length)
+    mask_dtype = as_dtype(dtype)
+    return as_tensor(
+        mask if mask_dtype.name == "bool" else get_op("cast")(mask, dtype=mask_dtype.name),
+        full_name,
+    )
 
 
-@refuses("a product of real matrices", "adjoint_a", "adjoint_b", "a_is_sparse", "b_is_sparse")
-@refuses("a product has the dtype of its factors", "output_type", "grad_a", "grad_b")
+@reject_arguments(
+    "a product of real matrices", "adjoint_a", "adjoint_b", "a_is_sparse", "b_is_sparse"
+)
+@reject_arguments("a product has the dtype of its factors", "output_type", "grad_a", "grad_b")
 def matmul(
     a: Any,
     b: Any,
@@ -267,71 +431,148 @@ def matmul(
     grad_b: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The product of matrices, or of batches of them."""
-    sides = [convert_to_tensor(v) for v in (a, b)]
+    """Multiply matrices, or batches of them.
+
+    Args:
+        a: A tensor of shape (…, m, k). Beside a matrix, a tensor of unknown rank is taken as a
+            matrix.
+        b: A tensor of shape (…, k, n).
+        transpose_a: Whether the last two axes of ``a`` are exchanged first.
+        transpose_b: Whether the last two axes of ``b`` are exchanged first.
+        adjoint_a: Unsupported; only the default is accepted.
+        adjoint_b: Unsupported; only the default is accepted.
+        a_is_sparse: Unsupported; only the default is accepted.
+        b_is_sparse: Unsupported; only the default is accepted.
+        output_type: Unsupported; only the default is accepted.
+        grad_a: Unsupported; only the default is accepted.
+        grad_b: Unsupported; only the default is accepted.
+        name: The name of the result.
+
+    Returns:
+        A tensor of shape (…, m, n).
+
+    Raises:
+        ShapeError: If the inner lengths differ.
+    """
+    operands = [convert_to_tensor(v) for v in (a, b)]
     params = {"transpose_a": transpose_a, "transpose_b": transpose_b}
-    ranks = [None if is_unranked(s) else len(known_shape(s.entry)) for s in sides]
+    ranks = [None if is_unranked(s) else len(require_shape(s.entry)) for s in operands]
     if None in ranks and 2 in ranks:  # beside a matrix, TensorFlow takes the other for one, too
-        full = named(name, "MatMul")
-        turned = (transpose_a, transpose_b)
+        full_name = unique_name(name, "MatMul")
+        transposed = (transpose_a, transpose_b)
         sizes = [
-            free_size(full, k) if ranks[k] is None else known_shape(s.entry)[k ^ turned[k]]
-            for k, s in enumerate(sides)
+            runtime_size(full_name, k)
+            if ranks[k] is None
+            else require_shape(s.entry)[k ^ transposed[k]]
+            for k, s in enumerate(operands)
         ]
-        given = {"a": sides[0], "b": sides[1], **params}
-        return call_later(matmul, given, [(tuple(sizes), sides[0].dtype)], full)[0]
-    return made("matmul", "MatMul", name, *(s.entry for s in sides), **params)
+        arguments = {"a": operands[0], "b": operands[1], **params}
+        return defer_call(matmul, arguments, [(tuple(sizes), operands[0].dtype)], full_name)[0]
+    return call_operator("matmul", "MatMul", name, *(s.entry for s in operands), **params)
 
 
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
-    """Sums of products over the last axes of ``a`` and the first of ``b``, or over those given."""
-    given = axes if isinstance(axes, int) else tuple(
-        (n,) if isinstance(n, int) else tuple(n) for n in axes
+    """Contract axes of two tensors.
+
+    Args:
+        a: A tensor.
+        b: A tensor.
+        axes: The number of last axes of ``a`` and first axes of ``b``, or the axes of each.
+        name: The name of the result.
+    """
+    parsed_axes = (
+        axes
+        if isinstance(axes, int)
+        else tuple((n,) if isinstance(n, int) else tuple(n) for n in axes)
     )
-    return made("tensordot", "Tensordot", name, read(a), read(b), axes=given)
+    return call_operator("tensordot", "Tensordot", name, as_entry(a), as_entry(b), axes=parsed_axes)
 
 
 def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
-    """Sums of products by an equation, as in np.einsum; name= is the only keyword."""
+    """Compute a sum of products in Einstein notation, as `np.einsum` does.
+
+    Args:
+        equation: Such as "ij,jk->ik".
+        *inputs: The tensors.
+        **kwargs: Only ``name``, the name of the result.
+
+    Raises:
+        SettingError: For another keyword.
+    """
     unknown = [k for k in kwargs if k != "name"]
     if unknown:
         raise SettingError(f"einsum takes the keyword name, got {unknown[0]!r}")
     name = kwargs.get("name")
-    return made("einsum", "einsum", name, *map(read, inputs), equation=equation)
+    return call_operator("einsum", "einsum", name, *map(as_entry, inputs), equation=equation)
 
 
 def clip_by_value(
     t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None
 ) -> Tensor:
-    """``t`` kept between two values."""
-    entry = read(t)
-    low, high = (operand(v, entry.dtype) for v in (clip_value_min, clip_value_max))
-    return made("clip", "clip_by_value", name, entry, low, high)
+    """Limit the elements to a range.
+
+    Args:
+        t: A tensor.
+        clip_value_min: The smallest value, a number or a tensor.
+        clip_value_max: The largest value, a number or a tensor.
+        name: The name of the result.
+    """
+    entry = as_entry(t)
+    low, high = (as_operand(v, entry.dtype) for v in (clip_value_min, clip_value_max))
+    return call_operator("clip", "clip_by_value", name, entry, low, high)
 
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Tensor:
-    """``t``, shortened where it is longer than ``clip_norm`` along ``axes``."""
-    params = {"clip_norm": real("clip_by_norm", "clip_norm", clip_norm), "axis": axes_of(axes)}
-    return made("clip_by_norm", "clip_by_norm", name, read(t), **params)
+    """Scale a tensor down to an L2 norm of at most ``clip_norm``.
+
+    Args:
+        t: A tensor.
+        clip_norm: A number.
+        axes: The axes over which the norm is taken; all by default.
+        name: The name of the result.
+    """
+    params = {
+        "clip_norm": require_float("clip_by_norm", "clip_norm", clip_norm),
+        "axis": parse_axes(axes),
+    }
+    return call_operator("clip_by_norm", "clip_by_norm", name, as_entry(t), **params)
 
 
 def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
-    """The length of all tensors together; None counts for nothing."""
-    entries = [read(t) for t in t_list if t is not None]
-    return made("global_norm", "global_norm", name, *entries)
+    """Return the L2 norm of all elements of several tensors.
+
+    Args:
+        t_list: Tensors; None is left out.
+        name: The name of the result.
+    """
+    entries = [as_entry(t) for t in t_list if t is not None]
+    return call_operator("global_norm", "global_norm", name, *entries)
 
 
 def clip_by_global_norm(
     t_list: Sequence[Any], clip_norm: Any, use_norm: Any = None, name: str | None = None
 ) -> tuple[list[Tensor | None], Tensor]:
-    """Tensors, shortened together to a length of at most ``clip_norm``; and their length before."""
-    most = real("clip_by_global_norm", "clip_norm", clip_norm)
+    """Scale tensors down together to a global norm of at most ``clip_norm``.
+
+    Args:
+        t_list: Tensors; None stays None.
+        clip_norm: A number.
+        use_norm: The global norm, if it is computed already.
+        name: The name of the result.
+
+    Returns:
+        The tensors, and their global norm before.
+    """
+    limit = require_float("clip_by_global_norm", "clip_norm", clip_norm)
     norm = global_norm(t_list) if use_norm is None else convert_to_tensor(use_norm)
-    full = named(name, "clip_by_global_norm")
+    full_name = unique_name(name, "clip_by_global_norm")
     clipped = [
-        None if t is None else wrapped(
-            get_op("scale_by_global_norm")(norm.entry, read(t), clip_norm=most),
-            full, index=k,
+        None
+        if t is None
+        else as_tensor(
+            get_op("scale_by_global_norm")(norm.entry, as_entry(t), clip_norm=limit),
+            full_name,
+            index=k,
         )
         for k, t in enumerate(t_list)
     ]

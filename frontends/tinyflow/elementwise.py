@@ -1,202 +1,326 @@
-"""Operators on one or two tensors, element by element: a row for each."""
+"""Elementwise functions of one or two tensors, most of them generated from tables."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from passkit.frontends.tinyflow.deferring import needs_ranks
-from passkit.frontends.tinyflow.ranks import known_shape
-from passkit.frontends.tinyflow.shapes import shown
+from attrs import frozen
+
+from passkit.errors import GraphError, ShapeError
+from passkit.frontends.tinyflow.deferred_calls import defer_if_unranked
+from passkit.frontends.tinyflow.dtypes import as_dtype
+from passkit.frontends.tinyflow.shapes import format_shape, require_shape
 from passkit.frontends.tinyflow.tensors import (
     Tensor,
-    both,
+    as_entry,
+    as_operands,
+    as_tensor,
+    call_operator,
     convert_to_tensor,
-    made,
-    named,
-    read,
-    wrapped,
+    unique_name,
 )
-from passkit.frontends.tinyflow.types import as_dtype
+from passkit.graph.adjoint import added
 from passkit.graph.call import promote_operands
 from passkit.graph.op import get_op
 
-Function = Callable[..., Tensor]
+ElementwiseFunction = Callable[..., Tensor]
 
 
-def of_x(op: str, default: str) -> Function:
-    """A function of one tensor, ``x``."""
+@frozen
+class FunctionSpec:
+    """One elementwise function of TensorFlow."""
+
+    name: str
+    """TensorFlow's name of the function."""
+    op: str
+    """passkit's name of the operator."""
+    tensor_name: str
+    """The default name of the result."""
+
+
+UNARY = (
+    FunctionSpec(name="abs", op="abs", tensor_name="Abs"),
+    FunctionSpec(name="negative", op="neg", tensor_name="Neg"),
+    FunctionSpec(name="square", op="square", tensor_name="Square"),
+    FunctionSpec(name="sqrt", op="sqrt", tensor_name="Sqrt"),
+    FunctionSpec(name="rsqrt", op="rsqrt", tensor_name="Rsqrt"),
+    FunctionSpec(name="exp", op="exp", tensor_name="Exp"),
+    FunctionSpec(name="expm1", op="expm1", tensor_name="Expm1"),
+    FunctionSpec(name="log", op="log", tensor_name="Log"),
+    FunctionSpec(name="log1p", op="log1p", tensor_name="Log1p"),
+    FunctionSpec(name="sign", op="sign", tensor_name="Sign"),
+    FunctionSpec(name="floor", op="floor", tensor_name="Floor"),
+    FunctionSpec(name="ceil", op="ceil", tensor_name="Ceil"),
+    FunctionSpec(name="round", op="rint", tensor_name="Round"),
+    FunctionSpec(name="sin", op="sin", tensor_name="Sin"),
+    FunctionSpec(name="cos", op="cos", tensor_name="Cos"),
+    FunctionSpec(name="tan", op="tan", tensor_name="Tan"),
+    FunctionSpec(name="asin", op="asin", tensor_name="Asin"),
+    FunctionSpec(name="acos", op="acos", tensor_name="Acos"),
+    FunctionSpec(name="atan", op="atan", tensor_name="Atan"),
+    FunctionSpec(name="tanh", op="tanh", tensor_name="Tanh"),
+    FunctionSpec(name="sigmoid", op="sigmoid", tensor_name="Sigmoid"),
+    FunctionSpec(name="erf", op="erf", tensor_name="Erf"),
+    FunctionSpec(name="erfc", op="erfc", tensor_name="Erfc"),
+    FunctionSpec(name="lgamma", op="lgamma", tensor_name="Lgamma"),
+    FunctionSpec(name="reciprocal", op="reciprocal", tensor_name="Reciprocal"),
+    FunctionSpec(name="is_nan", op="isnan", tensor_name="IsNan"),
+    FunctionSpec(name="is_finite", op="isfinite", tensor_name="IsFinite"),
+    FunctionSpec(name="is_inf", op="isinf", tensor_name="IsInf"),
+    FunctionSpec(name="logical_not", op="logical_not", tensor_name="LogicalNot"),
+)
+"""Functions of one tensor, ``x``."""
+
+BINARY = (
+    FunctionSpec(name="add", op="add", tensor_name="Add"),
+    FunctionSpec(name="subtract", op="sub", tensor_name="Sub"),
+    FunctionSpec(name="multiply", op="mul", tensor_name="Mul"),
+    FunctionSpec(name="maximum", op="maximum", tensor_name="Maximum"),
+    FunctionSpec(name="minimum", op="minimum", tensor_name="Minimum"),
+    FunctionSpec(name="floordiv", op="floor_div", tensor_name="FloorDiv"),
+    FunctionSpec(name="mod", op="mod", tensor_name="FloorMod"),
+    FunctionSpec(name="pow", op="pow", tensor_name="Pow"),
+    FunctionSpec(
+        name="squared_difference", op="squared_difference", tensor_name="SquaredDifference"
+    ),
+    FunctionSpec(name="equal", op="equal", tensor_name="Equal"),
+    FunctionSpec(name="not_equal", op="not_equal", tensor_name="NotEqual"),
+    FunctionSpec(name="less", op="less", tensor_name="Less"),
+    FunctionSpec(name="less_equal", op="less_equal", tensor_name="LessEqual"),
+    FunctionSpec(name="greater", op="greater", tensor_name="Greater"),
+    FunctionSpec(name="greater_equal", op="greater_equal", tensor_name="GreaterEqual"),
+    FunctionSpec(name="logical_and", op="logical_and", tensor_name="LogicalAnd"),
+    FunctionSpec(name="logical_or", op="logical_or", tensor_name="LogicalOr"),
+    FunctionSpec(name="logical_xor", op="logical_xor", tensor_name="LogicalXor"),
+    FunctionSpec(name="atan2", op="atan2", tensor_name="Atan2"),
+)
+"""Functions of two tensors, ``x`` and ``y``, which broadcast."""
+
+ACTIVATION_SPECS = (
+    FunctionSpec(name="relu", op="relu", tensor_name="Relu"),
+    FunctionSpec(name="relu6", op="relu6", tensor_name="Relu6"),
+    FunctionSpec(name="elu", op="elu", tensor_name="Elu"),
+    FunctionSpec(name="selu", op="selu", tensor_name="Selu"),
+    FunctionSpec(name="softplus", op="log1p_exp", tensor_name="Softplus"),
+    FunctionSpec(name="softsign", op="softsign", tensor_name="Softsign"),
+)
+"""Functions of `tf.nn`, of one tensor, ``features``."""
+
+
+def _unary_function(spec: FunctionSpec) -> ElementwiseFunction:
+    """Create a function of one tensor, ``x``."""
 
     def function(x: Any, name: str | None = None) -> Tensor:
-        return made(op, default, name, read(x))
+        return call_operator(spec.op, spec.tensor_name, name, as_entry(x))
 
-    return _documented(function, op)
+    return _document(function, spec, {"x": "A tensor or numbers."})
 
 
-def of_features(op: str, default: str) -> Function:
-    """A function of one tensor, ``features``."""
+def _activation_function(spec: FunctionSpec) -> ElementwiseFunction:
+    """Create a function of one tensor, ``features``."""
 
     def function(features: Any, name: str | None = None) -> Tensor:
-        return made(op, default, name, read(features))
+        return call_operator(spec.op, spec.tensor_name, name, as_entry(features))
 
-    return _documented(function, op)
+    return _document(function, spec, {"features": "A tensor or numbers."})
 
 
-def of_both(op: str, default: str) -> Function:
-    """A function of two tensors, which broadcast; numbers take the dtype of a tensor."""
+def _binary_function(spec: FunctionSpec) -> ElementwiseFunction:
+    """Create a function of two tensors, which broadcast; numbers take the dtype of a tensor."""
 
     def function(x: Any, y: Any, name: str | None = None) -> Tensor:
-        return made(op, default, name, *promote_operands(op, both(x, y)))
+        operands = promote_operands(spec.op, as_operands(x, y))
+        return call_operator(spec.op, spec.tensor_name, name, *operands)
 
-    return _documented(function, op)
+    arguments = {
+        "x": "A tensor or numbers.",
+        "y": "A tensor or numbers, of a shape that broadcasts with that of ``x``.",
+    }
+    return _document(function, spec, arguments)
 
 
-def _documented(function: Function, op: str) -> Function:
-    doc = get_op(op).doc
-    function.__doc__ = f"{doc}." if doc[1:2] == " " else f"{doc[:1].upper()}{doc[1:]}."
-    function.__name__ = function.__qualname__ = op
+def _document(
+    function: ElementwiseFunction, spec: FunctionSpec, arguments: dict[str, str]
+) -> ElementwiseFunction:
+    """Set the name and the docstring of a function: the operator's description and arguments."""
+    doc = get_op(spec.op).doc
+    summary = f"{doc}." if doc[1:2] == " " else f"{doc[:1].upper()}{doc[1:]}."
+    described = {**arguments, "name": f'The name of the result; "{spec.tensor_name}" by default.'}
+    lines = [f"    {name}: {text}" for name, text in described.items()]
+    function.__doc__ = "\n".join([summary, "", "Args:", *lines])
+    function.__name__ = function.__qualname__ = spec.op
     return function
 
 
-UNARY = {
-    **{"abs": ("abs", "Abs"), "negative": ("neg", "Neg"), "square": ("square", "Square")},
-    **{"sqrt": ("sqrt", "Sqrt"), "rsqrt": ("rsqrt", "Rsqrt"), "exp": ("exp", "Exp")},
-    **{"expm1": ("expm1", "Expm1"), "log": ("log", "Log"), "log1p": ("log1p", "Log1p")},
-    **{"sign": ("sign", "Sign"), "floor": ("floor", "Floor"), "ceil": ("ceil", "Ceil")},
-    **{"round": ("rint", "Round"), "sin": ("sin", "Sin"), "cos": ("cos", "Cos")},
-    **{"tan": ("tan", "Tan"), "asin": ("asin", "Asin"), "acos": ("acos", "Acos")},
-    **{"atan": ("atan", "Atan"), "tanh": ("tanh", "Tanh"), "sigmoid": ("sigmoid", "Sigmoid")},
-    **{"erf": ("erf", "Erf"), "erfc": ("erfc", "Erfc"), "lgamma": ("lgamma", "Lgamma")},
-    **{"reciprocal": ("reciprocal", "Reciprocal"), "is_nan": ("isnan", "IsNan")},
-    **{"is_finite": ("isfinite", "IsFinite"), "is_inf": ("isinf", "IsInf")},
-    "logical_not": ("logical_not", "LogicalNot"),
+FUNCTIONS: dict[str, ElementwiseFunction] = {
+    **{spec.name: _unary_function(spec) for spec in UNARY},
+    **{spec.name: _binary_function(spec) for spec in BINARY},
 }
-"""TensorFlow's name: the operator, and what a tensor is called by default."""
-
-BINARY = {
-    **{"add": ("add", "Add"), "subtract": ("sub", "Sub"), "multiply": ("mul", "Mul")},
-    **{"maximum": ("maximum", "Maximum"), "minimum": ("minimum", "Minimum")},
-    **{"floordiv": ("floor_div", "FloorDiv"), "mod": ("mod", "FloorMod"), "pow": ("pow", "Pow")},
-    **{"squared_difference": ("squared_difference", "SquaredDifference")},
-    **{"equal": ("equal", "Equal"), "not_equal": ("not_equal", "NotEqual")},
-    **{"less": ("less", "Less"), "less_equal": ("less_equal", "LessEqual")},
-    **{"greater": ("greater", "Greater"), "greater_equal": ("greater_equal", "GreaterEqual")},
-    **{"logical_and": ("logical_and", "LogicalAnd"), "logical_or": ("logical_or", "LogicalOr")},
-    **{"logical_xor": ("logical_xor", "LogicalXor"), "atan2": ("atan2", "Atan2")},
+"""The functions of `tf.math`, by name."""
+ACTIVATIONS: dict[str, ElementwiseFunction] = {
+    spec.name: _activation_function(spec) for spec in ACTIVATION_SPECS
 }
-
-FEATURES = {
-    **{"relu": ("relu", "Relu"), "relu6": ("relu6", "Relu6"), "elu": ("elu", "Elu")},
-    **{"selu": ("selu", "Selu"), "softplus": ("log1p_exp", "Softplus")},
-    **{"softsign": ("softsign", "Softsign")},
-}
-"""Those of tf.nn."""
-
-FUNCTIONS: dict[str, Function] = {
-    **{name: of_x(*row) for name, row in UNARY.items()},
-    **{name: of_both(*row) for name, row in BINARY.items()},
-}
-ACTIVATIONS: dict[str, Function] = {name: of_features(*row) for name, row in FEATURES.items()}
+"""The elementwise functions of `tf.nn`, by name."""
 
 
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x / y; of whole numbers in float64, as in Python."""
-    sides = promote_operands("truediv", both(x, y))
-    if sides[0].dtype is not None and sides[0].dtype.is_integer:
-        sides = [get_op("cast")(s, dtype="float64") for s in sides]
-    return made("div", "truediv", name, *sides)
+    """Return x / y; integers are divided in float64, as in Python 3.
+
+    Args:
+        x: A tensor or numbers.
+        y: A tensor or numbers.
+        name: The name of the result.
+    """
+    operands = promote_operands("truediv", as_operands(x, y))
+    if operands[0].dtype is not None and operands[0].dtype.is_integer:
+        operands = [get_op("cast")(s, dtype="float64") for s in operands]
+    return call_operator("div", "truediv", name, *operands)
 
 
 def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x / y; of whole numbers in float64, as in Python."""
+    """Return x / y; integers are divided in float64, as in Python 3.
+
+    Args:
+        x: A tensor or numbers.
+        y: A tensor or numbers.
+        name: The name of the result.
+    """
     return truediv(x, y, name or "truediv")
 
 
 def div(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x / y; of whole numbers rounded down, as in Python 2."""
-    sides = promote_operands("div", both(x, y))
-    whole = sides[0].dtype is not None and sides[0].dtype.is_integer
-    return made("floor_div" if whole else "div", "div", name, *sides)
+    """Return x / y; quotients of integers are rounded down, as in Python 2.
+
+    Args:
+        x: A tensor or numbers.
+        y: A tensor or numbers.
+        name: The name of the result.
+    """
+    operands = promote_operands("div", as_operands(x, y))
+    is_integer = operands[0].dtype is not None and operands[0].dtype.is_integer
+    return call_operator("floor_div" if is_integer else "div", "div", name, *operands)
 
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """``x`` converted to ``dtype``; floats become integers by leaving out the fraction."""
+    """Convert a tensor to another dtype; floats are truncated to integers.
+
+    Args:
+        x: A tensor or numbers.
+        dtype: The dtype of the result.
+        name: The name of the result.
+    """
     tensor = convert_to_tensor(x)
-    wanted = as_dtype(dtype)
-    out = made("cast", "Cast", name, tensor.entry, dtype=wanted.name)
-    if tensor.known is not None and wanted.is_integer:
-        return Tensor(out.entry, out._name, out.graph, tensor.known)
-    return out
+    target_dtype = as_dtype(dtype)
+    converted = call_operator("cast", "Cast", name, tensor.entry, dtype=target_dtype.name)
+    if tensor.static_value is not None and target_dtype.is_integer:
+        return Tensor(converted.entry, converted._name, converted.graph, tensor.static_value)
+    return converted
 
 
 def to_float(x: Any, name: str = "ToFloat") -> Tensor:
-    """``x`` as float32."""
+    """Convert a tensor to float32.
+
+    Args:
+        x: A tensor or numbers.
+        name: The name of the result.
+    """
     return cast(x, "float32", name)
 
 
 def to_int32(x: Any, name: str = "ToInt32") -> Tensor:
-    """``x`` as int32."""
+    """Convert a tensor to int32.
+
+    Args:
+        x: A tensor or numbers.
+        name: The name of the result.
+    """
     return cast(x, "int32", name)
 
 
 def identity(input: Any, name: str | None = None) -> Tensor:
-    """``input`` under a name of its own, after what control_dependencies asks for."""
-    return made("identity", "Identity", name, convert_to_tensor(input).entry)
+    """Return a copy of a tensor, which runs after the current `tf.control_dependencies`.
+
+    Args:
+        input: A tensor or numbers.
+        name: The name of the result.
+    """
+    return call_operator("identity", "Identity", name, convert_to_tensor(input).entry)
 
 
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
-    """``input``, through which no gradient flows; a list of tensors is stacked."""
-    return made("stop_gradient", "StopGradient", name, convert_to_tensor(input).entry)
+    """Return a tensor through which no gradient flows.
+
+    Args:
+        input: A tensor, numbers, or a list of tensors, which is stacked.
+        name: The name of the result.
+    """
+    return call_operator("stop_gradient", "StopGradient", name, convert_to_tensor(input).entry)
 
 
-@needs_ranks("AddN")
+@defer_if_unranked("AddN")
 def add_n(inputs: Any, name: str | None = None) -> Tensor:
-    """The sum of tensors of one shape and dtype. Raises: ShapeError where they differ."""
-    from passkit.errors import ShapeError
-    from passkit.graph.adjoint import added
+    """Return the sum of tensors.
 
-    terms = [read(x) for x in (inputs if isinstance(inputs, (list, tuple)) else [inputs])]
+    Args:
+        inputs: Tensors of one shape and dtype.
+        name: The name of the result.
+
+    Raises:
+        ShapeError: If the shapes differ, or there are no tensors.
+    """
+    terms = [as_entry(x) for x in (inputs if isinstance(inputs, (list, tuple)) else [inputs])]
     if not terms:
         raise ShapeError("add_n needs at least one tensor, got none")
     for term in terms[1:]:
-        if known_shape(term) != known_shape(terms[0]):
+        if require_shape(term) != require_shape(terms[0]):
             raise ShapeError(
-                f"add_n needs tensors of one shape, got {shown(known_shape(terms[0]))} and "
-                f"{shown(known_shape(term))}; tf.add broadcasts"
+                f"add_n needs tensors of one shape, got {format_shape(require_shape(terms[0]))} "
+                f"and {format_shape(require_shape(term))}; tf.add broadcasts"
             )
     if len(terms) == 1:
-        return made("identity", "AddN", name, terms[0])
-    return wrapped(added(terms), named(name, "AddN"))
+        return call_operator("identity", "AddN", name, terms[0])
+    return as_tensor(added(terms), unique_name(name, "AddN"))
 
 
-@needs_ranks("Select", like="x")
+@defer_if_unranked("Select", like="x")
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
-    """``x`` where the condition holds, else ``y``; a vector condition chooses rows.
+    """Select elements of ``x`` where a condition holds, else of ``y``.
 
-    Raises: GraphError without ``x`` and ``y``: how many places there are is known only in a run.
+    Args:
+        condition: A tensor of bools. A vector selects slices along the first axis.
+        x: A tensor or numbers.
+        y: A tensor or numbers.
+        name: The name of the result.
+
+    Raises:
+        GraphError: Without ``x`` and ``y``: the number of true elements is no static shape.
     """
-    from passkit.errors import GraphError
-
     if x is None or y is None:
         raise GraphError(
             f"where needs x and y, got {'neither' if x is y else 'one of them'}: the number of "
             f"places where a condition holds is no static shape; give both"
         )
-    chosen = read(condition)
-    sides = promote_operands("where", both(x, y))
-    rank, own = len(known_shape(sides[0])), len(known_shape(chosen))
-    if own == 1 and rank > 1:
+    mask = as_entry(condition)
+    operands = promote_operands("where", as_operands(x, y))
+    rank, condition_rank = len(require_shape(operands[0])), len(require_shape(mask))
+    if condition_rank == 1 and rank > 1:
         axes = tuple(n for n in range(1, rank))
-        chosen = get_op("expand_dims")(chosen, axis=axes)
-    return made("where", "Select", name, chosen, *sides)
+        mask = get_op("expand_dims")(mask, axis=axes)
+    return call_operator("where", "Select", name, mask, *operands)
 
 
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
-    """``tensor``; a run that needs it ends with a NumericsError if a number is not finite.
+    """Return a tensor whose value must be finite.
 
-    The run is over by then: tf.Session(check_numerics=True) checks every operator, and puts the
-    variables back.
+    A run that needs it raises NumericsError if it is not. The variables are updated by then;
+    `tf.Session(check_numerics=True)` checks every operator and restores the variables.
+
+    Args:
+        tensor: A tensor.
+        message: The beginning of the error message.
+        name: The name of the result.
     """
-    out = made("identity", "CheckNumerics", name, read(tensor))
+    out = call_operator("identity", "CheckNumerics", name, as_entry(tensor))
     out.graph.checks[out.entry.node] = message
     return out

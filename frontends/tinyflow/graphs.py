@@ -1,7 +1,7 @@
-"""Graphs that a program builds up: names, scopes, collections, devices, seeds and what is written.
+"""The default graph and the state of graph construction: names, scopes, devices, seeds and writes.
 
-The graph holds what passkit's pure graphs do not: which nodes write variables, and what must run
-before what. A run makes a pure graph of it.
+passkit's own graphs are pure. A tinyflow `Graph` adds which nodes write variables, which nodes must
+run before others, and on which device they run. `functionalize` turns each run into a pure graph.
 """
 
 from __future__ import annotations
@@ -10,17 +10,18 @@ import itertools
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 from attrs import define, field, frozen
 
 from passkit.errors import GraphError
-from passkit.frontends.tinyflow.innermost import Innermost
 from passkit.graph.node import Entry, Node, var
 
 if TYPE_CHECKING:
     from passkit.frontends.tinyflow.variables import Variable
+
+T = TypeVar("T")
 
 
 class GraphKeys:
@@ -36,167 +37,222 @@ class GraphKeys:
     GLOBAL_STEP = "global_step"
 
 
+class DefaultStack(threading.local, Generic[T]):
+    """The nested defaults of a thread, innermost last. Every thread begins with an empty stack."""
+
+    def __init__(self) -> None:
+        self.items: list[T] = []
+
+    @property
+    def innermost(self) -> T | None:
+        """The current default; None if there is none."""
+        return self.items[-1] if self.items else None
+
+    @contextmanager
+    def entered(self, item: T) -> Iterator[T]:
+        """Make ``item`` the default inside the `with` block."""
+        self.items.append(item)
+        try:
+            yield item
+        finally:
+            self.remove(item)
+
+    def remove(self, item: T) -> None:
+        """Remove the innermost occurrence of ``item``, if any: blocks may end in any order."""
+        for k in reversed(range(len(self.items))):
+            if self.items[k] is item:
+                del self.items[k]
+                return
+
+
 @frozen(eq=False)
-class Write:
-    """What a node writes: a variable, and its value; or a value to be added to the last one."""
+class VariableWrite:
+    """A write to a variable, which a node performs when it runs."""
 
     variable: Variable
     value: Entry
+    """The new value, or the difference to the current value where ``adds`` is not 0."""
     adds: int = 0
-    """1 to add ``value`` to what the variable holds, -1 to take it away, 0 to replace that."""
+    """1 to add ``value`` to the variable, -1 to subtract it, 0 to replace the variable."""
     when: Entry | None = None
-    """A bool without which nothing is written; None writes always."""
+    """A scalar bool: the variable is written only if it is true. None: always."""
 
 
 @define(eq=False)
 class Graph:
-    """The nodes of a program, and what is known of them beside passkit's own graph."""
+    """A graph under construction: what passkit's pure graph does not record about its nodes.
+
+    Args:
+        seed: The graph-level random seed; None for draws that differ from process to process.
+    """
 
     seed: int | None = None
-    writes: WeakKeyDictionary[Node, Write] = field(factory=WeakKeyDictionary)
+    writes: WeakKeyDictionary[Node, VariableWrite] = field(factory=WeakKeyDictionary)
     devices: WeakKeyDictionary[Node, tuple[str, str]] = field(factory=WeakKeyDictionary)
-    """For nodes made within tf.device: the device, and the tensor's name."""
+    """The device and the tensor's name for each node created inside `tf.device`."""
     checks: WeakKeyDictionary[Node, str] = field(factory=WeakKeyDictionary)
-    """Nodes whose values must be finite, and what to say if they are not."""
+    """The error message for each node whose values must be finite (`tf.check_numerics`)."""
     collections: dict[str, list[Any]] = field(factory=dict)
-    shared: dict[str, Variable] = field(factory=dict)
-    """The variables that get_variable made."""
+    shared_variables: dict[str, Variable] = field(factory=dict)
+    """The variables that `tf.get_variable` created, by full name."""
     run_number: Entry = field(factory=lambda: var("run_number", (), "int64"))
-    """An input that counts the runs of a session, so that draws differ from run to run."""
-    shaped: dict[Entry, Entry] = field(factory=dict)
-    """For a placeholder without a shape the one that `set_shape` gave it."""
-    round_number: Entry | None = None
-    """The number of the round of a loop that goes round in the run, while its body is made."""
+    """An input that counts the runs of a session, so that random draws differ between runs."""
+    refined_placeholders: dict[Entry, Entry] = field(factory=dict)
+    """For each placeholder without a shape its replacement after `Tensor.set_shape`."""
+    iteration_number: Entry | None = None
+    """While the body of a run-time loop is traced: the number of the iteration."""
     scope_counts: dict[str, int] = field(factory=dict)
-    """How often each default name of a variable scope was taken."""
-    _taken: dict[str, int] = field(factory=dict)
-    _scope: str = ""
+    """How often each default name of a variable scope was used."""
+    _name_counts: dict[str, int] = field(factory=dict)
+    _name_prefix: str = ""
     _device: str = ""
     _controls: tuple[Node, ...] = ()
     _draws: Iterator[int] = field(factory=itertools.count)
     _lock: Any = field(factory=threading.RLock)
 
-    def unique(self, name: str) -> str:
-        """``name`` under the scope in force; numbered, if it is taken."""
-        whole = f"{self._scope}{name}"
+    def unique_name(self, name: str) -> str:
+        """Return ``name`` under the current name scope, with a number appended if it is taken."""
+        full_name = f"{self._name_prefix}{name}"
         with self._lock:
-            count = self._taken.get(whole.lower(), 0)
-            self._taken[whole.lower()] = count + 1
-            return whole if count == 0 else self.unique(f"{name}_{count}")
+            count = self._name_counts.get(full_name.lower(), 0)
+            self._name_counts[full_name.lower()] = count + 1
+            return full_name if count == 0 else self.unique_name(f"{name}_{count}")
 
     @contextmanager
-    def in_round(self, number: Entry) -> Iterator[None]:
-        """Within it, draws differ by a round's number, which a loop counts."""
-        before, self.round_number = self.round_number, number
+    def loop_iteration(self, number: Entry) -> Iterator[None]:
+        """Make random draws created inside the block differ by the iteration ``number``."""
+        outer, self.iteration_number = self.iteration_number, number
         try:
             yield
         finally:
-            self.round_number = before
+            self.iteration_number = outer
 
     @contextmanager
-    def aside(self) -> Iterator[None]:
-        """Within it, names that are taken do not change those of tensors made later."""
+    def restoring_names(self) -> Iterator[None]:
+        """Release the names that are taken inside the block when it ends."""
         with self._lock:
-            before = dict(self._taken), dict(self.scope_counts)
+            outer = dict(self._name_counts), dict(self.scope_counts)
             try:
                 yield
             finally:
-                self._taken, self.scope_counts = before
+                self._name_counts, self.scope_counts = outer
 
     @contextmanager
-    def scoped(self, prefix: str) -> Iterator[str]:
-        """Within it, names begin with ``prefix``, which ends in a slash or is empty."""
-        before, self._scope = self._scope, prefix
+    def with_name_prefix(self, prefix: str) -> Iterator[str]:
+        """Begin names inside the block with ``prefix``, which is empty or ends in a slash."""
+        outer, self._name_prefix = self._name_prefix, prefix
         try:
             yield prefix
         finally:
-            self._scope = before
+            self._name_prefix = outer
 
     @property
-    def scope(self) -> str:
-        """The prefix in force, with a slash at its end; empty at the top."""
-        return self._scope
+    def name_prefix(self) -> str:
+        """The current name scope, with a slash at its end; empty at the top level."""
+        return self._name_prefix
 
     @contextmanager
-    def after(self, nodes: Iterable[Node] | None) -> Iterator[None]:
-        """Within it, what is made runs after ``nodes``; None forgets those of outer ones."""
-        before = self._controls
-        self._controls = () if nodes is None else tuple(dict.fromkeys((*before, *nodes)))
+    def with_dependencies(self, nodes: Iterable[Node] | None) -> Iterator[None]:
+        """Make nodes created inside the block run after ``nodes``.
+
+        Args:
+            nodes: The dependencies, added to those of outer blocks; None drops the outer ones.
+        """
+        outer = self._controls
+        self._controls = () if nodes is None else tuple(dict.fromkeys((*outer, *nodes)))
         try:
             yield
         finally:
-            self._controls = before
+            self._controls = outer
 
     @property
     def controls(self) -> tuple[Node, ...]:
-        """What everything made here runs after."""
+        """The control dependencies of nodes that are created now."""
         return self._controls
 
     @contextmanager
-    def on(self, device: str) -> Iterator[None]:
-        """Within it, what is made is placed on a device."""
-        before, self._device = self._device, device
+    def with_device(self, device: str) -> Iterator[None]:
+        """Place nodes created inside the block on ``device``."""
+        outer, self._device = self._device, device
         try:
             yield
         finally:
-            self._device = before
+            self._device = outer
 
     @property
     def device(self) -> str:
-        """The device in force, or nothing."""
+        """The device of nodes that are created now; empty for the session's target."""
         return self._device
 
     def add_to_collection(self, name: str, value: Any) -> None:
-        """Put a value into a collection."""
+        """Append ``value`` to the collection ``name``."""
         self.collections.setdefault(name, []).append(value)
 
     def get_collection(self, key: str, scope: str | None = None) -> list[Any]:
-        """What a collection holds; with ``scope``, only what has a name that begins with it."""
-        found = self.collections.get(key, [])
+        """Return the values of a collection.
+
+        Args:
+            key: The collection's name.
+            scope: If given, only values whose ``name`` begins with it are returned.
+        """
+        values = self.collections.get(key, [])
         if scope is None:
-            return list(found)
-        return [v for v in found if getattr(v, "name", "").startswith(scope)]
+            return list(values)
+        return [v for v in values if getattr(v, "name", "").startswith(scope)]
 
     def next_draw(self) -> int:
-        """The number of the next random operator."""
+        """Return the number of the next random operator of this graph, from 0."""
         return next(self._draws)
 
     @contextmanager
     def as_default(self) -> Iterator[Graph]:
-        """Within it, in this thread, operators are made in this graph."""
-        with _defaults.within(self):
+        """Make this the default graph of the thread inside the `with` block."""
+        with _default_graphs.entered(self):
             yield self
 
 
-_defaults: Innermost[Graph] = Innermost()
-_root = [Graph()]
+_default_graphs: DefaultStack[Graph] = DefaultStack()
+_root_graph = [Graph()]
+default_sessions: DefaultStack[Any] = DefaultStack()
+"""The sessions of nested ``with session.as_default()`` blocks."""
 
 
 def get_default_graph() -> Graph:
-    """The graph that operators are made in: that of the innermost ``with g.as_default()``."""
-    return _defaults.last or _root[0]
+    """Return the graph that new operators join.
+
+    It is the graph of the innermost ``with graph.as_default()`` of this thread, or else a
+    process-wide one.
+    """
+    return _default_graphs.innermost or _root_graph[0]
 
 
 def reset_default_graph() -> None:
-    """Begin with an empty graph. Raises: GraphError within ``with g.as_default()``."""
-    if _defaults.items:
+    """Replace the process-wide default graph by an empty one.
+
+    Raises:
+        GraphError: Inside ``with graph.as_default()``.
+    """
+    if _default_graphs.items:
         raise GraphError(
             "reset_default_graph needs to stand outside of every `with graph.as_default()`, got "
-            f"{len(_defaults.items)} around it; leave them first"
+            f"{len(_default_graphs.items)} around it; leave them first"
         )
-    _root[0] = Graph()
+    _root_graph[0] = Graph()
 
 
 def get_collection(key: str, scope: str | None = None) -> list[Any]:
-    """What a collection of the default graph holds."""
+    """Return the values of a collection of the default graph; see `Graph.get_collection`."""
     return get_default_graph().get_collection(key, scope)
 
 
 def add_to_collection(name: str, value: Any) -> None:
-    """Put a value into a collection of the default graph."""
+    """Append ``value`` to the collection ``name`` of the default graph."""
     get_default_graph().add_to_collection(name, value)
 
 
 def set_random_seed(seed: int) -> None:
-    """Make the draws of operators made from here on repeat in every process."""
+    """Set the seed of the default graph.
+
+    Random operators created from now on draw the same numbers in every process.
+    """
     get_default_graph().seed = int(seed)

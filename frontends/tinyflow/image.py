@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 
 from passkit.errors import SettingError, ShapeError
-from passkit.frontends.tinyflow import arrays, draws, elementwise, sources
-from passkit.frontends.tinyflow.missing import lookup
-from passkit.frontends.tinyflow.numbers import real, whole
-from passkit.frontends.tinyflow.ranks import known_shape
+from passkit.frontends.tinyflow import arrays, creation, elementwise, random_ops
+from passkit.frontends.tinyflow.argument_checks import require_float, require_int
+from passkit.frontends.tinyflow.dtypes import as_dtype
+from passkit.frontends.tinyflow.missing_names import missing_name_handler
 from passkit.frontends.tinyflow.reductions import FUNCTIONS as FOLDS
 from passkit.frontends.tinyflow.reductions import moments
-from passkit.frontends.tinyflow.shapes import extents_of, shown
-from passkit.frontends.tinyflow.tensors import Tensor, convert_to_tensor, made
-from passkit.frontends.tinyflow.types import as_dtype
+from passkit.frontends.tinyflow.shapes import format_shape, parse_shape, require_shape
+from passkit.frontends.tinyflow.tensors import Tensor, call_operator, convert_to_tensor
 from passkit.ops.helpers import make
 
 GREY = (0.2989, 0.587, 0.114)
@@ -31,45 +30,45 @@ class ResizeMethod:
     AREA = 3
 
 
-def _images(where: str, image: Any) -> tuple[Tensor, int]:
+def _require_images(function: str, image: Any) -> tuple[Tensor, int]:
     """Images and the axis of their rows. Raises: ShapeError for what is no image."""
     x = convert_to_tensor(image)
-    rank = len(known_shape(x.entry, where))
+    rank = len(require_shape(x.entry, function))
     if rank not in (3, 4):
-        raise ShapeError(f"{where} needs images of rank 3 or 4, got {x!r}")
+        raise ShapeError(f"{function} needs images of rank 3 or 4, got {x!r}")
     return x, rank - 3
 
 
 def flip_left_right(image: Any) -> Tensor:
     """The columns in reverse order."""
-    x, rows = _images("flip_left_right", image)
+    x, rows = _require_images("flip_left_right", image)
     return arrays.reverse(x, [rows + 1])
 
 
 def flip_up_down(image: Any) -> Tensor:
     """The rows in reverse order."""
-    x, rows = _images("flip_up_down", image)
+    x, rows = _require_images("flip_up_down", image)
     return arrays.reverse(x, [rows])
 
 
 def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
     """`flip_left_right` of every second image, at random."""
-    x, rows = _images("random_flip_left_right", image)
-    shape = [known_shape(x.entry)[0], 1, 1, 1] if rows else []
-    turned = draws.random_uniform(shape, seed=seed) < 0.5
-    return elementwise.where(turned, flip_left_right(x), x)
+    x, rows = _require_images("random_flip_left_right", image)
+    shape = [require_shape(x.entry)[0], 1, 1, 1] if rows else []
+    is_flipped = random_ops.random_uniform(shape, seed=seed) < 0.5
+    return elementwise.where(is_flipped, flip_left_right(x), x)
 
 
 def transpose_image(image: Any, name: str | None = None) -> Tensor:
     """Rows and columns exchanged."""
-    x, rows = _images("transpose_image", image)
+    x, rows = _require_images("transpose_image", image)
     return arrays.transpose(x, [*range(rows), rows + 1, rows, rows + 2], name or "transpose_image")
 
 
 def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
     """One channel of grey in place of three colours."""
-    x, rows = _images("rgb_to_grayscale", images)
-    shades = sources.constant(np.array(GREY, np.float32))
+    x, rows = _require_images("rgb_to_grayscale", images)
+    shades = creation.constant(np.array(GREY, np.float32))
     each = convert_image_dtype(x, "float32") * shades
     grey = FOLDS["reduce_sum"](each, rows + 2, True)
     return convert_image_dtype(grey, x.dtype, name=name or "rgb_to_grayscale")
@@ -77,7 +76,7 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
 
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
     """Three equal channels in place of one."""
-    x, rows = _images("grayscale_to_rgb", images)
+    x, rows = _require_images("grayscale_to_rgb", images)
     return arrays.tile(x, [*(1 for _ in range(rows + 2)), 3], name or "grayscale_to_rgb")
 
 
@@ -89,24 +88,27 @@ def convert_image_dtype(
     With ``saturate`` numbers that are too large become the largest. Raises: SettingError between
     two kinds of whole numbers.
     """
-    x, wanted = convert_to_tensor(image), as_dtype(dtype)
-    full = name or "convert_image"
-    if wanted is x.dtype:
-        return elementwise.identity(x, full)
-    if x.dtype.is_float and wanted.is_float:
-        return elementwise.cast(x, wanted, full)
-    if x.dtype.is_integer and wanted.is_integer:
+    x, target_dtype = convert_to_tensor(image), as_dtype(dtype)
+    full_name = name or "convert_image"
+    if target_dtype is x.dtype:
+        return elementwise.identity(x, full_name)
+    if x.dtype.is_float and target_dtype.is_float:
+        return elementwise.cast(x, target_dtype, full_name)
+    if x.dtype.is_integer and target_dtype.is_integer:
         raise SettingError(
-            f"convert_image_dtype needs floats on one side, got {x.dtype} and {wanted}; tf.cast"
+            f"convert_image_dtype needs floats on one side, got {x.dtype} and {target_dtype}; "
+            f"tf.cast"
         )
-    if wanted.is_float:
-        most = np.iinfo(x.dtype.numpy).max
-        return elementwise.FUNCTIONS["multiply"](elementwise.cast(x, wanted), 1.0 / most, full)
-    bounds = np.iinfo(wanted.numpy)
+    if target_dtype.is_float:
+        largest = np.iinfo(x.dtype.numpy).max
+        return elementwise.FUNCTIONS["multiply"](
+            elementwise.cast(x, target_dtype), 1.0 / largest, full_name
+        )
+    bounds = np.iinfo(target_dtype.numpy)
     scaled = x * (bounds.max + 0.5)
     if saturate:
         scaled = arrays.clip_by_value(scaled, float(bounds.min), float(bounds.max))
-    return elementwise.cast(scaled, wanted, full)
+    return elementwise.cast(scaled, target_dtype, full_name)
 
 
 def adjust_brightness(image: Any, delta: Any) -> Tensor:
@@ -117,7 +119,7 @@ def adjust_brightness(image: Any, delta: Any) -> Tensor:
 
 def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
     """Each channel's distance from its mean, times a factor."""
-    x, rows = _images("adjust_contrast", images)
+    x, rows = _require_images("adjust_contrast", images)
     floats = convert_image_dtype(x, "float32")
     mean = FOLDS["reduce_mean"](floats, [rows, rows + 1], True)
     return convert_image_dtype((floats - mean) * contrast_factor + mean, x.dtype, saturate=True)
@@ -125,21 +127,21 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
 
 def per_image_standardization(image: Any) -> Tensor:
     """Each image with mean 0 and deviation 1; the deviation is taken for 1/sqrt(size) at least."""
-    x, rows = _images("per_image_standardization", image)
+    x, rows = _require_images("per_image_standardization", image)
     floats = x if x.dtype.is_float else elementwise.to_float(x)
     axes = [rows, rows + 1, rows + 2]
     mean, variance = moments(floats, axes, keep_dims=True)
-    count = FOLDS["reduce_sum"](sources.ones_like(floats), axes, True)
-    least = elementwise.FUNCTIONS["rsqrt"](count)
+    count = FOLDS["reduce_sum"](creation.ones_like(floats), axes, True)
+    min_deviation = elementwise.FUNCTIONS["rsqrt"](count)
     deviation = elementwise.FUNCTIONS["sqrt"](variance)
-    return (floats - mean) / elementwise.FUNCTIONS["maximum"](deviation, least)
+    return (floats - mean) / elementwise.FUNCTIONS["maximum"](deviation, min_deviation)
 
 
-def _size(where: str, x: Tensor, rows: int) -> tuple[int, int]:
+def _static_size(function: str, x: Tensor, rows: int) -> tuple[int, int]:
     """Height and width. Raises: ShapeError where they are not known."""
-    sizes = known_shape(x.entry)[rows : rows + 2]
+    sizes = require_shape(x.entry)[rows : rows + 2]
     if not all(isinstance(n, int) for n in sizes):
-        raise ShapeError(f"{where} needs images of known height and width, got {x!r}")
+        raise ShapeError(f"{function} needs images of known height and width, got {x!r}")
     return int(sizes[0]), int(sizes[1])
 
 
@@ -150,16 +152,16 @@ def crop_to_bounding_box(
 
     Raises: ShapeError where it does not lie inside the image.
     """
-    x, rows = _images("crop_to_bounding_box", image)
-    height, width = _size("crop_to_bounding_box", x, rows)
+    x, rows = _require_images("crop_to_bounding_box", image)
+    height, width = _static_size("crop_to_bounding_box", x, rows)
     top, left, h, w = (
-        whole("crop_to_bounding_box", "an offset or a size", n)
+        require_int("crop_to_bounding_box", "an offset or a size", n)
         for n in (offset_height, offset_width, target_height, target_width)
     )
     if min(top, left, h - 1, w - 1) < 0 or top + h > height or left + w > width:
         raise ShapeError(
-            f"crop_to_bounding_box needs a part of images {shown((height, width))}, got "
-            f"{shown((h, w))} at {shown((top, left))}"
+            f"crop_to_bounding_box needs a part of images {format_shape((height, width))}, got "
+            f"{format_shape((h, w))} at {format_shape((top, left))}"
         )
     at = (slice(None),) * rows
     return x[(*at, slice(top, top + h), slice(left, left + w))]
@@ -172,14 +174,15 @@ def pad_to_bounding_box(
 
     Raises: ShapeError where the image does not fit.
     """
-    x, rows = _images("pad_to_bounding_box", image)
-    height, width = _size("pad_to_bounding_box", x, rows)
+    x, rows = _require_images("pad_to_bounding_box", image)
+    height, width = _static_size("pad_to_bounding_box", x, rows)
     below = target_height - offset_height - height
     right = target_width - offset_width - width
     if min(offset_height, offset_width, below, right) < 0:
         raise ShapeError(
-            f"pad_to_bounding_box needs room for images {shown((height, width))} at "
-            f"{shown((offset_height, offset_width))}, got {shown((target_height, target_width))}"
+            f"pad_to_bounding_box needs room for images {format_shape((height, width))} at "
+            f"{format_shape((offset_height, offset_width))}, got "
+            f"{format_shape((target_height, target_width))}"
         )
     around = [[0, 0]] * rows + [[offset_height, below], [offset_width, right], [0, 0]]
     return arrays.pad(x, around)
@@ -187,8 +190,8 @@ def pad_to_bounding_box(
 
 def resize_image_with_crop_or_pad(image: Any, target_height: int, target_width: int) -> Tensor:
     """The middle of the image, with zeros around it where it is smaller than the target."""
-    x, rows = _images("resize_image_with_crop_or_pad", image)
-    height, width = _size("resize_image_with_crop_or_pad", x, rows)
+    x, rows = _require_images("resize_image_with_crop_or_pad", image)
+    height, width = _static_size("resize_image_with_crop_or_pad", x, rows)
     h, w = min(height, target_height), min(width, target_width)
     x = crop_to_bounding_box(x, (height - h) // 2, (width - w) // 2, h, w)
     top, left = (target_height - h) // 2, (target_width - w) // 2
@@ -200,22 +203,22 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
 
     Raises: SettingError for a part that is not above 0 and up to 1.
     """
-    part = real("central_crop", "central_fraction", central_fraction)
+    part = require_float("central_crop", "central_fraction", central_fraction)
     if not 0 < part <= 1:
         raise SettingError(f"central_crop needs a fraction above 0 and up to 1, got {part}")
-    x, rows = _images("central_crop", image)
-    height, width = _size("central_crop", x, rows)
+    x, rows = _require_images("central_crop", image)
+    height, width = _static_size("central_crop", x, rows)
     top, left = (int((n - n * part) / 2) for n in (height, width))
     return crop_to_bounding_box(x, top, left, height - 2 * top, width - 2 * left)
 
 
-def _resized(op: str, images: Any, size: Any, name: str, flags: dict[str, bool]) -> Tensor:
-    x, rows = _images(name, images)
+def _resize(op: str, images: Any, size: Any, name: str, flags: dict[str, bool]) -> Tensor:
+    x, rows = _require_images(name, images)
     entry = x.entry if rows else make("expand_dims", x.entry, axis=0)
     if op != "resize_nearest" and entry.dtype is not None and entry.dtype.name != "float32":
         entry = make("cast", entry, dtype="float32")
-    found = made(op, name, name, entry, size=extents_of(size, name), **flags)
-    return found if rows else arrays.squeeze(found, 0)
+    resized = call_operator(op, name, name, entry, size=parse_shape(size, name), **flags)
+    return resized if rows else arrays.squeeze(resized, 0)
 
 
 def resize_bilinear(
@@ -227,7 +230,7 @@ def resize_bilinear(
 ) -> Tensor:
     """Images of another (height, width), each pixel mixed of the four around its place."""
     flags = {"align_corners": align_corners, "half_pixel_centers": half_pixel_centers}
-    return _resized("resize_bilinear", images, size, name or "ResizeBilinear", flags)
+    return _resize("resize_bilinear", images, size, name or "ResizeBilinear", flags)
 
 
 def resize_nearest_neighbor(
@@ -239,10 +242,15 @@ def resize_nearest_neighbor(
 ) -> Tensor:
     """Images of another (height, width), each pixel the one next to its place."""
     flags = {"align_corners": align_corners, "half_pixel_centers": half_pixel_centers}
-    return _resized("resize_nearest", images, size, name or "ResizeNearestNeighbor", flags)
+    return _resize("resize_nearest", images, size, name or "ResizeNearestNeighbor", flags)
 
 
-METHODS = {0: "resize_bilinear", 1: "resize_nearest", 2: "resize_bicubic", 3: "resize_area"}
+RESIZE_OPERATORS = {
+    0: "resize_bilinear",
+    1: "resize_nearest",
+    2: "resize_bicubic",
+    3: "resize_area",
+}
 
 
 def resize_images(
@@ -258,21 +266,21 @@ def resize_images(
     With ``preserve_aspect_ratio`` of the largest size within ``size`` in which they are as wide for
     their height as before. Raises: SettingError for an unknown method.
     """
-    if method not in METHODS:
+    if method not in RESIZE_OPERATORS:
         raise SettingError(f"resize_images needs a method of tf.image.ResizeMethod, got {method!r}")
-    x, rows = _images("resize_images", images)
-    wanted: Any = extents_of(size, "resize_images")
-    height, width = known_shape(x.entry)[rows : rows + 2]
+    x, rows = _require_images("resize_images", images)
+    new_size: Any = parse_shape(size, "resize_images")
+    height, width = require_shape(x.entry)[rows : rows + 2]
     if preserve_aspect_ratio:
-        height, width = _size("resize_images", x, rows)
-        scale = min(wanted[0] / height, wanted[1] / width)
-        wanted = (round(height * scale), round(width * scale))
-    if (height, width) == tuple(wanted):
+        height, width = _static_size("resize_images", x, rows)
+        scale = min(new_size[0] / height, new_size[1] / width)
+        new_size = (round(height * scale), round(width * scale))
+    if (height, width) == tuple(new_size):
         return x
     flags = {"align_corners": align_corners}
-    if METHODS[method] != "resize_area":
+    if RESIZE_OPERATORS[method] != "resize_area":
         flags["half_pixel_centers"] = False
-    return _resized(METHODS[method], x, wanted, name or "resize", flags)
+    return _resize(RESIZE_OPERATORS[method], x, new_size, name or "resize", flags)
 
 
 __all__ = [
@@ -295,4 +303,4 @@ __all__ = [
     "rgb_to_grayscale",
     "transpose_image",
 ]
-__getattr__ = lookup("tf.image", lambda: dict.fromkeys(__all__))
+__getattr__ = missing_name_handler("tf.image", lambda: dict.fromkeys(__all__))

@@ -1,4 +1,4 @@
-"""Initial values: objects that are called with a shape and a dtype."""
+"""Initializers: objects that create initial values for a shape and a dtype."""
 
 from __future__ import annotations
 
@@ -8,51 +8,93 @@ from typing import Any
 from attrs import define
 
 from passkit.errors import SettingError
-from passkit.frontends.tinyflow import draws, sources
-from passkit.frontends.tinyflow.shapes import extents_of
+from passkit.frontends.tinyflow import creation, random_ops
+from passkit.frontends.tinyflow.shapes import parse_shape
 from passkit.frontends.tinyflow.tensors import Tensor
 
 
 @define
 class zeros_initializer:  # noqa: N801 – TensorFlow's name
-    """Zeros."""
+    """Creates zeros.
+
+    Args:
+        dtype: The default dtype.
+    """
 
     dtype: Any = "float32"
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        """A tensor of this shape."""
-        return sources.zeros(shape, dtype or self.dtype)
+        """Create a tensor of zeros.
+
+        Args:
+            shape: The shape of the result.
+            dtype: The dtype of the result.
+            partition_info: Ignored.
+        """
+        return creation.zeros(shape, dtype or self.dtype)
 
 
 @define
 class ones_initializer:  # noqa: N801 – TensorFlow's name
-    """Ones."""
+    """Creates ones.
+
+    Args:
+        dtype: The default dtype.
+    """
 
     dtype: Any = "float32"
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        """A tensor of this shape."""
-        return sources.ones(shape, dtype or self.dtype)
+        """Create a tensor of ones.
+
+        Args:
+            shape: The shape of the result.
+            dtype: The dtype of the result.
+            partition_info: Ignored.
+        """
+        return creation.ones(shape, dtype or self.dtype)
 
 
 @define
 class constant_initializer:  # noqa: N801 – TensorFlow's name
-    """One number, or a list of numbers whose last is repeated; not with ``verify_shape``."""
+    """Creates tensors of given numbers.
+
+    Args:
+        value: A number, or a list of numbers whose last one is repeated.
+        dtype: The default dtype.
+        verify_shape: Whether the numbers must have the requested shape already.
+    """
 
     value: Any = 0
     dtype: Any = "float32"
     verify_shape: bool = False
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        """A tensor of this shape."""
-        return sources.constant(
+        """Create a constant tensor.
+
+        Args:
+            shape: The shape of the result.
+            dtype: The dtype of the result.
+            partition_info: Ignored.
+
+        Raises:
+            ShapeError: If the numbers do not fit the shape.
+        """
+        return creation.constant(
             self.value, dtype or self.dtype, shape, verify_shape=self.verify_shape
         )
 
 
 @define
 class random_normal_initializer:  # noqa: N801 – TensorFlow's name
-    """Normal draws."""
+    """Draws normal numbers.
+
+    Args:
+        mean: The mean.
+        stddev: The standard deviation.
+        seed: Makes the draws the same in every process, as `tf.set_random_seed` does.
+        dtype: The default dtype.
+    """
 
     mean: float = 0.0
     stddev: float = 1.0
@@ -60,13 +102,28 @@ class random_normal_initializer:  # noqa: N801 – TensorFlow's name
     dtype: Any = "float32"
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        """A tensor of this shape."""
-        return draws.random_normal(shape, self.mean, self.stddev, dtype or self.dtype, self.seed)
+        """Create a tensor of random numbers.
+
+        Args:
+            shape: The shape of the result.
+            dtype: The dtype of the result.
+            partition_info: Ignored.
+        """
+        return random_ops.random_normal(
+            shape, self.mean, self.stddev, dtype or self.dtype, self.seed
+        )
 
 
 @define
 class truncated_normal_initializer:  # noqa: N801 – TensorFlow's name
-    """Normal draws, none more than two standard deviations from the mean."""
+    """Draws normal numbers, none more than two standard deviations from the mean.
+
+    Args:
+        mean: The mean.
+        stddev: The standard deviation.
+        seed: Makes the draws the same in every process, as `tf.set_random_seed` does.
+        dtype: The default dtype.
+    """
 
     mean: float = 0.0
     stddev: float = 1.0
@@ -74,13 +131,28 @@ class truncated_normal_initializer:  # noqa: N801 – TensorFlow's name
     dtype: Any = "float32"
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        """A tensor of this shape."""
-        return draws.truncated_normal(shape, self.mean, self.stddev, dtype or self.dtype, self.seed)
+        """Create a tensor of random numbers.
+
+        Args:
+            shape: The shape of the result.
+            dtype: The dtype of the result.
+            partition_info: Ignored.
+        """
+        return random_ops.truncated_normal(
+            shape, self.mean, self.stddev, dtype or self.dtype, self.seed
+        )
 
 
 @define
 class random_uniform_initializer:  # noqa: N801 – TensorFlow's name
-    """Draws spread evenly from ``minval`` to below ``maxval``."""
+    """Draws uniform numbers.
+
+    Args:
+        minval: The smallest number.
+        maxval: The limit, which is not drawn; 1 by default for floats.
+        seed: Makes the draws the same in every process, as `tf.set_random_seed` does.
+        dtype: The default dtype.
+    """
 
     minval: Any = 0.0
     maxval: Any = None
@@ -88,22 +160,39 @@ class random_uniform_initializer:  # noqa: N801 – TensorFlow's name
     dtype: Any = "float32"
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        """A tensor of this shape."""
-        return draws.random_uniform(
+        """Create a tensor of random numbers.
+
+        Args:
+            shape: The shape of the result.
+            dtype: The dtype of the result.
+            partition_info: Ignored.
+        """
+        return random_ops.random_uniform(
             shape, self.minval, self.maxval, dtype or self.dtype, self.seed
         )
 
 
 MODES = {"fan_in": (1, 0), "fan_out": (0, 1), "fan_avg": (0.5, 0.5)}
+"""The weights of the numbers of inputs and outputs in the divisor of the variance."""
 DISTRIBUTIONS = ("truncated_normal", "untruncated_normal", "uniform", "normal")
 
 
 @define
 class variance_scaling_initializer:  # noqa: N801 – TensorFlow's name
-    """Draws whose variance is ``scale`` over the number of a layer's inputs, outputs or their mean.
+    """Draws numbers whose variance is ``scale`` over the number of a unit's inputs or outputs.
 
     Source: He and others, Delving Deep into Rectifiers; Glorot and Bengio, Understanding the
     difficulty of training deep feedforward neural networks.
+
+    Args:
+        scale: The variance times the number of inputs or outputs.
+        mode: "fan_in" for the number of inputs, "fan_out" for outputs, "fan_avg" for their mean.
+        distribution: "truncated_normal", "untruncated_normal", "uniform" or "normal".
+        seed: Makes the draws the same in every process, as `tf.set_random_seed` does.
+        dtype: The default dtype.
+
+    Raises:
+        SettingError: For another mode or distribution.
     """
 
     scale: float = 1.0
@@ -113,36 +202,48 @@ class variance_scaling_initializer:  # noqa: N801 – TensorFlow's name
     dtype: Any = "float32"
 
     def __attrs_post_init__(self) -> None:
-        for what, value, known in (
+        for setting, value, choices in (
             ("mode", self.mode, tuple(MODES)),
             ("distribution", self.distribution, DISTRIBUTIONS),
         ):
-            if value not in known:
+            if value not in choices:
                 raise SettingError(
-                    f"variance_scaling_initializer needs {', '.join(known)} as {what}, got "
+                    f"variance_scaling_initializer needs {', '.join(choices)} as {setting}, got "
                     f"{value!r}"
                 )
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        """A tensor of this shape."""
-        sizes = [int(n) for n in extents_of(shape, "an initializer") if n is not None]
+        """Create a tensor of random numbers; see `fans` for the numbers of inputs and outputs.
+
+        Args:
+            shape: The shape of the result.
+            dtype: The dtype of the result.
+            partition_info: Ignored.
+        """
+        sizes = [int(n) for n in parse_shape(shape, "an initializer") if n is not None]
         inside, outside = fans(sizes)
         a, b = MODES[self.mode]
         variance = self.scale / max(1.0, a * inside + b * outside)
         kind = dtype or self.dtype
         if self.distribution == "uniform":
             limit = sqrt(3 * variance)
-            return draws.random_uniform(sizes, -limit, limit, kind, self.seed)
+            return random_ops.random_uniform(sizes, -limit, limit, kind, self.seed)
         if self.distribution == "untruncated_normal":
-            return draws.random_normal(sizes, 0.0, sqrt(variance), kind, self.seed)
+            return random_ops.random_normal(sizes, 0.0, sqrt(variance), kind, self.seed)
         # What is cut off lowers the deviation of a normal distribution to this part.
-        return draws.truncated_normal(
+        return random_ops.truncated_normal(
             sizes, 0.0, sqrt(variance) / 0.87962566103423978, kind, self.seed
         )
 
 
 def fans(shape: list[int]) -> tuple[float, float]:
-    """The inputs and outputs of one unit of a layer with such a kernel."""
+    """Return the numbers of inputs and outputs of a unit with a kernel of this shape.
+
+    The last two axes are inputs and outputs; the axes before are those of a convolution's window.
+
+    >>> fans([3, 3, 16, 32])
+    (144.0, 288.0)
+    """
     if len(shape) < 2:
         return (float(shape[0]), float(shape[0])) if shape else (1.0, 1.0)
     field = prod(shape[:-2])
@@ -150,10 +251,24 @@ def fans(shape: list[int]) -> tuple[float, float]:
 
 
 def glorot_uniform_initializer(seed: int | None = None, dtype: Any = "float32") -> Any:
-    """Even draws by the mean of inputs and outputs: the default of get_variable."""
+    """Create an initializer of uniform draws by the mean of inputs and outputs.
+
+    It is the default of `tf.get_variable`. See `variance_scaling_initializer`.
+
+    Args:
+        seed: Makes the draws the same in every process, as `tf.set_random_seed` does.
+        dtype: The default dtype.
+    """
     return variance_scaling_initializer(1.0, "fan_avg", "uniform", seed, dtype)
 
 
 def glorot_normal_initializer(seed: int | None = None, dtype: Any = "float32") -> Any:
-    """Truncated normal draws by the mean of inputs and outputs."""
+    """Create an initializer of truncated normal draws by the mean of inputs and outputs.
+
+    See `variance_scaling_initializer`.
+
+    Args:
+        seed: Makes the draws the same in every process, as `tf.set_random_seed` does.
+        dtype: The default dtype.
+    """
     return variance_scaling_initializer(1.0, "fan_avg", "truncated_normal", seed, dtype)

@@ -1,7 +1,7 @@
-"""``tf.losses``: losses with weights, which are collected so that a program can add them up.
+"""``tf.losses``: weighted losses, which are collected so that a program can add them up.
 
-Each function returns one loss and puts it into the collection ``losses``; `get_total_loss` adds
-those of the collection and the regularization losses.
+Each function returns one loss and adds it to the collection ``losses``. `get_total_loss` adds those
+of the collection and the regularization losses.
 """
 
 from __future__ import annotations
@@ -9,58 +9,56 @@ from __future__ import annotations
 from typing import Any
 
 from passkit.errors import SettingError, ShapeError
-from passkit.frontends.tinyflow import arrays, elementwise, sources
-from passkit.frontends.tinyflow.deferring import is_unranked
+from passkit.frontends.tinyflow import arrays, creation, elementwise
+from passkit.frontends.tinyflow.argument_checks import renamed_argument, require_float
+from passkit.frontends.tinyflow.deferred_calls import is_unranked
 from passkit.frontends.tinyflow.graphs import GraphKeys, get_default_graph
-from passkit.frontends.tinyflow.missing import lookup
+from passkit.frontends.tinyflow.missing_names import missing_name_handler
 from passkit.frontends.tinyflow.nn import losses as entropies
-from passkit.frontends.tinyflow.numbers import real
-from passkit.frontends.tinyflow.ranks import known_shape
 from passkit.frontends.tinyflow.reductions import FUNCTIONS as FOLDS
-from passkit.frontends.tinyflow.refusals import either
 from passkit.frontends.tinyflow.scopes import name_scope
-from passkit.frontends.tinyflow.shapes import shown
+from passkit.frontends.tinyflow.shapes import format_shape, require_shape
 from passkit.frontends.tinyflow.tensors import Tensor, convert_to_tensor
 
 OF = elementwise.FUNCTIONS
-WEIGHED = "weighted_sum_by_nonzero_weights"
-"""The default reduction: the sum over the number of elements whose weight is not 0."""
+DEFAULT_REDUCTION = "weighted_sum_by_nonzero_weights"
+"""The default reduction: the sum, divided by the number of elements whose weight is not 0."""
 
 
 class Reduction:
-    """How the weighed losses of all elements become one."""
+    """How the weighted losses of all elements are reduced to one."""
 
     NONE = "none"
     SUM = "weighted_sum"
     SUM_OVER_BATCH_SIZE = "weighted_sum_over_batch_size"
     MEAN = "weighted_mean"
-    SUM_BY_NONZERO_WEIGHTS = WEIGHED
-    SUM_OVER_NONZERO_WEIGHTS = WEIGHED
+    SUM_BY_NONZERO_WEIGHTS = DEFAULT_REDUCTION
+    SUM_OVER_NONZERO_WEIGHTS = DEFAULT_REDUCTION
 
     @classmethod
     def all(cls) -> tuple[str, ...]:
-        """All of them."""
-        return (cls.NONE, cls.SUM, cls.MEAN, cls.SUM_OVER_BATCH_SIZE, WEIGHED)
+        """Return all reductions."""
+        return (cls.NONE, cls.SUM, cls.MEAN, cls.SUM_OVER_BATCH_SIZE, DEFAULT_REDUCTION)
 
     @classmethod
     def validate(cls, key: str) -> None:
-        """Raises: SettingError for an unknown one."""
+        """Raise SettingError for an unknown reduction."""
         if key not in cls.all():
             raise SettingError(
                 f"losses need one of {', '.join(cls.all())} as reduction, got {key!r}"
             )
 
 
-def _sum(x: Any) -> Tensor:
+def _reduce_sum(x: Any) -> Tensor:
     return FOLDS["reduce_sum"](x)
 
 
-def _ratio(total: Tensor, count: Tensor) -> Tensor:
-    """total / count, or 0 where nothing counts."""
-    one = sources.ones_like(count)
+def _divide_or_zero(total: Tensor, count: Tensor) -> Tensor:
+    """Return total / count; 0 where the count is 0."""
+    one = creation.ones_like(count)
     safe = elementwise.where(OF["equal"](count, 0), one, count)
     return elementwise.where(
-        OF["equal"](count, 0), sources.zeros_like(total), OF["multiply"](total, 1.0) / safe
+        OF["equal"](count, 0), creation.zeros_like(total), OF["multiply"](total, 1.0) / safe
     )
 
 
@@ -69,72 +67,98 @@ def compute_weighted_loss(
     weights: Any = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
-    reduction: str = WEIGHED,
+    reduction: str = DEFAULT_REDUCTION,
 ) -> Tensor:
-    """The losses times their weights, reduced.
+    """Multiply losses by their weights, and reduce them.
 
-    ``weights`` are a number, or of the rank of the losses with their sizes or 1.
+    Args:
+        losses: The losses of the elements.
+        weights: A number, or a tensor of the losses' rank whose axes have their lengths or 1.
+        scope: The name scope of the loss.
+        loss_collection: The collection to add the loss to; None for none.
+        reduction: One of `Reduction`.
+
+    Returns:
+        The loss, a scalar; for `Reduction.NONE` a tensor of the shape of ``losses``.
+
+    Raises:
+        ShapeError: If the weights do not broadcast to the losses.
+        SettingError: For an unknown reduction.
     """
     Reduction.validate(reduction)
     with name_scope(scope, "weighted_loss"):
-        each = convert_to_tensor(losses)
-        if each.dtype.is_integer:
-            each = elementwise.to_float(each)
-        scale = elementwise.cast(convert_to_tensor(weights), each.dtype)
-        _check_weights(each, scale)
-        weighed = each * scale
+        element_losses = convert_to_tensor(losses)
+        if element_losses.dtype.is_integer:
+            element_losses = elementwise.to_float(element_losses)
+        scale = elementwise.cast(convert_to_tensor(weights), element_losses.dtype)
+        _check_weights(element_losses, scale)
+        weighted = element_losses * scale
         if reduction == Reduction.NONE:
-            loss = weighed
+            loss = weighted
         else:
-            spread = sources.ones_like(each) * scale
-            present = elementwise.cast(OF["not_equal"](spread, 0), each.dtype)
+            weights_of_all = creation.ones_like(element_losses) * scale
+            has_weight = elementwise.cast(OF["not_equal"](weights_of_all, 0), element_losses.dtype)
             counts = {
-                Reduction.MEAN: spread,
-                Reduction.SUM_OVER_BATCH_SIZE: sources.ones_like(each),
-                WEIGHED: present,
+                Reduction.MEAN: weights_of_all,
+                Reduction.SUM_OVER_BATCH_SIZE: creation.ones_like(element_losses),
+                DEFAULT_REDUCTION: has_weight,
             }
-            loss = _sum(weighed)
+            loss = _reduce_sum(weighted)
             if reduction in counts:
-                loss = _ratio(loss, _sum(counts[reduction]))
+                loss = _divide_or_zero(loss, _reduce_sum(counts[reduction]))
         add_loss(loss, loss_collection)
         return loss
 
 
 def _check_weights(losses: Tensor, weights: Tensor) -> None:
-    """Raises: ShapeError for weights that do not stretch to the losses."""
+    """Raise ShapeError for weights that do not broadcast to the losses."""
     if is_unranked(losses) or is_unranked(weights):
         return
-    wanted, found = known_shape(losses.entry), known_shape(weights.entry)
-    fits = len(wanted) == len(found) and all(
+    losses_shape, weights_shape = require_shape(losses.entry), require_shape(weights.entry)
+    fits = len(losses_shape) == len(weights_shape) and all(
         n == 1 or not isinstance(n, int) or not isinstance(m, int) or n == m
-        for n, m in zip(found, wanted, strict=True)
+        for n, m in zip(weights_shape, losses_shape, strict=True)
     )
-    if found and not fits:
+    if weights_shape and not fits:
         raise ShapeError(
-            f"losses of shape {shown(wanted)} need a number as weights, or weights of these sizes "
-            f"or 1, got {shown(found)}"
+            f"losses of shape {format_shape(losses_shape)} need a number as weights, or weights of "
+            f"these sizes or 1, got {format_shape(weights_shape)}"
         )
 
 
-def _pair(where: str, labels: Any, predictions: Any) -> tuple[Tensor, Tensor]:
-    """Labels and predictions as floats of one shape. Raises: ShapeError where they differ."""
+def labels_and_predictions(function: str, labels: Any, predictions: Any) -> tuple[Tensor, Tensor]:
+    """Convert labels and predictions to float tensors of one shape.
+
+    Args:
+        function: The function's name, for messages.
+        labels: A tensor or numbers.
+        predictions: A tensor or numbers.
+
+    Returns:
+        The labels, and the predictions.
+
+    Raises:
+        ShapeError: If the shapes differ.
+        SettingError: If one of them is None.
+    """
     if labels is None or predictions is None:
-        raise SettingError(f"{where} needs labels and predictions, got None")
-    x = _float(predictions)
+        raise SettingError(f"{function} needs labels and predictions, got None")
+    x = _as_float(predictions)
     y = elementwise.cast(convert_to_tensor(labels), x.dtype)
     if not (is_unranked(x) or is_unranked(y)):
-        a, b = known_shape(x.entry), known_shape(y.entry)
+        a, b = require_shape(x.entry), require_shape(y.entry)
         sizes = list(zip(a, b, strict=False))
         if len(a) != len(b) or any(
             isinstance(n, int) and isinstance(m, int) and n != m for n, m in sizes
         ):
             raise ShapeError(
-                f"{where} needs labels and predictions of one shape, got {shown(b)} and {shown(a)}"
+                f"{function} needs labels and predictions of one shape, got {format_shape(b)} and "
+                f"{format_shape(a)}"
             )
     return y, x
 
 
-def _float(x: Any) -> Tensor:
+def _as_float(x: Any) -> Tensor:
     tensor = convert_to_tensor(x)
     return tensor if tensor.dtype.is_float else elementwise.to_float(tensor)
 
@@ -145,11 +169,23 @@ def absolute_difference(
     weights: Any = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
-    reduction: str = WEIGHED,
+    reduction: str = DEFAULT_REDUCTION,
 ) -> Tensor:
-    """The mean distance of predictions from labels."""
+    r"""Return the mean absolute error, \|predictions - labels\|.
+
+    Args:
+        labels: A tensor of the shape of ``predictions``.
+        predictions: A tensor.
+        weights: A number, or a tensor of the losses' rank whose axes have their lengths or 1.
+        scope: The name scope of the loss.
+        loss_collection: The collection to add the loss to; None for none.
+        reduction: One of `Reduction`.
+
+    Raises:
+        ShapeError: If the shapes of labels and predictions differ, or the weights do not fit.
+    """
     with name_scope(scope, "absolute_difference"):
-        y, x = _pair("absolute_difference", labels, predictions)
+        y, x = labels_and_predictions("absolute_difference", labels, predictions)
         return compute_weighted_loss(abs(x - y), weights, None, loss_collection, reduction)
 
 
@@ -159,11 +195,23 @@ def mean_squared_error(
     weights: Any = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
-    reduction: str = WEIGHED,
+    reduction: str = DEFAULT_REDUCTION,
 ) -> Tensor:
-    """The mean square of the differences of predictions from labels."""
+    """Return the mean squared error, (predictions - labels)^2.
+
+    Args:
+        labels: A tensor of the shape of ``predictions``.
+        predictions: A tensor.
+        weights: A number, or a tensor of the losses' rank whose axes have their lengths or 1.
+        scope: The name scope of the loss.
+        loss_collection: The collection to add the loss to; None for none.
+        reduction: One of `Reduction`.
+
+    Raises:
+        ShapeError: If the shapes of labels and predictions differ, or the weights do not fit.
+    """
     with name_scope(scope, "mean_squared_error"):
-        y, x = _pair("mean_squared_error", labels, predictions)
+        y, x = labels_and_predictions("mean_squared_error", labels, predictions)
         each = OF["squared_difference"](x, y)
         return compute_weighted_loss(each, weights, None, loss_collection, reduction)
 
@@ -175,12 +223,28 @@ def huber_loss(
     delta: float = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
-    reduction: str = WEIGHED,
+    reduction: str = DEFAULT_REDUCTION,
 ) -> Tensor:
-    """d * d / 2 for distances d up to ``delta``, and beyond linear. Source: Huber, 1964."""
+    """Return the Huber loss: squared for errors up to ``delta``, linear beyond.
+
+    It is e^2 / 2 for absolute errors e up to ``delta``, and delta * e - delta^2 / 2 beyond. Source:
+    Huber, Robust Estimation of a Location Parameter, 1964.
+
+    Args:
+        labels: A tensor of the shape of ``predictions``.
+        predictions: A tensor.
+        weights: A number, or a tensor of the losses' rank whose axes have their lengths or 1.
+        delta: The error where the loss becomes linear.
+        scope: The name scope of the loss.
+        loss_collection: The collection to add the loss to; None for none.
+        reduction: One of `Reduction`.
+
+    Raises:
+        ShapeError: If the shapes of labels and predictions differ, or the weights do not fit.
+    """
     with name_scope(scope, "huber_loss"):
-        y, x = _pair("huber_loss", labels, predictions)
-        far, most = abs(x - y), real("huber_loss", "delta", delta)
+        y, x = labels_and_predictions("huber_loss", labels, predictions)
+        far, most = abs(x - y), require_float("huber_loss", "delta", delta)
         near = OF["minimum"](far, most)
         each = near * near * 0.5 + (far - near) * most
         return compute_weighted_loss(each, weights, None, loss_collection, reduction)
@@ -192,11 +256,23 @@ def hinge_loss(
     weights: Any = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
-    reduction: str = WEIGHED,
+    reduction: str = DEFAULT_REDUCTION,
 ) -> Tensor:
-    """max(0, 1 - logits), of labels 1, or 1 + logits of labels 0."""
+    """Return the hinge loss: max(0, 1 - logits) for labels 1, max(0, 1 + logits) for labels 0.
+
+    Args:
+        labels: 0 or 1, of the shape of ``logits``.
+        logits: A tensor.
+        weights: A number, or a tensor of the losses' rank whose axes have their lengths or 1.
+        scope: The name scope of the loss.
+        loss_collection: The collection to add the loss to; None for none.
+        reduction: One of `Reduction`.
+
+    Raises:
+        ShapeError: If the shapes of labels and logits differ, or the weights do not fit.
+    """
     with name_scope(scope, "hinge_loss"):
-        y, x = _pair("hinge_loss", labels, logits)
+        y, x = labels_and_predictions("hinge_loss", labels, logits)
         each = elementwise.ACTIVATIONS["relu"](1.0 - (2.0 * y - 1.0) * x)
         return compute_weighted_loss(each, weights, None, loss_collection, reduction)
 
@@ -208,12 +284,25 @@ def log_loss(
     epsilon: float = 1e-7,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
-    reduction: str = WEIGHED,
+    reduction: str = DEFAULT_REDUCTION,
 ) -> Tensor:
-    """The cross entropy of labels and predicted probabilities, ``epsilon`` under the logarithm."""
+    """Return the cross entropy of labels and predicted probabilities.
+
+    Args:
+        labels: From 0 to 1, of the shape of ``predictions``.
+        predictions: Probabilities.
+        weights: A number, or a tensor of the losses' rank whose axes have their lengths or 1.
+        epsilon: Added to the arguments of logarithms.
+        scope: The name scope of the loss.
+        loss_collection: The collection to add the loss to; None for none.
+        reduction: One of `Reduction`.
+
+    Raises:
+        ShapeError: If the shapes of labels and predictions differ, or the weights do not fit.
+    """
     with name_scope(scope, "log_loss"):
-        y, x = _pair("log_loss", labels, predictions)
-        least = real("log_loss", "epsilon", epsilon)
+        y, x = labels_and_predictions("log_loss", labels, predictions)
+        least = require_float("log_loss", "epsilon", epsilon)
         each = -(y * OF["log"](x + least)) - (1.0 - y) * OF["log"](1.0 - x + least)
         return compute_weighted_loss(each, weights, None, loss_collection, reduction)
 
@@ -225,18 +314,29 @@ def cosine_distance(
     weights: Any = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
-    reduction: str = WEIGHED,
+    reduction: str = DEFAULT_REDUCTION,
     dim: int | None = None,
 ) -> Tensor:
-    """1 - the sum of products along ``axis``, of vectors of length 1.
+    """Return 1 minus the cosine of the angle between unit vectors.
 
-    Raises: SettingError without ``axis``.
+    Args:
+        labels: Vectors of length 1, of the shape of ``predictions``.
+        predictions: Vectors of length 1.
+        axis: The axis of the vectors.
+        weights: A number, or a tensor of the losses' rank whose axes have their lengths or 1.
+        scope: The name scope of the loss.
+        loss_collection: The collection to add the loss to; None for none.
+        reduction: One of `Reduction`.
+        dim: The older name of ``axis``.
+
+    Raises:
+        SettingError: Without an axis.
     """
-    along = either("cosine_distance", "axis", axis, "dim", dim)
+    along = renamed_argument("cosine_distance", "axis", axis, "dim", dim)
     if along is None:
         raise SettingError("cosine_distance needs an axis along which vectors lie, got None")
     with name_scope(scope, "cosine_distance_loss"):
-        y, x = _pair("cosine_distance", labels, predictions)
+        y, x = labels_and_predictions("cosine_distance", labels, predictions)
         each = 1.0 - FOLDS["reduce_sum"](x * y, along, True)
         return compute_weighted_loss(each, weights, None, loss_collection, reduction)
 
@@ -248,19 +348,32 @@ def mean_pairwise_squared_error(
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
 ) -> Tensor:
-    """The mean square of the differences between all pairs of errors in an example, summed."""
+    """Return the mean squared difference between all pairs of errors in an example, summed.
+
+    Args:
+        labels: A tensor of shape (examples, …).
+        predictions: A tensor of the same shape.
+        weights: A number, or a tensor of the losses' rank whose axes have their lengths or 1.
+        scope: The name scope of the loss.
+        loss_collection: The collection to add the loss to; None for none.
+
+    Raises:
+        ShapeError: If the shapes of labels and predictions differ.
+    """
     with name_scope(scope, "mean_pairwise_squared_error"):
-        y, x = _pair("mean_pairwise_squared_error", labels, predictions)
-        axes = list(range(1, len(known_shape(x.entry, "mean_pairwise_squared_error"))))
+        y, x = labels_and_predictions("mean_pairwise_squared_error", labels, predictions)
+        axes = list(range(1, len(require_shape(x.entry, "mean_pairwise_squared_error"))))
         scale = elementwise.cast(convert_to_tensor(weights), x.dtype)
         error = x - y
-        present = elementwise.cast(OF["not_equal"](sources.ones_like(error) * scale, 0), x.dtype)
+        present = elementwise.cast(OF["not_equal"](creation.ones_like(error) * scale, 0), x.dtype)
         count = FOLDS["reduce_sum"](present, axes, True)
         squares = FOLDS["reduce_sum"](error * error, axes, True)
         total = FOLDS["reduce_sum"](error, axes, True)
         pairs = OF["maximum"](count - 1.0, 0.0)
-        own = 2.0 * _ratio(squares, pairs) - 2.0 * _ratio(total * total, count * pairs)
-        loss = _sum(own * scale)
+        example_losses = 2.0 * _divide_or_zero(squares, pairs) - 2.0 * _divide_or_zero(
+            total * total, count * pairs
+        )
+        loss = _reduce_sum(example_losses * scale)
         add_loss(loss, loss_collection)
         return loss
 
@@ -272,12 +385,25 @@ def sigmoid_cross_entropy(
     label_smoothing: float = 0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
-    reduction: str = WEIGHED,
+    reduction: str = DEFAULT_REDUCTION,
 ) -> Tensor:
-    """The cross entropy of labels, of which many may hold, and sigmoid(logits)."""
+    """Return the cross entropy of independent labels and sigmoid(logits).
+
+    Args:
+        multi_class_labels: From 0 to 1, of the shape of ``logits``.
+        logits: A tensor.
+        weights: A number, or a tensor of the losses' rank whose axes have their lengths or 1.
+        label_smoothing: Moves labels towards 0.5 by this fraction.
+        scope: The name scope of the loss.
+        loss_collection: The collection to add the loss to; None for none.
+        reduction: One of `Reduction`.
+
+    Raises:
+        ShapeError: If the shapes of labels and logits differ, or the weights do not fit.
+    """
     with name_scope(scope, "sigmoid_cross_entropy_loss"):
-        y, x = _pair("sigmoid_cross_entropy", multi_class_labels, logits)
-        part = real("sigmoid_cross_entropy", "label_smoothing", label_smoothing)
+        y, x = labels_and_predictions("sigmoid_cross_entropy", multi_class_labels, logits)
+        part = require_float("sigmoid_cross_entropy", "label_smoothing", label_smoothing)
         y = y * (1 - part) + 0.5 * part if part else y
         each = entropies.sigmoid_cross_entropy_with_logits(labels=y, logits=x)
         return compute_weighted_loss(each, weights, None, loss_collection, reduction)
@@ -290,14 +416,27 @@ def softmax_cross_entropy(
     label_smoothing: float = 0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
-    reduction: str = WEIGHED,
+    reduction: str = DEFAULT_REDUCTION,
 ) -> Tensor:
-    """The cross entropy of label distributions and softmax(logits); labels get no gradient."""
+    """Return the cross entropy of label distributions and softmax(logits). Labels get no gradient.
+
+    Args:
+        onehot_labels: Distributions of shape (…, classes).
+        logits: A tensor of the same shape.
+        weights: A number, or a tensor of shape (…).
+        label_smoothing: Moves labels towards 1 / classes by this fraction.
+        scope: The name scope of the loss.
+        loss_collection: The collection to add the loss to; None for none.
+        reduction: One of `Reduction`.
+
+    Raises:
+        ShapeError: If the shapes of labels and logits differ, or the weights do not fit.
+    """
     with name_scope(scope, "softmax_cross_entropy_loss"):
-        y, x = _pair("softmax_cross_entropy", onehot_labels, logits)
-        part = real("softmax_cross_entropy", "label_smoothing", label_smoothing)
+        y, x = labels_and_predictions("softmax_cross_entropy", onehot_labels, logits)
+        part = require_float("softmax_cross_entropy", "label_smoothing", label_smoothing)
         if part:
-            classes = elementwise.cast(sources.shape(y)[-1], x.dtype)
+            classes = elementwise.cast(creation.shape(y)[-1], x.dtype)
             y = y * (1 - part) + part / classes
         each = entropies.softmax_cross_entropy_with_logits_v2(
             labels=elementwise.stop_gradient(y), logits=x
@@ -311,17 +450,27 @@ def sparse_softmax_cross_entropy(
     weights: Any = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
-    reduction: str = WEIGHED,
+    reduction: str = DEFAULT_REDUCTION,
 ) -> Tensor:
-    """The cross entropy of whole-number labels, also in a column, and softmax(logits)."""
+    """Return the cross entropy of class numbers and softmax(logits).
+
+    Args:
+        labels: Integers of shape (…) or (…, 1).
+        logits: A tensor of shape (…, classes).
+        weights: A number, or a tensor of the shape of ``labels``.
+        scope: The name scope of the loss.
+        loss_collection: The collection to add the loss to; None for none.
+        reduction: One of `Reduction`.
+    """
     with name_scope(scope, "sparse_softmax_cross_entropy_loss"):
         y, x = convert_to_tensor(labels), convert_to_tensor(logits)
         scale = convert_to_tensor(weights)
         if not (is_unranked(y) or is_unranked(x)):
-            rank = len(known_shape(x.entry))
+            rank = len(require_shape(x.entry))
             y, scale = (
                 arrays.squeeze(t, -1)
-                if not is_unranked(t) and 1 < len(known_shape(t.entry)) == rank else t
+                if not is_unranked(t) and 1 < len(require_shape(t.entry)) == rank
+                else t
                 for t in (y, scale)
             )
         each = entropies.sparse_softmax_cross_entropy_with_logits(labels=y, logits=x)
@@ -329,42 +478,51 @@ def sparse_softmax_cross_entropy(
 
 
 def add_loss(loss: Any, loss_collection: str | None = GraphKeys.LOSSES) -> None:
-    """Put a loss into a collection; None into no one."""
+    """Add a loss to a collection; None for no collection."""
     if loss_collection:
         get_default_graph().add_to_collection(loss_collection, loss)
 
 
 def get_losses(scope: str | None = None, loss_collection: str = GraphKeys.LOSSES) -> list[Any]:
-    """The losses of a collection, those whose names begin with ``scope``."""
+    """Return the losses of a collection whose names begin with ``scope``; all by default."""
     return get_default_graph().get_collection(loss_collection, scope)
 
 
 def get_regularization_losses(scope: str | None = None) -> list[Any]:
-    """The losses that regularizers of variables and layers made."""
+    """Return the losses of the regularizers of variables and layers, as in `get_losses`."""
     return get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
 
 
 def get_regularization_loss(
     scope: str | None = None, name: str = "total_regularization_loss"
 ) -> Tensor:
-    """Their sum; 0 if there are none."""
-    found = get_regularization_losses(scope)
-    return elementwise.add_n(found, name) if found else sources.constant(0.0, name=name)
+    """Return the sum of the regularization losses; 0 if there are none."""
+    collected = get_regularization_losses(scope)
+    return elementwise.add_n(collected, name) if collected else creation.constant(0.0, name=name)
 
 
 def get_total_loss(
     add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
 ) -> Tensor:
-    """The sum of all collected losses. Raises: SettingError when there are none."""
-    found = get_losses(scope)
+    """Return the sum of all collected losses.
+
+    Args:
+        add_regularization_losses: Whether to add the losses of regularizers.
+        name: The name of the result.
+        scope: If given, only losses whose names begin with it are added.
+
+    Raises:
+        SettingError: If there are no losses.
+    """
+    collected = get_losses(scope)
     if add_regularization_losses:
-        found += get_regularization_losses(scope)
-    if not found:
+        collected += get_regularization_losses(scope)
+    if not collected:
         raise SettingError(
             f"get_total_loss needs losses in the collection, got none of scope {scope!r}; "
             f"functions of tf.losses put theirs there"
         )
-    return elementwise.add_n(found, name)
+    return elementwise.add_n(collected, name)
 
 
 __all__ = [
@@ -386,4 +544,4 @@ __all__ = [
     "softmax_cross_entropy",
     "sparse_softmax_cross_entropy",
 ]
-__getattr__ = lookup("tf.losses", lambda: dict.fromkeys(__all__))
+__getattr__ = missing_name_handler("tf.losses", lambda: dict.fromkeys(__all__))

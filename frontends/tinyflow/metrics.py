@@ -7,26 +7,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from passkit.frontends.tinyflow import elementwise, losses, sources
+from passkit.frontends.tinyflow import creation, elementwise, losses
 from passkit.frontends.tinyflow.graphs import GraphKeys, get_default_graph
-from passkit.frontends.tinyflow.missing import lookup
+from passkit.frontends.tinyflow.missing_names import missing_name_handler
 from passkit.frontends.tinyflow.reductions import FUNCTIONS as FOLDS
 from passkit.frontends.tinyflow.scopes import variable_scope
-from passkit.frontends.tinyflow.tensors import Tensor, convert_to_tensor, named, wrapped
+from passkit.frontends.tinyflow.tensors import Tensor, as_tensor, convert_to_tensor, unique_name
 from passkit.frontends.tinyflow.variables import Variable, assign_add
 from passkit.ops.helpers import make
 
 OF = elementwise.FUNCTIONS
-Measure = tuple[Tensor, Tensor]
+Metric = tuple[Tensor, Tensor]
 
 
-def _counter(name: str) -> Variable:
+def _create_counter(name: str) -> Variable:
     """A local variable that counts from 0."""
     keys = [GraphKeys.LOCAL_VARIABLES, "metric_variables"]
-    return Variable(sources.constant(0.0), trainable=False, collections=keys, name=name)
+    return Variable(creation.constant(0.0), trainable=False, collections=keys, name=name)
 
 
-def _collected(measure: Measure, metrics: Any, updates: Any) -> Measure:
+def _add_to_collections(measure: Metric, metrics: Any, updates: Any) -> Metric:
     """A measure whose parts were put into collections."""
     for keys, tensor in ((metrics, measure[0]), (updates, measure[1])):
         for key in [keys] if isinstance(keys, str) else keys or ():
@@ -34,15 +34,15 @@ def _collected(measure: Measure, metrics: Any, updates: Any) -> Measure:
     return measure
 
 
-def _quotient(above: Any, below: Any, name: str) -> Tensor:
+def _divide_or_zero(above: Any, below: Any, name: str) -> Tensor:
     """above / below, or 0 where nothing was counted."""
     ratio = make("where", make("equal", below.entry, 0.0), 0.0, above.entry / below.entry)
-    return wrapped(ratio, named(name, name))
+    return as_tensor(ratio, unique_name(name, name))
 
 
-def _weighed(values: Tensor, weights: Any) -> tuple[Tensor, Tensor]:
+def _weighted_sums(values: Tensor, weights: Any) -> tuple[Tensor, Tensor]:
     """The sum of weighed values, and that of the weights."""
-    ones = sources.ones_like(values)
+    ones = creation.ones_like(values)
     scale = ones if weights is None else ones * elementwise.to_float(convert_to_tensor(weights))
     return FOLDS["reduce_sum"](values * scale), FOLDS["reduce_sum"](scale)
 
@@ -53,14 +53,14 @@ def mean(
     metrics_collections: Any = None,
     updates_collections: Any = None,
     name: str | None = None,
-) -> Measure:
+) -> Metric:
     """The mean of all values so far, weighed by ``weights``."""
     with variable_scope(name, "mean"):
-        total, count = _counter("total"), _counter("count")
-        amount, number = _weighed(elementwise.to_float(convert_to_tensor(values)), weights)
-        update = _quotient(assign_add(total, amount), assign_add(count, number), "update_op")
-        value = _quotient(total, count, "value")
-        return _collected((value, update), metrics_collections, updates_collections)
+        total, count = _create_counter("total"), _create_counter("count")
+        amount, number = _weighted_sums(elementwise.to_float(convert_to_tensor(values)), weights)
+        update = _divide_or_zero(assign_add(total, amount), assign_add(count, number), "update_op")
+        value = _divide_or_zero(total, count, "value")
+        return _add_to_collections((value, update), metrics_collections, updates_collections)
 
 
 def accuracy(
@@ -70,7 +70,7 @@ def accuracy(
     metrics_collections: Any = None,
     updates_collections: Any = None,
     name: str | None = None,
-) -> Measure:
+) -> Metric:
     """How often predictions were equal to labels."""
     x, y = convert_to_tensor(predictions), convert_to_tensor(labels)
     right = OF["equal"](elementwise.cast(x, y.dtype), y)
@@ -84,9 +84,9 @@ def mean_squared_error(
     metrics_collections: Any = None,
     updates_collections: Any = None,
     name: str | None = None,
-) -> Measure:
+) -> Metric:
     """The mean square of the differences so far."""
-    y, x = losses._pair("mean_squared_error", labels, predictions)
+    y, x = losses.labels_and_predictions("mean_squared_error", labels, predictions)
     each = OF["squared_difference"](x, y)
     name = name or "mean_squared_error"
     return mean(each, weights, metrics_collections, updates_collections, name)
@@ -99,9 +99,9 @@ def mean_absolute_error(
     metrics_collections: Any = None,
     updates_collections: Any = None,
     name: str | None = None,
-) -> Measure:
+) -> Metric:
     """The mean distance of predictions from labels so far."""
-    y, x = losses._pair("mean_absolute_error", labels, predictions)
+    y, x = losses.labels_and_predictions("mean_absolute_error", labels, predictions)
     name = name or "mean_absolute_error"
     return mean(abs(x - y), weights, metrics_collections, updates_collections, name)
 
@@ -113,32 +113,33 @@ def root_mean_squared_error(
     metrics_collections: Any = None,
     updates_collections: Any = None,
     name: str | None = None,
-) -> Measure:
+) -> Metric:
     """The root of the mean square of the differences so far."""
-    found = mean_squared_error(
+    mean_square = mean_squared_error(
         labels, predictions, weights, name=name or "root_mean_squared_error"
     )
-    value, update = (OF["sqrt"](part) for part in found)
-    return _collected((value, update), metrics_collections, updates_collections)
+    value, update = (OF["sqrt"](part) for part in mean_square)
+    return _add_to_collections((value, update), metrics_collections, updates_collections)
 
 
-def _of_positives(
+def _true_positive_ratio(
     labels: Any, predictions: Any, weights: Any, name: str, base: int
-) -> Measure:
+) -> Metric:
     """How many of the true labels (0) or predictions (1) are true positives."""
     y, x = (elementwise.cast(convert_to_tensor(t), "bool") for t in (labels, predictions))
     both = elementwise.to_float(OF["logical_and"](y, x))
     missed = elementwise.to_float(
-        OF["logical_and"](y, OF["logical_not"](x)) if base == 0
+        OF["logical_and"](y, OF["logical_not"](x))
+        if base == 0
         else OF["logical_and"](OF["logical_not"](y), x)
     )
     with variable_scope(name, name):
-        hits, others = _counter("true_positives"), _counter("others")
-        found = assign_add(hits, _weighed(both, weights)[0])
-        rest = assign_add(others, _weighed(missed, weights)[0])
+        hits, others = _create_counter("true_positives"), _create_counter("others")
+        hits_after = assign_add(hits, _weighted_sums(both, weights)[0])
+        others_after = assign_add(others, _weighted_sums(missed, weights)[0])
         return (
-            _quotient(hits, OF["add"](hits, others), "value"),
-            _quotient(found, OF["add"](found, rest), "update_op"),
+            _divide_or_zero(hits, OF["add"](hits, others), "value"),
+            _divide_or_zero(hits_after, OF["add"](hits_after, others_after), "update_op"),
         )
 
 
@@ -149,10 +150,10 @@ def precision(
     metrics_collections: Any = None,
     updates_collections: Any = None,
     name: str | None = None,
-) -> Measure:
+) -> Metric:
     """The part of the predictions that were right, of all that said yes so far."""
-    found = _of_positives(labels, predictions, weights, name or "precision", 1)
-    return _collected(found, metrics_collections, updates_collections)
+    metric = _true_positive_ratio(labels, predictions, weights, name or "precision", 1)
+    return _add_to_collections(metric, metrics_collections, updates_collections)
 
 
 def recall(
@@ -162,10 +163,10 @@ def recall(
     metrics_collections: Any = None,
     updates_collections: Any = None,
     name: str | None = None,
-) -> Measure:
+) -> Metric:
     """The part of the true labels that predictions found so far."""
-    found = _of_positives(labels, predictions, weights, name or "recall", 0)
-    return _collected(found, metrics_collections, updates_collections)
+    metric = _true_positive_ratio(labels, predictions, weights, name or "recall", 0)
+    return _add_to_collections(metric, metrics_collections, updates_collections)
 
 
 __all__ = [
@@ -177,4 +178,4 @@ __all__ = [
     "recall",
     "root_mean_squared_error",
 ]
-__getattr__ = lookup("tf.metrics", lambda: dict.fromkeys(__all__))
+__getattr__ = missing_name_handler("tf.metrics", lambda: dict.fromkeys(__all__))

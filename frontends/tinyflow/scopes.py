@@ -1,4 +1,4 @@
-"""Scopes: of names, of variables that are shared, of devices, and of what runs after what."""
+"""Scopes of names, shared variables, devices and control dependencies."""
 
 from __future__ import annotations
 
@@ -9,25 +9,38 @@ from typing import Any
 from attrs import define, evolve, field
 
 from passkit.errors import GraphError, SettingError, ShapeError, nearest
-from passkit.frontends.tinyflow.graphs import GraphKeys, get_default_graph
+from passkit.frontends.tinyflow.argument_checks import reject_arguments
+from passkit.frontends.tinyflow.dtypes import as_dtype
+from passkit.frontends.tinyflow.graphs import DefaultStack, GraphKeys, get_default_graph
 from passkit.frontends.tinyflow.initializers import glorot_uniform_initializer, zeros_initializer
-from passkit.frontends.tinyflow.innermost import Innermost
-from passkit.frontends.tinyflow.ranks import known_shape
-from passkit.frontends.tinyflow.refusals import refuses
-from passkit.frontends.tinyflow.shapes import extents_of, shown
-from passkit.frontends.tinyflow.tensors import Operation, Tensor
-from passkit.frontends.tinyflow.types import as_dtype
+from passkit.frontends.tinyflow.shapes import format_shape, parse_shape, require_shape
+from passkit.frontends.tinyflow.tensors import (
+    Operation,
+    Tensor,
+    call_operator,
+    convert_to_tensor,
+    unique_name,
+)
 from passkit.frontends.tinyflow.variables import ONE_SESSION, Variable
 from passkit.graph.node import Node
 from passkit.values.dtype import DType
 
 AUTO_REUSE = "AUTO_REUSE"
-"""As ``reuse``: take a variable that there is, or make it."""
+"""As ``reuse``: return existing variables, and create missing ones."""
 
 
 @define
 class VariableScope:
-    """What get_variable does where it is in force."""
+    """The settings of `tf.get_variable` inside a `tf.variable_scope`.
+
+    Args:
+        name: The prefix of variables' names, without a slash at its end.
+        initializer: The default initializer; `glorot_uniform_initializer` if None.
+        regularizer: The default regularizer: returns a loss for a variable.
+        constraint: The default constraint: applied to a variable after each update.
+        dtype: The default dtype.
+        reuse: True to return existing variables only, False to create new ones only, or AUTO_REUSE.
+    """
 
     name: str = ""
     initializer: Any = None
@@ -38,64 +51,87 @@ class VariableScope:
 
     @property
     def original_name_scope(self) -> str:
-        """The prefix of names."""
+        """The prefix of names, with a slash at its end."""
         return f"{self.name}/" if self.name else ""
 
     def reuse_variables(self) -> None:
-        """From here on take variables that there are."""
+        """Return existing variables from now on."""
         self.reuse = True
 
     def trainable_variables(self) -> list[Any]:
-        """Those in the scope that optimizers change."""
+        """Return the variables in the scope that optimizers change."""
         return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, self.name)
 
     def global_variables(self) -> list[Any]:
-        """Those in the scope."""
+        """Return the variables in the scope."""
         return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, self.name)
 
 
-_scopes: Innermost[tuple[Any, VariableScope]] = Innermost()
+_scopes: DefaultStack[tuple[Any, VariableScope]] = DefaultStack()
 
 
 def get_variable_scope() -> VariableScope:
-    """The scope in force."""
+    """Return the current variable scope."""
     graph = get_default_graph()
-    found = next((scope for owner, scope in reversed(_scopes.items) if owner is graph), None)
-    return found or VariableScope()
+    current = next((scope for owner, scope in reversed(_scopes.items) if owner is graph), None)
+    return current or VariableScope()
 
 
 @contextmanager
 def name_scope(
     name: str | None, default_name: str | None = None, values: Sequence[Any] | None = None
 ) -> Iterator[str]:
-    """Within it, names begin with this one; it is numbered if it is taken.
+    """Begin the names of tensors created inside the block with a scope name.
 
-    ``values`` say which graph: that of the first tensor among them.
+    Args:
+        name: The scope name, numbered if it is taken. One that ends in a slash is used as it is.
+        default_name: The scope name if ``name`` is None.
+        values: Tensors; the graph of the first one becomes the default graph.
+
+    >>> from passkit.frontends import tinyflow as tf
+    >>> with tf.Graph().as_default(), tf.name_scope("layer") as prefix:
+    ...     prefix, tf.constant(1, name="one").name
+    ('layer/', 'layer/one:0')
     """
     graph = next((v.graph for v in values or () if isinstance(v, Tensor)), get_default_graph())
     prefix = name if name is not None else default_name or ""
     if prefix and not prefix.endswith("/"):
-        prefix = graph.unique(prefix) + "/"
-    with graph.as_default(), graph.scoped(prefix) as found:
-        yield found
+        prefix = graph.unique_name(prefix) + "/"
+    with graph.as_default(), graph.with_name_prefix(prefix) as entered_prefix:
+        yield entered_prefix
 
 
 @contextmanager
-def shared_variables() -> Iterator[None]:
-    """Within it, get_variable takes variables that there are, and makes those that are missing."""
+def reuse_or_create_variables() -> Iterator[None]:
+    """Make `tf.get_variable` reuse existing variables inside the block, and create missing ones."""
     scope = evolve(get_variable_scope(), reuse=AUTO_REUSE)
-    with _scopes.within((get_default_graph(), scope)):
+    with _scopes.entered((get_default_graph(), scope)):
         yield
 
 
 class variable_scope:  # noqa: N801 – TensorFlow's name
-    """Within it, get_variable names variables under a scope, and shares them if ``reuse`` says so.
+    """Prefix and share the variables that `tf.get_variable` creates inside the block.
 
-    ``default_name`` is numbered if it is taken. ``values`` say which graph, as in `name_scope`;
-    without ``auxiliary_name_scope`` only variables are named by it.
+    Args:
+        name_or_scope: The name of the scope, or a `VariableScope` to enter again.
+        default_name: The name, numbered if it is taken, if ``name_or_scope`` is None.
+        values: Tensors; the graph of the first one becomes the default graph.
+        initializer: The default initializer.
+        regularizer: The default regularizer.
+        caching_device: Unsupported; only the default is accepted.
+        partitioner: Unsupported; only the default is accepted.
+        custom_getter: Unsupported; only the default is accepted.
+        reuse: Whether to reuse variables; by default as the outer scope.
+        dtype: The default dtype.
+        use_resource: Unsupported; only the default is accepted.
+        constraint: The default constraint.
+        auxiliary_name_scope: Whether names of tensors begin with the scope, too.
+
+    Raises:
+        SettingError: Without a name.
     """
 
-    @refuses(ONE_SESSION, "caching_device", "partitioner", "custom_getter", "use_resource")
+    @reject_arguments(ONE_SESSION, "caching_device", "partitioner", "custom_getter", "use_resource")
     def __init__(
         self,
         name_or_scope: Any,
@@ -129,18 +165,22 @@ class variable_scope:  # noqa: N801 – TensorFlow's name
         if isinstance(self.given, VariableScope):
             scope = evolve(self.given)
         else:
-            own = self.given if self.given is not None else _numbered(graph, outer, self.default)
-            scope = evolve(outer, name=f"{outer.original_name_scope}{own}")
+            name = (
+                self.given
+                if self.given is not None
+                else _numbered_scope(graph, outer, self.default)
+            )
+            scope = evolve(outer, name=f"{outer.original_name_scope}{name}")
         scope = evolve(scope, **self.changes)
         scope.reuse = (scope.reuse or outer.reuse) if self.reuse is None else self.reuse
         graph.scope_counts = {
             k: n for k, n in graph.scope_counts.items() if not k.startswith(scope.name + "/")
         }
-        prefix = graph.scope
+        prefix = graph.name_prefix
         if self.names and scope.name:
             last = scope.name.rsplit("/", 1)[-1] + "/"
-            prefix = graph.unique(last[:-1]) + "/"
-        self._inner.append((graph.as_default(), graph.scoped(prefix)))
+            prefix = graph.unique_name(last[:-1]) + "/"
+        self._inner.append((graph.as_default(), graph.with_name_prefix(prefix)))
         for context in self._inner[-1]:
             context.__enter__()
         _scopes.items.append((graph, scope))
@@ -152,16 +192,16 @@ class variable_scope:  # noqa: N801 – TensorFlow's name
             context.__exit__(*error)
 
 
-def _numbered(graph: Any, outer: VariableScope, default: str | None) -> str:
-    """A default name that is free within the outer scope."""
-    whole = f"{outer.original_name_scope}{default}"
-    count = graph.scope_counts.get(whole, 0)
-    graph.scope_counts[whole] = count + 1
+def _numbered_scope(graph: Any, outer: VariableScope, default: str | None) -> str:
+    """Return a default scope name that is unused within the outer scope."""
+    full_name = f"{outer.original_name_scope}{default}"
+    count = graph.scope_counts.get(full_name, 0)
+    graph.scope_counts[full_name] = count + 1
     return f"{default}_{count}" if count else str(default)
 
 
-@refuses(ONE_SESSION, "caching_device", "partitioner", "validate_shape", "use_resource")
-@refuses(ONE_SESSION, "custom_getter", "synchronization", "aggregation")
+@reject_arguments(ONE_SESSION, "caching_device", "partitioner", "validate_shape", "use_resource")
+@reject_arguments(ONE_SESSION, "custom_getter", "synchronization", "aggregation")
 def get_variable(
     name: str,
     shape: Any = None,
@@ -179,42 +219,66 @@ def get_variable(
     synchronization: Any = None,
     aggregation: Any = None,
 ) -> Variable:
-    """The variable of this name in the scope in force: a new one, or the one that is shared.
+    """Return the variable of a name in the current scope: a new one, or an existing one.
 
-    Raises: GraphError when it exists and ``reuse`` does not allow that, or is to be reused and
-    does not exist; ShapeError when it has another shape.
+    Args:
+        name: The name within the scope.
+        shape: The shape, if ``initializer`` is a function.
+        dtype: The dtype; by default that of the scope.
+        initializer: Called with a shape and a dtype; or the initial value. By default that of the
+            scope.
+        regularizer: Returns a loss for the variable, which is put into REGULARIZATION_LOSSES.
+        trainable: Whether optimizers change it; True by default.
+        collections: The collections to add it to; GraphKeys.GLOBAL_VARIABLES by default.
+        caching_device: Unsupported; only the default is accepted.
+        partitioner: Unsupported; only the default is accepted.
+        validate_shape: Unsupported; only the default is accepted.
+        use_resource: Unsupported; only the default is accepted.
+        custom_getter: Unsupported; only the default is accepted.
+        constraint: Applied to the variable after each update by an optimizer.
+        synchronization: Unsupported; only the default is accepted.
+        aggregation: Unsupported; only the default is accepted.
+
+    Raises:
+        GraphError: If the variable exists and the scope does not reuse variables, or does not exist
+            and the scope only reuses them.
+        ShapeError: If an existing variable has another shape, or a new one has none.
     """
     graph, scope = get_default_graph(), get_variable_scope()
-    full = f"{scope.original_name_scope}{name}"
-    found = graph.shared.get(full)
-    if found is not None:
-        return _shared(found, full, shape, scope)
+    full_name = f"{scope.original_name_scope}{name}"
+    existing = graph.shared_variables.get(full_name)
+    if existing is not None:
+        return _reuse_variable(existing, full_name, shape, scope)
     if scope.reuse is True:
         raise GraphError(
-            f"variable '{full}' is to be reused and there is none; "
-            f"{nearest(full, graph.shared)} reuse=tf.AUTO_REUSE makes what is missing"
+            f"variable '{full_name}' is to be reused and there is none; "
+            f"{nearest(full_name, graph.shared_variables)} reuse=tf.AUTO_REUSE makes what is "
+            f"missing"
         )
-    wanted = scope.dtype if dtype is None else as_dtype(dtype)
-    chosen = initializer if initializer is not None else scope.initializer
-    if chosen is None:
-        chosen = glorot_uniform_initializer() if wanted.is_float else zeros_initializer()
-    with graph.after(None), graph.scoped(""):
+    variable_dtype = scope.dtype if dtype is None else as_dtype(dtype)
+    chosen_initializer = initializer if initializer is not None else scope.initializer
+    if chosen_initializer is None:
+        chosen_initializer = (
+            glorot_uniform_initializer() if variable_dtype.is_float else zeros_initializer()
+        )
+    with graph.with_dependencies(None), graph.with_name_prefix(""):
         variable = Variable(
-            _initial(full, chosen, shape, wanted),
+            _initial_value(full_name, chosen_initializer, shape, variable_dtype),
             trainable=trainable,
             collections=collections,
-            name=f"{full}/",
-            dtype=None if dtype is None and not callable(chosen) else wanted,
+            name=f"{full_name}/",
+            dtype=None if dtype is None and not callable(chosen_initializer) else variable_dtype,
             constraint=constraint or scope.constraint,
         )
-        weigh = regularizer or scope.regularizer
-        if weigh is not None:
-            graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, weigh(variable))
-    graph.shared[full] = variable
+        chosen_regularizer = regularizer or scope.regularizer
+        if chosen_regularizer is not None:
+            graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, chosen_regularizer(variable))
+    graph.shared_variables[full_name] = variable
     return variable
 
 
-def _initial(name: str, initializer: Any, shape: Any, dtype: DType) -> Any:
+def _initial_value(name: str, initializer: Any, shape: Any, dtype: DType) -> Any:
+    """Return the initial value of a variable, or a function that creates it."""
     if not callable(initializer):
         if shape is not None:
             raise SettingError(
@@ -225,47 +289,69 @@ def _initial(name: str, initializer: Any, shape: Any, dtype: DType) -> Any:
     if shape is None:
         raise ShapeError(f"variable '{name}' needs a shape, got None; or an array as initializer")
     kind = initializer() if isinstance(initializer, type) else initializer
-    return lambda: kind(extents_of(shape, f"variable '{name}'"), dtype=dtype)
+    return lambda: kind(parse_shape(shape, f"variable '{name}'"), dtype=dtype)
 
 
-def _shared(found: Variable, full: str, shape: Any, scope: VariableScope) -> Variable:
+def _reuse_variable(
+    variable: Variable, full_name: str, shape: Any, scope: VariableScope
+) -> Variable:
+    """Return an existing variable. Raises: GraphError unless the scope allows it, ShapeError."""
     if not scope.reuse:
         raise GraphError(
-            f"variable '{full}' exists already; to share it, give the variable_scope around it "
-            f"reuse=True or reuse=tf.AUTO_REUSE"
+            f"variable '{full_name}' exists already; to share it, give the variable_scope around "
+            f"it reuse=True or reuse=tf.AUTO_REUSE"
         )
     if shape is not None:
-        wanted, own = extents_of(shape, f"variable '{full}'"), known_shape(found.state)
-        if tuple(wanted) != tuple(own):
+        requested, actual = (
+            parse_shape(shape, f"variable '{full_name}'"),
+            require_shape(variable.state),
+        )
+        if tuple(requested) != tuple(actual):
             raise ShapeError(
-                f"variable '{full}' is shared with shape {shown(own)}, and {shown(wanted)} is "
-                f"wanted"
+                f"variable '{full_name}' is shared with shape {format_shape(actual)}, and "
+                f"{format_shape(requested)} is wanted"
             )
-    return found
+    return variable
 
 
 @contextmanager
 def device(device_name_or_function: str | None) -> Iterator[None]:
-    """Within it, what is made is placed: a run elsewhere than on a GPU refuses what is on one.
+    """Place the operators created inside the block on a device.
 
-    Raises: SettingError for a function.
+    Only a run on a GPU accepts operators on "gpu" devices; other devices are ignored.
+
+    Args:
+        device_name_or_function: Such as "/gpu:0"; None for the session's target.
+
+    Raises:
+        SettingError: For a function.
     """
     if callable(device_name_or_function):
         raise SettingError(
             f"device needs a name such as '/cpu:0', got the function {device_name_or_function!r}"
         )
-    with get_default_graph().on(device_name_or_function or ""):
+    with get_default_graph().with_device(device_name_or_function or ""):
         yield
 
 
 def control_dependencies(control_inputs: Iterable[Any] | None) -> Any:
-    """Within it, what is made runs after these operations and tensors; None forgets outer ones."""
+    """Make operators created inside the block run after other ones.
+
+    Args:
+        control_inputs: Operations and tensors; None drops the dependencies of outer blocks.
+
+    Returns:
+        A context manager.
+
+    Raises:
+        GraphError: For an element that is neither an operation nor a tensor.
+    """
     nodes = None if control_inputs is None else [n for c in control_inputs for n in nodes_of(c)]
-    return get_default_graph().after(nodes)
+    return get_default_graph().with_dependencies(nodes)
 
 
 def nodes_of(target: Any) -> list[Node]:
-    """The nodes that an operation or a tensor runs. Raises: GraphError for anything else."""
+    """Return the nodes that an operation or a tensor runs. Raises: GraphError for anything else."""
     if isinstance(target, Operation):
         return list(target.nodes)
     if isinstance(target, Tensor):
@@ -274,31 +360,49 @@ def nodes_of(target: Any) -> list[Node]:
 
 
 def group(*inputs: Any, **kwargs: Any) -> Operation:
-    """An operation that runs all of ``inputs``, operations, tensors and lists of them."""
-    from passkit.frontends.tinyflow.tensors import named
+    """Return an operation that runs others.
 
+    Args:
+        *inputs: Operations, tensors and lists of them.
+        **kwargs: Only ``name``, the name of the operation.
+
+    Raises:
+        SettingError: For another keyword.
+    """
     unknown = [k for k in kwargs if k != "name"]
     if unknown:
         raise SettingError(f"group takes the keyword name, got {unknown[0]!r}")
-    flat = [i for given in inputs for i in (given if isinstance(given, (list, tuple)) else [given])]
+    flat = [
+        i
+        for argument in inputs
+        for i in (argument if isinstance(argument, (list, tuple)) else [argument])
+    ]
     nodes = [n for i in flat for n in nodes_of(i)]
     graph = get_default_graph()
-    full = named(kwargs.get("name"), "group_deps")
-    return Operation(full, [*graph.controls, *nodes], graph)
+    full_name = unique_name(kwargs.get("name"), "group_deps")
+    return Operation(full_name, [*graph.controls, *nodes], graph)
 
 
 def no_op(name: str | None = None) -> Operation:
-    """An operation that does nothing but wait for what control_dependencies asks for."""
+    """Return an operation that only waits for the current `tf.control_dependencies`."""
     return group(name=name or "NoOp")
 
 
 def tuple_(
     tensors: Sequence[Any], name: str | None = None, control_inputs: Sequence[Any] | None = None
 ) -> list[Any]:
-    """The tensors, each of which waits for all of them, and for ``control_inputs``."""
-    from passkit.frontends.tinyflow.elementwise import identity
+    """Return copies of tensors, each of which waits for all of them.
 
-    waits = [t for t in tensors if t is not None] + list(control_inputs or ())
-    with control_dependencies(waits), name_scope(name, "tuple"):
-        return [None if t is None else identity(t) for t in tensors]
+    Args:
+        tensors: The tensors; None stays None.
+        name: The name scope of the results.
+        control_inputs: Further operations and tensors to wait for.
+    """
+    dependencies = [t for t in tensors if t is not None] + list(control_inputs or ())
+    with control_dependencies(dependencies), name_scope(name, "tuple"):
+        return [None if t is None else _identity(t) for t in tensors]
 
+
+def _identity(value: Any) -> Tensor:
+    """Return a copy of a tensor, which waits for the current control dependencies."""
+    return call_operator("identity", "Identity", None, convert_to_tensor(value).entry)

@@ -1,4 +1,4 @@
-"""Sessions: where graphs run. Each holds the values of all variables, and the compiled runs."""
+"""Sessions: run graphs. Each session holds the values of all variables and the compiled runs."""
 
 from __future__ import annotations
 
@@ -7,28 +7,36 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Union
+from typing import Any
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import frozen
 
-from passkit.errors import (
-    DeviceError,
-    FeedError,
-    GraphError,
-    PasskitError,
-    SettingError,
-    nearest,
+from passkit.errors import DeviceError, FeedError, GraphError, PasskitError, SettingError
+from passkit.frontends.tinyflow.argument_checks import reject_arguments
+from passkit.frontends.tinyflow.feeds import (
+    Feed,
+    FeedShapeFamily,
+    create_feeds,
+    is_unranked_key,
+    rank_key,
 )
-from passkit.frontends.tinyflow.checking import find_culprit, look
-from passkit.frontends.tinyflow.families import Family, rank_of
-from passkit.frontends.tinyflow.feeding import Feed, feeds_of, is_open, key_of
-from passkit.frontends.tinyflow.graphs import Graph, get_default_graph
-from passkit.frontends.tinyflow.hosting import is_hosted, on_host
-from passkit.frontends.tinyflow.innermost import Innermost
-from passkit.frontends.tinyflow.refusals import refuses
-from passkit.frontends.tinyflow.running import Pure, pure
-from passkit.frontends.tinyflow.structure import Structure, element_of, flattened
+from passkit.frontends.tinyflow.fetches import (
+    FetchStructure,
+    fetch_key,
+    flatten_fetches,
+    resolve_fetch,
+)
+from passkit.frontends.tinyflow.functionalize import FunctionalRun, functionalize
+from passkit.frontends.tinyflow.graphs import Graph, default_sessions, get_default_graph
+from passkit.frontends.tinyflow.host_runs import create_host_run, runs_on_host
+from passkit.frontends.tinyflow.numerics import check_outputs, find_first_nonfinite
+from passkit.frontends.tinyflow.session_config import (
+    TINYFLOW_CONFIGS,
+    ConfigProto,
+    Passes,
+    resolve_config,
+)
 from passkit.frontends.tinyflow.tensors import HostTensor, Operation
 from passkit.frontends.tinyflow.variables import Variable
 from passkit.graph.graph import Graph as Core
@@ -38,66 +46,59 @@ from passkit.runtime.state import State
 from passkit.values import arguments
 from passkit.values.size import Shape
 
-if TYPE_CHECKING:
-    from passkit.passes.base import Pass
-
 NO_SHAPES: Mapping[Any, Shape] = MappingProxyType({})
-TINYFLOW = {
-    "cpu": ("cpu", None),
-    "gpu": ("cuda", "none"),
-    "gpu fusion": ("cuda", "stitch"),
-}
-"""TinyFlow's configurations: what each means as target and fusion."""
-
-
-Passes = Union[Sequence[Union[str, "Pass"]], Mapping[str, Any]]
-"""The passes that compile runs, or those to add to the default ones, as in `pk.compile`."""
-
-
-@frozen
-class ConfigProto:
-    """The settings of a session: `target`, `fusion`, `numerics`, `passes` as in `pk.compile`.
-
-    ``check_numerics`` makes each run look for numbers that are not finite, and name the operator
-    that made the first; that costs a copy of all variables a run.
-    """
-
-    target: str | None = None
-    fusion: str | None = None
-    numerics: str | None = None
-    check_numerics: bool = False
-    passes: Passes | None = None
 
 
 @frozen(eq=False)
-class Traced:
-    """What a run computes: how it is fed, and what each leaf of its fetches is of the results."""
+class TracedRun:
+    """A run before compilation."""
 
-    pure: Pure
+    pure: FunctionalRun
     feeds: Sequence[Feed]
-    places: tuple[Callable[[Any], Any], ...]
-    structure: Structure
+    selectors: tuple[Callable[[Any], Any], ...]
+    """For each leaf of the fetches a function that returns its value from the run's outputs."""
+    structure: FetchStructure
 
 
 @frozen(eq=False)
-class _Plan:
-    """A compiled run: how to feed it and what to make of its results."""
+class _CompiledRun:
+    """A compiled run."""
 
     run: Callable[..., Any]
+    """Takes the arrays of the inputs in order, and returns the outputs."""
     executable: Any
-    pure: Pure
+    """The `pk.Executable`; None for a run on the host."""
+    pure: FunctionalRun
     feeds: tuple[Feed, ...]
-    places: tuple[Callable[[Any], Any], ...]
-    structure: Structure
+    """One for each input of the pure graph, in order."""
+    selectors: tuple[Callable[[Any], Any], ...]
+    structure: FetchStructure
     counts_runs: bool
+    """Whether random draws depend on the number of the run."""
 
 
 class Session:
-    """Where a graph runs: ``target`` says on what, ``fusion`` and ``passes`` how it is planned.
+    """Runs a graph and holds its variables; no other session sees them.
 
-    Variables belong to the session; no other sees them. TinyFlow's ``"cpu"``, ``"gpu"`` and ``"gpu
-    fusion"`` are understood as ``config``. May be used in one thread at a time; other sessions may
-    run at the same time.
+    A session may be used in one thread at a time. Other sessions may run at the same time.
+
+    Args:
+        target: "cpu", "cuda", …, as in `pk.compile`; or TinyFlow's "gpu" or "gpu fusion".
+        graph: The graph to run; by default the default graph.
+        config: Settings, or TinyFlow's "cpu", "gpu" or "gpu fusion". TinyFlow's configurations
+            run on the CPU, with a warning, where there is no GPU.
+        fusion: How operators are fused, as in `pk.compile`; overrides ``config``.
+        numerics: The permitted rounding differences, as in `pk.compile`; overrides ``config``.
+        passes: The passes that compile runs, as in `pk.compile`; override ``config``.
+        check_numerics: Whether each run looks for NaNs and infinities; see `ConfigProto`.
+
+    Raises:
+        SettingError: For an unknown configuration or pass.
+
+    >>> from passkit.frontends import tinyflow as tf
+    >>> with tf.Session(target="interpret") as session:
+    ...     session.run(tf.constant([1.0, 2.0]) * 3)
+    array([3., 6.], dtype=float32)
     """
 
     def __init__(
@@ -111,32 +112,34 @@ class Session:
         passes: Passes | None = None,
         check_numerics: bool = False,
     ) -> None:
-        found = _config(target, config)
-        self._soft = found in (ConfigProto(*c) for c in TINYFLOW.values())
+        settings = resolve_config(target, config)
+        self._may_fall_back = settings in TINYFLOW_CONFIGS.values()
         options = {
-            "target": found.target or None,
-            "fusion": fusion or found.fusion,
-            "numerics": numerics or found.numerics,
-            "passes": found.passes if passes is None else passes,
+            "target": settings.target or None,
+            "fusion": fusion or settings.fusion,
+            "numerics": numerics or settings.numerics,
+            "passes": settings.passes if passes is None else passes,
         }
         self.options: dict[str, Any] = {k: v for k, v in options.items() if v is not None}
         if "passes" in self.options:
             from passkit.passes.context import PassContext  # few sessions have their own passes
 
             PassContext(passes=self.options["passes"])  # names are checked before anything runs
-        self.check_numerics = check_numerics or found.check_numerics
+        self.check_numerics = check_numerics or settings.check_numerics
         self.graph = get_default_graph() if graph is None else graph
         self.state = State()
         self.runs = 0
-        self._plans: dict[Any, _Plan] = {}
-        self._open: set[Any] = set()
-        """Keys of feeds whose rank only a run knows."""
-        self._families: dict[Any, Family] = {}
-        """For fetches and the ranks of such feeds the shapes that came."""
-        self._closed = False
+        self._compiled_runs: dict[Any, _CompiledRun] = {}
+        self._unranked_keys: set[Any] = set()
+        """Keys of fetches and feeds of which a feed has unknown rank."""
+        self._families: dict[Any, FeedShapeFamily] = {}
+        """For such a key and the ranks of its feeds the shapes so far."""
+        self._is_closed = False
         self._contexts: list[Any] = []
 
-    @refuses("exe.profile() and tf.summary tell what a run does", "options", "run_metadata")
+    @reject_arguments(
+        "exe.profile() and tf.summary tell what a run does", "options", "run_metadata"
+    )
     def run(
         self,
         fetches: Any,
@@ -144,167 +147,199 @@ class Session:
         options: Any = None,
         run_metadata: Any = None,
     ) -> Any:
-        """The values of ``fetches``, of the same structure; None for operations.
+        """Compute ``fetches`` and perform the writes that they need.
 
-        ``feed_dict`` gives placeholders, or any tensors, their values. Compiled once for each
-        structure of fetches and feeds; after that it is one native call.
+        A run is compiled once for each structure of fetches and feeds, and for each rank of feeds
+        of unknown rank. After that it is one native call.
 
-        Raises: FeedError naming a feed that is missing, unknown or does not fit, and a variable
-        that has no value yet.
+        Args:
+            fetches: Tensors, operations and names of variables, in nested lists, tuples and dicts.
+            feed_dict: Values by placeholder, or by any other tensor, which is then not computed.
+            options: Unsupported; only the default is accepted.
+            run_metadata: Unsupported; only the default is accepted.
+
+        Returns:
+            The values, in the structure of ``fetches``; None for operations.
+
+        Raises:
+            FeedError: If a feed is missing, unknown or does not fit, or a variable that the run
+                reads has no value yet.
+            GraphError: If the session is closed.
+            NumericsError: If a checked value is not finite.
         """
-        if self._closed:
+        if self._is_closed:
             raise GraphError("this session is closed, and needs to be open to run; make another")
-        need = "a dict of values by placeholders, or None"
-        feeds = arguments.mapping("Session.run: feed_dict", feed_dict, need)
-        plan = self._plan(fetches, feeds)
+        requirement = "a dict of values by placeholders, or None"
+        feeds = arguments.mapping("Session.run: feed_dict", feed_dict, requirement)
+        compiled = self._find_run(fetches, feeds)
         if self.state.unset:
-            self._check_set(plan)
-        arrays = [f.array(feeds) for f in plan.feeds]
-        if plan.counts_runs:
+            self._check_variables_set(compiled)
+        inputs = [f.array(feeds) for f in compiled.feeds]
+        if compiled.counts_runs:
             self.runs += 1
-        outs = self._checked(plan, arrays) if self.check_numerics else plan.run(*arrays)
-        if plan.pure.checks:
-            look(plan.pure.checks, outs)
+        if self.check_numerics:
+            outputs = self._run_checked(compiled, inputs)
+        else:
+            outputs = compiled.run(*inputs)
+        if compiled.pure.checks:
+            check_outputs(compiled.pure.checks, outputs)
         if self.state.unset:
-            self.state.unset.difference_update(plan.pure.writes)
-        return plan.structure.rebuilt([place(outs) for place in plan.places])
+            self.state.unset.difference_update(compiled.pure.writes)
+        return compiled.structure.rebuilt([select(outputs) for select in compiled.selectors])
 
     def executable(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
-        """The `pk.Executable` that serves these fetches and feeds, for its kernels and profile.
+        """Return the `pk.Executable` for these fetches and feeds, for its kernels and profile.
 
-        Raises: GraphError for initial values, which the host computes.
+        Args:
+            fetches: As in `run`.
+            feed_dict: As in `run`. Only its keys matter, and shapes of feeds of unknown rank.
+
+        Raises:
+            GraphError: If the fetches only initialize variables: the host computes them.
         """
-        found = self._plan(fetches, feed_dict or {}).executable
-        if found is None:
+        executable = self._find_run(fetches, feed_dict or {}).executable
+        if executable is None:
             raise GraphError(
                 f"{fetches!r} is not compiled: it only gives initial values, which the host "
                 f"computes; ask for what reads variables"
             )
-        return found
+        return executable
 
-    def _plan(self, fetches: Any, feeds: Mapping[Any, Any]) -> _Plan:
-        key: Any = (key_of(fetches), tuple(feeds))
-        if key in self._plans:
-            return self._plans[key]
-        if key not in self._open:
-            if not any(map(is_open, feeds)):
-                plan = self._plans[key] = self._planned(fetches, feeds)
-                return plan
-            self._open.add(key)
-        return self._plan_of_shapes(key, fetches, feeds)
+    def _find_run(self, fetches: Any, feeds: Mapping[Any, Any]) -> _CompiledRun:
+        """Return the compiled run for fetches and feeds, compiled now if it is new."""
+        key: Any = (fetch_key(fetches), tuple(feeds))
+        if key in self._compiled_runs:
+            return self._compiled_runs[key]
+        if key not in self._unranked_keys:
+            if not any(map(is_unranked_key, feeds)):
+                compiled = self._compiled_runs[key] = self._compile_run(fetches, feeds)
+                return compiled
+            self._unranked_keys.add(key)
+        return self._find_run_for_shapes(key, fetches, feeds)
 
-    def _plan_of_shapes(self, key: Any, fetches: Any, feeds: Mapping[Any, Any]) -> _Plan:
-        """The plan for feeds of unknown rank.
+    def _find_run_for_shapes(
+        self, key: Any, fetches: Any, feeds: Mapping[Any, Any]
+    ) -> _CompiledRun:
+        """Return the compiled run for feeds of unknown rank.
 
-        The first one is for the sizes of the first feed. When others come, those sizes that differ
-        become free in a plan for all of this rank; a graph that needs their numbers, as to take a
-        tensor apart, keeps a plan for each shape.
+        The first one is compiled for the exact shapes. When other shapes of the same rank follow,
+        the extents that differ become symbols in a second one for all of this rank. A graph that
+        needs the numbers, such as to unstack a tensor, gets a run for each combination of shapes.
         """
-        exact = {k: np.shape(v) for k, v in feeds.items() if is_open(k)}
-        case = (key, tuple(exact.values()))
-        if case in self._plans:
-            return self._plans[case]
-        rank = (key, rank_of(exact.values()))
-        family = self._families.get(rank)
+        exact = {k: np.shape(v) for k, v in feeds.items() if is_unranked_key(k)}
+        exact_key = (key, tuple(exact.values()))
+        if exact_key in self._compiled_runs:
+            return self._compiled_runs[exact_key]
+        family_key = (key, rank_key(exact.values()))
+        family = self._families.get(family_key)
         if family is None:
-            family = self._families[rank] = Family()
-        if family.fits(exact):
-            return self._plans[rank]
-        free = family.joined(exact)
+            family = self._families[family_key] = FeedShapeFamily()
+        if family.accepts(exact):
+            return self._compiled_runs[family_key]
+        free = family.generalize(exact)
         if free is not None:
             try:
-                plan = self._plans[rank] = self._planned(fetches, feeds, free)
-                return plan
-            except PasskitError:  # it is made for numbers; what is wrong with it comes up again
+                compiled = self._compile_run(fetches, feeds, free)
+            except PasskitError:  # the graph needs numbers; another error comes up again below
                 family.is_exact = True
-        plan = self._plans[case] = self._planned(fetches, feeds, exact)
-        return plan
+            else:
+                self._compiled_runs[family_key] = compiled
+                return compiled
+        compiled = self._compiled_runs[exact_key] = self._compile_run(fetches, feeds, exact)
+        return compiled
 
-    def _planned(
+    def _compile_run(
         self, fetches: Any, feeds: Mapping[Any, Any], shapes: Mapping[Any, Shape] = NO_SHAPES
-    ) -> _Plan:
-        """A compiled run; ``shapes`` are those of the feeds of unknown rank."""
-        traced = self._traced(fetches, feeds, shapes)
-        run = traced.pure
-        self._check_devices(run)
-        inputs = self._inputs(run, traced.feeds)
+    ) -> _CompiledRun:
+        """Compile a run; ``shapes`` are those of the feeds of unknown rank."""
+        traced = self._trace(fetches, feeds, shapes)
+        pure = traced.pure
+        self._check_devices(pure)
+        inputs = self._order_feeds(pure, traced.feeds)
+        run_number = self.graph.run_number.node
         executable = None
-        if is_hosted(run, self.graph.run_number.node):
-            call = on_host(run.graph, self.state)
+        if runs_on_host(pure, run_number):
+            run = create_host_run(pure.graph, self.state)
         else:
-            executable = self._compiled(run.graph)
-            call = _positional(executable, [n.name for n in run.graph.inputs])
-        counts = any(n is self.graph.run_number.node for n in run.graph.inputs)
-        return _Plan(call, executable, run, inputs, traced.places, traced.structure, counts)
+            executable = self._compile(pure.graph)
+            run = _positional_call(executable, [n.name for n in pure.graph.inputs])
+        counts_runs = any(n is run_number for n in pure.graph.inputs)
+        return _CompiledRun(
+            run, executable, pure, inputs, traced.selectors, traced.structure, counts_runs
+        )
 
-    def _compiled(self, graph: Core) -> Any:
-        """The program of a graph: on the CPU where TinyFlow's "gpu" finds none, with a warning."""
+    def _compile(self, graph: Core) -> Any:
+        """Compile a graph; for the CPU, with a warning, if TinyFlow's "gpu" finds no GPU."""
         try:
             return compile(graph, state=self.state, **self.options)
         except DeviceError as error:
-            if not self._soft:
+            if not self._may_fall_back:
                 raise
             warnings.warn(
                 f"TinyFlow's configuration 'gpu' runs on the CPU, as there is no GPU: {error}",
                 stacklevel=5,
             )
-            self.options["target"], self._soft = "cpu", False
+            self.options["target"], self._may_fall_back = "cpu", False
             return compile(graph, state=self.state, **self.options)
 
-    def _traced(
+    def _trace(
         self, fetches: Any, feeds: Mapping[Any, Any], shapes: Mapping[Any, Shape] = NO_SHAPES
-    ) -> Traced:
-        """What a run of these fetches and feeds computes."""
-        structure = flattened(fetches, partial(element_of, self.graph))
-        found = [f for k in feeds for f in feeds_of(k, self.graph, shapes.get(k, ()))]
+    ) -> TracedRun:
+        """Build the functional form of a run; ``shapes`` are those of feeds of unknown rank."""
+        structure = flatten_fetches(fetches, partial(resolve_fetch, self.graph))
+        run_feeds = [f for k in feeds for f in create_feeds(k, self.graph, shapes.get(k, ()))]
         entries: list[Entry | Variable] = []
-        places = [self._place(leaf, entries) for leaf in structure.leaves]
+        selectors = [self._selector(leaf, entries) for leaf in structure.leaves]
         targets = [n for t in structure.leaves if isinstance(t, Operation) for n in t.nodes]
-        run = pure(self.graph, entries, targets, {f.entry: f.input for f in found})
-        return Traced(run, found, tuple(places), structure)
+        fed = {f.entry: f.input for f in run_feeds}
+        run = functionalize(self.graph, entries, targets, fed)
+        return TracedRun(run, run_feeds, tuple(selectors), structure)
 
-    def _place(self, leaf: Any, entries: list[Entry | Variable]) -> Callable[[Any], Any]:
-        """What a fetch is of the results; ``entries`` are added to."""
+    def _selector(self, leaf: Any, entries: list[Entry | Variable]) -> Callable[[Any], Any]:
+        """Append what a leaf needs to ``entries``; return a function from outputs to its value."""
         if isinstance(leaf, Operation):
-            return lambda outs: None
+            return lambda outputs: None
         if isinstance(leaf, HostTensor):
-            places = [self._place(s, entries) for s in leaf.sources]
+            selectors = [self._selector(s, entries) for s in leaf.sources]
             function = leaf.function
-            return lambda outs: function(*(p(outs) for p in places))
+            return lambda outputs: function(*(select(outputs) for select in selectors))
         entries.append(leaf if isinstance(leaf, Variable) else leaf.entry)
-        return result(len(entries) - 1)
+        return fetch_result(len(entries) - 1)
 
-    def _inputs(self, run: Pure, found: Sequence[Feed]) -> tuple[Feed, ...]:
-        """How each input of the run is fed, in its order. Raises: FeedError for a missing one."""
-        by_input = {f.input.node: f for f in found}
-        out = []
+    def _order_feeds(self, run: FunctionalRun, feeds: Sequence[Feed]) -> tuple[Feed, ...]:
+        """Return one feed per input of the run, in order. Raises: FeedError for a missing one."""
+        by_input = {f.input.node: f for f in feeds}
+        ordered = []
         for node in run.graph.inputs:
             if node is self.graph.run_number.node:
-                out.append(Feed.counter(self))
+                ordered.append(Feed.counter(self))
                 continue
             if node not in by_input:
-                known = [f.name for f in found]
+                names = [f.name for f in feeds]
                 raise FeedError(
                     f"placeholder '{node.name}' needs a value in feed_dict, got "
-                    f"{', '.join(known) if known else 'none at all'}; session.run(fetches, "
+                    f"{', '.join(names) if names else 'none at all'}; session.run(fetches, "
                     f"{{{node.name}: array}})"
                 )
-            out.append(by_input[node])
-        return tuple(out)
+            ordered.append(by_input[node])
+        return tuple(ordered)
 
-    def _check_set(self, plan: _Plan) -> None:
-        for name in plan.pure.reads:
+    def _check_variables_set(self, compiled: _CompiledRun) -> None:
+        """Raise FeedError if a run reads a variable that has no value."""
+        for name in compiled.pure.reads:
             if name in self.state.unset:
-                way = "run tf.global_variables_initializer() first, or restore it"
+                remedy = "run tf.global_variables_initializer() first, or restore it"
                 if any(
                     v._name == name and v.initializer is None
                     for v in self.graph.get_collection("variables")
                 ):
-                    way = "tf.assign(variable, value) of each that tf.infer_variable_shapes gives"
-                raise FeedError(f"variable '{name}' has no value in this session; {way}")
+                    remedy = (
+                        "tf.assign(variable, value) of each that tf.infer_variable_shapes gives"
+                    )
+                raise FeedError(f"variable '{name}' has no value in this session; {remedy}")
 
-    def _check_devices(self, run: Pure) -> None:
-        """Refuse a run of what tf.device put on a GPU anywhere else."""
+    def _check_devices(self, run: FunctionalRun) -> None:
+        """Raise SettingError if `tf.device` placed a node on a GPU and the target is none."""
         target = self.options.get("target", "cpu")
         if target in ("cuda", "opencl"):
             return
@@ -316,44 +351,48 @@ class Session:
                     f"tf.Session(target='cuda') runs there, or leave tf.device out"
                 )
 
-    def _checked(self, plan: _Plan, arrays: list[Any]) -> Any:
-        """Run, and find what made the first number that is not finite."""
-        before = {k: self.state[k] for k in plan.pure.reads}
-        outs = plan.run(*arrays)
-        find_culprit(plan.pure.graph, arrays, before, outs, self.state)
-        return outs
+    def _run_checked(self, compiled: _CompiledRun, inputs: list[Any]) -> Any:
+        """Run, and raise NumericsError naming the operator of the first NaN or infinity."""
+        values_before = {k: self.state[k] for k in compiled.pure.reads}
+        outputs = compiled.run(*inputs)
+        find_first_nonfinite(compiled.pure.graph, inputs, values_before, outputs, self.state)
+        return outputs
 
     def load(self, variable: Variable, value: Any) -> None:
-        """Give a variable a value. Raises: FeedError for one that does not fit."""
+        """Set the value of a variable, without a run.
+
+        Raises:
+            FeedError: If the value does not have the variable's shape.
+        """
         self.declare([variable])
         self.state[variable.state.node.name] = np.asarray(value, variable.dtype.numpy)
 
     def declare(self, variables: list[Variable]) -> None:
-        """Make room for variables that no run has used yet."""
+        """Allocate memory for variables that no run has used yet."""
         self.state.holding(Core([v.state for v in variables]))
 
     def address(self, variable: Variable) -> int:
-        """Where a variable's value lies in memory; it stays there."""
+        """Return the memory address of a variable's value, which never changes."""
         self.declare([variable])
         return int(self.state.arrays[variable.state.node.name].ctypes.data)
 
     @contextmanager
     def as_default(self) -> Iterator[Session]:
-        """Within it, in this thread, tensor.eval() and operation.run() use this session."""
-        with _defaults.within(self):
+        """Make `Tensor.eval` and `Operation.run` of this thread use this session in the block."""
+        with default_sessions.entered(self):
             yield self
 
     def close(self) -> None:
-        """Forget compiled runs and values."""
-        self._closed = True
-        self._plans.clear()
+        """Drop compiled runs. The session cannot run afterwards."""
+        self._is_closed = True
+        self._compiled_runs.clear()
 
     def __enter__(self) -> Session:
-        inner = self.as_default()
-        outer = self.graph.as_default()
-        outer.__enter__()
-        inner.__enter__()
-        self._contexts += [outer, inner]
+        session_context = self.as_default()
+        graph_context = self.graph.as_default()
+        graph_context.__enter__()
+        session_context.__enter__()
+        self._contexts += [graph_context, session_context]
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -363,7 +402,7 @@ class Session:
 
 
 class InteractiveSession(Session):
-    """A session that is the default of its thread from the start, until it is closed."""
+    """A session that is the default of its thread from the start until it is closed."""
 
     def __init__(
         self,
@@ -373,45 +412,26 @@ class InteractiveSession(Session):
         **options: Any,
     ) -> None:
         super().__init__(target, graph, config, **options)
-        _defaults.items.append(self)
+        default_sessions.items.append(self)
 
     def close(self) -> None:
-        """Close it; it is no longer the default."""
+        """Close the session; it is no longer the default."""
         super().close()
-        _defaults.drop(self)
+        default_sessions.remove(self)
 
 
-def _config(target: str, config: ConfigProto | str | None) -> ConfigProto:
-    arguments.text("Session: target", target)
-    if target in TINYFLOW and target != "cpu":
-        config, target = target, ""
-    if isinstance(config, str):
-        if config not in TINYFLOW:
-            raise SettingError(
-                f"Session needs a ConfigProto or TinyFlow's 'cpu', 'gpu' or 'gpu fusion' as "
-                f"config, got {config!r}; {nearest(config, TINYFLOW)}"
-            )
-        config = ConfigProto(*TINYFLOW[config])
-    found = ConfigProto() if config is None else config
-    return found if not target else evolve(found, target=target)
+def fetch_result(k: int) -> Callable[[Any], Any]:
+    """Return a function that selects output ``k``; a scalar as a NumPy scalar."""
+    return lambda outputs: outputs[k] if outputs[k].ndim else outputs[k][()]
 
 
-def result(k: int) -> Callable[[Any], Any]:
-    """What fetches the result of a number; one without axes as a NumPy scalar."""
-    return lambda outs: outs[k] if outs[k].ndim else outs[k][()]
-
-
-def _positional(executable: Any, names: list[str]) -> Callable[..., Any]:
-    """A call of an executable with arrays in the order of the graph's inputs."""
+def _positional_call(executable: Any, names: list[str]) -> Callable[..., Any]:
+    """Return a function that runs an executable with arrays in the order of the inputs."""
     if hasattr(executable, "run_positional"):
         return executable.run_positional  # type: ignore[no-any-return]
     return lambda *arrays: executable(dict(zip(names, arrays, strict=True)))
 
 
-_defaults: Innermost[Session] = Innermost()
-
-
 def get_default_session() -> Session | None:
-    """The innermost session of this thread, or None."""
-    return _defaults.last
-
+    """Return the innermost default session of this thread; None if there is none."""
+    return default_sessions.innermost

@@ -1,18 +1,24 @@
-"""Shapes as TensorFlow 1 shows them, and those that users give: numbers, None, -1 and tensors."""
+"""Static shapes as TensorFlow 1 shows them, and conversion of the shapes that users pass."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from math import prod
 from typing import Any
 
 from passkit.errors import ShapeError
-from passkit.values.size import Extent, Size
+from passkit.graph.graph import post_order
+from passkit.graph.node import Entry
+from passkit.values.size import Extent, Shape, Size
 
 
 class Dimension:
-    """One dimension of a static shape; its ``value`` is None where only a run knows it."""
+    """One dimension of a static shape.
+
+    Args:
+        extent: A number, a `Size` that a run determines, or None for an unknown extent.
+    """
 
     __slots__ = ("extent",)
 
@@ -21,7 +27,7 @@ class Dimension:
 
     @property
     def value(self) -> int | None:
-        """The number, or None."""
+        """The number; None if only a run determines it."""
         return self.extent if isinstance(self.extent, int) else None
 
     def __index__(self) -> int:
@@ -42,22 +48,24 @@ class Dimension:
     def __hash__(self) -> int:
         return hash(self.extent)
 
-    def _with(self, other: Any, do: Any) -> Dimension:
-        theirs = other.extent if isinstance(other, Dimension) else other
-        known = self.extent is not None and theirs is not None
-        return Dimension(do(self.extent, theirs) if known else None)
+    def _combine(self, other: Any, function: Callable[[Any, Any], Any]) -> Dimension:
+        """Apply ``function`` to two extents; unknown if one of them is."""
+        extent = other.extent if isinstance(other, Dimension) else other
+        if self.extent is None or extent is None:
+            return Dimension(None)
+        return Dimension(function(self.extent, extent))
 
     def __add__(self, other: Any) -> Dimension:
-        return self._with(other, operator.add)
+        return self._combine(other, operator.add)
 
     def __mul__(self, other: Any) -> Dimension:
-        return self._with(other, operator.mul)
+        return self._combine(other, operator.mul)
 
     def __floordiv__(self, other: Any) -> Dimension:
-        return self._with(other, operator.floordiv)
+        return self._combine(other, operator.floordiv)
 
     def __sub__(self, other: Any) -> Dimension:
-        return self._with(other, operator.sub)
+        return self._combine(other, operator.sub)
 
     __radd__, __rmul__ = __add__, __mul__
 
@@ -66,17 +74,17 @@ class Dimension:
 
 
 class TensorShape(tuple[Dimension, ...]):
-    """A static shape: a tuple of `Dimension`."""
+    """A static shape of known rank: a tuple of `Dimension`."""
 
     __slots__ = ()
 
     @classmethod
     def of(cls, shape: Iterable[Extent | None]) -> TensorShape:
-        """The shape with these extents."""
+        """Create a shape from extents."""
         return cls(Dimension(n) for n in shape)
 
     def as_list(self) -> list[int | None]:
-        """Numbers, and None where only a run knows them."""
+        """Return the dimensions as numbers; None for those that only a run determines."""
         return [d.value for d in self]
 
     @property
@@ -85,30 +93,30 @@ class TensorShape(tuple[Dimension, ...]):
         return len(self)
 
     def num_elements(self) -> int | None:
-        """The number of elements, or None."""
-        known = self.as_list()
-        return None if None in known else prod(n for n in known if n is not None)
+        """Return the number of elements; None if a dimension is unknown."""
+        sizes = self.as_list()
+        return None if None in sizes else prod(n for n in sizes if n is not None)
 
     def is_fully_defined(self) -> bool:
-        """Whether no dimension waits for a run."""
+        """Return whether all dimensions are numbers."""
         return None not in self.as_list()
 
     def __getitem__(self, key: Any) -> Any:
-        found = super().__getitem__(key)
-        return TensorShape(found) if isinstance(key, slice) else found
+        part = super().__getitem__(key)
+        return TensorShape(part) if isinstance(key, slice) else part
 
     def __repr__(self) -> str:
         return f"({', '.join(map(repr, self))})"
 
 
 class UnknownShape(TensorShape):
-    """The static shape of a tensor of unknown rank; its dimensions are unknown, however many."""
+    """The static shape of a tensor of unknown rank. Every dimension is unknown."""
 
     def __new__(cls, name: str) -> UnknownShape:
-        """The shape of the tensor called ``name``."""
-        made = super().__new__(cls)
-        made._name = name  # type: ignore[attr-defined]
-        return made
+        """Create the shape of the tensor called ``name``, which errors refer to."""
+        shape = super().__new__(cls)
+        shape._name = name  # type: ignore[attr-defined]
+        return shape
 
     @property
     def ndims(self) -> Any:
@@ -116,25 +124,25 @@ class UnknownShape(TensorShape):
         return None
 
     def as_list(self) -> Any:
-        """Raises: ShapeError, as there is no list of an unknown number of dimensions."""
-        self._refuse()
+        """Raise ShapeError: the number of dimensions is unknown."""
+        self._raise_unknown_rank()
 
     def num_elements(self) -> int | None:
-        """None: the number of elements is unknown."""
+        """Return None: the number of elements is unknown."""
         return None
 
     def is_fully_defined(self) -> bool:
-        """False."""
+        """Return False."""
         return False
 
     def __getitem__(self, key: Any) -> Any:
         return self if isinstance(key, slice) else Dimension(None)
 
     def __iter__(self) -> Any:
-        self._refuse()
+        self._raise_unknown_rank()
 
     def __len__(self) -> int:
-        self._refuse()
+        self._raise_unknown_rank()
         return 0
 
     def __bool__(self) -> bool:
@@ -149,58 +157,100 @@ class UnknownShape(TensorShape):
     def __repr__(self) -> str:
         return "<unknown>"
 
-    def _refuse(self) -> None:
+    def _raise_unknown_rank(self) -> None:
         raise ShapeError(
             f"the rank of '{self._name}' is unknown, so that its dimensions cannot be "  # type: ignore[attr-defined]
             f"listed; tf.placeholder(dtype, shape) gives a placeholder a shape"
         )
 
 
-def shown(shape: Iterable[Extent | None]) -> str:
-    """A shape as messages have it: (?, 784)."""
+def format_shape(shape: Iterable[Extent | None]) -> str:
+    """Format a shape for messages, with ``?`` for extents that are not numbers: ``(?, 784)``."""
     numbers = [str(n) if isinstance(n, int) else "?" for n in shape]
     return f"({', '.join(numbers)}{',' * (len(numbers) == 1)})"
 
 
-def extent_of(given: Any, where: str) -> Extent | None:
-    """One dimension that a user gives: a number, a `Dimension`, None or a known scalar tensor.
+def parse_extent(value: Any, function: str) -> Extent | None:
+    """Convert one dimension of a shape argument to an extent.
 
-    Raises: ShapeError for what only a run computes.
+    Args:
+        value: An int, a `Dimension`, a `Size`, None, or a scalar tensor of static value.
+        function: The function's name, for the message.
+
+    Raises:
+        ShapeError: For any other value, such as a tensor that only a run computes.
     """
-    if given is None or isinstance(given, Size):
-        return given
-    if isinstance(given, Dimension):
-        return given.extent
-    known = getattr(given, "known", None)
-    if known is not None:
-        return known[()] if known.shape == () else known.item()  # type: ignore[no-any-return]
+    if value is None or isinstance(value, Size):
+        return value
+    if isinstance(value, Dimension):
+        return value.extent
+    numbers = getattr(value, "static_value", None)
+    if numbers is not None:
+        return numbers[()] if numbers.shape == () else numbers.item()  # type: ignore[no-any-return]
     try:
-        return operator.index(given)
+        return operator.index(value)
     except TypeError:
         raise ShapeError(
-            f"{where} needs ints, None or sizes made by tf.shape, got {given!r}; the shapes of a "
-            f"graph are known before it runs, but for the sizes of its placeholders"
+            f"{function} needs ints, None or sizes made by tf.shape, got {value!r}; the shapes of "
+            f"a graph are known before it runs, but for the sizes of its placeholders"
         ) from None
 
 
-def one_extent(given: Any, where: str, what: str) -> Extent | None:
-    """An extent that a user gives. Raises: ShapeError for none and for several of them."""
-    found = extents_of(given, where)
-    if len(found) != 1:
-        raise ShapeError(f"{where} needs one number as {what}, got {given!r}")
-    return found[0]
+def parse_single_extent(value: Any, function: str, argument: str) -> Extent | None:
+    """Convert an argument to one extent.
 
-
-def extents_of(given: Any, where: str) -> tuple[Extent | None, ...]:
-    """A shape that a user gives: a sequence, one number, or what tf.shape made.
-
-    Raises: ShapeError for what only a run computes.
+    Raises:
+        ShapeError: If it holds no number or several.
     """
-    known = getattr(given, "known", None)
-    if known is not None:
-        return tuple(known.ravel().tolist())
-    if hasattr(given, "ravel"):
-        given = given.ravel().tolist()
-    if isinstance(given, (list, tuple)):
-        return tuple(extent_of(n, where) for n in given)
-    return (extent_of(given, where),)
+    extents = parse_shape(value, function)
+    if len(extents) != 1:
+        raise ShapeError(f"{function} needs one number as {argument}, got {value!r}")
+    return extents[0]
+
+
+def parse_shape(value: Any, function: str) -> tuple[Extent | None, ...]:
+    """Convert a shape argument to extents.
+
+    Args:
+        value: A sequence of dimensions (see `parse_extent`), one dimension, an array, or the
+            result of `tf.shape`.
+        function: The function's name, for the message.
+
+    Raises:
+        ShapeError: For dimensions that only a run computes.
+    """
+    numbers = getattr(value, "static_value", None)
+    if numbers is not None:
+        return tuple(numbers.ravel().tolist())
+    if hasattr(value, "ravel"):
+        value = value.ravel().tolist()
+    if isinstance(value, (list, tuple)):
+        return tuple(parse_extent(n, function) for n in value)
+    return (parse_extent(value, function),)
+
+
+def require_shape(entry: Entry, function: str = "") -> Shape:
+    """Return the shape of an entry whose rank must be known.
+
+    Args:
+        entry: A value of the graph.
+        function: The function that needs the shape, for the message.
+
+    Raises:
+        ShapeError: If the rank is unknown; it names the placeholders without a shape from which
+            the entry is computed.
+    """
+    if entry.shape is not None:
+        return entry.shape
+    names = [f"placeholder '{n}'" for n in unshaped_placeholders(entry)]
+    cause = f"{' and '.join(names)} {'have' if len(names) > 1 else 'has'} no shape"
+    raise ShapeError(
+        f"{function or 'this function'} needs an input of known rank, and that of '{entry.name}' "
+        f"is unknown, as {cause}; tf.placeholder(dtype, shape) gives a placeholder its shape"
+    )
+
+
+def unshaped_placeholders(entry: Entry) -> list[str]:
+    """Return the names of the placeholders without a shape from which an entry is computed."""
+    nodes = post_order([entry.node])
+    return [n.name for n in nodes if n.op is None and n.entries[0].shape is None]

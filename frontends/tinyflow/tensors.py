@@ -1,6 +1,8 @@
-"""Tensors and operations: what a program of TensorFlow 1 holds in its hands.
+"""Tensors and operations: the values that a program of TensorFlow 1 handles.
 
-A tensor is an entry of passkit's graph with a name; its shape and dtype are known at once.
+A tensor is a named entry of passkit's graph. Its dtype, and usually its shape, are known as soon as
+it is created. The functions below the classes convert Python values to entries, and entries to
+tensors.
 """
 
 from __future__ import annotations
@@ -12,16 +14,16 @@ from typing import Any
 import numpy as np
 
 from passkit.errors import DTypeError, GraphError
-from passkit.frontends.tinyflow.graphs import Graph, get_default_graph
-from passkit.frontends.tinyflow.ranks import known_shape
+from passkit.frontends.tinyflow.dtypes import as_dtype
+from passkit.frontends.tinyflow.graphs import Graph, default_sessions, get_default_graph
 from passkit.frontends.tinyflow.shapes import (
     Dimension,
     TensorShape,
     UnknownShape,
-    extents_of,
-    shown,
+    format_shape,
+    parse_shape,
+    require_shape,
 )
-from passkit.frontends.tinyflow.types import as_dtype
 from passkit.graph.call import operate
 from passkit.graph.node import Entry, Node, constant
 from passkit.graph.op import get_op
@@ -30,81 +32,120 @@ from passkit.values import arguments
 from passkit.values.dtype import DType
 from passkit.values.size import Size
 
-Array = np.ndarray[Any, Any]
-MOST_KNOWN = 64
-"""A whole-number tensor with more elements is no shape."""
+NumpyArray = np.ndarray[Any, Any]
+MAX_STATIC_ELEMENTS = 64
+"""The most elements of an integer tensor whose value is tracked: larger ones are no shapes."""
 
 
 class Operation:
-    """What runs for its effect: assignments, or a group of them. A run of it returns None."""
+    """Nodes that run for their effect, such as assignments. `Session.run` returns None for it.
+
+    Args:
+        name: Its name in the graph.
+        nodes: The nodes that it runs.
+        graph: The graph that it belongs to.
+    """
 
     def __init__(self, name: str, nodes: Sequence[Node], graph: Graph) -> None:
         self.name, self.nodes, self.graph = name, tuple(nodes), graph
 
     def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> None:
-        """Run it in a session, by default the one of the innermost `with`."""
-        _session(session, f"operation '{self.name}'").run(self, feed_dict)
+        """Run the operation.
+
+        Args:
+            feed_dict: As in `Session.run`.
+            session: The session; by default that of the innermost `with`.
+
+        Raises:
+            GraphError: If there is no session.
+        """
+        require_session(session, f"operation '{self.name}'").run(self, feed_dict)
 
     def __repr__(self) -> str:
         return f"<tf.Operation '{self.name}'>"
 
 
-def _session(given: Any, what: str) -> Any:
-    from passkit.frontends.tinyflow.session import get_default_session  # it runs tensors
+def require_session(session: Any, subject: str) -> Any:
+    """Return ``session``, or the default one of this thread.
 
-    found = get_default_session() if given is None else given
-    if found is None:
+    Raises:
+        GraphError: If there is none; the message begins with ``subject``.
+    """
+    chosen = default_sessions.innermost if session is None else session
+    if chosen is None:
         raise GraphError(
-            f"{what} needs a session to run in, and none is the default; pass session=, or stand "
-            f"within `with tf.Session() as sess`"
+            f"{subject} needs a session to run in, and none is the default; pass session=, or "
+            f"stand within `with tf.Session() as sess`"
         )
-    return found
+    return chosen
 
 
-def _infix(symbol: str, default: str, swap: bool = False) -> Callable[..., Tensor]:
-    """The method of one of Python's operators; sizes are computed with before a run."""
+def _deferred_calls() -> Any:
+    """Return the module `deferred_calls`, which is built on this one."""
+    from passkit.frontends.tinyflow import deferred_calls
+
+    return deferred_calls
+
+
+_STATIC_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+}
+"""The operators that are computed on static values, so that shapes can be computed from shapes."""
+
+
+def _operator_method(symbol: str, default: str, swap: bool = False) -> Callable[..., Tensor]:
+    """Create the method for one of Python's operators.
+
+    Args:
+        symbol: The operator, as `operate` names it.
+        default: The default name of the result.
+        swap: Whether the tensor is the right operand, as in ``__radd__``.
+    """
 
     def method(self: Tensor, *others: Any, name: str | None = None) -> Tensor:
-        sides = (*others, self) if swap else (self, *others)
-        if symbol in _EXACT and name is None and self.dtype.is_integer:
-            from passkit.frontends.tinyflow.deferring import call_later, is_unranked
+        operands = (*others, self) if swap else (self, *others)
+        is_static = symbol in _STATIC_OPERATORS and name is None and self.dtype.is_integer
+        if is_static and any(map(_deferred_calls().is_unranked, operands)):
+            # A run may know the numbers.
+            arguments_, outputs = {"self": self, "other": others[0]}, [(None, self.dtype)]
+            return _deferred_calls().defer_call(  # type: ignore[no-any-return]
+                named_method, arguments_, outputs, unique_name(None, default)
+            )[0]
+        static_values = [_static_operand(v) for v in operands]
+        if symbol in _STATIC_OPERATORS and all(v is not None for v in static_values):
+            value = np.asarray(_STATIC_OPERATORS[symbol](*static_values), dtype=object)
+            if value.size <= MAX_STATIC_ELEMENTS:
+                return static_tensor(value, self.dtype, name, default)
+        entries = [as_operand(v, self.dtype) for v in operands]
+        return as_tensor(operate(symbol, *entries), unique_name(name, default))
 
-            if any(map(is_unranked, sides)):  # a run may know the numbers
-                given, full = {"self": self, "other": others[0]}, named(None, default)
-                return call_later(by_name, given, [(None, self.dtype)], full)[0]
-        known = [_numbers(s) for s in sides]
-        if symbol in _EXACT and all(k is not None for k in known):
-            value = np.asarray(_EXACT[symbol](*known), dtype=object)
-            if value.size <= MOST_KNOWN:
-                return known_tensor(value, self.dtype, name, default)
-        entries = [operand(s, self.dtype) for s in sides]
-        return wrapped(operate(symbol, *entries), named(name, default))
-
-    def by_name(self: Tensor, other: Any, name: str) -> Tensor:
+    def named_method(self: Tensor, other: Any, name: str) -> Tensor:
         return method(self, other, name=name)
 
     return method
 
 
-def _numbers(side: Any) -> Any:
-    if isinstance(side, Tensor):
-        return side.known
-    return np.asarray(side, dtype=object) if type(side) is int else None
-
-
-_EXACT: dict[str, Callable[[Any, Any], Any]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "//": lambda a, b: a // b,
-}
+def _static_operand(operand: Any) -> Any:
+    """Return the static value of an operand as an array of objects; None if it has none."""
+    if isinstance(operand, Tensor):
+        return operand.static_value
+    return np.asarray(operand, dtype=object) if type(operand) is int else None
 
 
 class Tensor:
     """A value that a run computes.
 
-    ``known`` holds the numbers of a small whole-number tensor, unknown sizes as expressions, so
-    that shapes can be computed from it before a run.
+    Args:
+        entry: The entry of passkit's graph; None for a tensor of static value only.
+        name: Its name without the output number.
+        graph: The graph that it belongs to.
+        static_value: The value of a small integer tensor, an array of objects in which a `Size`
+            stands for a number that a run determines. Shapes can be computed from it.
+        index: The output number of the operation.
+        dtype: The element type, where there is no entry.
     """
 
     def __init__(
@@ -112,99 +153,106 @@ class Tensor:
         entry: Entry | None,
         name: str,
         graph: Graph,
-        known: Array | None = None,
+        static_value: NumpyArray | None = None,
         index: int = 0,
         dtype: DType | None = None,
     ) -> None:
-        self._entry, self._name, self.graph, self.known = entry, name, graph, known
+        self._entry, self._name, self.graph = entry, name, graph
+        self.static_value = static_value
         self._index, self._dtype = index, dtype
 
     @property
     def entry(self) -> Entry:
         """The entry of passkit's graph."""
         if self._entry is None:
-            assert self.known is not None
-            self._entry = _from_extents(self.known, self.dtype, self._name)
+            assert self.static_value is not None
+            self._entry = _entry_of_extents(self.static_value, self.dtype, self._name)
         return self._entry
 
     @property
     def name(self) -> str:
-        """The name, with the number of the result: ``scope/MatMul:0``."""
+        """The name, with the output number: ``scope/MatMul:0``."""
         return f"{self._name}:{self._index}"
 
     @property
     def op(self) -> Operation:
-        """The operation that computes it."""
+        """The operation that computes the tensor."""
         return Operation(self._name, [self.entry.node], self.graph)
 
     @property
     def dtype(self) -> DType:
         """The element type."""
-        found = self._dtype or self.entry.dtype
-        assert found is not None
-        return found
+        dtype = self._dtype or self.entry.dtype
+        assert dtype is not None
+        return dtype
 
     @property
     def device(self) -> str:
-        """Where tf.device placed it; empty for the session's target."""
+        """The device that `tf.device` requested; empty for the session's target."""
         return self.graph.devices.get(self.entry.node, ("", ""))[0]
 
     @property
     def shape(self) -> TensorShape:
-        """The static shape; that of a tensor of unknown rank has no dimensions to ask for."""
-        if self.known is not None:
-            return TensorShape.of(self.known.shape)
+        """The static shape; an `UnknownShape` if the rank is unknown."""
+        if self.static_value is not None:
+            return TensorShape.of(self.static_value.shape)
         if self.entry.shape is None:
             return UnknownShape(self.name)
         return TensorShape.of(self.entry.shape)
 
     def get_shape(self) -> TensorShape:
-        """The static shape."""
+        """Return the static shape."""
         return self.shape
 
     def set_shape(self, shape: Any) -> None:
-        """State the shape, for what follows. Raises: GraphError when it contradicts what is known.
+        """State the shape, for functions that are called with the tensor from now on.
 
-        Sizes that only a run knows are checked there.
+        Args:
+            shape: The shape; None for dimensions that remain unknown. Runs check dimensions that
+                were unknown before.
+
+        Raises:
+            GraphError: If it contradicts the static shape.
         """
-        wanted = extents_of(shape, f"set_shape of {self.name}")
+        stated = parse_shape(shape, f"set_shape of {self.name}")
         if self.entry.shape is None:
-            from passkit.frontends.tinyflow.deferring import shaped
-
-            self._entry = shaped(self, wanted)
+            self._entry = _deferred_calls().refine_shape(self, stated)
             return
-        found = known_shape(self.entry)
-        merged = [m if n is None else n for m, n in zip(found, wanted, strict=False)]
-        both_known = [
-            (n, m) for n, m in zip(wanted, found, strict=False)
+        current = require_shape(self.entry)
+        merged = [m if n is None else n for m, n in zip(current, stated, strict=False)]
+        numbers = [
+            (n, m)
+            for n, m in zip(stated, current, strict=False)
             if isinstance(n, int) and isinstance(m, int)
         ]
-        if len(found) != len(wanted) or any(n != m for n, m in both_known):
+        if len(current) != len(stated) or any(n != m for n, m in numbers):
             raise GraphError(
-                f"set_shape of {self.name} needs a shape that fits {shown(found)}, got "
-                f"{shown(wanted)}"
+                f"set_shape of {self.name} needs a shape that fits {format_shape(current)}, got "
+                f"{format_shape(stated)}"
             )
         self._entry = make("reshape", self.entry, shape=tuple(merged))
 
     def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> Any:
-        """Its value, run in a session, by default the one of the innermost `with`."""
-        return _session(session, f"tensor '{self.name}'").run(self, feed_dict)
+        """Compute the tensor, and return its value.
+
+        Args:
+            feed_dict: As in `Session.run`.
+            session: The session; by default that of the innermost `with`.
+
+        Raises:
+            GraphError: If there is no session.
+        """
+        return require_session(session, f"tensor '{self.name}'").run(self, feed_dict)
 
     def __getitem__(self, key: Any) -> Tensor:
-        from passkit.frontends.tinyflow.deferring import call_later, is_unranked, tensors_of
-
-        if any(map(is_unranked, tensors_of((self, key)))):
-            given, kind = {"tensor": self, "key": key}, [(None, self.dtype)]
-            return call_later(_item, given, kind, named(None, "strided_slice"))[0]
-        return self._part(key, None)
-
-    def _part(self, key: Any, name: str | None) -> Tensor:
-        keys = key if isinstance(key, tuple) else (key,)
-        whole = tuple(_index(k) for k in keys)
-        if self.known is not None and all(isinstance(k, (int, slice)) for k in whole):
-            known = np.asarray(self.known[whole], dtype=object)
-            return known_tensor(known, self.dtype, name, "strided_slice")
-        return wrapped(self.entry[whole], named(name, "strided_slice"))
+        deferred_calls = _deferred_calls()
+        if any(map(deferred_calls.is_unranked, deferred_calls.nested_tensors((self, key)))):
+            arguments_, outputs = {"tensor": self, "key": key}, [(None, self.dtype)]
+            full_name = unique_name(None, "strided_slice")
+            return deferred_calls.defer_call(  # type: ignore[no-any-return]
+                _get_item, arguments_, outputs, full_name
+            )[0]
+        return _get_item(self, key, None)
 
     def __iter__(self) -> Iterator[Tensor]:
         raise GraphError(f"{self.name} cannot be iterated before a run; tf.unstack takes it apart")
@@ -215,49 +263,75 @@ class Tensor:
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         raise GraphError(f"{self.name} has no value before it runs; session.run(tensor) gives it")
 
-    __add__, __radd__ = _infix("+", "add"), _infix("+", "add", swap=True)
-    __sub__, __rsub__ = _infix("-", "sub"), _infix("-", "sub", swap=True)
-    __mul__, __rmul__ = _infix("*", "mul"), _infix("*", "mul", swap=True)
-    __truediv__, __rtruediv__ = _infix("/", "truediv"), _infix("/", "truediv", swap=True)
-    __floordiv__, __rfloordiv__ = _infix("//", "floordiv"), _infix("//", "floordiv", swap=True)
-    __mod__, __rmod__ = _infix("%", "mod"), _infix("%", "mod", swap=True)
-    __pow__, __rpow__ = _infix("**", "pow"), _infix("**", "pow", swap=True)
-    __matmul__, __rmatmul__ = _infix("@", "matmul"), _infix("@", "matmul", swap=True)
-    __and__, __rand__ = _infix("&", "and"), _infix("&", "and", swap=True)
-    __or__, __ror__ = _infix("|", "or"), _infix("|", "or", swap=True)
-    __xor__, __rxor__ = _infix("^", "xor"), _infix("^", "xor", swap=True)
-    __lt__, __le__ = _infix("<", "Less"), _infix("<=", "LessEqual")
-    __gt__, __ge__ = _infix(">", "Greater"), _infix(">=", "GreaterEqual")
-    __neg__, __abs__ = _infix("neg", "Neg"), _infix("abs", "Abs")
-    __invert__ = _infix("~", "LogicalNot")
+    __add__ = _operator_method("+", "add")
+    __radd__ = _operator_method("+", "add", swap=True)
+    __sub__ = _operator_method("-", "sub")
+    __rsub__ = _operator_method("-", "sub", swap=True)
+    __mul__ = _operator_method("*", "mul")
+    __rmul__ = _operator_method("*", "mul", swap=True)
+    __truediv__ = _operator_method("/", "truediv")
+    __rtruediv__ = _operator_method("/", "truediv", swap=True)
+    __floordiv__ = _operator_method("//", "floordiv")
+    __rfloordiv__ = _operator_method("//", "floordiv", swap=True)
+    __mod__ = _operator_method("%", "mod")
+    __rmod__ = _operator_method("%", "mod", swap=True)
+    __pow__ = _operator_method("**", "pow")
+    __rpow__ = _operator_method("**", "pow", swap=True)
+    __matmul__ = _operator_method("@", "matmul")
+    __rmatmul__ = _operator_method("@", "matmul", swap=True)
+    __and__ = _operator_method("&", "and")
+    __rand__ = _operator_method("&", "and", swap=True)
+    __or__ = _operator_method("|", "or")
+    __ror__ = _operator_method("|", "or", swap=True)
+    __xor__ = _operator_method("^", "xor")
+    __rxor__ = _operator_method("^", "xor", swap=True)
+    __lt__ = _operator_method("<", "Less")
+    __le__ = _operator_method("<=", "LessEqual")
+    __gt__ = _operator_method(">", "Greater")
+    __ge__ = _operator_method(">=", "GreaterEqual")
+    __neg__ = _operator_method("neg", "Neg")
+    __abs__ = _operator_method("abs", "Abs")
+    __invert__ = _operator_method("~", "LogicalNot")
 
     __array_ufunc__ = None  # np.float32(2) * tensor must come here, not become an object array
 
     def __repr__(self) -> str:
-        ranked = self.known is not None or self.entry.shape is not None
-        text = shown(d.extent for d in self.shape) if ranked else "<unknown>"
-        return f"<tf.Tensor '{self.name}' shape={text} dtype={self.dtype}>"
+        is_ranked = self.static_value is not None or self.entry.shape is not None
+        shape = format_shape(d.extent for d in self.shape) if is_ranked else "<unknown>"
+        return f"<tf.Tensor '{self.name}' shape={shape} dtype={self.dtype}>"
 
 
-def _item(tensor: Tensor, key: Any, name: str) -> Tensor:
-    """``tensor[key]``, of a name."""
-    return tensor._part(key, name)
+def _get_item(tensor: Tensor, key: Any, name: str | None) -> Tensor:
+    """Return ``tensor[key]`` under a name; the static value is indexed, too."""
+    keys = key if isinstance(key, tuple) else (key,)
+    index = tuple(_resolve_index(k) for k in keys)
+    if tensor.static_value is not None and all(isinstance(k, (int, slice)) for k in index):
+        part = np.asarray(tensor.static_value[index], dtype=object)
+        return static_tensor(part, tensor.dtype, name, "strided_slice")
+    return as_tensor(tensor.entry[index], unique_name(name, "strided_slice"))
 
 
-def _index(key: Any) -> Any:
-    """One part of an index, with known tensors and dimensions as numbers."""
+def _resolve_index(key: Any) -> Any:
+    """Replace static tensors and dimensions in one element of an index by numbers."""
     if isinstance(key, slice):
-        return slice(_index(key.start), _index(key.stop), _index(key.step))
-    known = getattr(key, "known", None)
-    if known is not None and known.ndim == 0:
-        return known[()]
+        return slice(_resolve_index(key.start), _resolve_index(key.stop), _resolve_index(key.step))
+    static_value = getattr(key, "static_value", None)
+    if static_value is not None and static_value.ndim == 0:
+        return static_value[()]
     if isinstance(key, Tensor):
         return key.entry
     return int(key) if hasattr(key, "extent") else key
 
 
 class HostTensor(Tensor):
-    """What the host makes of fetched tensors after a run: text, summaries. It has no entry."""
+    """Text or a summary, which the host computes from fetched tensors after a run.
+
+    Args:
+        sources: The tensors to fetch.
+        function: Takes their values, and returns the value of this tensor.
+        name: Its name without the output number.
+        graph: The graph that it belongs to.
+    """
 
     def __init__(
         self, sources: Sequence[Tensor], function: Callable[..., Any], name: str, graph: Graph
@@ -267,19 +341,19 @@ class HostTensor(Tensor):
 
     @property
     def entry(self) -> Entry:
-        """Raises: DTypeError: text cannot be computed with."""
+        """Raise DTypeError: operators cannot compute with text."""
         raise DTypeError(
             f"{self.name} is text, which only session.run can fetch; operators take numbers"
         )
 
     @property
     def op(self) -> Operation:
-        """The operation that computes what it is made of."""
+        """The operation that computes the sources."""
         return Operation(self._name, [n for s in self.sources for n in s.op.nodes], self.graph)
 
     @property
     def shape(self) -> TensorShape:
-        """The static shape: a scalar's."""
+        """The static shape, that of a scalar."""
         return TensorShape()
 
     def __repr__(self) -> str:
@@ -289,54 +363,66 @@ class HostTensor(Tensor):
 # from values to entries
 
 
-def read(value: Any, dtype: Any = None) -> Entry:
-    """The entry of a tensor, or of a constant; Python numbers are float32 and int32.
+def as_entry(value: Any, dtype: Any = None) -> Entry:
+    """Convert a value to an entry.
 
-    Raises: DTypeError when a tensor has another dtype than the one asked for.
+    Args:
+        value: A tensor, an entry, or numbers for a constant. Python's numbers are float32 and
+            int32; NumPy arrays keep their dtype.
+        dtype: The dtype of the entry, if a certain one is required.
+
+    Raises:
+        DTypeError: If a tensor has another dtype than ``dtype``, or the value is text.
     """
-    wanted = None if dtype is None else as_dtype(dtype)
+    required = None if dtype is None else as_dtype(dtype)
     if isinstance(value, Tensor):
         entry = value.entry
-        if wanted is not None and entry.dtype is not wanted:
+        if required is not None and entry.dtype is not required:
             raise DTypeError(
-                f"{value.name} needs to be {wanted} here, got {entry.dtype}; tf.cast converts it"
+                f"{value.name} needs to be {required} here, got {entry.dtype}; tf.cast converts it"
             )
         return entry
     if isinstance(value, Entry):
         return value
-    return constant(_array(value, wanted))
+    return constant(_as_array(value, required))
 
 
-def _array(value: Any, wanted: DType | None) -> Any:
-    """Numbers as an array. Tensors among them are refused. Raises: DTypeError for text."""
-    array = arguments.numbers("a tensor's value", value, None if wanted is None else wanted.numpy)
-    if wanted is not None:
+def _as_array(value: Any, dtype: DType | None) -> Any:
+    """Convert numbers to an array. Raises: DTypeError for text, and for tensors among them."""
+    array = arguments.numbers("a tensor's value", value, None if dtype is None else dtype.numpy)
+    if dtype is not None:
         return array
     if not isinstance(value, (np.ndarray, np.generic)) and array.dtype.kind in "if":
         return array.astype(np.float32 if array.dtype.kind == "f" else np.int32)
     return array
 
 
-def scalar(tensor: Tensor) -> Entry:
-    """The entry of a tensor that stands for one number; of unknown rank, a run checks that it is.
+def scalar_entry(tensor: Tensor) -> Entry:
+    """Return the entry of a tensor that stands for one number, such as a fed learning rate.
 
-    Such are the probabilities, learning rates and flags that a program feeds.
+    If its rank is unknown, each run checks that it is a scalar.
     """
-    if tensor.known is None and tensor.entry.shape is None:
-        found: Entry = make("reshape", tensor.entry, shape=())
-        return found
+    if tensor.static_value is None and tensor.entry.shape is None:
+        scalar: Entry = make("reshape", tensor.entry, shape=())
+        return scalar
     return tensor.entry
 
 
-def tensors_in(value: Any) -> bool:
-    """Whether a list holds tensors, so that it is to be stacked."""
+def contains_tensors(value: Any) -> bool:
+    """Return whether a nested list holds tensors, so that it has to be stacked."""
     return isinstance(value, (list, tuple)) and any(
-        isinstance(v, Tensor) or tensors_in(v) for v in value
+        isinstance(v, Tensor) or contains_tensors(v) for v in value
     )
 
 
-def operand(value: Any, like: DType | None) -> Any:
-    """An operand beside one of dtype ``like``: numbers are weak, arrays take that dtype."""
+def as_operand(value: Any, like: DType | None) -> Any:
+    """Convert an operand of an operator.
+
+    Args:
+        value: A tensor, an entry, a `Dimension`, numbers, or a list of these.
+        like: The dtype of the other operand. Arrays take it if no information is lost. Python's
+            numbers stay numbers, which take the dtype of the other operand later.
+    """
     if isinstance(value, Tensor):
         return value.entry
     if isinstance(value, (bool, int, float)) and not isinstance(value, np.generic):
@@ -345,35 +431,49 @@ def operand(value: Any, like: DType | None) -> Any:
         return operator.index(value)
     if isinstance(value, Entry):
         return value
-    if tensors_in(value):
-        return make("stack", *(read(v, like) for v in value))
+    if contains_tensors(value):
+        return make("stack", *(as_entry(v, like) for v in value))
     array = arguments.numbers("an operand", value)
     if like is not None and np.can_cast(array.dtype, like.numpy, "same_kind"):
         return constant(array, like)
     return constant(array)
 
 
-def both(x: Any, y: Any) -> list[Any]:
-    """Two operands, the dtype of a tensor among them for the other."""
+def as_operands(x: Any, y: Any) -> list[Any]:
+    """Convert two operands; one that is no tensor takes the dtype of the other."""
     like = next((v.dtype for v in (x, y) if isinstance(v, Tensor)), None)
-    sides = [operand(v, like) for v in (x, y)]
-    return sides if any(isinstance(s, Entry) for s in sides) else [read(x), sides[1]]
+    operands = [as_operand(v, like) for v in (x, y)]
+    if any(isinstance(v, Entry) for v in operands):
+        return operands
+    return [as_entry(x), operands[1]]
 
 
 def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None) -> Tensor:
-    """A tensor as it is; numbers, arrays and lists as a constant."""
+    """Convert a value to a tensor.
+
+    Args:
+        value: A tensor, which is returned as it is; numbers, an array or nested lists of numbers
+            for a constant; or a list that holds tensors, which is stacked.
+        dtype: The required dtype; by default that of ``value``, with float32 and int32 for
+            Python's numbers.
+        name: The name of a constant; "Const" by default.
+
+    Raises:
+        DTypeError: If a tensor has another dtype than ``dtype``, or the value is text.
+    """
     if isinstance(value, Tensor):
-        read(value, dtype)
+        as_entry(value, dtype)
         return value
-    if tensors_in(value):
-        return made("stack", "packed", name, *(read(v, dtype) for v in value))
-    return wrapped(read(value, dtype), named(name, "Const"), known=_known(value))
+    if contains_tensors(value):
+        return call_operator("stack", "packed", name, *(as_entry(v, dtype) for v in value))
+    entry = as_entry(value, dtype)
+    return as_tensor(entry, unique_name(name, "Const"), static_value_of(value))
 
 
-def _known(value: Any) -> Array | None:
-    """The numbers of a small whole-number constant."""
+def static_value_of(value: Any) -> NumpyArray | None:
+    """Return the static value of a constant, an array of objects; None unless it is a small int."""
     array = np.asarray(value)
-    if array.dtype.kind in "iu" and array.size <= MOST_KNOWN:
+    if array.dtype.kind in "iu" and array.size <= MAX_STATIC_ELEMENTS:
         return array.astype(object)
     return None
 
@@ -381,48 +481,73 @@ def _known(value: Any) -> Array | None:
 # from entries to tensors
 
 
-def named(name: str | None, default: str) -> str:
-    """A name of its own under the scope in force.
+def unique_name(name: str | None, default: str) -> str:
+    """Return an unused name under the current name scope.
 
-    One that ends in a slash is taken as it is, as tf.name_scope gives it.
+    Args:
+        name: The requested name. One that ends in a slash, as `tf.name_scope` returns it, is used
+            as it is, without the slash.
+        default: The name where none is requested.
     """
     if name is not None:
         arguments.text("name", name)
     if name and name.endswith("/"):
         return name[:-1]
-    return get_default_graph().unique(name or default)
+    return get_default_graph().unique_name(name or default)
 
 
-def wrapped(
-    entry: Entry, name: str, known: Array | None = None, index: int = 0, control: bool = True
+def as_tensor(
+    entry: Entry,
+    name: str,
+    static_value: NumpyArray | None = None,
+    index: int = 0,
+    control: bool = True,
 ) -> Tensor:
-    """An entry as a tensor of the default graph, after what control_dependencies asks for."""
+    """Create a tensor of the default graph for an entry.
+
+    Args:
+        entry: The entry.
+        name: The full name of the tensor, without the output number.
+        static_value: See `Tensor`.
+        index: The output number.
+        control: Whether the tensor runs after the current `tf.control_dependencies`.
+    """
     graph = get_default_graph()
     if control and graph.controls and entry.node.control[-1:] != graph.controls[-1:]:
         entry = get_op("identity")(entry, name=name, control=graph.controls)
     if graph.device:
         graph.devices[entry.node] = (graph.device, f"{name}:{index}")
-    return Tensor(entry, name, graph, known, index)
+    return Tensor(entry, name, graph, static_value, index)
 
 
-def made(op: str, default: str, name: str | None, *inputs: Any, **params: Any) -> Tensor:
-    """The tensor of a call of an operator of one result."""
-    full = named(name, default)
+def call_operator(op: str, default: str, name: str | None, *inputs: Any, **params: Any) -> Tensor:
+    """Create a node of an operator with one result, and return its tensor.
+
+    Args:
+        op: The operator's name in passkit.
+        default: The default name of the tensor.
+        name: The requested name of the tensor.
+        *inputs: Entries and numbers.
+        **params: The parameters of the operator.
+    """
+    full_name = unique_name(name, default)
     controls = get_default_graph().controls
-    return wrapped(get_op(op)(*inputs, name=full, control=controls, **params), full)
+    entry = get_op(op)(*inputs, name=full_name, control=controls, **params)
+    return as_tensor(entry, full_name)
 
 
-def known_tensor(known: Array, dtype: DType, name: str | None, default: str) -> Tensor:
-    """A tensor of numbers and sizes that are known before a run."""
-    return Tensor(None, named(name, default), get_default_graph(), known, dtype=dtype)
+def static_tensor(value: NumpyArray, dtype: DType, name: str | None, default: str) -> Tensor:
+    """Create a tensor from a static value; see `Tensor`."""
+    return Tensor(None, unique_name(name, default), get_default_graph(), value, dtype=dtype)
 
 
-def _from_extents(known: Array, dtype: DType, name: str) -> Entry:
-    """Numbers, and sizes that a run tells."""
-    flat = known.ravel().tolist()
+def _entry_of_extents(value: NumpyArray, dtype: DType, name: str) -> Entry:
+    """Create an entry that computes a static value; a run determines the sizes in it."""
+    flat = value.ravel().tolist()
     if not any(isinstance(n, Size) for n in flat):
-        return constant(np.array(flat, dtype.numpy).reshape(known.shape), dtype, name)
+        return constant(np.array(flat, dtype.numpy).reshape(value.shape), dtype, name)
     parts = [make("reshape", size_as_entry(n), shape=(1,)) for n in flat]
-    whole = make("concat", *parts, axis=0) if len(parts) > 1 else parts[0]
-    found: Entry = make("cast", make("reshape", whole, shape=known.shape), dtype=dtype.name)
-    return found
+    joined = make("concat", *parts, axis=0) if len(parts) > 1 else parts[0]
+    reshaped = make("reshape", joined, shape=value.shape)
+    entry: Entry = make("cast", reshaped, dtype=dtype.name)
+    return entry

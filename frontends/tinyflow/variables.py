@@ -1,4 +1,4 @@
-"""Variables: tensors that keep their values between runs, and what writes them."""
+"""Variables: tensors that keep their values between the runs of a session, and writes to them."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from passkit.errors import DTypeError, GraphError, ShapeError
-from passkit.frontends.tinyflow.deferring import checked
-from passkit.frontends.tinyflow.graphs import GraphKeys, Write, get_default_graph
-from passkit.frontends.tinyflow.ranks import known_shape
-from passkit.frontends.tinyflow.refusals import refuses
-from passkit.frontends.tinyflow.shapes import extents_of, shown
+from passkit.frontends.tinyflow.argument_checks import reject_arguments
+from passkit.frontends.tinyflow.deferred_calls import check_shape_at_run
+from passkit.frontends.tinyflow.graphs import GraphKeys, VariableWrite, get_default_graph
+from passkit.frontends.tinyflow.shapes import format_shape, parse_shape, require_shape
 from passkit.frontends.tinyflow.tensors import (
     Operation,
     Tensor,
+    as_entry,
+    as_operand,
+    as_tensor,
     convert_to_tensor,
-    named,
-    operand,
-    read,
-    wrapped,
+    require_session,
+    unique_name,
 )
 from passkit.graph.node import Entry, state
 from passkit.graph.op import get_op
@@ -30,14 +30,47 @@ ONE_SESSION = "variables live in the one process that runs them"
 class Variable(Tensor):
     """A tensor that keeps its value between the runs of a session.
 
-    Used in an expression it is read: as it is when the run begins, or after the writes that the
-    expression depends on. Fetched itself, it is what it holds when the run ends.
+    An expression reads it as it was when the run began, or as it is after the writes that the
+    expression depends on. Fetched itself, it has the value that it holds when the run ends.
+
+    Args:
+        initial_value: Numbers, a tensor of known shape, or a function that returns one of these.
+        trainable: Whether optimizers change it; True by default.
+        collections: The collections to add it to; GraphKeys.GLOBAL_VARIABLES by default.
+        validate_shape: Unsupported; only the default is accepted.
+        caching_device: Unsupported; only the default is accepted.
+        name: Its name; "Variable" by default.
+        variable_def: Unsupported; only the default is accepted.
+        dtype: Its dtype; by default that of ``initial_value``.
+        expected_shape: The shape that ``initial_value`` must have.
+        import_scope: Unsupported; only the default is accepted.
+        constraint: Applied to its value after each update by an optimizer.
+        use_resource: Unsupported; only the default is accepted.
+        synchronization: Unsupported; only the default is accepted.
+        aggregation: Unsupported; only the default is accepted.
+        shape: The shape that ``initial_value`` must have.
+
+    Raises:
+        GraphError: Without an initial value.
+        ShapeError: If the initial value has an unknown shape, or another one than requested.
+
+    >>> from passkit.frontends import tinyflow as tf
+    >>> count = tf.Variable(0, name="count")
+    >>> with tf.Session(target="interpret") as session:
+    ...     session.run(tf.global_variables_initializer())
+    ...     session.run(tf.assign_add(count, 2))
+    np.int32(2)
     """
 
-    @refuses(
+    @reject_arguments(
         ONE_SESSION,
-        *("validate_shape", "caching_device", "variable_def", "import_scope", "use_resource"),
-        *("synchronization", "aggregation"),
+        "validate_shape",
+        "caching_device",
+        "variable_def",
+        "import_scope",
+        "use_resource",
+        "synchronization",
+        "aggregation",
     )
     def __init__(
         self,
@@ -60,22 +93,23 @@ class Variable(Tensor):
         if initial_value is None:
             raise GraphError("Variable needs an initial_value, got None; an array or a tensor")
         graph = get_default_graph()
-        full = named(name, "Variable")
-        with graph.after(None), graph.scoped(f"{full}/"):
+        full_name = unique_name(name, "Variable")
+        with graph.with_dependencies(None), graph.with_name_prefix(f"{full_name}/"):
             value = initial_value() if callable(initial_value) else initial_value
             initial = convert_to_tensor(value, dtype, "initial_value")
-        _check_shape(full, initial, "expected_shape", expected_shape)
-        _check_shape(full, initial, "shape", shape)
-        sizes = known_shape(initial.entry)
+        _check_initial_shape(full_name, initial, "expected_shape", expected_shape)
+        _check_initial_shape(full_name, initial, "shape", shape)
+        sizes = require_shape(initial.entry)
         if not all(isinstance(n, int) for n in sizes):
             raise ShapeError(
-                f"variable '{full}' needs an initial value of known shape, got {shown(sizes)}"
+                f"variable '{full_name}' needs an initial value of known shape, got "
+                f"{format_shape(sizes)}"
             )
-        self._state = state(full, (sizes, initial.dtype))
-        super().__init__(self._state, full, graph)
+        self._state = state(full_name, (sizes, initial.dtype))
+        super().__init__(self._state, full_name, graph)
         self.initial_value, self.constraint = initial, constraint
         self.trainable = trainable is not False
-        self.initializer = written(self, initial.entry, f"{full}/Assign").op
+        self.initializer = write_variable(self, initial.entry, f"{full_name}/Assign").op
         for key in [GraphKeys.GLOBAL_VARIABLES] if collections is None else collections:
             graph.add_to_collection(key, self)
         if self.trainable:
@@ -83,17 +117,17 @@ class Variable(Tensor):
 
     @property
     def state(self) -> Entry:
-        """The variable itself, of passkit's graph."""
+        """The variable of passkit's graph."""
         return self._state
 
     @property
-    def home(self) -> Entry:
-        """The entry that nodes read which were made before the shape was known: the variable."""
+    def declared_entry(self) -> Entry:
+        """The entry read by nodes that were created before the shape was known: the variable."""
         return self.state
 
     @property
     def entry(self) -> Entry:
-        """A read of the variable: after what control_dependencies asks for."""
+        """A read of the variable, after the current `tf.control_dependencies`."""
         controls = self.graph.controls
         if not controls:
             return self.state
@@ -107,22 +141,22 @@ class Variable(Tensor):
 
     @property
     def op(self) -> Operation:
-        """The read, as an operation."""
+        """A read of the variable, as an operation."""
         return Operation(self._name, [get_op("identity")(self.state).node], self.graph)
 
     def value(self) -> Tensor:
-        """A read of the variable, as a tensor."""
+        """Return a read of the variable as a tensor."""
         return self.read_value()
 
     def read_value(self) -> Tensor:
-        """A read of the variable, as a tensor: after what control_dependencies asks for."""
-        return wrapped(get_op("identity")(self.entry), named(None, f"{self._name}/read"))
+        """Return a read of the variable that runs after `tf.control_dependencies`."""
+        return as_tensor(get_op("identity")(self.entry), unique_name(None, f"{self._name}/read"))
 
     def initialized_value(self) -> Tensor:
-        """The initial value, for the initial values of others."""
+        """Return the initial value, for the initial values of other variables."""
         return self.initial_value
 
-    @refuses("writes are in order", "use_locking")
+    @reject_arguments("writes are in order", "use_locking")
     def assign(
         self,
         value: Any,
@@ -130,10 +164,24 @@ class Variable(Tensor):
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
-        """Write a value; the result is the new one, or with ``read_value=False`` an operation."""
-        return _result(assign(self, value, name=name), read_value)
+        """Replace the value.
 
-    @refuses("writes are in order", "use_locking")
+        Args:
+            value: A tensor, or numbers, of the variable's shape.
+            use_locking: Unsupported; only the default is accepted.
+            name: The name of the result.
+            read_value: Whether the result is a tensor of the new value, not an operation.
+
+        Returns:
+            The new value, or the operation.
+
+        Raises:
+            ShapeError: If the value has another shape.
+            DTypeError: If a tensor has another dtype.
+        """
+        return _tensor_or_operation(assign(self, value, name=name), read_value)
+
+    @reject_arguments("writes are in order", "use_locking")
     def assign_add(
         self,
         delta: Any,
@@ -141,10 +189,20 @@ class Variable(Tensor):
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
-        """Add to what it holds; the result is the new value."""
-        return _result(assign_add(self, delta, name=name), read_value)
+        """Add to the value; arguments and errors as in `assign`.
 
-    @refuses("writes are in order", "use_locking")
+        Args:
+            delta: The number to add, a tensor or numbers of the variable's shape.
+            use_locking: Unsupported; only the default is accepted.
+            name: The name of the result.
+            read_value: Whether the result is a tensor of the new value, not an operation.
+
+        Returns:
+            The new value, or the operation.
+        """
+        return _tensor_or_operation(assign_add(self, delta, name=name), read_value)
+
+    @reject_arguments("writes are in order", "use_locking")
     def assign_sub(
         self,
         delta: Any,
@@ -152,45 +210,74 @@ class Variable(Tensor):
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
-        """Take from what it holds; the result is the new value."""
-        return _result(assign_sub(self, delta, name=name), read_value)
+        """Subtract from the value; arguments and errors as in `assign`.
+
+        Args:
+            delta: The number to subtract, a tensor or numbers of the variable's shape.
+            use_locking: Unsupported; only the default is accepted.
+            name: The name of the result.
+            read_value: Whether the result is a tensor of the new value, not an operation.
+
+        Returns:
+            The new value, or the operation.
+        """
+        return _tensor_or_operation(assign_sub(self, delta, name=name), read_value)
 
     def eval(self, session: Any = None) -> Any:  # type: ignore[override]
-        """Its value in a session, by default the one of the innermost `with`."""
+        """Return the value in a session, by default that of the innermost `with`."""
         return super().eval(None, session)
 
     def load(self, value: Any, session: Any = None) -> None:
-        """Give it a value in a session, without a run of the graph."""
-        from passkit.frontends.tinyflow.tensors import _session
+        """Set the value in a session, without a run.
 
-        _session(session, f"variable '{self.name}'").load(self, value)
+        Args:
+            value: Numbers of the variable's shape.
+            session: The session; by default that of the innermost `with`.
+
+        Raises:
+            FeedError: If the value has another shape.
+        """
+        require_session(session, f"variable '{self.name}'").load(self, value)
 
     def __repr__(self) -> str:
-        sizes = shown(known_shape(self._state))
+        sizes = format_shape(require_shape(self._state))
         return f"<tf.Variable '{self.name}' shape={sizes} dtype={self.dtype}>"
 
 
-def _check_shape(name: str, initial: Tensor, what: str, given: Any) -> None:
-    if given is None:
+def _check_initial_shape(name: str, initial: Tensor, argument: str, shape: Any) -> None:
+    """Raise ShapeError if an initial value does not have the shape of an argument that is set."""
+    if shape is None:
         return
-    wanted, found = extents_of(given, f"variable '{name}'"), known_shape(initial.entry)
-    if len(wanted) != len(found) or any(
-        n is not None and n != m for n, m in zip(wanted, found, strict=True)
+    required, actual = parse_shape(shape, f"variable '{name}'"), require_shape(initial.entry)
+    if len(required) != len(actual) or any(
+        n is not None and n != m for n, m in zip(required, actual, strict=True)
     ):
         raise ShapeError(
-            f"variable '{name}' needs an initial value of {what} {shown(wanted)}, got "
-            f"{shown(found)}"
+            f"variable '{name}' needs an initial value of {argument} {format_shape(required)}, got "
+            f"{format_shape(actual)}"
         )
 
 
-def _result(tensor: Tensor, read_value: bool) -> Any:
+def _tensor_or_operation(tensor: Tensor, read_value: bool) -> Any:
+    """Return a write as a tensor of the new value, or as an operation."""
     return tensor if read_value else tensor.op
 
 
-def written(variable: Variable, value: Entry, name: str, adds: int = 0) -> Tensor:
-    """What a run writes into a variable, as a tensor whose run does it.
+def write_variable(variable: Variable, value: Entry, name: str, adds: int = 0) -> Tensor:
+    """Create a node that writes a variable.
 
-    Raises: ShapeError and DTypeError for a value that does not fit.
+    Args:
+        variable: The variable.
+        value: The new value, or the difference to the current one.
+        name: The full name of the node.
+        adds: 1 to add ``value``, -1 to subtract it, 0 to replace the variable.
+
+    Returns:
+        A tensor of the new value.
+
+    Raises:
+        ShapeError: If the value has another shape; in a run, if its rank is unknown before.
+        DTypeError: If the value has another dtype.
     """
     graph = get_default_graph()
     if value.dtype is not variable.dtype:
@@ -199,36 +286,41 @@ def written(variable: Variable, value: Entry, name: str, adds: int = 0) -> Tenso
             f"tf.cast converts it"
         )
     if variable.state.shape is None:  # its shape follows from a feed
-        return _noted(variable, value, name, adds)
-    wanted = known_shape(variable.state)
+        return _register_write(variable, value, name, adds)
+    required = require_shape(variable.state)
     if value.shape is None:
-        given = Tensor(value, value.node.name, graph)
-        value = checked(given, wanted, f"{name} to '{variable.name}'")
-    sizes = known_shape(value)
-    if len(sizes) != len(wanted) or any(
-        isinstance(n, int) and n != m for n, m in zip(sizes, wanted, strict=True)
+        tensor = Tensor(value, value.node.name, graph)
+        value = check_shape_at_run(tensor, required, f"{name} to '{variable.name}'")
+    sizes = require_shape(value)
+    if len(sizes) != len(required) or any(
+        isinstance(n, int) and n != m for n, m in zip(sizes, required, strict=True)
     ):
         raise ShapeError(
-            f"{name} needs a value of shape {shown(wanted)} for '{variable.name}', got "
-            f"{shown(sizes)}"
+            f"{name} needs a value of shape {format_shape(required)} for '{variable.name}', got "
+            f"{format_shape(sizes)}"
         )
-    return _noted(variable, value, name, adds)
+    return _register_write(variable, value, name, adds)
 
 
-def _noted(variable: Variable, value: Entry, name: str, adds: int) -> Tensor:
-    """The node that writes a value which fits."""
+def _register_write(variable: Variable, value: Entry, name: str, adds: int) -> Tensor:
+    """Create a node for a write of a value that fits the variable."""
     entry = get_op("identity")(value, name=name, control=get_default_graph().controls)
-    variable.graph.writes[entry.node] = Write(variable, value, adds)
-    return wrapped(entry, name)
+    variable.graph.writes[entry.node] = VariableWrite(variable, value, adds)
+    return as_tensor(entry, name)
 
 
-def _target(where: str, ref: Any) -> Variable:
+def _require_variable(function: str, ref: Any) -> Variable:
+    """Return ``ref`` if it is a variable. Raises: GraphError otherwise."""
     if not isinstance(ref, Variable):
-        raise GraphError(f"{where} needs a variable to write, got {ref!r}; tf.Variable makes one")
+        raise GraphError(
+            f"{function} needs a variable to write, got {ref!r}; tf.Variable makes one"
+        )
     return ref
 
 
-@refuses("a variable keeps its shape, and writes are in order", "validate_shape", "use_locking")
+@reject_arguments(
+    "a variable keeps its shape, and writes are in order", "validate_shape", "use_locking"
+)
 def assign(
     ref: Any,
     value: Any,
@@ -236,38 +328,76 @@ def assign(
     use_locking: bool | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Write a value into a variable; the result is the new value."""
-    target = _target("assign", ref)
-    return written(target, _fit(value, target), named(name, "Assign"))
+    """Replace the value of a variable.
+
+    Args:
+        ref: The variable.
+        value: A tensor, or numbers, of the variable's shape.
+        validate_shape: Unsupported; only the default is accepted.
+        use_locking: Unsupported; only the default is accepted.
+        name: The name of the result.
+
+    Returns:
+        A tensor of the new value.
+
+    Raises:
+        ShapeError: If the value has another shape.
+        DTypeError: If a tensor has another dtype.
+        GraphError: If ``ref`` is no variable.
+    """
+    target = _require_variable("assign", ref)
+    return write_variable(target, _value_for(value, target), unique_name(name, "Assign"))
 
 
-@refuses("writes are in order", "use_locking")
+@reject_arguments("writes are in order", "use_locking")
 def assign_add(
     ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
 ) -> Tensor:
-    """Add to what a variable holds; the result is the new value."""
-    target = _target("assign_add", ref)
-    return written(target, _fit(value, target), named(name, "AssignAdd"), 1)
+    """Add to the value of a variable; errors as in `assign`.
+
+    Args:
+        ref: The variable.
+        value: The number to add, a tensor or numbers of the variable's shape.
+        use_locking: Unsupported; only the default is accepted.
+        name: The name of the result.
+
+    Returns:
+        A tensor of the new value.
+    """
+    target = _require_variable("assign_add", ref)
+    return write_variable(target, _value_for(value, target), unique_name(name, "AssignAdd"), 1)
 
 
-@refuses("writes are in order", "use_locking")
+@reject_arguments("writes are in order", "use_locking")
 def assign_sub(
     ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
 ) -> Tensor:
-    """Take from what a variable holds; the result is the new value."""
-    target = _target("assign_sub", ref)
-    return written(target, _fit(value, target), named(name, "AssignSub"), -1)
+    """Subtract from the value of a variable; errors as in `assign`.
+
+    Args:
+        ref: The variable.
+        value: The number to subtract, a tensor or numbers of the variable's shape.
+        use_locking: Unsupported; only the default is accepted.
+        name: The name of the result.
+
+    Returns:
+        A tensor of the new value.
+    """
+    target = _require_variable("assign_sub", ref)
+    return write_variable(target, _value_for(value, target), unique_name(name, "AssignSub"), -1)
 
 
-def _fit(value: Any, target: Variable) -> Entry:
-    """A value for a variable; numbers and arrays take its dtype."""
-    return value.entry if isinstance(value, Tensor) else read(operand_array(value, target), None)
+def _value_for(value: Any, target: Variable) -> Entry:
+    """Convert a value to an entry for a variable; numbers and arrays take its dtype."""
+    return value.entry if isinstance(value, Tensor) else as_entry(_array_for(value, target), None)
 
 
-def operand_array(value: Any, target: Variable) -> Any:
-    """A number or array as an entry of a variable's dtype."""
-    return operand(value, target.dtype) if not isinstance(value, (bool, int, float)) else read(
-        value, target.dtype
+def _array_for(value: Any, target: Variable) -> Any:
+    """Convert a number or an array to an entry of a variable's dtype."""
+    return (
+        as_operand(value, target.dtype)
+        if not isinstance(value, (bool, int, float))
+        else as_entry(value, target.dtype)
     )
 
 
@@ -275,27 +405,31 @@ def operand_array(value: Any, target: Variable) -> Any:
 
 
 def global_variables(scope: str | None = None) -> list[Any]:
-    """The variables of the default graph; those whose names begin with ``scope``."""
+    """Return the variables of the default graph whose names begin with ``scope``, or all."""
     return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
 
 
 def trainable_variables(scope: str | None = None) -> list[Any]:
-    """Those variables that optimizers change by default."""
+    """Return the variables that optimizers change by default, as in `global_variables`."""
     return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
 
 
 def variables_initializer(var_list: Sequence[Variable], name: str = "init") -> Operation:
-    """An operation that gives variables their initial values.
+    """Return an operation that assigns the initial values of variables.
 
-    Weights of TinyFlow's layers whose shapes were unknown have none: the program assigns to them.
+    Weights of TinyFlow's layers whose inputs have unknown rank have none; the program assigns them.
+
+    Args:
+        var_list: The variables.
+        name: The name of the operation.
     """
     starts = [v.initializer for v in var_list]
     nodes = [n for s in starts if s is not None for n in s.nodes]
-    return Operation(named(name, "init"), nodes, get_default_graph())
+    return Operation(unique_name(name, "init"), nodes, get_default_graph())
 
 
 def global_variables_initializer() -> Operation:
-    """An operation that gives all variables made so far their initial values."""
+    """Return an operation that initializes all variables created so far."""
     return variables_initializer(global_variables())
 
 
@@ -303,12 +437,12 @@ initialize_all_variables = global_variables_initializer
 
 
 def local_variables(scope: str | None = None) -> list[Any]:
-    """The variables that a program keeps for itself, such as those of `tf.metrics`."""
+    """Return the local variables, such as those of `tf.metrics`, as in `global_variables`."""
     return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
 
 
 def local_variables_initializer() -> Operation:
-    """An operation that gives all local variables made so far their initial values."""
+    """Return an operation that initializes all local variables created so far."""
     return variables_initializer(local_variables())
 
 

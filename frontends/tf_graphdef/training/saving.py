@@ -14,10 +14,10 @@ from passkit.errors import ModelError, PasskitError
 from passkit.frontends.tf_graphdef.export.saving import Saving, written
 from passkit.frontends.tf_graphdef.export.sizes import Source, sources
 from passkit.frontends.tf_graphdef.export.writer import INT64, ShapeOf, Tensor
+from passkit.frontends.tinyflow.fetches import flatten_fetches
+from passkit.frontends.tinyflow.functionalize import NO_WRITES, Functionalizer, WritesByVariable
 from passkit.frontends.tinyflow.graphs import Graph as Program
-from passkit.frontends.tinyflow.graphs import Write
-from passkit.frontends.tinyflow.running import NOTHING, Walk, Written
-from passkit.frontends.tinyflow.structure import flattened
+from passkit.frontends.tinyflow.graphs import VariableWrite
 from passkit.frontends.tinyflow.tensors import Operation
 from passkit.frontends.tinyflow.tensors import Tensor as ProgramTensor
 from passkit.frontends.tinyflow.variables import Variable
@@ -35,7 +35,7 @@ def save_program(fetches: Any, path: str | PathLike[str] | None = None) -> bytes
     has nothing for.
     """
     try:
-        leaves = flattened(fetches, _element).leaves
+        leaves = flatten_fetches(fetches, _element).leaves
     except PasskitError:
         leaves = ()
     flat = isinstance(fetches, Mapping) and len(fetches) == len(leaves)
@@ -67,7 +67,7 @@ class _Saving(Saving):
         heads = [n for leaf in leaves.values() for n in nodes_behind(leaf)]
         super().__init__(Graph([n.entries[0] for n in heads]))
         self.program, self.leaves = program, leaves
-        self.walk = Walk(program, {})
+        self.walk = Functionalizer(program, {})
         self.handles: dict[Node, Tensor] = {}
         self.first: dict[Node, Tensor] = {}
         """For a variable its handle, and what it holds when a run begins."""
@@ -105,8 +105,7 @@ class _Saving(Saving):
         return {
             name: leaf
             for name, leaf in self.leaves.items()
-            if isinstance(leaf, Operation)
-            or not (isinstance(leaf, Variable) or leaf.entry in own)
+            if isinstance(leaf, Operation) or not (isinstance(leaf, Variable) or leaf.entry in own)
         }
 
     def result(self, leaf: Any, name: str) -> None:
@@ -136,10 +135,10 @@ class _Saving(Saving):
     def take(self, node: Node, name: str, known: dict[str, Source]) -> None:
         """The next node in program order, after what it comes after."""
         if node in self.done and not is_state(node.entries[0]):
-            self.walk.before[node] = self.walk.seen[node] = NOTHING
+            self.walk.writes_after[node] = self.walk.writes_at_read[node] = NO_WRITES
             return
-        came = self.walk.merged(node)
-        self.walk.seen[node] = self.walk.before[node] = came
+        came = self.walk.writes_before(node)
+        self.walk.writes_at_read[node] = self.walk.writes_after[node] = came
         nodes, begin = self.writer.graph.node, len(self.writer.graph.node)
         write = self.program.writes.get(node)
         if write is not None:
@@ -149,7 +148,9 @@ class _Saving(Saving):
                 self.variable(node, name)
         elif node.op is AS_READ:
             reader = node.control[0] if node.control else node
-            self.values[node.entries[0]] = self.read(node.inputs[0], self.walk.seen[reader])
+            self.values[node.entries[0]] = self.read(
+                node.inputs[0], self.walk.writes_at_read[reader]
+            )
         else:
             for e in node.inputs:
                 if is_state(e):
@@ -177,25 +178,25 @@ class _Saving(Saving):
         self.handles[node] = handle
         self.done[node] = ()
 
-    def read(self, entry: Entry, came: Written) -> Tensor:
+    def read(self, entry: Entry, came: WritesByVariable) -> Tensor:
         """What an entry is to a node that comes after these writes."""
         if not is_state(entry):
             return self.values[entry]
         found = came.get(entry.node)
         return self.first[entry.node] if found is None else self.values[found[1]]
 
-    def write(self, node: Node, write: Write, name: str, came: Written) -> None:
+    def write(self, node: Node, write: VariableWrite, name: str, came: WritesByVariable) -> None:
         """What a node writes into a variable, and the value that is then read."""
         writer, target = self.writer, write.variable.state.node
         if target not in self.handles:
             self.variable(target, target.name)
-        value = self.read(write.value, came) if is_state(write.value) else self.values.get(
-            write.value
+        value = (
+            self.read(write.value, came) if is_state(write.value) else self.values.get(write.value)
         )
         if value is None:
             return  # it has failed, and is named
-        self.walk.count += 1
-        self.walk.before[node] = {**came, target: (self.walk.count, node.entries[0])}
+        self.walk.write_count += 1
+        self.walk.writes_after[node] = {**came, target: (self.walk.write_count, node.entries[0])}
         handle, dtype = self.handles[target], value.dtype
         before = [self.values[came[target][1]]] if target in came else []
         inputs = [handle, value, *(_control(t.node) for t in before)]

@@ -21,10 +21,11 @@ from passkit.frontends.tf_graphdef.training.checkpoints import restored
 from passkit.frontends.tf_graphdef.training.tracing import Trainer
 from passkit.frontends.tf_graphdef.value import Call, Value, value_of
 from passkit.frontends.tinyflow import session as tinyflow
-from passkit.frontends.tinyflow.feeding import Feed, key_of
+from passkit.frontends.tinyflow.feeds import Feed
+from passkit.frontends.tinyflow.fetches import fetch_key, flatten_fetches
+from passkit.frontends.tinyflow.functionalize import FunctionalRun, variables_read
 from passkit.frontends.tinyflow.graphs import Graph as Program
-from passkit.frontends.tinyflow.running import Pure, read_by
-from passkit.frontends.tinyflow.structure import flattened
+from passkit.frontends.tinyflow.session_config import Passes
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, known_shape, var
 from passkit.values.size import Shape
@@ -58,7 +59,7 @@ class Session(tinyflow.Session):
         target: str = "",
         fusion: str | None = None,
         numerics: str | None = None,
-        passes: tinyflow.Passes | None = None,
+        passes: Passes | None = None,
         check_numerics: bool = False,
     ) -> None:
         super().__init__(
@@ -76,7 +77,7 @@ class Session(tinyflow.Session):
         makers = {k: _unfed for k, node in enumerate(body.nodes) if node.op == "Placeholder"}
         number = self.graph.run_number
         self._trainer = Trainer(self.model, body, number, makers, max_rounds, is_set=self._is_set)
-        self._plans: OrderedDict[Any, Any] = OrderedDict()
+        self._compiled_runs: OrderedDict[Any, Any] = OrderedDict()
 
     def restore(
         self,
@@ -99,27 +100,27 @@ class Session(tinyflow.Session):
             for entry, array in found:
                 self.state[entry.node.name] = array
 
-    def _plan(self, fetches: Any, feeds: Mapping[Any, Any]) -> Any:
+    def _find_run(self, fetches: Any, feeds: Mapping[Any, Any]) -> Any:
         shapes = tuple(
             np.ndim(v) if isinstance(k, str) and reference(k)[0] in self._shapes else np.shape(v)
             for k, v in feeds.items()
         )
-        key = (key_of(fetches), tuple(feeds), shapes)
-        plan = self._plans.get(key)
+        key = (fetch_key(fetches), tuple(feeds), shapes)
+        plan = self._compiled_runs.get(key)
         if plan is None:
-            plan = self._plans[key] = self._planned(fetches, feeds)
-            if len(self._plans) > MOST_PLANS:
-                self._plans.popitem(last=False)
-        self._plans.move_to_end(key)
+            plan = self._compiled_runs[key] = self._compile_run(fetches, feeds)
+            if len(self._compiled_runs) > MOST_PLANS:
+                self._compiled_runs.popitem(last=False)
+        self._compiled_runs.move_to_end(key)
         return plan
 
-    def _traced(
+    def _trace(
         self,
         fetches: Any,
         feeds: Mapping[Any, Any],
         shapes: Mapping[Any, Shape] = tinyflow.NO_SHAPES,
-    ) -> tinyflow.Traced:
-        structure = flattened(fetches, self._element)
+    ) -> tinyflow.TracedRun:
+        structure = flatten_fetches(fetches, self._element)
         found, nodes = self._fed(feeds)
         refs = [leaf for leaf in structure.leaves if isinstance(leaf, tuple)]
         targets = [leaf for leaf in structure.leaves if isinstance(leaf, int)]
@@ -131,15 +132,17 @@ class Session(tinyflow.Session):
             for name, value in zip(names, run.results, strict=True)
         ]
         whole = Graph(outputs, run.updates)
-        places, count = [], 0
+        selectors, count = [], 0
         for leaf in structure.leaves:
-            places.append(tinyflow.result(count) if isinstance(leaf, tuple) else _nothing)
+            selectors.append(tinyflow.fetch_result(count) if isinstance(leaf, tuple) else _nothing)
             count += isinstance(leaf, tuple)
         found += self._asked.values()
         there = {n.name for n in whole.inputs}
         found = [f for f in found if f.input.node.name in there]
-        pure = Pure(whole, read_by(whole), tuple(v.name for v, _ in run.updates), ())
-        return tinyflow.Traced(pure, found, tuple(places), structure)
+        pure = FunctionalRun(
+            whole, variables_read(whole), tuple(v.name for v, _ in run.updates), ()
+        )
+        return tinyflow.TracedRun(pure, found, tuple(selectors), structure)
 
     def _name(self, ref: Ref) -> str:
         name = self._trainer.body.nodes[ref[0]].name

@@ -1,7 +1,7 @@
 """``tf.contrib``: layers with an activation of their own, and older addresses."""
 
 from passkit.frontends.tinyflow.contrib import layers, rnn
-from passkit.frontends.tinyflow.missing import lookup
+from passkit.frontends.tinyflow.missing_names import missing_name_handler
 
 __all__ = ["layers", "rnn"]
-__getattr__ = lookup("tf.contrib", lambda: dict.fromkeys(__all__))
+__getattr__ = missing_name_handler("tf.contrib", lambda: dict.fromkeys(__all__))

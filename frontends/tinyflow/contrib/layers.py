@@ -8,18 +8,17 @@ from math import sqrt
 from typing import Any
 
 from passkit.errors import SettingError
-from passkit.frontends.tinyflow import arrays, draws, elementwise, initializers
-from passkit.frontends.tinyflow import layers as plain
+from passkit.frontends.tinyflow import arrays, elementwise, initializers, random_ops
+from passkit.frontends.tinyflow import layers as plain_layers
+from passkit.frontends.tinyflow.argument_checks import reject_arguments, require_float, require_int
 from passkit.frontends.tinyflow.graphs import get_default_graph
 from passkit.frontends.tinyflow.initializers import fans
-from passkit.frontends.tinyflow.missing import lookup
+from passkit.frontends.tinyflow.layers import common
+from passkit.frontends.tinyflow.missing_names import missing_name_handler
 from passkit.frontends.tinyflow.nn import convolutions, losses
-from passkit.frontends.tinyflow.numbers import real, whole
-from passkit.frontends.tinyflow.ranks import known_shape
 from passkit.frontends.tinyflow.reductions import FUNCTIONS as FOLDS
-from passkit.frontends.tinyflow.refusals import refuses
 from passkit.frontends.tinyflow.scopes import get_variable, name_scope, variable_scope
-from passkit.frontends.tinyflow.shapes import extents_of
+from passkit.frontends.tinyflow.shapes import parse_shape, require_shape
 from passkit.frontends.tinyflow.tensors import Tensor, convert_to_tensor
 
 relu_ = elementwise.ACTIVATIONS["relu"]
@@ -46,16 +45,16 @@ def variance_scaling_initializer(
             f"variance_scaling_initializer needs {', '.join(parts)} as mode, got {mode!r}"
         )
 
-    def drawn(shape: Any, dtype: Any = dtype, partition_info: Any = None) -> Tensor:
-        sizes = [int(n) for n in extents_of(shape, "an initializer") if n is not None]
-        inside, outside = fans(sizes)
-        count = parts[mode][0] * inside + parts[mode][1] * outside
+    def initialize(shape: Any, dtype: Any = dtype, partition_info: Any = None) -> Tensor:
+        sizes = [int(n) for n in parse_shape(shape, "an initializer") if n is not None]
+        fan_in, fan_out = fans(sizes)
+        count = parts[mode][0] * fan_in + parts[mode][1] * fan_out
         if uniform:
             limit = sqrt(3.0 * factor / count)
-            return draws.random_uniform(sizes, -limit, limit, dtype, seed)
-        return draws.truncated_normal(sizes, 0.0, sqrt(1.3 * factor / count), dtype, seed)
+            return random_ops.random_uniform(sizes, -limit, limit, dtype, seed)
+        return random_ops.truncated_normal(sizes, 0.0, sqrt(1.3 * factor / count), dtype, seed)
 
-    return drawn
+    return initialize
 
 
 def l1_regularizer(scale: float, scope: str | None = None) -> Callable[[Any], Tensor | None]:
@@ -70,22 +69,22 @@ def l2_regularizer(scale: float, scope: str | None = None) -> Callable[[Any], Te
 
 
 def _regularizer(
-    where: str, scale: float, scope: str | None, loss: Callable[[Tensor], Tensor]
+    name: str, scale: float, scope: str | None, loss: Callable[[Tensor], Tensor]
 ) -> Callable[[Any], Tensor | None]:
     """A function that weighs variables; of the scale 0 it gives None."""
-    part = real(where, "scale", scale)
+    factor = require_float(name, "scale", scale)
 
     def weigh(weights: Any) -> Tensor | None:
-        if not part:
+        if not factor:
             return None
-        with name_scope(scope, where):
-            return loss(convert_to_tensor(weights)) * part
+        with name_scope(scope, name):
+            return loss(convert_to_tensor(weights)) * factor
 
     return weigh
 
 
-def _ended(
-    out: Tensor,
+def _finish_layer(
+    output: Tensor,
     normalizer: Callable[..., Tensor] | None,
     params: Mapping[str, Any] | None,
     biases: Any,
@@ -97,19 +96,19 @@ def _ended(
 ) -> Tensor:
     """Apply the end of a layer: normalisation or biases, the activation, and collections."""
     if normalizer is not None:
-        out = normalizer(out, **(params or {}))
+        output = normalizer(output, **(params or {}))
     elif biases is not None:
-        place = 1 if layout == "NCHW" else -1
-        count = int(known_shape(out.entry)[place])
-        bias = get_variable("biases", [count], out.dtype, biases, regularizer, trainable)
-        out = convolutions.bias_add(out, bias, layout)
-    out = out if activation is None else activation(out)
+        channel_axis = 1 if layout == "NCHW" else -1
+        count = int(require_shape(output.entry)[channel_axis])
+        bias = get_variable("biases", [count], output.dtype, biases, regularizer, trainable)
+        output = convolutions.bias_add(output, bias, layout)
+    output = output if activation is None else activation(output)
     for key in [collections] if isinstance(collections, str) else collections or ():
-        get_default_graph().add_to_collection(key, out)
-    return out
+        get_default_graph().add_to_collection(key, output)
+    return output
 
 
-@refuses(IN_COLLECTIONS, "variables_collections")
+@reject_arguments(IN_COLLECTIONS, "variables_collections")
 def fully_connected(
     inputs: Any,
     num_outputs: int,
@@ -128,23 +127,29 @@ def fully_connected(
 ) -> Tensor:
     """activation_fn(inputs @ weights + biases), or normalised in place of the biases."""
     x = convert_to_tensor(inputs)
-    width = plain._known("fully_connected", x, -1)
-    units = whole("fully_connected", "num_outputs", num_outputs)
+    width = common.require_length("fully_connected", x, -1)
+    units = require_int("fully_connected", "num_outputs", num_outputs)
     with variable_scope(scope, "fully_connected", reuse=reuse):
         weights = get_variable(
             "weights", [width, units], x.dtype, weights_initializer, weights_regularizer, trainable
         )
-        out = arrays.matmul(plain._rows(x), weights)
-        sizes = known_shape(x.entry)
+        out = arrays.matmul(common.flatten_to_matrix(x), weights)
+        sizes = require_shape(x.entry)
         if len(sizes) != 2:
             out = arrays.reshape(out, [*sizes[:-1], units])
-        return _ended(
-            out, normalizer_fn, normalizer_params, biases_initializer, biases_regularizer,
-            trainable, activation_fn, outputs_collections,
+        return _finish_layer(
+            out,
+            normalizer_fn,
+            normalizer_params,
+            biases_initializer,
+            biases_regularizer,
+            trainable,
+            activation_fn,
+            outputs_collections,
         )
 
 
-@refuses(IN_COLLECTIONS, "variables_collections")
+@reject_arguments(IN_COLLECTIONS, "variables_collections")
 def convolution2d(
     inputs: Any,
     num_outputs: int,
@@ -168,27 +173,36 @@ def convolution2d(
 ) -> Tensor:
     """activation_fn(the convolution with so many filters + biases), or normalised instead."""
     x, layout = convert_to_tensor(inputs), data_format or "NHWC"
-    channels = plain._known("conv2d", x, plain._channel(layout))
-    count = whole("conv2d", "num_outputs", num_outputs)
-    window = convolutions.spatial("conv2d", "kernel_size", kernel_size, layout)
+    channels = common.require_length("conv2d", x, common.channel_axis(layout))
+    count = require_int("conv2d", "num_outputs", num_outputs)
+    window = convolutions.parse_spatial("conv2d", "kernel_size", kernel_size, layout)
     with variable_scope(scope, "Conv", reuse=reuse):
         weights = get_variable(
-            "weights", [*window, channels, count], x.dtype, weights_initializer,
-            weights_regularizer, trainable,
+            "weights",
+            [*window, channels, count],
+            x.dtype,
+            weights_initializer,
+            weights_regularizer,
+            trainable,
         )
-        out = convolutions.conv2d(
-            x, weights, stride, padding, data_format=layout, dilations=rate
-        )
-        return _ended(
-            out, normalizer_fn, normalizer_params, biases_initializer, biases_regularizer,
-            trainable, activation_fn, outputs_collections, layout,
+        out = convolutions.conv2d(x, weights, stride, padding, data_format=layout, dilations=rate)
+        return _finish_layer(
+            out,
+            normalizer_fn,
+            normalizer_params,
+            biases_initializer,
+            biases_regularizer,
+            trainable,
+            activation_fn,
+            outputs_collections,
+            layout,
         )
 
 
 conv2d = convolution2d
 
 
-def _pooled(pool: Callable[..., Tensor], default: str) -> Callable[..., Tensor]:
+def _pooling_layer(pool: Callable[..., Tensor], default: str) -> Callable[..., Tensor]:
     def function(
         inputs: Any,
         kernel_size: Any,
@@ -199,20 +213,20 @@ def _pooled(pool: Callable[..., Tensor], default: str) -> Callable[..., Tensor]:
         scope: str | None = None,
     ) -> Tensor:
         out = pool(inputs, kernel_size, stride, padding, data_format, scope or default)
-        return _ended(out, None, None, None, None, True, None, outputs_collections)
+        return _finish_layer(out, None, None, None, None, True, None, outputs_collections)
 
     function.__doc__ = pool.__doc__
     return function
 
 
-max_pool2d = _pooled(convolutions.max_pool, "MaxPool2D")
-avg_pool2d = _pooled(convolutions.avg_pool, "AvgPool2D")
+max_pool2d = _pooling_layer(convolutions.max_pool, "MaxPool2D")
+avg_pool2d = _pooling_layer(convolutions.avg_pool, "AvgPool2D")
 
 
 def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = None) -> Tensor:
     """(examples, the rest in one axis)."""
-    out = plain.flatten(inputs, scope or "Flatten")
-    return _ended(out, None, None, None, None, True, None, outputs_collections)
+    out = plain_layers.flatten(inputs, scope or "Flatten")
+    return _finish_layer(out, None, None, None, None, True, None, outputs_collections)
 
 
 def dropout(
@@ -226,11 +240,11 @@ def dropout(
 ) -> Tensor:
     """`tf.nn.dropout` while ``is_training``, which may be a tensor."""
     rate = 1.0 - keep_prob
-    out = plain.dropout(inputs, rate, noise_shape, seed, is_training, scope or "Dropout")
-    return _ended(out, None, None, None, None, True, None, outputs_collections)
+    out = plain_layers.dropout(inputs, rate, noise_shape, seed, is_training, scope or "Dropout")
+    return _finish_layer(out, None, None, None, None, True, None, outputs_collections)
 
 
-@refuses(IN_COLLECTIONS, "variables_collections", "updates_collections")
+@reject_arguments(IN_COLLECTIONS, "variables_collections", "updates_collections")
 def batch_norm(
     inputs: Any,
     decay: float = 0.999,
@@ -249,17 +263,30 @@ def batch_norm(
     scope: Any = None,
 ) -> Tensor:
     """`tf.layers.batch_normalization`, with its updates in the collection UPDATE_OPS."""
-    first, weigh = dict(param_initializers or {}), dict(param_regularizers or {})
+    initializers_by_name, regularizers_by_name = (
+        dict(param_initializers or {}),
+        dict(param_regularizers or {}),
+    )
     names = ("beta", "gamma", "moving_mean", "moving_variance")
-    own: dict[str, Any] = {f"{n}_initializer": first[n] for n in names if n in first}
-    own |= {f"{n}_regularizer": weigh[n] for n in names[:2] if n in weigh}
-    with variable_scope(scope, "BatchNorm", reuse=reuse) as found:
-        own["name"] = found
-        out = plain.batch_normalization(
-            inputs, momentum=decay, epsilon=epsilon, center=center, scale=scale,
-            training=is_training, trainable=trainable, **own,
+    arguments: dict[str, Any] = {
+        f"{n}_initializer": initializers_by_name[n] for n in names if n in initializers_by_name
+    }
+    arguments |= {
+        f"{n}_regularizer": regularizers_by_name[n] for n in names[:2] if n in regularizers_by_name
+    }
+    with variable_scope(scope, "BatchNorm", reuse=reuse) as inner_scope:
+        arguments["name"] = inner_scope
+        out = plain_layers.batch_normalization(
+            inputs,
+            momentum=decay,
+            epsilon=epsilon,
+            center=center,
+            scale=scale,
+            training=is_training,
+            trainable=trainable,
+            **arguments,
         )
-    return _ended(out, None, None, None, None, True, activation_fn, outputs_collections)
+    return _finish_layer(out, None, None, None, None, True, activation_fn, outputs_collections)
 
 
 def one_hot_encoding(
@@ -272,7 +299,7 @@ def one_hot_encoding(
 ) -> Tensor:
     """Rows with ``on_value`` at the place of each label."""
     out = arrays.one_hot(labels, num_classes, on_value, off_value, name=scope or "OneHotEncoding")
-    return _ended(out, None, None, None, None, True, None, outputs_collections)
+    return _finish_layer(out, None, None, None, None, True, None, outputs_collections)
 
 
 linear = partial(fully_connected, activation_fn=None)
@@ -296,4 +323,4 @@ __all__ = [
     "xavier_initializer",
     "xavier_initializer_conv2d",
 ]
-__getattr__ = lookup("tf.contrib.layers", lambda: dict.fromkeys(__all__))
+__getattr__ = missing_name_handler("tf.contrib.layers", lambda: dict.fromkeys(__all__))

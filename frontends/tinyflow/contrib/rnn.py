@@ -1,6 +1,6 @@
 """``tf.contrib.rnn``: recurrent cells and networks of ``tf.nn``."""
 
-from passkit.frontends.tinyflow.missing import lookup
+from passkit.frontends.tinyflow.missing_names import missing_name_handler
 from passkit.frontends.tinyflow.nn.cells import (
     BasicLSTMCell,
     BasicRNNCell,
@@ -25,4 +25,4 @@ __all__ = [
     "static_bidirectional_rnn",
     "static_rnn",
 ]
-__getattr__ = lookup("tf.contrib.rnn", lambda: dict.fromkeys(__all__))
+__getattr__ = missing_name_handler("tf.contrib.rnn", lambda: dict.fromkeys(__all__))

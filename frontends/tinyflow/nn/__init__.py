@@ -1,14 +1,8 @@
 """``tf.nn``: activations, convolutions, losses, embeddings and recurrent networks."""
 
 from passkit.frontends.tinyflow import elementwise
-from passkit.frontends.tinyflow.missing import lookup
+from passkit.frontends.tinyflow.missing_names import missing_name_handler
 from passkit.frontends.tinyflow.nn import rnn_cell
-from passkit.frontends.tinyflow.nn.classic import (
-    convolution_layer,
-    flatten_layer,
-    linear,
-    mean_sparse_softmax_cross_entropy_with_logits,
-)
 from passkit.frontends.tinyflow.nn.convolutions import (
     avg_pool,
     bias_add,
@@ -45,6 +39,12 @@ from passkit.frontends.tinyflow.nn.sampling import (
     embedding_lookup,
     log_uniform_candidate_sampler,
     nce_loss,
+)
+from passkit.frontends.tinyflow.nn.tinyflow_layers import (
+    convolution_layer,
+    flatten_layer,
+    linear,
+    mean_sparse_softmax_cross_entropy_with_logits,
 )
 from passkit.frontends.tinyflow.reductions import moments
 
@@ -102,4 +102,4 @@ __all__ = [
     "top_k",
     "xw_plus_b",
 ]
-__getattr__ = lookup("tf.nn", lambda: dict.fromkeys(__all__))
+__getattr__ = missing_name_handler("tf.nn", lambda: dict.fromkeys(__all__))

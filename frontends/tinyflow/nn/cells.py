@@ -8,15 +8,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from passkit.errors import SettingError, ShapeError
-from passkit.frontends.tinyflow import arrays, elementwise, sources
+from passkit.frontends.tinyflow import arrays, creation, elementwise
+from passkit.frontends.tinyflow.argument_checks import reject_arguments, require_float, require_int
+from passkit.frontends.tinyflow.dtypes import as_dtype
 from passkit.frontends.tinyflow.initializers import constant_initializer, zeros_initializer
 from passkit.frontends.tinyflow.nn.sampling import dropout
-from passkit.frontends.tinyflow.numbers import real, whole
-from passkit.frontends.tinyflow.ranks import known_shape
-from passkit.frontends.tinyflow.refusals import refuses
 from passkit.frontends.tinyflow.scopes import get_variable, variable_scope
+from passkit.frontends.tinyflow.shapes import require_shape
 from passkit.frontends.tinyflow.tensors import Tensor, convert_to_tensor
-from passkit.frontends.tinyflow.types import as_dtype
 
 LSTMStateTuple = namedtuple("LSTMStateTuple", ("c", "h"))
 sigmoid = elementwise.FUNCTIONS["sigmoid"]
@@ -42,7 +41,7 @@ class RNNCell(ABC):
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
         """A state of zeros for so many examples."""
-        return _mapped(lambda n: sources.zeros([batch_size, n], dtype), self.state_size)
+        return _map_nested(lambda n: creation.zeros([batch_size, n], dtype), self.state_size)
 
 
 class LayerCell(RNNCell):
@@ -58,20 +57,20 @@ class LayerCell(RNNCell):
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Tensor, Any]:
         """The output and the next state, for inputs (examples, length)."""
         x = convert_to_tensor(inputs)
-        sizes = known_shape(x.entry, self.name)
+        sizes = require_shape(x.entry, self.name)
         if len(sizes) != 2 or not isinstance(sizes[1], int):
             raise ShapeError(
                 f"{self.name} needs inputs (examples, length) of known length, got {x!r}"
             )
-        if not _fits(state, self.state_size):
+        if not _matches_sizes(state, self.state_size):
             raise ShapeError(
                 f"{self.name} needs a state of the parts {self.state_size!r}, got {state!r}; "
                 f"cell.zero_state(batch_size, dtype) makes the first"
             )
-        again = self._scope is not None
-        given = self._scope if again else (scope or self.name)
-        with variable_scope(given, reuse=True if again else self.reuse) as found:
-            self._scope = found
+        is_reused = self._scope is not None
+        scope_or_name = self._scope if is_reused else (scope or self.name)
+        with variable_scope(scope_or_name, reuse=True if is_reused else self.reuse) as inner_scope:
+            self._scope = inner_scope
             return self.step(x, state)
 
     @abstractmethod
@@ -85,18 +84,18 @@ class LayerCell(RNNCell):
         return get_variable(name, shape, self.dtype or dtype, initializer)
 
 
-def _fits(state: Any, sizes: Any) -> bool:
+def _matches_sizes(state: Any, sizes: Any) -> bool:
     """Whether a state has the parts that a cell works on."""
     if not isinstance(sizes, tuple):
         return state is not None and not isinstance(state, tuple)
     parts = isinstance(state, (tuple, list)) and len(state) == len(sizes)
-    return parts and all(map(_fits, state, sizes))
+    return parts and all(map(_matches_sizes, state, sizes))
 
 
-def _mapped(function: Callable[[Any], Any], nest: Any) -> Any:
+def _map_nested(function: Callable[[Any], Any], nest: Any) -> Any:
     """``function`` of each leaf of tuples in tuples."""
     if isinstance(nest, tuple):
-        parts = [_mapped(function, part) for part in nest]
+        parts = [_map_nested(function, part) for part in nest]
         return nest._make(parts) if hasattr(nest, "_make") else tuple(parts)
     return function(nest)
 
@@ -115,7 +114,7 @@ class BasicRNNCell(LayerCell):
         dtype: Any = None,
     ) -> None:
         super().__init__(reuse, name, dtype)
-        self.units = whole(type(self).__name__, "num_units", num_units)
+        self.units = require_int(type(self).__name__, "num_units", num_units)
         self.activation = activation or tanh
 
     @property
@@ -154,8 +153,8 @@ class BasicLSTMCell(LayerCell):
         dtype: Any = None,
     ) -> None:
         super().__init__(reuse, name, dtype)
-        self.units = whole(type(self).__name__, "num_units", num_units)
-        self.forget_bias = real(type(self).__name__, "forget_bias", forget_bias)
+        self.units = require_int(type(self).__name__, "num_units", num_units)
+        self.forget_bias = require_float(type(self).__name__, "forget_bias", forget_bias)
         self.tuples, self.activation = state_is_tuple, activation or tanh
 
     @property
@@ -176,10 +175,12 @@ class BasicLSTMCell(LayerCell):
         bias = self.weights("bias", [4 * self.units], x.dtype, zeros_initializer())
         z = arrays.matmul(arrays.concat([x, h], 1), kernel) + bias
         i, j, f, o = arrays.split(z, 4, 1)
-        more = f + self.forget_bias if self.forget_bias else f
-        new = c * sigmoid(more) + sigmoid(i) * self.activation(j)
-        out = self.activation(new) * sigmoid(o)
-        return out, LSTMStateTuple(new, out) if self.tuples else arrays.concat([new, out], 1)
+        forget_gate = f + self.forget_bias if self.forget_bias else f
+        new_c = c * sigmoid(forget_gate) + sigmoid(i) * self.activation(j)
+        new_h = self.activation(new_c) * sigmoid(o)
+        return new_h, LSTMStateTuple(new_c, new_h) if self.tuples else arrays.concat(
+            [new_c, new_h], 1
+        )
 
 
 class LSTMCell(LayerCell):
@@ -192,7 +193,7 @@ class LSTMCell(LayerCell):
 
     default = "lstm_cell"
 
-    @refuses("weights are one variable each", "num_unit_shards", "num_proj_shards")
+    @reject_arguments("weights are one variable each", "num_unit_shards", "num_proj_shards")
     def __init__(
         self,
         num_units: int,
@@ -211,11 +212,11 @@ class LSTMCell(LayerCell):
         dtype: Any = None,
     ) -> None:
         super().__init__(reuse, name, dtype)
-        self.units = whole("LSTMCell", "num_units", num_units)
-        self.projected = None if num_proj is None else whole("LSTMCell", "num_proj", num_proj)
+        self.units = require_int("LSTMCell", "num_units", num_units)
+        self.projected = None if num_proj is None else require_int("LSTMCell", "num_proj", num_proj)
         self.peepholes, self.initializer = use_peepholes, initializer
         self.clips = cell_clip, proj_clip
-        self.forget_bias = real("LSTMCell", "forget_bias", forget_bias)
+        self.forget_bias = require_float("LSTMCell", "forget_bias", forget_bias)
         self.tuples, self.activation = state_is_tuple, activation or tanh
 
     @property
@@ -239,23 +240,25 @@ class LSTMCell(LayerCell):
         i, j, f, o = arrays.split(arrays.matmul(arrays.concat([x, h], 1), kernel) + bias, 4, 1)
         f = f + self.forget_bias if self.forget_bias else f
         if self.peepholes:
-            looks = [
+            peephole_weights = [
                 self.weights(f"w_{gate}_diag", [n], x.dtype, self.initializer) for gate in "fio"
             ]
-            f, i = f + looks[0] * c, i + looks[1] * c
-        new = _clipped(sigmoid(f) * c + sigmoid(i) * self.activation(j), self.clips[0])
+            f, i = f + peephole_weights[0] * c, i + peephole_weights[1] * c
+        new_c = _clip(sigmoid(f) * c + sigmoid(i) * self.activation(j), self.clips[0])
         if self.peepholes:
-            o = o + looks[2] * new
-        out = sigmoid(o) * self.activation(new)
+            o = o + peephole_weights[2] * new_c
+        new_h = sigmoid(o) * self.activation(new_c)
         if self.projected is not None:
-            down = self.weights(
+            projection = self.weights(
                 "projection/kernel", [n, self.projected], x.dtype, self.initializer
             )
-            out = _clipped(arrays.matmul(out, down), self.clips[1])
-        return out, LSTMStateTuple(new, out) if self.tuples else arrays.concat([new, out], 1)
+            new_h = _clip(arrays.matmul(new_h, projection), self.clips[1])
+        return new_h, LSTMStateTuple(new_c, new_h) if self.tuples else arrays.concat(
+            [new_c, new_h], 1
+        )
 
 
-def _clipped(x: Tensor, limit: float | None) -> Tensor:
+def _clip(x: Tensor, limit: float | None) -> Tensor:
     """``x`` between -limit and limit, if there is one."""
     return x if limit is None else arrays.clip_by_value(x, -limit, limit)
 
@@ -279,7 +282,7 @@ class GRUCell(LayerCell):
         dtype: Any = None,
     ) -> None:
         super().__init__(reuse, name, dtype)
-        self.units = whole(type(self).__name__, "num_units", num_units)
+        self.units = require_int(type(self).__name__, "num_units", num_units)
         self.activation = activation or tanh
         self.kernels, self.biases = kernel_initializer, bias_initializer
 
@@ -298,10 +301,14 @@ class GRUCell(LayerCell):
         bias = self.weights("gates/bias", [2 * n], x.dtype, ones)
         gates = sigmoid(arrays.matmul(arrays.concat([x, state], 1), kernel) + bias)
         r, u = arrays.split(gates, 2, 1)
-        inner = self.weights("candidate/kernel", [width, n], x.dtype, self.kernels)
-        rest = self.weights("candidate/bias", [n], x.dtype, self.biases or zeros_initializer())
-        new = self.activation(arrays.matmul(arrays.concat([x, r * state], 1), inner) + rest)
-        h = u * state + (1 - u) * new
+        candidate_kernel = self.weights("candidate/kernel", [width, n], x.dtype, self.kernels)
+        candidate_bias = self.weights(
+            "candidate/bias", [n], x.dtype, self.biases or zeros_initializer()
+        )
+        candidate = self.activation(
+            arrays.matmul(arrays.concat([x, r * state], 1), candidate_kernel) + candidate_bias
+        )
+        h = u * state + (1 - u) * candidate
         return h, h
 
 
@@ -332,10 +339,10 @@ class MultiRNNCell(LayerCell):
     def step(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
         """One step."""
         states = []
-        for k, (cell, own) in enumerate(zip(self.cells, state, strict=True)):
+        for k, (cell, cell_state) in enumerate(zip(self.cells, state, strict=True)):
             with variable_scope(f"cell_{k}"):
-                x, new = cell(x, own)
-            states.append(new)
+                x, new_state = cell(x, cell_state)
+            states.append(new_state)
         return x, tuple(states)
 
 
@@ -365,10 +372,8 @@ class DropoutWrapper(RNNCell):
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Tensor, Any]:
         """The output and the next state; the cell below keeps its own scope."""
-        before, after, beside = self.keep
-        out, new = self.cell(dropout(inputs, before, seed=self.seed), state, scope)
-        if not isinstance(beside, float) or beside != 1.0:
-            new = _mapped(lambda s: dropout(s, beside, seed=self.seed), new)
-        return dropout(out, after, seed=self.seed), new
-
-
+        input_keep, output_keep, state_keep = self.keep
+        output, new_state = self.cell(dropout(inputs, input_keep, seed=self.seed), state, scope)
+        if not isinstance(state_keep, float) or state_keep != 1.0:
+            new_state = _map_nested(lambda s: dropout(s, state_keep, seed=self.seed), new_state)
+        return dropout(output, output_keep, seed=self.seed), new_state

@@ -10,12 +10,11 @@ from typing import Any
 
 from passkit.errors import SettingError, ShapeError
 from passkit.frontends.tinyflow import arrays
+from passkit.frontends.tinyflow.argument_checks import axis_length, reject_arguments
 from passkit.frontends.tinyflow.nn.cells import RNNCell
-from passkit.frontends.tinyflow.numbers import length
-from passkit.frontends.tinyflow.ranks import known_shape
-from passkit.frontends.tinyflow.refusals import refuses
 from passkit.frontends.tinyflow.scopes import variable_scope
-from passkit.frontends.tinyflow.tensors import Tensor, convert_to_tensor, read, wrapped
+from passkit.frontends.tinyflow.shapes import require_shape
+from passkit.frontends.tinyflow.tensors import Tensor, as_entry, as_tensor, convert_to_tensor
 from passkit.graph.node import Entry, constant
 from passkit.ops.helpers import make
 
@@ -32,11 +31,12 @@ def static_rnn(
 ) -> tuple[list[Tensor], Any]:
     """The outputs of all steps and the last state, of inputs (examples, length), one a step."""
     with variable_scope(scope or "rnn"):
-        return _steps(cell, [convert_to_tensor(x) for x in inputs], initial_state, dtype,
-                      sequence_length)
+        return _run_steps(
+            cell, [convert_to_tensor(x) for x in inputs], initial_state, dtype, sequence_length
+        )
 
 
-def _steps(
+def _run_steps(
     cell: RNNCell, inputs: Sequence[Tensor], state: Any, dtype: Any, lengths: Any
 ) -> tuple[list[Tensor], Any]:
     if not inputs:
@@ -44,32 +44,37 @@ def _steps(
     if state is None:
         if dtype is None:
             raise SettingError("static_rnn needs an initial_state or its dtype, got neither")
-        rows = length("static_rnn", known_shape(inputs[0].entry, "static_rnn"), 0)
+        rows = axis_length("static_rnn", require_shape(inputs[0].entry, "static_rnn"), 0)
         state = cell.zero_state(rows, dtype)
-    wanted = None if lengths is None else make("cast", read(lengths), dtype="int32")
+    length_entry = None if lengths is None else make("cast", as_entry(lengths), dtype="int32")
     outputs = []
     for k, x in enumerate(inputs):
-        out, new = cell(x, state)
-        if wanted is not None:
-            over = make("expand_dims", make("greater_equal", constant(k, "int32"), wanted), axis=1)
-            out = _chosen(over, out, None)
-            new = _nested(over, new, state)
-        outputs.append(out)
-        state = new
+        output, new_state = cell(x, state)
+        if length_entry is not None:
+            is_past_end = make(
+                "expand_dims", make("greater_equal", constant(k, "int32"), length_entry), axis=1
+            )
+            output = _select_active(is_past_end, output, None)
+            new_state = _select_active_states(is_past_end, new_state, state)
+        outputs.append(output)
+        state = new_state
     return outputs, state
 
 
-def _chosen(over: Entry, new: Tensor, old: Tensor | None) -> Tensor:
+def _select_active(is_past_end: Entry, new_value: Tensor, old_value: Tensor | None) -> Tensor:
     """``old``, or 0, for the examples that are over."""
-    rest: Any = 0.0 if old is None else old.entry
-    return wrapped(make("where", over, rest, new.entry), new._name)
+    inactive: Any = 0.0 if old_value is None else old_value.entry
+    return as_tensor(make("where", is_past_end, inactive, new_value.entry), new_value._name)
 
 
-def _nested(over: Entry, new: Any, old: Any) -> Any:
-    if isinstance(new, tuple):
-        parts = [_nested(over, n, o) for n, o in zip(new, old, strict=True)]
-        return new._make(parts) if hasattr(new, "_make") else tuple(parts)
-    return _chosen(over, new, convert_to_tensor(old))
+def _select_active_states(is_past_end: Entry, new_state: Any, old_state: Any) -> Any:
+    if isinstance(new_state, tuple):
+        parts = [
+            _select_active_states(is_past_end, n, o)
+            for n, o in zip(new_state, old_state, strict=True)
+        ]
+        return new_state._make(parts) if hasattr(new_state, "_make") else tuple(parts)
+    return _select_active(is_past_end, new_state, convert_to_tensor(old_state))
 
 
 def static_bidirectional_rnn(
@@ -86,25 +91,29 @@ def static_bidirectional_rnn(
     with variable_scope(scope or "bidirectional_rnn"):
         steps = [convert_to_tensor(x) for x in inputs]
         with variable_scope("fw"):
-            ahead, last = _steps(cell_fw, steps, initial_state_fw, dtype, sequence_length)
+            forward_outputs, forward_state = _run_steps(
+                cell_fw, steps, initial_state_fw, dtype, sequence_length
+            )
         with variable_scope("bw"):
-            turned = _turned(steps, sequence_length)
-            back, first = _steps(cell_bw, turned, initial_state_bw, dtype, sequence_length)
-        back = _turned(back, sequence_length)
-    pairs = zip(ahead, back, strict=True)
-    return [arrays.concat([a, b], 1) for a, b in pairs], last, first
+            reversed_steps = _reverse_steps(steps, sequence_length)
+            backward_outputs, backward_state = _run_steps(
+                cell_bw, reversed_steps, initial_state_bw, dtype, sequence_length
+            )
+        backward_outputs = _reverse_steps(backward_outputs, sequence_length)
+    pairs = zip(forward_outputs, backward_outputs, strict=True)
+    return [arrays.concat([a, b], 1) for a, b in pairs], forward_state, backward_state
 
 
-def _turned(steps: Sequence[Tensor], lengths: Any) -> list[Tensor]:
+def _reverse_steps(steps: Sequence[Tensor], lengths: Any) -> list[Tensor]:
     """The steps from the last to the first; of each sequence only as far as it goes."""
     if lengths is None:
         return list(reversed(steps))
-    whole = make("stack", *(s.entry for s in steps), axis=1)
-    turned = make("reverse_sequence", whole, read(lengths), axis=1, batch_axis=0)
-    return arrays.unstack(wrapped(turned, "reversed"), len(steps), 1)
+    stacked = make("stack", *(s.entry for s in steps), axis=1)
+    reversed_steps = make("reverse_sequence", stacked, as_entry(lengths), axis=1, batch_axis=0)
+    return arrays.unstack(as_tensor(reversed_steps, "reversed"), len(steps), 1)
 
 
-@refuses(UNROLLED, "parallel_iterations", "swap_memory")
+@reject_arguments(UNROLLED, "parallel_iterations", "swap_memory")
 def dynamic_rnn(
     cell: RNNCell,
     inputs: Any,
@@ -122,20 +131,18 @@ def dynamic_rnn(
     """
     x = convert_to_tensor(inputs)
     axis = 0 if time_major else 1
-    if not isinstance(length("dynamic_rnn", known_shape(x.entry, "dynamic_rnn"), axis), int):
+    if not isinstance(axis_length("dynamic_rnn", require_shape(x.entry, "dynamic_rnn"), axis), int):
         raise ShapeError(
             f"dynamic_rnn needs a known number of steps, got {x!r}; give the placeholder the "
             f"longest, and sequence_length the length of each sequence"
         )
     with variable_scope(scope or "rnn"):
         steps = arrays.unstack(x, axis=axis)
-        outputs, state = _steps(
-            cell, steps, initial_state, dtype or x.dtype, sequence_length
-        )
+        outputs, state = _run_steps(cell, steps, initial_state, dtype or x.dtype, sequence_length)
     return arrays.stack(outputs, axis), state
 
 
-@refuses(UNROLLED, "parallel_iterations", "swap_memory")
+@reject_arguments(UNROLLED, "parallel_iterations", "swap_memory")
 def bidirectional_dynamic_rnn(
     cell_fw: RNNCell,
     cell_bw: RNNCell,
@@ -153,23 +160,36 @@ def bidirectional_dynamic_rnn(
     x, axis = convert_to_tensor(inputs), 0 if time_major else 1
     with variable_scope(scope or "bidirectional_rnn"):
         with variable_scope("fw") as forwards:
-            ahead, last = dynamic_rnn(
-                cell_fw, x, sequence_length, initial_state_fw, dtype, time_major=time_major,
+            forward_outputs, forward_state = dynamic_rnn(
+                cell_fw,
+                x,
+                sequence_length,
+                initial_state_fw,
+                dtype,
+                time_major=time_major,
                 scope=forwards,
             )
         with variable_scope("bw") as backwards:
-            back, first = dynamic_rnn(
-                cell_bw, _reversed(x, sequence_length, axis), sequence_length, initial_state_bw,
-                dtype, time_major=time_major, scope=backwards,
+            backward_outputs, backward_state = dynamic_rnn(
+                cell_bw,
+                _reverse_time(x, sequence_length, axis),
+                sequence_length,
+                initial_state_bw,
+                dtype,
+                time_major=time_major,
+                scope=backwards,
             )
-    return (ahead, _reversed(back, sequence_length, axis)), (last, first)
+    return (forward_outputs, _reverse_time(backward_outputs, sequence_length, axis)), (
+        forward_state,
+        backward_state,
+    )
 
 
-def _reversed(x: Tensor, lengths: Any, axis: int) -> Tensor:
+def _reverse_time(x: Tensor, lengths: Any, axis: int) -> Tensor:
     """The steps from the last to the first; of each sequence only as far as it goes."""
     if lengths is None:
         return arrays.reverse(x, [axis])
-    turned = make(
-        "reverse_sequence", x.entry, read(lengths), axis=axis, batch_axis=1 - axis
+    reversed_steps = make(
+        "reverse_sequence", x.entry, as_entry(lengths), axis=axis, batch_axis=1 - axis
     )
-    return wrapped(turned, "reversed")
+    return as_tensor(reversed_steps, "reversed")

@@ -1,6 +1,6 @@
 """``tf.nn.rnn_cell``: recurrent cells."""
 
-from passkit.frontends.tinyflow.missing import lookup
+from passkit.frontends.tinyflow.missing_names import missing_name_handler
 from passkit.frontends.tinyflow.nn.cells import (
     BasicLSTMCell,
     BasicRNNCell,
@@ -22,4 +22,4 @@ __all__ = [
     "MultiRNNCell",
     "RNNCell",
 ]
-__getattr__ = lookup("tf.nn.rnn_cell", lambda: dict.fromkeys(__all__))
+__getattr__ = missing_name_handler("tf.nn.rnn_cell", lambda: dict.fromkeys(__all__))

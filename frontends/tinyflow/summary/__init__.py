@@ -1,8 +1,8 @@
 """``tf.summary``: what TensorBoard shows of a run."""
 
-from passkit.frontends.tinyflow.missing import lookup
+from passkit.frontends.tinyflow.missing_names import missing_name_handler
 from passkit.frontends.tinyflow.summary.values import histogram, merge, merge_all, scalar
 from passkit.frontends.tinyflow.summary.writer import FileWriter
 
 __all__ = ["FileWriter", "histogram", "merge", "merge_all", "scalar"]
-__getattr__ = lookup("tf.summary", lambda: dict.fromkeys(__all__))
+__getattr__ = missing_name_handler("tf.summary", lambda: dict.fromkeys(__all__))

@@ -22,7 +22,7 @@ _MESSAGES = {
 """Fields by number and type; a star repeats them, a question mark says that they are of a oneof."""
 
 
-def _file() -> Any:
+def _event_file_descriptor() -> Any:
     file = descriptor_pb2.FileDescriptorProto(
         name="passkit_events.proto", package="passkit.events", syntax="proto3"
     )
@@ -45,11 +45,11 @@ def _file() -> Any:
 
 
 _POOL = descriptor_pool.DescriptorPool()
-_POOL.AddSerializedFile(_file().SerializeToString())
+_POOL.AddSerializedFile(_event_file_descriptor().SerializeToString())
 
 
-def _message(name: str) -> Any:
+def _message_class(name: str) -> Any:
     return message_factory.GetMessageClass(_POOL.FindMessageTypeByName(f"passkit.events.{name}"))
 
 
-Event, Summary = _message("Event"), _message("Summary")
+Event, Summary = _message_class("Event"), _message_class("Summary")

@@ -10,18 +10,18 @@ import numpy as np
 from passkit.errors import GraphError
 from passkit.frontends.tinyflow.graphs import GraphKeys, get_default_graph
 from passkit.frontends.tinyflow.summary.messages import Summary
-from passkit.frontends.tinyflow.tensors import HostTensor, Tensor, convert_to_tensor, named
+from passkit.frontends.tinyflow.tensors import HostTensor, Tensor, convert_to_tensor, unique_name
 
-Array = np.ndarray[Any, Any]
+NumpyArray = np.ndarray[Any, Any]
 
 
-def _limits() -> Array:
+def _bucket_limits() -> NumpyArray:
     """The edges of buckets: each a tenth wider than the last, from 1e-12 to 1e20, both signs."""
     ahead = 1e-12 * 1.1 ** np.arange(774)
     return np.concatenate([-ahead[::-1], [0.0], ahead, [np.finfo(np.float64).max]])
 
 
-_LIMITS = _limits()
+_LIMITS = _bucket_limits()
 
 
 def scalar(
@@ -37,7 +37,7 @@ def scalar(
     def written(tag: str, number: Any) -> Any:
         return Summary(value=[{"tag": tag, "simple_value": float(number)}]).SerializeToString()
 
-    return _summary(name, value, collections, family, written)
+    return _create_summary(name, value, collections, family, written)
 
 
 def histogram(
@@ -46,12 +46,14 @@ def histogram(
     """The distribution of a tensor's elements, to be drawn over steps."""
 
     def written(tag: str, array: Any) -> Any:
-        return Summary(value=[{"tag": tag, "histo": _counted(tag, array)}]).SerializeToString()
+        return Summary(
+            value=[{"tag": tag, "histo": _encode_histogram(tag, array)}]
+        ).SerializeToString()
 
-    return _summary(name, convert_to_tensor(values), collections, family, written)
+    return _create_summary(name, convert_to_tensor(values), collections, family, written)
 
 
-def _counted(tag: str, array: Any) -> dict[str, Any]:
+def _encode_histogram(tag: str, array: Any) -> dict[str, Any]:
     """The elements by buckets. Raises: GraphError for numbers that are not finite."""
     flat = np.asarray(array, np.float64).ravel()
     if not np.isfinite(flat).all():
@@ -60,48 +62,48 @@ def _counted(tag: str, array: Any) -> dict[str, Any]:
             f"{int((~np.isfinite(flat)).sum())} others; Session(check_numerics=True) finds where "
             f"they come from"
         )
-    places = np.searchsorted(_LIMITS, flat, side="right")
-    counts = np.bincount(places, minlength=len(_LIMITS))
+    buckets = np.searchsorted(_LIMITS, flat, side="right")
+    counts = np.bincount(buckets, minlength=len(_LIMITS))
     used = np.flatnonzero(counts)
-    chosen = slice(max(used[0] - 1, 0), used[-1] + 1) if len(used) else slice(0, 1)
+    used_range = slice(max(used[0] - 1, 0), used[-1] + 1) if len(used) else slice(0, 1)
     return {
         "min": float(flat.min()) if flat.size else 0.0,
         "max": float(flat.max()) if flat.size else 0.0,
         "num": float(flat.size),
         "sum": float(flat.sum()),
         "sum_squares": float(flat @ flat),
-        "bucket_limit": _LIMITS[chosen].tolist(),
-        "bucket": counts[chosen].astype(float).tolist(),
+        "bucket_limit": _LIMITS[used_range].tolist(),
+        "bucket": counts[used_range].astype(float).tolist(),
     }
 
 
-def _summary(
+def _create_summary(
     name: str, value: Tensor, collections: Sequence[str] | None, family: str | None, written: Any
 ) -> Tensor:
     clean = name.replace(":", "_").replace(" ", "_")
-    full = named(f"{family}/{clean}" if family else clean, "summary")
+    tag = unique_name(f"{family}/{clean}" if family else clean, "summary")
     graph = get_default_graph()
-    made = HostTensor([value], lambda array: written(full, array), full, graph)
+    summary = HostTensor([value], lambda array: written(tag, array), tag, graph)
     for key in [GraphKeys.SUMMARIES] if collections is None else collections:
-        graph.add_to_collection(key, made)
-    return made
+        graph.add_to_collection(key, summary)
+    return summary
 
 
 def merge(
     inputs: Sequence[Tensor], collections: Sequence[str] | None = None, name: str | None = None
 ) -> Tensor:
     """One summary of several."""
-    graph, full = get_default_graph(), named(name, "Merge")
+    graph, full_name = get_default_graph(), unique_name(name, "Merge")
     # Messages written one after the other are one message with the values of all.
-    made = HostTensor(list(inputs), lambda *parts: b"".join(parts), full, graph)
+    summary = HostTensor(list(inputs), lambda *parts: b"".join(parts), full_name, graph)
     for key in collections or ():
-        graph.add_to_collection(key, made)
-    return made
+        graph.add_to_collection(key, summary)
+    return summary
 
 
 def merge_all(
     key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None
 ) -> Tensor | None:
     """One summary of all in a collection, or of those whose names begin so; None of none."""
-    found = get_default_graph().get_collection(key, scope)
-    return merge(found, name=name) if found else None
+    summaries = get_default_graph().get_collection(key, scope)
+    return merge(summaries, name=name) if summaries else None

@@ -13,22 +13,26 @@ from pathlib import Path
 from typing import Any
 
 from passkit.errors import FeedError
+from passkit.frontends.tinyflow.argument_checks import reject_arguments
 from passkit.frontends.tinyflow.graphs import Graph
-from passkit.frontends.tinyflow.refusals import refuses
 from passkit.frontends.tinyflow.summary.messages import Event, Summary
 from passkit.frontends.tinyflow.tensors import HostTensor, Tensor
 from passkit.graph import graph as core
 
 
-def record(data: bytes) -> bytes:
+def encode_record(data: bytes) -> bytes:
     """Data as one record of a file."""
     from passkit.frontends.tf_graphdef.crc32c import crc32c, masked  # its package is a large one
 
     length = struct.pack("<Q", len(data))
-    return b"".join((
-        length, struct.pack("<I", masked(crc32c(length))),
-        data, struct.pack("<I", masked(crc32c(data))),
-    ))
+    return b"".join(
+        (
+            length,
+            struct.pack("<I", masked(crc32c(length))),
+            data,
+            struct.pack("<I", masked(crc32c(data))),
+        )
+    )
 
 
 class FileWriter:
@@ -37,7 +41,7 @@ class FileWriter:
     Events reach the disk once ``max_queue`` wait, or ``flush_secs`` have passed, or on `flush`.
     """
 
-    @refuses("graph= writes the graph, and files are written here", "graph_def", "session")
+    @reject_arguments("graph= writes the graph, and files are written here", "graph_def", "session")
     def __init__(
         self,
         logdir: str | os.PathLike[str],
@@ -70,17 +74,17 @@ class FileWriter:
         event.summary.CopyFrom(Summary.FromString(summary))
         self._put(event)
 
-    @refuses("graph= writes the graph", "graph_def")
+    @reject_arguments("graph= writes the graph", "graph_def")
     def add_graph(self, graph: Graph, global_step: Any = None, graph_def: Any = None) -> None:
         """Write the operators of a graph: those that variables and collections need."""
         self._put(
-            Event(wall_time=time.time(), step=int(global_step or 0), graph_def=drawn(graph))
+            Event(wall_time=time.time(), step=int(global_step or 0), graph_def=encode_graph(graph))
         )
 
     def _put(self, event: Any) -> None:
         if self._file is None:
             raise FeedError(f"the writer of {self.path} is closed; make another FileWriter")
-        self._file.write(record(event.SerializeToString()))
+        self._file.write(encode_record(event.SerializeToString()))
         self._waiting += 1
         late = time.monotonic() - self._flushed >= self.flush_secs
         if self._waiting >= self.max_queue or late:
@@ -105,21 +109,23 @@ class FileWriter:
         self.close()
 
 
-def drawn(graph: Graph) -> bytes:
+def encode_graph(graph: Graph) -> bytes:
     """The operators of a graph as a GraphDef to be looked at: names, kinds and edges."""
     from passkit.frontends.tf_graphdef.proto import GraphDef, NodeDef  # its package is a large one
 
-    held = [t for values in graph.collections.values() for t in values if isinstance(t, Tensor)]
-    flat = [s for t in held for s in (t.sources if isinstance(t, HostTensor) else (t,))]
+    collected = [
+        t for values in graph.collections.values() for t in values if isinstance(t, Tensor)
+    ]
+    flat = [s for t in collected for s in (t.sources if isinstance(t, HostTensor) else (t,))]
     tops = [t for t in flat if not isinstance(t, HostTensor)]
     heads = [n.entries[0] for n in graph.writes] + [t.entry for t in tops]
-    whole = core.Graph(heads)
-    names = {n: name.replace(" ", "_") for n, name in whole.names.items()}
+    graph_with_heads = core.Graph(heads)
+    names = {n: name.replace(" ", "_") for n, name in graph_with_heads.names.items()}
     out = GraphDef()
-    for node in whole.nodes:
-        kind = "Placeholder" if node.op is None else node.op.name
-        kind = "VariableV2" if node.op is None and node.params.get("state") else kind
+    for node in graph_with_heads.nodes:
+        op_type = "Placeholder" if node.op is None else node.op.name
+        op_type = "VariableV2" if node.op is None and node.params.get("state") else op_type
         inputs = [f"{names[e.node]}:{e.index}" if e.index else names[e.node] for e in node.inputs]
         inputs += [f"^{names[c]}" for c in node.control]
-        out.node.append(NodeDef(name=names[node], op=kind, input=inputs))
+        out.node.append(NodeDef(name=names[node], op=op_type, input=inputs))
     return out.SerializeToString()  # type: ignore[no-any-return]

@@ -1,6 +1,11 @@
 """``tf.train``: optimizers, checkpoints and steps."""
 
-from passkit.frontends.tinyflow.missing import lookup
+from passkit.frontends.tinyflow.missing_names import missing_name_handler
+from passkit.frontends.tinyflow.train.global_step import (
+    exponential_decay,
+    get_global_step,
+    get_or_create_global_step,
+)
 from passkit.frontends.tinyflow.train.optimizers import (
     AdadeltaOptimizer,
     AdagradOptimizer,
@@ -12,11 +17,6 @@ from passkit.frontends.tinyflow.train.optimizers import (
     RMSPropOptimizer,
 )
 from passkit.frontends.tinyflow.train.saver import Saver, latest_checkpoint
-from passkit.frontends.tinyflow.train.steps import (
-    exponential_decay,
-    get_global_step,
-    get_or_create_global_step,
-)
 
 __all__ = [
     "AdadeltaOptimizer",
@@ -33,4 +33,4 @@ __all__ = [
     "get_or_create_global_step",
     "latest_checkpoint",
 ]
-__getattr__ = lookup("tf.train", lambda: dict.fromkeys(__all__))
+__getattr__ = missing_name_handler("tf.train", lambda: dict.fromkeys(__all__))

@@ -10,24 +10,25 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from passkit.errors import GraphError
-from passkit.frontends.tinyflow import elementwise, sources
+from passkit.frontends.tinyflow import creation, elementwise
+from passkit.frontends.tinyflow.argument_checks import reject_arguments
 from passkit.frontends.tinyflow.arrays import clip_by_value
-from passkit.frontends.tinyflow.differentiating import ALL_AT_ONCE, gradients
+from passkit.frontends.tinyflow.deferred_variables import DeferredVariable
+from passkit.frontends.tinyflow.differentiation import ALL_AT_ONCE, gradients
 from passkit.frontends.tinyflow.graphs import get_default_graph
-from passkit.frontends.tinyflow.pending import PendingVariable
-from passkit.frontends.tinyflow.refusals import refuses
 from passkit.frontends.tinyflow.scopes import group, name_scope
 from passkit.frontends.tinyflow.tensors import (
     Operation,
     Tensor,
+    as_tensor,
     convert_to_tensor,
-    scalar,
-    wrapped,
+    scalar_entry,
 )
-from passkit.frontends.tinyflow.train.rows import added, rows_of
 from passkit.frontends.tinyflow.variables import Variable, assign, assign_add, trainable_variables
+from passkit.graph.node import Entry, Node
+from passkit.ops.helpers import make
 
-Pairs = Sequence[tuple[Tensor | None, Variable]]
+GradientsAndVariables = Sequence[tuple[Tensor | None, Variable]]
 sqrt: Callable[..., Tensor] = elementwise.FUNCTIONS["sqrt"]
 rsqrt: Callable[..., Tensor] = elementwise.FUNCTIONS["rsqrt"]
 square: Callable[..., Tensor] = elementwise.FUNCTIONS["square"]
@@ -41,7 +42,9 @@ class Optimizer(ABC):
         self.name = name
         self._slots: dict[tuple[Variable, str], Variable] = {}
 
-    @refuses(ALL_AT_ONCE, "gate_gradients", "aggregation_method", "colocate_gradients_with_ops")
+    @reject_arguments(
+        ALL_AT_ONCE, "gate_gradients", "aggregation_method", "colocate_gradients_with_ops"
+    )
     def minimize(
         self,
         loss: Any,
@@ -57,7 +60,9 @@ class Optimizer(ABC):
         pairs = self.compute_gradients(loss, var_list, grad_loss=grad_loss)
         return self.apply_gradients(pairs, global_step, name)
 
-    @refuses(ALL_AT_ONCE, "gate_gradients", "aggregation_method", "colocate_gradients_with_ops")
+    @reject_arguments(
+        ALL_AT_ONCE, "gate_gradients", "aggregation_method", "colocate_gradients_with_ops"
+    )
     def compute_gradients(
         self,
         loss: Any,
@@ -77,10 +82,10 @@ class Optimizer(ABC):
         weights = None if grad_loss is None else [grad_loss]
         return list(zip(gradients([loss], variables, weights), variables, strict=True))
 
-    @refuses(ALL_AT_ONCE, "skip_gradients_aggregation")
+    @reject_arguments(ALL_AT_ONCE, "skip_gradients_aggregation")
     def apply_gradients(
         self,
-        grads_and_vars: Pairs,
+        grads_and_vars: GradientsAndVariables,
         global_step: Variable | None = None,
         name: str | None = None,
         skip_gradients_aggregation: bool = False,
@@ -97,20 +102,20 @@ class Optimizer(ABC):
                 f"none of them: {names}"
             )
         graph = get_default_graph()
-        with graph.after(None):
+        with graph.with_dependencies(None):
             slots = [self.begin(v) for _, v in pairs]
         with name_scope(name, self.name):
             shared = self.prepare()
-            done: list[Any] = []
-            for (gradient, variable), own in zip(pairs, slots, strict=True):
-                new, writes = self.update(gradient, variable, own, shared)
+            writes_done: list[Any] = []
+            for (gradient, variable), variable_slots in zip(pairs, slots, strict=True):
+                new_value, writes = self.update(gradient, variable, variable_slots, shared)
                 if variable.constraint is not None:
-                    new = variable.constraint(new)
-                done += [*writes, assign(variable, new)]
-            done += self.finish()
+                    new_value = variable.constraint(new_value)
+                writes_done += [*writes, assign(variable, new_value)]
+            writes_done += self.finish()
             if global_step is not None:
-                done.append(assign_add(global_step, 1))
-            return group(*done)
+                writes_done.append(assign_add(global_step, 1))
+            return group(*writes_done)
 
     def begin(self, variable: Variable) -> tuple[Variable, ...]:
         """The slots of a variable: its own variables, which the rule reads and writes."""
@@ -138,11 +143,13 @@ class Optimizer(ABC):
         return self._slots[key]
 
     def _slot(self, variable: Variable, name: str, value: float) -> Variable:
-        if isinstance(variable, PendingVariable):
-            with get_default_graph().scoped(""):
-                return PendingVariable.beside(variable, get_default_graph().unique(name), value)
-        first = sources.constant(value, variable.dtype, variable.shape.as_list())
-        with get_default_graph().scoped(""):
+        if isinstance(variable, DeferredVariable):
+            with get_default_graph().with_name_prefix(""):
+                return DeferredVariable.slot_of(
+                    variable, get_default_graph().unique_name(name), value
+                )
+        first = creation.constant(value, variable.dtype, variable.shape.as_list())
+        with get_default_graph().with_name_prefix(""):
             return Variable(first, trainable=False, name=name)
 
     def get_slot(self, var: Variable, name: str) -> Variable | None:
@@ -158,26 +165,26 @@ class Optimizer(ABC):
         return list(self._slots.values())
 
 
-def _scalar(value: Any, like: Tensor) -> Any:
+def hyperparameter(value: Any, like: Tensor) -> Any:
     """A hyperparameter: a number, or a tensor in the dtype of what it is for."""
     if isinstance(value, Tensor) or callable(value):
         tensor = convert_to_tensor(value() if callable(value) else value)
-        if scalar(tensor) is not tensor.entry:
-            tensor = wrapped(scalar(tensor), tensor._name)
+        if scalar_entry(tensor) is not tensor.entry:
+            tensor = as_tensor(scalar_entry(tensor), tensor._name)
         return tensor if tensor.dtype is like.dtype else elementwise.cast(tensor, like.dtype)
     return float(value)
 
 
-def _rest(value: Any, like: Tensor) -> Any:
+def one_minus(value: Any, like: Tensor) -> Any:
     """1 - value, in the precision of what it is for: 1 - 0.999 is not 0.001 in float32."""
-    kept = _scalar(value, like)
-    return 1 - kept if isinstance(kept, Tensor) else float(1 - like.dtype.numpy.type(kept))
+    number = hyperparameter(value, like)
+    return 1 - number if isinstance(number, Tensor) else float(1 - like.dtype.numpy.type(number))
 
 
 class GradientDescentOptimizer(Optimizer):
     """w -= learning_rate * g."""
 
-    @refuses(IN_ORDER, "use_locking")
+    @reject_arguments(IN_ORDER, "use_locking")
     def __init__(
         self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent"
     ) -> None:
@@ -188,12 +195,12 @@ class GradientDescentOptimizer(Optimizer):
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
         """A step against the gradient; of a table only in the rows that were looked up."""
-        rate = _scalar(self.rate, variable)
-        rows = rows_of(gradient.entry)
+        rate = hyperparameter(self.rate, variable)
+        rows = row_additions(gradient.entry)
         if rows is None:
             return variable - gradient * rate, []
         factor = -rate.entry if isinstance(rate, Tensor) else -rate
-        return wrapped(added(variable.entry, rows, factor), f"{variable._name}/rows"), []
+        return as_tensor(add_rows(variable.entry, rows, factor), f"{variable._name}/rows"), []
 
 
 class MomentumOptimizer(Optimizer):
@@ -202,7 +209,7 @@ class MomentumOptimizer(Optimizer):
     Source: Sutskever and others, On the importance of initialization and momentum.
     """
 
-    @refuses(IN_ORDER, "use_locking")
+    @reject_arguments(IN_ORDER, "use_locking")
     def __init__(
         self,
         learning_rate: Any,
@@ -222,7 +229,10 @@ class MomentumOptimizer(Optimizer):
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
         """A step along the running sum."""
-        rate, momentum = _scalar(self.rate, variable), _scalar(self.momentum, variable)
+        rate, momentum = (
+            hyperparameter(self.rate, variable),
+            hyperparameter(self.momentum, variable),
+        )
         total = assign(slots[0], slots[0] * momentum + gradient)
         if self.nesterov:
             return variable - (gradient * rate + total * momentum * rate), [total]
@@ -235,7 +245,7 @@ class AdagradOptimizer(Optimizer):
     Source: Duchi and others, Adaptive Subgradient Methods.
     """
 
-    @refuses(IN_ORDER, "use_locking")
+    @reject_arguments(IN_ORDER, "use_locking")
     def __init__(
         self,
         learning_rate: Any,
@@ -260,7 +270,7 @@ class AdagradOptimizer(Optimizer):
     ) -> tuple[Tensor, list[Tensor]]:
         """A step that shrinks as the squares add up."""
         total = assign(slots[0], slots[0] + square(gradient))
-        return variable - gradient * _scalar(self.rate, variable) * rsqrt(total), [total]
+        return variable - gradient * hyperparameter(self.rate, variable) * rsqrt(total), [total]
 
 
 class AdadeltaOptimizer(Optimizer):
@@ -270,7 +280,7 @@ class AdadeltaOptimizer(Optimizer):
     Source: Zeiler, ADADELTA: An Adaptive Learning Rate Method.
     """
 
-    @refuses(IN_ORDER, "use_locking")
+    @reject_arguments(IN_ORDER, "use_locking")
     def __init__(
         self,
         learning_rate: Any = 0.001,
@@ -291,12 +301,12 @@ class AdadeltaOptimizer(Optimizer):
     ) -> tuple[Tensor, list[Tensor]]:
         """A step whose size follows from the steps before."""
         numbers = (self.rate, self.rho, self.epsilon)
-        rate, rho, epsilon = (_scalar(v, variable) for v in numbers)
-        rest = _rest(self.rho, variable)
-        seen = assign(slots[0], slots[0] * rho + square(gradient) * rest)
-        step = sqrt(slots[1] + epsilon) * rsqrt(seen + epsilon) * gradient
-        moved = assign(slots[1], slots[1] * rho + square(step) * rest)
-        return variable - step * rate, [seen, moved]
+        rate, rho, epsilon = (hyperparameter(v, variable) for v in numbers)
+        one_minus_rho = one_minus(self.rho, variable)
+        mean_square = assign(slots[0], slots[0] * rho + square(gradient) * one_minus_rho)
+        step = sqrt(slots[1] + epsilon) * rsqrt(mean_square + epsilon) * gradient
+        mean_step_square = assign(slots[1], slots[1] * rho + square(step) * one_minus_rho)
+        return variable - step * rate, [mean_square, mean_step_square]
 
 
 class FtrlOptimizer(Optimizer):
@@ -306,7 +316,7 @@ class FtrlOptimizer(Optimizer):
     of TensorFlow.
     """
 
-    @refuses(IN_ORDER, "use_locking")
+    @reject_arguments(IN_ORDER, "use_locking")
     def __init__(
         self,
         learning_rate: Any,
@@ -322,19 +332,30 @@ class FtrlOptimizer(Optimizer):
         beta: float | None = None,
     ) -> None:
         super().__init__(name)
-        for what, number, fits in (
+        for requirement, number, is_valid in (
             ("a learning_rate_power of 0 or less", learning_rate_power, learning_rate_power <= 0),
-            ("an initial_accumulator_value of 0 or more", initial_accumulator_value,
-             initial_accumulator_value >= 0),
-            ("an l1_regularization_strength of 0 or more", l1_regularization_strength,
-             l1_regularization_strength >= 0),
-            ("an l2_regularization_strength of 0 or more", l2_regularization_strength,
-             l2_regularization_strength >= 0),
+            (
+                "an initial_accumulator_value of 0 or more",
+                initial_accumulator_value,
+                initial_accumulator_value >= 0,
+            ),
+            (
+                "an l1_regularization_strength of 0 or more",
+                l1_regularization_strength,
+                l1_regularization_strength >= 0,
+            ),
+            (
+                "an l2_regularization_strength of 0 or more",
+                l2_regularization_strength,
+                l2_regularization_strength >= 0,
+            ),
         ):
-            if not fits:
-                raise GraphError(f"{name} needs {what}, got {number}")
+            if not is_valid:
+                raise GraphError(f"{name} needs {requirement}, got {number}")
         self.rate, self.power, self.first = (
-            learning_rate, learning_rate_power, initial_accumulator_value
+            learning_rate,
+            learning_rate_power,
+            initial_accumulator_value,
         )
         self.l1, self.l2 = l1_regularization_strength, l2_regularization_strength
         self.shrinkage, self.beta = l2_shrinkage_regularization_strength, beta or 0.0
@@ -349,14 +370,14 @@ class FtrlOptimizer(Optimizer):
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
         """The minimum of the linear part and the regularisation."""
-        rate = _scalar(self.rate, variable)
+        rate = hyperparameter(self.rate, variable)
         squares = slots[0] + square(gradient)
-        before, after = slots[0] ** -self.power, squares ** -self.power
-        pull = gradient + 2 * self.shrinkage * variable if self.shrinkage else gradient
-        linear = slots[1] + pull - (after - before) / rate * variable
-        curved = (after + self.beta) / rate + 2 * self.l2
+        before, after = slots[0] ** -self.power, squares**-self.power
+        shrunk_gradient = gradient + 2 * self.shrinkage * variable if self.shrinkage else gradient
+        linear = slots[1] + shrunk_gradient - (after - before) / rate * variable
+        curvature = (after + self.beta) / rate + 2 * self.l2
         clipped = clip_by_value(linear, -self.l1, self.l1)
-        return (clipped - linear) / curved, [assign(slots[0], squares), assign(slots[1], linear)]
+        return (clipped - linear) / curvature, [assign(slots[0], squares), assign(slots[1], linear)]
 
 
 class RMSPropOptimizer(Optimizer):
@@ -367,7 +388,7 @@ class RMSPropOptimizer(Optimizer):
     Sequences, equations 38-45.
     """
 
-    @refuses(IN_ORDER, "use_locking")
+    @reject_arguments(IN_ORDER, "use_locking")
     def __init__(
         self,
         learning_rate: Any,
@@ -392,15 +413,15 @@ class RMSPropOptimizer(Optimizer):
     ) -> tuple[Tensor, list[Tensor]]:
         """A step by the root of the mean of squares."""
         numbers = (self.rate, self.momentum, self.epsilon)
-        rate, momentum, epsilon = (_scalar(v, variable) for v in numbers)
-        rest = _rest(self.decay, variable)
-        mean = assign(slots[0], slots[0] + (square(gradient) - slots[0]) * rest)
-        writes, spread = [mean], mean + epsilon
+        rate, momentum, epsilon = (hyperparameter(v, variable) for v in numbers)
+        one_minus_decay = one_minus(self.decay, variable)
+        mean = assign(slots[0], slots[0] + (square(gradient) - slots[0]) * one_minus_decay)
+        writes, denominator = [mean], mean + epsilon
         if self.centered:
-            center = assign(slots[2], slots[2] + (gradient - slots[2]) * rest)
-            writes, spread = [mean, center], mean - square(center) + epsilon
-        moved = assign(slots[1], slots[1] * momentum + gradient * rate * rsqrt(spread))
-        return variable - moved, [*writes, moved]
+            center = assign(slots[2], slots[2] + (gradient - slots[2]) * one_minus_decay)
+            writes, denominator = [mean, center], mean - square(center) + epsilon
+        momentum_step = assign(slots[1], slots[1] * momentum + gradient * rate * rsqrt(denominator))
+        return variable - momentum_step, [*writes, momentum_step]
 
 
 class AdamOptimizer(Optimizer):
@@ -410,8 +431,10 @@ class AdamOptimizer(Optimizer):
     formulation before section 2.1.
     """
 
-    @refuses(IN_ORDER, "use_locking")
-    @refuses("its two powers have names of their own", "use_own_namescope_for_non_slot_vars")
+    @reject_arguments(IN_ORDER, "use_locking")
+    @reject_arguments(
+        "its two powers have names of their own", "use_own_namescope_for_non_slot_vars"
+    )
     def __init__(
         self,
         learning_rate: Any = 0.001,
@@ -429,41 +452,79 @@ class AdamOptimizer(Optimizer):
     def begin(self, variable: Variable) -> tuple[Variable, ...]:
         """The two running means; and once the powers of the betas."""
         if self.powers is None:
-            with get_default_graph().scoped(""):
+            with get_default_graph().with_name_prefix(""):
                 self.powers = (
-                    Variable(sources.constant(self.beta1, variable.dtype), False,
-                             name="beta1_power"),
-                    Variable(sources.constant(self.beta2, variable.dtype), False,
-                             name="beta2_power"),
+                    Variable(
+                        creation.constant(self.beta1, variable.dtype), False, name="beta1_power"
+                    ),
+                    Variable(
+                        creation.constant(self.beta2, variable.dtype), False, name="beta2_power"
+                    ),
                 )
         return self.slot(variable, self.name), self.slot(variable, f"{self.name}_1")
 
     def prepare(self) -> Tensor:
         """The learning rate of this step."""
         assert self.powers is not None
-        one, two = self.powers
-        found: Tensor = sqrt(1 - two) / (1 - one) * _scalar(self.rate, one)
-        return found
+        beta1_power, beta2_power = self.powers
+        rate: Tensor = (
+            sqrt(1 - beta2_power) / (1 - beta1_power) * hyperparameter(self.rate, beta1_power)
+        )
+        return rate
 
     def update(
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
         """A step by the ratio of the means."""
         numbers = (self.beta1, self.beta2, self.epsilon)
-        beta1, beta2, epsilon = (_scalar(v, variable) for v in numbers)
-        rate = _scalar(shared, variable)
-        rest1, rest2 = _rest(self.beta1, variable), _rest(self.beta2, variable)
-        m = assign(slots[0], slots[0] * beta1 + gradient * rest1)
-        v = assign(slots[1], slots[1] * beta2 + square(gradient) * rest2)
+        beta1, beta2, epsilon = (hyperparameter(v, variable) for v in numbers)
+        rate = hyperparameter(shared, variable)
+        one_minus_beta1, one_minus_beta2 = (
+            one_minus(self.beta1, variable),
+            one_minus(self.beta2, variable),
+        )
+        m = assign(slots[0], slots[0] * beta1 + gradient * one_minus_beta1)
+        v = assign(slots[1], slots[1] * beta2 + square(gradient) * one_minus_beta2)
         return variable - rate * m / (sqrt(v) + epsilon), [m, v]
 
     def finish(self) -> list[Any]:
         """The powers of the next step."""
         assert self.powers is not None
-        one, two = self.powers
-        later = one * _scalar(self.beta1, one), two * _scalar(self.beta2, two)
-        return [assign(one, later[0]), assign(two, later[1])]
+        beta1_power, beta2_power = self.powers
+        next_powers = (
+            beta1_power * hyperparameter(self.beta1, beta1_power),
+            beta2_power * hyperparameter(self.beta2, beta2_power),
+        )
+        return [assign(beta1_power, next_powers[0]), assign(beta2_power, next_powers[1])]
 
     def variables(self) -> list[Variable]:
         """The running means and the powers."""
         return [*super().variables(), *(self.powers or ())]
+
+
+def row_additions(gradient: Entry) -> list[Node] | None:
+    """The additions of rows to zeros that a gradient is the sum of; None if it is no such sum."""
+    additions: list[Node] = []
+    waiting = [gradient.node]
+    while waiting:
+        node = waiting.pop()
+        name = node.op.name if node.op is not None else ""
+        if name == "add":
+            waiting += [e.node for e in node.inputs]
+        elif name == "index_add" and _is_zeros(node.inputs[0].node):
+            additions.append(node)
+        else:
+            return None
+    return additions
+
+
+def _is_zeros(node: Node) -> bool:
+    return node.op is not None and node.op.name == "zeros_like"
+
+
+def add_rows(table: Entry, rows: list[Node], factor: Any) -> Entry:
+    """A table with ``factor`` times these rows added; equal indices add up."""
+    for node in rows:
+        _, index, value = node.inputs
+        table = make("index_add", table, index, value * factor, **node.params)
+    return table

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from passkit.errors import FeedError, GraphError, nearest
-from passkit.frontends.tinyflow.refusals import refuses
+from passkit.frontends.tinyflow.argument_checks import reject_arguments
 from passkit.frontends.tinyflow.tensors import Tensor
 from passkit.frontends.tinyflow.variables import Variable, global_variables
 
@@ -28,8 +28,10 @@ class Saver:
     ``reshape`` takes values of another shape with as many numbers.
     """
 
-    @refuses(ONE_FILE, "sharded", "restore_sequentially", "saver_def", "builder", "defer_build")
-    @refuses(ONE_FILE, "write_version", "save_relative_paths", "filename", "name")
+    @reject_arguments(
+        ONE_FILE, "sharded", "restore_sequentially", "saver_def", "builder", "defer_build"
+    )
+    @reject_arguments(ONE_FILE, "write_version", "save_relative_paths", "filename", "name")
     def __init__(
         self,
         var_list: Sequence[Variable] | Mapping[str, Variable] | None = None,
@@ -48,9 +50,9 @@ class Saver:
         save_relative_paths: bool = False,
         filename: str | None = None,
     ) -> None:
-        given = global_variables() if var_list is None else var_list
+        variables = global_variables() if var_list is None else var_list
         self.variables = dict(
-            given if isinstance(given, Mapping) else {v._name: v for v in given}
+            variables if isinstance(variables, Mapping) else {v._name: v for v in variables}
         )
         if not self.variables and not allow_empty:
             raise GraphError("Saver needs variables to save, got none; make them before the Saver")
@@ -58,8 +60,8 @@ class Saver:
         self.hours, self._kept_at = keep_checkpoint_every_n_hours, time.time()
         self.last_checkpoints: list[str] = []
 
-    @refuses(ONE_FILE, "meta_graph_suffix", "write_meta_graph", "strip_default_attrs")
-    @refuses(ONE_FILE, "save_debug_info")
+    @reject_arguments(ONE_FILE, "meta_graph_suffix", "write_meta_graph", "strip_default_attrs")
+    @reject_arguments(ONE_FILE, "save_debug_info")
     def save(
         self,
         sess: Any,
@@ -90,21 +92,23 @@ class Saver:
                     f"tf.global_variables_initializer() first"
                 )
             arrays[name] = sess.state[variable._name]
-        _write(Path(f"{path}.npz"), arrays)
+        _write_archive(Path(f"{path}.npz"), arrays)
         self._remember(path)
         if write_state:
-            _note(Path(path).parent / (latest_filename or "checkpoint"), self.last_checkpoints)
+            _write_checkpoint_list(
+                Path(path).parent / (latest_filename or "checkpoint"), self.last_checkpoints
+            )
         return path
 
     def _remember(self, path: str) -> None:
         """Drop the oldest checkpoints beyond those to keep."""
         self.last_checkpoints = [p for p in self.last_checkpoints if p != path] + [path]
         while self.keep and len(self.last_checkpoints) > self.keep:
-            old = self.last_checkpoints.pop(0)
+            oldest = self.last_checkpoints.pop(0)
             if time.time() - self._kept_at >= self.hours * 3600:
                 self._kept_at = time.time()
                 continue
-            Path(f"{old}.npz").unlink(missing_ok=True)
+            Path(f"{oldest}.npz").unlink(missing_ok=True)
 
     def restore(self, sess: Any, save_path: str | os.PathLike[str]) -> None:
         """Give variables the values of a checkpoint; all of them or, on an error, none.
@@ -116,32 +120,32 @@ class Saver:
         if not os.path.exists(file):
             raise FeedError(f"there is no checkpoint {file!r}; Saver.save returns the path to give")
         values = {}
-        with np.load(file, allow_pickle=False) as found:
+        with np.load(file, allow_pickle=False) as archive:
             for name, variable in self.variables.items():
-                if name not in found.files:
+                if name not in archive.files:
                     raise FeedError(
-                        f"{file} has no variable '{name}'; {nearest(name, found.files)}"
+                        f"{file} has no variable '{name}'; {nearest(name, archive.files)}"
                     )
-                values[variable] = self._fitting(file, name, found[name], variable)
+                values[variable] = self._fitting(file, name, archive[name], variable)
         for variable, value in values.items():
             sess.load(variable, value)
 
     def _fitting(self, file: str, name: str, value: Any, variable: Variable) -> Any:
-        wanted = tuple(int(n) for n in variable.shape)
+        shape = tuple(int(n) for n in variable.shape)
         dtype = variable.dtype.numpy
         if value.dtype.kind == "V" and value.dtype.itemsize == dtype.itemsize:
             value = value.view(dtype)  # the format knows NumPy's own dtypes only
-        if self.reshape and value.size == prod(wanted):
-            value = value.reshape(wanted)
-        if value.shape != wanted or value.dtype != dtype:
+        if self.reshape and value.size == prod(shape):
+            value = value.reshape(shape)
+        if value.shape != shape or value.dtype != dtype:
             raise FeedError(
-                f"variable '{name}' needs {dtype}{list(wanted)}, and {file} has "
+                f"variable '{name}' needs {dtype}{list(shape)}, and {file} has "
                 f"{value.dtype}{list(value.shape)}"
             )
         return value
 
 
-def _write(path: Path, arrays: Mapping[str, Any]) -> None:
+def _write_archive(path: Path, arrays: Mapping[str, Any]) -> None:
     """An ``.npz`` file that is there as a whole or not at all; any name may be in it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
@@ -155,7 +159,7 @@ def _write(path: Path, arrays: Mapping[str, Any]) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def _note(file: Path, paths: Sequence[str]) -> None:
+def _write_checkpoint_list(file: Path, paths: Sequence[str]) -> None:
     """The file that tells which checkpoints there are, the newest first."""
     lines = [f'model_checkpoint_path: "{paths[-1]}"']
     lines += [f'all_model_checkpoint_paths: "{p}"' for p in paths]

@@ -13,7 +13,7 @@ from passkit.errors import FeedError, ModelError
 from passkit.frontends import tf_graphdef
 from passkit.frontends import tinyflow as tf
 from passkit.frontends.tf_graphdef.proto import message
-from passkit.frontends.tinyflow.tensors import wrapped
+from passkit.frontends.tinyflow.tensors import as_tensor
 from tests.frontends.tf_graphdef.models import const, model, node, placeholder
 from tests.frontends.tf_graphdef.reference.saved_training import program
 from tests.frontends.tf_graphdef.reference.training import STEPS, Trained, stored
@@ -313,7 +313,7 @@ def test_what_cannot_be_saved_is_named() -> None:
     """No graph, no operator of TensorFlow's, and tensors of two graphs."""
     with tf.Graph().as_default():
         one = tf.placeholder("int32", (2,), "one")
-        odd = wrapped(pk.ops.gcd(one.entry, one.entry), "odd")
+        odd = as_tensor(pk.ops.gcd(one.entry, one.entry), "odd")
     with tf.Graph().as_default():
         other = tf.placeholder("int32", (2,), "other")
 

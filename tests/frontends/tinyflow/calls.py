@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from passkit.frontends.tinyflow.types import exported
+from passkit.frontends.tinyflow.dtypes import exported
 from tests.frontends.tinyflow import cases_math, cases_nn
 from tests.frontends.tinyflow.surface import Also, Refused, Row, parameters
 

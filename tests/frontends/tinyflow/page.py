@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from passkit.frontends.tinyflow.missing import INSTEAD
+from passkit.frontends.tinyflow.missing_names import ALTERNATIVES
 from tests.frontends.tinyflow import (
     cases_layers,
     cases_math,
@@ -80,7 +80,7 @@ def page() -> str:
     for name in sorted(ROWS):
         lines.append(_line(name, ROWS[name]))
     lines += ["", "## What is there instead", "", "| TensorFlow's | instead |", "|---|---|"]
-    lines += [f"| `{name}` | {way} |" for name, way in sorted(INSTEAD.items())]
+    lines += [f"| `{name}` | {way} |" for name, way in sorted(ALTERNATIVES.items())]
     return "\n".join(lines) + "\n"
 
 

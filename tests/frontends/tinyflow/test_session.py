@@ -257,10 +257,10 @@ def test_feeds_of_one_rank_share_a_plan():
     with session() as s:
         for n in (2, 3, 4, 5, 4):
             assert s.run(out, {x: np.ones((n, 3)), y: np.ones(n)[:, None]}) == 3 * n
-        programs = {id(p.executable) for p in s._plans.values()}
+        programs = {id(p.executable) for p in s._compiled_runs.values()}
         assert len(programs) == 2
         assert s.run(out, {x: np.ones((1, 3)), y: np.ones((1, 1))}) == 3
-        assert len(s._plans) == 3
+        assert len(s._compiled_runs) == 3
         for n in (2, 4, 6, 4):  # the length of a half is no size that a plan could leave free
             assert [h.shape for h in s.run(halves, {x: np.ones((n, 3))})] == [(n // 2, 3)] * 2
         with pytest.raises(ShapeError, match="needs a length that 2 divides, got 3"):

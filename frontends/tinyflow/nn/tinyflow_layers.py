@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from passkit.errors import ShapeError
-from passkit.frontends.tinyflow import arrays, draws
-from passkit.frontends.tinyflow.deferring import call_later, is_unranked, needs_ranks
+from passkit.frontends.tinyflow import arrays, random_ops
+from passkit.frontends.tinyflow.argument_checks import require_int
+from passkit.frontends.tinyflow.deferred_calls import defer_call, defer_if_unranked, is_unranked
+from passkit.frontends.tinyflow.deferred_variables import DeferredVariable
 from passkit.frontends.tinyflow.graphs import GraphKeys, get_default_graph
 from passkit.frontends.tinyflow.initializers import (
     glorot_uniform_initializer,
@@ -25,13 +27,16 @@ from passkit.frontends.tinyflow.nn.losses import (
     batch_normalization,
     sparse_softmax_cross_entropy_with_logits,
 )
-from passkit.frontends.tinyflow.numbers import whole
-from passkit.frontends.tinyflow.pending import PendingVariable
-from passkit.frontends.tinyflow.ranks import known_shape
 from passkit.frontends.tinyflow.reductions import FUNCTIONS, moments
-from passkit.frontends.tinyflow.resolving import is_waiting, resolve
-from passkit.frontends.tinyflow.shapes import extents_of
-from passkit.frontends.tinyflow.tensors import Tensor, convert_to_tensor, made, named, read
+from passkit.frontends.tinyflow.resolution import has_deferred_calls, resolve_deferred_calls
+from passkit.frontends.tinyflow.shapes import parse_shape, require_shape
+from passkit.frontends.tinyflow.tensors import (
+    Tensor,
+    as_entry,
+    call_operator,
+    convert_to_tensor,
+    unique_name,
+)
 from passkit.frontends.tinyflow.variables import Variable
 from passkit.graph import graph as core
 from passkit.graph.node import Entry, var
@@ -43,10 +48,10 @@ BATCH_EPSILON = 1e-5
 
 def normal(shape: Any, stdev: float = 1.0, name: str | None = None) -> Tensor:
     """Normal draws around 0."""
-    return draws.random_normal(shape, 0.0, stdev, name=name)
+    return random_ops.random_normal(shape, 0.0, stdev, name=name)
 
 
-def _weight(
+def _create_weight(
     name: str, x: Tensor, shape_of: Callable[[Shape], Sequence[Any]], initializer: Any
 ) -> Variable:
     """A variable beside a layer, whose shape follows from that of its input.
@@ -54,8 +59,8 @@ def _weight(
     Raises: ShapeError when its shape hangs on a free size.
     """
     if is_unranked(x):
-        return PendingVariable(name, x, shape_of)
-    shape = list(shape_of(known_shape(x.entry)))
+        return DeferredVariable(name, x, shape_of)
+    shape = list(shape_of(require_shape(x.entry)))
     if not all(isinstance(n, int) for n in shape):
         raise ShapeError(f"'{name}' needs inputs of known length, got {x!r}; give it a shape")
     return Variable(lambda: initializer(shape, dtype=x.dtype), name=f"{name}/")
@@ -65,16 +70,18 @@ def linear(
     data: Any, num_hidden: int, no_bias: bool = True, name: str | None = None, weight: Any = None
 ) -> Tensor:
     """data @ weight.T, plus a bias without ``no_bias``; both are made unless given."""
-    x, full = convert_to_tensor(data), named(name, "linear")
-    count = whole("linear", "num_hidden", num_hidden)
+    x, full_name = convert_to_tensor(data), unique_name(name, "linear")
+    count = require_int("linear", "num_hidden", num_hidden)
     if weight is None:
-        weight = _weight(
-            f"{full}_weight", x, lambda shape: [count, shape[-1]], glorot_uniform_initializer()
+        weight = _create_weight(
+            f"{full_name}_weight", x, lambda shape: [count, shape[-1]], glorot_uniform_initializer()
         )
-    out = made("matmul", "linear", f"{full}/", x.entry, read(weight), transpose_b=True)
+    out = call_operator(
+        "matmul", "linear", f"{full_name}/", x.entry, as_entry(weight), transpose_b=True
+    )
     if no_bias:
         return out
-    return out + _weight(f"{full}_bias", x, lambda shape: [count], zeros_initializer())
+    return out + _create_weight(f"{full_name}_bias", x, lambda shape: [count], zeros_initializer())
 
 
 def convolution_layer(
@@ -88,21 +95,26 @@ def convolution_layer(
     name: str | None = None,
 ) -> Tensor:
     """The convolution with so many filters of its own, plus a bias without ``no_bias``."""
-    x, full = convert_to_tensor(data), named(name, "conv2d")
-    window = convolutions.spatial("conv2d", "ksize", ksize, "NHWC")
-    where, count = 1 if data_format == "NCHW" else -1, whole("conv2d", "num_filter", num_filter)
-    weight = _weight(
-        f"{full}_weight",
+    x, full_name = convert_to_tensor(data), unique_name(name, "conv2d")
+    window = convolutions.parse_spatial("conv2d", "ksize", ksize, "NHWC")
+    channel_axis, count = (
+        1 if data_format == "NCHW" else -1,
+        require_int("conv2d", "num_filter", num_filter),
+    )
+    weight = _create_weight(
+        f"{full_name}_weight",
         x,
-        lambda shape: [*window, shape[where], count],
+        lambda shape: [*window, shape[channel_axis], count],
         glorot_uniform_initializer(),
     )
-    step = convolutions.spatial("conv2d", "strides", strides, "NHWC")
-    out = convolutions.conv2d(x, weight, step, padding, data_format=data_format, name=f"{full}/")
+    step = convolutions.parse_spatial("conv2d", "strides", strides, "NHWC")
+    output = convolutions.conv2d(
+        x, weight, step, padding, data_format=data_format, name=f"{full_name}/"
+    )
     if no_bias:
-        return out
-    bias = _weight(f"{full}_bias", x, lambda shape: [count], zeros_initializer())
-    return convolutions.bias_add(out, bias, data_format)
+        return output
+    bias = _create_weight(f"{full_name}_bias", x, lambda shape: [count], zeros_initializer())
+    return convolutions.bias_add(output, bias, data_format)
 
 
 def batch_normalization_layer(
@@ -112,47 +124,50 @@ def batch_normalization_layer(
 
     Both are variables of the layer. Source: TinyFlow's batch_normalization, which trains always.
     """
-    x, full = convert_to_tensor(data), named(name, "batch_normalization")
-    where = 1 if data_format == "NCHW" else -1
+    x, full_name = convert_to_tensor(data), unique_name(name, "batch_normalization")
+    channel_axis = 1 if data_format == "NCHW" else -1
     gamma, beta = (
-        _weight(f"{full}_{what}", x, lambda shape: [shape[where]], first)
-        for what, first in (("gamma", ones_initializer()), ("beta", zeros_initializer()))
+        _create_weight(
+            f"{full_name}_{variable_name}", x, lambda shape: [shape[channel_axis]], initializer
+        )
+        for variable_name, initializer in (
+            ("gamma", ones_initializer()),
+            ("beta", zeros_initializer()),
+        )
     )
-    inputs: Any = {"x": x, "gamma": gamma, "beta": beta, "data_format": data_format}
+    arguments: Any = {"x": x, "gamma": gamma, "beta": beta, "data_format": data_format}
     if is_unranked(x):
-        return call_later(_batch_normalized, inputs, [(None, x.dtype)], full)[0]
-    return _batch_normalized(**inputs, name=f"{full}/")
+        return defer_call(_normalize_batch, arguments, [(None, x.dtype)], full_name)[0]
+    return _normalize_batch(**arguments, name=f"{full_name}/")
 
 
-def _batch_normalized(
-    x: Tensor, gamma: Tensor, beta: Tensor, data_format: str, name: str
-) -> Tensor:
+def _normalize_batch(x: Tensor, gamma: Tensor, beta: Tensor, data_format: str, name: str) -> Tensor:
     """``x`` normalised by the statistics of the batch."""
-    rank = len(known_shape(x.entry))
-    place = 1 if data_format == "NCHW" else rank - 1
-    around = [k for k in range(rank) if k != place]
-    mean, variance = moments(x, around, keep_dims=True)
-    shape = tuple(-1 if k == place else 1 for k in range(rank))
+    rank = len(require_shape(x.entry))
+    channel_axis = 1 if data_format == "NCHW" else rank - 1
+    reduced_axes = [k for k in range(rank) if k != channel_axis]
+    mean, variance = moments(x, reduced_axes, keep_dims=True)
+    shape = tuple(-1 if k == channel_axis else 1 for k in range(rank))
     factor, offset = (arrays.reshape(t, shape) for t in (gamma, beta))
     return batch_normalization(x, mean, variance, offset, factor, BATCH_EPSILON, name)
 
 
-@needs_ranks("flatten")
+@defer_if_unranked("flatten")
 def flatten_layer(data: Any, name: str | None = None) -> Tensor:
     """(examples, the rest in one axis)."""
-    entry = read(data)
-    sizes = known_shape(entry, "flatten_layer")
-    return made("reshape", "flatten", name, entry, shape=(sizes[0], numel(sizes[1:])))
+    entry = as_entry(data)
+    sizes = require_shape(entry, "flatten_layer")
+    return call_operator("reshape", "flatten", name, entry, shape=(sizes[0], numel(sizes[1:])))
 
 
 def mean_sparse_softmax_cross_entropy_with_logits(
     logits: Any, labels: Any, name: str | None = None
 ) -> Tensor:
     """The mean cross entropy of whole-number labels, of any dtype, and softmax(logits)."""
-    whole = convert_to_tensor(labels)
-    if whole.dtype.is_float:
-        whole = made("cast", "labels", None, whole.entry, dtype="int32")
-    losses = sparse_softmax_cross_entropy_with_logits(labels=whole, logits=logits)
+    classes = convert_to_tensor(labels)
+    if classes.dtype.is_float:
+        classes = call_operator("cast", "labels", None, classes.entry, dtype="int32")
+    losses = sparse_softmax_cross_entropy_with_logits(labels=classes, logits=logits)
     return FUNCTIONS["reduce_mean"](losses, name=name)
 
 
@@ -165,24 +180,24 @@ def infer_variable_shapes(
 
     Raises: ShapeError when a shape in ``feed_dict`` does not fit its placeholder, or a weight.
     """
-    told: dict[Entry, Entry] = {}
+    replacements: dict[Entry, Entry] = {}
     for tensor, shape in feed_dict.items():
-        wanted = extents_of(shape, "infer_variable_shapes")
-        told[tensor.entry] = var(tensor._name, wanted, tensor.dtype)
+        stated = parse_shape(shape, "infer_variable_shapes")
+        replacements[tensor.entry] = var(tensor._name, stated, tensor.dtype)
         if is_unranked(tensor):
             continue
-        found = known_shape(tensor.entry)
-        fits = len(found) == len(wanted) and all(
-            not isinstance(n, int) or n == m for n, m in zip(found, wanted, strict=True)
+        declared = require_shape(tensor.entry)
+        fits = len(declared) == len(stated) and all(
+            not isinstance(n, int) or n == m for n, m in zip(declared, stated, strict=True)
         )
         if not fits:
             raise ShapeError(
                 f"infer_variable_shapes needs a shape that fits {tensor!r}, got {shape}"
             )
     order = core.post_order([net.entry.node])
-    if is_waiting(order):
-        resolve(net.graph, order, told)
+    if has_deferred_calls(order):
+        resolve_deferred_calls(net.graph, order, replacements)
     needed = set(order)
     for variable in get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES):
-        if {variable.home.node, variable.state.node} & needed:
+        if {variable.declared_entry.node, variable.state.node} & needed:
             yield variable, variable._name, [int(n) for n in variable.shape]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from passkit.frontends.tinyflow import elementwise, sources
+from passkit.frontends.tinyflow import creation, elementwise
 from passkit.frontends.tinyflow.graphs import Graph, GraphKeys, get_default_graph
 from passkit.frontends.tinyflow.tensors import Tensor, convert_to_tensor
 from passkit.frontends.tinyflow.variables import Variable
@@ -12,20 +12,20 @@ from passkit.frontends.tinyflow.variables import Variable
 
 def get_global_step(graph: Graph | None = None) -> Variable | None:
     """The variable that counts steps, or None."""
-    found = (graph or get_default_graph()).get_collection(GraphKeys.GLOBAL_STEP)
-    return found[0] if found else None
+    steps = (graph or get_default_graph()).get_collection(GraphKeys.GLOBAL_STEP)
+    return steps[0] if steps else None
 
 
 def get_or_create_global_step(graph: Graph | None = None) -> Variable:
     """The variable that counts steps."""
-    where = graph or get_default_graph()
-    found = get_global_step(where)
-    if found is not None:
-        return found
-    with where.as_default(), where.scoped(""):
-        made = Variable(sources.constant(0, "int64"), False, name="global_step")
-    where.add_to_collection(GraphKeys.GLOBAL_STEP, made)
-    return made
+    target_graph = graph or get_default_graph()
+    existing = get_global_step(target_graph)
+    if existing is not None:
+        return existing
+    with target_graph.as_default(), target_graph.with_name_prefix(""):
+        step = Variable(creation.constant(0, "int64"), False, name="global_step")
+    target_graph.add_to_collection(GraphKeys.GLOBAL_STEP, step)
+    return step
 
 
 def exponential_decay(

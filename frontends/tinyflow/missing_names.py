@@ -1,4 +1,4 @@
-"""Names that tinyflow does not have: what is there instead."""
+"""Errors for names of TensorFlow that tinyflow does not have; they name an alternative."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from passkit.errors import PasskitError, nearest
 
-INSTEAD = {
+ALTERNATIVES = {
     "tf.data": "feed NumPy arrays",
     "tf.estimator": "write the loop: session.run(train_op, feed_dict)",
     "tf.keras": "tf.layers and tf.train; tf_graphdef.load reads Keras models",
@@ -58,50 +58,63 @@ INSTEAD = {
     "tf.GPUOptions": "tf.Session(target='cuda')",
     "tf.assert_equal": "fetch the tensor and check it",
 }
-"""TensorFlow's name, and the way out."""
+"""The alternative for each name of TensorFlow that tinyflow does not have."""
 
 
 class MissingNameError(PasskitError, AttributeError):
-    """TensorFlow has a name that tinyflow does not have."""
+    """A name of TensorFlow that tinyflow does not have."""
 
 
-def lookup(module: str, known: Callable[[], Mapping[str, Any]]) -> Callable[[str], NoReturn]:
-    """A module's `__getattr__`, which says what is there instead of a missing name."""
-    _MODULES[module] = known
+def missing_name_handler(
+    module: str, names: Callable[[], Mapping[str, Any]]
+) -> Callable[[str], NoReturn]:
+    """Return a module's ``__getattr__``, which raises MissingNameError with an alternative.
+
+    Args:
+        module: The public name of the module, such as "tf.nn".
+        names: Returns the names of the module.
+    """
+    _NAMES_BY_MODULE[module] = names
 
     def missing(name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(f"{module} has no attribute {name!r}")
-        full = f"{module}.{name}"
-        found = INSTEAD.get(full)
-        way = f"use {found}" if found and not found.startswith(_VERBS) else found
-        raise MissingNameError(f"tinyflow has no {full}; {way or _suggested(module, name)}")
+        full_name = f"{module}.{name}"
+        alternative = ALTERNATIVES.get(full_name)
+        instruction = (
+            f"use {alternative}"
+            if alternative and not alternative.startswith(_INSTRUCTION_STARTS)
+            else alternative
+        )
+        raise MissingNameError(
+            f"tinyflow has no {full_name}; {instruction or _suggest(module, name)}"
+        )
 
     return missing
 
 
-_MODULES: dict[str, Callable[[], Mapping[str, Any]]] = {}
-"""The names of each module."""
+_NAMES_BY_MODULE: dict[str, Callable[[], Mapping[str, Any]]] = {}
+"""For each module a function that returns its names."""
 
 
-def _suggested(module: str, name: str) -> str:
-    """Where a name is, which one was mistyped, or where the names are listed."""
-    for other, known in _MODULES.items():
-        if name in known():
+def _suggest(module: str, name: str) -> str:
+    """Return where a name is, which name was mistyped, or where the names are listed."""
+    for other, names in _NAMES_BY_MODULE.items():
+        if name in names():
             return f"it is {other}.{name}"
-    close = [n for n in _MODULES[module]() if not n.startswith("_") and _is_typo(name, n)]
+    close = [n for n in _NAMES_BY_MODULE[module]() if not n.startswith("_") and _is_typo(name, n)]
     if close:
         return nearest(name, close)
     return "docs/tinyflow.md lists the names that there are"
 
 
-def _is_typo(given: str, name: str) -> bool:
-    """Whether ``given`` is ``name`` but for a letter, or two of a name of more than six.
+def _is_typo(typed: str, name: str) -> bool:
+    """Return whether two names differ by one letter, or by two if they have more than six.
 
     >>> _is_typo("rellu", "relu"), _is_typo("norm", "normal")
     (True, False)
     """
-    a, b = given.lower(), name.lower()
+    a, b = typed.lower(), name.lower()
     row = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
         above, row = row, [i]
@@ -110,7 +123,16 @@ def _is_typo(given: str, name: str) -> bool:
     return row[-1] <= (2 if len(b) > 6 else 1)
 
 
-_VERBS = (
-    *("feed", "write", "build", "run", "call", "fetch", "multiply", "draw", "text"),
-    *("session.run compiles",),
+_INSTRUCTION_STARTS = (
+    "feed",
+    "write",
+    "build",
+    "run",
+    "call",
+    "fetch",
+    "multiply",
+    "draw",
+    "text",
+    "session.run compiles",
 )
+"""How an alternative begins that is a sentence of its own, not a name to use."""

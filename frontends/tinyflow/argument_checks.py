@@ -1,0 +1,131 @@
+"""Checks of arguments: numbers, axes, older names, and arguments that tinyflow does not support."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from passkit.errors import SettingError, ShapeError
+from passkit.graph.infer import show_shape
+from passkit.values.size import Extent, Shape
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def require_int(function: str, argument: str, value: Any) -> int:
+    """Convert an argument to an int.
+
+    Args:
+        function: The function's name, for the message.
+        argument: The argument's name, for the message.
+        value: An int, a NumPy integer, a known `Dimension` or a float without a fraction.
+
+    Raises:
+        SettingError: For any other value.
+    """
+    try:
+        return operator.index(value)
+    except TypeError:
+        if isinstance(value, float) and value.is_integer():
+            return int(value)
+        raise SettingError(f"{function} needs an int as {argument}, got {value!r}") from None
+
+
+def require_ints(function: str, argument: str, values: Any) -> tuple[int, ...]:
+    """Convert an argument, one int or an iterable of ints, to a tuple; see `require_int`."""
+    several = isinstance(values, Iterable) and not isinstance(values, (str, bytes))
+    return tuple(require_int(function, argument, v) for v in (values if several else (values,)))
+
+
+def require_int_rows(function: str, argument: str, values: Any) -> tuple[tuple[int, ...], ...]:
+    """Convert an argument, an iterable with ints for each axis, to tuples; see `require_int`.
+
+    Raises:
+        SettingError: If ``values`` is not iterable or holds anything but ints.
+    """
+    if not isinstance(values, Iterable) or isinstance(values, (str, bytes)):
+        raise SettingError(f"{function} needs ints for each axis as {argument}, got {values!r}")
+    return tuple(require_ints(function, argument, row) for row in values)
+
+
+def require_float(function: str, argument: str, value: Any) -> float:
+    """Convert an argument, a Python or NumPy number, to a float.
+
+    Raises:
+        SettingError: For anything else, text included.
+    """
+    try:
+        return float(None if isinstance(value, (str, bytes)) else value)  # type: ignore[arg-type]
+    except TypeError:
+        raise SettingError(f"{function} needs a number as {argument}, got {value!r}") from None
+
+
+def axis_length(function: str, shape: Shape, axis: Any) -> Extent:
+    """Return the extent of ``shape`` along ``axis``, which may be negative.
+
+    Raises:
+        ShapeError: If the axis does not exist.
+    """
+    k = require_int(function, "axis", axis)
+    if not -len(shape) <= k < len(shape):
+        raise ShapeError(f"{function} needs an axis {k}, got shape {show_shape(shape)}")
+    return shape[k]
+
+
+def reject_arguments(reason: str, *names: str) -> Callable[[F], F]:
+    """Make a function refuse arguments of TensorFlow that have no meaning here.
+
+    Args:
+        reason: Why they are not supported, for the message.
+        *names: Parameters of the decorated function; only their default value is accepted.
+
+    Returns:
+        A decorator. The decorated function raises SettingError for another value.
+    """
+
+    def wrap(function: F) -> F:
+        signature = inspect.signature(function)
+        defaults = {n: signature.parameters[n].default for n in names}
+        order = list(signature.parameters)
+        first = min(order.index(n) for n in names)
+        label = function.__qualname__.removesuffix(".__init__")
+
+        @functools.wraps(function)
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            if len(args) <= first and defaults.keys().isdisjoint(kwargs):
+                return function(*args, **kwargs)  # binding takes longer than a small run
+            arguments = signature.bind(*args, **kwargs).arguments
+            for name, default in defaults.items():
+                if name in arguments and not _equals_default(arguments[name], default):
+                    raise SettingError(
+                        f"{label} takes no {name}, got {arguments[name]!r}; {reason}; leave it out"
+                    )
+            return function(*args, **kwargs)
+
+        return checked  # type: ignore[return-value]
+
+    return wrap
+
+
+def _equals_default(value: Any, default: Any) -> bool:
+    """Return whether an argument has its default value, of the same type."""
+    return value is default or (type(value) is type(default) and bool(value == default))
+
+
+def renamed_argument(function: str, name: str, value: Any, old_name: str, old_value: Any) -> Any:
+    """Return the value of an argument that may be passed under its older name, too.
+
+    Raises:
+        SettingError: If both names are given.
+    """
+    if old_value is None:
+        return value
+    if value is not None:
+        raise SettingError(
+            f"{function} needs {name} or {old_name}, its older name, got both: {value!r} and "
+            f"{old_value!r}"
+        )
+    return old_value

@@ -1,0 +1,183 @@
+"""Branches: ``tf.cond`` and ``tf.case``.
+
+If only a run can choose a branch, both are computed and ``where`` selects the results. A branch
+writes variables only in runs that choose it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from attrs import evolve
+
+from passkit.errors import GraphError, SettingError
+from passkit.frontends.tinyflow.argument_checks import reject_arguments, renamed_argument
+from passkit.frontends.tinyflow.control_flow.static_values import static_scalar
+from passkit.frontends.tinyflow.deferred_calls import is_unranked
+from passkit.frontends.tinyflow.graphs import VariableWrite, get_default_graph
+from passkit.frontends.tinyflow.nest import flatten_nest, pack_like
+from passkit.frontends.tinyflow.scopes import name_scope
+from passkit.frontends.tinyflow.tensors import (
+    Operation,
+    Tensor,
+    as_tensor,
+    convert_to_tensor,
+    scalar_entry,
+    unique_name,
+)
+from passkit.graph.node import Entry, Node
+from passkit.ops.helpers import make
+
+
+@reject_arguments("a branch gives what its function returns", "strict")
+def cond(
+    pred: Any,
+    true_fn: Callable[[], Any] | None = None,
+    false_fn: Callable[[], Any] | None = None,
+    strict: bool = False,
+    name: str | None = None,
+    fn1: Callable[[], Any] | None = None,
+    fn2: Callable[[], Any] | None = None,
+) -> Any:
+    """Return the result of ``true_fn`` where ``pred`` holds, else that of ``false_fn``.
+
+    Both branches are computed unless ``pred`` is known while the graph is built. A NaN in the
+    gradient of the branch not chosen spreads: guard a division by `tf.where`.
+
+    Args:
+        pred: A bool, or a scalar tensor of bools.
+        true_fn: Takes no arguments and returns tensors in a nested structure.
+        false_fn: Returns tensors of the same structure, dtypes and ranks.
+        strict: Unsupported; only the default is accepted.
+        name: The name scope of the results; "cond" by default.
+        fn1: The older name of ``true_fn``.
+        fn2: The older name of ``false_fn``.
+
+    Raises:
+        GraphError: If the branches return different numbers of tensors, dtypes or ranks.
+        SettingError: If a branch is missing.
+
+    >>> from passkit.frontends import tinyflow as tf
+    >>> x = tf.constant(3.0)
+    >>> with tf.Session(target="interpret") as session:
+    ...     session.run(tf.cond(x > 2.0, lambda: x * 2.0, lambda: -x))
+    np.float32(6.0)
+    """
+    true_branch = renamed_argument("cond", "true_fn", true_fn, "fn1", fn1)
+    false_branch = renamed_argument("cond", "false_fn", false_fn, "fn2", fn2)
+    if not callable(true_branch) or not callable(false_branch):
+        raise SettingError(
+            f"cond needs functions as true_fn and false_fn, got {true_branch!r} and "
+            f"{false_branch!r}"
+        )
+    with name_scope(name, "cond"):
+        static = static_scalar(pred) if isinstance(pred, Tensor) else bool(pred)
+        if static is not None:
+            return (true_branch if static else false_branch)()
+        condition = scalar_entry(pred)
+        if condition.dtype is None or condition.dtype.name != "bool":
+            raise GraphError(f"cond needs a bool as pred, got {pred!r}; tf.cast converts it")
+        with writing_only_if(condition):
+            if_true = true_branch()
+        with writing_only_if(make("logical_not", condition)):
+            if_false = false_branch()
+        return _select_nest(condition, if_true, if_false)
+
+
+@contextmanager
+def writing_only_if(condition: Entry) -> Iterator[None]:
+    """Make variable writes created inside the block depend on ``condition``, a scalar bool."""
+    graph = get_default_graph()
+    earlier = set(graph.writes)
+    yield
+    for node in set(graph.writes) - earlier:
+        write: VariableWrite = graph.writes[node]
+        when = condition if write.when is None else make("logical_and", condition, write.when)
+        graph.writes[node] = evolve(write, when=when)
+
+
+def _select_nest(condition: Entry, if_true: Any, if_false: Any) -> Any:
+    """Select between two nested structures. Raises: GraphError if they differ in structure."""
+    true_leaves, false_leaves = flatten_nest(if_true), flatten_nest(if_false)
+    if len(true_leaves) != len(false_leaves):
+        raise GraphError(
+            f"cond needs functions that return as many tensors, got {len(true_leaves)} and "
+            f"{len(false_leaves)}"
+        )
+    pairs = zip(true_leaves, false_leaves, strict=True)
+    return pack_like(if_true, iter([select(condition, *pair) for pair in pairs]))
+
+
+def select(condition: Entry, if_true: Any, if_false: Any) -> Any:
+    """Select one of two results of branches.
+
+    Args:
+        condition: A scalar bool.
+        if_true: A tensor, an operation or None.
+        if_false: The same kind of value.
+
+    Returns:
+        A tensor; an operation that runs both branches if one of them is an operation; None if both
+        are None.
+
+    Raises:
+        GraphError: If two tensors differ in dtype or rank.
+    """
+    if if_true is None and if_false is None:
+        return None
+    if isinstance(if_true, Operation) or isinstance(if_false, Operation):
+        nodes = [n for s in (if_true, if_false) if s is not None for n in _effect_nodes(s)]
+        return Operation(unique_name(None, "Merge"), nodes, get_default_graph())
+    a, b = convert_to_tensor(if_true), convert_to_tensor(if_false)
+    are_ranked = not (is_unranked(a) or is_unranked(b))
+    if a.dtype is not b.dtype or (are_ranked and len(a.shape) != len(b.shape)):
+        raise GraphError(
+            f"cond needs functions that return tensors of one dtype and rank, got {a!r} and {b!r}"
+        )
+    return as_tensor(make("where", condition, a.entry, b.entry), unique_name(None, "Merge"))
+
+
+def _effect_nodes(value: Any) -> Sequence[Node]:
+    """Return the nodes to run for the effects of an operation or a tensor."""
+    return value.nodes if isinstance(value, Operation) else [convert_to_tensor(value).entry.node]
+
+
+@reject_arguments("a branch gives what its function returns", "strict")
+@reject_arguments("the first that holds is taken", "exclusive")
+def case(
+    pred_fn_pairs: Any,
+    default: Callable[[], Any] | None = None,
+    exclusive: bool = False,
+    strict: bool = False,
+    name: str = "case",
+) -> Any:
+    """Return the result of the first function whose condition holds, else that of ``default``.
+
+    Args:
+        pred_fn_pairs: (condition, function) pairs, or a dict of functions by condition; see `cond`.
+        default: Called if no condition holds; without it, the last function is.
+        exclusive: Unsupported; only the default is accepted.
+        strict: Unsupported; only the default is accepted.
+        name: The name scope of the results.
+
+    Raises:
+        SettingError: If there are no pairs.
+        GraphError: As `cond`.
+    """
+    pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
+    if not pairs:
+        raise SettingError("case needs pairs of a condition and a function, got none")
+    otherwise = pairs.pop()[1] if default is None else default
+    with name_scope(name, "case"):
+        for condition, function in reversed(pairs):
+            otherwise = _conditional(condition, function, otherwise)
+        return otherwise()
+
+
+def _conditional(
+    condition: Any, function: Callable[[], Any], otherwise: Callable[[], Any]
+) -> Callable[[], Any]:
+    """Return a function that calls `cond`."""
+    return lambda: cond(condition, function, otherwise)

@@ -1,0 +1,163 @@
+"""Functions applied along the first axis: ``tf.scan``, ``tf.foldl`` and ``tf.map_fn``.
+
+All of them are unrolled, so that the length of the first axis must be known while the graph is
+built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from passkit.errors import GraphError, ShapeError
+from passkit.frontends.tinyflow import arrays, elementwise
+from passkit.frontends.tinyflow.argument_checks import axis_length, reject_arguments
+from passkit.frontends.tinyflow.control_flow.static_values import ONE_PROGRAM, share_variables
+from passkit.frontends.tinyflow.dtypes import as_dtype
+from passkit.frontends.tinyflow.nest import flatten_nest, pack_like
+from passkit.frontends.tinyflow.scopes import name_scope
+from passkit.frontends.tinyflow.shapes import require_shape
+from passkit.frontends.tinyflow.tensors import convert_to_tensor
+
+
+@reject_arguments(ONE_PROGRAM, "parallel_iterations", "swap_memory", "infer_shape")
+def scan(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Compute ``a = fn(a, element)`` along the first axis, and return all values of ``a``, stacked.
+
+    Args:
+        fn: Takes the accumulated value and an element, and returns the next accumulated value.
+        elems: Tensors of one known first extent, in a nested structure.
+        initializer: The first accumulated value; by default the first element.
+        parallel_iterations: Unsupported; only the default is accepted.
+        back_prop: Whether gradients flow through the result.
+        swap_memory: Unsupported; only the default is accepted.
+        infer_shape: Unsupported; only the default is accepted.
+        reverse: Whether to begin with the last element.
+        name: The name scope; "scan" by default.
+
+    Returns:
+        Tensors in the structure of the accumulated value, with a new first axis.
+
+    Raises:
+        ShapeError: If the first extent is unknown or differs.
+    """
+    with name_scope(name, "scan"):
+        values = list(_accumulate("scan", fn, elems, initializer, reverse))
+        stacked = _stack_nests(list(reversed(values)) if reverse else values)
+        return stacked if back_prop else _stop_gradients(stacked)
+
+
+@reject_arguments(ONE_PROGRAM, "parallel_iterations", "swap_memory")
+def foldl(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Compute ``a = fn(a, element)`` along the first axis, and return the last value of ``a``.
+
+    Arguments and errors are those of `scan`.
+    """
+    with name_scope(name, "foldl"):
+        *_, last = _accumulate("foldl", fn, elems, initializer, False)
+        return last if back_prop else _stop_gradients(last)
+
+
+@reject_arguments(
+    ONE_PROGRAM, "parallel_iterations", "swap_memory", "infer_shape", "fn_output_signature"
+)
+def map_fn(
+    fn: Callable[[Any], Any],
+    elems: Any,
+    dtype: Any = None,
+    parallel_iterations: int | None = None,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    name: str | None = None,
+    fn_output_signature: Any = None,
+) -> Any:
+    """Apply ``fn`` to each element along the first axis, and stack the results.
+
+    Args:
+        fn: Takes an element, in the structure of ``elems``.
+        elems: Tensors of one known first extent, in a nested structure.
+        dtype: The dtypes of the results, in their structure; only checked.
+        parallel_iterations: Unsupported; only the default is accepted.
+        back_prop: Whether gradients flow through the result.
+        swap_memory: Unsupported; only the default is accepted.
+        infer_shape: Unsupported; only the default is accepted.
+        name: The name scope; "map" by default.
+        fn_output_signature: Unsupported; only the default is accepted.
+
+    Raises:
+        GraphError: If a result has another dtype than ``dtype``.
+        ShapeError: If the first extent is unknown or differs.
+    """
+    with name_scope(name, "map"):
+        function = share_variables(fn)
+        stacked = _stack_nests([function(element) for element in _elements("map_fn", elems)])
+        dtypes = flatten_nest(dtype) if dtype else ()
+        for tensor, expected in zip(flatten_nest(stacked), dtypes, strict=False):
+            if tensor.dtype is not as_dtype(expected):
+                raise GraphError(
+                    f"map_fn needs results of its dtype {as_dtype(expected)}, got {tensor!r}"
+                )
+        return stacked if back_prop else _stop_gradients(stacked)
+
+
+def _accumulate(
+    function: str, fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, reverse: bool
+) -> Iterator[Any]:
+    """Yield the accumulated values; ``function`` is the caller's name for messages."""
+    elements, fn = _elements(function, elems), share_variables(fn)
+    elements = elements[::-1] if reverse else elements
+    if initializer is None:
+        accumulated, elements = elements[0], elements[1:]
+        yield accumulated
+    else:
+        accumulated = initializer
+    for element in elements:
+        accumulated = fn(accumulated, element)
+        yield accumulated
+
+
+def _elements(function: str, elems: Any) -> list[Any]:
+    """Return the elements along the first axis, each in the structure of ``elems``.
+
+    Raises: ShapeError if their number is unknown, or differs from tensor to tensor.
+    """
+    tensors = [convert_to_tensor(e) for e in flatten_nest(elems)]
+    counts = {axis_length(function, require_shape(t.entry, function), 0) for t in tensors}
+    if len(counts) != 1 or not isinstance(next(iter(counts)), int):
+        raise ShapeError(
+            f"{function} needs elements of one known number, got {tensors!r}; it is unrolled, so "
+            f"that placeholders need the length of their first axis"
+        )
+    parts = [arrays.unstack(t) for t in tensors]
+    return [pack_like(elems, iter(slices)) for slices in zip(*parts, strict=True)]
+
+
+def _stack_nests(nests: list[Any]) -> Any:
+    """Stack the tensors of equal structures along a new first axis."""
+    columns = zip(*(flatten_nest(n) for n in nests), strict=True)
+    stacked = [arrays.stack([convert_to_tensor(v) for v in column]) for column in columns]
+    return pack_like(nests[0], iter(stacked))
+
+
+def _stop_gradients(nest: Any) -> Any:
+    """Apply `tf.stop_gradient` to the tensors of a nested structure."""
+    return pack_like(nest, iter([elementwise.stop_gradient(t) for t in flatten_nest(nest)]))

@@ -1,0 +1,279 @@
+"""Loops: ``tf.while_loop``.
+
+A loop whose condition is known while the graph is built is unrolled, and has gradients. Any other
+loop iterates in the run: its condition and its body are graphs of their own, functions of the loop
+variables and of the values that they read from outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from passkit.errors import GraphError, ShapeError
+from passkit.frontends.tinyflow import creation, elementwise
+from passkit.frontends.tinyflow.argument_checks import reject_arguments, require_int
+from passkit.frontends.tinyflow.control_flow.branches import select, writing_only_if
+from passkit.frontends.tinyflow.control_flow.static_values import (
+    ONE_PROGRAM,
+    share_variables,
+    simplify_counter,
+    static_scalar,
+)
+from passkit.frontends.tinyflow.deferred_calls import is_unranked
+from passkit.frontends.tinyflow.graphs import get_default_graph
+from passkit.frontends.tinyflow.nest import flatten_nest, pack_like
+from passkit.frontends.tinyflow.scopes import name_scope
+from passkit.frontends.tinyflow.shapes import format_shape, require_shape
+from passkit.frontends.tinyflow.tensors import (
+    Tensor,
+    as_tensor,
+    convert_to_tensor,
+    scalar_entry,
+    unique_name,
+)
+from passkit.graph.graph import Graph, post_order
+from passkit.graph.node import CONSTANT, Entry, var
+from passkit.ops.helpers import make
+from passkit.runtime import loop as runtime
+
+MAX_UNROLLED = 256
+"""The most iterations that are unrolled, even if their number is known."""
+MAX_MASKED = 64
+"""The most iterations that are unrolled if only a run knows how many of them it needs."""
+
+
+@reject_arguments(ONE_PROGRAM, "swap_memory", "parallel_iterations")
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+    maximum_iterations: Any = None,
+    return_same_structure: bool = False,
+) -> Any:
+    """Repeat ``body`` while ``cond`` holds, and return the loop variables.
+
+    The loop is unrolled if the condition is known while the graph is built, for up to 256
+    iterations, or if ``maximum_iterations`` is at most 64. It then has gradients. Any other loop
+    iterates in the run: variables keep dtype and shape, the body assigns no `tf.Variable`, and
+    there is no gradient.
+
+    Args:
+        cond: Takes the loop variables and returns a scalar bool.
+        body: Takes the loop variables and returns their next values, in the same structure.
+        loop_vars: The initial values, in a nested structure.
+        shape_invariants: May only repeat the shapes of the loop variables.
+        parallel_iterations: Unsupported; only the default is accepted.
+        back_prop: Whether gradients flow through the loop.
+        swap_memory: Unsupported; only the default is accepted.
+        name: The name scope; "while" by default.
+        maximum_iterations: The most iterations, an int that is known while the graph is built.
+        return_same_structure: Whether a single loop variable is returned in its structure, too.
+
+    Raises:
+        GraphError: If the body returns another number of tensors or other dtypes than it gets,
+            or assigns a variable in a loop that iterates in the run.
+        ShapeError: If a loop variable changes its shape in a loop that iterates in the run.
+
+    >>> from passkit.frontends import tinyflow as tf
+    >>> total = tf.while_loop(lambda i: i < 100, lambda i: i * 2, [tf.constant(1)])
+    >>> with tf.Session(target="interpret") as session:
+    ...     session.run(total)
+    np.int32(128)
+    """
+    limit = None if maximum_iterations is None else static_scalar(maximum_iterations)
+    if maximum_iterations is not None:
+        limit = require_int("while_loop", "maximum_iterations", limit)
+    with name_scope(name, "while"):
+        nest = loop_vars if isinstance(loop_vars, (list, tuple)) else [loop_vars]
+        initial = [simplify_counter(convert_to_tensor(v)) for v in flatten_nest(nest)]
+        _check_invariants(initial, shape_invariants)
+        loop = _LoopTracer(cond, body, nest)
+        results = loop.unroll(initial, limit, back_prop)
+        if results is None:
+            results = loop.build_runtime_loop(initial, limit)
+        if not back_prop:
+            results = [elementwise.stop_gradient(v) for v in results]
+        packed = pack_like(nest, iter(results))
+        return packed[0] if len(packed) == 1 and not return_same_structure else packed
+
+
+def _check_invariants(initial: Sequence[Tensor], invariants: Any) -> None:
+    """Raise ShapeError for a shape invariant that is not the shape of its loop variable."""
+    if invariants is None:
+        return
+    shapes = [i if hasattr(i, "as_list") else None for i in _flatten_shapes(invariants)]
+    for value, shape in zip(initial, shapes, strict=False):
+        actual = None if is_unranked(value) else [d.value for d in value.shape]
+        if shape is not None and actual is not None and shape.as_list() != actual:
+            raise ShapeError(
+                f"while_loop needs variables that keep their shape, got shape_invariants with "
+                f"{shape} for {value!r}; a tensor of the largest size and a count serve instead"
+            )
+
+
+def _flatten_shapes(invariants: Any) -> list[Any]:
+    """Return the shapes in nested lists and tuples. A `TensorShape` is itself a tuple."""
+    if hasattr(invariants, "as_list") or invariants is None:
+        return [invariants]
+    return [s for part in invariants for s in _flatten_shapes(part)]
+
+
+class _LoopTracer:
+    """Traces the condition and the body of a loop.
+
+    Args:
+        cond: The condition, as in `while_loop`.
+        body: The body, as in `while_loop`. Its variables are created once.
+        nest: The structure of the loop variables.
+    """
+
+    def __init__(self, cond: Callable[..., Any], body: Callable[..., Any], nest: Any) -> None:
+        self.cond, self.body, self.nest = cond, share_variables(body), nest
+
+    def trace_condition(self, values: Sequence[Tensor]) -> Tensor:
+        """Return the condition for these loop variables.
+
+        Raises:
+            GraphError: If it is no scalar bool.
+        """
+        condition = convert_to_tensor(self.cond(*pack_like(self.nest, iter(values))))
+        is_scalar = is_unranked(condition) or not len(condition.shape)
+        if condition.dtype.name != "bool" or not is_scalar:
+            raise GraphError(f"while_loop needs a single bool of its condition, got {condition!r}")
+        return condition
+
+    def trace_body(self, values: Sequence[Tensor]) -> list[Tensor]:
+        """Return the loop variables after one iteration.
+
+        Raises:
+            GraphError: If their number or dtypes changed.
+        """
+        result = self.body(*pack_like(self.nest, iter(values)))
+        new_values = [convert_to_tensor(v) for v in flatten_nest(result)]
+        if len(new_values) != len(values):
+            raise GraphError(
+                f"while_loop has {len(values)} variables, and its body returns {len(new_values)}"
+            )
+        for k, (old, new) in enumerate(zip(values, new_values, strict=True)):
+            if old.dtype is not new.dtype:
+                raise GraphError(
+                    f"while_loop begins with {old!r} as variable {k}, and its body returns {new!r}"
+                )
+        return [simplify_counter(v) for v in new_values]
+
+    def unroll(
+        self, initial: list[Tensor], limit: int | None, back_prop: bool
+    ) -> list[Tensor] | None:
+        """Trace the iterations one after the other.
+
+        Args:
+            initial: The initial values of the loop variables.
+            limit: The most iterations; None for no limit.
+            back_prop: Whether to unroll up to `MAX_MASKED` iterations if the condition is not
+                known while the graph is built.
+
+        Returns:
+            The final values; None if the loop has to iterate in the run.
+        """
+        values, iterations = initial, 0
+        while limit is None or iterations < limit:
+            goes_on = static_scalar(self.trace_condition(values))
+            if goes_on is None or iterations == MAX_UNROLLED:
+                if iterations == 0 and back_prop and limit is not None and limit <= MAX_MASKED:
+                    return self.unroll_masked(initial, limit)
+                return None
+            if not goes_on:
+                return values
+            values, iterations = self.trace_body(values), iterations + 1
+        return values
+
+    def unroll_masked(self, values: list[Tensor], iterations: int) -> list[Tensor]:
+        """Trace all iterations; those after the condition failed change no variables."""
+        active: Entry | None = None
+        for _ in range(iterations):
+            goes_on = scalar_entry(self.trace_condition(values))
+            active = goes_on if active is None else make("logical_and", active, goes_on)
+            with writing_only_if(active):
+                new_values = self.trace_body(values)
+            pairs = zip(values, new_values, strict=True)
+            values = [select(active, new, old) for old, new in pairs]
+        return values
+
+    def build_runtime_loop(self, initial: list[Tensor], limit: int | None) -> list[Tensor]:
+        """Create a node that iterates in the run, and return the final values.
+
+        Raises:
+            GraphError: If the body assigns a variable.
+            ShapeError: If a loop variable changes its shape.
+        """
+        graph = get_default_graph()
+        begin = [v.entry for v in initial] + [creation.constant(0, "int64").entry]
+        for entry in begin:
+            require_shape(entry, "while_loop")
+        states = [var(f"{runtime.STATE}{k}", e.shape, e.dtype) for k, e in enumerate(begin)]
+        loop_values = [as_tensor(e, f"loop_{k}", control=False) for k, e in enumerate(states)]
+        write_count = len(graph.writes)
+        with graph.with_dependencies(None), graph.loop_iteration(states[-1]):
+            condition = self.trace_condition(loop_values[:-1]).entry
+            if limit is not None:
+                condition = make("logical_and", condition, make("less", states[-1], limit))
+            heads = [v.entry for v in self.trace_body(loop_values[:-1])] + [states[-1] + 1]
+        if len(graph.writes) != write_count:
+            raise GraphError(
+                "while_loop iterates in the run, and its body assigns to a variable; pass the "
+                "value as a loop variable, and assign it after the loop"
+            )
+        for k, (old, new) in enumerate(zip(states, heads, strict=True)):
+            if old.shape != new.shape:
+                raise ShapeError(
+                    f"while_loop needs variables that keep their shape, and variable {k} changes "
+                    f"from {format_shape(require_shape(old))} to "
+                    f"{format_shape(require_shape(new, 'while_loop'))}"
+                )
+        graphs, invariants = _lift_invariants([[condition], heads], states)
+        results = runtime.while_loop(
+            graphs[0], graphs[1], begin, invariants, unique_name(None, "while")
+        )
+        return [as_tensor(e, unique_name(None, "Exit")) for e in results[:-1]]
+
+
+def _lift_invariants(
+    heads: list[list[Entry]], states: list[Entry]
+) -> tuple[list[Graph], list[Entry]]:
+    """Make loop-invariant values inputs of the loop's graphs, so that they are computed once.
+
+    Args:
+        heads: The outputs of each graph.
+        states: The loop variables.
+
+    Returns:
+        The graphs, as functions of the loop variables and the invariant values; and the entries
+        outside of the loop that compute these.
+    """
+    order = post_order([h.node for part in heads for h in part])
+    varying = {s.node for s in states}
+    for node in order:
+        if any(e.node in varying for e in node.inputs):
+            varying.add(node)
+    entries = [e for n in order if n in varying for e in n.inputs]
+    entries += [h for part in heads for h in part]
+    invariants = dict.fromkeys(
+        e for e in entries if e.node not in varying and e.node.op is not CONSTANT
+    )
+    inputs = {
+        e: var(f"{runtime.STATE}{len(states) + k}", require_shape(e, "while_loop"), e.dtype)
+        for k, e in enumerate(invariants)
+    }
+    graphs = []
+    for part in heads:
+        graph = Graph(part)
+        members = {e for n in graph.nodes for e in n.entries}
+        replacements = {e: new for e, new in inputs.items() if e in members}
+        graphs.append(graph.replace(replacements) if replacements else graph)
+    return graphs, list(invariants)

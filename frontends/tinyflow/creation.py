@@ -1,0 +1,374 @@
+"""Placeholders, constants, filled tensors and ranges, and tensors that describe shapes."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from passkit.errors import GraphError, SettingError, ShapeError
+from passkit.frontends.tinyflow.argument_checks import reject_arguments, require_float, require_int
+from passkit.frontends.tinyflow.deferred_calls import (
+    defer_call,
+    defer_if_unranked,
+    deferred_entries,
+    depends_on_deferred,
+    runtime_size,
+)
+from passkit.frontends.tinyflow.dtypes import as_dtype
+from passkit.frontends.tinyflow.graphs import get_default_graph
+from passkit.frontends.tinyflow.shapes import format_shape, parse_extent, parse_shape, require_shape
+from passkit.frontends.tinyflow.tensors import (
+    HostTensor,
+    Tensor,
+    as_entry,
+    as_tensor,
+    call_operator,
+    convert_to_tensor,
+    static_tensor,
+    static_value_of,
+    unique_name,
+)
+from passkit.graph.node import MOST_ELEMENTS, Entry, var
+from passkit.graph.node import constant as constant_entry
+from passkit.graph.op import get_op
+from passkit.values.size import Shape, Size, numel
+
+
+def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
+    """Create a tensor that runs are fed.
+
+    Args:
+        dtype: The element type.
+        shape: The shape; None for a dimension that each run determines. Without a shape even the
+            rank is unknown, and runs are compiled for the ranks and sizes that are fed.
+        name: The name of the result.
+
+    >>> from passkit.frontends import tinyflow as tf
+    >>> x = tf.placeholder(tf.float32, [None, 2], name="inputs")
+    >>> x.shape
+    (?, 2)
+    """
+    full_name = unique_name(name, "Placeholder")
+    sizes = None if shape is None else parse_shape(shape, f"placeholder '{full_name}'")
+    return as_tensor(var(full_name, sizes, as_dtype(dtype)), full_name, control=False)
+
+
+def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """Create a tensor that runs may be fed, and that is ``input`` otherwise.
+
+    Args:
+        input: The default.
+        shape: The shape of feeds; None for any size of a dimension, or for any rank.
+        name: The name of the result.
+
+    Raises:
+        ShapeError: If the default does not have this shape.
+    """
+    full_name = unique_name(name, "PlaceholderWithDefault")
+    entry = as_entry(input)
+    if shape is None:
+        return _overridable_default(entry, None, full_name)
+    sizes, default_shape = (
+        parse_shape(shape, f"placeholder '{full_name}'"),
+        require_shape(entry, full_name),
+    )
+    if len(default_shape) != len(sizes) or any(
+        n is not None and n != m for n, m in zip(sizes, default_shape, strict=True)
+    ):
+        raise ShapeError(
+            f"placeholder '{full_name}' needs a default of shape {format_shape(sizes)}, got "
+            f"{format_shape(default_shape)}"
+        )
+    if None in sizes:
+        symbolic_shape = tuple(
+            runtime_size(full_name, k) if n is None else n for k, n in enumerate(sizes)
+        )
+        return _overridable_default(entry, symbolic_shape, full_name)
+    return as_tensor(get_op("identity")(entry, name=full_name), full_name)
+
+
+def _overridable_default(entry: Entry, shape: Shape | None, name: str) -> Tensor:
+    """Create a tensor for a default that feeds of other sizes may replace."""
+    return as_tensor(
+        deferred_entries(lambda tensors: tensors, [entry], [(shape, entry.dtype)], name)[0], name
+    )
+
+
+def constant(
+    value: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    name: str = "Const",
+    verify_shape: bool = False,
+) -> Tensor:
+    """Create a constant tensor.
+
+    Args:
+        value: Numbers or text. Python's numbers are float32 and int32, NumPy arrays keep their
+            dtype.
+        dtype: The dtype of the constant.
+        shape: The shape. A single number, or the last one of a list, is repeated to fill it.
+        name: The name of the result.
+        verify_shape: Whether ``value`` must have ``shape`` already.
+
+    Raises:
+        ShapeError: If ``value`` does not fill ``shape``, or has too many numbers.
+        GraphError: If ``value`` is a tensor.
+    """
+    full_name = unique_name(name, "Const")
+    if isinstance(value, (str, bytes)):
+        text = value.encode() if isinstance(value, str) else value
+        return HostTensor([], lambda: text, full_name, get_default_graph())
+    if isinstance(value, (Tensor, Entry)):
+        raise GraphError(
+            f"constant '{full_name}' needs numbers, got {value!r}; tf.identity gives a tensor a "
+            f"name"
+        )
+    array = as_entry(value, dtype).node.params["value"]
+    if shape is not None:
+        array = _fill_shape(
+            full_name, array, parse_shape(shape, f"constant '{full_name}'"), verify_shape
+        )
+    return as_tensor(constant_entry(array, name=full_name), full_name, static_value_of(array))
+
+
+def _fill_shape(name: str, array: Any, shape: Any, verify: bool) -> Any:
+    """Repeat the last number to fill a shape. Raises: ShapeError if the numbers do not fit."""
+    if any(not isinstance(n, int) for n in shape):
+        raise ShapeError(f"constant '{name}' needs a known shape, got {format_shape(shape)}")
+    count = prod(shape)
+    if count > MOST_ELEMENTS:
+        raise ShapeError(
+            f"constant '{name}' of shape {format_shape(shape)} would have {count} elements; the "
+            f"most that can be addressed are {MOST_ELEMENTS}"
+        )
+    if verify and array.shape != tuple(shape):
+        raise ShapeError(
+            f"constant '{name}' with verify_shape needs shape {format_shape(shape)}, got "
+            f"{format_shape(array.shape)}"
+        )
+    if array.size > count or not array.size:
+        raise ShapeError(
+            f"constant '{name}' needs at most {count} numbers for shape {format_shape(shape)}, got "
+            f"{array.size}"
+        )
+    flat = array.ravel()
+    return np.concatenate([flat, np.repeat(flat[-1:], count - array.size)]).reshape(shape)
+
+
+@reject_arguments("arrays have one layout", "layout")
+def zeros(
+    shape: Any, dtype: Any = "float32", name: str | None = None, layout: Any = None
+) -> Tensor:
+    """Create a tensor of zeros.
+
+    Args:
+        shape: The shape of the result.
+        dtype: The dtype of the result.
+        name: The name of the result.
+        layout: Unsupported; only the default is accepted.
+    """
+    return _filled_tensor("zeros", shape, 0, dtype, name)
+
+
+@reject_arguments("arrays have one layout", "layout")
+def ones(shape: Any, dtype: Any = "float32", name: str | None = None, layout: Any = None) -> Tensor:
+    """Create a tensor of ones.
+
+    Args:
+        shape: The shape of the result.
+        dtype: The dtype of the result.
+        name: The name of the result.
+        layout: Unsupported; only the default is accepted.
+    """
+    return _filled_tensor("ones", shape, 1, dtype, name)
+
+
+def _filled_tensor(function: str, shape: Any, value: Any, dtype: Any, name: str | None) -> Tensor:
+    """Create a tensor filled with a number; deferred if its shape depends on a deferred call."""
+    if depends_on_deferred(shape):
+        arguments = {"function": function, "shape": shape, "value": value, "dtype": dtype}
+        return defer_call(
+            _filled_tensor, arguments, [(None, as_dtype(dtype))], unique_name(name, function)
+        )[0]
+    sizes = parse_shape(shape, function)
+    return call_operator(
+        "full", function, name, shape=sizes, fill_value=value, dtype=as_dtype(dtype).name
+    )
+
+
+@reject_arguments("arrays have one layout", "layout")
+def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> Tensor:
+    """Repeat a scalar over a shape.
+
+    Args:
+        dims: The shape of the result.
+        value: A number, or a scalar tensor.
+        name: The name of the result.
+        layout: Unsupported; only the default is accepted.
+    """
+    if depends_on_deferred(dims):
+        number = convert_to_tensor(value)
+        arguments = {"dims": dims, "value": number}
+        return defer_call(fill, arguments, [(None, number.dtype)], unique_name(name, "Fill"))[0]
+    return call_operator(
+        "broadcast_to", "Fill", name, as_entry(value), shape=parse_shape(dims, "fill")
+    )
+
+
+@reject_arguments("it is always folded", "optimize")
+def zeros_like(
+    tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
+) -> Tensor:
+    """Create zeros of the shape of a tensor.
+
+    Args:
+        tensor: A tensor.
+        dtype: The dtype of the result; by default that of ``tensor``.
+        name: The name of the result.
+        optimize: Unsupported; only the default is accepted.
+    """
+    return _filled_like("zeros_like", tensor, dtype, name)
+
+
+@reject_arguments("it is always folded", "optimize")
+def ones_like(
+    tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
+) -> Tensor:
+    """Create ones of the shape of a tensor.
+
+    Args:
+        tensor: A tensor.
+        dtype: The dtype of the result; by default that of ``tensor``.
+        name: The name of the result.
+        optimize: Unsupported; only the default is accepted.
+    """
+    return _filled_like("ones_like", tensor, dtype, name)
+
+
+def _filled_like(op: str, tensor: Any, dtype: Any, name: str | None) -> Tensor:
+    """Create a tensor of the shape of another one with the operator ``op``."""
+    entry = as_entry(tensor)
+    if dtype is not None:
+        entry = get_op("cast")(entry, dtype=as_dtype(dtype).name)
+    return call_operator(op, op, name, entry)
+
+
+def range_(
+    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range"
+) -> Tensor:
+    """Return the numbers from ``start`` in steps of ``delta``, up to and without ``limit``.
+
+    Args:
+        start: The first number; if ``limit`` is not given, the limit, and the first number is 0.
+        limit: The end, which may be a size that a run determines.
+        delta: The step.
+        dtype: The dtype of the result; float32 or int32 by default.
+        name: The name of the result.
+    """
+    if limit is None:
+        start, limit = 0, start
+    bounds = [_range_bound(v, "range") for v in (start, limit, delta)]
+    if dtype is None:
+        floats = any(isinstance(p, float) for p in bounds)
+        dtypes = [v.dtype for v in (start, limit, delta) if isinstance(v, Tensor)]
+        dtype = dtypes[0] if dtypes else ("float32" if floats else "int32")
+    first, last, step = bounds
+    return call_operator("arange", "range", name, first, last, step, dtype=as_dtype(dtype).name)
+
+
+def _range_bound(value: Any, function: str) -> Any:
+    """Convert a bound of a range to a float, an int or a size."""
+    if isinstance(value, (float, np.floating)):
+        return float(value)
+    extent = parse_extent(value, function)
+    return extent if isinstance(extent, Size) or extent is None else int(extent)
+
+
+def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Tensor:
+    """Return ``num`` evenly spaced numbers from ``start`` to ``stop``, both included.
+
+    Args:
+        start: A number.
+        stop: A number.
+        num: An int.
+        name: The name of the result.
+        axis: Must be 0.
+
+    Raises:
+        SettingError: For another axis, or a bound that is no number.
+    """
+    if axis != 0:
+        raise SettingError(f"linspace of numbers has axis 0 only, got {axis!r}")
+    params = {
+        "start": require_float("linspace", "start", start),
+        "stop": require_float("linspace", "stop", stop),
+        "num": require_int("linspace", "num", num),
+    }
+    return call_operator("linspace", "LinSpace", name, **params)
+
+
+def eye(
+    num_rows: Any,
+    num_columns: Any = None,
+    batch_shape: Any = None,
+    dtype: Any = "float32",
+    name: str | None = None,
+) -> Tensor:
+    """Return the identity matrix, or a batch of identity matrices.
+
+    Args:
+        num_rows: The number of rows.
+        num_columns: The number of columns; by default that of rows.
+        batch_shape: The leading axes of the result.
+        dtype: The dtype of the result.
+        name: The name of the result.
+    """
+    full_name = unique_name(name, "eye")
+    rows = parse_extent(num_rows, "eye")
+    columns = rows if num_columns is None else parse_extent(num_columns, "eye")
+    matrix = get_op("eye")(n_rows=rows, n_cols=columns, dtype=as_dtype(dtype).name)
+    if batch_shape is not None:
+        sizes = parse_shape(batch_shape, "eye")
+        matrix = get_op("broadcast_to")(matrix, shape=(*sizes, rows, columns))
+    return as_tensor(matrix, full_name)
+
+
+@defer_if_unranked("Shape", "int32")
+def shape(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
+    """Return the shape of a tensor as a vector, from which other shapes may be computed.
+
+    Args:
+        input: A tensor.
+        name: The name of the result.
+        out_type: The dtype of the result; int32 by default.
+    """
+    sizes = np.array([*require_shape(as_entry(input)), None], dtype=object)[:-1]
+    return static_tensor(sizes, as_dtype(out_type or "int32"), name, "Shape")
+
+
+@defer_if_unranked("Size", "int32", ())
+def size(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
+    """Return the number of elements of a tensor as a scalar.
+
+    Args:
+        input: A tensor.
+        name: The name of the result.
+        out_type: The dtype of the result; int32 by default.
+    """
+    count = np.array(numel(require_shape(as_entry(input))), dtype=object)
+    return static_tensor(count, as_dtype(out_type or "int32"), name, "Size")
+
+
+@defer_if_unranked("Rank", "int32", ())
+def rank(input: Any, name: str | None = None) -> Tensor:
+    """Return the number of axes of a tensor as a scalar.
+
+    Args:
+        input: A tensor.
+        name: The name of the result.
+    """
+    count = np.array(len(require_shape(as_entry(input))), dtype=object)
+    return static_tensor(count, as_dtype("int32"), name, "Rank")

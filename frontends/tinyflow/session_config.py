@@ -1,0 +1,69 @@
+"""Settings of a session: `ConfigProto`, and TinyFlow's named configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Union
+
+from attrs import evolve, frozen
+
+from passkit.errors import SettingError, nearest
+from passkit.values import arguments
+
+if TYPE_CHECKING:
+    from passkit.passes.base import Pass
+
+Passes = Union[Sequence[Union[str, "Pass"]], Mapping[str, Any]]
+"""The passes that compile runs, or those to add to the default ones, as in `pk.compile`."""
+
+
+@frozen
+class ConfigProto:
+    """The settings of a session.
+
+    Args:
+        target: "cpu", "cuda", … as in `pk.compile`.
+        fusion: How operators are fused, as in `pk.compile`.
+        numerics: The permitted rounding differences, as in `pk.compile`.
+        check_numerics: Whether each run looks for NaNs and infinities and names the operator that
+            computed the first. Costs a copy of all variables per run.
+        passes: The passes that compile runs, as in `pk.compile`.
+    """
+
+    target: str | None = None
+    fusion: str | None = None
+    numerics: str | None = None
+    check_numerics: bool = False
+    passes: Passes | None = None
+
+
+TINYFLOW_CONFIGS = {
+    "cpu": ConfigProto(target="cpu"),
+    "gpu": ConfigProto(target="cuda", fusion="none"),
+    "gpu fusion": ConfigProto(target="cuda", fusion="stitch"),
+}
+"""TinyFlow's configurations by name."""
+
+
+def resolve_config(target: str, config: ConfigProto | str | None) -> ConfigProto:
+    """Return the settings for the arguments of a session.
+
+    Args:
+        target: A target, or "gpu" or "gpu fusion" of TinyFlow; empty for that of ``config``.
+        config: Settings, or the name of a configuration of TinyFlow.
+
+    Raises:
+        SettingError: For an unknown name.
+    """
+    arguments.text("Session: target", target)
+    if target in TINYFLOW_CONFIGS and target != "cpu":
+        config, target = target, ""
+    if isinstance(config, str):
+        if config not in TINYFLOW_CONFIGS:
+            raise SettingError(
+                f"Session needs a ConfigProto or TinyFlow's 'cpu', 'gpu' or 'gpu fusion' as "
+                f"config, got {config!r}; {nearest(config, TINYFLOW_CONFIGS)}"
+            )
+        config = TINYFLOW_CONFIGS[config]
+    settings = ConfigProto() if config is None else config
+    return evolve(settings, target=target) if target else settings
