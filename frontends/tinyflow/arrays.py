@@ -402,7 +402,7 @@ def sequence_mask(
         ShapeError: Without ``maxlen``: no shape may depend on the lengths.
     """
     if maxlen is None:
-        raise ShapeError("sequence_mask needs maxlen, got None: no shape may hang on the lengths")
+        raise ShapeError("sequence_mask needs maxlen, got None: no shape may depend on the lengths")
     full_name = unique_name(name, "SequenceMask")
     max_length = parse_single_extent(maxlen, "sequence_mask", "maxlen")
     mask = get_op("sequence_mask")(as_entry(lengths), maxlen=max_length)

@@ -150,7 +150,7 @@ def _create_feed(key: Any, graph: Graph, shape: Shape) -> Feed:
 
 
 def rank_key(shapes: Iterable[tuple[int, ...]]) -> tuple[tuple[bool, ...], ...]:
-    """Return a key for shapes of equal ranks; extents of 1 are told apart, as they broadcast.
+    """Return a key for shapes of equal ranks; extents of 1 differ from others, as they broadcast.
 
     >>> rank_key([(32, 1), ()])
     ((False, True), ())

@@ -1,4 +1,4 @@
-"""``tf.image``: images (height, width, channels), or batches of them."""
+"""``tf.image``: functions of images (height, width, channels), or of batches of them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from passkit.frontends.tinyflow.tensors import Tensor, call_operator, convert_to
 from passkit.ops.helpers import make
 
 GREY = (0.2989, 0.587, 0.114)
-"""How much of red, green and blue is in grey. Source: ITU-R BT.601."""
+"""The weights of red, green and blue in grey. Source: ITU-R BT.601."""
 
 
 class ResizeMethod:
-    """How `resize_images` finds the pixels between pixels."""
+    """Interpolation methods of `resize_images`."""
 
     BILINEAR = 0
     NEAREST_NEIGHBOR = 1
@@ -31,7 +31,7 @@ class ResizeMethod:
 
 
 def _require_images(function: str, image: Any) -> tuple[Tensor, int]:
-    """Images and the axis of their rows. Raises: ShapeError for what is no image."""
+    """Return images as a tensor, and the axis of rows. Raises: ShapeError for another rank."""
     x = convert_to_tensor(image)
     rank = len(require_shape(x.entry, function))
     if rank not in (3, 4):
@@ -40,19 +40,32 @@ def _require_images(function: str, image: Any) -> tuple[Tensor, int]:
 
 
 def flip_left_right(image: Any) -> Tensor:
-    """The columns in reverse order."""
+    """Reverse the columns.
+
+    Args:
+        image: An image of shape (height, width, channels), or a batch of images.
+    """
     x, rows = _require_images("flip_left_right", image)
     return arrays.reverse(x, [rows + 1])
 
 
 def flip_up_down(image: Any) -> Tensor:
-    """The rows in reverse order."""
+    """Reverse the rows.
+
+    Args:
+        image: An image of shape (height, width, channels), or a batch of images.
+    """
     x, rows = _require_images("flip_up_down", image)
     return arrays.reverse(x, [rows])
 
 
 def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
-    """`flip_left_right` of every second image, at random."""
+    """Reverse the columns of each image with probability 1/2, anew in each run.
+
+    Args:
+        image: An image of shape (height, width, channels), or a batch of images.
+        seed: Makes the draws the same in every process, as `tf.set_random_seed` does.
+    """
     x, rows = _require_images("random_flip_left_right", image)
     shape = [require_shape(x.entry)[0], 1, 1, 1] if rows else []
     is_flipped = random_ops.random_uniform(shape, seed=seed) < 0.5
@@ -60,13 +73,23 @@ def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
 
 
 def transpose_image(image: Any, name: str | None = None) -> Tensor:
-    """Rows and columns exchanged."""
+    """Exchange rows and columns.
+
+    Args:
+        image: An image of shape (height, width, channels), or a batch of images.
+        name: The name of the result.
+    """
     x, rows = _require_images("transpose_image", image)
     return arrays.transpose(x, [*range(rows), rows + 1, rows, rows + 2], name or "transpose_image")
 
 
 def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
-    """One channel of grey in place of three colours."""
+    """Convert three color channels to one of grey.
+
+    Args:
+        images: An image of shape (height, width, channels), or a batch of images.
+        name: The name of the result.
+    """
     x, rows = _require_images("rgb_to_grayscale", images)
     shades = creation.constant(np.array(GREY, np.float32))
     each = convert_image_dtype(x, "float32") * shades
@@ -75,7 +98,12 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
 
 
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
-    """Three equal channels in place of one."""
+    """Repeat one channel as three equal ones.
+
+    Args:
+        images: An image of shape (height, width, channels), or a batch of images.
+        name: The name of the result.
+    """
     x, rows = _require_images("grayscale_to_rgb", images)
     return arrays.tile(x, [*(1 for _ in range(rows + 2)), 3], name or "grayscale_to_rgb")
 
@@ -83,10 +111,16 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
 def convert_image_dtype(
     image: Any, dtype: Any, saturate: bool = False, name: str | None = None
 ) -> Tensor:
-    """Images of another dtype: whole numbers up to their largest are floats up to 1.
+    """Convert images to another dtype, and scale them: the largest integer is 1.0 as a float.
 
-    With ``saturate`` numbers that are too large become the largest. Raises: SettingError between
-    two kinds of whole numbers.
+    Args:
+        image: An image of shape (height, width, channels), or a batch of images.
+        dtype: The dtype of the result.
+        saturate: Whether numbers out of range become the nearest in range.
+        name: The name of the result.
+
+    Raises:
+        SettingError: Between two integer dtypes.
     """
     x, target_dtype = convert_to_tensor(image), as_dtype(dtype)
     full_name = name or "convert_image"
@@ -112,13 +146,23 @@ def convert_image_dtype(
 
 
 def adjust_brightness(image: Any, delta: Any) -> Tensor:
-    """Images with ``delta`` added, of which 1 is the largest difference."""
+    """Add a number to all pixels, with saturation.
+
+    Args:
+        image: An image of shape (height, width, channels), or a batch of images.
+        delta: The number, where 1 is the full range.
+    """
     x = convert_to_tensor(image)
     return convert_image_dtype(convert_image_dtype(x, "float32") + delta, x.dtype, saturate=True)
 
 
 def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
-    """Each channel's distance from its mean, times a factor."""
+    """Scale the differences to each channel's mean, with saturation.
+
+    Args:
+        images: An image of shape (height, width, channels), or a batch of images.
+        contrast_factor: The factor.
+    """
     x, rows = _require_images("adjust_contrast", images)
     floats = convert_image_dtype(x, "float32")
     mean = FOLDS["reduce_mean"](floats, [rows, rows + 1], True)
@@ -126,7 +170,14 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
 
 
 def per_image_standardization(image: Any) -> Tensor:
-    """Each image with mean 0 and deviation 1; the deviation is taken for 1/sqrt(size) at least."""
+    """Scale each image to mean 0 and standard deviation 1.
+
+    The deviation is taken to be 1 / sqrt(elements) at least, so that uniform images are not divided
+    by 0.
+
+    Args:
+        image: An image of shape (height, width, channels), or a batch of images.
+    """
     x, rows = _require_images("per_image_standardization", image)
     floats = x if x.dtype.is_float else elementwise.to_float(x)
     axes = [rows, rows + 1, rows + 2]
@@ -138,7 +189,7 @@ def per_image_standardization(image: Any) -> Tensor:
 
 
 def _static_size(function: str, x: Tensor, rows: int) -> tuple[int, int]:
-    """Height and width. Raises: ShapeError where they are not known."""
+    """Return height and width. Raises: ShapeError if one is unknown."""
     sizes = require_shape(x.entry)[rows : rows + 2]
     if not all(isinstance(n, int) for n in sizes):
         raise ShapeError(f"{function} needs images of known height and width, got {x!r}")
@@ -148,9 +199,17 @@ def _static_size(function: str, x: Tensor, rows: int) -> tuple[int, int]:
 def crop_to_bounding_box(
     image: Any, offset_height: int, offset_width: int, target_height: int, target_width: int
 ) -> Tensor:
-    """The part of this height and width that begins at these offsets.
+    """Return a part of images.
 
-    Raises: ShapeError where it does not lie inside the image.
+    Args:
+        image: An image of shape (height, width, channels), or a batch of images.
+        offset_height: The first row of the smaller image in the larger one.
+        offset_width: The first column of the smaller image in the larger one.
+        target_height: The height of the result.
+        target_width: The width of the result.
+
+    Raises:
+        ShapeError: If the part does not lie inside the image, or the image's size is unknown.
     """
     x, rows = _require_images("crop_to_bounding_box", image)
     height, width = _static_size("crop_to_bounding_box", x, rows)
@@ -170,9 +229,17 @@ def crop_to_bounding_box(
 def pad_to_bounding_box(
     image: Any, offset_height: int, offset_width: int, target_height: int, target_width: int
 ) -> Tensor:
-    """Zeros of this height and width with the image at these offsets.
+    """Pad images with zeros to a size.
 
-    Raises: ShapeError where the image does not fit.
+    Args:
+        image: An image of shape (height, width, channels), or a batch of images.
+        offset_height: The first row of the smaller image in the larger one.
+        offset_width: The first column of the smaller image in the larger one.
+        target_height: The height of the result.
+        target_width: The width of the result.
+
+    Raises:
+        ShapeError: If the image does not fit, or its size is unknown.
     """
     x, rows = _require_images("pad_to_bounding_box", image)
     height, width = _static_size("pad_to_bounding_box", x, rows)
@@ -189,7 +256,16 @@ def pad_to_bounding_box(
 
 
 def resize_image_with_crop_or_pad(image: Any, target_height: int, target_width: int) -> Tensor:
-    """The middle of the image, with zeros around it where it is smaller than the target."""
+    """Return the middle of images, padded with zeros where they are smaller than the target.
+
+    Args:
+        image: An image of shape (height, width, channels), or a batch of images.
+        target_height: The height of the result.
+        target_width: The width of the result.
+
+    Raises:
+        ShapeError: If the image's size is unknown.
+    """
     x, rows = _require_images("resize_image_with_crop_or_pad", image)
     height, width = _static_size("resize_image_with_crop_or_pad", x, rows)
     h, w = min(height, target_height), min(width, target_width)
@@ -199,9 +275,15 @@ def resize_image_with_crop_or_pad(image: Any, target_height: int, target_width: 
 
 
 def central_crop(image: Any, central_fraction: float) -> Tensor:
-    """The middle of the image, this part of its height and width.
+    """Return the middle of images.
 
-    Raises: SettingError for a part that is not above 0 and up to 1.
+    Args:
+        image: An image of shape (height, width, channels), or a batch of images.
+        central_fraction: The fraction of height and width to keep, above 0 and up to 1.
+
+    Raises:
+        SettingError: For a fraction out of range.
+        ShapeError: If the image's size is unknown.
     """
     part = require_float("central_crop", "central_fraction", central_fraction)
     if not 0 < part <= 1:
@@ -213,6 +295,7 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
 
 
 def _resize(op: str, images: Any, size: Any, name: str, flags: dict[str, bool]) -> Tensor:
+    """Resize images with an operator of passkit; a single image as a batch of one."""
     x, rows = _require_images(name, images)
     entry = x.entry if rows else make("expand_dims", x.entry, axis=0)
     if op != "resize_nearest" and entry.dtype is not None and entry.dtype.name != "float32":
@@ -228,7 +311,15 @@ def resize_bilinear(
     name: str | None = None,
     half_pixel_centers: bool = False,
 ) -> Tensor:
-    """Images of another (height, width), each pixel mixed of the four around its place."""
+    """Resize images by bilinear interpolation; the result is float32.
+
+    Args:
+        images: An image of shape (height, width, channels), or a batch of images.
+        size: The new (height, width).
+        align_corners: Whether the corner pixels of input and output coincide.
+        name: The name of the result.
+        half_pixel_centers: Whether pixels are sampled at their centers.
+    """
     flags = {"align_corners": align_corners, "half_pixel_centers": half_pixel_centers}
     return _resize("resize_bilinear", images, size, name or "ResizeBilinear", flags)
 
@@ -240,7 +331,15 @@ def resize_nearest_neighbor(
     name: str | None = None,
     half_pixel_centers: bool = False,
 ) -> Tensor:
-    """Images of another (height, width), each pixel the one next to its place."""
+    """Resize images by nearest-neighbor interpolation.
+
+    Args:
+        images: An image of shape (height, width, channels), or a batch of images.
+        size: The new (height, width).
+        align_corners: Whether the corner pixels of input and output coincide.
+        name: The name of the result.
+        half_pixel_centers: Whether pixels are sampled at their centers.
+    """
     flags = {"align_corners": align_corners, "half_pixel_centers": half_pixel_centers}
     return _resize("resize_nearest", images, size, name or "ResizeNearestNeighbor", flags)
 
@@ -251,6 +350,7 @@ RESIZE_OPERATORS = {
     2: "resize_bicubic",
     3: "resize_area",
 }
+"""The operator for each `ResizeMethod`."""
 
 
 def resize_images(
@@ -261,10 +361,19 @@ def resize_images(
     preserve_aspect_ratio: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Images of another (height, width) by a method of `ResizeMethod`.
+    """Resize images.
 
-    With ``preserve_aspect_ratio`` of the largest size within ``size`` in which they are as wide for
-    their height as before. Raises: SettingError for an unknown method.
+    Args:
+        images: An image of shape (height, width, channels), or a batch of images.
+        size: The new (height, width).
+        method: One of `ResizeMethod`.
+        align_corners: Whether the corner pixels of input and output coincide.
+        preserve_aspect_ratio: Whether to choose the largest size within ``size`` of the same ratio
+            of height and width.
+        name: The name of the result.
+
+    Raises:
+        SettingError: For an unknown method.
     """
     if method not in RESIZE_OPERATORS:
         raise SettingError(f"resize_images needs a method of tf.image.ResizeMethod, got {method!r}")

@@ -1,6 +1,6 @@
-"""``tf.metrics``: measures over many runs, kept in local variables.
+"""``tf.metrics``: metrics accumulated over many runs in local variables.
 
-Each gives a value and an operation that updates it; `tf.local_variables_initializer` starts anew.
+Each returns a value and an operation that updates it. `tf.local_variables_initializer` resets them.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ Metric = tuple[Tensor, Tensor]
 
 
 def _create_counter(name: str) -> Variable:
-    """A local variable that counts from 0."""
+    """Create a local variable that is initialized to 0."""
     keys = [GraphKeys.LOCAL_VARIABLES, "metric_variables"]
     return Variable(creation.constant(0.0), trainable=False, collections=keys, name=name)
 
 
 def _add_to_collections(measure: Metric, metrics: Any, updates: Any) -> Metric:
-    """A measure whose parts were put into collections."""
+    """Add the value and the update of a metric to collections, and return the metric."""
     for keys, tensor in ((metrics, measure[0]), (updates, measure[1])):
         for key in [keys] if isinstance(keys, str) else keys or ():
             get_default_graph().add_to_collection(key, tensor)
@@ -35,13 +35,13 @@ def _add_to_collections(measure: Metric, metrics: Any, updates: Any) -> Metric:
 
 
 def _divide_or_zero(above: Any, below: Any, name: str) -> Tensor:
-    """above / below, or 0 where nothing was counted."""
+    """Return numerator / denominator; 0 where the denominator is 0."""
     ratio = make("where", make("equal", below.entry, 0.0), 0.0, above.entry / below.entry)
     return as_tensor(ratio, unique_name(name, name))
 
 
 def _weighted_sums(values: Tensor, weights: Any) -> tuple[Tensor, Tensor]:
-    """The sum of weighed values, and that of the weights."""
+    """Return the sum of the values times their weights, and the sum of the weights."""
     ones = creation.ones_like(values)
     scale = ones if weights is None else ones * elementwise.to_float(convert_to_tensor(weights))
     return FOLDS["reduce_sum"](values * scale), FOLDS["reduce_sum"](scale)
@@ -54,7 +54,18 @@ def mean(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """The mean of all values so far, weighed by ``weights``."""
+    """Return the weighted mean of all values so far.
+
+    Args:
+        values: A tensor.
+        weights: The weight of each element, of a shape that broadcasts; 1 by default.
+        metrics_collections: The collections to add the value to.
+        updates_collections: The collections to add the update to.
+        name: The variable scope of the metric.
+
+    Returns:
+        The value, and the update, which returns the new value.
+    """
     with variable_scope(name, "mean"):
         total, count = _create_counter("total"), _create_counter("count")
         amount, number = _weighted_sums(elementwise.to_float(convert_to_tensor(values)), weights)
@@ -71,7 +82,19 @@ def accuracy(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """How often predictions were equal to labels."""
+    """Return the fraction of predictions that equal their labels.
+
+    Args:
+        labels: A tensor of the shape of ``predictions``.
+        predictions: A tensor.
+        weights: The weight of each element, of a shape that broadcasts; 1 by default.
+        metrics_collections: The collections to add the value to.
+        updates_collections: The collections to add the update to.
+        name: The variable scope of the metric.
+
+    Returns:
+        The value, and the update, which returns the new value.
+    """
     x, y = convert_to_tensor(predictions), convert_to_tensor(labels)
     right = OF["equal"](elementwise.cast(x, y.dtype), y)
     return mean(right, weights, metrics_collections, updates_collections, name or "accuracy")
@@ -85,7 +108,22 @@ def mean_squared_error(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """The mean square of the differences so far."""
+    """Return the mean squared error so far.
+
+    Args:
+        labels: A tensor of the shape of ``predictions``.
+        predictions: A tensor.
+        weights: The weight of each element, of a shape that broadcasts; 1 by default.
+        metrics_collections: The collections to add the value to.
+        updates_collections: The collections to add the update to.
+        name: The variable scope of the metric.
+
+    Returns:
+        The value, and the update, which returns the new value.
+
+    Raises:
+        ShapeError: If the shapes of labels and predictions differ.
+    """
     y, x = losses.labels_and_predictions("mean_squared_error", labels, predictions)
     each = OF["squared_difference"](x, y)
     name = name or "mean_squared_error"
@@ -100,7 +138,22 @@ def mean_absolute_error(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """The mean distance of predictions from labels so far."""
+    """Return the mean absolute error so far.
+
+    Args:
+        labels: A tensor of the shape of ``predictions``.
+        predictions: A tensor.
+        weights: The weight of each element, of a shape that broadcasts; 1 by default.
+        metrics_collections: The collections to add the value to.
+        updates_collections: The collections to add the update to.
+        name: The variable scope of the metric.
+
+    Returns:
+        The value, and the update, which returns the new value.
+
+    Raises:
+        ShapeError: If the shapes of labels and predictions differ.
+    """
     y, x = losses.labels_and_predictions("mean_absolute_error", labels, predictions)
     name = name or "mean_absolute_error"
     return mean(abs(x - y), weights, metrics_collections, updates_collections, name)
@@ -114,7 +167,22 @@ def root_mean_squared_error(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """The root of the mean square of the differences so far."""
+    """Return the root of the mean squared error so far.
+
+    Args:
+        labels: A tensor of the shape of ``predictions``.
+        predictions: A tensor.
+        weights: The weight of each element, of a shape that broadcasts; 1 by default.
+        metrics_collections: The collections to add the value to.
+        updates_collections: The collections to add the update to.
+        name: The variable scope of the metric.
+
+    Returns:
+        The value, and the update, which returns the new value.
+
+    Raises:
+        ShapeError: If the shapes of labels and predictions differ.
+    """
     mean_square = mean_squared_error(
         labels, predictions, weights, name=name or "root_mean_squared_error"
     )
@@ -125,7 +193,15 @@ def root_mean_squared_error(
 def _true_positive_ratio(
     labels: Any, predictions: Any, weights: Any, name: str, base: int
 ) -> Metric:
-    """How many of the true labels (0) or predictions (1) are true positives."""
+    """Return the fraction of true positives among true labels or positive predictions.
+
+    Args:
+        labels: Bools, or numbers that are converted.
+        predictions: Bools, or numbers that are converted.
+        weights: The weight of each element, of a shape that broadcasts; 1 by default.
+        name: The variable scope.
+        base: 0 for the fraction of true labels, 1 for that of positive predictions.
+    """
     y, x = (elementwise.cast(convert_to_tensor(t), "bool") for t in (labels, predictions))
     both = elementwise.to_float(OF["logical_and"](y, x))
     missed = elementwise.to_float(
@@ -151,7 +227,19 @@ def precision(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """The part of the predictions that were right, of all that said yes so far."""
+    """Return the fraction of positive predictions that were right.
+
+    Args:
+        labels: Bools, or numbers that are converted.
+        predictions: Bools, or numbers that are converted.
+        weights: The weight of each element, of a shape that broadcasts; 1 by default.
+        metrics_collections: The collections to add the value to.
+        updates_collections: The collections to add the update to.
+        name: The variable scope of the metric.
+
+    Returns:
+        The value, and the update, which returns the new value.
+    """
     metric = _true_positive_ratio(labels, predictions, weights, name or "precision", 1)
     return _add_to_collections(metric, metrics_collections, updates_collections)
 
@@ -164,7 +252,19 @@ def recall(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """The part of the true labels that predictions found so far."""
+    """Return the fraction of true labels that were predicted.
+
+    Args:
+        labels: Bools, or numbers that are converted.
+        predictions: Bools, or numbers that are converted.
+        weights: The weight of each element, of a shape that broadcasts; 1 by default.
+        metrics_collections: The collections to add the value to.
+        updates_collections: The collections to add the update to.
+        name: The variable scope of the metric.
+
+    Returns:
+        The value, and the update, which returns the new value.
+    """
     metric = _true_positive_ratio(labels, predictions, weights, name or "recall", 0)
     return _add_to_collections(metric, metrics_collections, updates_collections)
 

@@ -45,6 +45,8 @@ def _axis_index(axis: Any) -> Any:
 
 
 def _reduction_function(op: str, default_name: str) -> ReductionFunction:
+    """Create a reduction; ``default_name`` is the default name of the result."""
+
     def function(
         input_tensor: Any,
         axis: Any = None,
@@ -58,13 +60,54 @@ def _reduction_function(op: str, default_name: str) -> ReductionFunction:
         keeps_axes = renamed_argument(function_name, "keepdims", keepdims, "keep_dims", keep_dims)
         entry = as_entry(input_tensor)
         if op == "reduce_mean" and entry.dtype is not None and entry.dtype.name == "bool":
-            entry = get_op("cast")(entry, dtype="float32")  # as TinyFlow's programs have it
+            entry = get_op("cast")(entry, dtype="float32")  # TinyFlow's programs take such means
         return call_operator(
             op, default_name, name, entry, axis=parse_axes(axis), keepdims=bool(keeps_axes)
         )
 
     doc = get_op(op).doc
-    function.__doc__ = f"{doc[:1].upper()}{doc[1:]}; over all axes by default."
+    function.__doc__ = f"""{doc[:1].upper()}{doc[1:]}.
+
+    Args:
+        input_tensor: A tensor or numbers.
+        axis: An axis or several; all by default.
+        keepdims: Whether reduced axes stay, with length 1.
+        name: The name of the result.
+        reduction_indices: The older name of ``axis``.
+        keep_dims: The older name of ``keepdims``.
+    """
+    return function
+
+
+def _arg_reduction_function(op: str, default_name: str) -> ReductionFunction:
+    """Create argmax or argmin; ``default_name`` is the default name of the result."""
+
+    def function(
+        input: Any,
+        axis: int | None = None,
+        name: str | None = None,
+        dimension: int | None = None,
+        output_type: Any = "int64",
+    ) -> Tensor:
+        chosen_axis = renamed_argument(default_name, "axis", axis, "dimension", dimension)
+        parsed_axis = 0 if chosen_axis is None else parse_axes(chosen_axis)
+        full_name = unique_name(name, default_name)
+        index = get_op(op)(as_entry(input), axis=parsed_axis, name=full_name)
+        index_dtype = as_dtype(output_type)
+        if index_dtype.name != "int64":
+            index = get_op("cast")(index, dtype=index_dtype.name)
+        return as_tensor(index, full_name)
+
+    doc = get_op(op).doc
+    function.__doc__ = f"""{doc[:1].upper()}{doc[1:]}.
+
+    Args:
+        input: A tensor or numbers.
+        axis: The axis; 0 by default.
+        name: The name of the result.
+        dimension: The older name of ``axis``.
+        output_type: The dtype of the result.
+    """
     return function
 
 
@@ -77,36 +120,10 @@ FUNCTIONS: dict[str, ReductionFunction] = {
     "reduce_all": _reduction_function("reduce_all", "All"),
     "reduce_any": _reduction_function("reduce_any", "Any"),
     "reduce_logsumexp": _reduction_function("logsumexp", "LogSumExp"),
+    "argmax": _arg_reduction_function("argmax", "ArgMax"),
+    "argmin": _arg_reduction_function("argmin", "ArgMin"),
 }
-
-
-def _arg_reduction_function(op: str, default: str) -> ReductionFunction:
-    def function(
-        input: Any,
-        axis: int | None = None,
-        name: str | None = None,
-        dimension: int | None = None,
-        output_type: Any = "int64",
-    ) -> Tensor:
-        chosen_axis = renamed_argument(default, "axis", axis, "dimension", dimension)
-        full_name = unique_name(name, default)
-        index = get_op(op)(
-            as_entry(input),
-            axis=0 if chosen_axis is None else parse_axes(chosen_axis),
-            name=full_name,
-        )
-        index_dtype = as_dtype(output_type)
-        if index_dtype.name != "int64":
-            index = get_op("cast")(index, dtype=index_dtype.name)
-        return as_tensor(index, full_name)
-
-    doc = get_op(op).doc
-    function.__doc__ = f"{doc[:1].upper()}{doc[1:]}; along axis 0 by default."
-    return function
-
-
-FUNCTIONS["argmax"] = _arg_reduction_function("argmax", "ArgMax")
-FUNCTIONS["argmin"] = _arg_reduction_function("argmin", "ArgMin")
+"""The reductions of `tf.math`, by name."""
 
 
 def arg_max(

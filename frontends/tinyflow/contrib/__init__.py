@@ -1,4 +1,4 @@
-"""``tf.contrib``: layers with an activation of their own, and older addresses."""
+"""``tf.contrib``: layers with activation and regularizers, and older names of recurrent cells."""
 
 from passkit.frontends.tinyflow.contrib import layers, rnn
 from passkit.frontends.tinyflow.missing_names import missing_name_handler

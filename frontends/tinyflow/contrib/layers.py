@@ -1,4 +1,4 @@
-"""``tf.contrib.layers``: layers that end in an activation, and regularizers."""
+"""``tf.contrib.layers``: layers with normalization and activation, and regularizers."""
 
 from __future__ import annotations
 
@@ -35,9 +35,17 @@ def variance_scaling_initializer(
     seed: int | None = None,
     dtype: Any = "float32",
 ) -> Callable[..., Tensor]:
-    """Draws of the variance ``factor`` over the number of a layer's inputs, outputs or their mean.
+    """Return an initializer of draws of the variance ``factor`` over a number of inputs or outputs.
 
-    Raises: SettingError for an unknown ``mode``.
+    Args:
+        factor: The variance times the number of inputs or outputs.
+        mode: "FAN_IN" for the number of inputs, "FAN_OUT" for outputs, "FAN_AVG" for their mean.
+        uniform: Whether to draw uniform, not truncated normal, numbers.
+        seed: Makes the draws the same in every process, as `tf.set_random_seed` does.
+        dtype: The default dtype.
+
+    Raises:
+        SettingError: For another mode.
     """
     parts = {"FAN_IN": (1, 0), "FAN_OUT": (0, 1), "FAN_AVG": (0.5, 0.5)}
     if mode not in parts:
@@ -58,20 +66,30 @@ def variance_scaling_initializer(
 
 
 def l1_regularizer(scale: float, scope: str | None = None) -> Callable[[Any], Tensor | None]:
-    """A loss of ``scale`` times the sum of distances from 0."""
+    """Return a function that returns ``scale`` times the sum of absolute values.
+
+    Args:
+        scale: The factor; with 0 the function returns None.
+        scope: The name scope of the loss.
+    """
     length = FOLDS["reduce_sum"]
     return _regularizer("l1_regularizer", scale, scope, lambda w: length(abs(w)))
 
 
 def l2_regularizer(scale: float, scope: str | None = None) -> Callable[[Any], Tensor | None]:
-    """A loss of ``scale`` times half the sum of squares."""
+    """Return a function that returns ``scale`` times half the sum of squares.
+
+    Args:
+        scale: The factor; with 0 the function returns None.
+        scope: The name scope of the loss.
+    """
     return _regularizer("l2_regularizer", scale, scope, losses.l2_loss)
 
 
 def _regularizer(
     name: str, scale: float, scope: str | None, loss: Callable[[Tensor], Tensor]
 ) -> Callable[[Any], Tensor | None]:
-    """A function that weighs variables; of the scale 0 it gives None."""
+    """Return a function that returns a loss of variables times a factor; None for the factor 0."""
     factor = require_float(name, "scale", scale)
 
     def weigh(weights: Any) -> Tensor | None:
@@ -94,7 +112,7 @@ def _finish_layer(
     collections: Any,
     layout: str = "NHWC",
 ) -> Tensor:
-    """Apply the end of a layer: normalisation or biases, the activation, and collections."""
+    """Apply normalization or biases and the activation of a layer, and collect its output."""
     if normalizer is not None:
         output = normalizer(output, **(params or {}))
     elif biases is not None:
@@ -125,7 +143,30 @@ def fully_connected(
     trainable: bool = True,
     scope: Any = None,
 ) -> Tensor:
-    """activation_fn(inputs @ weights + biases), or normalised in place of the biases."""
+    """Compute activation_fn(inputs @ weights + biases) over the last axis.
+
+    Args:
+        inputs: A tensor of shape (…, features) of known last extent.
+        num_outputs: The number of outputs.
+        activation_fn: Applied to the result; None for none.
+        normalizer_fn: Normalizes the result; then there are no biases.
+        normalizer_params: Further arguments of ``normalizer_fn``.
+        weights_initializer: The initial weights.
+        weights_regularizer: Returns a loss for the weights.
+        biases_initializer: The initial biases; None for no biases.
+        biases_regularizer: Returns a loss for the biases.
+        reuse: Whether to reuse the variables of an earlier call.
+        variables_collections: Unsupported; only the default is accepted.
+        outputs_collections: The collections to add the result to.
+        trainable: Whether optimizers change the variables.
+        scope: The variable scope.
+
+    Returns:
+        A tensor of shape (…, num_outputs).
+
+    Raises:
+        ShapeError: If the last extent of ``inputs`` is unknown.
+    """
     x = convert_to_tensor(inputs)
     width = common.require_length("fully_connected", x, -1)
     units = require_int("fully_connected", "num_outputs", num_outputs)
@@ -171,7 +212,33 @@ def convolution2d(
     trainable: bool = True,
     scope: Any = None,
 ) -> Tensor:
-    """activation_fn(the convolution with so many filters + biases), or normalised instead."""
+    """Compute activation_fn(convolution of images + biases).
+
+    Args:
+        inputs: Images of shape (batch, height, width, channels), or as ``data_format`` says.
+        num_outputs: The number of output channels.
+        kernel_size: The size of the window, one int or (height, width).
+        stride: The step of the window, one int or (height, width).
+        padding: "SAME" or "VALID".
+        data_format: "NHWC" or "NCHW".
+        rate: The distance of the window's elements.
+        activation_fn: Applied to the result; None for none.
+        normalizer_fn: Normalizes the result; then there are no biases.
+        normalizer_params: Further arguments of ``normalizer_fn``.
+        weights_initializer: The initial weights.
+        weights_regularizer: Returns a loss for the weights.
+        biases_initializer: The initial biases; None for no biases.
+        biases_regularizer: Returns a loss for the biases.
+        reuse: Whether to reuse the variables of an earlier call.
+        variables_collections: Unsupported; only the default is accepted.
+        outputs_collections: The collections to add the result to.
+        trainable: Whether optimizers change the variables.
+        scope: The variable scope.
+
+    Raises:
+        ShapeError: If the number of channels is unknown.
+        SettingError: For another padding or data_format.
+    """
     x, layout = convert_to_tensor(inputs), data_format or "NHWC"
     channels = common.require_length("conv2d", x, common.channel_axis(layout))
     count = require_int("conv2d", "num_outputs", num_outputs)
@@ -203,6 +270,8 @@ conv2d = convolution2d
 
 
 def _pooling_layer(pool: Callable[..., Tensor], default: str) -> Callable[..., Tensor]:
+    """Create a pooling layer; ``default`` is the default name of the result."""
+
     def function(
         inputs: Any,
         kernel_size: Any,
@@ -215,7 +284,17 @@ def _pooling_layer(pool: Callable[..., Tensor], default: str) -> Callable[..., T
         out = pool(inputs, kernel_size, stride, padding, data_format, scope or default)
         return _finish_layer(out, None, None, None, None, True, None, outputs_collections)
 
-    function.__doc__ = pool.__doc__
+    function.__doc__ = f"""{(pool.__doc__ or "").partition(chr(10))[0]}
+
+    Args:
+        inputs: Images of shape (batch, height, width, channels), or as ``data_format`` says.
+        kernel_size: The size of the window, one int or (height, width).
+        stride: The step of the window, one int or (height, width).
+        padding: "VALID" or "SAME".
+        data_format: "NHWC" or "NCHW".
+        outputs_collections: The collections to add the result to.
+        scope: The name of the result.
+    """
     return function
 
 
@@ -224,7 +303,13 @@ avg_pool2d = _pooling_layer(convolutions.avg_pool, "AvgPool2D")
 
 
 def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = None) -> Tensor:
-    """(examples, the rest in one axis)."""
+    """Reshape to (examples, elements of an example).
+
+    Args:
+        inputs: A tensor of shape (examples, …).
+        outputs_collections: The collections to add the result to.
+        scope: The name of the result.
+    """
     out = plain_layers.flatten(inputs, scope or "Flatten")
     return _finish_layer(out, None, None, None, None, True, None, outputs_collections)
 
@@ -238,7 +323,17 @@ def dropout(
     scope: str | None = None,
     seed: int | None = None,
 ) -> Tensor:
-    """`tf.nn.dropout` while ``is_training``, which may be a tensor."""
+    """Apply `tf.nn.dropout` while ``is_training``.
+
+    Args:
+        inputs: A tensor.
+        keep_prob: The probability of keeping an element.
+        noise_shape: See `tf.nn.dropout`.
+        is_training: A bool, or a scalar tensor of bools.
+        outputs_collections: The collections to add the result to.
+        scope: The name of the result.
+        seed: Makes the draws the same in every process, as `tf.set_random_seed` does.
+    """
     rate = 1.0 - keep_prob
     out = plain_layers.dropout(inputs, rate, noise_shape, seed, is_training, scope or "Dropout")
     return _finish_layer(out, None, None, None, None, True, None, outputs_collections)
@@ -262,7 +357,25 @@ def batch_norm(
     trainable: bool = True,
     scope: Any = None,
 ) -> Tensor:
-    """`tf.layers.batch_normalization`, with its updates in the collection UPDATE_OPS."""
+    """Apply `tf.layers.batch_normalization`, and ``activation_fn``.
+
+    Args:
+        inputs: A tensor of shape (…, channels).
+        decay: The weight of the running statistics when they are moved.
+        center: Whether there is a variable beta.
+        scale: Whether there is a variable gamma.
+        epsilon: Added to the variance.
+        activation_fn: Applied to the result; None for none.
+        param_initializers: Initializers of beta, gamma, moving_mean and moving_variance, by name.
+        param_regularizers: Regularizers of beta and gamma, by name.
+        updates_collections: Unsupported; only the default is accepted.
+        is_training: A bool, or a scalar tensor of bools.
+        reuse: Whether to reuse the variables of an earlier call.
+        variables_collections: Unsupported; only the default is accepted.
+        outputs_collections: The collections to add the result to.
+        trainable: Whether optimizers change the variables.
+        scope: The variable scope.
+    """
     initializers_by_name, regularizers_by_name = (
         dict(param_initializers or {}),
         dict(param_regularizers or {}),
@@ -297,7 +410,16 @@ def one_hot_encoding(
     outputs_collections: Any = None,
     scope: str | None = None,
 ) -> Tensor:
-    """Rows with ``on_value`` at the place of each label."""
+    """Return vectors with ``on_value`` at each label and ``off_value`` elsewhere.
+
+    Args:
+        labels: Integers.
+        num_classes: The length of the new last axis.
+        on_value: The number at the label.
+        off_value: The number elsewhere.
+        outputs_collections: The collections to add the result to.
+        scope: The name of the result.
+    """
     out = arrays.one_hot(labels, num_classes, on_value, off_value, name=scope or "OneHotEncoding")
     return _finish_layer(out, None, None, None, None, True, None, outputs_collections)
 

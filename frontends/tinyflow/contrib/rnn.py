@@ -1,4 +1,4 @@
-"""``tf.contrib.rnn``: recurrent cells and networks of ``tf.nn``."""
+"""``tf.contrib.rnn``: recurrent cells and networks of ``tf.nn`` under older names."""
 
 from passkit.frontends.tinyflow.missing_names import missing_name_handler
 from passkit.frontends.tinyflow.nn.cells import (

@@ -46,7 +46,34 @@ def conv2d(
     name: str | None = None,
     reuse: Any = None,
 ) -> Tensor:
-    """activation(the convolution of inputs with so many filters + bias)."""
+    """Compute activation(convolution of images + bias).
+
+    Args:
+        inputs: Images of shape (batch, height, width, channels), or (batch, channels, height,
+            width).
+        filters: The number of output channels.
+        kernel_size: The size of the window, one int or (height, width).
+        strides: The step of the window, one int or (height, width).
+        padding: "valid" or "same".
+        data_format: "channels_last" or "channels_first".
+        dilation_rate: The distance of the window's elements, one int or (height, width).
+        activation: Applied to the result; None for none.
+        use_bias: Whether there is a bias.
+        kernel_initializer: The initial kernel, of shape (height, width, channels, filters).
+        bias_initializer: The initial bias, of shape (filters).
+        kernel_regularizer: Returns a loss for the kernel.
+        bias_regularizer: Returns a loss for the bias.
+        activity_regularizer: Returns a loss for the output.
+        kernel_constraint: Applied to the kernel after each update.
+        bias_constraint: Applied to the bias after each update.
+        trainable: Whether optimizers change kernel and bias.
+        name: The variable scope; "conv2d" by default.
+        reuse: Whether to reuse the variables of an earlier call.
+
+    Raises:
+        ShapeError: If the number of channels is unknown.
+        SettingError: For another padding or data_format.
+    """
     x, layout = convert_to_tensor(inputs), parse_layout("conv2d", data_format)
     channels, filters = (
         require_length("conv2d", x, channel_axis(layout)),
@@ -85,7 +112,33 @@ def conv1d(
     name: str | None = None,
     reuse: Any = None,
 ) -> Tensor:
-    """activation(the convolution of sequences with so many filters + bias)."""
+    """Compute activation(convolution of sequences + bias).
+
+    Args:
+        inputs: Sequences of shape (batch, steps, channels), or (batch, channels, steps).
+        filters: The number of output channels.
+        kernel_size: The length of the window.
+        strides: The step of the window.
+        padding: "valid" or "same".
+        data_format: "channels_last" or "channels_first".
+        dilation_rate: The distance of the window's elements.
+        activation: Applied to the result; None for none.
+        use_bias: Whether there is a bias.
+        kernel_initializer: The initial kernel, of shape (length, channels, filters).
+        bias_initializer: The initial bias, of shape (filters).
+        kernel_regularizer: Returns a loss for the kernel.
+        bias_regularizer: Returns a loss for the bias.
+        activity_regularizer: Returns a loss for the output.
+        kernel_constraint: Applied to the kernel after each update.
+        bias_constraint: Applied to the bias after each update.
+        trainable: Whether optimizers change kernel and bias.
+        name: The variable scope; "conv1d" by default.
+        reuse: Whether to reuse the variables of an earlier call.
+
+    Raises:
+        ShapeError: If the number of channels is unknown.
+        SettingError: For another padding or data_format.
+    """
     x, layout = convert_to_tensor(inputs), parse_layout("conv1d", data_format)
     sequence_channel_axis = 1 if layout == "NCHW" else 2
     channels, filters = (
@@ -129,7 +182,33 @@ def conv2d_transpose(
     name: str | None = None,
     reuse: Any = None,
 ) -> Tensor:
-    """activation(the transposed convolution + bias): images grow by their strides."""
+    """Compute activation(transposed convolution of images + bias). Images grow by their strides.
+
+    Args:
+        inputs: Images of shape (batch, height, width, channels), or (batch, channels, height,
+            width).
+        filters: The number of output channels.
+        kernel_size: The size of the window, one int or (height, width).
+        strides: The step of the window, one int or (height, width).
+        padding: "valid" or "same".
+        data_format: "channels_last" or "channels_first".
+        activation: Applied to the result; None for none.
+        use_bias: Whether there is a bias.
+        kernel_initializer: The initial kernel, of shape (height, width, filters, channels).
+        bias_initializer: The initial bias, of shape (filters).
+        kernel_regularizer: Returns a loss for the kernel.
+        bias_regularizer: Returns a loss for the bias.
+        activity_regularizer: Returns a loss for the output.
+        kernel_constraint: Applied to the kernel after each update.
+        bias_constraint: Applied to the bias after each update.
+        trainable: Whether optimizers change kernel and bias.
+        name: The variable scope; "conv2d_transpose" by default.
+        reuse: Whether to reuse the variables of an earlier call.
+
+    Raises:
+        ShapeError: If the number of channels is unknown.
+        SettingError: For another padding or data_format.
+    """
     function = "conv2d_transpose"
     x, layout = convert_to_tensor(inputs), parse_layout(function, data_format)
     channels, filters = (
@@ -157,5 +236,5 @@ def conv2d_transpose(
 
 
 def _transposed_size(n: Extent, stride: int, window: int, padding: str) -> Extent:
-    """The size that a transposed convolution gives, as TensorFlow's layers choose it."""
+    """Return the size of a transposed convolution's result, as TensorFlow's layers choose it."""
     return n * stride + (max(window - stride, 0) if padding == "VALID" else 0)

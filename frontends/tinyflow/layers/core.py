@@ -46,7 +46,35 @@ def dense(
     name: str | None = None,
     reuse: Any = None,
 ) -> Tensor:
-    """activation(inputs @ kernel + bias), over the last axis of inputs."""
+    """Compute activation(inputs @ kernel + bias) over the last axis.
+
+    Args:
+        inputs: A tensor of shape (…, features) of known last extent.
+        units: The number of outputs.
+        activation: Applied to the result; None for none.
+        use_bias: Whether there is a bias.
+        kernel_initializer: The initial kernel, of shape (features, units).
+        bias_initializer: The initial bias, of shape (units).
+        kernel_regularizer: Returns a loss for the kernel.
+        bias_regularizer: Returns a loss for the bias.
+        activity_regularizer: Returns a loss for the output.
+        kernel_constraint: Applied to the kernel after each update.
+        bias_constraint: Applied to the bias after each update.
+        trainable: Whether optimizers change kernel and bias.
+        name: The variable scope; "dense" by default.
+        reuse: Whether to reuse the variables of an earlier call.
+
+    Returns:
+        A tensor of shape (…, units).
+
+    Raises:
+        ShapeError: If the last extent of ``inputs`` is unknown.
+
+    >>> from passkit.frontends import tinyflow as tf
+    >>> with tf.Graph().as_default():
+    ...     tf.layers.dense(tf.zeros([2, 3]), 4, activation=tf.nn.relu).shape
+    (2, 4)
+    """
     x = convert_to_tensor(inputs)
     width, units = require_length("dense", x, -1), require_int("dense", "units", units)
     weights = VariableSpec(kernel_initializer, kernel_regularizer, kernel_constraint, trainable)
@@ -62,7 +90,17 @@ def dense(
 
 
 def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_last") -> Tensor:
-    """(examples, the rest in one axis); channels that come first are put last before."""
+    """Reshape to (examples, elements of an example).
+
+    Args:
+        inputs: A tensor of shape (examples, …).
+        name: The name of the result.
+        data_format: "channels_last" or "channels_first"; with the latter, channels are put last
+            before.
+
+    Raises:
+        SettingError: For another data_format.
+    """
     x, layout = convert_to_tensor(inputs), parse_layout("flatten", data_format)
     rank = len(require_shape(x.entry, "flatten"))
     if layout == "NCHW" and rank > 2:
@@ -80,7 +118,16 @@ def dropout(
     training: Any = False,
     name: str | None = None,
 ) -> Tensor:
-    """`tf.nn.dropout` while ``training``, which may be a tensor; else inputs as they are."""
+    """Apply `tf.nn.dropout` while ``training``; return the inputs otherwise.
+
+    Args:
+        inputs: A tensor.
+        rate: The probability that an element is set to 0.
+        noise_shape: See `tf.nn.dropout`.
+        seed: Makes the draws the same in every process, as `tf.set_random_seed` does.
+        training: A bool, or a scalar tensor of bools.
+        name: The name of the result.
+    """
     x = convert_to_tensor(inputs)
     if not isinstance(training, Tensor) and not training:
         return as_tensor(

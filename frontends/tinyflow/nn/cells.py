@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import namedtuple
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from passkit.errors import SettingError, ShapeError
@@ -12,6 +12,7 @@ from passkit.frontends.tinyflow import arrays, creation, elementwise
 from passkit.frontends.tinyflow.argument_checks import reject_arguments, require_float, require_int
 from passkit.frontends.tinyflow.dtypes import as_dtype
 from passkit.frontends.tinyflow.initializers import constant_initializer, zeros_initializer
+from passkit.frontends.tinyflow.nest import map_tuples
 from passkit.frontends.tinyflow.nn.sampling import dropout
 from passkit.frontends.tinyflow.scopes import get_variable, variable_scope
 from passkit.frontends.tinyflow.shapes import require_shape
@@ -23,12 +24,12 @@ tanh = elementwise.FUNCTIONS["tanh"]
 
 
 class RNNCell(ABC):
-    """What all cells have: the lengths of their parts, and a step from a state to the next."""
+    """Base class of recurrent cells."""
 
     @property
     @abstractmethod
     def state_size(self) -> Any:
-        """The lengths of the state's parts."""
+        """The length of the state, or of each of its parts in nested tuples."""
 
     @property
     @abstractmethod
@@ -37,15 +38,35 @@ class RNNCell(ABC):
 
     @abstractmethod
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Tensor, Any]:
-        """The output and the next state, for inputs (examples, length)."""
+        """Compute one step.
+
+        Args:
+            inputs: A tensor of shape (examples, length).
+            state: Tensors of shape (examples, size), in the structure of ``state_size``.
+            scope: The variable scope of the first call.
+
+        Returns:
+            The output, of shape (examples, output_size), and the next state.
+        """
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """A state of zeros for so many examples."""
-        return _map_nested(lambda n: creation.zeros([batch_size, n], dtype), self.state_size)
+        """Return a state of zeros.
+
+        Args:
+            batch_size: The number of examples, which may be a size that a run determines.
+            dtype: The dtype of the state.
+        """
+        return map_tuples(lambda n: creation.zeros([batch_size, n], dtype), self.state_size)
 
 
 class LayerCell(RNNCell):
-    """A cell with variables, which the first call makes and later ones share."""
+    """A cell with variables, which the first call creates and later calls reuse.
+
+    Args:
+        reuse: Whether the first call reuses variables, too.
+        name: The variable scope; by default ``default``.
+        dtype: The dtype of the variables; by default that of the inputs.
+    """
 
     default = "rnn_cell"
 
@@ -55,7 +76,19 @@ class LayerCell(RNNCell):
         self._scope: Any = None
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Tensor, Any]:
-        """The output and the next state, for inputs (examples, length)."""
+        """Compute one step; see `RNNCell`.
+
+        Args:
+            inputs: A tensor of shape (examples, length).
+            state: Tensors of shape (examples, size), in the structure of ``state_size``.
+            scope: The variable scope of the first call.
+
+        Returns:
+            The output, and the next state.
+
+        Raises:
+            ShapeError: If the length of the inputs is unknown, or the state has other parts.
+        """
         x = convert_to_tensor(inputs)
         sizes = require_shape(x.entry, self.name)
         if len(sizes) != 2 or not isinstance(sizes[1], int):
@@ -75,33 +108,35 @@ class LayerCell(RNNCell):
 
     @abstractmethod
     def step(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """The rule itself."""
+        """Compute one step inside the variable scope of the cell."""
 
     def weights(
         self, name: str, shape: Sequence[int], dtype: Any, initializer: Any = None
     ) -> Tensor:
-        """A variable of the cell."""
+        """Create or reuse a variable of the cell."""
         return get_variable(name, shape, self.dtype or dtype, initializer)
 
 
 def _matches_sizes(state: Any, sizes: Any) -> bool:
-    """Whether a state has the parts that a cell works on."""
+    """Return whether a state has the structure of a cell's ``state_size``."""
     if not isinstance(sizes, tuple):
         return state is not None and not isinstance(state, tuple)
     parts = isinstance(state, (tuple, list)) and len(state) == len(sizes)
     return parts and all(map(_matches_sizes, state, sizes))
 
 
-def _map_nested(function: Callable[[Any], Any], nest: Any) -> Any:
-    """``function`` of each leaf of tuples in tuples."""
-    if isinstance(nest, tuple):
-        parts = [_map_nested(function, part) for part in nest]
-        return nest._make(parts) if hasattr(nest, "_make") else tuple(parts)
-    return function(nest)
-
-
 class BasicRNNCell(LayerCell):
-    """activation([x, h] @ kernel + bias). Source: Elman, Finding Structure in Time."""
+    """A simple recurrent cell: h' = activation([x, h] @ kernel + bias).
+
+    Source: Elman, Finding Structure in Time.
+
+    Args:
+        num_units: The length of the output.
+        activation: The nonlinearity; tanh by default.
+        reuse: Whether the first call reuses variables, too.
+        name: The variable scope.
+        dtype: The dtype of the variables; by default that of the inputs.
+    """
 
     default = "basic_rnn_cell"
 
@@ -119,13 +154,13 @@ class BasicRNNCell(LayerCell):
 
     @property
     def state_size(self) -> int:
-        """The units."""
+        """The number of units."""
         return self.units
 
     output_size = state_size
 
     def step(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """One step."""
+        """Return the next h as output and state."""
         width = int(x.shape[1]) + self.units
         kernel = self.weights("kernel", [width, self.units], x.dtype)
         bias = self.weights("bias", [self.units], x.dtype, zeros_initializer())
@@ -134,10 +169,20 @@ class BasicRNNCell(LayerCell):
 
 
 class BasicLSTMCell(LayerCell):
-    """c' = c sigmoid(f + forget_bias) + sigmoid(i) tanh(j); h' = tanh(c') sigmoid(o).
+    """A long short-term memory cell.
 
-    i, j, f, o are the parts of [x, h] @ kernel + bias. Source: Zaremba and others, Recurrent Neural
-    Network Regularization.
+    It computes c' = c * sigmoid(f + forget_bias) + sigmoid(i) * tanh(j) and h' = tanh(c') *
+    sigmoid(o), where i, j, f and o are the parts of [x, h] @ kernel + bias. Source: Zaremba and
+    others, Recurrent Neural Network Regularization.
+
+    Args:
+        num_units: The length of the output.
+        forget_bias: Added to the forget gate.
+        state_is_tuple: Whether the state is an `LSTMStateTuple`, not one tensor of c and h.
+        activation: The nonlinearity; tanh by default.
+        reuse: Whether the first call reuses variables, too.
+        name: The variable scope.
+        dtype: The dtype of the variables; by default that of the inputs.
     """
 
     default = "basic_lstm_cell"
@@ -159,16 +204,16 @@ class BasicLSTMCell(LayerCell):
 
     @property
     def state_size(self) -> Any:
-        """The units of c and h, or of both side by side without ``state_is_tuple``."""
+        """The lengths of c and h; their sum without ``state_is_tuple``."""
         return LSTMStateTuple(self.units, self.units) if self.tuples else 2 * self.units
 
     @property
     def output_size(self) -> int:
-        """The units."""
+        """The number of units."""
         return self.units
 
     def step(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """One step."""
+        """Return h', and c' and h' as the state."""
         c, h = state if self.tuples else arrays.split(state, 2, 1)
         width = int(x.shape[1]) + self.units
         kernel = self.weights("kernel", [width, 4 * self.units], x.dtype)
@@ -184,11 +229,26 @@ class BasicLSTMCell(LayerCell):
 
 
 class LSTMCell(LayerCell):
-    """`BasicLSTMCell` with peepholes, a projection of its output, and clipped values.
+    """A `BasicLSTMCell` with optional peepholes, projection and clipping.
 
-    With ``use_peepholes`` the gates see c, times weights of its own; ``num_proj`` is the length of
-    the output, which ``proj_clip`` keeps near 0 as ``cell_clip`` keeps c. Source: Sak and others,
-    Long Short-Term Memory Recurrent Neural Network Architectures for Large Scale Acoustic Modeling.
+    Source: Sak and others, Long Short-Term Memory Recurrent Neural Network Architectures for Large
+    Scale Acoustic Modeling.
+
+    Args:
+        num_units: The length of the output.
+        use_peepholes: Whether the gates read c, times weights.
+        cell_clip: The largest absolute value of c; None for no limit.
+        initializer: The initial weights; by default that of the variable scope.
+        num_proj: The length to which the output is projected; None for no projection.
+        proj_clip: The largest absolute value of the projected output; None for no limit.
+        num_unit_shards: Unsupported; only the default is accepted.
+        num_proj_shards: Unsupported; only the default is accepted.
+        forget_bias: Added to the forget gate.
+        state_is_tuple: Whether the state is an `LSTMStateTuple`, not one tensor of c and h.
+        activation: The nonlinearity; tanh by default.
+        reuse: Whether the first call reuses variables, too.
+        name: The variable scope.
+        dtype: The dtype of the variables; by default that of the inputs.
     """
 
     default = "lstm_cell"
@@ -221,17 +281,17 @@ class LSTMCell(LayerCell):
 
     @property
     def state_size(self) -> Any:
-        """The lengths of c and h, or of both side by side without ``state_is_tuple``."""
+        """The lengths of c and h; their sum without ``state_is_tuple``."""
         sizes = LSTMStateTuple(self.units, self.output_size)
         return sizes if self.tuples else sum(sizes)
 
     @property
     def output_size(self) -> int:
-        """The units, or the length of the projection."""
+        """The number of units, or the length of the projection."""
         return self.projected or self.units
 
     def step(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """One step."""
+        """Return h', and c' and h' as the state."""
         n = self.units
         c, h = state if self.tuples else arrays.split(state, [n, self.output_size], 1)
         width = int(x.shape[1]) + self.output_size
@@ -259,14 +319,24 @@ class LSTMCell(LayerCell):
 
 
 def _clip(x: Tensor, limit: float | None) -> Tensor:
-    """``x`` between -limit and limit, if there is one."""
+    """Limit ``x`` to -limit … limit; None for no limit."""
     return x if limit is None else arrays.clip_by_value(x, -limit, limit)
 
 
 class GRUCell(LayerCell):
-    """h' = u h + (1 - u) activation([x, r h] @ kernel + bias), with gates r and u.
+    """A gated recurrent unit: h' = u * h + (1 - u) * activation([x, r * h] @ kernel + bias).
 
-    Source: Cho and others, Learning Phrase Representations using RNN Encoder-Decoder.
+    The gates r and u are sigmoid([x, h] @ kernel + bias). Source: Cho and others, Learning Phrase
+    Representations using RNN Encoder-Decoder.
+
+    Args:
+        num_units: The length of the output.
+        activation: The nonlinearity; tanh by default.
+        reuse: Whether the first call reuses variables, too.
+        kernel_initializer: The initial kernels; by default that of the variable scope.
+        bias_initializer: The initial biases; by default ones for the gates, else zeros.
+        name: The variable scope.
+        dtype: The dtype of the variables; by default that of the inputs.
     """
 
     default = "gru_cell"
@@ -288,13 +358,13 @@ class GRUCell(LayerCell):
 
     @property
     def state_size(self) -> int:
-        """The units."""
+        """The number of units."""
         return self.units
 
     output_size = state_size
 
     def step(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """One step."""
+        """Return the next h as output and state."""
         n, width = self.units, int(x.shape[1]) + self.units
         ones = self.biases or constant_initializer(1.0)
         kernel = self.weights("gates/kernel", [width, 2 * n], x.dtype, self.kernels)
@@ -313,7 +383,15 @@ class GRUCell(LayerCell):
 
 
 class MultiRNNCell(LayerCell):
-    """Cells one above the other: the output of each is the input of the next."""
+    """A stack of cells: the output of each is the input of the next.
+
+    Args:
+        cells: The cells, first to last.
+        state_is_tuple: Must be True.
+
+    Raises:
+        SettingError: Without cells.
+    """
 
     default = "multi_rnn_cell"
 
@@ -328,16 +406,16 @@ class MultiRNNCell(LayerCell):
 
     @property
     def state_size(self) -> Any:
-        """Those of the cells."""
+        """A tuple with the state size of each cell."""
         return tuple(cell.state_size for cell in self.cells)
 
     @property
     def output_size(self) -> int:
-        """That of the last cell."""
+        """The output size of the last cell."""
         return self.cells[-1].output_size
 
     def step(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """One step."""
+        """Return the output of the last cell, and the states of all."""
         states = []
         for k, (cell, cell_state) in enumerate(zip(self.cells, state, strict=True)):
             with variable_scope(f"cell_{k}"):
@@ -347,7 +425,15 @@ class MultiRNNCell(LayerCell):
 
 
 class DropoutWrapper(RNNCell):
-    """A cell with dropout on its inputs, outputs and state; probabilities are of keeping."""
+    """A cell with dropout on its inputs, outputs and state.
+
+    Args:
+        cell: The cell.
+        input_keep_prob: The probability of keeping an element of the input, a number or a tensor.
+        output_keep_prob: The same for the output.
+        state_keep_prob: The same for the state.
+        seed: Makes the draws the same in every process, as `tf.set_random_seed` does.
+    """
 
     def __init__(
         self,
@@ -362,18 +448,18 @@ class DropoutWrapper(RNNCell):
 
     @property
     def state_size(self) -> Any:
-        """That of the cell."""
+        """The state size of the wrapped cell."""
         return self.cell.state_size
 
     @property
     def output_size(self) -> int:
-        """That of the cell."""
+        """The output size of the wrapped cell."""
         return self.cell.output_size
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Tensor, Any]:
-        """The output and the next state; the cell below keeps its own scope."""
+        """Compute one step of the wrapped cell; see `RNNCell`."""
         input_keep, output_keep, state_keep = self.keep
         output, new_state = self.cell(dropout(inputs, input_keep, seed=self.seed), state, scope)
         if not isinstance(state_keep, float) or state_keep != 1.0:
-            new_state = _map_nested(lambda s: dropout(s, state_keep, seed=self.seed), new_state)
+            new_state = map_tuples(lambda s: dropout(s, state_keep, seed=self.seed), new_state)
         return dropout(output, output_keep, seed=self.seed), new_state

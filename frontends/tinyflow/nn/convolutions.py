@@ -1,4 +1,4 @@
-"""Convolutions and pools, by TensorFlow's arguments."""
+"""Convolutions, pooling and biases of ``tf.nn``, by TensorFlow's arguments."""
 
 from __future__ import annotations
 
@@ -32,10 +32,17 @@ from passkit.ops.helpers import make
 
 
 def parse_spatial(function: str, argument: str, value: Any, data_format: str) -> tuple[int, int]:
-    """The two spatial numbers of a window, stride or dilation: of one, two or four that are given.
+    """Convert a window, stride or dilation argument to (height, width).
 
-    Four are in the order of ``data_format``; (1, height, width, 1) is TinyFlow's order for both.
-    Raises: SettingError where those of batch and channels are not 1.
+    Args:
+        function: The function's name, for messages.
+        argument: The argument's name, for messages.
+        value: One, two or four ints. Four are in the order of ``data_format``; (1, height, width,
+            1) is TinyFlow's order for all layouts.
+        data_format: "NHWC" or "NCHW".
+
+    Raises:
+        SettingError: For other counts, or if the numbers of batch and channels are not 1.
     """
     numbers = require_ints(function, argument, value)
     if len(numbers) == 1:
@@ -55,7 +62,16 @@ def parse_spatial(function: str, argument: str, value: Any, data_format: str) ->
 
 
 def parse_padding(function: str, padding: Any, data_format: str = "NHWC") -> Any:
-    """SAME, VALID, or (before, after) for each axis, as passkit has it."""
+    """Convert a padding argument to "SAME", "VALID" or (before, after) for height and width.
+
+    Args:
+        function: The function's name, for messages.
+        padding: "SAME" or "VALID" in any case, or four pairs in the order of ``data_format``.
+        data_format: "NHWC" or "NCHW".
+
+    Raises:
+        SettingError: For any other value.
+    """
     if isinstance(padding, str):
         if padding.upper() not in ("SAME", "VALID"):
             raise SettingError(f"{function} needs 'SAME' or 'VALID' as padding, got {padding!r}")
@@ -80,7 +96,22 @@ def conv1d(
     input: Any = None,
     dilations: Any = None,
 ) -> Tensor:
-    """The convolution of sequences with a filter (width, channels, filters)."""
+    """Convolve sequences.
+
+    Args:
+        value: Sequences of shape (batch, steps, channels), or as ``data_format`` says.
+        filters: The filter, of shape (length, channels, output channels).
+        stride: The step of the window; 1 by default.
+        padding: "SAME", "VALID", or (before, after) for each axis.
+        use_cudnn_on_gpu: Unsupported; only the default is accepted.
+        data_format: "NWC" (default) or "NCW".
+        name: The name of the result.
+        input: The newer name of ``value``.
+        dilations: The distance of the window's elements; 1 by default.
+
+    Raises:
+        SettingError: For another padding or data_format.
+    """
     layout = data_format or "NWC"
     if layout not in ("NWC", "NHWC", "NCW", "NCHW"):
         raise SettingError(f"conv1d needs 'NWC' or 'NCW' as data_format, got {data_format!r}")
@@ -119,9 +150,28 @@ def conv2d(
     ksize: Any = None,
     no_bias: bool = True,
 ) -> Tensor:
-    """The convolution of images with a filter (height, width, channels, filters).
+    """Convolve images.
 
-    With TinyFlow's ``num_filter`` and ``ksize`` it is `convolution_layer`, which makes its filter.
+    With TinyFlow's arguments ``num_filter`` and ``ksize`` it is `convolution_layer`, which creates
+    its filter, and channels come first by default.
+
+    Args:
+        input: Images of shape (batch, height, width, channels), or as ``data_format`` says.
+        filter: The filter, of shape (height, width, channels, output channels).
+        strides: The step of the window: one int, (height, width), or four ints in the order of
+            data_format.
+        padding: "SAME", "VALID", or (before, after) for each axis.
+        use_cudnn_on_gpu: Unsupported; only the default is accepted.
+        data_format: "NHWC" (default) or "NCHW".
+        dilations: The distance of the window's elements, as ``strides``; 1 by default.
+        name: The name of the result.
+        filters: The newer name of ``filter``.
+        num_filter: TinyFlow's number of output channels.
+        ksize: TinyFlow's size of the window.
+        no_bias: Whether TinyFlow's layer has no bias.
+
+    Raises:
+        SettingError: For another padding or data_format.
     """
     if num_filter is not None:
         from passkit.frontends.tinyflow.nn.tinyflow_layers import convolution_layer  # it calls this
@@ -176,7 +226,25 @@ def conv2d_transpose(
     filters: Any = None,
     dilations: Any = None,
 ) -> Tensor:
-    """The transpose of `conv2d`; its filter is (height, width, result's channels, channels)."""
+    """Compute the transpose of `conv2d`, such as the gradient with respect to its input.
+
+    Args:
+        value: Images of shape (batch, height, width, channels), or as ``data_format`` says.
+        filter: The filter, of shape (height, width, output channels, channels).
+        output_shape: The shape of the result, or its height and width; chosen by the strides if
+            None.
+        strides: The step of the window: one int, (height, width), or four ints in the order of
+            data_format.
+        padding: "SAME", "VALID", or (before, after) for each axis.
+        data_format: "NHWC" (default) or "NCHW".
+        name: The name of the result.
+        input: The newer name of ``value``.
+        filters: The newer name of ``filter``.
+        dilations: The distance of the window's elements, as ``strides``; 1 by default.
+
+    Raises:
+        SettingError: For another padding or data_format.
+    """
     function = "conv2d_transpose"
     x = renamed_argument(function, "value", value, "input", input)
     filter_tensor = renamed_argument(function, "filter", filter, "filters", filters)
@@ -194,7 +262,7 @@ def conv2d_transpose(
 
 
 def _spatial_part(shape: Any, data_format: str) -> Any:
-    """Of an output's shape the two that a transposed convolution may choose."""
+    """Return the height and width of a shape of two or four extents."""
     if shape is None or len(shape) == 2:
         return shape
     return shape[2:] if data_format == "NCHW" else shape[1:3]
@@ -210,7 +278,22 @@ def depthwise_conv2d(
     data_format: str | None = None,
     dilations: Any = None,
 ) -> Tensor:
-    """The convolution of each channel with its own filters (height, width, channels, count)."""
+    """Convolve each channel of images with filters of its own.
+
+    Args:
+        input: Images of shape (batch, height, width, channels), or as ``data_format`` says.
+        filter: The filters, of shape (height, width, channels, filters per channel).
+        strides: The step of the window: one int, (height, width), or four ints in the order of
+            data_format.
+        padding: "SAME", "VALID", or (before, after) for each axis.
+        rate: The older name of ``dilations``.
+        name: The name of the result.
+        data_format: "NHWC" (default) or "NCHW".
+        dilations: The distance of the window's elements, as ``strides``; 1 by default.
+
+    Raises:
+        SettingError: For another padding or data_format.
+    """
     function, layout = "depthwise_conv2d", data_format or "NHWC"
     dilation = renamed_argument(function, "rate", rate, "dilations", dilations)
     params = {
@@ -222,7 +305,32 @@ def depthwise_conv2d(
     return call_operator(function, "depthwise", name, as_entry(input), as_entry(filter), **params)
 
 
-def _pool_function(op: str, default: str) -> Any:
+_POOL_ARGUMENTS = """
+
+    Args:
+        value: Images of shape (batch, height, width, channels), or as ``data_format`` says.
+        ksize: The size of the window: one int, (height, width), or four ints in that order.
+        strides: The step of the window, as ``ksize``.
+        padding: "SAME", "VALID", or (before, after) for each axis. Without it the call is
+            TinyFlow's: no padding, and channels first.
+        data_format: "NHWC" (default) or "NCHW".
+        name: The name of the result.
+        input: The newer name of ``value``.
+
+    Raises:
+        SettingError: For another padding or data_format.
+    """
+
+
+def _pool_function(op: str, default: str, summary: str) -> Any:
+    """Create a pooling function.
+
+    Args:
+        op: The operator's name in passkit.
+        default: The default name of the result.
+        summary: The first line of the function's docstring.
+    """
+
     def function(
         value: Any,
         ksize: Any,
@@ -244,20 +352,35 @@ def _pool_function(op: str, default: str) -> Any:
         }
         return call_operator(op, default, name, as_entry(x), **params)
 
+    function.__doc__ = summary + _POOL_ARGUMENTS
     return function
 
 
-max_pool = _pool_function("max_pool2d", "MaxPool")
-max_pool.__doc__ = "The largest element under each window; without padding, TinyFlow's call."
-avg_pool = _pool_function("avg_pool2d", "AvgPool")
-avg_pool.__doc__ = "The mean of the elements under each window; padding does not count."
+max_pool = _pool_function(
+    "max_pool2d", "MaxPool", "Return the largest element under each window of images."
+)
+avg_pool = _pool_function(
+    "avg_pool2d",
+    "AvgPool",
+    "Return the mean of the elements under each window of images; padding does not count.",
+)
 
 
 @defer_if_unranked("BiasAdd")
 def bias_add(
     value: Any, bias: Any, data_format: str | None = None, name: str | None = None
 ) -> Tensor:
-    """``value`` plus a number for each channel, which come last, or second with "NCHW"."""
+    """Add a number to each channel.
+
+    Args:
+        value: A tensor of shape (batch, …, channels), or (batch, channels, …) with "NCHW".
+        bias: A vector with a number for each channel.
+        data_format: "NHWC" (default) or "NCHW".
+        name: The name of the result.
+
+    Raises:
+        SettingError: For another data_format.
+    """
     x, b = as_entry(value), as_entry(bias)
     if data_format not in (None, "NHWC", "NCHW", "N...C", "NC..."):
         raise SettingError(f"bias_add needs 'NHWC' or 'NCHW' as data_format, got {data_format!r}")
@@ -268,7 +391,14 @@ def bias_add(
 
 
 def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
-    """x @ weights + biases."""
+    """Return x @ weights + biases.
+
+    Args:
+        x: A matrix of shape (examples, inputs).
+        weights: A matrix of shape (inputs, outputs).
+        biases: A vector of length outputs.
+        name: The name of the result.
+    """
     return call_operator(
         "add", "xw_plus_b", name, get_op("matmul")(as_entry(x), as_entry(weights)), as_entry(biases)
     )
@@ -282,7 +412,19 @@ def local_response_normalization(
     beta: float = 0.5,
     name: str | None = None,
 ) -> Tensor:
-    """x / (bias + alpha * the sum of squares of channels near by) ** beta."""
+    """Divide by a power of the sum of squares over neighbouring channels.
+
+    It is input / (bias + alpha * sum of squares)^beta. Source: Krizhevsky and others, ImageNet
+    Classification with Deep Convolutional Neural Networks, section 3.3.
+
+    Args:
+        input: Images of shape (batch, height, width, channels).
+        depth_radius: The number of neighbouring channels on each side.
+        bias: Added to the sum.
+        alpha: The factor of the sum.
+        beta: The exponent.
+        name: The name of the result.
+    """
     function = "local_response_normalization"
     params = {
         "depth_radius": require_int(function, "depth_radius", depth_radius),

@@ -1,4 +1,4 @@
-"""Softmax, cross entropies, and other functions of a network's end."""
+"""Softmax, cross entropies, normalization and rankings: functions of a network's last layers."""
 
 from __future__ import annotations
 
@@ -20,17 +20,22 @@ from passkit.graph.op import get_op
 
 
 def _softmax_function(op: str, default: str) -> Any:
+    """Create softmax or log_softmax; ``default`` is the default name of the result."""
+
     def function(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
         chosen_axis = renamed_argument(default, "axis", axis, "dim", dim)
-        return call_operator(
-            op,
-            default,
-            name,
-            as_entry(logits),
-            axis=-1 if chosen_axis is None else parse_axes(chosen_axis),
-        )
+        parsed_axis = -1 if chosen_axis is None else parse_axes(chosen_axis)
+        return call_operator(op, default, name, as_entry(logits), axis=parsed_axis)
 
-    function.__doc__ = f"{get_op(op).doc[:1].upper()}{get_op(op).doc[1:]}; by default the last one."
+    doc = get_op(op).doc
+    function.__doc__ = f"""{doc[:1].upper()}{doc[1:]}.
+
+    Args:
+        logits: A tensor.
+        axis: The axis; the last by default.
+        name: The name of the result.
+        dim: The older name of ``axis``.
+    """
     return function
 
 
@@ -39,7 +44,7 @@ log_softmax = _softmax_function("log_softmax", "LogSoftmax")
 
 
 def _labels_and_logits(function: str, labels: Any, logits: Any) -> list[Any]:
-    """Labels and logits. Raises: SettingError when one is missing: their order is easily mixed."""
+    """Convert labels and logits to operands. Raises: SettingError if one is missing."""
     for argument, value in (("labels", labels), ("logits", logits)):
         if value is None:
             raise SettingError(f"{function} needs labels= and logits= by name, got no {argument}")
@@ -49,9 +54,22 @@ def _labels_and_logits(function: str, labels: Any, logits: Any) -> list[Any]:
 def softmax_cross_entropy_with_logits_v2(
     labels: Any, logits: Any, axis: Any = None, name: str | None = None, dim: Any = None
 ) -> Tensor:
-    """The cross entropy of label distributions and softmax(logits) along an axis.
+    """Return the cross entropy of label distributions and softmax(logits).
 
-    Gradients flow to labels, too; tf.stop_gradient keeps them off.
+    Gradients flow to the labels, too; `tf.stop_gradient` prevents that.
+
+    Args:
+        labels: Distributions over the classes, of the shape of ``logits``.
+        logits: A tensor.
+        axis: The axis of the classes; the last by default.
+        name: The name of the result.
+        dim: The older name of ``axis``.
+
+    Returns:
+        A tensor of the shape of ``logits`` without the axis.
+
+    Raises:
+        SettingError: If labels or logits are missing.
     """
     function = "softmax_cross_entropy_with_logits"
     chosen_axis = renamed_argument(function, "axis", axis, "dim", dim)
@@ -72,7 +90,21 @@ def softmax_cross_entropy_with_logits(
     name: str | None = None,
     axis: Any = None,
 ) -> Tensor:
-    """The cross entropy of label distributions and softmax(logits); labels get no gradient."""
+    """Return the cross entropy of label distributions and softmax(logits). Labels get no gradient.
+
+    Args:
+        labels: Distributions over the classes, of the shape of ``logits``.
+        logits: A tensor.
+        dim: The older name of ``axis``.
+        name: The name of the result.
+        axis: The axis of the classes; the last by default.
+
+    Returns:
+        A tensor of the shape of ``logits`` without the axis.
+
+    Raises:
+        SettingError: If labels or logits are missing.
+    """
     function = "softmax_cross_entropy_with_logits"
     y, x = _labels_and_logits(function, labels, logits)
     if axis is not None and dim != -1:
@@ -86,7 +118,19 @@ def softmax_cross_entropy_with_logits(
 def sparse_softmax_cross_entropy_with_logits(
     labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:
-    """The cross entropy of whole-number labels and softmax(logits) along the last axis."""
+    """Return the cross entropy of class numbers and softmax(logits).
+
+    Args:
+        labels: Integers of shape (…).
+        logits: A tensor of shape (…, classes).
+        name: The name of the result.
+
+    Returns:
+        A tensor of shape (…).
+
+    Raises:
+        SettingError: If labels or logits are missing.
+    """
     function = "sparse_softmax_cross_entropy_with_logits"
     for argument, value in (("labels", labels), ("logits", logits)):
         if value is None:
@@ -97,7 +141,16 @@ def sparse_softmax_cross_entropy_with_logits(
 def sigmoid_cross_entropy_with_logits(
     labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:
-    """The cross entropy of labels and sigmoid(logits), element by element."""
+    """Return the cross entropy of labels and sigmoid(logits) for each element.
+
+    Args:
+        labels: From 0 to 1, of the shape of ``logits``.
+        logits: A tensor.
+        name: The name of the result.
+
+    Raises:
+        SettingError: If labels or logits are missing.
+    """
     function = "sigmoid_cross_entropy_with_logits"
     return call_operator(
         function, "logistic_loss", name, *_labels_and_logits(function, labels, logits)
@@ -105,7 +158,12 @@ def sigmoid_cross_entropy_with_logits(
 
 
 def l2_loss(t: Any, name: str | None = None) -> Tensor:
-    """Half the sum of squares."""
+    """Return half the sum of squares.
+
+    Args:
+        t: A tensor.
+        name: The name of the result.
+    """
     entry = as_entry(t)
     return call_operator("mul", "L2Loss", name, get_op("reduce_sum")(get_op("square")(entry)), 0.5)
 
@@ -113,7 +171,15 @@ def l2_loss(t: Any, name: str | None = None) -> Tensor:
 def l2_normalize(
     x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
 ) -> Tensor:
-    """``x`` divided by its length along ``axis``, of which the square is ``epsilon`` at least."""
+    """Divide vectors by their L2 norm.
+
+    Args:
+        x: A tensor.
+        axis: The axis of the vectors, or several axes; by default the tensor is one vector.
+        epsilon: The least square of a norm.
+        name: The name of the result.
+        dim: The older name of ``axis``.
+    """
     chosen_axis = renamed_argument("l2_normalize", "axis", axis, "dim", dim)
     entry = as_entry(x)
     square_sum = get_op("reduce_sum")(
@@ -126,7 +192,14 @@ def l2_normalize(
 
 
 def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
-    """Whether the score of the target is among the ``k`` largest; equal scores all are."""
+    """Return whether the score of each target class is among the ``k`` largest.
+
+    Args:
+        predictions: Scores of shape (examples, classes).
+        targets: The class of each example.
+        k: An int. Classes of equal scores are all among the largest.
+        name: The name of the result.
+    """
     full_name, scores = unique_name(name, "in_top_k"), as_entry(predictions)
     target_indices = get_op("expand_dims")(as_entry(targets), axis=-1)
     target_scores = get_op("take_along_axis")(scores, target_indices, axis=-1)
@@ -138,9 +211,17 @@ def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) ->
 def top_k(
     input: Any, k: Any = 1, sorted: bool = True, index_type: Any = "int32", name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The ``k`` largest elements along the last axis and their places, largest first.
+    """Return the largest elements along the last axis, and their indices, largest first.
 
-    Raises: SettingError for ``sorted=False``: they are in order whatever one asks for.
+    Args:
+        input: A tensor.
+        k: The number of elements.
+        sorted: Must be True.
+        index_type: The dtype of the indices.
+        name: The name of the result.
+
+    Raises:
+        SettingError: For ``sorted=False``.
     """
     if sorted is not True:
         raise SettingError(f"top_k gives the largest first, got sorted={sorted!r}; leave it out")
@@ -161,9 +242,18 @@ def batch_normalization(
     variance_epsilon: float | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """(x - mean) / sqrt(variance + epsilon) * scale + offset; None leaves out offset or scale.
+    """Return (x - mean) / sqrt(variance + variance_epsilon) * scale + offset.
 
-    Called with ``x`` alone it is TinyFlow's layer, which makes scale and offset.
+    Called with ``x`` only, it is TinyFlow's layer, which creates scale and offset.
+
+    Args:
+        x: A tensor.
+        mean: The mean, of a shape that broadcasts with that of ``x``.
+        variance: The variance, of such a shape.
+        offset: Added to the result; None for none.
+        scale: The factor; None for none.
+        variance_epsilon: Added to the variance.
+        name: The name of the result.
     """
     if mean is None and variance is None:
         from passkit.frontends.tinyflow.nn.tinyflow_layers import (
@@ -186,6 +276,12 @@ def batch_normalization(
 
 
 def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
-    """x if positive, else alpha * x."""
+    """Return x where x is positive, else alpha * x.
+
+    Args:
+        features: A tensor.
+        alpha: The slope of negative numbers.
+        name: The name of the result.
+    """
     slope = require_float("leaky_relu", "alpha", alpha)
     return call_operator("leaky_relu", "LeakyRelu", name, as_entry(features), alpha=slope)

@@ -1,6 +1,6 @@
-"""Recurrent networks: a cell over a sequence, step by step, with sequences of several lengths.
+"""Recurrent networks: a cell applied to each step of a sequence.
 
-Steps are unrolled, so that they fuse; past the end of a sequence outputs are 0 and states stay.
+Steps are unrolled, so that they fuse. Past the end of a sequence, outputs are 0 and states stay.
 """
 
 from __future__ import annotations
@@ -29,7 +29,24 @@ def static_rnn(
     sequence_length: Any = None,
     scope: Any = None,
 ) -> tuple[list[Tensor], Any]:
-    """The outputs of all steps and the last state, of inputs (examples, length), one a step."""
+    """Apply a cell to a list of steps.
+
+    Args:
+        cell: The cell.
+        inputs: For each step a tensor of shape (examples, length).
+        initial_state: The first state; zeros by default.
+        dtype: The dtype of a state of zeros.
+        sequence_length: The length of each example's sequence, a vector of ints; by default all
+            steps.
+        scope: The variable scope.
+
+    Returns:
+        The outputs, one for each step, and the last state.
+
+    Raises:
+        ShapeError: If there are no steps.
+        SettingError: Without an initial_state and its dtype.
+    """
     with variable_scope(scope or "rnn"):
         return _run_steps(
             cell, [convert_to_tensor(x) for x in inputs], initial_state, dtype, sequence_length
@@ -39,6 +56,7 @@ def static_rnn(
 def _run_steps(
     cell: RNNCell, inputs: Sequence[Tensor], state: Any, dtype: Any, lengths: Any
 ) -> tuple[list[Tensor], Any]:
+    """Apply a cell to each step; arguments as in `static_rnn`."""
     if not inputs:
         raise ShapeError("static_rnn needs at least one step of inputs, got none")
     if state is None:
@@ -62,12 +80,13 @@ def _run_steps(
 
 
 def _select_active(is_past_end: Entry, new_value: Tensor, old_value: Tensor | None) -> Tensor:
-    """``old``, or 0, for the examples that are over."""
+    """Return ``new_value`` for examples that go on, else ``old_value`` or 0."""
     inactive: Any = 0.0 if old_value is None else old_value.entry
     return as_tensor(make("where", is_past_end, inactive, new_value.entry), new_value._name)
 
 
 def _select_active_states(is_past_end: Entry, new_state: Any, old_state: Any) -> Any:
+    """Apply `_select_active` to the parts of a state."""
     if isinstance(new_state, tuple):
         parts = [
             _select_active_states(is_past_end, n, o)
@@ -87,7 +106,26 @@ def static_bidirectional_rnn(
     sequence_length: Any = None,
     scope: Any = None,
 ) -> tuple[list[Tensor], Any, Any]:
-    """Outputs of a cell forwards and one backwards, side by side, and both last states."""
+    """Apply a cell forwards and another one backwards to a list of steps.
+
+    Args:
+        cell_fw: The cell of the forward direction.
+        cell_bw: The cell of the backward direction.
+        inputs: For each step a tensor of shape (examples, length).
+        initial_state_fw: The first state of the forward direction; zeros by default.
+        initial_state_bw: The first state of the backward direction; zeros by default.
+        dtype: The dtype of a state of zeros.
+        sequence_length: The length of each example's sequence, a vector of ints; by default all
+            steps.
+        scope: The variable scope.
+
+    Returns:
+        The outputs of both cells, concatenated, one for each step; and the last state of each cell.
+
+    Raises:
+        ShapeError: If there are no steps.
+        SettingError: Without initial states and their dtype.
+    """
     with variable_scope(scope or "bidirectional_rnn"):
         steps = [convert_to_tensor(x) for x in inputs]
         with variable_scope("fw"):
@@ -105,7 +143,7 @@ def static_bidirectional_rnn(
 
 
 def _reverse_steps(steps: Sequence[Tensor], lengths: Any) -> list[Tensor]:
-    """The steps from the last to the first; of each sequence only as far as it goes."""
+    """Reverse a list of steps; each example only up to the length of its sequence."""
     if lengths is None:
         return list(reversed(steps))
     stacked = make("stack", *(s.entry for s in steps), axis=1)
@@ -125,9 +163,25 @@ def dynamic_rnn(
     time_major: bool = False,
     scope: Any = None,
 ) -> tuple[Tensor, Any]:
-    """Outputs (examples, steps, length) and the last state of such inputs.
+    """Apply a cell to each step of a tensor.
 
-    With ``time_major`` both are (steps, examples, length). The number of steps must be known.
+    Args:
+        cell: The cell.
+        inputs: A tensor of shape (examples, steps, length), of a known number of steps.
+        sequence_length: The length of each example's sequence, a vector of ints; by default all
+            steps.
+        initial_state: The first state; zeros by default.
+        dtype: The dtype of a state of zeros; by default that of ``inputs``.
+        parallel_iterations: Unsupported; only the default is accepted.
+        swap_memory: Unsupported; only the default is accepted.
+        time_major: Whether inputs and outputs have the shape (steps, examples, length).
+        scope: The variable scope.
+
+    Returns:
+        The outputs, of shape (examples, steps, output length), and the last state.
+
+    Raises:
+        ShapeError: If the number of steps is unknown.
     """
     x = convert_to_tensor(inputs)
     axis = 0 if time_major else 1
@@ -156,7 +210,28 @@ def bidirectional_dynamic_rnn(
     time_major: bool = False,
     scope: Any = None,
 ) -> tuple[tuple[Tensor, Tensor], tuple[Any, Any]]:
-    """Outputs of a cell forwards and of one backwards, and both last states, as `dynamic_rnn`."""
+    """Apply a cell forwards and another one backwards to each step of a tensor.
+
+    Args:
+        cell_fw: The cell of the forward direction.
+        cell_bw: The cell of the backward direction.
+        inputs: A tensor of shape (examples, steps, length), of a known number of steps.
+        sequence_length: The length of each example's sequence, a vector of ints; by default all
+            steps.
+        initial_state_fw: The first state of the forward direction; zeros by default.
+        initial_state_bw: The first state of the backward direction; zeros by default.
+        dtype: The dtype of states of zeros; by default that of ``inputs``.
+        parallel_iterations: Unsupported; only the default is accepted.
+        swap_memory: Unsupported; only the default is accepted.
+        time_major: Whether inputs and outputs have the shape (steps, examples, length).
+        scope: The variable scope.
+
+    Returns:
+        The outputs of each cell, as in `dynamic_rnn`, and the last state of each cell.
+
+    Raises:
+        ShapeError: If the number of steps is unknown.
+    """
     x, axis = convert_to_tensor(inputs), 0 if time_major else 1
     with variable_scope(scope or "bidirectional_rnn"):
         with variable_scope("fw") as forwards:
@@ -186,7 +261,7 @@ def bidirectional_dynamic_rnn(
 
 
 def _reverse_time(x: Tensor, lengths: Any, axis: int) -> Tensor:
-    """The steps from the last to the first; of each sequence only as far as it goes."""
+    """Reverse a tensor along ``axis``; each example only up to the length of its sequence."""
     if lengths is None:
         return arrays.reverse(x, [axis])
     reversed_steps = make(

@@ -1,4 +1,4 @@
-"""Dropout, embeddings, and losses that look at a sample of the classes."""
+"""Dropout, embeddings, and losses that consider a random sample of the classes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from passkit.graph.node import Entry, constant
 from passkit.ops.helpers import make
 
 MAX_TRIES = 4096
-"""A sample without repetition compares all pairs of its tries."""
+"""The most draws for a sample of distinct classes: all pairs of draws are compared."""
 
 
 def dropout(
@@ -40,10 +40,20 @@ def dropout(
     name: str | None = None,
     rate: Any = None,
 ) -> Tensor:
-    """``x`` with elements set to 0 at random, at this rate, and the others scaled up.
+    """Set elements to 0 at random, and scale the others up by 1 / keep_prob.
 
-    ``keep_prob``, 1 - rate, and ``rate`` may be tensors, so that a feed turns dropout off.
-    Raises: SettingError unless one of them is given.
+    Args:
+        x: A tensor.
+        keep_prob: The probability of keeping an element, a number or a tensor, such as a
+            placeholder.
+        noise_shape: For each axis its length for separate draws, 1 to share draws along it, or
+            None.
+        seed: Makes the draws the same in every process, as `tf.set_random_seed` does.
+        name: The name of the result.
+        rate: 1 - keep_prob; one of the two is required.
+
+    Raises:
+        SettingError: If both or none are given, or the probability of keeping is 0 or out of range.
     """
     if (keep_prob is None) == (rate is None):
         probability = "neither" if rate is None else f"both: {keep_prob} and {rate}"
@@ -71,7 +81,7 @@ def dropout(
 def _apply_dropout(
     x: Tensor, keep_prob: Tensor, key_tensor: Tensor, noise_shape: Any, name: str | None = None
 ) -> Tensor:
-    """``x`` with a part ``kept``, scaled up; ``drawn_by`` is the key of the draw."""
+    """Apply dropout; ``keep_prob`` is a scalar tensor, ``key_tensor`` the key of the draw."""
     entry, full_name = x.entry, unique_name(name, "dropout")
     sizes = require_shape(entry)
     if noise_shape is not None:
@@ -95,7 +105,19 @@ def embedding_lookup(
     validate_indices: bool = True,
     max_norm: float | None = None,
 ) -> Tensor:
-    """The rows of a table that ``ids`` name, shortened to ``max_norm`` where they are longer."""
+    """Return rows of a table.
+
+    Args:
+        params: The table, a tensor; or a list with one tensor.
+        ids: The indices of rows. Those outside of the table are clipped to it.
+        partition_strategy: Unsupported; only the default is accepted.
+        name: The name of the result.
+        validate_indices: Unsupported; only the default is accepted.
+        max_norm: The largest L2 norm of a row of the result; None for no limit.
+
+    Raises:
+        SettingError: For several tables.
+    """
     if isinstance(params, (list, tuple)):
         if len(params) != 1:
             raise SettingError(f"embedding_lookup takes one table as params, got {len(params)}")
@@ -113,13 +135,13 @@ def embedding_lookup(
 
 
 def _class_probability(classes: Entry, range_max: int) -> Entry:
-    """The probability of each class, of which the most frequent come first."""
+    """Return the probability of each class in the log-uniform distribution."""
     c = make("cast", classes, dtype="float32")
     return make("log", (c + 2.0) / (c + 1.0)) * (1 / log(range_max + 1))
 
 
 def _expected_count(classes: Entry, range_max: int, tries: Entry, unique: bool) -> Entry:
-    """How often each class is expected in the sample."""
+    """Return the expected number of occurrences of each class among ``tries`` draws."""
     p = _class_probability(classes, range_max)
     if not unique:
         return p * tries
@@ -127,7 +149,12 @@ def _expected_count(classes: Entry, range_max: int, tries: Entry, unique: bool) 
 
 
 def _number_of_tries(range_max: int, count_needed: int) -> int:
-    """So many tries that fewer than ``wanted`` classes come up once in 10**9 samples at most."""
+    """Return a number of draws that contains enough distinct classes.
+
+    Fewer than ``count_needed`` distinct classes occur about once in 10**9 samples at most: the
+    number is six standard deviations above what the mean needs. Raises: SettingError above
+    `MAX_TRIES`.
+    """
     ranks = np.arange(range_max)
     probabilities = np.log((ranks + 2) / (ranks + 1)) / log(range_max + 1)
     count = count_needed
@@ -144,14 +171,14 @@ def _number_of_tries(range_max: int, count_needed: int) -> int:
 
 
 def _draw_log_uniform(count: int, range_max: int, seed: int | None) -> Entry:
-    """Classes by a log-uniform distribution: exp(u log(range_max + 1)) - 1, rounded down."""
+    """Draw classes: exp(u * log(range_max + 1)) - 1, rounded down, for uniform u."""
     u = make("random_uniform", draw_key(seed), shape=(count,))
     classes = make("cast", make("exp", u * log(range_max + 1)) - 1.0, dtype="int64")
     return make("clip", classes, 0, range_max - 1)
 
 
 def _take_distinct(draws: Entry, count: int, sample_size: int) -> tuple[Entry, Entry]:
-    """The first ``wanted`` different ones of ``count`` draws, and how many draws they took."""
+    """Return the first ``sample_size`` distinct draws, and the number of draws they took."""
     is_equal = make("equal", make("expand_dims", draws, axis=1), make("expand_dims", draws, axis=0))
     earlier = constant(np.tril(np.ones((count, count), bool), -1))
     is_repeated = make("reduce_any", make("logical_and", is_equal, earlier), axis=1)
@@ -180,10 +207,26 @@ def log_uniform_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Classes drawn as words are by rank; and how often true and drawn ones are expected.
+    """Draw classes from a log-uniform distribution: frequent classes have small numbers.
 
-    Source: TensorFlow's sampler; without repetition, draws are repeated until enough differ, and
-    a class is expected 1 - (1 - p)**tries times.
+    Source: TensorFlow's sampler. For distinct classes, draws are repeated until enough differ, and
+    the expected count of a class is 1 - (1 - p)^tries.
+
+    Args:
+        true_classes: Integers of shape (examples, num_true).
+        num_true: The number of true classes of each example.
+        num_sampled: The number of classes to draw.
+        unique: Whether drawn classes are distinct.
+        range_max: The number of classes.
+        seed: Makes the draws the same in every process, as `tf.set_random_seed` does.
+        name: The name of the result.
+
+    Returns:
+        The drawn classes, of shape (num_sampled); and the expected counts of true and drawn
+        classes.
+
+    Raises:
+        SettingError: If the counts do not fit, or distinct draws would take too many tries.
     """
     true, full_name = as_entry(true_classes), unique_name(name, "LogUniformCandidateSampler")
     function = "log_uniform_candidate_sampler"
@@ -233,9 +276,25 @@ def nce_loss(
     partition_strategy: str = "mod",
     name: str = "nce_loss",
 ) -> Tensor:
-    """The loss of telling true classes from drawn ones, for each example.
+    """Return the noise-contrastive loss: true classes against a random sample of classes.
 
     Source: Gutmann and Hyvärinen, Noise-contrastive estimation.
+
+    Args:
+        weights: The table of class weights, of shape (num_classes, length).
+        biases: A vector with a number for each class.
+        labels: The true classes, integers of shape (examples, num_true).
+        inputs: A tensor of shape (examples, length).
+        num_sampled: The number of classes to draw.
+        num_classes: The number of classes.
+        num_true: The number of true classes of each example.
+        sampled_values: The result of `log_uniform_candidate_sampler`; drawn anew by default.
+        remove_accidental_hits: Whether drawn classes that are true ones of an example do not count.
+        partition_strategy: Unsupported; only the default is accepted.
+        name: The name of the result.
+
+    Returns:
+        A vector with the loss of each example.
     """
     full_name, table, bias, x = (
         unique_name(name, "nce_loss"),

@@ -1,9 +1,9 @@
-"""TinyFlow's own names: layers that make their weights, and the shapes of what they made.
+"""TinyFlow's own names: layers that create their weights, and inference of the weights' shapes.
 
-Images are as ``data_format`` says, by default with channels last, as everywhere in tinyflow; called
-by TinyFlow's own names, as ``tf.nn.conv2d(x, num_filter=…)``, with channels first, as there.
-Weights have initial values, unless their shapes follow from a placeholder without one: then
-`infer_variable_shapes` gives them, and the program assigns values, as TinyFlow's programs do.
+Images are as ``data_format`` says, by default with channels last, as everywhere in tinyflow. By
+TinyFlow's own names, such as ``tf.nn.conv2d(x, num_filter=…)``, they have channels first. Weights
+have initial values unless their shapes follow from a placeholder without a shape: then
+`infer_variable_shapes` returns the shapes, and the program assigns values.
 """
 
 from __future__ import annotations
@@ -47,16 +47,29 @@ BATCH_EPSILON = 1e-5
 
 
 def normal(shape: Any, stdev: float = 1.0, name: str | None = None) -> Tensor:
-    """Normal draws around 0."""
+    """Draw normal numbers around 0.
+
+    Args:
+        shape: The shape of the result.
+        stdev: The standard deviation.
+        name: The name of the result.
+    """
     return random_ops.random_normal(shape, 0.0, stdev, name=name)
 
 
 def _create_weight(
     name: str, x: Tensor, shape_of: Callable[[Shape], Sequence[Any]], initializer: Any
 ) -> Variable:
-    """A variable beside a layer, whose shape follows from that of its input.
+    """Create a weight whose shape follows from that of a layer's input.
 
-    Raises: ShapeError when its shape hangs on a free size.
+    Args:
+        name: The full name.
+        x: The input of the layer.
+        shape_of: Returns the weight's shape for the input's shape.
+        initializer: Creates the initial value, if the rank of the input is known.
+
+    Raises:
+        ShapeError: If the shape has a size that only a run determines.
     """
     if is_unranked(x):
         return DeferredVariable(name, x, shape_of)
@@ -69,7 +82,15 @@ def _create_weight(
 def linear(
     data: Any, num_hidden: int, no_bias: bool = True, name: str | None = None, weight: Any = None
 ) -> Tensor:
-    """data @ weight.T, plus a bias without ``no_bias``; both are made unless given."""
+    """Compute data @ transpose(weight) + bias.
+
+    Args:
+        data: A tensor of shape (examples, inputs).
+        num_hidden: The number of outputs.
+        no_bias: Whether there is no bias.
+        name: The name of the result.
+        weight: The weight, of shape (num_hidden, inputs); created by default.
+    """
     x, full_name = convert_to_tensor(data), unique_name(name, "linear")
     count = require_int("linear", "num_hidden", num_hidden)
     if weight is None:
@@ -94,7 +115,18 @@ def convolution_layer(
     no_bias: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """The convolution with so many filters of its own, plus a bias without ``no_bias``."""
+    """Convolve images with a filter that the layer creates, and add a bias.
+
+    Args:
+        data: Images of shape (batch, height, width, channels), or as ``data_format`` says.
+        num_filter: The number of output channels.
+        ksize: The size of the window.
+        strides: The step of the window.
+        padding: "VALID" or "SAME".
+        data_format: "NHWC" or "NCHW".
+        no_bias: Whether there is no bias.
+        name: The name of the result.
+    """
     x, full_name = convert_to_tensor(data), unique_name(name, "conv2d")
     window = convolutions.parse_spatial("conv2d", "ksize", ksize, "NHWC")
     channel_axis, count = (
@@ -120,9 +152,15 @@ def convolution_layer(
 def batch_normalization_layer(
     data: Any, data_format: str = "NCHW", name: str | None = None
 ) -> Tensor:
-    """Each channel of images with mean 0 and variance 1 of the batch, times gamma, plus beta.
+    """Normalize each channel of images by the batch, times gamma, plus beta.
 
-    Both are variables of the layer. Source: TinyFlow's batch_normalization, which trains always.
+    Gamma and beta are variables of the layer. Source: TinyFlow's batch_normalization, which always
+    uses the statistics of the batch.
+
+    Args:
+        data: Images.
+        data_format: "NCHW" or "NHWC".
+        name: The name of the result.
     """
     x, full_name = convert_to_tensor(data), unique_name(name, "batch_normalization")
     channel_axis = 1 if data_format == "NCHW" else -1
@@ -142,7 +180,7 @@ def batch_normalization_layer(
 
 
 def _normalize_batch(x: Tensor, gamma: Tensor, beta: Tensor, data_format: str, name: str) -> Tensor:
-    """``x`` normalised by the statistics of the batch."""
+    """Normalize ``x`` by the mean and variance of each channel in the batch."""
     rank = len(require_shape(x.entry))
     channel_axis = 1 if data_format == "NCHW" else rank - 1
     reduced_axes = [k for k in range(rank) if k != channel_axis]
@@ -154,7 +192,12 @@ def _normalize_batch(x: Tensor, gamma: Tensor, beta: Tensor, data_format: str, n
 
 @defer_if_unranked("flatten")
 def flatten_layer(data: Any, name: str | None = None) -> Tensor:
-    """(examples, the rest in one axis)."""
+    """Reshape to (examples, elements of an example).
+
+    Args:
+        data: A tensor of shape (examples, …).
+        name: The name of the result.
+    """
     entry = as_entry(data)
     sizes = require_shape(entry, "flatten_layer")
     return call_operator("reshape", "flatten", name, entry, shape=(sizes[0], numel(sizes[1:])))
@@ -163,7 +206,13 @@ def flatten_layer(data: Any, name: str | None = None) -> Tensor:
 def mean_sparse_softmax_cross_entropy_with_logits(
     logits: Any, labels: Any, name: str | None = None
 ) -> Tensor:
-    """The mean cross entropy of whole-number labels, of any dtype, and softmax(logits)."""
+    """Return the mean cross entropy of class numbers and softmax(logits).
+
+    Args:
+        logits: A tensor of shape (examples, classes).
+        labels: Class numbers of shape (examples), of any dtype.
+        name: The name of the result.
+    """
     classes = convert_to_tensor(labels)
     if classes.dtype.is_float:
         classes = call_operator("cast", "labels", None, classes.entry, dtype="int32")
@@ -174,11 +223,19 @@ def mean_sparse_softmax_cross_entropy_with_logits(
 def infer_variable_shapes(
     net: Tensor, feed_dict: Mapping[Tensor, Any]
 ) -> Iterator[tuple[Variable, str, list[int]]]:
-    """Variable, name and shape of each that ``net`` needs, for placeholders of these shapes.
+    """Yield the variables that a tensor needs, with their shapes.
 
-    Weights of layers whose inputs have no shape get theirs here, and keep it.
+    Weights of layers whose inputs have unknown rank get their shapes here, and keep them.
 
-    Raises: ShapeError when a shape in ``feed_dict`` does not fit its placeholder, or a weight.
+    Args:
+        net: The tensor.
+        feed_dict: A shape for each placeholder.
+
+    Returns:
+        Triples of a variable, its name and its shape.
+
+    Raises:
+        ShapeError: If a shape does not fit its placeholder, or a weight that has a shape already.
     """
     replacements: dict[Entry, Entry] = {}
     for tensor, shape in feed_dict.items():

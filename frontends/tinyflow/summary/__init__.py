@@ -1,4 +1,4 @@
-"""``tf.summary``: what TensorBoard shows of a run."""
+"""``tf.summary``: data of runs for TensorBoard."""
 
 from passkit.frontends.tinyflow.missing_names import missing_name_handler
 from passkit.frontends.tinyflow.summary.values import histogram, merge, merge_all, scalar

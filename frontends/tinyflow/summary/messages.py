@@ -1,4 +1,4 @@
-"""The messages of TensorBoard's event files, without TensorFlow.
+"""The protocol buffer messages of TensorBoard's event files, defined without TensorFlow.
 
 Source: tensorflow/core/util/event.proto and framework/summary.proto, of which these are the fields
 that tinyflow writes.
@@ -19,10 +19,11 @@ _MESSAGES = {
     "Event": "wall_time=1 double, step=2 int64, file_version=3 string?, graph_def=4 bytes?, "
     "summary=5 Summary?",
 }
-"""Fields by number and type; a star repeats them, a question mark says that they are of a oneof."""
+"""The fields of each message: name, number and type. ``*`` marks repeated fields, ``?`` a oneof."""
 
 
 def _event_file_descriptor() -> Any:
+    """Return the description of the messages."""
     file = descriptor_pb2.FileDescriptorProto(
         name="passkit_events.proto", package="passkit.events", syntax="proto3"
     )
@@ -49,6 +50,7 @@ _POOL.AddSerializedFile(_event_file_descriptor().SerializeToString())
 
 
 def _message_class(name: str) -> Any:
+    """Return the class of a message."""
     return message_factory.GetMessageClass(_POOL.FindMessageTypeByName(f"passkit.events.{name}"))
 
 

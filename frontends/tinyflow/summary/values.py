@@ -1,4 +1,4 @@
-"""Summaries: tensors of which a run makes what TensorBoard shows."""
+"""Summaries: tensors whose value in a run is a message for TensorBoard."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ import numpy as np
 from passkit.errors import GraphError
 from passkit.frontends.tinyflow.graphs import GraphKeys, get_default_graph
 from passkit.frontends.tinyflow.summary.messages import Summary
-from passkit.frontends.tinyflow.tensors import HostTensor, Tensor, convert_to_tensor, unique_name
-
-NumpyArray = np.ndarray[Any, Any]
+from passkit.frontends.tinyflow.tensors import (
+    HostTensor,
+    NumpyArray,
+    Tensor,
+    convert_to_tensor,
+    unique_name,
+)
 
 
 def _bucket_limits() -> NumpyArray:
-    """The edges of buckets: each a tenth wider than the last, from 1e-12 to 1e20, both signs."""
+    """Return the edges of buckets, from 1e-12 to 1e20 for both signs; each is 1.1 times as wide."""
     ahead = 1e-12 * 1.1 ** np.arange(774)
     return np.concatenate([-ahead[::-1], [0.0], ahead, [np.finfo(np.float64).max]])
 
@@ -27,7 +31,17 @@ _LIMITS = _bucket_limits()
 def scalar(
     name: str, tensor: Any, collections: Sequence[str] | None = None, family: str | None = None
 ) -> Tensor:
-    """A number to be drawn over steps. Raises: GraphError for a tensor that is no scalar."""
+    """Create a summary of a number, which TensorBoard plots over steps.
+
+    Args:
+        name: The tag of the summary.
+        tensor: A scalar.
+        collections: The collections to add it to; GraphKeys.SUMMARIES by default.
+        family: The prefix of the tag.
+
+    Raises:
+        GraphError: For a tensor that is no scalar.
+    """
     value = convert_to_tensor(tensor)
     if len(value.shape):
         raise GraphError(
@@ -43,7 +57,17 @@ def scalar(
 def histogram(
     name: str, values: Any, collections: Sequence[str] | None = None, family: str | None = None
 ) -> Tensor:
-    """The distribution of a tensor's elements, to be drawn over steps."""
+    """Create a summary of the distribution of a tensor's elements.
+
+    Args:
+        name: The tag of the summary.
+        values: A tensor of any shape.
+        collections: The collections to add it to; GraphKeys.SUMMARIES by default.
+        family: The prefix of the tag.
+
+    Raises:
+        GraphError: In a run, if an element is not finite.
+    """
 
     def written(tag: str, array: Any) -> Any:
         return Summary(
@@ -54,7 +78,7 @@ def histogram(
 
 
 def _encode_histogram(tag: str, array: Any) -> dict[str, Any]:
-    """The elements by buckets. Raises: GraphError for numbers that are not finite."""
+    """Return the fields of a histogram. Raises: GraphError for elements that are not finite."""
     flat = np.asarray(array, np.float64).ravel()
     if not np.isfinite(flat).all():
         raise GraphError(
@@ -80,6 +104,7 @@ def _encode_histogram(tag: str, array: Any) -> dict[str, Any]:
 def _create_summary(
     name: str, value: Tensor, collections: Sequence[str] | None, family: str | None, written: Any
 ) -> Tensor:
+    """Create a summary tensor, and add it to collections."""
     clean = name.replace(":", "_").replace(" ", "_")
     tag = unique_name(f"{family}/{clean}" if family else clean, "summary")
     graph = get_default_graph()
@@ -92,7 +117,13 @@ def _create_summary(
 def merge(
     inputs: Sequence[Tensor], collections: Sequence[str] | None = None, name: str | None = None
 ) -> Tensor:
-    """One summary of several."""
+    """Combine summaries into one.
+
+    Args:
+        inputs: The summaries.
+        collections: The collections to add the result to.
+        name: The name of the result.
+    """
     graph, full_name = get_default_graph(), unique_name(name, "Merge")
     # Messages written one after the other are one message with the values of all.
     summary = HostTensor(list(inputs), lambda *parts: b"".join(parts), full_name, graph)
@@ -104,6 +135,12 @@ def merge(
 def merge_all(
     key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None
 ) -> Tensor | None:
-    """One summary of all in a collection, or of those whose names begin so; None of none."""
+    """Combine the summaries of a collection; None if there are none.
+
+    Args:
+        key: The collection.
+        scope: If given, only summaries whose names begin with it are combined.
+        name: The name of the result.
+    """
     summaries = get_default_graph().get_collection(key, scope)
     return merge(summaries, name=name) if summaries else None

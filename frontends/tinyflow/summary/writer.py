@@ -1,6 +1,6 @@
 """Event files: records that TensorBoard reads.
 
-Source: TFRecord: length, masked CRC-32C of it, data, masked CRC-32C of that.
+Source: TFRecord: the length, its masked CRC-32C, the data, its masked CRC-32C.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from passkit.graph import graph as core
 
 
 def encode_record(data: bytes) -> bytes:
-    """Data as one record of a file."""
+    """Encode data as one record of an event file."""
     from passkit.frontends.tf_graphdef.crc32c import crc32c, masked  # its package is a large one
 
     length = struct.pack("<Q", len(data))
@@ -36,9 +36,16 @@ def encode_record(data: bytes) -> bytes:
 
 
 class FileWriter:
-    """Writes summaries into a new file of a folder, for ``tensorboard --logdir``.
+    """Writes summaries to a new event file, for ``tensorboard --logdir``.
 
-    Events reach the disk once ``max_queue`` wait, or ``flush_secs`` have passed, or on `flush`.
+    Args:
+        logdir: The folder of the file, created if it is missing.
+        graph: A graph to write, as in `add_graph`.
+        max_queue: The number of events that are buffered before they are flushed.
+        flush_secs: The seconds after which buffered events are flushed by the next one.
+        graph_def: Unsupported; only the default is accepted.
+        filename_suffix: The end of the file's name.
+        session: Unsupported; only the default is accepted.
     """
 
     @reject_arguments("graph= writes the graph, and files are written here", "graph_def", "session")
@@ -65,7 +72,15 @@ class FileWriter:
         self.flush()
 
     def add_summary(self, summary: bytes | Any, global_step: Any = None) -> None:
-        """Write what a run of a summary gave, at a step. Raises: FeedError for anything else."""
+        """Write the value of a summary.
+
+        Args:
+            summary: The bytes that `Session.run` returned.
+            global_step: The number of the step.
+
+        Raises:
+            FeedError: For anything but bytes, and after `close`.
+        """
         if not isinstance(summary, bytes):
             raise FeedError(
                 f"add_summary needs the bytes that session.run(summary) returns, got {summary!r}"
@@ -76,7 +91,16 @@ class FileWriter:
 
     @reject_arguments("graph= writes the graph", "graph_def")
     def add_graph(self, graph: Graph, global_step: Any = None, graph_def: Any = None) -> None:
-        """Write the operators of a graph: those that variables and collections need."""
+        """Write the operators of a graph that its variables and collections need.
+
+        Args:
+            graph: The graph.
+            global_step: The number of the step.
+            graph_def: Unsupported; only the default is accepted.
+
+        Raises:
+            FeedError: After `close`.
+        """
         self._put(
             Event(wall_time=time.time(), step=int(global_step or 0), graph_def=encode_graph(graph))
         )
@@ -91,13 +115,13 @@ class FileWriter:
             self.flush()
 
     def flush(self) -> None:
-        """Bring all events to the disk."""
+        """Write buffered events to the file."""
         if self._file is not None:
             self._file.flush()
         self._waiting, self._flushed = 0, time.monotonic()
 
     def close(self) -> None:
-        """Flush, and end the file."""
+        """Flush and close the file."""
         if self._file is not None:
             self._file.close()
         self._file = None
@@ -110,7 +134,7 @@ class FileWriter:
 
 
 def encode_graph(graph: Graph) -> bytes:
-    """The operators of a graph as a GraphDef to be looked at: names, kinds and edges."""
+    """Encode a graph as a GraphDef of names, operators and edges."""
     from passkit.frontends.tf_graphdef.proto import GraphDef, NodeDef  # its package is a large one
 
     collected = [

@@ -1,4 +1,4 @@
-"""``tf.train``: optimizers, checkpoints and steps."""
+"""``tf.train``: optimizers, checkpoints, the global step and decaying learning rates."""
 
 from passkit.frontends.tinyflow.missing_names import missing_name_handler
 from passkit.frontends.tinyflow.train.global_step import (
@@ -6,6 +6,7 @@ from passkit.frontends.tinyflow.train.global_step import (
     get_global_step,
     get_or_create_global_step,
 )
+from passkit.frontends.tinyflow.train.optimizer import Optimizer
 from passkit.frontends.tinyflow.train.optimizers import (
     AdadeltaOptimizer,
     AdagradOptimizer,
@@ -13,7 +14,6 @@ from passkit.frontends.tinyflow.train.optimizers import (
     FtrlOptimizer,
     GradientDescentOptimizer,
     MomentumOptimizer,
-    Optimizer,
     RMSPropOptimizer,
 )
 from passkit.frontends.tinyflow.train.saver import Saver, latest_checkpoint

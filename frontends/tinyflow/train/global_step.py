@@ -1,4 +1,4 @@
-"""The number of a step, and learning rates that fall with it."""
+"""The global step, and learning rates that decay with it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,21 @@ from passkit.frontends.tinyflow.variables import Variable
 
 
 def get_global_step(graph: Graph | None = None) -> Variable | None:
-    """The variable that counts steps, or None."""
+    """Return the variable that counts training steps; None if there is none.
+
+    Args:
+        graph: The graph; by default the default graph.
+    """
     steps = (graph or get_default_graph()).get_collection(GraphKeys.GLOBAL_STEP)
     return steps[0] if steps else None
 
 
 def get_or_create_global_step(graph: Graph | None = None) -> Variable:
-    """The variable that counts steps."""
+    """Return the variable that counts training steps, created if it is new.
+
+    Args:
+        graph: The graph; by default the default graph.
+    """
     target_graph = graph or get_default_graph()
     existing = get_global_step(target_graph)
     if existing is not None:
@@ -36,7 +44,16 @@ def exponential_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """learning_rate * decay_rate ** (global_step / decay_steps); in steps with ``staircase``."""
+    """Return learning_rate * decay_rate^(global_step / decay_steps).
+
+    Args:
+        learning_rate: The rate at step 0, a number or a tensor.
+        global_step: The number of the step, a number or a tensor.
+        decay_steps: The number of steps for one factor of ``decay_rate``.
+        decay_rate: The factor.
+        staircase: Whether the exponent is rounded down.
+        name: The name of the result.
+    """
     rate = convert_to_tensor(learning_rate)
     steps = elementwise.cast(convert_to_tensor(global_step), rate.dtype) / float(decay_steps)
     power = elementwise.FUNCTIONS["floor"](steps) if staircase else steps

@@ -1,188 +1,80 @@
-"""Optimizers: gradients, and rules that say what becomes of each variable and its slots.
+"""Update rules of optimizers: gradient descent, momentum, Adagrad, Adadelta, FTRL, RMSProp, Adam.
 
-Rules are formulas of tensors; all updates of a step are one program, and fuse.
+Rules are formulas of tensors. All updates of a training step are one program, and fuse.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from passkit.errors import GraphError
 from passkit.frontends.tinyflow import creation, elementwise
 from passkit.frontends.tinyflow.argument_checks import reject_arguments
 from passkit.frontends.tinyflow.arrays import clip_by_value
-from passkit.frontends.tinyflow.deferred_variables import DeferredVariable
-from passkit.frontends.tinyflow.differentiation import ALL_AT_ONCE, gradients
 from passkit.frontends.tinyflow.graphs import get_default_graph
-from passkit.frontends.tinyflow.scopes import group, name_scope
-from passkit.frontends.tinyflow.tensors import (
-    Operation,
-    Tensor,
-    as_tensor,
-    convert_to_tensor,
-    scalar_entry,
-)
-from passkit.frontends.tinyflow.variables import Variable, assign, assign_add, trainable_variables
+from passkit.frontends.tinyflow.tensors import Tensor, as_tensor
+from passkit.frontends.tinyflow.train.optimizer import Optimizer, hyperparameter, one_minus
+from passkit.frontends.tinyflow.variables import Variable, assign
 from passkit.graph.node import Entry, Node
 from passkit.ops.helpers import make
 
-GradientsAndVariables = Sequence[tuple[Tensor | None, Variable]]
 sqrt: Callable[..., Tensor] = elementwise.FUNCTIONS["sqrt"]
 rsqrt: Callable[..., Tensor] = elementwise.FUNCTIONS["rsqrt"]
 square: Callable[..., Tensor] = elementwise.FUNCTIONS["square"]
 IN_ORDER = "a session writes variables in the order of its program"
 
 
-class Optimizer(ABC):
-    """What optimizers have in common. A new one overrides `update`, and may override `begin`."""
+def row_additions(gradient: Entry) -> list[Node] | None:
+    """Return the additions of rows to zeros whose sum is a gradient, that of an embedding table.
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self._slots: dict[tuple[Variable, str], Variable] = {}
+    Args:
+        gradient: The gradient.
 
-    @reject_arguments(
-        ALL_AT_ONCE, "gate_gradients", "aggregation_method", "colocate_gradients_with_ops"
-    )
-    def minimize(
-        self,
-        loss: Any,
-        global_step: Variable | None = None,
-        var_list: Sequence[Variable] | None = None,
-        gate_gradients: int = 1,
-        aggregation_method: Any = None,
-        colocate_gradients_with_ops: bool = False,
-        name: str | None = None,
-        grad_loss: Any = None,
-    ) -> Operation:
-        """The operation of one step: `compute_gradients`, then `apply_gradients`."""
-        pairs = self.compute_gradients(loss, var_list, grad_loss=grad_loss)
-        return self.apply_gradients(pairs, global_step, name)
-
-    @reject_arguments(
-        ALL_AT_ONCE, "gate_gradients", "aggregation_method", "colocate_gradients_with_ops"
-    )
-    def compute_gradients(
-        self,
-        loss: Any,
-        var_list: Sequence[Variable] | None = None,
-        gate_gradients: int = 1,
-        aggregation_method: Any = None,
-        colocate_gradients_with_ops: bool = False,
-        grad_loss: Any = None,
-    ) -> list[tuple[Tensor | None, Variable]]:
-        """(gradient, variable) for each of ``var_list``, by default the trainable ones.
-
-        Raises: GraphError when there are no variables.
-        """
-        variables = list(trainable_variables() if var_list is None else var_list)
-        if not variables:
-            raise GraphError(f"{self.name} needs variables to train, got none; tf.Variable")
-        weights = None if grad_loss is None else [grad_loss]
-        return list(zip(gradients([loss], variables, weights), variables, strict=True))
-
-    @reject_arguments(ALL_AT_ONCE, "skip_gradients_aggregation")
-    def apply_gradients(
-        self,
-        grads_and_vars: GradientsAndVariables,
-        global_step: Variable | None = None,
-        name: str | None = None,
-        skip_gradients_aggregation: bool = False,
-    ) -> Operation:
-        """The operation that changes variables by their gradients; adds 1 to ``global_step``.
-
-        Raises: GraphError when no variable has a gradient.
-        """
-        pairs = [(g, v) for g, v in grads_and_vars if g is not None]
-        if not pairs:
-            names = ", ".join(v.name for _, v in grads_and_vars) or "none"
-            raise GraphError(
-                f"{self.name} needs a gradient of at least one variable, and the loss depends on "
-                f"none of them: {names}"
-            )
-        graph = get_default_graph()
-        with graph.with_dependencies(None):
-            slots = [self.begin(v) for _, v in pairs]
-        with name_scope(name, self.name):
-            shared = self.prepare()
-            writes_done: list[Any] = []
-            for (gradient, variable), variable_slots in zip(pairs, slots, strict=True):
-                new_value, writes = self.update(gradient, variable, variable_slots, shared)
-                if variable.constraint is not None:
-                    new_value = variable.constraint(new_value)
-                writes_done += [*writes, assign(variable, new_value)]
-            writes_done += self.finish()
-            if global_step is not None:
-                writes_done.append(assign_add(global_step, 1))
-            return group(*writes_done)
-
-    def begin(self, variable: Variable) -> tuple[Variable, ...]:
-        """The slots of a variable: its own variables, which the rule reads and writes."""
-        return ()
-
-    def prepare(self) -> Any:
-        """What the rule needs once a step, such as the learning rate."""
-        return None
-
-    @abstractmethod
-    def update(
-        self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
-    ) -> tuple[Tensor, list[Tensor]]:
-        """The new value of a variable, and the writes of its slots. The rule itself."""
-
-    def finish(self) -> list[Any]:
-        """What is written once a step, after the rule."""
-        return []
-
-    def slot(self, variable: Variable, name: str, value: float = 0.0) -> Variable:
-        """A variable beside another, of its shape, that begins with ``value``."""
-        key = (variable, name)
-        if key not in self._slots:
-            self._slots[key] = self._slot(variable, f"{variable._name}/{name}", value)
-        return self._slots[key]
-
-    def _slot(self, variable: Variable, name: str, value: float) -> Variable:
-        if isinstance(variable, DeferredVariable):
-            with get_default_graph().with_name_prefix(""):
-                return DeferredVariable.slot_of(
-                    variable, get_default_graph().unique_name(name), value
-                )
-        first = creation.constant(value, variable.dtype, variable.shape.as_list())
-        with get_default_graph().with_name_prefix(""):
-            return Variable(first, trainable=False, name=name)
-
-    def get_slot(self, var: Variable, name: str) -> Variable | None:
-        """The slot of a variable, or None."""
-        return self._slots.get((var, f"{self.name}_{name}")) or self._slots.get((var, name))
-
-    def get_slot_names(self) -> list[str]:
-        """The names of the slots there are."""
-        return sorted({name for _, name in self._slots})
-
-    def variables(self) -> list[Variable]:
-        """The optimizer's own variables."""
-        return list(self._slots.values())
+    Returns:
+        The ``index_add`` nodes; None if the gradient is no such sum.
+    """
+    additions: list[Node] = []
+    waiting = [gradient.node]
+    while waiting:
+        node = waiting.pop()
+        name = node.op.name if node.op is not None else ""
+        if name == "add":
+            waiting += [e.node for e in node.inputs]
+        elif name == "index_add" and _is_zeros(node.inputs[0].node):
+            additions.append(node)
+        else:
+            return None
+    return additions
 
 
-def hyperparameter(value: Any, like: Tensor) -> Any:
-    """A hyperparameter: a number, or a tensor in the dtype of what it is for."""
-    if isinstance(value, Tensor) or callable(value):
-        tensor = convert_to_tensor(value() if callable(value) else value)
-        if scalar_entry(tensor) is not tensor.entry:
-            tensor = as_tensor(scalar_entry(tensor), tensor._name)
-        return tensor if tensor.dtype is like.dtype else elementwise.cast(tensor, like.dtype)
-    return float(value)
+def _is_zeros(node: Node) -> bool:
+    """Return whether a node computes zeros."""
+    return node.op is not None and node.op.name == "zeros_like"
 
 
-def one_minus(value: Any, like: Tensor) -> Any:
-    """1 - value, in the precision of what it is for: 1 - 0.999 is not 0.001 in float32."""
-    number = hyperparameter(value, like)
-    return 1 - number if isinstance(number, Tensor) else float(1 - like.dtype.numpy.type(number))
+def add_rows(table: Entry, rows: list[Node], factor: Any) -> Entry:
+    """Add rows times a factor to a table; rows of equal indices add up.
+
+    Args:
+        table: The table.
+        rows: The result of `row_additions`.
+        factor: A number or a scalar entry.
+    """
+    for node in rows:
+        _, index, value = node.inputs
+        table = make("index_add", table, index, value * factor, **node.params)
+    return table
 
 
 class GradientDescentOptimizer(Optimizer):
-    """w -= learning_rate * g."""
+    """Gradient descent: w -= learning_rate * g.
+
+    Args:
+        learning_rate: A number, a tensor, or a function that returns one of these.
+        use_locking: Unsupported; only the default is accepted.
+        name: The name scope of the operations, and the prefix of slot names.
+    """
 
     @reject_arguments(IN_ORDER, "use_locking")
     def __init__(
@@ -194,7 +86,7 @@ class GradientDescentOptimizer(Optimizer):
     def update(
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
-        """A step against the gradient; of a table only in the rows that were looked up."""
+        """Step against the gradient. An embedding table changes only in the rows that were read."""
         rate = hyperparameter(self.rate, variable)
         rows = row_additions(gradient.entry)
         if rows is None:
@@ -204,9 +96,16 @@ class GradientDescentOptimizer(Optimizer):
 
 
 class MomentumOptimizer(Optimizer):
-    """a = momentum * a + g; w -= learning_rate * a, or by Nesterov's rule.
+    """Gradient descent with momentum: a = momentum * a + g; w -= learning_rate * a.
 
     Source: Sutskever and others, On the importance of initialization and momentum.
+
+    Args:
+        learning_rate: A number, a tensor, or a function that returns one of these.
+        momentum: The factor of the accumulated gradient.
+        use_locking: Unsupported; only the default is accepted.
+        name: The name scope of the operations, and the prefix of slot names.
+        use_nesterov: Whether to use w -= learning_rate * (g + momentum * a) instead.
     """
 
     @reject_arguments(IN_ORDER, "use_locking")
@@ -222,13 +121,13 @@ class MomentumOptimizer(Optimizer):
         self.rate, self.momentum, self.nesterov = learning_rate, momentum, use_nesterov
 
     def begin(self, variable: Variable) -> tuple[Variable, ...]:
-        """The running sum."""
+        """Create the slot of the accumulated gradient."""
         return (self.slot(variable, self.name),)
 
     def update(
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
-        """A step along the running sum."""
+        """Step along the accumulated gradient."""
         rate, momentum = (
             hyperparameter(self.rate, variable),
             hyperparameter(self.momentum, variable),
@@ -240,9 +139,18 @@ class MomentumOptimizer(Optimizer):
 
 
 class AdagradOptimizer(Optimizer):
-    """a += g * g; w -= learning_rate * g / sqrt(a).
+    """Adagrad: a += g * g; w -= learning_rate * g / sqrt(a).
 
     Source: Duchi and others, Adaptive Subgradient Methods.
+
+    Args:
+        learning_rate: A number, a tensor, or a function that returns one of these.
+        initial_accumulator_value: The first a, a number above 0.
+        use_locking: Unsupported; only the default is accepted.
+        name: The name scope of the operations, and the prefix of slot names.
+
+    Raises:
+        GraphError: For an initial_accumulator_value that is not above 0.
     """
 
     @reject_arguments(IN_ORDER, "use_locking")
@@ -262,22 +170,29 @@ class AdagradOptimizer(Optimizer):
         self.rate, self.first = learning_rate, initial_accumulator_value
 
     def begin(self, variable: Variable) -> tuple[Variable, ...]:
-        """The sum of squares."""
+        """Create the slot of the sum of squared gradients."""
         return (self.slot(variable, self.name, self.first),)
 
     def update(
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
-        """A step that shrinks as the squares add up."""
+        """Step by the gradient over the root of the sum of squares."""
         total = assign(slots[0], slots[0] + square(gradient))
         return variable - gradient * hyperparameter(self.rate, variable) * rsqrt(total), [total]
 
 
 class AdadeltaOptimizer(Optimizer):
-    """A step by the ratio of the running means of squared steps and squared gradients.
+    """Adadelta: steps by the ratio of the running means of squared steps and squared gradients.
 
-    d = g * sqrt(mean of d * d + epsilon) / sqrt(mean of g * g + epsilon); w -= learning_rate * d.
-    Source: Zeiler, ADADELTA: An Adaptive Learning Rate Method.
+    The step is d = g * sqrt(mean of d * d + epsilon) / sqrt(mean of g * g + epsilon), and w -=
+    learning_rate * d. Source: Zeiler, ADADELTA: An Adaptive Learning Rate Method.
+
+    Args:
+        learning_rate: A number, a tensor, or a function that returns one of these.
+        rho: The weight of the running means when they are updated.
+        epsilon: Added to the running means.
+        use_locking: Unsupported; only the default is accepted.
+        name: The name scope of the operations, and the prefix of slot names.
     """
 
     @reject_arguments(IN_ORDER, "use_locking")
@@ -293,13 +208,13 @@ class AdadeltaOptimizer(Optimizer):
         self.rate, self.rho, self.epsilon = learning_rate, rho, epsilon
 
     def begin(self, variable: Variable) -> tuple[Variable, ...]:
-        """The running means of squared gradients and of squared steps."""
+        """Create the slots of the running means of squared gradients and of squared steps."""
         return self.slot(variable, self.name), self.slot(variable, f"{self.name}_1")
 
     def update(
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
-        """A step whose size follows from the steps before."""
+        """Step by the ratio of the running means."""
         numbers = (self.rate, self.rho, self.epsilon)
         rate, rho, epsilon = (hyperparameter(v, variable) for v in numbers)
         one_minus_rho = one_minus(self.rho, variable)
@@ -310,10 +225,27 @@ class AdadeltaOptimizer(Optimizer):
 
 
 class FtrlOptimizer(Optimizer):
-    """Follow the regularised leader: weights that l1 keeps at 0 stay there.
+    """Follow the regularized leader: weights that L1 regularization keeps at 0 stay there.
 
-    Source: McMahan and others, Ad Click Prediction: a View from the Trenches; with the l2 shrinkage
+    Source: McMahan and others, Ad Click Prediction: a View from the Trenches; with the L2 shrinkage
     of TensorFlow.
+
+    Args:
+        learning_rate: A number, a tensor, or a function that returns one of these.
+        learning_rate_power: The exponent of the learning rate's decay, 0 or less.
+        initial_accumulator_value: The first sum of squares, 0 or more.
+        l1_regularization_strength: 0 or more.
+        l2_regularization_strength: 0 or more.
+        use_locking: Unsupported; only the default is accepted.
+        name: The name scope of the operations, and the prefix of slot names.
+        accum_name: The name of the slot of squares.
+        linear_name: The name of the slot of the linear part.
+        l2_shrinkage_regularization_strength: The strength of an L2 loss that only changes
+            gradients.
+        beta: Added to the power of the sum of squares; 0 by default.
+
+    Raises:
+        GraphError: For a number out of range.
     """
 
     @reject_arguments(IN_ORDER, "use_locking")
@@ -362,14 +294,14 @@ class FtrlOptimizer(Optimizer):
         self.names = accum_name or name, linear_name or f"{name}_1"
 
     def begin(self, variable: Variable) -> tuple[Variable, ...]:
-        """The sum of squares, and the linear part of what is minimised."""
+        """Create the slots of the sum of squares and of the linear part of the objective."""
         squares, linear = self.names
         return self.slot(variable, squares, self.first), self.slot(variable, linear)
 
     def update(
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
-        """The minimum of the linear part and the regularisation."""
+        """Minimize the linear part plus the regularization."""
         rate = hyperparameter(self.rate, variable)
         squares = slots[0] + square(gradient)
         before, after = slots[0] ** -self.power, squares**-self.power
@@ -381,11 +313,20 @@ class FtrlOptimizer(Optimizer):
 
 
 class RMSPropOptimizer(Optimizer):
-    """ms += (1 - decay) (g * g - ms); mom = momentum * mom + rate * g / sqrt(ms + epsilon).
+    """RMSProp: steps by the gradient over the root of the running mean of its squares.
 
-    Then w -= mom. The mean of squares begins at 1. ``centered`` takes the square of the mean
-    gradient away from it. Source: Tieleman and Hinton, Lecture 6.5; Graves, Generating
-    Sequences, equations 38-45.
+    It computes ms += (1 - decay) * (g * g - ms), mom = momentum * mom + learning_rate * g / sqrt(ms
+    + epsilon) and w -= mom, where ms is 1 at first. Source: Tieleman and Hinton, Lecture 6.5;
+    Graves, Generating Sequences With Recurrent Neural Networks, equations 38-45.
+
+    Args:
+        learning_rate: A number, a tensor, or a function that returns one of these.
+        decay: The weight of the running mean when it is updated.
+        momentum: The factor of the last step.
+        epsilon: Added to the mean of squares.
+        use_locking: Unsupported; only the default is accepted.
+        centered: Whether to subtract the square of the mean gradient from ms.
+        name: The name scope of the operations, and the prefix of slot names.
     """
 
     @reject_arguments(IN_ORDER, "use_locking")
@@ -404,14 +345,14 @@ class RMSPropOptimizer(Optimizer):
         self.epsilon, self.centered = epsilon, centered
 
     def begin(self, variable: Variable) -> tuple[Variable, ...]:
-        """The mean of squares, the momentum, and the mean if it is centered."""
+        """Create the slots of the mean of squares, the momentum and the mean if centered."""
         slots = self.slot(variable, self.name, 1.0), self.slot(variable, f"{self.name}_1")
         return (*slots, self.slot(variable, f"{self.name}_2")) if self.centered else slots
 
     def update(
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
-        """A step by the root of the mean of squares."""
+        """Step by the gradient over the root of the mean of squares."""
         numbers = (self.rate, self.momentum, self.epsilon)
         rate, momentum, epsilon = (hyperparameter(v, variable) for v in numbers)
         one_minus_decay = one_minus(self.decay, variable)
@@ -425,10 +366,20 @@ class RMSPropOptimizer(Optimizer):
 
 
 class AdamOptimizer(Optimizer):
-    """m, v: running means of g and g * g; w -= lr_t * m / (sqrt(v) + epsilon).
+    """Adam: steps by the ratio of the running means of gradients and of their squares.
 
-    lr_t = learning_rate * sqrt(1 - beta2**t) / (1 - beta1**t). Source: Kingma and Ba, Adam, the
-    formulation before section 2.1.
+    With these means m and v, w -= lr_t * m / (sqrt(v) + epsilon), where lr_t = learning_rate *
+    sqrt(1 - beta2^t) / (1 - beta1^t). Source: Kingma and Ba, Adam, the formulation before section
+    2.1.
+
+    Args:
+        learning_rate: A number, a tensor, or a function that returns one of these.
+        beta1: The weight of m when it is updated.
+        beta2: The weight of v when it is updated.
+        epsilon: Added to the root of v.
+        use_locking: Unsupported; only the default is accepted.
+        name: The name scope of the operations, and the prefix of slot names.
+        use_own_namescope_for_non_slot_vars: Unsupported; only the default is accepted.
     """
 
     @reject_arguments(IN_ORDER, "use_locking")
@@ -450,7 +401,7 @@ class AdamOptimizer(Optimizer):
         self.powers: tuple[Variable, Variable] | None = None
 
     def begin(self, variable: Variable) -> tuple[Variable, ...]:
-        """The two running means; and once the powers of the betas."""
+        """Create the slots of the running means, and once the variables of the betas' powers."""
         if self.powers is None:
             with get_default_graph().with_name_prefix(""):
                 self.powers = (
@@ -464,7 +415,7 @@ class AdamOptimizer(Optimizer):
         return self.slot(variable, self.name), self.slot(variable, f"{self.name}_1")
 
     def prepare(self) -> Tensor:
-        """The learning rate of this step."""
+        """Return the learning rate of this step."""
         assert self.powers is not None
         beta1_power, beta2_power = self.powers
         rate: Tensor = (
@@ -475,7 +426,7 @@ class AdamOptimizer(Optimizer):
     def update(
         self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
     ) -> tuple[Tensor, list[Tensor]]:
-        """A step by the ratio of the means."""
+        """Step by the ratio of the running means."""
         numbers = (self.beta1, self.beta2, self.epsilon)
         beta1, beta2, epsilon = (hyperparameter(v, variable) for v in numbers)
         rate = hyperparameter(shared, variable)
@@ -488,7 +439,7 @@ class AdamOptimizer(Optimizer):
         return variable - rate * m / (sqrt(v) + epsilon), [m, v]
 
     def finish(self) -> list[Any]:
-        """The powers of the next step."""
+        """Return the writes of the betas' powers for the next step."""
         assert self.powers is not None
         beta1_power, beta2_power = self.powers
         next_powers = (
@@ -498,33 +449,5 @@ class AdamOptimizer(Optimizer):
         return [assign(beta1_power, next_powers[0]), assign(beta2_power, next_powers[1])]
 
     def variables(self) -> list[Variable]:
-        """The running means and the powers."""
+        """Return the slots and the powers of the betas."""
         return [*super().variables(), *(self.powers or ())]
-
-
-def row_additions(gradient: Entry) -> list[Node] | None:
-    """The additions of rows to zeros that a gradient is the sum of; None if it is no such sum."""
-    additions: list[Node] = []
-    waiting = [gradient.node]
-    while waiting:
-        node = waiting.pop()
-        name = node.op.name if node.op is not None else ""
-        if name == "add":
-            waiting += [e.node for e in node.inputs]
-        elif name == "index_add" and _is_zeros(node.inputs[0].node):
-            additions.append(node)
-        else:
-            return None
-    return additions
-
-
-def _is_zeros(node: Node) -> bool:
-    return node.op is not None and node.op.name == "zeros_like"
-
-
-def add_rows(table: Entry, rows: list[Node], factor: Any) -> Entry:
-    """A table with ``factor`` times these rows added; equal indices add up."""
-    for node in rows:
-        _, index, value = node.inputs
-        table = make("index_add", table, index, value * factor, **node.params)
-    return table

@@ -1,4 +1,4 @@
-"""Checkpoints: the values of variables in ``.npz`` files, which hold numbers and nothing else."""
+"""Checkpoints: the values of variables in ``.npz`` files."""
 
 from __future__ import annotations
 
@@ -21,11 +21,39 @@ ONE_FILE = "a checkpoint is one .npz file of arrays"
 
 
 class Saver:
-    """Writes and reads the values of variables; by default of all that there are.
+    """Saves and restores the values of variables.
 
-    ``var_list`` may map names in the file to variables. The newest ``max_to_keep`` checkpoints
-    stay, 0 keeps all, and one every ``keep_checkpoint_every_n_hours`` stays whatever comes.
-    ``reshape`` takes values of another shape with as many numbers.
+    Args:
+        var_list: The variables, or a dict of variables by their names in the file; all by default.
+        reshape: Whether to accept values of another shape with as many elements.
+        sharded: Unsupported; only the default is accepted.
+        max_to_keep: The number of newest checkpoints that are kept; 0 for all.
+        keep_checkpoint_every_n_hours: The interval of checkpoints that are kept in any case.
+        name: Unsupported; only the default is accepted.
+        restore_sequentially: Unsupported; only the default is accepted.
+        saver_def: Unsupported; only the default is accepted.
+        builder: Unsupported; only the default is accepted.
+        defer_build: Unsupported; only the default is accepted.
+        allow_empty: Whether there may be no variables.
+        write_version: Unsupported; only the default is accepted.
+        pad_step_number: Whether step numbers in file names have eight digits.
+        save_relative_paths: Unsupported; only the default is accepted.
+        filename: Unsupported; only the default is accepted.
+
+    Raises:
+        GraphError: If there are no variables.
+
+    >>> import tempfile
+    >>> from passkit.frontends import tinyflow as tf
+    >>> with tempfile.TemporaryDirectory() as folder, tf.Graph().as_default():
+    ...     count = tf.Variable(3)
+    ...     with tf.Session(target="interpret") as session:
+    ...         session.run(tf.global_variables_initializer())
+    ...         path = tf.train.Saver().save(session, f"{folder}/model")
+    ...     with tf.Session(target="interpret") as session:
+    ...         tf.train.Saver().restore(session, path)
+    ...         session.run(count)
+    np.int32(3)
     """
 
     @reject_arguments(
@@ -74,10 +102,26 @@ class Saver:
         strip_default_attrs: bool = False,
         save_debug_info: bool = False,
     ) -> str:
-        """Write ``save_path``.npz, with the step in its name if it is given; the path to restore.
+        """Write a checkpoint.
 
-        A file ``checkpoint`` beside it tells the newest, unless ``write_state`` is False.
-        Raises: FeedError naming a variable that has no value yet.
+        Args:
+            sess: The session.
+            save_path: The path without ".npz".
+            global_step: The number of the step, which is appended to the path; a number or a
+                tensor.
+            latest_filename: The file in the same folder that lists checkpoints; "checkpoint" by
+                default.
+            meta_graph_suffix: Unsupported; only the default is accepted.
+            write_meta_graph: Unsupported; only the default is accepted.
+            write_state: Whether to write that file.
+            strip_default_attrs: Unsupported; only the default is accepted.
+            save_debug_info: Unsupported; only the default is accepted.
+
+        Returns:
+            The path to restore from.
+
+        Raises:
+            FeedError: If a variable has no value yet.
         """
         path = os.fspath(save_path)
         if global_step is not None:
@@ -101,7 +145,7 @@ class Saver:
         return path
 
     def _remember(self, path: str) -> None:
-        """Drop the oldest checkpoints beyond those to keep."""
+        """Record a checkpoint, and delete the oldest ones beyond those to keep."""
         self.last_checkpoints = [p for p in self.last_checkpoints if p != path] + [path]
         while self.keep and len(self.last_checkpoints) > self.keep:
             oldest = self.last_checkpoints.pop(0)
@@ -111,9 +155,15 @@ class Saver:
             Path(f"{oldest}.npz").unlink(missing_ok=True)
 
     def restore(self, sess: Any, save_path: str | os.PathLike[str]) -> None:
-        """Give variables the values of a checkpoint; all of them or, on an error, none.
+        """Set variables to the values of a checkpoint; all of them or, on an error, none.
 
-        Raises: FeedError when the file is missing, lacks a variable or has it in another shape.
+        Args:
+            sess: The session.
+            save_path: The path that `save` returned.
+
+        Raises:
+            FeedError: If the file is missing, lacks a variable, or has it in another shape or
+                dtype.
         """
         path = os.fspath(save_path)
         file = path if path.endswith(".npz") else f"{path}.npz"
@@ -131,6 +181,7 @@ class Saver:
             sess.load(variable, value)
 
     def _fitting(self, file: str, name: str, value: Any, variable: Variable) -> Any:
+        """Return a value of a checkpoint for a variable. Raises: FeedError if it does not fit."""
         shape = tuple(int(n) for n in variable.shape)
         dtype = variable.dtype.numpy
         if value.dtype.kind == "V" and value.dtype.itemsize == dtype.itemsize:
@@ -146,7 +197,7 @@ class Saver:
 
 
 def _write_archive(path: Path, arrays: Mapping[str, Any]) -> None:
-    """An ``.npz`` file that is there as a whole or not at all; any name may be in it."""
+    """Write an ``.npz`` file atomically, with any names of arrays."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -160,14 +211,19 @@ def _write_archive(path: Path, arrays: Mapping[str, Any]) -> None:
 
 
 def _write_checkpoint_list(file: Path, paths: Sequence[str]) -> None:
-    """The file that tells which checkpoints there are, the newest first."""
+    """Write the file that lists the checkpoints, the newest first."""
     lines = [f'model_checkpoint_path: "{paths[-1]}"']
     lines += [f'all_model_checkpoint_paths: "{p}"' for p in paths]
     file.write_text("\n".join(lines) + "\n")
 
 
 def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -> str | None:
-    """The path of the newest checkpoint in a folder, or None."""
+    """Return the path of the newest checkpoint in a folder; None if there is none.
+
+    Args:
+        checkpoint_dir: The folder.
+        latest_filename: The file that lists checkpoints; "checkpoint" by default.
+    """
     file = Path(checkpoint_dir) / (latest_filename or "checkpoint")
     if not file.exists():
         return None

@@ -1,0 +1,243 @@
+"""The base class of optimizers: gradients, slots, and the operation of a training step."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from passkit.errors import GraphError
+from passkit.frontends.tinyflow import creation, elementwise
+from passkit.frontends.tinyflow.argument_checks import reject_arguments
+from passkit.frontends.tinyflow.deferred_variables import DeferredVariable
+from passkit.frontends.tinyflow.differentiation import ALL_AT_ONCE, gradients
+from passkit.frontends.tinyflow.graphs import get_default_graph
+from passkit.frontends.tinyflow.scopes import group, name_scope
+from passkit.frontends.tinyflow.tensors import (
+    Operation,
+    Tensor,
+    as_tensor,
+    convert_to_tensor,
+    scalar_entry,
+)
+from passkit.frontends.tinyflow.variables import Variable, assign, assign_add, trainable_variables
+
+GradientsAndVariables = Sequence[tuple[Tensor | None, Variable]]
+
+
+class Optimizer(ABC):
+    """Base class of optimizers.
+
+    A new optimizer overrides `update`, and may override `begin`, `prepare` and `finish`.
+
+    Args:
+        name: The name scope of its operations, and the prefix of slot names.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._slots: dict[tuple[Variable, str], Variable] = {}
+
+    @reject_arguments(
+        ALL_AT_ONCE, "gate_gradients", "aggregation_method", "colocate_gradients_with_ops"
+    )
+    def minimize(
+        self,
+        loss: Any,
+        global_step: Variable | None = None,
+        var_list: Sequence[Variable] | None = None,
+        gate_gradients: int = 1,
+        aggregation_method: Any = None,
+        colocate_gradients_with_ops: bool = False,
+        name: str | None = None,
+        grad_loss: Any = None,
+    ) -> Operation:
+        """Return the operation of one training step: `compute_gradients`, then `apply_gradients`.
+
+        Args:
+            loss: The tensor to minimize.
+            global_step: A variable that the step increments.
+            var_list: The variables to train; by default the trainable ones.
+            gate_gradients: Unsupported; only the default is accepted.
+            aggregation_method: Unsupported; only the default is accepted.
+            colocate_gradients_with_ops: Unsupported; only the default is accepted.
+            name: The name of the operation.
+            grad_loss: The gradient with respect to the loss; ones by default.
+
+        Raises:
+            GraphError: If there are no variables, or no variable has a gradient.
+        """
+        pairs = self.compute_gradients(loss, var_list, grad_loss=grad_loss)
+        return self.apply_gradients(pairs, global_step, name)
+
+    @reject_arguments(
+        ALL_AT_ONCE, "gate_gradients", "aggregation_method", "colocate_gradients_with_ops"
+    )
+    def compute_gradients(
+        self,
+        loss: Any,
+        var_list: Sequence[Variable] | None = None,
+        gate_gradients: int = 1,
+        aggregation_method: Any = None,
+        colocate_gradients_with_ops: bool = False,
+        grad_loss: Any = None,
+    ) -> list[tuple[Tensor | None, Variable]]:
+        """Return (gradient, variable) for each variable to train.
+
+        Args:
+            loss: The tensor to minimize.
+            var_list: The variables; by default the trainable ones.
+            gate_gradients: Unsupported; only the default is accepted.
+            aggregation_method: Unsupported; only the default is accepted.
+            colocate_gradients_with_ops: Unsupported; only the default is accepted.
+            grad_loss: The gradient with respect to the loss; ones by default.
+
+        Returns:
+            Pairs; the gradient is None if the loss does not depend on the variable.
+
+        Raises:
+            GraphError: If there are no variables.
+        """
+        variables = list(trainable_variables() if var_list is None else var_list)
+        if not variables:
+            raise GraphError(f"{self.name} needs variables to train, got none; tf.Variable")
+        weights = None if grad_loss is None else [grad_loss]
+        return list(zip(gradients([loss], variables, weights), variables, strict=True))
+
+    @reject_arguments(ALL_AT_ONCE, "skip_gradients_aggregation")
+    def apply_gradients(
+        self,
+        grads_and_vars: GradientsAndVariables,
+        global_step: Variable | None = None,
+        name: str | None = None,
+        skip_gradients_aggregation: bool = False,
+    ) -> Operation:
+        """Return the operation that updates variables by their gradients.
+
+        Args:
+            grads_and_vars: Pairs of a gradient and a variable. Those whose gradient is None are
+                left out.
+            global_step: A variable that the operation increments.
+            name: The name of the operation.
+            skip_gradients_aggregation: Unsupported; only the default is accepted.
+
+        Raises:
+            GraphError: If no variable has a gradient.
+        """
+        pairs = [(g, v) for g, v in grads_and_vars if g is not None]
+        if not pairs:
+            names = ", ".join(v.name for _, v in grads_and_vars) or "none"
+            raise GraphError(
+                f"{self.name} needs a gradient of at least one variable, and the loss depends on "
+                f"none of them: {names}"
+            )
+        graph = get_default_graph()
+        with graph.with_dependencies(None):
+            slots = [self.begin(v) for _, v in pairs]
+        with name_scope(name, self.name):
+            shared = self.prepare()
+            writes_done: list[Any] = []
+            for (gradient, variable), variable_slots in zip(pairs, slots, strict=True):
+                new_value, writes = self.update(gradient, variable, variable_slots, shared)
+                if variable.constraint is not None:
+                    new_value = variable.constraint(new_value)
+                writes_done += [*writes, assign(variable, new_value)]
+            writes_done += self.finish()
+            if global_step is not None:
+                writes_done.append(assign_add(global_step, 1))
+            return group(*writes_done)
+
+    def begin(self, variable: Variable) -> tuple[Variable, ...]:
+        """Create the slots of a variable: variables that the rule reads and writes."""
+        return ()
+
+    def prepare(self) -> Any:
+        """Return a value that `update` needs for all variables, such as a learning rate."""
+        return None
+
+    @abstractmethod
+    def update(
+        self, gradient: Tensor, variable: Variable, slots: tuple[Variable, ...], shared: Any
+    ) -> tuple[Tensor, list[Tensor]]:
+        """Compute the update of a variable.
+
+        Args:
+            gradient: The gradient, of the variable's shape.
+            variable: The variable.
+            slots: The result of `begin`.
+            shared: The result of `prepare`.
+
+        Returns:
+            The new value of the variable, and the writes to its slots.
+        """
+
+    def finish(self) -> list[Any]:
+        """Return writes that happen once in a step, after all updates."""
+        return []
+
+    def slot(self, variable: Variable, name: str, value: float = 0.0) -> Variable:
+        """Return the slot of a variable, created if it is new.
+
+        Args:
+            variable: The variable.
+            name: The name of the slot.
+            value: Its initial value, for all elements.
+        """
+        key = (variable, name)
+        if key not in self._slots:
+            self._slots[key] = self._slot(variable, f"{variable._name}/{name}", value)
+        return self._slots[key]
+
+    def _slot(self, variable: Variable, name: str, value: float) -> Variable:
+        """Create a variable of the shape of another one, filled with a number."""
+        if isinstance(variable, DeferredVariable):
+            with get_default_graph().with_name_prefix(""):
+                return DeferredVariable.slot_of(
+                    variable, get_default_graph().unique_name(name), value
+                )
+        first = creation.constant(value, variable.dtype, variable.shape.as_list())
+        with get_default_graph().with_name_prefix(""):
+            return Variable(first, trainable=False, name=name)
+
+    def get_slot(self, var: Variable, name: str) -> Variable | None:
+        """Return the slot of a variable; None if there is none.
+
+        Args:
+            var: The variable.
+            name: The name of the slot, with or without the optimizer's name.
+        """
+        return self._slots.get((var, f"{self.name}_{name}")) or self._slots.get((var, name))
+
+    def get_slot_names(self) -> list[str]:
+        """Return the names of all slots, sorted."""
+        return sorted({name for _, name in self._slots})
+
+    def variables(self) -> list[Variable]:
+        """Return the variables that the optimizer created."""
+        return list(self._slots.values())
+
+
+def hyperparameter(value: Any, like: Tensor) -> Any:
+    """Convert a hyperparameter to a float, or to a scalar tensor of the dtype of ``like``.
+
+    Args:
+        value: A number, a tensor, or a function that returns one of these.
+        like: The variable or tensor that it is used with.
+    """
+    if isinstance(value, Tensor) or callable(value):
+        tensor = convert_to_tensor(value() if callable(value) else value)
+        if scalar_entry(tensor) is not tensor.entry:
+            tensor = as_tensor(scalar_entry(tensor), tensor._name)
+        return tensor if tensor.dtype is like.dtype else elementwise.cast(tensor, like.dtype)
+    return float(value)
+
+
+def one_minus(value: Any, like: Tensor) -> Any:
+    """Return 1 - value, rounded in the dtype of ``like``: 1 - 0.999 is not 0.001 in float32.
+
+    Args:
+        value: A number, a tensor, or a function that returns one of these.
+        like: The variable or tensor that it is used with.
+    """
+    number = hyperparameter(value, like)
+    return 1 - number if isinstance(number, Tensor) else float(1 - like.dtype.numpy.type(number))
