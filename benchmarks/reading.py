@@ -44,7 +44,8 @@ def functions() -> Iterator[tuple[str, Function]]:
     for path in source_files():
         name = path.relative_to(language.ROOT).as_posix()
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and ast.get_docstring(node):
+            is_function = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+            if is_function and ast.get_docstring(node):
                 yield f"{name}:{node.lineno}", node
 
 
