@@ -131,11 +131,11 @@ DEMANDS = [
     ),
     Demand(
         "17. tinyflow: placeholders without shapes",
-        passing(f"{TINYFLOW}/test_programs.py", f"{TINYFLOW}/test_classic.py"),
+        passing(f"{TINYFLOW}/test_tensorflow_programs.py", f"{TINYFLOW}/test_tinyflow_programs.py"),
     ),
     Demand(
         "18. tinyflow: losses, control flow, cells, layers, metrics, images",
-        passing(f"{TINYFLOW}/test_control.py", f"{TINYFLOW}/test_layers.py"),
+        passing(f"{TINYFLOW}/test_control_flow.py", f"{TINYFLOW}/test_layers.py"),
     ),
     Demand(
         "19. published SavedModels: cut graphs, Snappy, draws, unneeded placeholders",

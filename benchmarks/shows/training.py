@@ -74,7 +74,7 @@ def endurance() -> Figure:
 def alike() -> Figure:
     """Training graphs and classic layers beside what TensorFlow gave: committed fixtures."""
     return tests("tests/frontends/tf_graphdef/test_training.py",
-                 "tests/frontends/tinyflow/test_tensorflow.py")
+                 "tests/frontends/tinyflow/test_tensorflow_results.py")
 
 
 def sessions() -> Figure:

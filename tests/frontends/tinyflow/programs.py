@@ -1,8 +1,8 @@
 """Programs of TensorFlow 1, each a function of the module that is called ``tf``.
 
-TensorFlow runs them to write ``fixtures/programs.npz``, tinyflow runs them in the tests. They begin
-with given weights and keep every unit of a dropout, so that both give the same numbers. Each
-returns arrays by name.
+TensorFlow runs them to write ``fixtures/programs.npz``, and tinyflow runs them in the tests. They
+begin with given weights and keep every unit of a dropout, so that both compute the same numbers.
+Each returns arrays by name.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ Arrays = dict[str, Any]
 
 
 def drawn(seed: int, *shape: int) -> Any:
-    """Normal numbers, the same wherever a program runs."""
+    """Return normal numbers that are equal in all programs."""
     return np.random.RandomState(seed).randn(*shape).astype(np.float32)
 
 
 def linear_regression(tf: Any) -> Arrays:
-    """The get-started program of tensorflow.org: W, b and x, y without shapes."""
+    """Train the get-started program of tensorflow.org: W, b, and placeholders without shapes."""
     w = tf.Variable([0.3], dtype=tf.float32)
     b = tf.Variable([-0.3], dtype=tf.float32)
     x = tf.placeholder(tf.float32)
@@ -33,13 +33,13 @@ def linear_regression(tf: Any) -> Arrays:
         session.run(tf.global_variables_initializer())
         for _ in range(60):
             session.run(train, feeds)
-        found = session.run([w, b, loss], feeds)
-        one = session.run(model, {x: 2.0})
-    return {"w": found[0], "b": found[1], "loss": found[2], "one": one}
+        results = session.run([w, b, loss], feeds)
+        prediction = session.run(model, {x: 2.0})
+    return {"w": results[0], "b": results[1], "loss": results[2], "one": prediction}
 
 
 def softmax_regression(tf: Any) -> Arrays:
-    """MNIST for beginners, of images, labels and a learning rate without shapes."""
+    """Train MNIST for beginners with images, labels and a learning rate without shapes."""
     x, y, rate = (tf.placeholder(tf.float32) for _ in range(3))
     w, b = tf.Variable(tf.zeros([5, 3])), tf.Variable(tf.zeros([3]))
     logits = tf.matmul(x, w) + b
@@ -53,12 +53,12 @@ def softmax_regression(tf: Any) -> Arrays:
         for at in (0, 4, 8, 12):
             part = slice(at, at + 4)
             session.run(train, {x: images[part], y: labels[part], rate: 0.1})
-        found = session.run([w, b, loss, accuracy], {x: images, y: labels})
-    return dict(zip(("w", "b", "loss", "accuracy"), found, strict=True))
+        results = session.run([w, b, loss, accuracy], {x: images, y: labels})
+    return dict(zip(("w", "b", "loss", "accuracy"), results, strict=True))
 
 
 def deep_mnist(tf: Any) -> Arrays:
-    """MNIST for experts, small: reshaped images, a convolution, a pool, dropout by keep_prob."""
+    """Train a small MNIST for experts: reshape, convolution, pooling, dropout by keep_prob."""
     x, y, keep = tf.placeholder(tf.float32), tf.placeholder(tf.float32), tf.placeholder(tf.float32)
     filters = tf.Variable(0.5 * drawn(2, 3, 3, 1, 2))
     dense = tf.Variable(0.5 * drawn(3, 8, 3))
@@ -77,12 +77,12 @@ def deep_mnist(tf: Any) -> Arrays:
         session.run(tf.global_variables_initializer())
         for part in (slice(0, 4), slice(4, 6)):
             session.run(train, {x: images[part], y: labels[part], keep: 1.0})
-        found = session.run([filters, dense, loss, *slopes], {x: images, y: labels, keep: 1.0})
-    return dict(zip(("filters", "dense", "loss", "by_x", "by_filters"), found, strict=True))
+        results = session.run([filters, dense, loss, *slopes], {x: images, y: labels, keep: 1.0})
+    return dict(zip(("filters", "dense", "loss", "by_x", "by_filters"), results, strict=True))
 
 
 def unknown_ranks(tf: Any) -> Arrays:
-    """What is asked of a tensor whose rank only a run knows."""
+    """Call functions with a tensor whose rank only a run determines."""
     x = tf.placeholder(tf.float32)
     count = tf.shape(x)[0]
     mean, variance = tf.nn.moments(x, [0])
@@ -113,12 +113,12 @@ def unknown_ranks(tf: Any) -> Arrays:
     }
     fetches |= dict(zip(("upper", "lower"), tf.unstack(x, 2), strict=True))
     with tf.Session() as session:
-        found = session.run(fetches, {x: [[1, 2, -3, 4], [5, -6, 7, 8]]})
-    return {name: np.asarray(value) for name, value in found.items()}
+        results = session.run(fetches, {x: [[1, 2, -3, 4], [5, -6, 7, 8]]})
+    return {name: np.asarray(value) for name, value in results.items()}
 
 
 def stated_shapes(tf: Any) -> Arrays:
-    """set_shape after the fact, defaults of any shape, values assigned from a feed."""
+    """Use set_shape, defaults of any shape, and values assigned from a feed."""
     x = tf.placeholder(tf.float32)
     twice = 2 * x
     x.set_shape([None, 3])
@@ -134,16 +134,16 @@ def stated_shapes(tf: Any) -> Arrays:
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         sums = tf.reduce_sum(rows, 1)
-        found = session.run([twice, product, default * 2, sums], {x: drawn(6, 2, 3)})
+        results = session.run([twice, product, default * 2, sums], {x: drawn(6, 2, 3)})
         fed = session.run([default * 2, sums], {default: 3, rows: drawn(7, 4, 3)})
         session.run(write, {given: 0.5})
         last = session.run(variable)
     names = ("twice", "product", "default", "rows", "fed_default", "fed_rows", "variable")
-    return dict(zip(names, [*found, *fed, last], strict=True))
+    return dict(zip(names, [*results, *fed, last], strict=True))
 
 
 def second_derivatives(tf: Any) -> Arrays:
-    """Gradients of gradients by a placeholder without a shape; None where nothing is joined."""
+    """Take gradients of gradients with respect to a placeholder without a shape."""
     x, y = tf.placeholder(tf.float32), tf.placeholder(tf.float32)
     slope = tf.gradients(x * x * x, x)[0]
     bend = tf.gradients(slope, x)[0]
@@ -151,14 +151,14 @@ def second_derivatives(tf: Any) -> Arrays:
     assert tf.gradients(tf.stop_gradient(x * x), [x]) == [None]
     weighed = tf.gradients([x * y], [x, y], grad_ys=[y])
     with tf.Session() as session:
-        found = session.run([slope, bend], {x: [1, 2]})
+        results = session.run([slope, bend], {x: [1, 2]})
         number = session.run(bend, {x: 3})
         both = session.run(weighed, {x: [1, 2], y: [3, 4]})
-    return {"slope": found[0], "bend": found[1], "number": number, "x": both[0], "y": both[1]}
+    return {"slope": results[0], "bend": results[1], "number": number, "x": both[0], "y": both[1]}
 
 
 def weighed_losses(tf: Any) -> Arrays:
-    """Every function of tf.losses, its weights, reductions and gradients."""
+    """Call every function of tf.losses with weights and reductions, and take gradients."""
     x = tf.Variable(drawn(11, 4, 3))
     labels = (drawn(12, 4, 3) > 0).astype(np.float32)
     rows, each = np.array([[1.0], [0.0], [2.0], [0.5]], np.float32), drawn(13, 4, 3) ** 2
@@ -171,8 +171,7 @@ def weighed_losses(tf: Any) -> Arrays:
         "hinge_loss": lambda **k: tf.losses.hinge_loss(labels, x, **k),
         "log_loss": lambda **k: tf.losses.log_loss(labels, likely, **k),
         "cosine": lambda **k: tf.losses.cosine_distance(labels, lengths, axis=1, **k),
-        "sigmoid": lambda **k: tf.losses.sigmoid_cross_entropy(
-            labels, x, label_smoothing=0.1, **k),
+        "sigmoid": lambda **k: tf.losses.sigmoid_cross_entropy(labels, x, label_smoothing=0.1, **k),
     }
     fetches = {}
     for name, loss in kinds.items():
@@ -181,9 +180,11 @@ def weighed_losses(tf: Any) -> Arrays:
         fetches[f"{name}_by_x"] = tf.gradients(fetches[f"{name}_rows"], x)[0]
     for reduction in ("none", "weighted_sum", "weighted_mean", "weighted_sum_over_batch_size"):
         fetches[reduction] = tf.losses.mean_squared_error(
-            labels, x, weights=each, reduction=reduction)
+            labels, x, weights=each, reduction=reduction
+        )
     fetches["softmax"] = tf.losses.softmax_cross_entropy(
-        np.eye(3, dtype=np.float32)[classes], x, weights=rows[:, 0], label_smoothing=0.2)
+        np.eye(3, dtype=np.float32)[classes], x, weights=rows[:, 0], label_smoothing=0.2
+    )
     fetches["sparse"] = tf.losses.sparse_softmax_cross_entropy(classes[:, None], x, weights=rows)
     fetches["pairs"] = tf.losses.mean_pairwise_squared_error(labels, x, weights=rows)
     fetches["nothing"] = tf.losses.absolute_difference(labels, x, weights=0.0)
@@ -200,16 +201,17 @@ def weighed_losses(tf: Any) -> Arrays:
 
 
 def more_optimizers(tf: Any) -> Arrays:
-    """Adadelta and Ftrl, with all their settings."""
+    """Train with Adadelta and Ftrl, with all their settings."""
     rules = {
         "adadelta": tf.train.AdadeltaOptimizer(0.5, rho=0.8, epsilon=1e-3),
         "adadelta_default": tf.train.AdadeltaOptimizer(),
         "ftrl": tf.train.FtrlOptimizer(0.3),
         "ftrl_regular": tf.train.FtrlOptimizer(
-            0.3, -0.4, 0.2, l1_regularization_strength=0.3, l2_regularization_strength=0.1),
+            0.3, -0.4, 0.2, l1_regularization_strength=0.3, l2_regularization_strength=0.1
+        ),
         "ftrl_shrunk": tf.train.FtrlOptimizer(0.3, l2_shrinkage_regularization_strength=0.2),
     }
-    found = {}
+    results = {}
     for name, rule in rules.items():
         with tf.variable_scope(name):
             w = tf.Variable([1.0, -2.0, 0.1])
@@ -218,62 +220,107 @@ def more_optimizers(tf: Any) -> Arrays:
             session.run(tf.global_variables_initializer())
             for _ in range(4):
                 session.run(step)
-            found[name] = session.run(w)
-    return found
+            results[name] = session.run(w)
+    return results
 
 
 def control_flow(tf: Any) -> Arrays:
-    """Branches, loops that are known and that a run counts, folds; gradients of the first."""
+    """Use branches, loops of known and of fed length, and accumulations, with gradients."""
     x = tf.placeholder(tf.float32, [3])
     flag, count = tf.placeholder(tf.bool), tf.placeholder(tf.int32, [])
     chosen = tf.cond(flag, lambda: x * 2, lambda: x - 1)
     by_x = tf.gradients(chosen, x)[0]
-    case = tf.case([(x[0] > 0, lambda: tf.constant(1)), (x[1] > 0, lambda: tf.constant(2))],
-                   default=lambda: tf.constant(3))
+    case = tf.case(
+        [(x[0] > 0, lambda: tf.constant(1)), (x[1] > 0, lambda: tf.constant(2))],
+        default=lambda: tf.constant(3),
+    )
     v = tf.Variable(0.0)
     counted = tf.cond(flag, lambda: tf.assign_add(v, 1.0), lambda: tf.assign_sub(v, 10.0))
     five = tf.while_loop(lambda i, a: i < 5, lambda i, a: (i + 1, a * x), [0, x])
     power = tf.gradients(five[1], x)[0]
     i, product = tf.while_loop(
-        lambda i, a: tf.less(i, count), lambda i, a: [tf.add(i, 1), a * x + 1],
-        [tf.constant(0), tf.ones([3])])
+        lambda i, a: tf.less(i, count),
+        lambda i, a: [tf.add(i, 1), a * x + 1],
+        [tf.constant(0), tf.ones([3])],
+    )
     halves = tf.while_loop(
-        lambda a: tf.reduce_sum(a) > 1, lambda a: a / 2, [x * x], maximum_iterations=40)
+        lambda a: tf.reduce_sum(a) > 1, lambda a: a / 2, [x * x], maximum_iterations=40
+    )
     bounded = tf.while_loop(
-        lambda a: tf.reduce_sum(a) < 30, lambda a: a * 2 + 1, [x * x], maximum_iterations=5)
+        lambda a: tf.reduce_sum(a) < 30, lambda a: a * 2 + 1, [x * x], maximum_iterations=5
+    )
     bounded_slope = tf.gradients(bounded, x)[0]
     rows = tf.constant(drawn(21, 4, 3))
     sums = tf.scan(lambda a, row: a * 0.5 + row, rows)
-    pairs = tf.scan(lambda a, row: (a[0] + row[0], a[1] * row[1]), (rows, rows),
-                    initializer=(tf.zeros([3]), tf.ones([3])), reverse=True)
+    pairs = tf.scan(
+        lambda a, row: (a[0] + row[0], a[1] * row[1]),
+        (rows, rows),
+        initializer=(tf.zeros([3]), tf.ones([3])),
+        reverse=True,
+    )
     squares = tf.map_fn(lambda row: tf.reduce_sum(row * row), rows)
     last = tf.foldl(lambda a, row: a - row, rows)
     by_rows = tf.gradients(sums, rows)[0]
-    fetches = [chosen, by_x, case, five[0], five[1], power, i, product, halves, bounded,
-               bounded_slope, sums, pairs[0], pairs[1], squares, last, by_rows]
-    names = ("chosen", "by_x", "case", "rounds", "five", "power", "i", "product", "halves",
-             "bounded", "bounded_slope", "sums", "added", "multiplied", "squares", "last",
-             "by_rows")
-    found = {}
+    fetches = [
+        chosen,
+        by_x,
+        case,
+        five[0],
+        five[1],
+        power,
+        i,
+        product,
+        halves,
+        bounded,
+        bounded_slope,
+        sums,
+        pairs[0],
+        pairs[1],
+        squares,
+        last,
+        by_rows,
+    ]
+    names = (
+        "chosen",
+        "by_x",
+        "case",
+        "rounds",
+        "five",
+        "power",
+        "i",
+        "product",
+        "halves",
+        "bounded",
+        "bounded_slope",
+        "sums",
+        "added",
+        "multiplied",
+        "squares",
+        "last",
+        "by_rows",
+    )
+    results = {}
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
-        for k, feeds in enumerate((
-            {x: [1.5, -2.0, 0.5], flag: True, count: 3},
-            {x: [-1.0, -2.0, 3.0], flag: False, count: 0},
-        )):
+        for k, feeds in enumerate(
+            (
+                {x: [1.5, -2.0, 0.5], flag: True, count: 3},
+                {x: [-1.0, -2.0, 3.0], flag: False, count: 0},
+            )
+        ):
             values = session.run(fetches, feeds)
-            found.update({f"{n}_{k}": value for n, value in zip(names, values, strict=True)})
+            results.update({f"{n}_{k}": value for n, value in zip(names, values, strict=True)})
             session.run(counted, {flag: k == 0})
-            found[f"v_{k}"] = session.run(v)
-    return found
+            results[f"v_{k}"] = session.run(v)
+    return results
 
 
 def measures(tf: Any) -> Arrays:
-    """tf.metrics over two batches."""
+    """Update tf.metrics over two batches."""
     labels, guesses = tf.placeholder(tf.int64, [None]), tf.placeholder(tf.int64, [None])
     weights = tf.placeholder(tf.float32, [None])
     x, y = (tf.cast(t, tf.float32) for t in (guesses, labels))
-    found = {
+    results = {
         "accuracy": tf.metrics.accuracy(labels, guesses),
         "weighed": tf.metrics.accuracy(labels, guesses, weights),
         "mean": tf.metrics.mean(x),
@@ -286,18 +333,21 @@ def measures(tf: Any) -> Arrays:
     out = {}
     with tf.Session() as session:
         session.run(tf.local_variables_initializer())
-        out["none"] = session.run(found["mean"][0])
+        out["none"] = session.run(results["mean"][0])
         for k, batch in enumerate(([1, 0, 1, 1], [0, 1])):
-            feeds = {labels: batch, guesses: [1, 1, 0, 1][: len(batch)],
-                     weights: [1.0, 0.5, 2.0, 0.0][: len(batch)]}
-            updated = session.run({n: u for n, (_, u) in found.items()}, feeds)
+            feeds = {
+                labels: batch,
+                guesses: [1, 1, 0, 1][: len(batch)],
+                weights: [1.0, 0.5, 2.0, 0.0][: len(batch)],
+            }
+            updated = session.run({n: u for n, (_, u) in results.items()}, feeds)
             out.update({f"{n}_update_{k}": u for n, u in updated.items()})
-        values = session.run({n: v for n, (v, _) in found.items()})
+        values = session.run({n: v for n, (v, _) in results.items()})
     return {**out, **values, "variables": np.array(len(tf.local_variables()) > 0)}
 
 
 def pictures(tf: Any) -> Arrays:
-    """tf.image on one picture, on a batch, and on bytes."""
+    """Call tf.image with one image, with a batch, and with bytes."""
     one = tf.constant(np.abs(drawn(31, 5, 6, 3)) * 0.3)
     many = tf.constant(drawn(32, 2, 4, 5, 3))
     whole = tf.constant((np.abs(drawn(33, 5, 6, 3)) * 80).astype(np.uint8))
@@ -330,7 +380,7 @@ def pictures(tf: Any) -> Arrays:
 
 
 def norms_and_sequences(tf: Any) -> Arrays:
-    """tf.norm by all its orders, tf.nn.conv1d, and tf.split of a multiple of a free size."""
+    """Call tf.norm with all its orders, tf.nn.conv1d, and tf.split of a multiple of a free size."""
     x, n = tf.constant(drawn(41, 2, 3, 4)), tf.placeholder(tf.float32, [None, 2])
     fetches = {f"norm_{o}": tf.norm(x, o, axis=1) for o in ("euclidean", 1, 2, 3.5, np.inf)}
     fetches |= {f"matrix_{o}": tf.norm(x, o, axis=[0, 2]) for o in ("fro", 1, np.inf)}
@@ -363,15 +413,16 @@ class Cell:
 
 
 def both_directions(tf: Any) -> Arrays:
-    """bidirectional_dynamic_rnn on ragged sequences, and with steps first."""
+    """Run bidirectional_dynamic_rnn on ragged sequences, and with steps first."""
     x, lengths = tf.constant(drawn(51, 3, 5, 2)), np.array([5, 2, 0], np.int32)
     cells = Cell(tf, 52), Cell(tf, 53)
     outputs, states = tf.nn.bidirectional_dynamic_rnn(*cells, x, lengths, dtype=tf.float32)
     turned, ends = tf.nn.bidirectional_dynamic_rnn(
-        *cells, tf.transpose(x, [1, 0, 2]), dtype=tf.float32, time_major=True)
+        *cells, tf.transpose(x, [1, 0, 2]), dtype=tf.float32, time_major=True
+    )
     with tf.Session() as session:
-        found = session.run([*outputs, *states, *turned, *ends])
-    return {f"result_{k}": value for k, value in enumerate(found)}
+        results = session.run([*outputs, *states, *turned, *ends])
+    return {f"result_{k}": value for k, value in enumerate(results)}
 
 
 PROGRAMS = (

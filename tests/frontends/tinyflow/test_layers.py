@@ -1,4 +1,4 @@
-"""Layers as objects, layers of tf.contrib, LSTM cells by their formulas, and what is refused."""
+"""Layer objects, layers of tf.contrib, LSTM cells by their formulas, and errors."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def _own_graph():
 
 
 def run(fetches):
-    """Values, after all variables have their initial ones."""
+    """Return the values of fetches after initializing all variables."""
     with tf.Session(target="interpret") as session:
         session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
         return session.run(fetches)
 
 
 def names():
-    """The names of all variables."""
+    """Return the names of all variables."""
     return [v.name for v in tf.global_variables()]
 
 
-def test_an_object_is_the_function_with_shared_variables():
-    """Each class gives what its function gives; calls share variables."""
+def test_layer_objects_equal_layer_functions_and_share_variables():
+    """Each class computes what its function does, and calls of an object share variables."""
     dense = tf.layers.Dense(2, activation=tf.nn.relu, name="d")
     with pytest.raises(AttributeError, match="Dense has no 'kernel'; the variables of a layer"):
         _ = dense.kernel
@@ -69,17 +69,21 @@ def test_an_object_is_the_function_with_shared_variables():
         dense(X, training=True)
 
 
-def test_sequences_are_folded_as_images_of_one_row():
-    """conv1d and its pools, steps first or channels first, against NumPy."""
+def test_sequence_layers_equal_numpy():
+    """conv1d and its pooling layers equal NumPy, with channels last and first."""
     ones = {"kernel_initializer": tf.ones_initializer()}
     out = tf.layers.conv1d(X, 2, 3, strides=2, padding="same", **ones)
-    turned = tf.layers.conv1d(X.transpose(0, 2, 1), 2, 3, 2, "same", "channels_first", **ones)
+    channels_first = tf.layers.conv1d(
+        X.transpose(0, 2, 1), 2, 3, 2, "same", "channels_first", **ones
+    )
     pools = tf.layers.max_pooling1d(X, 2, 2), tf.layers.average_pooling1d(X, 2, 2)
     first = tf.layers.max_pooling1d(X.transpose(0, 2, 1), 2, 2, data_format="channels_first")
-    values = run([out, turned, *pools, first])
+    values = run([out, channels_first, *pools, first])
     padded = np.pad(X, ((0, 0), (0, 1), (0, 0))).sum(2)
-    wanted = np.stack([padded[:, k : k + 3].sum(1) for k in (0, 2, 4)], 1)
-    np.testing.assert_allclose(values[0], np.repeat(wanted[:, :, None], 2, 2), rtol=1e-4, atol=1e-5)
+    expected = np.stack([padded[:, k : k + 3].sum(1) for k in (0, 2, 4)], 1)
+    np.testing.assert_allclose(
+        values[0], np.repeat(expected[:, :, None], 2, 2), rtol=1e-4, atol=1e-5
+    )
     np.testing.assert_allclose(values[1], values[0].transpose(0, 2, 1), rtol=1e-5)
     pairs = X.reshape(2, 3, 2, 3)
     np.testing.assert_allclose(values[2], pairs.max(2))
@@ -87,25 +91,40 @@ def test_sequences_are_folded_as_images_of_one_row():
     np.testing.assert_allclose(values[4], pairs.max(2).transpose(0, 2, 1))
 
 
-def test_layers_of_contrib():
-    """Activations, normalisations in place of biases, regularizers and collections."""
+def test_contrib_layers_apply_activation_and_normalization():
+    """Layers of tf.contrib apply activations and normalization, and collect outputs and losses."""
     layers = tf.contrib.layers
-    out = layers.fully_connected(X, 4, weights_regularizer=layers.l2_regularizer(0.5),
-                                 weights_initializer=tf.ones_initializer(),
-                                 biases_initializer=tf.ones_initializer(),
-                                 outputs_collections="outs", scope="fc")
+    out = layers.fully_connected(
+        X,
+        4,
+        weights_regularizer=layers.l2_regularizer(0.5),
+        weights_initializer=tf.ones_initializer(),
+        biases_initializer=tf.ones_initializer(),
+        outputs_collections="outs",
+        scope="fc",
+    )
     raw = layers.linear(X[0], 2, biases_initializer=None)
-    convolved = layers.conv2d(IMAGE, 2, 3, normalizer_fn=layers.batch_norm,
-                              normalizer_params={"is_training": True, "scale": True})
+    convolved = layers.conv2d(
+        IMAGE,
+        2,
+        3,
+        normalizer_fn=layers.batch_norm,
+        normalizer_params={"is_training": True, "scale": True},
+    )
     pooled, mean = layers.max_pool2d(IMAGE, 2), layers.avg_pool2d(IMAGE, 2)
-    rest = (layers.dropout(tf.ones([9]), is_training=False), layers.one_hot_encoding([1], 3),
-            layers.flatten(IMAGE), layers.relu(X[0], 1, scope="r"))
+    rest = (
+        layers.dropout(tf.ones([9]), is_training=False),
+        layers.one_hot_encoding([1], 3),
+        layers.flatten(IMAGE),
+        layers.relu(X[0], 1, scope="r"),
+    )
     assert names()[:3] == ["fc/weights:0", "fc/biases:0", "fully_connected/weights:0"]
     assert "Conv/BatchNorm/gamma:0" in names()
     assert tf.get_collection("outs") == [out]
     values = run([out, tf.losses.get_regularization_loss(), pooled, mean, convolved, *rest, raw])
     np.testing.assert_allclose(
-        values[0], np.repeat(np.maximum(X.sum(2) + 1, 0)[..., None], 4, 2), rtol=1e-5, atol=1e-6)
+        values[0], np.repeat(np.maximum(X.sum(2) + 1, 0)[..., None], 4, 2), rtol=1e-5, atol=1e-6
+    )
     assert values[1] == 0.25 * 12
     windows = IMAGE.reshape(2, 2, 2, 2, 2, 3)
     np.testing.assert_allclose(values[2], windows.max((2, 4)))
@@ -121,7 +140,8 @@ def test_layers_of_contrib():
 
 
 def lstm(x, c, h, kernel, bias, peep, down):
-    """One step of an LSTM with peepholes and a projection, in NumPy."""
+    """Compute one step of an LSTM with peepholes and a projection in NumPy."""
+
     def sigmoid(v):
         return 1 / (1 + np.exp(-v))
 
@@ -133,29 +153,42 @@ def lstm(x, c, h, kernel, bias, peep, down):
 
 
 @pytest.mark.parametrize("tuples", [True, False])
-def test_an_lstm_with_all_it_may_have(tuples):
-    """LSTMCell against its formulas: peepholes, a projection, clipped values; states as a tuple."""
+def test_lstm_with_peepholes_projection_and_clipping_equals_numpy(tuples):
+    """LSTMCell computes its formulas, with states as tuples or as one tensor."""
     cell = tf.nn.rnn_cell.LSTMCell(
-        4, use_peepholes=True, num_proj=2, cell_clip=0.4, proj_clip=0.1, state_is_tuple=tuples,
-        initializer=tf.random_uniform_initializer(-1.0, 1.0))
+        4,
+        use_peepholes=True,
+        num_proj=2,
+        cell_clip=0.4,
+        proj_clip=0.1,
+        state_is_tuple=tuples,
+        initializer=tf.random_uniform_initializer(-1.0, 1.0),
+    )
     outputs, state = tf.nn.dynamic_rnn(cell, X, dtype=tf.float32)
     assert [n.split("lstm_cell/")[1] for n in names()] == [
-        "kernel:0", "bias:0", "w_f_diag:0", "w_i_diag:0", "w_o_diag:0", "projection/kernel:0"]
+        "kernel:0",
+        "bias:0",
+        "w_f_diag:0",
+        "w_i_diag:0",
+        "w_o_diag:0",
+        "projection/kernel:0",
+    ]
     assert (cell.output_size, cell.state_size) == (2, (4, 2) if tuples else 6)
-    found, last, weights = run([outputs, state, tf.global_variables()])
+    output_values, last, weights = run([outputs, state, tf.global_variables()])
     c, h = np.zeros((2, 4)), np.zeros((2, 2))
     for k in range(6):
         c, h = lstm(X[:, k], c, h, weights[0], weights[1], weights[2:5], weights[5])
-        np.testing.assert_allclose(found[:, k], h, rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(np.concatenate(last, 1) if tuples else last,
-                               np.concatenate([c, h], 1), rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(output_values[:, k], h, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(
+        np.concatenate(last, 1) if tuples else last, np.concatenate([c, h], 1), rtol=1e-4, atol=1e-6
+    )
 
 
-def test_what_cannot_be_built_is_named():
-    """Shapes and settings of losses, layers, norms and pictures that do not fit."""
+def test_invalid_layer_loss_and_image_arguments_raise():
+    """Shapes and settings of losses, layers, norms and images that do not fit raise."""
     x, free = tf.constant(X), tf.placeholder(tf.float32, [None, None, 3], name="free")
     losses, image = tf.losses, tf.image
-    for build, wanted in (
+    for build, message in (
         (lambda: losses.mean_squared_error(X, X[0]), r"of one shape, got \(2, 6, 3\) and \(6, 3\)"),
         (lambda: losses.huber_loss(None, X), "huber_loss needs labels and predictions, got None"),
         (lambda: losses.compute_weighted_loss(X, X[:, 0]), r"6, 3\) need a number .*got \(2, 3\)"),
@@ -175,13 +208,13 @@ def test_what_cannot_be_built_is_named():
         (lambda: image.resize_images(X, [2, 2], method=7), "tf.image.ResizeMethod, got 7"),
         (lambda: image.convert_image_dtype(np.ones(3, np.int32), tf.uint8), "got int32 and uint8"),
     ):
-        with pytest.raises(PasskitError, match=wanted):
+        with pytest.raises(PasskitError, match=message):
             build()
 
 
-def test_names_that_are_missing_say_where_to_look():
-    """A name of another module, a mistyped one, or neither."""
-    for ask, wanted in (
+def test_missing_names_suggest_the_module_or_spelling():
+    """A name of another module, a misspelled one, or an unknown one raises with a suggestion."""
+    for ask, message in (
         (lambda: tf.relu, "no tf.relu; it is tf.nn.relu"),
         (lambda: tf.losses.mean_square_error, "did you mean 'mean_squared_error'"),
         (lambda: tf.layers.dens, "did you mean 'dense'"),
@@ -191,18 +224,18 @@ def test_names_that_are_missing_say_where_to_look():
         (lambda: tf.unsorted_segment_sum, "no tf.unsorted_segment_sum; docs/tinyflow.md"),
         (lambda: tf.contrib.rnn.LSTMBlockCell, "tinyflow has no tf.contrib.rnn.LSTMBlockCell"),
     ):
-        with pytest.raises(AttributeError, match=wanted):
+        with pytest.raises(AttributeError, match=message):
             ask()
 
 
-def test_a_picture_is_turned_at_random():
-    """Half of the pictures, and others in the next run."""
+def test_random_flip_flips_about_half_of_the_images():
+    """Each run flips other images, about half of them."""
     columns = np.tile(np.arange(4.0)[:, None], (64, 4, 1, 1))
     many = tf.image.random_flip_left_right(tf.constant(columns))
     one = tf.image.random_flip_left_right(tf.constant(IMAGE[0]), seed=1)
     with tf.Session(target="interpret") as session:
         first, second = session.run(many), session.run(many)
         assert 10 < (first[:, 0, 0, 0] == 0).sum() <= 64
-        found = [session.run(one)[0, 0, 0] for _ in range(8)]
+        first_pixels = [session.run(one)[0, 0, 0] for _ in range(8)]
     assert first.shape == second.shape
-    assert {float(v) for v in found} == {float(IMAGE[0, 0, 0, 0]), float(IMAGE[0, 0, 3, 0])}
+    assert {float(v) for v in first_pixels} == {float(IMAGE[0, 0, 0, 0]), float(IMAGE[0, 0, 3, 0])}

@@ -1,4 +1,4 @@
-"""Sessions: what a run reads, writes, compiles and refuses."""
+"""Sessions: reads and writes of variables, feeds, fetches, compiled programs and errors."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def _own_graph():
 
 
 def session(**options):
-    """A session without kernels."""
+    """Return a session of the interpreter."""
     return tf.Session(target="interpret", **options)
 
 
-def test_reads_are_before_writes_they_do_not_wait_for():
-    """Whatever the order of fetches, operators see the old value, and the variable the new one."""
+def test_reads_see_only_writes_they_depend_on():
+    """Operators read the old value, and a fetched variable has the new one, in any order."""
     v = tf.Variable(1.0, name="v")
     double, write = v * 2, v.assign(5.0)
     with tf.control_dependencies([write]):
@@ -41,7 +41,7 @@ def test_reads_are_before_writes_they_do_not_wait_for():
 
 
 def test_writes_of_one_run_add_up():
-    """assign_add adds to what the last write of the run left; a write runs once."""
+    """assign_add adds to the last write of the run, and each write runs once."""
     v = tf.Variable(1.0)
     add, more = v.assign_add(2.0), v.assign_sub(0.5)
     with session() as s:
@@ -52,8 +52,8 @@ def test_writes_of_one_run_add_up():
         assert v.eval() == 4
 
 
-def test_all_gradients_are_of_the_old_values():
-    """A step of two variables that read each other is NumPy's simultaneous one."""
+def test_a_step_computes_all_gradients_from_the_old_values():
+    """A step of two variables that depend on each other equals NumPy's simultaneous update."""
     a, b = tf.Variable([1.0, 2.0], name="a"), tf.Variable([3.0, -1.0], name="b")
     loss = tf.reduce_sum(a * b * b)
     step = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
@@ -68,46 +68,46 @@ def test_all_gradients_are_of_the_old_values():
         np.testing.assert_allclose(s.run([a, b]), [x, y], rtol=1e-5)
 
 
-def test_a_step_of_a_table_changes_the_rows_looked_up():
-    """Rows that come twice, through two look-ups, add up; the others are not computed."""
+def test_gradient_descent_updates_only_rows_that_were_read():
+    """Rows that were read twice add up, and no others are computed."""
     table = tf.Variable(np.arange(20, dtype=np.float32).reshape(10, 2))
     rows = tf.nn.embedding_lookup(table, [3, 1, 3]) * tf.nn.embedding_lookup(table, [1, 1, 4])
     rate = tf.placeholder(tf.float32, [])
-    found = []
+    tables = []
     for learning_rate in (0.5, rate):
         step = tf.train.GradientDescentOptimizer(learning_rate).minimize(tf.reduce_sum(rows))
         with session() as s:
             s.run(table.initializer)
             s.run(step, {rate: 0.5})
-            found.append(s.run(table))
+            tables.append(s.run(table))
             ops = [n.op.name for n in s.executable(step, {rate: 0.5}).graph.nodes if n.op]
 
-    wanted, first = np.arange(20.0).reshape(10, 2), np.arange(20.0).reshape(10, 2)
+    expected, first = np.arange(20.0).reshape(10, 2), np.arange(20.0).reshape(10, 2)
     for a, b in ((3, 1), (1, 1), (3, 4)):
-        wanted[a] -= 0.5 * first[b]
-        wanted[b] -= 0.5 * first[a]
+        expected[a] -= 0.5 * first[b]
+        expected[b] -= 0.5 * first[a]
     assert ops.count("index_add") == 2 and "sub" not in ops
-    np.testing.assert_array_equal(found, [wanted, wanted])
+    np.testing.assert_array_equal(tables, [expected, expected])
 
 
-def test_nothing_flows_through_stops():
-    """Gradients end in stops, and go round them."""
+def test_no_gradient_flows_through_stop_gradients():
+    """Gradients end in stop_gradients, and flow along other paths."""
     a, w = tf.constant(2.0), tf.Variable(3.0)
     b = a * w
     out = b * b + a * w
     cases = ([], [b], [w], [a, b])
-    found = [tf.gradients(out, [a, b, w], stop_gradients=stops) for stops in cases]
+    gradients = [tf.gradients(out, [a, b, w], stop_gradients=stops) for stops in cases]
     with session() as s:
         s.run(w.initializer)
 
-        assert s.run(found[0]) == [3 * 12 + 3, 12, 2 * 12 + 2]
-        assert s.run(found[1]) == [3, 12, 2]
-        assert s.run(found[2]) == [3 * 12 + 3, 12, 2 * 12 + 2]
-        assert s.run(found[3]) == [3, 12, 2]
+        assert s.run(gradients[0]) == [3 * 12 + 3, 12, 2 * 12 + 2]
+        assert s.run(gradients[1]) == [3, 12, 2]
+        assert s.run(gradients[2]) == [3 * 12 + 3, 12, 2 * 12 + 2]
+        assert s.run(gradients[3]) == [3, 12, 2]
 
 
-def test_dropout_around_a_cell():
-    """Inputs, outputs and state are kept by their own probabilities; kept ones grow."""
+def test_dropout_wrapper_drops_inputs_outputs_and_state_separately():
+    """Inputs, outputs and state have separate probabilities; kept elements are scaled up."""
     x = np.ones((2, 400), np.float32)
 
     def run(**keep):
@@ -121,18 +121,18 @@ def test_dropout_around_a_cell():
             return s.run(outs)
 
     out, state = run()
-    fewer, whole = run(output_keep_prob=0.5)
-    other, _ = run(input_keep_prob=0.5)
-    _, part = run(state_keep_prob=0.5)
+    dropped_output, full_state = run(output_keep_prob=0.5)
+    output_of_dropped_input, _ = run(input_keep_prob=0.5)
+    _, dropped_state = run(state_keep_prob=0.5)
 
-    assert np.array_equal(out, state) and np.array_equal(whole, state)
-    kept = fewer != 0
-    assert 0.4 < kept.mean() < 0.6 and np.allclose(fewer[kept], 2 * out[kept])
-    assert 0.4 < (part != 0).mean() < 0.6 and not np.allclose(other, out)
+    assert np.array_equal(out, state) and np.array_equal(full_state, state)
+    is_kept = dropped_output != 0
+    assert 0.4 < is_kept.mean() < 0.6 and np.allclose(dropped_output[is_kept], 2 * out[is_kept])
+    assert 0.4 < (dropped_state != 0).mean() < 0.6 and not np.allclose(output_of_dropped_input, out)
 
 
-def test_batch_normalization_in_a_step():
-    """The idiom of update operations: statistics move in the step, which sees the batch."""
+def test_update_operations_move_the_running_statistics():
+    """A step with UPDATE_OPS normalizes by the batch and moves the running statistics."""
     x = tf.placeholder(tf.float32, [None, 2])
     training = tf.placeholder(tf.bool, [])
     out = tf.layers.batch_normalization(x, momentum=0.5, training=training, name="bn")
@@ -147,34 +147,34 @@ def test_batch_normalization_in_a_step():
 
     assert moving == {"bn/moving_mean:0": [1, 2.5], "bn/moving_variance:0": [1, 5]}
     gamma = 1 - 0.1 * 2 * 2  # d sum(out^2) / d gamma is twice the number of examples
-    wanted = (data - [1, 2.5]) / np.sqrt(np.array([1, 5]) + 1e-3) * gamma
-    np.testing.assert_allclose(later, wanted, atol=2e-3)
+    expected = (data - [1, 2.5]) / np.sqrt(np.array([1, 5]) + 1e-3) * gamma
+    np.testing.assert_allclose(later, expected, atol=2e-3)
 
 
-def test_older_and_newer_addresses():
-    """tf.contrib and tf.math have what stands elsewhere."""
+def test_contrib_and_math_are_aliases():
+    """tf.contrib and tf.math have the same functions as tf and tf.nn."""
     assert tf.contrib.rnn.BasicLSTMCell is tf.nn.rnn_cell.BasicLSTMCell
     assert tf.contrib.rnn.static_rnn is tf.nn.static_rnn
     assert tf.math.exp is tf.exp and tf.math.reduce_sum is tf.reduce_sum
 
 
-def test_interpreted_variables_stay_where_they_are():
-    """What was fetched before does not change, and the address is the same."""
+def test_variables_keep_their_memory_address():
+    """A write leaves earlier results as they are, and the variable at its address."""
     v = tf.Variable([1.0, 2.0])
     add = v.assign_add([1.0, 1.0])
     with session() as s:
         s.run(v.initializer)
-        place, before = s.address(v), s.run(v)
+        address, before = s.address(v), s.run(v)
         s.run(add)
 
         assert s.run(v).tolist() == [2, 3] and before.tolist() == [1, 2]
-        assert s.address(v) == place
+        assert s.address(v) == address
         with pytest.raises(GraphError, match="<tf.Operation 'Variable/Assign'> is not compiled"):
             s.executable(v.initializer)
 
 
 def test_fetches_keep_their_structure():
-    """Lists, tuples, dicts and named tuples, one in another; names of variables; text."""
+    """Nested lists, tuples, dicts and named tuples, names of variables, and text can be fetched."""
     v = tf.Variable(2.0, name="v")
     pair = tf.nn.rnn_cell.LSTMStateTuple(v + 1, [v * 3])
     with session() as s:
@@ -185,8 +185,8 @@ def test_fetches_keep_their_structure():
         assert s.run(tf.constant("hello")) == b"hello"
 
 
-def test_any_tensor_may_be_fed():
-    """What is fed is not computed, nor what only it needs: not even its placeholders."""
+def test_fed_tensors_are_not_computed():
+    """Neither a fed tensor nor placeholders and writes that only it needs are computed."""
     x = tf.placeholder(tf.float32, [None, 2], name="x")
     v = tf.Variable(1.0)
     hidden = x * v.assign_add(1.0)
@@ -200,8 +200,8 @@ def test_any_tensor_may_be_fed():
         assert s.run([default, default + 1], {default: 7}) == [7, 8]
 
 
-def test_shapes_are_computed_before_a_run():
-    """tf.shape and arithmetic on it make shapes of free sizes."""
+def test_shape_arithmetic_uses_free_sizes():
+    """tf.shape and arithmetic on it give shapes of sizes that each run determines."""
     x = tf.placeholder(tf.float32, [None, 6], name="x")
     rows = tf.shape(x)[0]
     halves = tf.reshape(x, [rows * 2, 3])
@@ -209,18 +209,18 @@ def test_shapes_are_computed_before_a_run():
     picked = tf.gather(halves, index)
     with session() as s:
         feeds = {x: np.arange(12).reshape(2, 6)}
-        found = s.run([picked, rows, tf.shape(halves), tf.size(x)], feeds)
+        results = s.run([picked, rows, tf.shape(halves), tf.size(x)], feeds)
 
-    assert found[0].tolist() == [[3, 4, 5], [9, 10, 11]]
-    assert [np.array(f).tolist() for f in found[1:]] == [2, [4, 3], 12]
+    assert results[0].tolist() == [[3, 4, 5], [9, 10, 11]]
+    assert [np.array(f).tolist() for f in results[1:]] == [2, [4, 3], 12]
     assert picked.shape.as_list() == [None, 3]
     assert halves.get_shape()[1] == 3
     with pytest.raises(ValueError, match="known only in a run"):
         int(x.shape[0])
 
 
-def test_draws_repeat_in_another_session():
-    """A seed gives each session the same draws, each run others, and operators their own."""
+def test_seeded_draws_repeat_in_another_session():
+    """With a seed, sessions draw the same numbers, and runs and operators different ones."""
     a, b = tf.random_normal([4]), tf.random_normal([4])
     with session() as s, session() as t:
         first, second = s.run([a, b]), s.run([a, b])
@@ -231,8 +231,8 @@ def test_draws_repeat_in_another_session():
     assert not np.array_equal(first[0], first[1])
 
 
-def test_a_run_without_a_shape_serves_each():
-    """A placeholder of unknown rank takes any, and so do gradients of what is made of it."""
+def test_placeholders_without_shape_accept_any_rank():
+    """Results, gradients and training steps work for each rank that is fed."""
     x = tf.placeholder(tf.float32, name="x")
     w = tf.Variable(2.0)
     out = x * w
@@ -250,25 +250,28 @@ def test_a_run_without_a_shape_serves_each():
             s.run(step)
 
 
-def test_feeds_of_one_rank_share_a_plan():
-    """The second size of an axis makes it free; another rank, or a 1, has plans of its own."""
+def test_feeds_of_one_rank_share_a_compiled_program():
+    """The second length of an axis frees it; another rank, or length 1, is compiled separately."""
     x, y = tf.placeholder(tf.float32), tf.placeholder(tf.float32)
     out, halves = tf.reduce_sum(x * y), tf.split(x, 2)
     with session() as s:
+        programs = set()
         for n in (2, 3, 4, 5, 4):
-            assert s.run(out, {x: np.ones((n, 3)), y: np.ones(n)[:, None]}) == 3 * n
-        programs = {id(p.executable) for p in s._compiled_runs.values()}
+            feeds = {x: np.ones((n, 3)), y: np.ones(n)[:, None]}
+            assert s.run(out, feeds) == 3 * n
+            programs.add(s.executable(out, feeds))
         assert len(programs) == 2
-        assert s.run(out, {x: np.ones((1, 3)), y: np.ones((1, 1))}) == 3
-        assert len(s._compiled_runs) == 3
+        feeds = {x: np.ones((1, 3)), y: np.ones((1, 1))}
+        assert s.run(out, feeds) == 3
+        assert s.executable(out, feeds) not in programs
         for n in (2, 4, 6, 4):  # the length of a half is no size that a plan could leave free
             assert [h.shape for h in s.run(halves, {x: np.ones((n, 3))})] == [(n // 2, 3)] * 2
         with pytest.raises(ShapeError, match="needs a length that 2 divides, got 3"):
             s.run(halves, {x: np.ones((3, 3))})
 
 
-def test_an_unknown_rank_is_told_by_its_placeholder():
-    """Messages name the placeholder without a shape, however far it is from there."""
+def test_errors_name_the_placeholder_without_shape():
+    """An error about an unknown rank names the placeholder from which the tensor is computed."""
     with tf.name_scope("in"):
         x = tf.placeholder(tf.float32, name="images")
     h = tf.nn.relu(2 * x)
@@ -293,17 +296,17 @@ def test_an_unknown_rank_is_told_by_its_placeholder():
     write = v.assign(2 * x)
     with session() as s:
         s.run(v.initializer)
-        for fetch, wanted in (
+        for fetch, message in (
             (h, r"Relu:0 needs a value of shape \(2,\), got 'Relu:0' of shape \(3,\)"),
             (write, r"to 'v:0' needs a value of shape \(2,\), got .* \(3,\) in"),
         ):
-            with pytest.raises(ShapeError, match=wanted):
+            with pytest.raises(ShapeError, match=message):
                 s.run(fetch, {x: [1, 2, 3]})
         assert s.run(write, {x: [3, 4]}).tolist() == [6, 8]
 
 
-def test_draws_of_unknown_rank_repeat():
-    """Dropout of a tensor without a shape draws the same again in another session."""
+def test_draws_of_unknown_rank_repeat_in_another_session():
+    """Random tensors of deferred shape draw the same numbers again in another session."""
     x, keep = tf.placeholder(tf.float32), tf.placeholder(tf.float32)
     out = tf.nn.dropout(x, keep)
     drawn = tf.random_normal(tf.shape(x), 5.0), tf.random_uniform([tf.shape(x)[0], 3], -2, 1)
@@ -315,25 +318,25 @@ def test_draws_of_unknown_rank_repeat():
         assert (even.min() >= -2) & (even.max() < 1)
         assert np.array_equal(again.run(drawn, feeds)[0], normal)
         assert not np.array_equal(s.run(drawn, feeds)[0], normal)
-    found = []
+    dropped = []
     for _ in range(2):
         with session() as s:
-            found.append([s.run(out, {x: np.ones(64), keep: 0.5}) for _ in range(2)])
+            dropped.append([s.run(out, {x: np.ones(64), keep: 0.5}) for _ in range(2)])
             assert s.run(out, {x: np.ones((3, 2)), keep: 1.0}).tolist() == [[1, 1]] * 3
-    assert np.array_equal(found[0], found[1])
-    assert not np.array_equal(found[0][0], found[0][1])
-    assert set(np.unique(found)) == {0.0, 2.0}
+    assert np.array_equal(dropped[0], dropped[1])
+    assert not np.array_equal(dropped[0][0], dropped[0][1])
+    assert set(np.unique(dropped)) == {0.0, 2.0}
 
 
-def test_what_is_wrong_with_a_feed_is_named():
-    """Missing, unknown, misshapen and mistyped feeds, and variables without values."""
+def test_invalid_feeds_and_fetches_are_named():
+    """Missing, unknown, misshapen and mistyped feeds, and unset variables, raise FeedError."""
     x = tf.placeholder(tf.int32, [None, 3], name="images")
     v = tf.Variable([1.0], name="weights")
     with tf.Graph().as_default():
         foreign = tf.constant(1.0, name="other")
     good = np.zeros((2, 3))
     with session() as s:
-        for fetch, feeds, wanted in (
+        for fetch, feeds, message in (
             (x + 1, {}, "placeholder 'images' needs a value in feed_dict, got none"),
             (x + 1, {x: good[0]}, r"'images:0' needs a feed of shape \(\?, 3\), got \(3,\)"),
             (x + 1, {x: good + 0.5}, "'images:0' needs a feed of int32, got float64"),
@@ -347,13 +350,13 @@ def test_what_is_wrong_with_a_feed_is_named():
             ([3], {}, "session.run needs tensors and operations to fetch, got 3"),
             ("weight:0", {}, r"finds variables by name, got 'weight:0'; did you mean 'weights:0'"),
         ):
-            with pytest.raises(FeedError, match=wanted):
+            with pytest.raises(FeedError, match=message):
                 s.run(fetch, feeds)
         assert s.run(x + 1, {x: good}).tolist() == [[1, 1, 1]] * 2
 
 
-def test_what_is_wrong_with_a_session_is_named():
-    """Closed, without a default, with an unknown configuration, or on another device."""
+def test_invalid_sessions_raise():
+    """A closed session, a missing default, an unknown configuration and another device raise."""
     with tf.device("/gpu:0"):
         far = tf.add(1.0, 2.0, name="far")
     with session() as s, pytest.raises(SettingError, match="'far:0' was placed on '/gpu:0'"):
@@ -370,8 +373,8 @@ def test_what_is_wrong_with_a_session_is_named():
     assert far.device == "/gpu:0"
 
 
-def test_the_first_number_that_is_not_finite_is_found():
-    """The operator is named, and the variables are what they were."""
+def test_check_numerics_names_the_operator_of_the_first_nan():
+    """NumericsError names the operator, and the variables keep the values from before the run."""
     x = tf.placeholder(tf.float32, [2], name="x")
     w = tf.Variable([1.0, 1.0], name="w")
     loss = tf.reduce_sum(tf.log(x * w, name="entropy"))
@@ -391,8 +394,8 @@ def test_the_first_number_that_is_not_finite_is_found():
         s.run(checked + 1, {x: [0, 1]})
 
 
-def test_blocks_inside_each_other_may_be_of_one_graph():
-    """Leaving the inner block of a graph leaves the one between as the default."""
+def test_nested_default_graphs_and_sessions_are_restored():
+    """Leaving an inner block restores the default of the block around it."""
     outer, between = tf.Graph(), tf.Graph()
     with outer.as_default(), between.as_default():
         with outer.as_default():
@@ -405,8 +408,8 @@ def test_blocks_inside_each_other_may_be_of_one_graph():
         assert tf.get_default_session() is second
 
 
-def test_an_interactive_session_is_the_default():
-    """Until it is closed."""
+def test_interactive_session_is_the_default_until_closed():
+    """eval uses an InteractiveSession until it is closed."""
     s = tf.InteractiveSession("interpret")
 
     assert tf.add(1.0, 2.0).eval() == 3
@@ -416,7 +419,7 @@ def test_an_interactive_session_is_the_default():
 
 
 def trained(steps=12):
-    """The variables after some steps of a network with dropout on the CPU, and what is known."""
+    """Return placeholder, loss and step of a network with dropout, and the number of steps."""
     x = tf.placeholder(tf.float32, [None, 8], name="x")
     hidden = tf.layers.dense(x, 16, tf.nn.relu)
     out = tf.layers.dense(tf.nn.dropout(hidden, 0.9), 1)
@@ -425,29 +428,29 @@ def trained(steps=12):
     return x, loss, step, steps
 
 
-def losses(graph, made):
-    """The losses of a session of its own."""
-    x, loss, step, steps = made
+def losses(graph, network):
+    """Return the losses of the training steps in a new session."""
+    x, loss, step, steps = network
     data = np.random.default_rng(0).normal(size=(steps, 32, 8)).astype(np.float32)
     with tf.Session(graph=graph) as s:
         s.run(tf.global_variables_initializer())
         first = [s.address(v) for v in tf.global_variables()]
-        found = [s.run([step, loss], {x: rows})[1] for rows in data]
+        values = [s.run([step, loss], {x: rows})[1] for rows in data]
         assert [s.address(v) for v in tf.global_variables()] == first
         exe = s.executable([step, loss], {x: data[0]})
         assert exe.stats["native_calls"] == steps
-    return found
+    return values
 
 
-def test_two_threads_with_two_sessions_equal_one_alone():
-    """Native runs of one graph in two threads; variables stay where they are in memory."""
+def test_sessions_in_two_threads_equal_one_session():
+    """Two sessions that train one graph in two threads compute the losses of a single one."""
     graph = tf.get_default_graph()
-    made = trained()
-    alone = losses(graph, made)
-    both = [None, None]
+    network = trained()
+    single = losses(graph, network)
+    results = [None, None]
 
     def work(k):
-        both[k] = losses(graph, made)
+        results[k] = losses(graph, network)
 
     threads = [threading.Thread(target=work, args=(k,)) for k in (0, 1)]
     for t in threads:
@@ -455,5 +458,5 @@ def test_two_threads_with_two_sessions_equal_one_alone():
     for t in threads:
         t.join()
 
-    assert both == [alone, alone]
-    assert alone[-1] < alone[0]
+    assert results == [single, single]
+    assert single[-1] < single[0]

@@ -1,4 +1,4 @@
-"""Every name of the surface, with every argument that TensorFlow 1 documents."""
+"""Every public name has TensorFlow 1's parameters, and each parameter has an effect."""
 
 from __future__ import annotations
 
@@ -11,77 +11,81 @@ import pytest
 from passkit.errors import PasskitError
 from passkit.frontends import tinyflow as tf
 from tests.frontends.tinyflow import (
-    cases_layers,
-    cases_math,
-    cases_more,
-    cases_nn,
-    cases_program,
+    layer_cases,
+    loss_image_and_control_cases,
+    math_cases,
+    nn_cases,
+    program_cases,
 )
 from tests.frontends.tinyflow.page import PAGE, page
 from tests.frontends.tinyflow.surface import (
     SIGNATURES,
-    Also,
-    Refused,
-    Row,
-    find,
+    CallCase,
+    CombinedValue,
+    RejectedValue,
+    observe_call,
     parameters,
-    seen,
+    resolve_name,
 )
 
-ROWS = {
-    **cases_math.ROWS,
-    **cases_nn.ROWS,
-    **cases_layers.ROWS,
-    **cases_program.ROWS,
-    **cases_more.ROWS,
+CASES = {
+    **math_cases.CASES,
+    **nn_cases.CASES,
+    **layer_cases.CASES,
+    **program_cases.CASES,
+    **loss_image_and_control_cases.CASES,
 }
 
 
-def test_the_table_has_every_name() -> None:
-    """No name is documented without a row, and no row is of an unknown name."""
-    assert ROWS.keys() == SIGNATURES.keys()
+def test_cases_cover_all_documented_names() -> None:
+    """Each documented name has a case, and each case a documented name."""
+    assert CASES.keys() == SIGNATURES.keys()
 
 
 @pytest.mark.parametrize("name", SIGNATURES)
-def test_arguments_stand_where_tensorflow_has_them(name: str) -> None:
-    """Each documented argument is there under its name, in its place."""
-    function = find(name)
-    own = [p for p in inspect.signature(function).parameters if p != "self"]
-    wanted = list(parameters(name))
+def test_parameters_have_tensorflow_order(name: str) -> None:
+    """The parameters of each function begin with those of TensorFlow, in the same order."""
+    function = resolve_name(name)
+    parameter_names = [p for p in inspect.signature(function).parameters if p != "self"]
+    expected = list(parameters(name))
 
-    assert own[: len(wanted)] == wanted
+    assert parameter_names[: len(expected)] == expected
 
 
-def without(name: str, row: Row, more: Mapping[str, Any]) -> Any:
-    """What a call shows with all but one argument, or that it is refused."""
+def without(name: str, row: CallCase, more: Mapping[str, Any]) -> Any:
+    """Return what is observed of a call, or its error message."""
     try:
-        return seen(name, row, more)
+        return observe_call(name, row, more)
     except PasskitError as error:
         return str(error)
 
 
 @pytest.mark.parametrize("name", SIGNATURES)
-def test_arguments_have_an_effect(name: str) -> None:
-    """Each argument changes what is seen of a call, or is refused by its name."""
-    row = ROWS[name]
-    plain = seen(name, row, {})
+def test_each_argument_has_an_effect_or_is_rejected_by_name(name: str) -> None:
+    """Another value of an argument changes the result, or raises an error that names it."""
+    case = CASES[name]
+    plain = observe_call(name, case, {})
 
     for argument in parameters(name):
-        other = row.other.get(argument, "given" if argument == "name" else None)
-        assert other is not None, f"the row of {name} has no other value of {argument}"
-        more = dict(other.more) if isinstance(other, Also) else {}
-        value = other.value if isinstance(other, Also) else other
-        if isinstance(value, Refused):
+        alternative = case.other.get(argument, "given" if argument == "name" else None)
+        assert alternative is not None, f"the case of {name} has no alternative value of {argument}"
+        further_arguments = dict(alternative.more) if isinstance(alternative, CombinedValue) else {}
+        value = alternative.value if isinstance(alternative, CombinedValue) else alternative
+        if isinstance(value, RejectedValue):
             with pytest.raises(PasskitError, match=argument):
-                seen(name, row, {**more, argument: value.value})
+                observe_call(name, case, {**further_arguments, argument: value.value})
             continue
-        against = without(name, row, more) if more and value is not None else plain
-        changed = {**more, argument: value} if value is not None else more
-        assert seen(name, row, changed) != against, f"{argument} of {name} has no effect"
+        against = (
+            without(name, case, further_arguments)
+            if further_arguments and value is not None
+            else plain
+        )
+        changed = {**further_arguments, argument: value} if value is not None else further_arguments
+        assert observe_call(name, case, changed) != against, f"{argument} of {name} has no effect"
 
 
-def test_a_missing_name_says_what_is_there() -> None:
-    """What tinyflow lacks has a way out, or the nearest name."""
+def test_missing_names_raise_with_an_alternative() -> None:
+    """A name that tinyflow lacks raises AttributeError with an alternative or the nearest name."""
     with pytest.raises(AttributeError, match=r"tinyflow has no tf\.data; feed NumPy arrays"):
         _ = tf.data
     with pytest.raises(AttributeError, match=r"no tf\.nn\.rellu; did you mean 'relu'\?"):
@@ -89,6 +93,6 @@ def test_a_missing_name_says_what_is_there() -> None:
     assert not hasattr(tf.train, "QueueRunner")
 
 
-def test_the_page_says_what_the_table_says() -> None:
-    """docs/tinyflow.md is up to date; `python -m tests.frontends.tinyflow.page` writes it."""
+def test_docs_page_is_up_to_date() -> None:
+    """docs/tinyflow.md is what `python -m tests.frontends.tinyflow.page` writes."""
     assert PAGE.read_text() == page()

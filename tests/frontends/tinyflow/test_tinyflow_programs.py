@@ -1,13 +1,13 @@
-"""TinyFlow's own programs, with its defects mended."""
+"""TinyFlow's own programs run: its layers, shape inference and GPU configuration."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+import passkit as pk
 from passkit.errors import DeviceError, FeedError, ShapeError
 from passkit.frontends import tinyflow as tf
-from passkit.frontends.tinyflow import session as sessions
 
 
 @pytest.fixture(autouse=True)
@@ -19,40 +19,45 @@ def _own_graph():
 
 
 def lenet(x):
-    """A small LeNet, as TinyFlow's example has it."""
-    conv = tf.nn.convolution_layer(x, 4, [1, 3, 3, 1], no_bias=False, data_format="NCHW",
-                                   name="conv1")
+    """Return a small LeNet, built as TinyFlow's example builds it."""
+    conv = tf.nn.convolution_layer(
+        x, 4, [1, 3, 3, 1], no_bias=False, data_format="NCHW", name="conv1"
+    )
     pool = tf.nn.max_pool(tf.tanh(conv), [1, 1, 2, 2], [1, 1, 2, 2], "VALID", "NCHW")
     hidden = tf.tanh(tf.nn.linear(tf.nn.flatten_layer(pool), 8, False, name="fc1"))
     return tf.nn.linear(hidden, 3, name="fc2")
 
 
-def test_a_program_of_tinyflow_trains():
-    """Weights are made by layers, found by infer_variable_shapes, and assigned; Adam learns."""
+def test_lenet_of_tinyflow_learns_with_inferred_weight_shapes():
+    """Layers create weights, infer_variable_shapes returns their shapes, and Adam learns."""
     x = tf.placeholder(tf.float32, [None, 1, 8, 8])
     label = tf.placeholder(tf.float32, [None])
     net = lenet(x)
     loss = tf.nn.mean_sparse_softmax_cross_entropy_with_logits(net, label)
     step = tf.train.AdamOptimizer(0.01, epsilon=1e-4).minimize(loss)
-    found = list(tf.infer_variable_shapes(net, {x: [10, 1, 8, 8]}))
-    draws = [tf.assign(v, tf.normal(shape, 0.1)) for v, _, shape in found]
+    inferred = list(tf.infer_variable_shapes(net, {x: [10, 1, 8, 8]}))
+    draws = [tf.assign(v, tf.normal(shape, 0.1)) for v, _, shape in inferred]
 
-    assert [(n, s) for _, n, s in found] == [
-        ("conv1_weight", [3, 3, 1, 4]), ("conv1_bias", [4]), ("fc1_weight", [8, 36]),
-        ("fc1_bias", [8]), ("fc2_weight", [3, 8]),
+    assert [(n, s) for _, n, s in inferred] == [
+        ("conv1_weight", [3, 3, 1, 4]),
+        ("conv1_bias", [4]),
+        ("fc1_weight", [8, 36]),
+        ("fc1_bias", [8]),
+        ("fc2_weight", [3, 8]),
     ]
     rng = np.random.default_rng(0)
     images = rng.normal(size=(12, 1, 8, 8)).astype(np.float32)
     with tf.Session(target="interpret") as session:
         session.run(tf.initialize_all_variables())
         session.run(draws)
-        losses = [session.run([loss, step], {x: images, label: np.arange(12) % 3})[0]
-                  for _ in range(40)]
+        losses = [
+            session.run([loss, step], {x: images, label: np.arange(12) % 3})[0] for _ in range(40)
+        ]
     assert losses[-1] < 0.5 * losses[0]
 
 
-def test_shapes_are_inferred_where_placeholders_have_none():
-    """TinyFlow's own calls: weights get shapes by infer_variable_shapes, and values by assign."""
+def test_weight_shapes_are_inferred_for_placeholders_without_shape():
+    """infer_variable_shapes sets the shapes of weights behind an input of unknown rank."""
     x, label = tf.placeholder(tf.float32, name="x"), tf.placeholder(tf.float32)
     conv = tf.nn.conv2d(x, num_filter=3, ksize=[1, 3, 3, 1], no_bias=False, name="conv")
     norm = tf.nn.batch_normalization(conv)
@@ -80,8 +85,12 @@ def test_shapes_are_inferred_where_placeholders_have_none():
     ):
         next(tf.infer_variable_shapes(loss, {x: [6, 5, 6, 6], label: [6]}))
     assert [(n, s) for n, s, _ in init] == [
-        ("conv_weight", [3, 3, 2, 3]), ("conv_bias", [3]), ("batch_normalization_gamma", [3]),
-        ("batch_normalization_beta", [3]), ("fc_weight", [4, 12]), ("fc_bias", [4]),
+        ("conv_weight", [3, 3, 2, 3]),
+        ("conv_bias", [3]),
+        ("batch_normalization_gamma", [3]),
+        ("batch_normalization_beta", [3]),
+        ("fc_weight", [4, 12]),
+        ("fc_bias", [4]),
     ]
     images = np.random.default_rng(0).normal(size=(6, 2, 6, 6)).astype(np.float32)
     with tf.Session("interpret") as session:
@@ -99,16 +108,15 @@ def test_shapes_are_inferred_where_placeholders_have_none():
             session.run(net, {x: images[:, :1]})
 
 
-def test_a_program_for_a_gpu_runs_without_one(monkeypatch):
-    """TinyFlow's configuration 'gpu' falls back to the CPU, and says so once."""
-    compiled = sessions.compile
+def test_gpu_configuration_falls_back_to_the_cpu_with_a_warning(monkeypatch):
+    """The configuration 'gpu' warns once and runs on the CPU where there is no GPU."""
 
-    def without(graph, target="cpu", **options):
+    def compile_without_gpu(graph, target="cpu", **options):
         if target == "cuda":
             raise DeviceError("target 'cuda' needs a driver")
-        return compiled(graph, target="interpret", **options)
+        return pk.compile(graph, target="interpret", **options)
 
-    monkeypatch.setattr(sessions, "compile", without)
+    monkeypatch.setattr("passkit.frontends.tinyflow.session.compile", compile_without_gpu)
     x = tf.placeholder(tf.float32, [])
     session = tf.Session(config="gpu")
     with pytest.warns(UserWarning, match="'gpu' runs on the CPU, .*target 'cuda' needs a driver"):
@@ -117,8 +125,8 @@ def test_a_program_for_a_gpu_runs_without_one(monkeypatch):
         tf.Session(target="cuda").run(3 * x, {x: 3})
 
 
-def test_softmax_regression_by_hand():
-    """The minimum of TinyFlow's examples: gradients and assign; the same as NumPy's."""
+def test_softmax_regression_equals_numpy():
+    """Gradients and assign train the minimal example of TinyFlow as NumPy does."""
     x, y = tf.placeholder(tf.float32, [None, 5]), tf.placeholder(tf.float32, [None, 3])
     w = tf.Variable(tf.zeros([5, 3]))
     out = tf.nn.softmax(tf.matmul(x, w))
@@ -128,17 +136,17 @@ def test_softmax_regression_by_hand():
     a, b = rng.normal(size=(9, 5)), np.eye(3)[rng.integers(0, 3, 9)]
     with tf.Session("interpret") as session:
         session.run(tf.initialize_all_variables())
-        found = [session.run(step, {x: a, y: b}) for _ in range(3)][-1]
+        weights = [session.run(step, {x: a, y: b}) for _ in range(3)][-1]
 
-    wanted = np.zeros((5, 3))
+    expected = np.zeros((5, 3))
     for _ in range(3):
-        e = np.exp(a @ wanted)
-        wanted -= 0.5 * a.T @ (e / e.sum(1, keepdims=True) - b) / 9
-    np.testing.assert_allclose(found, wanted, atol=1e-6)
+        e = np.exp(a @ expected)
+        expected -= 0.5 * a.T @ (e / e.sum(1, keepdims=True) - b) / 9
+    np.testing.assert_allclose(weights, expected, atol=1e-6)
 
 
-def test_what_tinyflow_left_to_chance_is_refused():
-    """Weights of unknown shape, and shapes that no feed could have."""
+def test_weights_of_unknown_shape_raise():
+    """A weight of a free size, and a shape that no feed could have, raise ShapeError."""
     x = tf.placeholder(tf.float32, [2, None], name="x")
     with pytest.raises(ShapeError, match="'linear_weight' needs inputs of known length, got <tf"):
         tf.nn.linear(x, 3)
@@ -146,8 +154,8 @@ def test_what_tinyflow_left_to_chance_is_refused():
         next(tf.infer_variable_shapes(x, {x: [3, 4]}))
 
 
-def test_optimizers_of_one_name_have_their_own_slots():
-    """Two Adams of one name do not share what they keep."""
+def test_optimizers_of_equal_name_have_separate_slots():
+    """Two Adam optimizers of one name share no slots."""
     w = tf.Variable([1.0, 2.0])
     steps = [tf.train.AdamOptimizer(0.1, name="Adam").minimize(w * w) for _ in range(2)]
 

@@ -1,4 +1,4 @@
-"""What cannot be built says why, with the value that was found and the way out."""
+"""Invalid calls raise errors that name what was needed, what was given and the way out."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ def _own_graph():
 
 
 def free(*shape, dtype="float32"):
-    """A placeholder called x."""
+    """Return a placeholder called x."""
     return tf.placeholder(dtype, shape, name="x")
 
 
 def scoped(reuse, *args, **kwargs):
-    """A variable wanted in a scope."""
+    """Return the variable of get_variable in a scope with ``reuse``."""
     with tf.variable_scope("", reuse=reuse):
         return tf.get_variable(*args, **kwargs)
 
 
-def made(name="w", **kwargs):
-    """A variable of two numbers."""
+def create_variable(name="w", **kwargs):
+    """Create a variable of two numbers."""
     return tf.Variable([1.0, 2.0], name=name, **kwargs)
 
 
 def shared(*args, **kwargs):
-    """A variable wanted again."""
+    """Create a variable called w, and request it again in a scope."""
     tf.get_variable("w", [2])
     return scoped(*args, **kwargs)
 
@@ -73,11 +73,17 @@ ARRAYS = [
     (lambda: tf.nn.__getattr__("__path"), "tf.nn has no attribute '__path'"),
 ]
 VARIABLES = [
-    (lambda: made(expected_shape=[3]), r"'w' needs an initial value of expected_shape \(3,\), got"),
+    (
+        lambda: create_variable(expected_shape=[3]),
+        r"'w' needs an initial value of expected_shape \(3,\), got",
+    ),
     (lambda: tf.Variable(free(None), name="v"), r"'v' needs an initial value of known .* \(\?,\)"),
     (lambda: tf.assign(free(2), X), "assign needs a variable to write, got <tf.Tensor 'x:0'"),
-    (lambda: made().assign(X), r"needs a value of shape \(2,\) for 'w:0', got \(2, 3\)"),
-    (lambda: made().assign(tf.constant([1, 2])), "needs a value of float32 for 'w:0', got int32"),
+    (lambda: create_variable().assign(X), r"needs a value of shape \(2,\) for 'w:0', got \(2, 3\)"),
+    (
+        lambda: create_variable().assign(tf.constant([1, 2])),
+        "needs a value of float32 for 'w:0', got int32",
+    ),
     (lambda: scoped(True, "w", [2]), "variable 'w' is to be reused and there is none"),
     (lambda: shared(False, "w", [2]), "variable 'w' exists already; to share it"),
     (lambda: shared(True, "w", [3]), r"'w' is shared with shape \(2,\), and \(3,\) is wanted"),
@@ -85,8 +91,10 @@ VARIABLES = [
     (lambda: tf.get_variable("w", [2], initializer=X), r"'w' needs a shape or .* got both: \[2\]"),
     (lambda: tf.variance_scaling_initializer(mode="fan"), "fan_avg as mode, got 'fan'"),
     (lambda: tf.train.AdamOptimizer().minimize(tf.constant(1.0)), "Adam needs variables to train"),
-    (lambda: tf.train.AdamOptimizer().minimize(tf.constant(1.0), var_list=[made()]),
-     "depends on none of them: w:0"),
+    (
+        lambda: tf.train.AdamOptimizer().minimize(tf.constant(1.0), var_list=[create_variable()]),
+        "depends on none of them: w:0",
+    ),
     (lambda: tf.train.AdagradOptimizer(0.1, -1.0), "accumulator_value above 0, got -1.0"),
     (lambda: tf.summary.scalar("s", X), "summary.scalar 's' needs a scalar, got <tf.Tensor"),
 ]
@@ -101,8 +109,10 @@ NETWORKS = [
     (lambda: tf.nn.softmax_cross_entropy_with_logits(logits=X), "by name, got no labels"),
     (lambda: tf.nn.sparse_softmax_cross_entropy_with_logits([1]), "by name, got no logits"),
     (lambda: tf.nn.top_k(X, sorted=False), "got sorted=False"),
-    (lambda: tf.nn.dynamic_rnn(tf.nn.rnn_cell.GRUCell(2), free(2, None, 3)),
-     "known number of steps, got <tf.Tensor 'x:0'"),
+    (
+        lambda: tf.nn.dynamic_rnn(tf.nn.rnn_cell.GRUCell(2), free(2, None, 3)),
+        "known number of steps, got <tf.Tensor 'x:0'",
+    ),
     (lambda: tf.nn.rnn_cell.GRUCell(2)(free(2, None), X[:, :2]), "gru_cell needs .* got <tf"),
     (lambda: tf.nn.rnn_cell.MultiRNNCell([]), "needs cells, .* got 0 and"),
     (lambda: tf.nn.rnn_cell.BasicLSTMCell(2)(X, None), "LSTMStateTuple.c=2, h=2., got None"),
@@ -113,36 +123,38 @@ NETWORKS = [
     (lambda: tf.nn.embedding_lookup([X, X], [0]), "takes one table as params, got 2"),
     (lambda: tf.nn.moments(X, [0], shift=1.0), "moments takes no shift, got 1.0"),
     (lambda: tf.nn.log_uniform_candidate_sampler([[1]], 2, 3, True, 9), "num_true=2 .* got 1"),
-    (lambda: tf.nn.log_uniform_candidate_sampler([[1]], 1, 499, True, 500),
-     "a sample of 499 of 500 classes"),
+    (
+        lambda: tf.nn.log_uniform_candidate_sampler([[1]], 1, 499, True, 500),
+        "a sample of 499 of 500 classes",
+    ),
 ]
 
 
 @pytest.mark.parametrize("case", range(len(ARRAYS)))
-def test_arrays(case):
-    """Shapes and values that do not fit are named."""
-    build, wanted = ARRAYS[case]
+def test_array_functions_name_values_that_do_not_fit(case):
+    """Array functions raise errors that name shapes and values that do not fit."""
+    build, message = ARRAYS[case]
 
-    with pytest.raises(Exception, match=wanted) as caught:
+    with pytest.raises(Exception, match=message) as caught:
         build()
     assert isinstance(caught.value, (PasskitError, AttributeError))
 
 
 @pytest.mark.parametrize("case", range(len(VARIABLES)))
-def test_variables(case):
-    """Variables, scopes and optimizers that cannot be are named."""
-    build, wanted = VARIABLES[case]
+def test_variables_and_optimizers_name_values_that_do_not_fit(case):
+    """Variables, scopes and optimizers raise errors that name shapes and values that do not fit."""
+    build, message = VARIABLES[case]
 
-    with pytest.raises(PasskitError, match=wanted):
+    with pytest.raises(PasskitError, match=message):
         build()
 
 
 @pytest.mark.parametrize("case", range(len(NETWORKS)))
-def test_networks(case):
-    """Layers, losses and cells that cannot be are named."""
-    build, wanted = NETWORKS[case]
+def test_layers_and_losses_name_values_that_do_not_fit(case):
+    """Layers, losses and cells raise errors that name shapes and values that do not fit."""
+    build, message = NETWORKS[case]
 
-    with pytest.raises(PasskitError, match=wanted):
+    with pytest.raises(PasskitError, match=message):
         build()
 
 
@@ -165,16 +177,16 @@ NUMBERS = (
 
 
 @pytest.mark.parametrize("case", range(len(NUMBERS)))
-def test_numbers(case):
-    """What is no number, or none that can be, is named with what was given."""
-    build, wanted = NUMBERS[case]
+def test_arguments_that_are_no_valid_numbers_are_named(case):
+    """An argument that is no number, or one out of range, is named with its value."""
+    build, message = NUMBERS[case]
 
-    with pytest.raises(PasskitError, match=wanted):
+    with pytest.raises(PasskitError, match=message):
         build()
 
 
-def test_whole_floats_and_known_dimensions_are_ints():
-    """As TensorFlow takes them."""
+def test_integral_floats_and_static_dimensions_are_accepted_as_ints():
+    """Integer arguments accept floats without a fraction, known dimensions and NumPy integers."""
     x = tf.constant(np.ones((2, 3), np.float32))
 
     assert tf.layers.dense(x, 4.0).shape.as_list() == [2, 4]
@@ -182,9 +194,9 @@ def test_whole_floats_and_known_dimensions_are_ints():
     assert tf.layers.dense(x, np.int64(5), name="third").shape.as_list() == [2, 5]
 
 
-def test_arguments_without_a_value():
-    """What needs one of two arguments, or any, says so."""
-    for build, wanted in (
+def test_missing_arguments_are_named():
+    """A call without a required argument, or without one of two, names it."""
+    for build, message in (
         (lambda: tf.Variable(), "Variable needs an initial_value"),
         (lambda: tf.expand_dims(X), "expand_dims needs an axis"),
         (lambda: tf.sequence_mask([1]), "sequence_mask needs maxlen"),
@@ -193,5 +205,5 @@ def test_arguments_without_a_value():
         (lambda: tf.nn.static_rnn(tf.nn.rnn_cell.GRUCell(2), [X]), "initial_state or its dtype"),
         (lambda: tf.train.Saver(), "Saver needs variables to save"),
     ):
-        with pytest.raises(PasskitError, match=wanted):
+        with pytest.raises(PasskitError, match=message):
             build()

@@ -1,4 +1,4 @@
-"""Checkpoints and event files: what is in them, and what is wrong with one."""
+"""Checkpoints and event files: their contents, and errors."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def _own_graph():
 
 
 def session():
-    """A session without kernels."""
+    """Return a session of the interpreter."""
     return tf.Session(target="interpret")
 
 
-def test_a_checkpoint_brings_back_all_variables(tmp_path):
-    """In another session, by the path of the newest; a name may be that of an argument of NumPy."""
+def test_checkpoint_restores_all_variables(tmp_path):
+    """Another session continues from the newest checkpoint; a variable may be called "file"."""
     v = tf.Variable([1.0, 2.0], name="file")
     step = tf.train.MomentumOptimizer(0.1, 0.9).minimize(tf.reduce_sum(v * v))
     saver = tf.train.Saver()
@@ -35,17 +35,17 @@ def test_a_checkpoint_brings_back_all_variables(tmp_path):
         s.run(tf.global_variables_initializer())
         s.run(step)
         path = saver.save(s, tmp_path / "deep" / "model", 3)
-        after = [s.run(step), s.run(tf.global_variables())]
+        continued = [s.run(step), s.run(tf.global_variables())]
     with session() as s:
         saver.restore(s, tf.train.latest_checkpoint(str(tmp_path / "deep")))
 
         assert path == str(tmp_path / "deep" / "model-3")
-        found = [s.run(step), s.run(tf.global_variables())]
-    assert [a.tolist() for a in found[1]] == [a.tolist() for a in after[1]]
+        restored = [s.run(step), s.run(tf.global_variables())]
+    assert [a.tolist() for a in restored[1]] == [a.tolist() for a in continued[1]]
 
 
-def test_what_is_wrong_with_a_checkpoint_is_named(tmp_path):
-    """A missing file or variable, another shape, a variable without a value; nothing is changed."""
+def test_invalid_checkpoints_raise_and_change_no_variable(tmp_path):
+    """A missing file or variable, and another shape, raise and change no variable."""
     a, b = tf.Variable([1.0, 2.0], name="a"), tf.Variable(3.0, name="b")
     path = str(tmp_path / "m")
     with session() as s:
@@ -65,20 +65,20 @@ def test_what_is_wrong_with_a_checkpoint_is_named(tmp_path):
 
 
 def events(path):
-    """The events of a file, whose checksums hold."""
-    data, found = path.read_bytes(), []
+    """Return the events of a file, and check their checksums."""
+    data, parsed = path.read_bytes(), []
     while data:
         (length,) = struct.unpack("<Q", data[:8])
         assert struct.unpack("<I", data[8:12])[0] == masked(crc32c(data[:8]))
         body, data = data[12 : 12 + length], data[12 + length :]
         assert struct.unpack("<I", data[:4])[0] == masked(crc32c(body))
-        found.append(Event.FromString(body))
+        parsed.append(Event.FromString(body))
         data = data[4:]
-    return found
+    return parsed
 
 
 def test_event_files_hold_scalars_histograms_and_the_graph(tmp_path):
-    """Each as TensorBoard reads it, at its step."""
+    """An event file has the version, the graph, and the summaries of a step."""
     v = tf.Variable([1.0, -2.0, 0.0, 1.0], name="v")
     tf.summary.scalar("loss", tf.reduce_sum(v * v, name="squares"))
     tf.summary.histogram("values", v)
@@ -96,13 +96,14 @@ def test_event_files_hold_scalars_histograms_and_the_graph(tmp_path):
     histo = histogram.histo
     assert (histo.min, histo.max, histo.num, histo.sum, histo.sum_squares) == (-2, 1, 4, 0, 6)
     assert sum(histo.bucket) == 4
-    for low, high, count in zip(histo.bucket_limit, histo.bucket_limit[1:], histo.bucket[1:],
-                                strict=False):
+    for low, high, count in zip(
+        histo.bucket_limit, histo.bucket_limit[1:], histo.bucket[1:], strict=False
+    ):
         assert count == sum(low <= x < high for x in (1, -2, 0, 1))
 
 
-def test_what_is_wrong_with_a_summary_is_named(tmp_path):
-    """Tensors instead of bytes, a closed writer, a histogram of what is not finite."""
+def test_invalid_summaries_raise(tmp_path):
+    """A tensor instead of bytes, a closed writer, and a histogram of NaNs raise."""
     bad = tf.summary.histogram("h", [np.nan, np.inf])
     with session() as s, tf.summary.FileWriter(tmp_path) as writer:
         with pytest.raises(FeedError, match="needs the bytes .* got <tf.Tensor 'h:0'"):

@@ -1,4 +1,4 @@
-"""Branches and loops: what is written, shared and drawn in them, and what cannot be built."""
+"""Branches and loops: writes, shared variables, random draws, and errors."""
 
 from __future__ import annotations
 
@@ -18,44 +18,46 @@ def _own_graph():
 
 
 def session(target="interpret"):
-    """A session that compiles nothing."""
+    """Return a session of the interpreter."""
     return tf.Session(target=target)
 
 
-def test_a_compiled_loop_counts_in_the_run():
-    """A loop whose rounds a feed decides is one program; it reads what stands around it."""
+def test_runtime_loop_reads_values_from_outside():
+    """A loop whose length a feed decides is one program, and reads values from outside of it."""
     n, x = tf.placeholder(tf.int32, []), tf.placeholder(tf.float32, [None])
     scale = tf.Variable(0.5)
-    _, out = tf.while_loop(lambda i, a: i < n, lambda i, a: (i + 1, a * scale + x),
-                           [tf.constant(0), x])
+    _, out = tf.while_loop(
+        lambda i, a: i < n, lambda i, a: (i + 1, a * scale + x), [tf.constant(0), x]
+    )
     with session("cpu") as s:
         s.run(scale.initializer)
-        for rounds in (0, 1, 6):
-            wanted = np.array([1.0, 2.0], np.float32)
-            for _ in range(rounds):
-                wanted = wanted * 0.5 + [1, 2]
-            np.testing.assert_allclose(s.run(out, {n: rounds, x: [1, 2]}), wanted, rtol=1e-6)
+        for iterations in (0, 1, 6):
+            expected = np.array([1.0, 2.0], np.float32)
+            for _ in range(iterations):
+                expected = expected * 0.5 + [1, 2]
+            np.testing.assert_allclose(s.run(out, {n: iterations, x: [1, 2]}), expected, rtol=1e-6)
 
 
-def test_every_round_draws_anew():
-    """Draws of a loop differ from round to round and from run to run, and repeat in a session."""
+def test_each_loop_iteration_draws_other_numbers():
+    """Draws differ between iterations and runs, and repeat in another session."""
     n = tf.placeholder(tf.int32, [])
 
-    def body(i, seen):
-        place = tf.one_hot(i, 4)
-        return i + 1, seen + place * tf.random_uniform([])
+    def body(i, draws):
+        position = tf.one_hot(i, 4)
+        return i + 1, draws + position * tf.random_uniform([])
 
     _, out = tf.while_loop(lambda i, _: i < n, body, [tf.constant(0), tf.zeros([4])])
-    found = []
+    draws_by_session = []
     for _ in range(2):
         with session() as s:
-            found.append([s.run(out, {n: 4}) for _ in range(2)])
-    assert np.array_equal(found[0], found[1])
-    assert len(set(np.ravel(found[0]))) == 8
+            draws_by_session.append([s.run(out, {n: 4}) for _ in range(2)])
+    assert np.array_equal(draws_by_session[0], draws_by_session[1])
+    assert len(set(np.ravel(draws_by_session[0]))) == 8
 
 
-def test_the_rounds_of_a_body_share_its_variables():
-    """An unrolled body makes its variables once, and so do the functions of folds."""
+def test_loop_iterations_share_variables():
+    """The body of an unrolled loop, and the function of map_fn, create their variables once."""
+
     def body(i, a):
         return i + 1, tf.layers.dense(a, 3, kernel_initializer=tf.ones_initializer())
 
@@ -68,8 +70,9 @@ def test_the_rounds_of_a_body_share_its_variables():
         assert s.run(out[1]).tolist() == [[27.0] * 3] * 2
 
 
-def test_a_known_branch_is_the_only_one():
-    """Nothing of the other is made."""
+def test_branch_with_known_condition_is_not_built():
+    """If the condition is known while the graph is built, the other branch is not called."""
+
     def wrong():
         raise AssertionError
 
@@ -78,36 +81,40 @@ def test_a_known_branch_is_the_only_one():
     assert tf.case({tf.constant(False): wrong}, default=lambda: 4) == 4
 
 
-def test_branches_without_shapes_write_what_was_chosen():
-    """Assignments in branches of placeholders without shapes, and operations as results."""
+def test_only_the_chosen_branch_writes_variables():
+    """An assignment in a branch happens in runs that choose the branch."""
     flag, x = tf.placeholder(tf.bool), tf.placeholder(tf.float32)
     v = tf.Variable([0.0, 0.0])
     write = tf.cond(flag, lambda: tf.assign(v, x).op, lambda: tf.no_op())
-    nested = tf.cond(x[0] > 2, lambda: tf.cond(flag, lambda: tf.assign_add(v, x), lambda: v + 0),
-                     lambda: v + 0)
+    nested = tf.cond(
+        x[0] > 2, lambda: tf.cond(flag, lambda: tf.assign_add(v, x), lambda: v + 0), lambda: v + 0
+    )
     with session() as s:
         s.run(v.initializer)
-        for chosen, given, wanted in ((True, [1, 2], [1, 2]), (False, [3, 4], [1, 2])):
-            assert s.run(write, {flag: chosen, x: given}) is None
-            assert s.run(v).tolist() == wanted
-        for chosen, given, wanted in ((False, [3, 1], [1, 2]), (True, [2, 1], [1, 2]),
-                                      (True, [3, 1], [4, 3])):
-            s.run(nested, {flag: chosen, x: given})
-            assert s.run(v).tolist() == wanted
+        for chosen, fed, expected in ((True, [1, 2], [1, 2]), (False, [3, 4], [1, 2])):
+            assert s.run(write, {flag: chosen, x: fed}) is None
+            assert s.run(v).tolist() == expected
+        for chosen, fed, expected in (
+            (False, [3, 1], [1, 2]),
+            (True, [2, 1], [1, 2]),
+            (True, [3, 1], [4, 3]),
+        ):
+            s.run(nested, {flag: chosen, x: fed})
+            assert s.run(v).tolist() == expected
 
 
 def grown(i, a):
-    """A body whose second variable grows."""
+    """Return the loop variables, the second twice as long: a body that changes a shape."""
     return i + 1, tf.concat([a, a], 0)
 
 
-def test_what_cannot_be_built_is_named():
-    """Wrong functions, structures, shapes and writes."""
+def test_invalid_branches_and_loops_raise():
+    """Wrong functions, structures, shapes and writes raise errors that name them."""
     n, x = tf.placeholder(tf.int32, []), tf.placeholder(tf.float32, [2])
     open_, v = tf.placeholder(tf.float32, name="open"), tf.Variable(0.0)
     less = lambda i, *_: i < n  # noqa: E731
     zero = tf.constant(0)
-    for build, wanted in (
+    for build, message in (
         (lambda: tf.cond(n > 0, 3, x), "functions as true_fn and false_fn, got 3 and"),
         (lambda: tf.cond(n, lambda: x, lambda: x), "needs a bool as pred, got <tf.Tensor 'Placeh"),
         (lambda: tf.cond(n > 0, lambda: x, lambda: [x, x]), "return as many tensors, got 1 and 2"),
@@ -118,30 +125,40 @@ def test_what_cannot_be_built_is_named():
         (lambda: tf.while_loop(less, lambda i: (i, i), [zero]), "has 1 variables, .* returns 2"),
         (lambda: tf.while_loop(less, lambda i, a: (i, i), [zero, x]), "as variable 1, .* returns"),
         (lambda: tf.while_loop(less, grown, [zero, x]), r"1 changes from \(2,\) to \(4,\)"),
-        (lambda: tf.while_loop(less, lambda i, a: (i + 1, a), [zero, open_]),
-         "while_loop needs an input of known rank, .*placeholder 'open'"),
-        (lambda: tf.while_loop(less, lambda i: i + tf.cast(v.assign_add(1.0), tf.int32), [zero]),
-         "its body assigns to a variable"),
-        (lambda: tf.while_loop(less, lambda i: i + 1, [zero], maximum_iterations=n),
-         "needs an int as maximum_iterations, got None"),
-        (lambda: tf.while_loop(less, grown, [zero, x], [zero.shape, free_shape()]),
-         r"shape_invariants with \(\?\) for <tf.Tensor"),
-        (lambda: tf.scan(lambda a, r: a + r, tf.placeholder(tf.float32, [None, 2])),
-         "scan needs elements of one known number, got .<tf"),
+        (
+            lambda: tf.while_loop(less, lambda i, a: (i + 1, a), [zero, open_]),
+            "while_loop needs an input of known rank, .*placeholder 'open'",
+        ),
+        (
+            lambda: tf.while_loop(less, lambda i: i + tf.cast(v.assign_add(1.0), tf.int32), [zero]),
+            "its body assigns to a variable",
+        ),
+        (
+            lambda: tf.while_loop(less, lambda i: i + 1, [zero], maximum_iterations=n),
+            "needs an int as maximum_iterations, got None",
+        ),
+        (
+            lambda: tf.while_loop(less, grown, [zero, x], [zero.shape, free_shape()]),
+            r"shape_invariants with \(\?\) for <tf.Tensor",
+        ),
+        (
+            lambda: tf.scan(lambda a, r: a + r, tf.placeholder(tf.float32, [None, 2])),
+            "scan needs elements of one known number, got .<tf",
+        ),
         (lambda: tf.map_fn(lambda r: r, x, dtype=tf.int32), "results of its dtype int32, got <tf"),
     ):
-        with pytest.raises(PasskitError, match=wanted) as caught:
+        with pytest.raises(PasskitError, match=message) as caught:
             build()
         assert isinstance(caught.value, (GraphError, SettingError, ShapeError, PasskitError))
 
 
 def free_shape():
-    """A shape of one unknown dimension."""
+    """Return a shape of one unknown dimension."""
     return tf.placeholder(tf.float32, [None]).shape
 
 
-def test_settings_of_loops_that_hold_gradients_back():
-    """back_prop=False stops gradients; without it a loop in the run has none, and says so."""
+def test_back_prop_false_stops_gradients():
+    """With back_prop=False there is no gradient; a loop that iterates in the run raises instead."""
     x, n = tf.placeholder(tf.float32, [2]), tf.placeholder(tf.int32, [])
     still = tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, a * x), [0, x], back_prop=False)
     assert tf.gradients(still[1], x) == [None]
